@@ -59,11 +59,17 @@ def new_study(request: HttpRequest) -> HttpResponseBase:
     )
     if is_post and form.is_valid():
         said = form.cleaned_data
+        user: Any = request.user
         study = create_study(
-            title=said["title"], by=request.user, **choose(said["instrument"], request.user)
+            title=said["title"],
+            by=user,
+            # whom participants write to, unless another is chosen in Basics
+            contact_name=user.get_full_name(),
+            contact_email=user.email,
+            **choose(said["instrument"], user),
         )
         messages.success(request, "The study is made. Upload its items next.")
-        return redirect("admin:study-overview", study.pk)
+        return redirect("admin:batch-list", study.pk)
     search = request.GET.get("q", "").strip()[:_LONGEST_SEARCH]
     sections = _list_sections(request.user, search)
     context = {

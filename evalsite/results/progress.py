@@ -39,7 +39,6 @@ JOINED_WITHIN = timedelta(minutes=10)
 NO_LIMIT = 1_000_000
 LATEST = 1000
 _REPORTED = Q(outcome=Annotation.Outcome.REPORTED)
-_REAL = ~Q(status=Annotation.Status.PILOT)
 # when answers were imported says nothing of how the study goes
 _GIVEN_HERE = (Origin.OWN, Origin.SIMULATED)
 # on a page of many studies
@@ -239,10 +238,11 @@ def activity_of(study: Study) -> Activity:
 
     Pilots are left out of all of them.
     """
-    given = Annotation.objects.agreed().filter(_REAL, study=study)
     # reports are never among those that count; with the origin named, an index leaves these out
-    others = given.filter(
-        origin__in=Origin.values, status__in=(Annotation.Status.SURPLUS, Annotation.Status.CONTROL)
+    others = Annotation.objects.agreed().filter(
+        study=study,
+        origin__in=Origin.values,
+        status__in=(Annotation.Status.SURPLUS, Annotation.Status.CONTROL),
     )
     answers = others.aggregate(
         reports=Count("pk", filter=_REPORTED),
@@ -267,8 +267,6 @@ def activity_of(study: Study) -> Activity:
         "waiting": _count_in_study(study, Batch.objects.filter(opened_at__isnull=True)),
         "excluded": _count_in_study(study, Exclusion.objects.standing()),
         "quiet": _count_in_study(study, _find_quiet_places(study)),
-        "is_simulated": Exists(given.filter(origin=Origin.SIMULATED)),
-        "is_real": Exists(given.exclude(origin=Origin.SIMULATED)),
         "is_imported": Exists(RatingsFile.objects.filter(study=study)),
     }
     row = _read_columns(study, columns)
@@ -288,7 +286,10 @@ def activity_of(study: Study) -> Activity:
         reports=answers["reports"],
         surplus=answers["surplus"],
         held=row["held"],
-        simulated=_describe_simulated(row["is_simulated"], row["is_real"]),
+        simulated=_describe_simulated(
+            is_simulated=row["last_simulated"] is not None,
+            is_real=row["last_own"] is not None or row["is_imported"],
+        ),
         waiting=row["waiting"],
         excluded=row["excluded"],
         may_be_quiet=row["quiet"] > 0,
@@ -310,7 +311,7 @@ def _find_quiet_places(study: Study) -> QuerySet[Slot]:
     return Slot.objects.leased().filter(lease_until__gt=now(), lease_until__lt=renewed)
 
 
-def _describe_simulated(is_simulated: bool, is_real: bool) -> str:
+def _describe_simulated(*, is_simulated: bool, is_real: bool) -> str:
     """Return a warning if answers are simulated or not all from people; else nothing."""
     if not is_simulated:
         return ""

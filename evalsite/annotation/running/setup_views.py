@@ -50,6 +50,14 @@ _NEXT = {
 }
 
 
+def _choose_next(study: Study, section: Section) -> tuple[str, str]:
+    """Return where to go on: to the checklist if nothing is lacking in any other section."""
+    is_draft = study.version_id is None and not study.has_ended
+    if is_draft and all(one.url_name == section.page for one in describe_setup(study).problems):
+        return "study-launch", "the launch checklist"
+    return _NEXT[section.key]
+
+
 # --- sections -------------------------------------------------------------------------
 
 
@@ -67,7 +75,8 @@ def _show_section(section: Section) -> Callable[..., HttpResponseBase]:
             status = _save(request, study, form, options)
             if status == 200:
                 goes_on = request.POST.get("do") == "continue"
-                name = _NEXT[section.key][0] if goes_on else section.page
+                saved = Study.objects.get(pk=study.pk)
+                name = _choose_next(saved, section)[0] if goes_on else section.page
                 return redirect(f"admin:{name}", study.pk)
             if status == CONFLICT:
                 saved_since = form.note_change()
@@ -99,7 +108,7 @@ def _describe_section(
         "groups": list(list_groups(form, options)),
         "has_errors": bool(form.errors or (options and options.errors)),
         "closes": describe_closing(shown),
-        "next_name": _NEXT[section.key][1],
+        "next_name": _choose_next(study, section)[1],
         "previews": make_previews(shown, section.previews),
         "placeholders": [
             mark
