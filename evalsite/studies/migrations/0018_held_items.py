@@ -6,7 +6,7 @@ from django.db import migrations, models
 class Migration(migrations.Migration):
 
     dependencies = [
-        ('studies', '0016_invitations_to_the_site'),
+        ('studies', '0017_sharing'),
     ]
 
     operations = [
