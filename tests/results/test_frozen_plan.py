@@ -11,7 +11,13 @@ from evalsite.annotation.running.launch import launch_study
 from evalsite.lib.clock import now
 from evalsite.quality.exclusion_rules import describe_rule
 from evalsite.quality.frozen_plans import is_hidden, list_deviations, reveal_results
-from evalsite.quality.models import AnalysisPlan, AnalysisPlanVersion, Exclusion, PlanEvent
+from evalsite.quality.models import (
+    AnalysisPlan,
+    AnalysisPlanVersion,
+    Exclusion,
+    ExclusionRule,
+    PlanEvent,
+)
 from evalsite.quality.person_measures import rank_correlation
 from evalsite.results.analysis_plan.stored import describe_plan
 from evalsite.results.analysis_plan.wording import plan_in_words
@@ -229,6 +235,22 @@ def test_closing_applies_the_rules_and_then_results_are_shown(staff_client):
     assert Exclusion.objects.get().participant == lazy
     assert not is_hidden(study)
     assert list_deviations(study) == []
+
+
+def test_plan_changed_while_the_study_is_being_closed_closes_nothing_unread(staff_client):
+    study = make_planned_study(rules=[ONE_POINT])
+    careful, _ = add_person(study), add_person(study, score=70)
+    mark = read_mark(staff_client, study, "study-close-confirm")
+    rated = [{"measure": "answers", "comparison": "at_least", "threshold": 1}]
+    ExclusionRule.objects.update(conditions=rated)
+
+    page = post(staff_client, "study-close", study, seen=mark, choice="apply")
+
+    study.refresh_from_db()
+    assert page.status_code == 422
+    assert careful.pseudonym in page.text
+    assert study.state == "live"
+    assert not Exclusion.objects.exists()
 
 
 def test_declining_at_closing_is_a_deviation_with_its_reason(staff_client):
