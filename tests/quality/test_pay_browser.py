@@ -23,7 +23,7 @@ def test_a_researcher_decides_by_keyboard(page: Page, live_server):
     page.goto(pay)
     faults = [find_faults_in_all_looks(page)]
 
-    for button in ("button[value=approve-passed]", "form .es-main"):
+    for button in ("button[value=approve-passed]", "form .main"):
         press_tab_to(page, button, most=80)
         with page.expect_navigation():
             page.keyboard.press("Enter")
@@ -34,7 +34,7 @@ def test_a_researcher_decides_by_keyboard(page: Page, live_server):
     faults.append(find_faults_in_all_looks(page))
     page.check("[name=reason][value=checks]")
     page.fill("[name=message]", LONG)
-    follow(page, "form .es-main")
+    follow(page, "form .main")
     follow(page, "button:has-text('Show what to paste')")
     faults.append(find_faults_in_all_looks(page))
 
