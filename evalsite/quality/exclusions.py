@@ -35,13 +35,16 @@ def excludable_answers(study: Study) -> QuerySet[Annotation]:
 
     Answers that wait for consent are left out of everything, so they aren't among them.
     """
-    statuses = (
-        Annotation.Status.COUNTED,
-        Annotation.Status.SURPLUS,
-        Annotation.Status.CONTROL,
-    )
-    answers = Annotation.objects.agreed().filter(study=study, status__in=statuses)
+    answers = Annotation.objects.agreed().filter(study=study, status__in=_EXCLUDABLE)
     return answers.exclude(item__kind=Item.Kind.PRACTICE)
+
+
+def may_be_excluded(answer: Annotation) -> bool:
+    """Return whether this one is among them; it is agreed to, and its item was read with it."""
+    return answer.status in _EXCLUDABLE and answer.item.kind != Item.Kind.PRACTICE
+
+
+_EXCLUDABLE = (Annotation.Status.COUNTED, Annotation.Status.SURPLUS, Annotation.Status.CONTROL)
 
 
 def foresee_exclusion(

@@ -3,16 +3,18 @@
 from collections import defaultdict
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from typing import Any
 
-from django.db.models import Count, QuerySet
+from django.db.models import Count, OuterRef, QuerySet, Subquery
+from django.db.models.functions import Coalesce
 
-from evalsite.annotation.models import Annotation, Rating
+from evalsite.annotation.models import Annotation, Rating, Revision
 from evalsite.annotation.pages.held_items import reason_in_words
 from evalsite.annotation.pages.ignored_items import reason_of
 from evalsite.participants.models import Origin, Participant
 from evalsite.protocol import Protocol
 from evalsite.quality.check_results import judge_checks
-from evalsite.quality.exclusions import excludable_answers
+from evalsite.quality.exclusions import may_be_excluded
 from evalsite.quality.frozen_plans import is_hidden
 from evalsite.quality.models import Exclusion
 from evalsite.studies.models import Item, Study
@@ -45,44 +47,43 @@ def answers_of(participant: Participant) -> QuerySet[Annotation]:
 
 def with_items(annotations: QuerySet[Annotation]) -> QuerySet[Annotation]:
     """Return the annotations with what `describe_answers` needs of their items."""
-    return annotations.select_related("participant", "item__repeat_of", "item_set")
+    revisions = Revision.objects.filter(annotation=OuterRef("pk")).order_by().values("annotation")
+    revised = Subquery(revisions.annotate(n=Count("pk")).values("n"))
+    found = annotations.select_related("participant", "item__repeat_of", "item_set")
+    return found.annotate(revised=Coalesce(revised, 0))
 
 
-def describe_answers(study: Study, annotations: Sequence[Annotation]) -> list[Given]:
-    """These answers in words, in a few queries for all of them."""
+def describe_answers(
+    study: Study, annotations: Sequence[Any], *, is_blind: bool | None = None
+) -> list[Given]:
+    """These answers, of `with_items`, in words, in a few queries for all of them."""
     ids = [one.pk for one in annotations]
-    own = Annotation.objects.filter(pk__in=ids)
     first = _first_answers(annotations)
     shown = None
-    if is_hidden(study):
-        orders = Annotation.objects.filter(pk__in=[*ids, *first.values()]).order_by()
-        shown = dict(orders.values_list("pk", "order_shown"))
-    said = _describe_ratings(study.config, [*ids, *first.values()], shown)
-    agrees = judge_checks(study, own)
-    revised = dict(own.order_by().values_list("pk").annotate(n=Count("revisions")))
+    if is_hidden(study) if is_blind is None else is_blind:
+        shown = {one.pk: one.order_shown for one in [*annotations, *first.values()]}
+    said = _describe_ratings(study.config, [*ids, *(one.pk for one in first.values())], shown)
+    agrees = judge_checks(study, Annotation.objects.filter(pk__in=ids))
     standing = Exclusion.objects.standing().filter(annotation__in=ids).select_related("decided_by")
     excluded = {one.annotation_id: one for one in standing}
-    open_to_exclusion = set(
-        excludable_answers(study).filter(pk__in=ids).values_list("pk", flat=True)
-    )
     return [
         Given(
             annotation=one,
             lines=said[one.pk],
-            before=said[first[one.pk]] if one.pk in first else [],
+            before=said[first[one.pk].pk] if one.pk in first else [],
             said=_describe_outcome(study.config, one),
             seconds=_count_seconds(one),
             active_seconds=None if one.active_ms is None else one.active_ms / 1000,
             agrees=agrees[one.pk][1] if one.pk in agrees else None,
-            revisions=revised[one.pk],
+            revisions=one.revised,
             exclusion=excluded.get(one.pk),
-            can_be_excluded=one.pk in open_to_exclusion,
+            can_be_excluded=may_be_excluded(one),
         )
         for one in annotations
     ]
 
 
-def _first_answers(annotations: Iterable[Annotation]) -> dict[int, int]:
+def _first_answers(annotations: Iterable[Annotation]) -> dict[int, Annotation]:
     """Return for each repeat the annotation from when this person first met the item."""
     repeats = {
         one.pk: (one.participant_id, one.item.repeat_of_id)
@@ -93,7 +94,7 @@ def _first_answers(annotations: Iterable[Annotation]) -> dict[int, int]:
         return {}
     people, items = zip(*repeats.values(), strict=True)
     given = Annotation.objects.filter(participant__in=people, item__in=items).order_by()
-    first = {(who, item): pk for who, item, pk in given.values_list("participant", "item", "pk")}
+    first = {(one.participant_id, one.item_id): one for one in given}
     return {pk: first[key] for pk, key in repeats.items() if key in first}
 
 

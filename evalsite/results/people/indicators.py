@@ -8,7 +8,6 @@ from typing import Any
 from django.db.models import Avg
 
 from evalsite.annotation.models import Annotation, Rating
-from evalsite.quality.frozen_plans import is_hidden
 from evalsite.results.people.work import Work
 from evalsite.results.people.work_flags import write_agreement, write_seconds
 from evalsite.studies.models import Item, Study
@@ -139,7 +138,9 @@ def draw_pace(participant_id: int, study_median: float | None) -> Pace | None:
 # --- what the others answered ---------------------------------------------------------------------
 
 
-def find_others(study: Study, annotations: Collection[Annotation]) -> dict[int, tuple[str, bool]]:
+def find_others(
+    study: Study, annotations: Collection[Annotation], *, is_blind: bool
+) -> dict[int, tuple[str, bool]]:
     """Return of each answer the means of the others, and whether one of its scores is far away.
 
     Only of scores: choices have no mean.
@@ -153,7 +154,6 @@ def find_others(study: Study, annotations: Collection[Annotation]) -> dict[int, 
     )
     who = {one.participant_id for one in annotations}
     counted = Annotation.objects.counted().filter(study=study).exclude(participant__in=who)
-    is_blind = is_hidden(study)
     means = {
         (output, criterion): average
         for output, criterion, average in Rating.objects.filter(

@@ -12,8 +12,9 @@ from django.views.decorators.http import require_safe
 from evalsite.analysis.thresholds import BY_KEY, Thresholds
 from evalsite.participants.models import Participant
 from evalsite.participants.visits import list_fixed_codes
+from evalsite.quality.frozen_plans import is_hidden
 from evalsite.quality.notes import read_notes_of
-from evalsite.quality.pay import describe_sets, list_payable
+from evalsite.quality.pay import describe_sets, list_payable, with_answer_counts
 from evalsite.quality.pay_views import LABELS
 from evalsite.quality.scale_use import reserved_points
 from evalsite.results.analysis_plan.wording import write_limit
@@ -33,8 +34,7 @@ from evalsite.results.people.lookup import (
 )
 from evalsite.results.people.scatter import draw_scatter
 from evalsite.results.people.work import describe_others, describe_pay, describe_work, read_work
-from evalsite.results.people.work_flags import list_rules
-from evalsite.results.progress import median_seconds
+from evalsite.results.people.work_flags import find_usual_seconds, list_rules
 from evalsite.results.report.computation import newest_report
 from evalsite.studies.bonus import promises_bonus
 from evalsite.studies.models import Membership, Study
@@ -124,8 +124,9 @@ def show_person(request: HttpRequest, study: Study, pseudonym: str) -> HttpRespo
     report = newest_report(study)
     [person] = describe_people(study, [participant], report)
     rows = Paginator(answers_of(participant), PAGE).get_page(request.GET.get("page"))
-    answers = describe_answers(study, list(rows))
-    others = find_others(study, list(rows))
+    page, is_blind = list(rows), is_hidden(study)
+    answers = describe_answers(study, page, is_blind=is_blind)
+    others = find_others(study, page, is_blind=is_blind)
     work = read_work(study)
     flagged = [work.people[pk].pseudonym for pk in work.to_review]
     sees_identities = may_see_identities(request, study)
@@ -139,7 +140,7 @@ def show_person(request: HttpRequest, study: Study, pseudonym: str) -> HttpRespo
             ),
             "indicators": list_indicators(work, participant.pk),
             "flags": work.flags.get(participant.pk, []),
-            "pace": draw_pace(participant.pk, median_seconds(study)),
+            "pace": draw_pace(participant.pk, find_usual_seconds(work.people)),
             "notes": read_notes_of(study, name="participant", ids=[participant.pk])[participant.pk],
             "sets": _list_pay(study, participant) if sees_identities else [],
             "place_among": _find_place(flagged, participant.pseudonym),
@@ -174,6 +175,7 @@ def _list_pay(study: Study, participant: Participant) -> list[tuple[int, str, st
     if study.pay_per_set is None:
         return []
     sets = list_payable(study).filter(participant=participant).order_by("number")
+    sets = with_answer_counts(sets)
     return [
         (one.item_set.number, LABELS[one.state], format_money(one.amount, study.currency))
         for one in describe_sets(study, sets)
