@@ -64,7 +64,7 @@ def test_new_study_is_a_draft_of_its_protocol_owned_by_its_maker(staff_client, r
     )
 
     study = Study.objects.get()
-    assert response.url == reverse("admin:study-overview", args=[study.pk])
+    assert response.url == reverse("admin:batch-list", args=[study.pk])
     assert (study.title, study.protocol, study.state) == ("Hotel replies", "magnitude", "draft")
     assert study.memberships.get().user == researcher
     assert study.memberships.get().role == Membership.Role.OWNER

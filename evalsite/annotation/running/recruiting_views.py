@@ -183,7 +183,7 @@ def _describe(
         "recruitment": recruitment,
         "platform": platform,
         "link": link_of(request, recruitment),
-        "taken": list_taken(recruitment, study).count(),
+        "taken": 0 if recruitment.pk is None else list_taken(recruitment, study).count(),
         "arrived": sum(row.arrivals for row in counts.values()),
         "at_work": counts.get("", NO_ARRIVALS).arrivals,
         "outcomes": [
