@@ -193,5 +193,7 @@ def test_postgresql_finds_who_is_active_by_index(large: Study) -> None:
     nodes = list(walk(top["Plan"]))
     used = {node["Index Name"] for node in nodes if "Index Name" in node}
     assert {"annotation_by_time", "draft_by_time"} <= used
-    whole = {node["Relation Name"] for node in nodes if node["Node Type"] == "Seq Scan"}
-    assert not whole & {Annotation._meta.db_table, Draft._meta.db_table}
+    whole = [node["Relation Name"] for node in nodes if node["Node Type"] == "Seq Scan"]
+    assert Draft._meta.db_table not in whole
+    # what the header counts: all answers
+    assert whole.count(Annotation._meta.db_table) <= 1
