@@ -106,11 +106,15 @@ def describe_at_launch(study: Study) -> Frozen:
     content = build_plan(study, plan)
     labels = {one.key: one.label for one in study.config.criteria}
     digest = hash_content(content)
+    rules = [
+        *map(describe_rule, content.get("rules", ())),
+        *(["the rule in words"] if plan.exclusion_rule else []),
+    ]
     facts = [
         ("Hash", " ".join(digest[start : start + 4] for start in range(0, 16, 4)) + "…"),
         ("Primary criterion", str(labels.get(plan.primary, "none"))),
-        ("Hypotheses", f"{len(plan.hypotheses) + len(plan.margins)}"),
-        ("Exclude", "; ".join(map(describe_rule, content.get("rules", ()))) or "no rules"),
+        ("Hypotheses", f"{len(plan.hypotheses) + len(plan.margins) or 'none'}"),
+        ("Exclude", "; ".join(rules) or "nobody by rule"),
     ]
     who = f" by {plan.changed_by}" if plan.changed_by else ""
     return Frozen(
