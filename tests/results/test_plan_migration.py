@@ -11,6 +11,7 @@ from django.db import connection
 from django.db.migrations.executor import MigrationExecutor
 
 from evalsite.audit.models import AuditEntry
+from evalsite.quality.exclusion_rules import list_conditions
 from evalsite.quality.models import AnalysisPlan
 from evalsite.quality.plan_state import plan_of
 from evalsite.results.analysis_plan.stored import change_plan, mark_plan
@@ -89,7 +90,9 @@ def test_plans_go_back_and_come_along_with_their_moments_and_permissions(newest)
     # plans of studies with and without one can be written
     for one in (other, earlier):
         values = {"baseline": "template", "thresholds": {}, "exclusion_rule": ""}
-        change_plan(study=one, values=values, seen=mark_plan(plan_of(one)), by=author)
+        change_plan(
+            study=one, values=values, seen=mark_plan(plan_of(one), list_conditions(one)), by=author
+        )
     assert AnalysisPlan.objects.filter(baseline="template").count() == 2
 
 

@@ -10,6 +10,7 @@ from evalsite.annotation.running.simulation import simulate_crowd
 from evalsite.imports.demo import make_demo_study
 from evalsite.lib.clock import standing_at
 from evalsite.protocol import get_protocol
+from evalsite.quality.exclusion_rules import list_conditions
 from evalsite.quality.plan_state import plan_of
 from evalsite.results.analysis_plan.stored import change_plan, mark_plan
 from evalsite.results.management.commands.analyse import write_text
@@ -38,8 +39,8 @@ def write_plan(study: Study, **said: Any) -> None:
     stands = {"baseline": plan.baseline, "thresholds": plan.thresholds,
               "exclusion_rule": plan.exclusion_rule}  # fmt: skip
     change_plan(
-        study=study, values=stands | said, seen=mark_plan(plan), by=make_user("planner"),
-        reason="It is a test",
+        study=study, values=stands | said, seen=mark_plan(plan, list_conditions(study)),
+        by=make_user("planner"), reason="It is a test",
     )  # fmt: skip
 
 
