@@ -97,6 +97,12 @@ class Criterion:
         scale = self.scale.for_item(inputs)
         return self if scale is self.scale else replace(self, scale=scale)
 
+    def for_person(self, seed: str) -> "Criterion":
+        """Return the criterion as the person of this seed sees it."""
+        if not self.scale.is_of_person:
+            return self
+        return replace(self, scale=self.scale.for_person(f"{seed}/{self.key}"))
+
     def make_field(self, output_name: str, *, is_one_of_several: bool = False) -> "Field":
         """Make the form field that asks for one rating of an output of this name."""
         return self.scale.make_field(self, output_name, is_one_of_several=is_one_of_several)

@@ -177,6 +177,15 @@ class Scale:
         """Return the scale with what the inputs of an item bring to it."""
         return self
 
+    def for_person(self, seed: str) -> Self:
+        """Return the scale as the person of this seed sees it: always in the same way."""
+        return self
+
+    @property
+    def is_of_person(self) -> bool:
+        """Tell whether people see it in different ways."""
+        return False
+
     # --- page
 
     @property

@@ -1,9 +1,13 @@
-"""Options to choose from, as scales of one or several of them have them."""
+"""Options to choose from, as scales of one or several of them have them.
+
+Words that were written at an option follow its key, after a line break, in answers and values.
+"""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from evalsite.lib.seeds import make_random
 from evalsite.protocol.faults import (
     Faults,
     check_flag,
@@ -18,24 +22,28 @@ from evalsite.protocol.scale import NA
 
 # a part of a stored rating that is called so is a comment, an entry that the question is not asked
 _TAKEN = frozenset({COMMENT, NA})
+LONGEST_WORDS = 500
 
 
 @dataclass(frozen=True, kw_only=True)
 class Option:
     """One option: its key in data, its words, and the notes under it.
 
-    `is_exclusive`: it can't be chosen beside others, where several can be chosen.
+    `is_exclusive`: it can't be chosen beside others, where several can be chosen. `has_words`: it
+    has a box for words of one's own.
     """
 
     key: str
     label: str
     notes: tuple[str, ...] = ()
     is_exclusive: bool = False
+    has_words: bool = False
 
     def to_data(self) -> dict[str, Any]:
         data: dict[str, Any] = {"key": self.key, "label": self.label}
         data |= {"notes": list(self.notes)} if self.notes else {}
-        return data | ({"exclusive": True} if self.is_exclusive else {})
+        data |= {"exclusive": True} if self.is_exclusive else {}
+        return data | ({"other": True} if self.has_words else {})
 
 
 def read_options(data: Sequence[Mapping[str, Any]]) -> tuple[Option, ...]:
@@ -45,6 +53,7 @@ def read_options(data: Sequence[Mapping[str, Any]]) -> tuple[Option, ...]:
             label=one["label"],
             notes=tuple(one.get("notes", ())),
             is_exclusive=one.get("exclusive", False),
+            has_words=one.get("other", False),
         )
         for one in data
     )
@@ -66,13 +75,36 @@ def check_options(
             faults.add("bad_key", f"{at}.key", "is a word that answers use for something else")
         check_text(option.get("label", "-"), f"{at}.label", faults)
         check_flag(option.get("exclusive", False), f"{at}.exclusive", faults)
-        if option.get("other"):
-            words = "is not supported by this version yet: use a comment"
-            faults.add("not_supported", f"{at}.other", words)
+        check_flag(option.get("other", False), f"{at}.other", faults)
         for note, text in enumerate(check_list(option.get("notes", []), f"{at}.notes", faults)):
             check_text(text, f"{at}.notes.{note}", faults)
     keys = [option.get("key") for option in options if isinstance(option, Mapping)]
     check_unique(keys, place, faults)
+    if sum(isinstance(one, Mapping) and one.get("other") is True for one in options) > 1:
+        faults.add("duplicate", place, "can have one option with words of one’s own")
+
+
+def split_words(answer: str) -> tuple[str, str]:
+    """Return the key of an answer, and the words written at it."""
+    key, _, words = str(answer).partition("\n")
+    return key, words
+
+
+def join_words(key: str, words: str) -> str:
+    return f"{key}\n{words}" if words else key
+
+
+def read_words(data: Mapping[str, Any], name: str, options: Sequence[Option]) -> str:
+    """Return the words posted at the option that has a box, as one line."""
+    found = next((one.key for one in options if one.has_words), "")
+    return " ".join(str(data.get(f"{name}.{found}-text") or "").split())[:LONGEST_WORDS]
+
+
+def shuffle_options(options: Sequence[Option], seed: str) -> tuple[Option, ...]:
+    """Return the options in an order of this seed; those for other cases stay last."""
+    first = [one for one in options if not (one.has_words or one.is_exclusive)]
+    make_random("options", seed).shuffle(first)
+    return (*first, *(one for one in options if one.has_words or one.is_exclusive))
 
 
 def write_options(options: Sequence[Option]) -> list[str]:

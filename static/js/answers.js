@@ -158,6 +158,16 @@ function start() {
   ask();
 }
 
+// Words written at an option choose it.
+function choose({ target }) {
+  if (!("words" in target.dataset) || !target.value.trim()) return;
+  const control = target.previousElementSibling.querySelector("input");
+  if (control.checked) return;
+  control.checked = true;
+  control.dispatchEvent(new Event("change", { bubbles: true }));
+}
+
 form.addEventListener("replaced", start);
+form.addEventListener("input", choose);
 form.addEventListener("input", ask);
 start();

@@ -5,6 +5,7 @@ from typing import Any
 
 import pytest
 
+from evalsite.annotation.fsck import find_breaches
 from evalsite.annotation.models import Annotation, Rating
 from evalsite.annotation.running.launch import launch_study
 from evalsite.annotation.running.simulation import simulate_crowd
@@ -12,9 +13,11 @@ from evalsite.building.trying import render_preview
 from evalsite.jobs.services import run_job
 from evalsite.protocol import Protocol
 from evalsite.studies.models import Study
+from tests.support.answering import RatingPage
 from tests.support.batches import import_rows
+from tests.support.bundles import check, pack
 from tests.support.exports import export, read
-from tests.support.factories import make_user
+from tests.support.factories import launch, make_user
 from tests.support.instruments import GALLERY, make_built_study
 
 pytestmark = [pytest.mark.django_db, pytest.mark.one_database]
@@ -110,3 +113,90 @@ def test_statements_of_each_output_come_from_its_row_and_items_of_one_input_stay
             system = rating.output.system.name
             counts[system] = max(counts.get(system, 0), int(rating.part))
     assert counts == {"one": 1, "two": 3}
+
+
+# --- options with words of one's own, and in an order of each person ------------------------
+
+
+def with_options(kind: str, **more: Any) -> dict[str, Any]:
+    """An instrument with one question of options; what is wrong is asked after “other”."""
+    content = read_instrument("summeval")
+    options = [{"key": key, "label": key.title()} for key in "abcdefgh"]
+    options.append({"key": "other", "label": "Something else", "other": True})
+    test = "is" if kind == "choice" else "includes"
+    content["criteria"] = [
+        {"key": "fault", "label": "Why", "per": "output", "question": "Why?",
+         "scale": {"kind": kind, "options": options, **more}},
+        {"key": "sure", "label": "Sure", "per": "output", "question": "Are you sure?",
+         "ask_if": {"criterion": "fault", test: ["other"]},
+         "scale": {"kind": "decision", "yes": "Yes", "no": "No"}},
+    ]  # fmt: skip
+    del content["practice"]
+    return content
+
+
+def open_page(content: dict[str, Any]) -> RatingPage:
+    """A study of two items of one output, and the rating page of somebody."""
+    study = make_built_study(content, is_practice_on=False, k=2, set_size=2)
+    rows = [
+        {"item": f"i{n}", "document": f"Text {n}", "system": "one", "output": f"Summary {n}"}
+        for n in range(2)
+    ]
+    import_rows(study, rows)
+    return RatingPage(launch(study))
+
+
+WORDS = "  Too\t“late” <b> & 2 "
+
+
+@pytest.mark.both_databases
+@pytest.mark.parametrize(
+    ("kind", "sent", "ticked"),
+    [
+        ("choice", {"fault": "other"}, [("", 9, "Too “late” <b> & 2")]),
+        ("choices", {"fault.a": "1", "fault.other": "1"},
+         [("a", 1, ""), ("other", 1, "Too “late” <b> & 2")]),
+        # words at an option that was not chosen say nothing
+        ("choices", {"fault.a": "1"}, [("a", 1, "")]),
+    ],
+)  # fmt: skip
+def test_words_of_ones_own_are_stored_with_their_option_exported_and_shown_again(
+    kind, sent, ticked
+):
+    page = open_page(with_options(kind))
+
+    page.post(sent | {"fault.other-text": WORDS, "sure": "1"})
+
+    rows = Rating.objects.filter(criterion="fault", value__gt=0).order_by("pk")
+    assert [(row.part, row.value, row.text) for row in rows] == ticked
+    is_other = "fault.other" in sent or sent.get("fault") == "other"
+    assert Rating.objects.filter(criterion="sure").exists() == is_other
+    study = page.me.study
+    assert find_breaches(study) == []
+    exported = [row for row in read(export(study)) if row["criterion"] == "fault"]
+    assert [row["text"] for row in exported if row["value"] != "0"] == [one[2] for one in ticked]
+    for has_free_text in (True, False):
+        assert check(pack(study, has_free_text=has_free_text)).faults == []
+    if is_other:
+        again = page.client.get(page.address).text
+        assert 'value="Too “late” &lt;b&gt; &amp; 2"' in again
+
+
+@pytest.mark.parametrize("kind", ["choice", "choices"])
+def test_each_person_meets_shuffled_options_in_an_order_of_their_own_on_every_item(kind):
+    page = open_page(with_options(kind, shuffle=True))
+
+    orders = []
+    for person in (page, RatingPage(page.me.study)):
+        first = person.questions[0].criterion.scale.shown_options
+        person.post({"fault": "c"} if kind == "choice" else {"fault.c": "1"})
+        person.show(person.client.get(f"{person.home}sets/1/items/2/"))
+        assert person.questions[0].criterion.scale.shown_options == first
+        orders.append([one.key for one in first])
+
+    assert orders[0] != orders[1]
+    assert [order[-1] for order in orders] == ["other", "other"]
+    assert sorted(orders[0]) == sorted(orders[1])
+    values = Rating.objects.filter(criterion="fault", value__gt=0).values_list("value", "part")
+    # the place in the instrument, wherever it was on the page
+    assert set(values) == {(3, "")} if kind == "choice" else {(1, "c")}

@@ -40,12 +40,14 @@ class Screen:
     slot: Slot | None = None
     # the answer so far; None: there is none
     answer: Annotation | None = None
+    # whose screen it is, where people see options in orders of their own
+    participant_id: int = 0
 
     @property
     def output_ids(self) -> list[int]:
         return [output.pk for output in self.outputs]
 
-    @property
+    @cached_property
     def criteria(self) -> tuple[Criterion, ...]:
         """What is asked of this item: everything, but a qualification asks only what it scores."""
         config = self.study.config
@@ -54,8 +56,9 @@ class Screen:
         return self.bind(config.criteria)
 
     def bind(self, criteria: tuple[Criterion, ...]) -> tuple[Criterion, ...]:
-        """Return these criteria with what the item's inputs bring to them."""
-        return tuple(criterion.for_item(self.item.inputs) for criterion in criteria)
+        """Return these criteria with what the item's inputs and the person bring to them."""
+        seed = f"{self.study.seed}/{self.participant_id}"
+        return tuple(one.for_item(self.item.inputs).for_person(seed) for one in criteria)
 
     def order_mark(self, me: Participant) -> str:
         """The same for the same outputs in the same places, and telling nothing of them."""
@@ -98,20 +101,31 @@ class Screen:
 def load_screen(me: Participant, item: Item, slot: Slot | None) -> Screen:
     """Return the item as this person sees it, in this slot or without one."""
     outputs = _outputs_of.all(item.pk)
-    return in_order(me.study, item, outputs, order_for(me, item, len(outputs), slot), slot)
+    order = order_for(me, item, len(outputs), slot)
+    return in_order(me.study, item, outputs, order, slot, participant_id=me.pk)
 
 
 def in_order(
-    study: Study, item: Item, outputs: list[Output], order: list[int], slot: Slot | None = None
+    study: Study,
+    item: Item,
+    outputs: list[Output],
+    order: list[int],
+    slot: Slot | None = None,
+    *,
+    participant_id: int = 0,
 ) -> Screen:
     by_position = {output.position: output for output in outputs}
-    return Screen(study, item, order, [by_position[position] for position in order], slot)
+    shown = [by_position[position] for position in order]
+    return Screen(study, item, order, shown, slot, participant_id=participant_id)
 
 
 def answered_screen(annotation: Annotation, study: Study) -> Screen:
     """The screen as it was when this annotation was given."""
     outputs = list(annotation.item.outputs.all())
-    screen = in_order(study, annotation.item, outputs, annotation.order_shown)
+    screen = in_order(
+        study, annotation.item, outputs, annotation.order_shown,
+        participant_id=annotation.participant_id,
+    )  # fmt: skip
     screen.answer = annotation
     return screen
 

@@ -83,12 +83,12 @@ def _load_part(
 ) -> ShownPart:
     outputs = list(item.outputs.all())
     if answer is not None:
-        screen = in_order(me.study, item, outputs, answer.order_shown)
+        screen = in_order(me.study, item, outputs, answer.order_shown, participant_id=me.pk)
         screen.answer = answer
         known = entered_values(screen, answer)
         return ShownPart(place, screen, newest_values(screen, answer, draft), known)
     order = order_for(me, item, len(outputs), slot)
-    screen = in_order(me.study, item, outputs, order, slot)
+    screen = in_order(me.study, item, outputs, order, slot, participant_id=me.pk)
     values = dict(draft.values) if draft and draft.fits(order) else {}
     # a whole answer that waits for its saving is sent with the next one
     is_whole = bool(values) and judge(screen, values).is_valid()

@@ -111,12 +111,24 @@ class QuestionView:
     def is_kept(self) -> bool:
         """Whether it looks the same to many people: what is typed varies too much."""
         is_plain = not (self.error or self.feedback or self.is_unjudged or self.criterion.comment)
-        return is_plain and not self.when and not self.criterion.scale.is_typed
+        scale = self.criterion.scale
+        is_own = scale.is_typed or scale.is_of_person or self.words
+        return is_plain and not self.when and not is_own
 
     @property
     def entries(self) -> list[str]:
         """The parts of what was entered, where a question has several controls."""
-        return self.value.split()
+        return self.chosen.split()
+
+    @property
+    def chosen(self) -> str:
+        """What was chosen, without words of one's own."""
+        return self.value.partition("\n")[0]
+
+    @property
+    def words(self) -> str:
+        """What was written at an option that has a box for it."""
+        return self.value.partition("\n")[2]
 
     @property
     def is_not_applicable(self) -> bool:

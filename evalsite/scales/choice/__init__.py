@@ -1,29 +1,52 @@
 """One of several options, which have no order."""
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, ClassVar, Self
 
 from django.core.exceptions import ValidationError
 from django.db.models import Q
 from django.utils.translation import gettext as _
 
-from evalsite.fields import PointField
+from evalsite.fields import EntryInput, PointField
 from evalsite.protocol import Criterion
 from evalsite.protocol.faults import Faults, check_flag
 from evalsite.protocol.scale import NA, Judged, Row, Scale, Stored, join_choices
-from evalsite.scales.options import Option, check_options, read_options, write_options
+from evalsite.scales.options import (
+    Option,
+    check_options,
+    join_words,
+    read_options,
+    read_words,
+    shuffle_options,
+    split_words,
+    write_options,
+)
 from evalsite.scales.points import Parts, judge_parts, middle_values, parse_parts, quote
+
+
+class ChoiceField(PointField):
+    """The key of an option, with the words written at it where it has a box for them."""
+
+    def __init__(self, *, scale: "Choice", **kwargs: Any) -> None:
+        super().__init__(widget=EntryInput(scale.read_entry), **kwargs)
+
+    def clean(self, value: Any) -> str:
+        key, words = split_words(value or "")
+        return join_words(super().clean(key), words)
 
 
 @dataclass(frozen=True, kw_only=True)
 class Choice(Scale):
     """One of the options. Its value is the place of the option, from 1; its key is kept beside it.
 
-    As entry, answer and in data it is the key.
+    As entry, answer and in data it is the key. `is_shuffled`: each person sees the options in an
+    order of their own, `shown`.
     """
 
     options: tuple[Option, ...]
+    is_shuffled: bool = False
+    shown: tuple[Option, ...] = ()
     minimum: ClassVar[int] = 1
     kind: ClassVar[str] = "choice"
     family: ClassVar[str] = "categories"
@@ -32,8 +55,7 @@ class Choice(Scale):
     tests: ClassVar[frozenset[str]] = frozenset({"is"})
     note_on_values: ClassVar[str] = "Choice: the place of the option in the instrument, from 1"
     needed: ClassVar[frozenset[str]] = frozenset({"options"})
-    optional: ClassVar[frozenset[str]] = frozenset({"not_applicable"})
-    unsupported: ClassVar[frozenset[str]] = frozenset({"shuffle"})
+    optional: ClassVar[frozenset[str]] = frozenset({"not_applicable", "shuffle"})
 
     @property
     def maximum(self) -> int:
@@ -45,7 +67,8 @@ class Choice(Scale):
 
     @property
     def columns(self) -> frozenset[str]:
-        return super().columns | {"option"}
+        words = {"text"} if any(one.has_words for one in self.options) else set()
+        return super().columns | {"option"} | words
 
     def label_of(self, value: int) -> str:
         return self.options[value - 1].label if 1 <= value <= len(self.options) else ""
@@ -58,27 +81,46 @@ class Choice(Scale):
 
     def select_rows(self) -> Q:
         fitting = Q(value__isnull=True, detail__na=True) if self.not_applicable else Q(pk=None)
-        for place, key in enumerate(self.keys, start=1):
-            fitting |= Q(value=place, detail__option=key)
-        return fitting & Q(part="", text="")
+        fitting &= Q(text="")
+        for place, one in enumerate(self.options, start=1):
+            words = Q() if one.has_words else Q(text="")
+            fitting |= Q(value=place, detail__option=one.key) & words
+        return fitting & Q(part="")
 
     # --- page
+
+    def for_person(self, seed: str) -> Self:
+        return replace(self, shown=shuffle_options(self.options, seed))
+
+    @property
+    def is_of_person(self) -> bool:
+        return self.is_shuffled
+
+    @property
+    def shown_options(self) -> tuple[Option, ...]:
+        return self.shown or self.options
+
+    def read_entry(self, data: Mapping[str, Any], name: str) -> str:
+        key, words = split_words(super().read_entry(data, name))
+        has_words = any(one.has_words and one.key == key for one in self.options)
+        return join_words(key, words or read_words(data, name, self.options)) if has_words else key
 
     @property
     def has_notes(self) -> bool:
         return any(option.notes for option in self.options)
 
     def first_control(self, name: str) -> str:
-        return f"{name}-{self.options[0].key}"
+        return f"{name}-{self.shown_options[0].key}"
 
     def name_entry(self, entry: str) -> str:
         return self.name_tested(entry)
 
     def make_field(
         self, criterion: Criterion, output_name: str, *, is_one_of_several: bool = False
-    ) -> PointField:
+    ) -> "ChoiceField":
         name = f"{output_name[:1].lower()}{output_name[1:]}"
-        return PointField(
+        return ChoiceField(
+            scale=self,
             values={key: key for key in self.keys} | self.na_entry,
             missing=(
                 _("Choose an answer to %(criterion)s for %(name)s")
@@ -97,13 +139,17 @@ class Choice(Scale):
         output_id = output_ids[number - 1]
         if answer == NA:
             return (Row(output_id, None, detail={NA: True}),)
-        return (Row(output_id, self.keys.index(answer) + 1, detail={"option": answer}),)
+        key, words = split_words(answer)
+        place = self.keys.index(key) + 1
+        return (Row(output_id, place, text=words, detail={"option": key}),)
 
     def read_values(
         self, rows: Iterable[Stored], output_ids: Sequence[int | None]
     ) -> list[Any | None]:
         given = {
-            row.output_id: NA if row.value is None else (row.detail or {}).get("option")
+            row.output_id: NA
+            if row.value is None
+            else join_words((row.detail or {}).get("option", ""), row.text)
             for row in rows
         }
         return [given.get(output_id) for output_id in output_ids]
@@ -113,10 +159,15 @@ class Choice(Scale):
     def list_testable(self) -> tuple[Any, ...]:
         return (*self.keys, *self.na_entry)
 
+    def list_tested(self, answer: Any) -> tuple[Any, ...]:
+        return (split_words(answer)[0],)
+
     def name_tested(self, value: Any) -> str:
         if value == NA:
             return self.not_applicable
-        return next((one.label for one in self.options if one.key == value), str(value))
+        key, words = split_words(value)
+        label = next((one.label for one in self.options if one.key == key), key)
+        return f"{label}: {words}" if words else label
 
     # --- gold: the key of the option for each output
 
@@ -141,8 +192,9 @@ class Choice(Scale):
         def say(value: Any) -> str:
             return f"“{self.name_tested(value)}”"
 
+        keys = [split_words(value)[0] for value in values]
         return judge_parts(
-            right, values, names, say_value=say, say_given=say, is_by_document=is_by_document
+            right, keys, names, say_value=say, say_given=say, is_by_document=is_by_document
         )
 
     def count_asked(self, text: str, outputs: int, standard: int | None) -> int:
@@ -196,12 +248,15 @@ class Choice(Scale):
 
     def to_data(self) -> dict[str, Any]:
         options = [option.to_data() for option in self.options]
-        return {"kind": self.kind, "options": options, **self.na_to_data()}
+        shuffle = {"shuffle": True} if self.is_shuffled else {}
+        return {"kind": self.kind, "options": options, **shuffle, **self.na_to_data()}
 
     @classmethod
     def from_data(cls, data: Mapping[str, Any]) -> Self:
         return cls(
-            options=read_options(data["options"]), not_applicable=data.get("not_applicable", "")
+            options=read_options(data["options"]),
+            is_shuffled=data.get("shuffle", False),
+            not_applicable=data.get("not_applicable", ""),
         )
 
     @classmethod

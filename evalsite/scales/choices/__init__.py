@@ -1,7 +1,7 @@
 """Any number of several options, each ticked or not."""
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, ClassVar, Self
 
 from django import forms
@@ -14,7 +14,16 @@ from evalsite.fields import EntryInput
 from evalsite.protocol import Criterion
 from evalsite.protocol.faults import Faults, check_flag, check_whole
 from evalsite.protocol.scale import Judged, Row, Scale, Stored, join_choices
-from evalsite.scales.options import Option, check_options, read_options, write_options
+from evalsite.scales.options import (
+    Option,
+    check_options,
+    join_words,
+    read_options,
+    read_words,
+    shuffle_options,
+    split_words,
+    write_options,
+)
 from evalsite.scales.points import Parts, judge_parts, middle_values, parse_parts, quote
 
 # in a gold: no option is right
@@ -29,7 +38,8 @@ class ChoicesField(forms.Field):
         super().__init__(required=False, widget=EntryInput(scale.read_entry))
 
     def clean(self, value: Any) -> tuple[str, ...]:
-        sent, scale = str(value or "").split(), self.scale
+        (keys, words), scale = split_words(value or ""), self.scale
+        sent = keys.split()
         if not set(sent) <= set(scale.keys):
             raise ValidationError(
                 _("%(missing)s: that was not one of the answers") % {"missing": self.missing},
@@ -64,19 +74,23 @@ class ChoicesField(forms.Field):
                 % {"missing": self.missing, "count": scale.highest},
                 code="too_many",
             )
-        return ticked
+        return tuple(join_words(key, words if scale.has_words(key) else "") for key in ticked)
 
 
 @dataclass(frozen=True, kw_only=True)
 class Choices(Scale):
     """Options of which `least` to `most` are ticked; each is stored as 1 or 0.
 
-    As entry the keys of those ticked, with spaces between them; as answer and value a tuple.
+    As entry the keys of those ticked, with spaces between them, and words of one's own after a
+    line break; as answer and value a tuple. `is_shuffled`: each person sees the options in an order
+    of their own, `shown`.
     """
 
     options: tuple[Option, ...]
     least: int = 0
     most: int | None = None
+    is_shuffled: bool = False
+    shown: tuple[Option, ...] = ()
     minimum: ClassVar[int] = 0
     maximum: ClassVar[int] = 1
     kind: ClassVar[str] = "choices"
@@ -87,8 +101,7 @@ class Choices(Scale):
     tests: ClassVar[frozenset[str]] = frozenset({"includes"})
     note_on_values: ClassVar[str] = "Choices: 1 if the option was ticked, 0 if not"
     needed: ClassVar[frozenset[str]] = frozenset({"options"})
-    optional: ClassVar[frozenset[str]] = frozenset({"least", "most"})
-    unsupported: ClassVar[frozenset[str]] = frozenset({"shuffle"})
+    optional: ClassVar[frozenset[str]] = frozenset({"least", "most", "shuffle"})
 
     @property
     def keys(self) -> tuple[str, ...]:
@@ -100,7 +113,11 @@ class Choices(Scale):
 
     @property
     def columns(self) -> frozenset[str]:
-        return frozenset({"part"})
+        has_words = any(one.has_words for one in self.options)
+        return frozenset({"part", "text"} if has_words else {"part"})
+
+    def has_words(self, key: str) -> bool:
+        return any(one.has_words and one.key == key for one in self.options)
 
     def label_of_row(self, value: int, part: str) -> str:
         return self.name_tested(part)
@@ -112,23 +129,42 @@ class Choices(Scale):
         return tuple((option.key, option.label) for option in self.options)
 
     def select_rows(self) -> Q:
-        return Q(part__in=self.keys, value__in=(0, 1), text="", detail__isnull=True)
+        with_words = [one.key for one in self.options if one.has_words]
+        words = Q(text="") | Q(part__in=with_words, value=1)
+        return Q(part__in=self.keys, value__in=(0, 1), detail__isnull=True) & words
 
     # --- page
+
+    def for_person(self, seed: str) -> Self:
+        return replace(self, shown=shuffle_options(self.options, seed))
+
+    @property
+    def is_of_person(self) -> bool:
+        return self.is_shuffled
+
+    @property
+    def shown_options(self) -> tuple[Option, ...]:
+        return self.shown or self.options
 
     @property
     def has_notes(self) -> bool:
         return any(option.notes for option in self.options)
 
     def first_control(self, name: str) -> str:
-        return f"{name}.{self.options[0].key}"
+        return f"{name}.{self.shown_options[0].key}"
 
     def read_entry(self, data: Mapping[str, Any], name: str) -> str:
         ticked = [key for key in self.keys if data.get(f"{name}.{key}")]
-        return str(data.get(name) or "") or " ".join(ticked)
+        if whole := str(data.get(name) or ""):
+            return whole
+        has_words = any(map(self.has_words, ticked))
+        words = read_words(data, name, self.options) if has_words else ""
+        return join_words(" ".join(ticked), words)
 
     def name_entry(self, entry: str) -> str:
-        return ", ".join(map(self.name_tested, entry.split())) or _("nothing ticked")
+        keys, words = split_words(entry)
+        said = [join_words(key, words if self.has_words(key) else "") for key in keys.split()]
+        return ", ".join(map(self.name_tested, said)) or _("nothing ticked")
 
     def make_field(
         self, criterion: Criterion, output_name: str, *, is_one_of_several: bool = False
@@ -147,38 +183,48 @@ class Choices(Scale):
         self, answer: Any, output_ids: Sequence[int | None], number: int
     ) -> tuple[Row, ...]:
         output_id = output_ids[number - 1]
-        return tuple(Row(output_id, int(key in answer), key) for key in self.keys)
+        said = dict(map(split_words, answer))
+        return tuple(Row(output_id, int(key in said), key, said.get(key, "")) for key in self.keys)
 
     def read_values(
         self, rows: Iterable[Stored], output_ids: Sequence[int | None]
     ) -> list[Any | None]:
-        given: dict[int | None, set[str]] = {}
+        given: dict[int | None, dict[str, str]] = {}
         for row in rows:
-            ticked = given.setdefault(row.output_id, set())
+            ticked = given.setdefault(row.output_id, {})
             if row.value:
-                ticked.add(row.part)
+                ticked[row.part] = join_words(row.part, row.text)
         return [
-            tuple(key for key in self.keys if key in given[one]) if one in given else None
+            tuple(given[one][key] for key in self.keys if key in given[one])
+            if one in given
+            else None
             for one in output_ids
         ]
 
     def write_entries(self, values: Sequence[Any | None], order: Sequence[int]) -> dict[int, str]:
         return {
-            place: " ".join(value)
+            place: self._write_entry(value)
             for place, index in enumerate(order, start=1)
             if (value := values[index]) is not None
         }
 
+    @staticmethod
+    def _write_entry(value: Sequence[str]) -> str:
+        said = dict(map(split_words, value))
+        return join_words(" ".join(said), "".join(said.values()))
+
     # --- conditions name keys
 
     def list_tested(self, answer: Any) -> tuple[Any, ...]:
-        return tuple(answer)
+        return tuple(dict(map(split_words, answer)))
 
     def list_testable(self) -> tuple[Any, ...]:
         return self.keys
 
     def name_tested(self, value: Any) -> str:
-        return next((one.label for one in self.options if one.key == value), str(value))
+        key, words = split_words(value)
+        label = next((one.label for one in self.options if one.key == key), key)
+        return f"{label}: {words}" if words else label
 
     # --- gold: the keys of the options for each output ("late rude"), or - for none
 
@@ -208,8 +254,9 @@ class Choices(Scale):
         def say(value: Any) -> str:
             return f"“{self.name_entry(' '.join(value))}”"
 
+        keys = [tuple(dict(map(split_words, value))) for value in values]
         return judge_parts(
-            right, values, names, say_value=say, say_given=say, is_by_document=is_by_document
+            right, keys, names, say_value=say, say_given=say, is_by_document=is_by_document
         )
 
     def count_asked(self, text: str, outputs: int, standard: int | None) -> int:
@@ -261,13 +308,17 @@ class Choices(Scale):
         data: dict[str, Any] = {
             "kind": self.kind, "options": [option.to_data() for option in self.options],
         }  # fmt: skip
+        data |= {"shuffle": True} if self.is_shuffled else {}
         data |= {"least": self.least} if self.least else {}
         return data | ({} if self.most is None else {"most": self.most})
 
     @classmethod
     def from_data(cls, data: Mapping[str, Any]) -> Self:
         return cls(
-            options=read_options(data["options"]), least=data.get("least", 0), most=data.get("most")
+            options=read_options(data["options"]),
+            least=data.get("least", 0),
+            most=data.get("most"),
+            is_shuffled=data.get("shuffle", False),
         )
 
     @classmethod
@@ -304,7 +355,9 @@ class Choices(Scale):
         ]
 
     def write_gold(self, values: Sequence[Any | None]) -> str:
-        return self.gold_from_data([None if one is None else list(one) for one in values])
+        return self.gold_from_data(
+            [None if one is None else [*dict(map(split_words, one))] for one in values]
+        )
 
     def gold_from_data(self, data: Any) -> str:
         return ", ".join(
