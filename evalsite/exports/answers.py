@@ -338,7 +338,9 @@ class AnswerReader:
             answer, rows = found[annotation]
             number, name = (0, "") if output is None else find_output(output)
             chosen = number
-            if criterion in compared:
+            # words on a comparison prefer nothing, nor are they a tie
+            is_comment = bool(more) and more[0] == COMMENT
+            if criterion in compared and not is_comment:
                 # which of two is preferred is said of neither output
                 number, name = 0, ""
                 comparison = self._compare_systems(answer, chosen)

@@ -8,6 +8,7 @@ from typing import Any
 from evalsite.annotation.models import Annotation, Rating
 from evalsite.exports.csv_writer import write_rows
 from evalsite.lib.counting import count_together
+from evalsite.protocol.parts import COMMENT
 from evalsite.studies.models import Item, Study
 
 FILES = {
@@ -92,7 +93,9 @@ def _list_ratings(study: Study) -> list[list[Any]]:
             row[0], items[row[1]], "" if row[3] in compares else outputs[row[2]],
             f"{row[3]}: {row[5]}" if row[5] else row[3],
             # the side that was chosen: its output would be the same item's in another row
-            _name_side(row[11], row[12], row[4]) if row[3] in compares else row[4],
+            _name_side(row[11], row[12], row[4])
+            if row[3] in compares and row[5] != COMMENT
+            else row[4],
             row[6], row[7], "yes" if row[8] in people or row[9] in answers else "no",
             row[10].isoformat(timespec="seconds"),
         ]

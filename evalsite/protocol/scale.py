@@ -359,8 +359,10 @@ class Scale:
         middle = (self.minimum + self.maximum) / 2
         spread = (self.maximum - self.minimum) / 3
         worth = felt[max(number - 1, 0)]
-        value = middle + worth * spread
-        return self.doubt_as_bot(worth) or str(round(min(max(value, self.minimum), self.maximum)))
+        value = round(min(max(middle + worth * spread, self.minimum), self.maximum))
+        listed = [number for number, _label in self.list_answers()] or [value]
+        nearest = min(listed, key=lambda number: abs(number - value))
+        return self.doubt_as_bot(worth) or str(nearest)
 
     def doubt_as_bot(self, worth: float) -> str:
         """Return “not applicable” where a simulated rater says that: of what is worth least."""

@@ -1,6 +1,7 @@
 """A study of an instrument that was built here goes all the way: work, files, bundle and back."""
 
 import io
+from copy import deepcopy
 from typing import Any
 
 import pytest
@@ -13,6 +14,7 @@ from evalsite.annotation.running.launch import launch_study
 from evalsite.annotation.running.simulation import simulate_crowd
 from evalsite.exports.bundle.restore import restore_bundle
 from evalsite.jobs.services import run_job
+from evalsite.results.report.computation import compute_report
 from evalsite.studies.instruments import import_instrument
 from evalsite.studies.models import Instrument, Study
 from tests.support.batches import import_rows, make_rows
@@ -101,3 +103,19 @@ def test_new_version_of_the_instrument_leaves_a_running_study_and_its_bundle_as_
 
     assert Study.objects.get(pk=study.pk).config == config
     assert check(pack(study)).faults == []
+
+
+def test_words_on_a_comparison_are_no_tie_in_files_and_figures():
+    content = deepcopy(next(one for one in read_gallery() if one["key"] == "arena_preference"))
+    content["criteria"][0]["comment"] = {"ask": "required"}
+    study = make_rated(content)
+
+    rows = [row for row in read(export(study)) if row["criterion"] == content["criteria"][0]["key"]]
+    report = compute_report(study)
+
+    words = [row for row in rows if row["part"] == "comment"]
+    given = [row for row in rows if row["part"] == ""]
+    assert len(words) == len(given) > 0
+    assert {(row["outcome"], row["preferred"], row["value"]) for row in words} == {("", "", "")}
+    assert all(row["outcome"] for row in given)
+    assert report.content["kept"]["data"]["ratings"] <= len(given)

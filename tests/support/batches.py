@@ -11,7 +11,7 @@ from evalsite.protocol import InputColumn, Protocol
 from evalsite.studies.models import Batch, Study
 from tests.support.checking import check_file
 
-SYSTEMS = ("alpha", "beta", "gamma", "delta")
+SYSTEMS = ("alpha", "beta", "gamma", "delta", "epsilon", "zeta", "eta", "theta")
 
 Row = dict[str, str]
 

@@ -398,7 +398,7 @@ def _read(field: Field, text: str) -> int | None:
 def typed_text_that_is_missing(study: Study) -> Iterable[str]:
     """Kept for every number that was typed, and for nothing else."""
     kept = [one.key for one in study.config.criteria if one.scale.keeps_typed]
-    is_missing = Q(criterion__in=kept, value_typed="")
+    is_missing = Q(criterion__in=kept, value__isnull=False, value_typed="")
     is_strange = ~Q(criterion__in=kept) & ~Q(value_typed="")
     return _name_ratings(_ratings(study.pk).filter(is_missing | is_strange))
 

@@ -19,6 +19,7 @@ from evalsite.lib.dialogue import parse_dialogue, strip_markup
 from evalsite.lib.prepared import Prepared
 from evalsite.participants.models import ItemSet, Participant
 from evalsite.protocol import InputColumn, Protocol
+from evalsite.protocol.parts import NOT_SHOWN
 from evalsite.studies.models import Item, Output
 
 _LONGEST_TEXT = 80
@@ -129,9 +130,9 @@ def tabulate_answers(me: Participant, item_set: ItemSet) -> AnswerTable:
             rows.append(AnswerRow(place, text, _list_cells(screen, ratings[annotation.pk])))
         else:
             rows.append(_describe_unrated(config, place, text, annotation))
-    is_one = config.layout.outputs == "one"
+    column = _find_text_column(config)
     return AnswerTable(
-        text_label=config.output_name if is_one else _find_text_column(config).label,
+        text_label=column.label if column else config.output_name,
         criteria=tuple(criterion.label for criterion in config.criteria),
         rows=tuple(rows),
         outcomes=outcomes,
@@ -162,18 +163,24 @@ def _list_cells(screen: Screen, ratings: Sequence[Rating]) -> tuple[AnswerCell, 
     return tuple(cells)
 
 
-def _find_text_column(config: Protocol) -> InputColumn:
-    """Return the last input that every item has: it identifies an item with several outputs."""
-    required = [column for column in config.inputs if column.is_required]
-    return (required or list(config.inputs))[-1]
+def _find_text_column(config: Protocol) -> InputColumn | None:
+    """Return the last input that every item has: it identifies an item with several outputs.
+
+    None: an item is known by its output, the only one or the first.
+    """
+    if config.layout.outputs == "one":
+        return None
+    shown = [one for one in config.inputs if one.is_shown and one.kind not in NOT_SHOWN]
+    required = [column for column in shown if column.is_required]
+    return next(reversed(required or shown), None)
 
 
 def _first_words(config: Protocol, item: Item, outputs: Sequence[Output]) -> str:
     """Return the beginning of the text that identifies this item: its output, or an input."""
-    if config.layout.outputs == "one":
+    column = _find_text_column(config)
+    if column is None:
         text = strip_markup(outputs[0].text)
     else:
-        column = _find_text_column(config)
         text = str(item.inputs.get(column.name, ""))
         if column.kind == "dialogue":
             turns = parse_dialogue(text)
