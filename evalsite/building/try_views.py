@@ -4,7 +4,6 @@ from django.http import Http404, HttpRequest, HttpResponse
 from django.http.response import HttpResponseBase
 from django.shortcuts import render
 from django.urls import reverse
-from django.views.decorators.csrf import csrf_exempt
 from django.views.decorators.http import require_http_methods, require_safe
 
 from evalsite.building.gallery import find_entry
@@ -13,8 +12,6 @@ from evalsite.building.trying import list_samples, render_instructions, try_item
 INVALID = 422
 
 
-# the participants' own page has no token, and nothing that is posted changes anything
-@csrf_exempt
 @require_http_methods(["GET", "HEAD", "POST"])
 def try_instrument(request: HttpRequest, kind: str, name: str, number: int) -> HttpResponseBase:
     """Ask one item; once answered, say what is suggested."""

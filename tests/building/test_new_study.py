@@ -12,6 +12,7 @@ from evalsite.building.trying import list_samples
 from evalsite.protocol import Protocol
 from evalsite.studies.instruments import import_instrument
 from evalsite.studies.models import Instrument, Item, Membership, Study
+from tests.support.answering import Entered
 from tests.support.factories import launch, make_study, make_user
 from tests.support.instruments import GALLERY, make_built_study, read_gallery
 
@@ -111,6 +112,20 @@ def test_each_entry_is_tried_with_every_item_and_stores_nothing(staff, entry):
     assert instructions.status_code == 200
     assert not Study.objects.exists()
     assert not Annotation.objects.exists()
+
+
+def test_item_that_is_tried_is_checked_only_with_the_token_of_its_page(jane):
+    client = Client(enforce_csrf_checks=True)
+    client.force_login(jane)
+    entry = list_gallery()[0]
+    kind, _, name = entry.value.partition(":")
+    address = reverse("admin:instrument-try", args=[kind, name, 1])
+    given = answer(entry.config, len(list_samples(entry.config)[0].outputs))
+
+    token = Entered(client.get(address).text).values["csrfmiddlewaretoken"]
+
+    assert client.post(address, given).status_code == 403
+    assert client.post(address, given | {"csrfmiddlewaretoken": token}).status_code == 200
 
 
 def test_sources_name_whose_words_are_used_and_under_which_licence(staff):
