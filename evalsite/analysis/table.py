@@ -195,7 +195,7 @@ def _take_groups(rows: pd.DataFrame, outputs: pd.DataFrame) -> None:
 TEXTS = ("participant", "item", "group", "cluster", "system", "output", "criterion", "scale",
          "kind", "status", "origin", "annotation", "repeat_of", "system_1", "system_2",
          "preferred", "shown_first", "submitted_at", "part", "text",
-         "not_applicable")  # fmt: skip
+         "not_applicable", "both")  # fmt: skip
 NUMBERS = ("value", "standard", "seconds", "trial", "place", "place_in_set", "set", "scale_min",
            "scale_max")  # fmt: skip
 COUNTED = ("counted",)

@@ -111,7 +111,7 @@ RATINGS = (
         "log_ratio", NUMBER, "The rating in proportion to the standard, on a log scale.",
         missing="as for standard", derived="ln(value / standard)", of="score",
         cell=lambda score: ""
-        if score.standard is None
+        if score.standard is None or score.value is None
         else str(log(score.value / score.standard)),
     ),
     Column(

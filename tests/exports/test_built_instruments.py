@@ -15,6 +15,7 @@ from evalsite.annotation.running.simulation import simulate_crowd
 from evalsite.exports.bundle.restore import restore_bundle
 from evalsite.jobs.services import run_job
 from evalsite.results.report.computation import compute_report
+from evalsite.results.report.criterion_tables import tabulate_outcomes
 from evalsite.studies.instruments import import_instrument
 from evalsite.studies.models import Instrument, Study
 from tests.support.batches import import_rows, make_rows
@@ -119,3 +120,32 @@ def test_words_on_a_comparison_are_no_tie_in_files_and_figures():
     assert {(row["outcome"], row["preferred"], row["value"]) for row in words} == {("", "", "")}
     assert all(row["outcome"] for row in given)
     assert report.content["kept"]["data"]["ratings"] <= len(given)
+
+
+def test_both_good_and_both_bad_are_counted_apart_and_steps_have_a_mean():
+    """Four answers: both good twice, both bad, and two steps towards the first system by name."""
+    content = next(one for one in read_gallery() if one["key"] == "arena_preference")
+    study = make_rated(content)
+    asked = content["criteria"][0]["key"]
+    ratings = list(
+        Rating.objects.filter(study=study, criterion=asked, annotation__item__kind="main")
+        .filter(annotation__status="counted", part="")
+        .order_by("pk")
+    )
+    first = study.systems.order_by("name")[0]
+    for rating, both in zip(ratings, ["good", "good", "bad", ""], strict=True):
+        best = rating.annotation.item.outputs.get(system=first)
+        rating.output, rating.value = (None, 0) if both else (best, 2)
+        rating.detail = {"both": both} if both else None
+        rating.save()
+
+    report = compute_report(study)
+
+    (criterion,) = [one for one in report.content["kept"]["criteria"] if one["key"] == asked]
+    (pair,) = criterion["pairs"]
+    grades = pair["grades"]
+    sign = 1 if pair["system_1"] == first.name else -1
+    assert (grades["both_good"], grades["both_bad"]) == (2, 1)
+    assert grades["mean"]["value"] == sign * 2 / 4
+    heads = [name.replace("\xa0", " ") for name in tabulate_outcomes(criterion).columns]
+    assert heads[-3:] == ["Of ties: both good", "Of ties: both bad", "Mean step to the first"]

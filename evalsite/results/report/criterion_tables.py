@@ -1,6 +1,6 @@
 """The tables of a criterion, made from the plain data of its report."""
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from operator import itemgetter
 from typing import Any
 
@@ -198,16 +198,30 @@ def _list_boxes(system: dict[str, Any]) -> list[Figure]:
 def tabulate_outcomes(criterion: dict[str, Any]) -> Table:
     """Wins, ties and losses of each pair."""
     headings = {"wins": "First is preferred", "ties": "Tie", "losses": "Second is preferred"}
+    pairs = [pair for pair in criterion["pairs"] if pair["counts"]]
     return fill_table(
         f"{criterion['label']}: wins, ties and losses",
         [
             PAIR,
             *(_make_outcome_column(key, heading) for key, heading in headings.items()),
+            *(_list_grades(pairs) if any(pair.get("grades") for pair in pairs) else ()),
         ],
-        [pair for pair in criterion["pairs"] if pair["counts"]],
+        pairs,
         row_names=name_sides,
         name=f"{criterion['key']}-outcomes",
     )
+
+
+def _list_grades(pairs: Sequence[dict[str, Any]]) -> Iterator[Column]:
+    """Yield the columns of what was said of both, if it was, and of the mean step to the first."""
+    for key, heading in (("both_good", "Of ties: both good"), ("both_bad", "Of ties: both bad")):
+        if any(pair["grades"][key] for pair in pairs):
+            yield Column(
+                heading=heading,
+                write=lambda pair, key=key: f"{pair['grades'][key]:,}",  # type: ignore[misc]
+                figures=lambda pair, key=key: [count_figure(key, pair["grades"][key])],  # type: ignore[misc]
+            )
+    yield value_column("Mean step to the first", lambda pair: pair["grades"]["mean"])
 
 
 def _make_outcome_column(key: str, heading: str) -> Column:

@@ -20,6 +20,7 @@ NAMES = {
     "share": "Share of yes",
     "win_share": "Win share, ties as half",
     "strength": "Strength",
+    "mean_step": "Mean step",
     "krippendorff_alpha": "Krippendorff’s α",
     "ac1": "Gwet’s AC1",
     "ac2": "Gwet’s AC2",

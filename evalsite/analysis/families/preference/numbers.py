@@ -15,6 +15,7 @@ from evalsite.analysis.equivalence import judge_margin
 from evalsite.analysis.explanations import explain_weighing
 from evalsite.analysis.families.numbers import Numbers, Prepared, average_outputs
 from evalsite.analysis.families.preference import PREFERENCE
+from evalsite.analysis.families.preference.grades import add_grades
 from evalsite.analysis.figure import Figure, Reason, leave_open, undefined
 from evalsite.analysis.findings import describe_finding, order_pairs
 from evalsite.analysis.intervals import detectable_figure
@@ -64,7 +65,7 @@ class PreferenceNumbers(Numbers):
             "answers": [],
             "standard": None,
             "systems": systems,
-            "pairs": order_pairs(pairs, systems),
+            "pairs": add_grades(order_pairs(pairs, systems), rows),
             "margins": _judge_margins(result, plan),
             "weighing": explain_weighing(systems, pairs),
             "tests": _list_tests(result),
