@@ -70,10 +70,6 @@ class InputView:
         return len(self.value) > SEARCHED_TEXT
 
     @property
-    def is_folded(self) -> bool:
-        return self.display == "folded"
-
-    @property
     def is_long(self) -> bool:
         is_long = len(self.value) > LONG_TEXT or len(self.turns) > LONG_DIALOGUE
         return self.display == "scroll" or is_long
