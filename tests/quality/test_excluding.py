@@ -104,7 +104,7 @@ def test_log_is_not_needed_to_know_who_took_an_exclusion_back(researcher, staff_
 
     page = staff_client.get(reverse("admin:study-exclusions", args=[study.pk])).text
 
-    assert re.search(r"taken back<div class=\"quiet\">[^<]*, jane</div>", page)
+    assert re.search(r"Taken back on [^<]* by jane</small>", page)
 
 
 @pytest.mark.both_databases
