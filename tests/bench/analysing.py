@@ -1,4 +1,4 @@
-"""How long the full report of a large study takes, from its ratings.csv: it needs no database.
+"""How long the full report of a large study and the model of a crowd take, without a database.
 
 A study like RRGen: five criteria, one output an item, three raters each, raters who came for a few
 sets. Only the first of the two processes measures, since the database plays no part.
@@ -12,10 +12,15 @@ import sys
 import tempfile
 import time
 from collections.abc import Iterator
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
+from evalsite.analysis.mixed import fit_mixed
 from evalsite.analysis.report import make_reports
+from evalsite.analysis.scores import read_scores
 from tests.bench.lines import Line, say
 
 CRITERIA = ("relevance", "fluency", "sentiment", "domain")
@@ -32,10 +37,51 @@ def main() -> None:
     plan = json.loads(sys.argv[1])
     if plan["name"] != "sqlite":
         return
+    for crowd in CROWDS:
+        measure_model(crowd)
     measure_report(RATINGS, BUDGET_SECONDS)
     # the peak of a process never falls: the larger report comes last
     if plan["ratings"] > RATINGS:
         measure_report(plan["ratings"], BUDGET_OF_MORE)
+
+
+@dataclass(frozen=True)
+class Crowd:
+    """Outputs dealt singly to a crowd: who rated an input's outputs differs between them."""
+
+    inputs: int
+    systems: int
+    raters: int
+    of_each: int
+    budget: float
+
+
+# 2,700 ratings with 4,035 effects, and 24,000
+CROWDS = (Crowd(300, 3, 40, 3, 5.0), Crowd(2000, 4, 100, 3, 30.0))
+
+
+def measure_model(crowd: Crowd) -> None:
+    """Prints the processor time that the mixed model of all systems takes."""
+    rng = np.random.default_rng(1)
+    outputs = crowd.inputs * crowd.systems
+    chosen = [rng.choice(crowd.raters, crowd.of_each, replace=False) for _ in range(outputs)]
+    rater = np.concatenate(chosen)
+    output = np.repeat(np.arange(outputs), crowd.of_each)
+    group, system = np.divmod(output, crowd.systems)
+    parts = (
+        (0.6, rater), (0.6, group), (0.5, output), (0.3, rater * crowd.systems + system),
+        (0.9, np.arange(len(output))),
+    )  # fmt: skip
+    value = 3 + sum(rng.normal(0, sd, code.max() + 1)[code] for sd, code in parts)
+    value = np.clip(np.rint(value), 1, 5)
+    used = time.process_time()
+    mixed = fit_mixed(read_scores(rater=rater, group=group, system=system, value=value))
+    cpu = time.process_time() - used
+    assert mixed.fit is not None, mixed.reason
+    pairs = len(np.unique(rater * crowd.inputs + group))
+    effects = sum(len(np.unique(code)) for _, code in parts[:4]) + pairs
+    say(f"\nMixed model of {len(value):,} ratings with up to {effects:,} effects")
+    say(str(Line("CPU", cpu, crowd.budget, "s")))
 
 
 def measure_report(ratings: int, budget: float) -> None:

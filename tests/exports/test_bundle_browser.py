@@ -32,6 +32,12 @@ def test_bundle_is_made_and_taken_without_a_fault_at_any_width(
     faults += find_faults_in_all_looks(page)
     with page.expect_download() as downloading:
         page.click("button:has-text('Download')")
+    page.goto(f"{live_server}{reverse('admin:export-anonymous', args=[study.pk])}")
+    faults += find_faults_in_all_looks(page)
+    follow(page, "text=Create anonymous bundle")
+    run_job(Job.objects.get(subject="anonymous"))
+    page.click("text=Replaced words")
+    faults += find_faults_in_all_looks(page)
 
     assert faults == []
     assert watch.found == []

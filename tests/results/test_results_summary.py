@@ -10,15 +10,19 @@ from django.urls import reverse
 from evalsite.audit.models import AuditEntry
 from evalsite.jobs.models import Job
 from evalsite.lib.clock import now
+from evalsite.participants.models import ParticipantMark
+from evalsite.quality.models import AnalysisPlan
 from evalsite.quality.top_up import TOP_UP_ACTION
 from evalsite.results.report.charts import make_axis, make_mark
 from evalsite.results.report.criterion_view import view_criteria
 from evalsite.results.report.first_look import Look, find_first_look
 from evalsite.results.report.folds import list_folds
 from evalsite.results.report.limitations import list_limitations
+from evalsite.results.report.raters_met import RatersMet, find_raters_met
 from evalsite.results.report.summary import summarise
 from evalsite.results.report.verdicts import count_changes, judge_criterion
 from evalsite.studies.models import Study
+from tests.support.factories import answer_item, launch, make_annotator, make_participant
 from tests.support.reports import keep_report, make_content, make_figure
 
 pytestmark = pytest.mark.one_database
@@ -174,6 +178,25 @@ def test_unfinished_collection_and_a_missing_plan_are_limitations() -> None:
     content = {"kept": make_content(), "all": None}
 
     assert codes(content, done=3) == {"warning": False, "unfinished": False, "no_plan": False}
+
+
+def test_raters_from_the_study_that_is_repeated_are_a_limitation(make_study) -> None:
+    study, first = launch(make_study(items=2)), make_study(items=1)
+    AnalysisPlan.objects.create(study=study, repeats=first, changed_at=now())
+    met, new, idle = (make_annotator(study) for _ in range(3))
+    for person in (met, new):
+        answer_item(person, study.items.main()[0])
+    earlier = make_participant(first)
+    for person, digest in ((earlier, "a"), (met, "a"), (new, "b"), (idle, "a")):
+        ParticipantMark.objects.create(study=person.study, participant=person, digest=digest * 64)
+
+    found = find_raters_met(study)
+
+    assert found == RatersMet(number=1, raters=2)
+    assert find_raters_met(first) is None
+    content = {"kept": make_content(), "all": None}
+    told = list_limitations(content, [], done=4, target=4, met=found)
+    assert {"number": 1, "raters": 2} in [one.facts for one in told if one.code == "raters_met"]
 
 
 def test_plan_is_first_only_if_nothing_of_it_came_after_answers() -> None:

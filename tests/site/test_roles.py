@@ -45,7 +45,8 @@ READ = {
         "study-exclusions", "study-results", "study-analysis-plan", "study-planner",
         "study-repeat", "study-team", "batch-list", "batch-template", "ratings-list",
         "metrics-list", "metrics-template", "metrics-missing", "study-export", "export-codebook",
-        "export-codebook-csv", "export-bundle", "study-results-report", "study-results-outputs",
+        "export-codebook-csv", "export-bundle", "export-anonymous",
+        "study-results-report", "study-results-outputs",
         "study-results-drawing", "study-results-table", "study-results-page",
         "study-results-further", "study-results-latex", "study-results-datasheet",
         "study-results-datasheet-data", "study-document",
@@ -76,7 +77,7 @@ READ = {
 POST = {
     ALL: [
         "study-design-count", "export-file", "export-workbook", "export-ready",
-        "export-bundle-make", "export-bundle-file", "member-remove",
+        "export-bundle-make", "export-bundle-file", "export-anonymous-make", "member-remove",
     ],
     EDITORS: [
         "study-places-take-back", "export-identities", "study-recruitment", "recruitment-new",

@@ -8,11 +8,16 @@ normals, rounded to 1 to 5; decisions and preferences are cut from the same late
 """
 
 import argparse
+import os
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
-from functools import cache
+from functools import partial
 from itertools import combinations
+from multiprocessing import Pool
+
+# each process has a thread: those of the matrix library would only wait for one another
+os.environ["OPENBLAS_NUM_THREADS"] = "1"
 
 import numpy as np
 
@@ -131,7 +136,6 @@ def find_alpha(rng, world):
                  level="ordinal")  # fmt: skip
 
 
-@cache
 def find_true_alpha(world):
     """Alpha of many raters and inputs."""
     many = replace(world, raters=MANY[0], inputs=MANY[1], of_each=0)
@@ -140,35 +144,51 @@ def find_true_alpha(world):
     return alpha(unit=i * world.systems + s, value=value, level="ordinal").value
 
 
-def measure(design, studies, write: Callable[[str], object]):
+@dataclass(frozen=True)
+class Found:
+    """What one study says: whether its tests claim a difference, and its interval holds."""
+
+    is_fitted: bool = False
+    pair: bool = False
+    family: bool = False
+    coverage: bool = False
+
+
+def run_study(design, truth, seed):
+    """What one simulated study says; the same for the same seed, wherever it runs."""
+    world, rng = design.world, np.random.default_rng(seed)
+    p = find_p(rng, world) if design.pair or design.family else None
+    found = find_alpha(rng, world) if design.coverage else None
+    # the last pair is one that a divisive system is in
+    of_pair = -1 if world.divisive is not None else 0
+    return Found(
+        is_fitted=p is not None,
+        pair=p is not None and p[of_pair] < 0.05,
+        family=p is not None and bool((correct(p) < 0.05).any()),
+        coverage=found is not None and found.low <= truth <= found.high,
+    )
+
+
+def measure(design, studies, run: Callable[..., Iterable[Found]], write: Callable[[str], object]):
     """Whether all rates of a design are within its limits, allowing for chance."""
-    world, rng = design.world, np.random.default_rng(2026)
-    counts = {"one pair": 0, "family": 0, "alpha's interval": 0}
-    last, fitted = 0, 0
-    for _ in range(studies):
-        if design.pair or design.family:
-            p = find_p(rng, world)
-            if p is not None:
-                fitted += 1
-                last += p[-1] < 0.05  # of the pair that a divisive system is in
-                counts["one pair"] += (p[-1] if world.divisive is not None else p[0]) < 0.05
-                counts["family"] += bool((correct(p) < 0.05).any())
-        if design.coverage:
-            found = find_alpha(rng, world)
-            truth = find_true_alpha(world)
-            counts["alpha's interval"] += found.low <= truth <= found.high
-    limits = {
-        "one pair": design.pair, "family": design.family, "alpha's interval": design.coverage
-    }  # fmt: skip
+    truth = find_true_alpha(design.world) if design.coverage else None
+    seeds = np.random.SeedSequence(2026).spawn(studies)
+    found = list(run(partial(run_study, design, truth), seeds))
+    fitted = sum(one.is_fitted for one in found)
+    rates = (
+        ("one pair", design.pair, sum(one.pair for one in found), fitted),
+        ("family", design.family, sum(one.family for one in found), fitted),
+        ("alpha's interval", design.coverage, sum(one.coverage for one in found), studies),
+    )
     is_fine = True
-    for what, ends in limits.items():
+    for what, ends, count, total in rates:
         if ends is None:
             continue
-        share = wilson_share(int(counts[what]), fitted if what != "alpha's interval" else studies)
+        share = wilson_share(count, total)
         is_out = share.low > ends[1] or share.high < ends[0]
         is_fine &= not is_out
         write(f"{design.name:52s} {what:16s} {share.value:.3f} ({share.low:.3f} to "
-              f"{share.high:.3f}) of {studies}; limits {ends[0]:g} to {ends[1]:g}"
+              f"{share.high:.3f}) of {total}; limits {ends[0]:g} to {ends[1]:g}"
               f"{'  OUTSIDE' if is_out else ''}\n")  # fmt: skip
     return is_fine
 
@@ -212,6 +232,7 @@ def main() -> int:
     parser = argparse.ArgumentParser(prog="python -m tests.torture.statistics", description=__doc__)
     parser.add_argument("--studies", type=int, default=1000)
     parser.add_argument("--only", default="", help="designs whose name contains this")
+    parser.add_argument("--processes", type=int, default=os.cpu_count() or 1)
     given = parser.parse_args()
     chosen = [one for one in DESIGNS if given.only in one.name]
 
@@ -219,7 +240,9 @@ def main() -> int:
         sys.stdout.write(text)
         sys.stdout.flush()
 
-    return 0 if all([measure(one, given.studies, write) for one in chosen]) else 1
+    with Pool(given.processes) as pool:
+        run = partial(pool.imap, chunksize=10)
+        return 0 if all([measure(one, given.studies, run, write) for one in chosen]) else 1
 
 
 if __name__ == "__main__":

@@ -6,7 +6,7 @@ are compared in the columns that both have.
 
 import json
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from itertools import zip_longest
@@ -100,7 +100,7 @@ def examine_bundle(bundle: Bundle, findings: Findings, folder: Path) -> None:
     try:
         config = find_protocol(about["study"])
         with transaction.atomic():
-            study = _load(bundle, about)
+            study = load_exactly(bundle, about)
     except ValidationError as error:
         findings.faults.append(Fault("options_invalid", " ".join(error.messages)))
         return
@@ -115,15 +115,21 @@ def examine_bundle(bundle: Bundle, findings: Findings, folder: Path) -> None:
         Comparison(bundle, about, study, is_same_protocol=is_same, findings=findings).run(folder)
 
 
-def _load(bundle: Bundle, about: Plain) -> Study:
-    """Store the study as it was when the bundle was made, even without data."""
+def load_exactly(
+    bundle: Bundle, about: Plain, *, rename: Callable[[UUID], UUID] = lambda study_id: study_id
+) -> Study:
+    """Store the study as it was when the bundle was made, even without data.
+
+    `rename` gives the id of each study here.
+    """
     plan = read_analysis_plan(bundle, about)
-    study_id = UUID(about["study"]["id"])
+    study_id = rename(UUID(about["study"]["id"]))
     owner = get_user_model().objects.create(username="scratch", is_staff=True, is_superuser=True)
     study = Loader(bundle, about, study_id, has_data=True, is_copy=False, owner=owner).load()
     if plan is not None and plan["repeats"] not in (None, str(study_id)):
         # replaces the study that this one repeats
-        original = Study.objects.create(pk=UUID(plan["repeats"]), protocol=study.protocol)
+        original = Study.objects.create(pk=rename(UUID(plan["repeats"])), protocol=study.protocol)
+        plan = plan | {"repeats": str(original.pk)}
         Membership.objects.create(study=original, user=owner, role=Membership.Role.VIEWER)
     store_plan(study, plan, owner=owner, has_data=True)
     state = read_fields(Study, ("state", "closed_at"), about["study"])
@@ -164,6 +170,7 @@ class Comparison:
             has_free_text=self.about["has_free_text"],
             has_entry_answers=self.about.get("has_entry_answers", True),
             is_public=self.is_public,
+            is_anonymous=self.about.get("is_anonymous", False),
         )
         folder = Folder(path)
         if REPORT in self.bundle.names:

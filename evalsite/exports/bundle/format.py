@@ -273,6 +273,8 @@ class Contents:
     has_entry_answers: bool = True
     # only people who agreed to share their answers, in a study that asks
     is_public: bool = False
+    # names of people, institutions and sites are replaced: `anonymous.py` does it
+    is_anonymous: bool = False
 
 
 def to_plain(value: Any) -> Any:

@@ -1,5 +1,6 @@
 """Packing outside web requests: one archive for each wish, kept for some days."""
 
+from collections.abc import Mapping
 from datetime import timedelta
 from pathlib import Path
 from typing import Any
@@ -9,6 +10,7 @@ from django.conf import settings
 from django.utils import timezone
 from django.utils.text import slugify
 
+from evalsite.exports.bundle.anonymous import write_anonymous
 from evalsite.exports.bundle.format import Contents
 from evalsite.exports.bundle.write import write_bundle
 from evalsite.exports.services import has_simulated
@@ -19,10 +21,16 @@ from evalsite.studies.summary_lines import name_start
 
 KIND = "bundle"
 KEPT_DAYS = 7
+ANONYMOUS = "anonymous"
 
 
-def start_packing(study: Study, contents: Contents, *, by: Any) -> Job:
-    """Start a job that packs the study, or return the open one that packs the same."""
+def start_packing(
+    study: Study, contents: Contents, *, by: Any, words: Mapping[str, str] | None = None
+) -> Job:
+    """Start a job that packs the study, or return the open one that packs the same.
+
+    `words`: those that an anonymous archive replaces, with what it says instead.
+    """
     return start_job(
         KIND,
         study_id=study.pk,
@@ -32,12 +40,15 @@ def start_packing(study: Study, contents: Contents, *, by: Any) -> Job:
         has_free_text=contents.has_free_text,
         has_entry_answers=contents.has_entry_answers,
         is_public=contents.is_public,
+        words=dict(words or {}),
     )
 
 
 def _name_contents(contents: Contents) -> str:
     if not contents.has_data:
         return "design"
+    if contents.is_anonymous:
+        return ANONYMOUS
     if contents.is_public:
         return "data to publish"
     named = "data and free text" if contents.has_free_text else "data"
@@ -73,7 +84,8 @@ def name_bundle(study: Study, contents: Contents) -> str:
 
 
 def _name_file(study: Study, subject: str, *, is_simulated: bool) -> str:
-    parts = [name_start(study), *(["simulated"] if is_simulated else []), slugify(subject)]
+    start = "study" if subject == ANONYMOUS else name_start(study)
+    parts = [start, *(["simulated"] if is_simulated else []), slugify(subject)]
     return f"{'-'.join(parts)}.zip"
 
 
@@ -90,6 +102,7 @@ def run_packing(job: Job) -> dict[str, Any]:
         has_entry_answers=has_entry_answers(job),
         is_public=job.params.get("is_public", False),
     )
+    words = job.params.get("words", {})
     study = Study.objects.get(pk=str(job.study_id))
     path = _path_of(job.pk)
     path.parent.mkdir(parents=True, exist_ok=True)
@@ -97,9 +110,20 @@ def run_packing(job: Job) -> dict[str, Any]:
     part = path.with_suffix(".part")
     try:
         with part.open("w+b") as target:
-            packed = write_bundle(
-                study.pk, contents, target, lambda done, total: report_progress(job, done, total)
-            )
+            told = {}
+            if words:
+                made = write_anonymous(study.pk, contents, words, target)
+                packed, told = (
+                    made.packed,
+                    {"replaced": made.list_replaced(words), "left": made.left},
+                )
+            else:
+                packed = write_bundle(
+                    study.pk,
+                    contents,
+                    target,
+                    lambda done, total: report_progress(job, done, total),
+                )
         part.rename(path)
     finally:
         part.unlink(missing_ok=True)
@@ -109,6 +133,7 @@ def run_packing(job: Job) -> dict[str, Any]:
         "size": packed.size,
         "sha256": packed.sha256,
         "is_simulated": contents.has_data and has_simulated(study),
+        **told,
     }
 
 

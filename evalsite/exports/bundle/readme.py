@@ -346,6 +346,11 @@ def _describe_people(contents: Contents) -> str:
         "Participants appear under random pseudonyms. Platform ids, links, completion codes and "
         "receipts are not in this bundle, nor are the names of people who decided on exclusions."
     )
+    if contents.is_anonymous:
+        told += (
+            " For review, names of people, institutions and sites were replaced in the texts of "
+            "the researchers. Inputs, outputs and ids are as they were rated."
+        )
     if not contents.has_entry_answers:
         told += " Answers to entry questions were left out."
     if contents.has_free_text:

@@ -7,6 +7,7 @@ from uuid import UUID, uuid4
 
 from django.core.exceptions import ValidationError
 from django.db import DatabaseError, models, transaction
+from django.db.models import Q
 
 from evalsite.annotation.fsck import find_breaches
 from evalsite.annotation.models import TOP_UP_ACTION, TOP_UP_FROM, RatingsFile, Slot
@@ -83,7 +84,8 @@ def restore_bundle(
     # a draft is a new study without answers
     is_new = is_copy or not has_data
     study_id = uuid4() if is_new else UUID(about["study"]["id"])
-    _check_id_is_free(study_id)
+    if not is_new:
+        _check_ids_are_free(study_id, about)
     try:
         with open_bundle(file) as bundle, transaction.atomic():
             plan = read_analysis_plan(bundle, about)
@@ -127,8 +129,10 @@ def find_protocol(plain: Plain) -> Protocol:
     return config
 
 
-def _check_id_is_free(study_id: UUID) -> None:
-    if same := Study.objects.filter(pk=study_id).first():
+def _check_ids_are_free(study_id: UUID, about: Plain) -> None:
+    """Raise ValidationError if the study is here, perhaps as that of an anonymous bundle."""
+    batches = [batch["id"] for batch in about["study"]["batches"]]
+    if same := Study.objects.filter(Q(pk=study_id) | Q(batches__in=batches)).first():
         raise ValidationError(
             f"This study is here already: “{same.title}” ({same.pk}). Import it as a copy, "
             "which gets a new id, or import it on another installation.",

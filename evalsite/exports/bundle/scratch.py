@@ -1,8 +1,8 @@
-"""Start the check of a bundle in a scratch database (see compare.py).
+"""Start a task on a bundle in a scratch database: its check, or its anonymous copy.
 
-Run by verify.py in a separate process: `python -m evalsite.exports.bundle.scratch FOLDER CACHE`,
-with the bundle as standard input. Writes FOLDER/findings.json. An empty database with today's
-schema is kept in CACHE, so that migrations run once for each version of the code.
+Run by verify.py in a separate process: `python -m evalsite.exports.bundle.scratch FOLDER CACHE
+TASK`, with the bundle as standard input. Writes FOLDER/findings.json. An empty database with
+today's schema is kept in CACHE, so that migrations run once for each version of the code.
 """
 
 import json
@@ -21,17 +21,21 @@ _EMPTY = "empty-database-"
 
 
 def main() -> None:
-    folder, cache = Path(sys.argv[1]), Path(sys.argv[2])
+    folder, cache, task = Path(sys.argv[1]), Path(sys.argv[2]), sys.argv[3]
     resource.setrlimit(resource.RLIMIT_AS, (_MEMORY, _MEMORY))
     _set_up(folder, cache)
     # models can be imported only now
+    from evalsite.exports.bundle.anonymous import make_copy  # noqa: PLC0415
     from evalsite.exports.bundle.compare import Findings, examine_bundle  # noqa: PLC0415
     from evalsite.exports.bundle.read import BadBundle, Fault, open_bundle  # noqa: PLC0415
 
     findings = Findings()
     try:
         with open_bundle(sys.stdin.buffer) as bundle:
-            examine_bundle(bundle, findings, folder)
+            if task == "anonymise":
+                make_copy(bundle, folder)
+            else:
+                examine_bundle(bundle, findings, folder)
     except BadBundle as error:
         findings.faults.append(error.fault)
     except MemoryError:

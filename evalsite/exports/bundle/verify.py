@@ -81,7 +81,7 @@ def _check_in_scratch(bundle: Bundle, file: IO[bytes], report: Report) -> None:
     with TemporaryDirectory(dir=settings.DATA_DIR, prefix=_PREFIX) as path:
         folder = Path(path)
         with _as_real_file(file, folder) as source:
-            failure = _run_child(source, folder, seconds=_SECONDS + bundle.size / _BYTES_A_SECOND)
+            failure = run_child(source, folder, size=bundle.size)
         findings = folder / "findings.json"
         if failure is not None or not findings.exists():
             message = failure or "The check stopped without a result."
@@ -93,11 +93,19 @@ def _check_in_scratch(bundle: Bundle, file: IO[bytes], report: Report) -> None:
     report.faults += [Fault(*fault) for fault in found["faults"]]
 
 
-def _run_child(source: IO[bytes], folder: Path, *, seconds: float) -> str | None:
-    """Run the check; return why it failed, if it did."""
+def run_child(source: IO[bytes], folder: Path, *, size: int, task: str = "examine") -> str | None:
+    """Run a task on a bundle in a child process; return why it failed, if it did."""
+    seconds = _SECONDS + size / _BYTES_A_SECOND
     try:
         done = subprocess.run(  # noqa: S603 (our own module)
-            [sys.executable, "-m", "evalsite.exports.bundle.scratch", folder, settings.DATA_DIR],
+            [
+                sys.executable,
+                "-m",
+                "evalsite.exports.bundle.scratch",
+                folder,
+                settings.DATA_DIR,
+                task,
+            ],
             stdin=source,
             stdout=subprocess.DEVNULL,
             stderr=subprocess.PIPE,

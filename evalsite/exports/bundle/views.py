@@ -11,6 +11,7 @@ from django.urls import reverse
 from django.views.decorators.http import require_POST, require_safe
 
 from evalsite.audit.models import AuditEntry
+from evalsite.exports.bundle.anonymous_views import anonymous_views
 from evalsite.exports.bundle.format import Contents
 from evalsite.exports.bundle.job import (
     KEPT_DAYS,
@@ -111,4 +112,5 @@ bundle_views = [
         view=download_bundle,
         is_reading=True,
     ),
+    *anonymous_views,
 ]

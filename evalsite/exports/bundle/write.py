@@ -106,12 +106,17 @@ def write_bundle(
     with TemporaryDirectory(dir=settings.DATA_DIR, prefix="bundle-") as path:
         folder = Folder(Path(path))
         ratings = write_files(study_id, contents, folder, progress)
-        _zip(folder, target)
+        pack_folder(folder, target)
+    return measure(target, files=len(folder.files), ratings=ratings)
+
+
+def measure(target: IO[bytes], *, files: int, ratings: int) -> Packed:
+    """Return what an archive holds, with its size and its SHA-256; go to its beginning."""
     target.seek(0)
     digest = file_digest(target, "sha256").hexdigest()  # type: ignore[arg-type]
     size = target.tell()
     target.seek(0)
-    return Packed(digest, size, len(folder.files), ratings)
+    return Packed(digest, size, files, ratings)
 
 
 def write_files(
@@ -119,15 +124,20 @@ def write_files(
     contents: Contents,
     folder: "Folder",
     progress: Progress = lambda done, total: None,
+    *,
+    left_out: Plain | None = None,
 ) -> int:
-    """Write every file of the bundle into a folder; return how many ratings there are."""
+    """Write every file of the bundle into a folder; return how many ratings there are.
+
+    `left_out`: how many were left out before, where the study is that of a bundle.
+    """
     with consistent_cut():
         # read here, so that it is of the same moment as all rows
         study = Study.objects.select_related("version").get(pk=study_id)
         _check_places_at_rest(study)
         rows = Serializer(study, contents)
         counts, plain = _write_rows(study, contents, folder, rows)
-        left_out = rows.count_left_out()
+        left_out = left_out or rows.count_left_out()
         plan = read_plan(study)
         if contents.has_data:
             _write_report(study, folder)
@@ -318,6 +328,8 @@ def _describe(
         about["has_entry_answers"] = False
     if left_out is not None:
         about[LEFT_OUT_COUNTS] = left_out
+    if contents.is_anonymous:
+        about["is_anonymous"] = True
     folder.write_json(STUDY, about)
     columns = {name_data(name): own for name, own in list_files_of(study).items()} | OWN_FILES
     tables = {name: columns[name] for name in sorted(columns) if name in folder.files}
@@ -342,7 +354,7 @@ def _describe(
     folder.write(CHECKSUMS, write_checksums(sums))
 
 
-def _zip(folder: Folder, target: IO[bytes]) -> None:
+def pack_folder(folder: Folder, target: IO[bytes]) -> None:
     """Pack all files in the order of their names, under one date."""
     with ZipFile(target, "w", ZIP_DEFLATED) as archive:
         for name in sorted(folder.files):

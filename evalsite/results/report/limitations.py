@@ -7,6 +7,7 @@ from typing import Any
 from evalsite.results.report.criterion_view import CriterionView
 from evalsite.results.report.first_look import Look
 from evalsite.results.report.folds import find_ceiling
+from evalsite.results.report.raters_met import RatersMet
 from evalsite.results.report.verdicts import count_changes
 
 # a share of one answer from which alpha says little, if AC2 is so much higher
@@ -29,15 +30,18 @@ def list_limitations(
     done: int,
     target: int,
     look: Look | None = None,
+    met: RatersMet | None = None,
 ) -> list[Limitation]:
     """Return what a reader has to know, warnings of the report first.
 
-    `done`: answers so far, of `target` that are planned; `look`: when results were first there.
+    `done`: answers so far, of `target` that are planned; `look`: when results were first there;
+    `met`: raters from the study that this one repeats.
     """
     return [
         *_list_warnings(content["kept"]),
         *_list_unfinished(done, target),
         *_list_looks(look, target),
+        *_list_raters_met(met),
         *_list_ceilings(content["kept"]),
         *_list_agreement(views),
         *_list_unclear(views),
@@ -68,6 +72,11 @@ def _list_looks(look: Look | None, target: int) -> Iterator[Limitation]:
     if look is not None and (look.answers < target or look.asked_later):
         facts = {"at": look.at, "answers": look.answers, "later": look.asked_later}
         yield Limitation(code="early_look", facts=facts | {"target": target})
+
+
+def _list_raters_met(met: RatersMet | None) -> Iterator[Limitation]:
+    if met is not None:
+        yield Limitation(code="raters_met", facts={"number": met.number, "raters": met.raters})
 
 
 def _list_ceilings(report: dict[str, Any]) -> Iterator[Limitation]:

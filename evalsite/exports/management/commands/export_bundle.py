@@ -8,10 +8,13 @@ from django.core.exceptions import ValidationError
 from django.core.management.base import BaseCommand, CommandError
 
 from evalsite.audit.models import AuditEntry
+from evalsite.exports.bundle.anonymous import write_anonymous
 from evalsite.exports.bundle.format import Contents
 from evalsite.exports.bundle.job import name_bundle
+from evalsite.exports.bundle.neutral_words import find_words
 from evalsite.exports.bundle.write import write_bundle
 from evalsite.quality.frozen_plans import note_reveal
+from evalsite.studies.models import Study
 from evalsite.studies.study_lookup import add_study_argument, find_study
 
 
@@ -43,6 +46,18 @@ class Command(BaseCommand):
             help="to publish: only people who agreed that their answers may be shared, without "
             "entry answers",
         )
+        parser.add_argument(
+            "--anonymous",
+            action="store_true",
+            help="for peer review: replace names of people, institutions and sites in the texts",
+        )
+        parser.add_argument(
+            "--replace",
+            action="append",
+            default=[],
+            metavar="NAME=WORDS",
+            help="with --anonymous: replace this name too, or by other words; may be repeated",
+        )
 
     def handle(self, *, study: str, output: Path | None, **options: Any) -> None:
         found = find_study(study)
@@ -52,18 +67,27 @@ class Command(BaseCommand):
                 "This study doesn't ask whether answers may be shared. Leave --public out: the "
                 "bundle has everybody's answers."
             )
+        # reviewers get no answers that people don't share
+        is_public = is_public or (options["anonymous"] and found.asks_to_share)
         contents = Contents(
             has_data=not options["without_data"],
-            has_free_text=options["with_free_text"],
+            has_free_text=options["with_free_text"] and not options["anonymous"],
             has_entry_answers=not is_public,
             is_public=is_public,
+            is_anonymous=options["anonymous"],
         )
+        words = read_words(found, options["replace"]) if contents.is_anonymous else {}
+        left: dict[str, Any] = {}
         if contents.has_data:
             note_reveal(found, "the command line", "the command export_bundle")
         output = output or Path(name_bundle(found, contents))
         try:
             with output.open("xb+") as file:
-                packed = write_bundle(found.pk, contents, file)
+                if contents.is_anonymous:
+                    made = write_anonymous(found.pk, contents, words, file)
+                    packed, left = made.packed, made.left
+                else:
+                    packed = write_bundle(found.pk, contents, file)
         except FileExistsError:
             raise CommandError(f"{output} exists already. Name a new file with -o.") from None
         except OSError as error:
@@ -86,3 +110,18 @@ class Command(BaseCommand):
             f"{output}: {packed.files:,} files, {packed.ratings:,} ratings, "
             f"{packed.size:,} bytes.\nSHA-256 {packed.sha256}"
         )
+        for term, word in words.items():
+            self.stdout.write(f"Replaced: {term} = {word}")
+        for term, files in left.items():
+            self.stdout.write(f"“{term}” is still in {', '.join(files)}.")
+
+
+def read_words(study: Study, replace: list[str]) -> dict[str, str]:
+    """Return the words found in the study with those that were given."""
+    given = {}
+    for pair in replace:
+        term, sign, word = (part.strip() for part in pair.rpartition("="))
+        if not (term and sign and word):
+            raise CommandError(f"--replace takes NAME=WORDS, not “{pair}”.")
+        given[term] = word
+    return find_words(study) | given

@@ -1,0 +1,111 @@
+"""The page that makes anonymous bundles: which words are replaced, and by what."""
+
+from typing import Any
+
+from django import forms
+from django.core.exceptions import ValidationError
+from django.http import HttpRequest
+from django.http.response import HttpResponseBase
+from django.shortcuts import redirect
+from django.template.response import TemplateResponse
+from django.urls import reverse
+from django.views.decorators.http import require_POST, require_safe
+
+from evalsite.exports.bundle.format import Contents
+from evalsite.exports.bundle.job import start_packing
+from evalsite.exports.bundle.neutral_words import LONGEST, OTHER, SHORTEST, Replacer, find_words
+from evalsite.quality.frozen_plans import is_hidden
+from evalsite.studies.models import Study
+from evalsite.studies.staff_pages import StudyView, may_see_identities
+
+_MOST = 500
+_SIGN = " = "
+
+
+class WordsForm(forms.Form):
+    """Words to replace, one a line, each with its neutral word."""
+
+    words = forms.CharField(
+        label="Replace",
+        required=False,
+        widget=forms.Textarea(attrs={"rows": 12, "spellcheck": "false", "dir": "auto"}),
+        help_text=f"One per line: the name, “{_SIGN.strip()}” between spaces, and the neutral "
+        f"words. Without them, it becomes “{OTHER}”. To keep a name, remove its line.",
+    )
+
+    def clean_words(self) -> dict[str, str]:
+        words: dict[str, str] = {}
+        lines = self.cleaned_data["words"].splitlines()
+        for number, line in enumerate(lines, start=1):
+            term, sign, word = line.rpartition(_SIGN) if _SIGN in line else (line, "", "")
+            term, word = term.strip(), word.strip() or OTHER
+            if not term and not sign:
+                continue
+            if not SHORTEST <= len(term) <= LONGEST or len(word) > LONGEST:
+                raise ValidationError(
+                    f"Line {number}: a name has {SHORTEST} to {LONGEST} characters, and so do the "
+                    "neutral words at most.",
+                    code="length",
+                )
+            words[term] = word
+        if not words:
+            raise ValidationError(
+                "Nothing would be replaced. Add the names that reviewers shouldn't see, or make an "
+                "ordinary bundle.",
+                code="no_words",
+            )
+        if len(words) > _MOST:
+            raise ValidationError(f"At most {_MOST} names can be replaced.", code="too_many")
+        replacer = Replacer(words)
+        for term, word in words.items():
+            if found := replacer.count(word):
+                raise ValidationError(
+                    f"“{word}”, which replaces “{term}”, contains “{next(iter(found))}”, which is "
+                    "replaced too. Choose other words.",
+                    code="not_neutral",
+                )
+        return words
+
+
+@require_safe
+def show_words(request: HttpRequest, study: Study) -> HttpResponseBase:
+    if is_hidden(study):
+        return redirect(f"{reverse('admin:study-results', args=[study.pk])}#reveal")
+    found = find_words(study)
+    lines = "\n".join(f"{term}{_SIGN}{word}" for term, word in found.items())
+    return _render(request, WordsForm(initial={"words": lines}))
+
+
+@require_POST
+def make_anonymous(request: HttpRequest, study: Study) -> HttpResponseBase:
+    if is_hidden(study):
+        return redirect(f"{reverse('admin:study-results', args=[study.pk])}#reveal")
+    form = WordsForm(request.POST)
+    if not form.is_valid():
+        return _render(request, form)
+    is_public = study.asks_to_share
+    contents = Contents(
+        has_entry_answers=not is_public and may_see_identities(request, study),
+        is_public=is_public,
+        is_anonymous=True,
+    )
+    start_packing(study, contents, by=request.user, words=form.cleaned_data["words"])
+    return redirect("admin:export-bundle", study.pk)
+
+
+def _render(request: HttpRequest, form: WordsForm) -> HttpResponseBase:
+    context: dict[str, Any] = {"form": form}
+    return TemplateResponse(request, "exports/anonymous.html", context)
+
+
+anonymous_views = [
+    StudyView(
+        path="files/bundle/anonymous/", name="export-anonymous", view=show_words, within="Files"
+    ),
+    StudyView(
+        path="files/bundle/anonymous/make/",
+        name="export-anonymous-make",
+        view=make_anonymous,
+        is_reading=True,
+    ),
+]

@@ -1,0 +1,61 @@
+"""Choices among options and graded preferences, against R (lme4, pbkrtest)."""
+
+import numpy as np
+import pandas as pd
+from scipy import stats
+
+from evalsite.analysis.alpha import alpha
+from evalsite.analysis.mixed import fit_mixed
+from evalsite.analysis.pairs import Preferences, fit_pairs
+from evalsite.analysis.scores import read_scores
+from tests.analysis.vectors import compare, read_vector
+
+
+def describe(fit, weights):
+    estimate, se, df = fit.contrast(np.array(weights, dtype=float))
+    half = stats.t.ppf(0.975, df) * se
+    return {"se": se, "df": df, "low": estimate - half, "high": estimate + half}, estimate
+
+
+def test_share_of_each_option_is_compared_by_the_mixed_model():
+    data, expected, tolerance = read_vector("choice__choice")
+    differences, shares = {}, {}
+
+    for option in expected["difference"]:
+        is_taken = (data.value == option).astype(float)
+        scores = read_scores(
+            rater=data.rater, group=data["item"], system=data.system, value=is_taken
+        )
+        figures, difference = describe(fit_mixed(scores).fit, [-1, 1])
+        differences[option] = figures | {"difference": difference}
+        for system, share in is_taken.groupby(data.system).mean().items():
+            shares.setdefault(system, {})[option] = share
+    agreement = alpha(
+        unit=data["item"] + data.system,
+        rater=data.rater,
+        value=pd.factorize(data.value)[0],
+        level="nominal",
+    )
+
+    found = {"difference": differences, "shares": shares, "alpha_nominal": agreement.value}
+    compare(found, expected, tolerance)
+
+
+def test_grades_of_a_preference_have_the_mean_of_the_model_of_pairs():
+    data, expected, tolerance = read_vector("graded__graded")
+    # a grade is from -3, the first is much better, to 3
+    one = np.zeros(len(data), dtype=int)
+    rater, item = (np.unique(data[name], return_inverse=True) for name in ("rater", "item"))
+    preferences = Preferences(
+        systems=["A", "B"], raters=list(rater[0]), rater=rater[1], item=item[1], unit=item[1],
+        left=one, right=one + 1, outcome=data.value.to_numpy(float), is_position_known=False,
+    )  # fmt: skip
+
+    figures, mean = describe(fit_pairs(preferences, [(0, 1)]).fit, [1])
+    sign = np.sign(data.value)
+
+    counts = {name: int((sign == side).sum()) for name, side in
+              (("first", -1), ("tie", 0), ("second", 1))}  # fmt: skip
+    ordinal = alpha(unit=data["item"], rater=data.rater, value=data.value, level="ordinal")
+    found = figures | counts | {"mean": mean, "net_share": sign.mean()}
+    compare(found | {"alpha_ordinal": ordinal.value}, expected, tolerance)
