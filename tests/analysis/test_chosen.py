@@ -2,11 +2,15 @@
 
 import numpy as np
 import pandas as pd
+import pytest
 from scipy import stats
 
 from evalsite.analysis.alpha import alpha
 from evalsite.analysis.mixed import fit_mixed
+from evalsite.analysis.multiple_testing import correct
 from evalsite.analysis.pairs import Preferences, fit_pairs
+from evalsite.analysis.plan import Plan
+from evalsite.analysis.report import make_reports
 from evalsite.analysis.scores import read_scores
 from tests.analysis.vectors import compare, read_vector
 
@@ -59,3 +63,32 @@ def test_grades_of_a_preference_have_the_mean_of_the_model_of_pairs():
     ordinal = alpha(unit=data["item"], rater=data.rater, value=data.value, level="ordinal")
     found = figures | counts | {"mean": mean, "net_share": sign.mean()}
     compare(found | {"alpha_ordinal": ordinal.value}, expected, tolerance)
+
+
+@pytest.mark.parametrize(("primary", "role"), [("tone", "primary"), ("length", "secondary")])
+def test_options_of_a_choice_are_one_family_of_tests(tmp_path, primary, role):
+    data, _, _ = read_vector("choice__choice")
+    options = sorted(set(data.value))
+    tones = data.assign(criterion="tone", value=[options.index(one) + 1 for one in data.value])
+    lengths = data.assign(criterion="length", value=[len(one) % 5 + 1 for one in data.value])
+    rows = pd.concat([tones, lengths]).rename(columns={"rater": "participant", "item": "group"})
+    path = tmp_path / "ratings.csv"
+    rows.assign(item=rows.group + rows.system).to_csv(path, index=False)
+    choice = {"key": "tone", "label": "Tone", "kind": "choice", "family": "categories",
+              "answers": [], "reserved": [],
+              "options": [{"key": one, "label": one} for one in options]}  # fmt: skip
+    points = {"key": "length", "label": "Length", "kind": "likert", "family": "points",
+              "answers": [{"value": n, "label": ""} for n in range(1, 6)],
+              "reserved": []}  # fmt: skip
+
+    found = make_reports(
+        {"ratings": path}, instrument=[points, choice], seed=1, plan=Plan(primary=primary)
+    )["kept"]
+
+    assert found["plan"]["primary"] == primary
+    assert found["criteria"][0]["key"].startswith(primary)
+    tones = [one for one in found["criteria"] if one["key"].startswith("tone__")]
+    assert {one["role"] for one in tones} == {role}
+    details = [pair["effect"]["details"] for one in tones for pair in one["pairs"]]
+    corrected = correct([one["p"] for one in details])
+    assert [one["p_corrected"] for one in details] == pytest.approx(list(corrected))

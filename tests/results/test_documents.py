@@ -81,7 +81,7 @@ def test_what_only_people_know_is_marked_and_counted(study: Study) -> None:
 
     assert document.open > 0
     assert page.count("To be filled in.") == document.open
-    assert f"{document.open} answers to be filled in" in page
+    assert f"{document.open} entries are left for you to fill in" in page
 
 
 def test_nothing_of_a_study_s_texts_runs(study: Study) -> None:

@@ -224,7 +224,7 @@ def test_report_of_five_criteria_is_short(study: Study, report: Report, code: st
     first = kept["criteria"][0]
     for pair in first["pairs"]:
         pair["finding"]["code"] = code
-    kept["warnings"] = [{"criterion": None, "text": "word " * 25}] * 5
+    kept["warnings"] = [{"code": "few_raters", "criterion": None, "text": "word " * 25}] * 5
     kept["criteria"] = [first | {"key": f"criterion-{place}"} for place in range(5)]
     report.content["all"] = None
 

@@ -49,7 +49,7 @@ def check_latex(text: str) -> None:
     lines = [line for line in text.split("\n") if not line.startswith("% ")]
     body = SIGNS.sub("", "\n".join(lines).replace("{!}{%\n", "{!}{\n"))
     for formula in FORMULA.findall(body):
-        assert re.fullmatch(r"[-<>pWmtgdQ2^]|\^2|\\(\w+)|p [<>=] \.\d+", formula), formula
+        assert re.fullmatch(r"[-<>pWmtgdQ2^]|d_z|\^2|\\(\w+)|p [<>=] \.\d+", formula), formula
         assert not formula.startswith("\\") or formula[1:] in IN_FORMULAS
     plain = FORMULA.sub("", body)
     assert not re.search(r"[#%$^]", plain), re.findall(r".{20}[#%$^].{20}", plain)
@@ -274,7 +274,7 @@ def test_methods_name_the_instrument_and_how_an_input_is_met(study: Study, repor
     fragment = write_fragment(study, report)
 
     assert "The instrument follows" not in fragment
-    assert f"The instrument was ``{study.config.title}'', made after:" in fragment
+    assert f"The instrument was ``{study.config.title}'', based on" in fragment
     assert "A participant could see an input in several items." in fragment
 
 
@@ -340,14 +340,19 @@ def test_what_limits_one_criterion_is_told_with_its_label(study: Study, report: 
     found["warnings"] = [
         {"code": "few_items", "text": "Few inputs.", "criterion": None},
         {"code": "few_raters", "text": "Few raters.", "criterion": key},
-        {"code": "few_raters", "text": "Few raters.", "criterion": "gone"},
+        {
+            "code": "too_alike",
+            "text": "Fluency and coherence go together.",
+            "criterion": "together",
+        },
     ]
 
-    limits = f"Few inputs. {label} and gone: Few raters."
+    limits = f"Few inputs. {label}: Few raters. Fluency and coherence go together."
     assert limits in write_fragment(study, report)
     assert fill_datasheet(study, report).cautions == (
         "Few inputs.",
-        f"{label} and gone: Few raters.",
+        f"{label}: Few raters.",
+        "Fluency and coherence go together.",
     )
 
 

@@ -23,7 +23,7 @@ def test_outputs_that_are_rated_are_outputs() -> None:
         assert told == (
             "An output has 1 to 2 ratings (median 2); a rater rated 20 to 37 outputs (median 35)."
         )
-        assert tabulate_design(found).rows[0][0] == "Ratings of an output, median"
+        assert tabulate_design(found).rows[0][0] == "Ratings per output, median"
 
 
 def test_outputs_that_are_compared_are_told_as_comparisons() -> None:

@@ -234,7 +234,7 @@ def test_way_of_a_figure_names_method_interval_draws_seed_and_what_went_in(
         "(2,000 draws, seed 1). From 6 ratings, 2 raters."
     ) in html
     assert (
-        "Ratings of an output, median: made up. No interval"
+        "Ratings per output, median: made up. No interval"
         in staff_client.get(f"{page('study-results', study)}?part=design").content.decode()
     )
 

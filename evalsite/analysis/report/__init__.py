@@ -133,10 +133,14 @@ def make_report(
         for one in instrument
         if str(one["key"]) in parts
     }
-    family = Family.of(plan.primary, {key: one.p for key, one in opened.items()})
+    family = Family.of(
+        plan.primary,
+        {key: one.p for key, one in opened.items()},
+        {str(one["key"]): str(one["of"]) for one in instrument if "of" in one},
+    )
     warnings += family.warn()
     # the primary criterion is the result: it comes first
-    for described in sorted(instrument, key=lambda one: one["key"] != family.primary):
+    for described in sorted(instrument, key=lambda one: not family.is_primary(str(one["key"]))):
         key = str(described["key"])
         if part := parts.get(key):
             found = _finish(opened[key], part, described, plan, family)
@@ -201,15 +205,22 @@ def _take_parts(table: Table, instrument: Instrument) -> dict[str, Table]:
 @dataclass(frozen=True, kw_only=True)
 class Family:
     """The comparisons for which p values are corrected: of each criterion separately if the plan
-    names a primary one, or if there is only one criterion; else of all criteria together."""
+    names a primary one, or if there is only one criterion; else of all criteria together. The
+    options of a choice, which are a criterion each, are always corrected together."""
 
     primary: str
     p: Mapping[str, list[float]]  # of each criterion
+    choices: Mapping[str, str]  # of each option, the choice that it belongs to
 
     @classmethod
-    def of(cls, primary: str, p: Mapping[str, list[float]]) -> "Family":
+    def of(cls, primary: str, p: Mapping[str, list[float]], choices: Mapping[str, str]) -> "Family":
         """The family; a primary criterion without ratings is none."""
-        return cls(primary=primary if primary in p else "", p=p)
+        known = {choices.get(key, key) for key in p} | set(p)
+        return cls(primary=primary if primary in known else "", p=p, choices=choices)
+
+    def is_primary(self, criterion: str) -> bool:
+        """Whether this is the primary criterion, or an option of it."""
+        return self.primary in (criterion, self.choices.get(criterion, criterion))
 
     @property
     def is_across(self) -> bool:
@@ -217,15 +228,20 @@ class Family:
 
     def others(self, criterion: str) -> list[float]:
         """The p values of other criteria that the correction of this one covers."""
-        if not self.is_across:
-            return []
-        return [p for key, some in self.p.items() if key != criterion for p in some]
+        choice = self.choices.get(criterion)
+        return [
+            p
+            for key, some in self.p.items()
+            if key != criterion
+            and (self.is_across or (choice is not None and self.choices.get(key) == choice))
+            for p in some
+        ]
 
     def name_role(self, criterion: str) -> str:
         """Return "primary", "secondary" or, where none is primary, ""."""
         if not self.primary:
             return ""
-        return "primary" if criterion == self.primary else "secondary"
+        return "primary" if self.is_primary(criterion) else "secondary"
 
     def describe(self) -> dict[str, Any]:
         tests = sum(len(one) for one in self.p.values())

@@ -168,7 +168,8 @@ def warn_of_likeness(
         for one in alike
     ]
     text = (
-        f"Raters may not tell these criteria apart, by Spearman over outputs: {', '.join(phrases)}."
+        "Raters may not tell these criteria apart (Spearman’s ρ over outputs): "
+        f"{', '.join(phrases)}."
     )
     return [{"code": "too_alike", "text": text, "criterion": "together"}]
 

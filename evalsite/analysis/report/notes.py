@@ -248,7 +248,7 @@ def _describe_interval(headline: Figure, drawn: str) -> str:
     draws = details.get("draws")
     if not draws:
         return f"Its interval: {details.get('interval', 'none')}."
-    raters = " and raters, both drawn" if "raters" in headline.n else ", drawn"
+    raters = " and raters, both" if "raters" in headline.n else ","
     return (
         f"Its interval holds the middle {headline.level:.0%} of {draws:,} draws of the bootstrap "
         f"over {drawn}{raters} resampled with replacement."

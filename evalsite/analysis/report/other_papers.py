@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 from numpy.typing import ArrayLike
-from scipy import stats
+from scipy import sparse, stats
 
 from evalsite.analysis.agreement import describe_ratings
 from evalsite.analysis.alpha import Level, alpha
@@ -192,20 +192,23 @@ def dawid_skene(*, unit: ArrayLike, rater: ArrayLike, value: ArrayLike) -> dict[
     units, u = np.unique(np.asarray(unit), return_inverse=True)
     raters, r = np.unique(np.asarray(rater), return_inverse=True)
     classes, c = np.unique(np.asarray(value), return_inverse=True)
-    votes = np.zeros((len(units), len(classes)))
-    np.add.at(votes, (u, c), 1.0)
-    belief = votes / votes.sum(axis=1, keepdims=True)
+    shape = len(raters), len(classes), len(classes)
+    # how often each rater gave each answer to each unit
+    answers = sparse.csr_matrix(
+        (np.ones(len(u)), (r * len(classes) + c, u)), shape=(shape[0] * shape[1], len(units))
+    )
+    by_unit = answers.T.tocsr()
+    votes = np.bincount(u * len(classes) + c, minlength=len(units) * len(classes))
+    belief = votes.reshape(len(units), -1) / np.bincount(u)[:, None]
     before, loglik = -np.inf, -np.inf
     for _ in range(_MOST_ROUNDS):
         share = belief.mean(axis=0)
-        confusion = np.zeros((len(raters), len(classes), len(classes)))
-        for place in range(len(classes)):
-            np.add.at(confusion[:, place, :], (r, c), belief[u, place])
+        confusion = (answers @ belief).reshape(shape).transpose(0, 2, 1)
         total = confusion.sum(axis=2, keepdims=True)
         confusion = np.divide(confusion, total, out=np.zeros_like(confusion), where=total > 0)
         with np.errstate(divide="ignore"):
-            logs = np.tile(np.log(share), (len(units), 1))
-            np.add.at(logs, u, np.log(confusion[r, :, c]))
+            of_answers = np.log(confusion).transpose(0, 2, 1).reshape(-1, len(classes))
+            logs = np.log(share) + by_unit @ of_answers
         top = logs.max(axis=1, keepdims=True)
         belief = np.exp(logs - top)
         loglik = float((top[:, 0] + np.log(belief.sum(axis=1))).sum())

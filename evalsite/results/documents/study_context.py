@@ -36,6 +36,7 @@ def collect_context(study: Study) -> dict[str, Any]:
     mains = Item.objects.main().filter(study=study)
     items = mains.count()
     people = Participant.objects.filter(study=study, is_pilot=False)
+    recruitments = list(study.recruitments.all())
     eligibility = config.eligibility if study.is_eligibility_on else None
     return {
         "study": study,
@@ -52,7 +53,8 @@ def collect_context(study: Study) -> dict[str, Any]:
         "eligibility": eligibility,
         "questions": list(map(_describe_question, eligibility.questions if eligibility else ())),
         "background": list(map(_describe_question, list_background(study))),
-        "rounds": [_describe_round(study, one) for one in study.recruitments.all()],
+        "rounds": [_describe_round(study, one) for one in recruitments],
+        "has_ids": any(one.adapter.person for one in recruitments),
         "people": people.count(),
         "withdrawn": people.filter(withdrawn_at__isnull=False).count(),
         "rule": describe_rule(describe_plan(study)),

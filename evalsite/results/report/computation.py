@@ -3,7 +3,7 @@
 import json
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from datetime import datetime
 from functools import partial
 from hashlib import file_digest
@@ -36,6 +36,8 @@ from evalsite.quality.models import Exclusion
 from evalsite.results.analysis_plan.stored import describe_plan, find_state
 from evalsite.results.analysis_plan.wording import warn_of_plan
 from evalsite.results.models import Report
+from evalsite.results.progress import count_edge
+from evalsite.results.report.raters_met import RatersMet, find_raters_met
 from evalsite.studies.models import Study
 from evalsite.studies.versions import hash_content
 
@@ -129,6 +131,10 @@ class Snapshot:
     exclusions: list[tuple[str, int]]
     # of those who were asked, how many don't share their answers; {} if nobody is asked
     sharing: dict[str, int]
+    # answers that are in, and those that are planned
+    done: int
+    target: int
+    met: RatersMet | None
     paths: dict[str, Path]
 
 
@@ -145,6 +151,7 @@ def take_snapshot(study: Study, folder: Path) -> Snapshot:
     with consistent_cut():
         # read again: the caller's copy is of an earlier moment
         study = Study.objects.select_related("version").get(pk=study.pk)
+        edge = count_edge(study)
         return Snapshot(
             study=study,
             taken_at=now(),
@@ -152,6 +159,9 @@ def take_snapshot(study: Study, folder: Path) -> Snapshot:
             plan=describe_plan(study),
             exclusions=count_reasons(study),
             sharing=_count_sharing(study),
+            done=edge.done,
+            target=edge.target,
+            met=find_raters_met(study),
             paths=_write_files(study, folder),
         )
 
@@ -282,6 +292,11 @@ def _analyse(
         "plan": plan,
         "exclusions": snapshot.exclusions,
         **({"sharing": snapshot.sharing} if snapshot.sharing else {}),
+        "collection": {
+            "done": snapshot.done,
+            "target": snapshot.target,
+            "met": snapshot.met and asdict(snapshot.met),
+        },
         "version": study.version and study.version.number,
         "software": evalsite.__version__,
     }

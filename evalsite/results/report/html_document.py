@@ -12,6 +12,7 @@ from evalsite.results.analysis_plan.wording import plan_in_words
 from evalsite.results.design.tables import tabulate_design, tabulate_places
 from evalsite.results.models import Report
 from evalsite.results.report.criterion_view import CriterionView, view_criteria
+from evalsite.results.report.limitations import list_limits
 from evalsite.results.report.sections import Part, Picture
 from evalsite.results.report.study_facts import (
     collect_facts,
@@ -75,6 +76,7 @@ def write_page(study: Study, report: Report, *, is_further: bool = False) -> str
         "thresholds": tabulate_thresholds(facts),
         "raters": len(found["raters"]["rows"]),
         "changes": _count_changes(report),
+        "limits": list_limits(report),
         "sections": [
             _show(report, part) for part in (list_further if is_further else list_main)(report)
         ],

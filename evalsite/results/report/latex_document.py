@@ -10,6 +10,7 @@ from zipfile import ZIP_DEFLATED, ZipFile, ZipInfo
 from evalsite.results.design.tables import tabulate_design, tabulate_places
 from evalsite.results.models import Report
 from evalsite.results.report.latex import key_of, write_comment, write_figure, write_table
+from evalsite.results.report.limitations import list_limits
 from evalsite.results.report.methods import write_findings, write_methods
 from evalsite.results.report.prose import render_prose, write_prose
 from evalsite.results.report.sections import Part
@@ -21,6 +22,8 @@ from evalsite.studies.models import Study
 # the sources of the methods that a report may use
 _REFERENCES = Path(__file__).with_name("references.bib")
 _CITED = re.compile(r"\\citep\{([^}]+)\}")
+# limits that the paragraphs don't name elsewhere
+_TOLD = {"unfinished", "raters_met"}
 # wider tables can't be read on a page
 _MOST_COLUMNS = 12
 # a date that every archive can hold: equal reports make equal files
@@ -50,8 +53,10 @@ def write_fragment(study: Study, report: Report) -> str:
         r"\paragraph{Human evaluation.} " + write_methods(facts, found),
         *(write_findings(criterion) for criterion in found["criteria"]),
     ]
-    if warnings:
-        parts.append(write_prose("latex/limits.tex", {"warnings": warnings}))
+    limits = [one for one in list_limits(report) if one.code in _TOLD]
+    if warnings or limits:
+        told = {"warnings": warnings, "limits": limits}
+        parts.append(write_prose("latex/limits.tex", told))
     parts += _write_design(report, facts)
     parts += _write_floats(list_main(report), facts)
     return "\n\n".join(parts) + "\n"

@@ -4,7 +4,8 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from evalsite.results.report.criterion_view import CriterionView
+from evalsite.results.models import Report
+from evalsite.results.report.criterion_view import CriterionView, view_criteria
 from evalsite.results.report.first_look import Look
 from evalsite.results.report.folds import find_ceiling
 from evalsite.results.report.raters_met import RatersMet
@@ -48,6 +49,25 @@ def list_limitations(
         *_list_exclusions(content),
         *_list_plan(content.get("plan") or {}),
     ]
+
+
+# of a report that is a file: what its other sections say already, and what isn't of its moment
+_ELSEWHERE = {"warning", "exclusions", "early_look"}
+
+
+def list_limits(report: Report) -> list[Limitation]:
+    """Return what a reader of the report as a file has to know, as of its own moment."""
+    content = report.content
+    # reports of earlier versions don't say how far collection was
+    collection = content.get("collection") or {"done": 0, "target": 0, "met": None}
+    found = list_limitations(
+        content,
+        view_criteria(content["kept"], content["all"]),
+        done=collection["done"],
+        target=collection["target"],
+        met=collection["met"] and RatersMet(**collection["met"]),
+    )
+    return [one for one in found if one.code not in _ELSEWHERE]
 
 
 def _list_warnings(report: dict[str, Any]) -> Iterator[Limitation]:

@@ -32,7 +32,7 @@ _FLAGS = {
     "speeder": "Is much faster than the others",
     "disagreement": "Orders outputs unlike the others",
     "offset": "Rates higher or lower than the others",
-    "reserved_points": "Uses points often that are meant for difficult cases",
+    "reserved_points": "Often uses points meant for difficult cases",
     "drift_trial": "Ratings rise or fall over the study",
     "drift_place": "Ratings rise or fall over a set",
     "identical_criteria": "Gives all criteria of an output one value",

@@ -89,11 +89,11 @@ NAMES = {
     "davidson_fit": "Misfit of Davidson’s model, χ²",
     "kendall_zeta": "Kendall’s ζ",
     "circular_triads": "Circles of three",
-    "ratings_per_output": "Ratings of an output, median",
-    "outputs_per_rater": "Outputs of a rater, median",
-    "seconds_per_annotation": "Seconds an item, median",
+    "ratings_per_output": "Ratings per output, median",
+    "outputs_per_rater": "Outputs per rater, median",
+    "seconds_per_annotation": "Seconds per item, median",
     "components": "Connected parts of the data",
-    "share_of_cells_filled": "Share of rater and output pairs rated",
+    "share_of_cells_filled": "Share of all rater–output pairs that are rated",
     "top_share": "Share of the most used value",
     "sd": "Standard deviation",
     "speed_ratio": "Median time, of the median rater’s",
@@ -293,6 +293,9 @@ def label_warnings(found: dict[str, Any]) -> list[str]:
     for one in found["warnings"]:
         phrases.setdefault(one["text"], []).append(one["criterion"])
     return [
-        text if None in keys else f"{list_of([labels.get(key, key) for key in keys])}: {text}"
+        # what is about criteria together, or raters, names them itself
+        text
+        if None in keys or not (known := [labels[key] for key in keys if key in labels])
+        else f"{list_of(known)}: {text}"
         for text, keys in phrases.items()
     ]
