@@ -45,6 +45,7 @@ def study(settings: Any, tmp_path: Path) -> Study:
         headline="Help the HILL-LAB",
         summary="See https://hill.example/~mori/study, or ask at lab-host.uni.example.",
         consent="Ask Dr Mori (jane@mori.hill.example) or t.ruiz@other.example at Uni Hill.",
+        asks_to_share=True,
     )
     colleague = make_user("truiz", first_name="Tomás", last_name="Ruiz")
     Membership.objects.create(study=study, user=colleague, role="viewer")
@@ -59,13 +60,16 @@ def study(settings: Any, tmp_path: Path) -> Study:
         extra={"who": "Jane Mori", "url": "https://hill.example"}
     )
     Exclusion.objects.filter(study=study).update(reason="Jane Mori decided")
+    idle = study.participants.filter(annotations=None, withdrawn_at=None, is_pilot=False)
+    assert idle.update(may_share=False)
     return close(study)
 
 
 def anonymise(study: Study, **more: str) -> tuple[bytes, Anonymised]:
     target = io.BytesIO()
     words = find_words(study) | {"Hill-Lab": "The lab"} | more
-    made = write_anonymous(study.pk, Contents(), words, target)
+    contents = Contents(has_entry_answers=False, is_public=True, is_anonymous=True)
+    made = write_anonymous(study.pk, contents, words, target)
     return target.getvalue(), made
 
 
@@ -90,6 +94,7 @@ def test_no_byte_of_an_anonymous_bundle_names_who_made_it_and_it_is_a_bundle(stu
     assert report.is_sound, report.faults
     assert b"Researcher_v2" in files["data/items.csv"]
     assert report.about["study"]["contact_email"] == "removed@example.org"
+    assert report.about["left_out"]["participants"] > 0
     eva = make_user("eva")
     with pytest.raises(ValidationError) as refused:
         restore_bundle(file=io.BytesIO(bundle), owner=eva, by=eva)

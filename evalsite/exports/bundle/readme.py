@@ -333,6 +333,7 @@ def _describe_scripts(scripts: list[str], baseline: str) -> Iterator[str]:
         )
 
 
+_REPLACED = " Names of people, institutions and sites were replaced in texts of the researchers."
 _EXTRA = (
     "The other columns of your uploaded files are in `items.csv`, column `extra` (and in "
     "`records/`). Check it before you share it."
@@ -346,11 +347,7 @@ def _describe_people(contents: Contents) -> str:
         "Participants appear under random pseudonyms. Platform ids, links, completion codes and "
         "receipts are not in this bundle, nor are the names of people who decided on exclusions."
     )
-    if contents.is_anonymous:
-        told += (
-            " For review, names of people, institutions and sites were replaced in the texts of "
-            "the researchers. Inputs, outputs and ids are as they were rated."
-        )
+    told += _REPLACED if contents.is_anonymous else ""
     if not contents.has_entry_answers:
         told += " Answers to entry questions were left out."
     if contents.has_free_text:

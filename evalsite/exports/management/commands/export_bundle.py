@@ -61,21 +61,7 @@ class Command(BaseCommand):
 
     def handle(self, *, study: str, output: Path | None, **options: Any) -> None:
         found = find_study(study)
-        is_public = options["public"]
-        if is_public and not found.asks_to_share:
-            raise CommandError(
-                "This study doesn't ask whether answers may be shared. Leave --public out: the "
-                "bundle has everybody's answers."
-            )
-        # reviewers get no answers that people don't share
-        is_public = is_public or (options["anonymous"] and found.asks_to_share)
-        contents = Contents(
-            has_data=not options["without_data"],
-            has_free_text=options["with_free_text"] and not options["anonymous"],
-            has_entry_answers=not is_public,
-            is_public=is_public,
-            is_anonymous=options["anonymous"],
-        )
+        contents = choose_contents(found, options)
         words = read_words(found, options["replace"]) if contents.is_anonymous else {}
         left: dict[str, Any] = {}
         if contents.has_data:
@@ -104,7 +90,7 @@ class Command(BaseCommand):
             sha256=packed.sha256,
             with_data=contents.has_data,
             with_free_text=contents.has_free_text,
-            is_public=is_public,
+            is_public=contents.is_public,
         )
         self.stdout.write(
             f"{output}: {packed.files:,} files, {packed.ratings:,} ratings, "
@@ -114,6 +100,23 @@ class Command(BaseCommand):
             self.stdout.write(f"Replaced: {term} = {word}")
         for term, files in left.items():
             self.stdout.write(f"“{term}” is still in {', '.join(files)}.")
+
+
+def choose_contents(study: Study, options: dict[str, Any]) -> Contents:
+    """Return what the options ask for; reviewers get no answers that people don't share."""
+    if options["public"] and not study.asks_to_share:
+        raise CommandError(
+            "This study doesn't ask whether answers may be shared. Leave --public out: the "
+            "bundle has everybody's answers."
+        )
+    is_public = options["public"] or (options["anonymous"] and study.asks_to_share)
+    return Contents(
+        has_data=not options["without_data"],
+        has_free_text=options["with_free_text"] and not options["anonymous"],
+        has_entry_answers=not is_public,
+        is_public=is_public,
+        is_anonymous=options["anonymous"],
+    )
 
 
 def read_words(study: Study, replace: list[str]) -> dict[str, str]:
