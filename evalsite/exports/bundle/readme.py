@@ -346,10 +346,8 @@ def _describe_people(contents: Contents) -> str:
     told = (
         "Participants appear under random pseudonyms. Platform ids, links, completion codes and "
         "receipts are not in this bundle, nor are the names of people who decided on exclusions."
-    )
-    told += _REPLACED if contents.is_anonymous else ""
-    if not contents.has_entry_answers:
-        told += " Answers to entry questions were left out."
+    ) + (_REPLACED if contents.is_anonymous else "")
+    told += "" if contents.has_entry_answers else " Answers to entry questions were left out."
     if contents.has_free_text:
         return (
             f"{told} **It holds what participants wrote in their own words**: in the column "
