@@ -22,7 +22,7 @@ from evalsite.studies.models import Invitation, Item, Membership, Study, System
 from tests.exports.test_bundle_pages import url
 from tests.support.bundles import check, close, make_full_study, move_data, read_files
 from tests.support.emptying import no_rows
-from tests.support.factories import make_user
+from tests.support.factories import make_annotator, make_user
 
 pytestmark = [pytest.mark.django_db, pytest.mark.one_database]
 
@@ -60,8 +60,8 @@ def study(settings: Any, tmp_path: Path) -> Study:
         extra={"who": "Jane Mori", "url": "https://hill.example"}
     )
     Exclusion.objects.filter(study=study).update(reason="Jane Mori decided")
-    idle = study.participants.filter(annotations=None, withdrawn_at=None, is_pilot=False)
-    assert idle.update(may_share=False)
+    idle = make_annotator(study)
+    study.participants.filter(pk=idle.pk).update(may_share=False)
     return close(study)
 
 
