@@ -1,6 +1,7 @@
 """The summary says what was found on each criterion, and each fold of a criterion its answer."""
 
 from collections.abc import Callable
+from dataclasses import asdict
 from typing import Any
 
 import pytest
@@ -195,7 +196,8 @@ def test_raters_from_the_study_that_is_repeated_are_a_limitation(make_study) -> 
     assert found == RatersMet(number=1, raters=2)
     assert find_raters_met(first) is None
     content = {"kept": make_content(), "all": None}
-    told = list_limitations(content, [], done=4, target=4, met=found)
+    content["collection"] = {"done": 4, "target": 4, "met": asdict(found)}
+    told = list_limitations(content, [], done=4, target=4)
     assert {"number": 1, "raters": 2} in [one.facts for one in told if one.code == "raters_met"]
 
 

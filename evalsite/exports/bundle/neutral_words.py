@@ -80,6 +80,8 @@ def _has_bounds(letter: str) -> bool:
 
 def find_words(study: Study) -> dict[str, str]:
     """Return names, addresses and links in the study's texts, each with a neutral word."""
+    # pages of a study leave out its texts
+    study = Study.objects.select_related("instrument", "version").get(pk=study.pk)
     texts = list(_read_texts(study))
     joined = "\n".join(texts)
     named = {

@@ -8,7 +8,6 @@ from evalsite.results.models import Report
 from evalsite.results.report.criterion_view import CriterionView, view_criteria
 from evalsite.results.report.first_look import Look
 from evalsite.results.report.folds import find_ceiling
-from evalsite.results.report.raters_met import RatersMet
 from evalsite.results.report.verdicts import count_changes
 
 # a share of one answer from which alpha says little, if AC2 is so much higher
@@ -31,18 +30,16 @@ def list_limitations(
     done: int,
     target: int,
     look: Look | None = None,
-    met: RatersMet | None = None,
 ) -> list[Limitation]:
     """Return what a reader has to know, warnings of the report first.
 
-    `done`: answers so far, of `target` that are planned; `look`: when results were first there;
-    `met`: raters from the study that this one repeats.
+    `done`: answers so far, of `target` that are planned; `look`: when results were first there.
     """
     return [
         *_list_warnings(content["kept"]),
         *_list_unfinished(done, target),
         *_list_looks(look, target),
-        *_list_raters_met(met),
+        *_list_raters_met(content.get("collection") or {}),
         *_list_ceilings(content["kept"]),
         *_list_agreement(views),
         *_list_unclear(views),
@@ -59,13 +56,12 @@ def list_limits(report: Report) -> list[Limitation]:
     """Return what a reader of the report as a file has to know, as of its own moment."""
     content = report.content
     # reports of earlier versions don't say how far collection was
-    collection = content.get("collection") or {"done": 0, "target": 0, "met": None}
+    collection = content.get("collection") or {"done": 0, "target": 0}
     found = list_limitations(
         content,
         view_criteria(content["kept"], content["all"]),
         done=collection["done"],
         target=collection["target"],
-        met=collection["met"] and RatersMet(**collection["met"]),
     )
     return [one for one in found if one.code not in _ELSEWHERE]
 
@@ -94,9 +90,10 @@ def _list_looks(look: Look | None, target: int) -> Iterator[Limitation]:
         yield Limitation(code="early_look", facts=facts | {"target": target})
 
 
-def _list_raters_met(met: RatersMet | None) -> Iterator[Limitation]:
-    if met is not None:
-        yield Limitation(code="raters_met", facts={"number": met.number, "raters": met.raters})
+def _list_raters_met(collection: dict[str, Any]) -> Iterator[Limitation]:
+    """Return raters from the study that this one repeats; earlier reports don't know of any."""
+    if met := collection.get("met"):
+        yield Limitation(code="raters_met", facts=met)
 
 
 def _list_ceilings(report: dict[str, Any]) -> Iterator[Limitation]:

@@ -7,7 +7,6 @@ from typing import Any
 from evalsite.results.report.criterion_view import CriterionView, view_criteria
 from evalsite.results.report.first_look import Look
 from evalsite.results.report.limitations import Limitation, list_limitations
-from evalsite.results.report.raters_met import RatersMet
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -42,7 +41,6 @@ def summarise(
     done: int,
     target: int,
     look: Look | None = None,
-    met: RatersMet | None = None,
 ) -> Summary:
     """Return the summary of a report; `everyone`: with what is excluded, if anything is."""
     views = view_criteria(*choose_report(content, everyone=everyone))
@@ -55,7 +53,7 @@ def summarise(
         has_margins=any(one.margins for one in views),
         is_across=any(one.is_across for one in views),
         comparisons=content["kept"].get("family", {}).get("comparisons", 0),
-        limitations=list_limitations(content, views, done=done, target=target, look=look, met=met),
+        limitations=list_limitations(content, views, done=done, target=target, look=look),
         paper=_list_paper(views),
     )
 

@@ -32,7 +32,6 @@ from evalsite.results.report.first_look import find_first_look
 from evalsite.results.report.folds import Fold, list_folds
 from evalsite.results.report.html_document import write_page
 from evalsite.results.report.latex_document import write_archive
-from evalsite.results.report.raters_met import find_raters_met
 from evalsite.results.report.sections import (
     Blocks,
     describe_basis,
@@ -82,7 +81,7 @@ def _describe(request: HttpRequest, study: Study, report: Report) -> tuple[str, 
         edge = count_edge(study)
         summary = summarise(
             content, everyone=everyone, done=edge.done, target=edge.target,
-            look=find_first_look(study), met=find_raters_met(study),
+            look=find_first_look(study),
         )  # fmt: skip
         return "results/summary.html", context | {"summary": summary, "part_key": ""}
     context |= {"part_key": key, **_describe_part(found, key)}
