@@ -10,8 +10,8 @@ from django.utils.translation import gettext as _
 from evalsite.fields import BoundedField, EntryInput
 from evalsite.protocol import Criterion
 from evalsite.protocol.faults import Faults, check_whole
-from evalsite.protocol.scale import NA, Judged, Scale
-from evalsite.scales.points import Parts, judge_parts, middle_values, parse_parts, parse_range
+from evalsite.protocol.scale import NA
+from evalsite.scales.points import Parts, ScaleOfParts, parse_parts, parse_range
 
 _LARGEST = 999_999_999
 
@@ -33,7 +33,7 @@ class BoundedOrNotField(BoundedField):
 
 
 @dataclass(frozen=True, kw_only=True)
-class BoundedScale(Scale):
+class BoundedScale(ScaleOfParts):
     """Whole numbers from `minimum` to `maximum`, typed into a box.
 
     An entry is the text of the box, "na", or both where both were sent.
@@ -89,29 +89,11 @@ class BoundedScale(Scale):
             may_be_na=bool(self.not_applicable),
         )
 
-    def judge(
-        self,
-        right: Parts,
-        values: Sequence[Any],
-        standard: int | None,
-        names: Sequence[str],
-        *,
-        is_by_document: bool = False,
-    ) -> Judged:
-        return judge_parts(
-            right,
-            values,
-            names,
-            say_value=self._say,
-            say_given=self._say,
-            is_by_document=is_by_document,
-        )
-
-    def _say(self, value: Any) -> str:
+    def say_right(self, value: Any) -> str:
         return self.not_applicable if value == NA else str(value)
 
     def right_values(self, right: Parts, outputs: int, standard: int | None) -> list[Any | None]:
-        middle = middle_values(right)
+        middle = super().right_values(right, outputs, standard)
         return [
             value if value in (None, NA) else value - (value - self.minimum) % self.steps
             for value in middle

@@ -7,7 +7,7 @@ from typing import Any
 from django.core.exceptions import ValidationError
 from django.utils.translation import gettext as _
 
-from evalsite.protocol.scale import NA, Judged
+from evalsite.protocol.scale import NA, Judged, Scale
 
 # for each output the values that are right, or None where nothing is asked
 Parts = list[Sequence[Any] | None]
@@ -35,26 +35,48 @@ def parse_parts(
     ]
 
 
-def judge_parts(
-    parts: Parts,
-    values: Sequence[Any],
-    names: Sequence[str],
-    *,
-    say_value: Callable[[Any], str],
-    say_given: Callable[[Any], str],
-    is_by_document: bool,
-) -> Judged:
-    """Compare each value with its part, and say what was given and what is suggested."""
-    judged = []
-    for right, value, name in zip(parts, values, names, strict=True):
-        if right is None:
-            continue
-        given = say_given(value)
-        suggested = _describe_range([say_value(point) for point in right])
-        is_met = value in right
-        sentence = verdict_in_words(given, suggested, is_met=is_met, is_by_document=is_by_document)
-        judged.append((is_met, sentence if len(parts) == 1 else f"{name}: {sentence}"))
-    return judged
+class ScaleOfParts(Scale):
+    """A scale whose gold has a part for each output, the values that are right for it."""
+
+    def say_right(self, value: Any) -> str:
+        """Return the words for a value that is right."""
+        return str(value)
+
+    def say_given(self, value: Any) -> str:
+        """Return the words for a value that was given."""
+        return self.say_right(value)
+
+    def read_given(self, value: Any) -> Any:
+        """Return what of an answer is compared with the gold."""
+        return value
+
+    def judge(
+        self,
+        right: Parts,
+        values: Sequence[Any],
+        standard: int | None,
+        names: Sequence[str],
+        *,
+        is_by_document: bool = False,
+    ) -> Judged:
+        judged = []
+        for part, value, name in zip(right, map(self.read_given, values), names, strict=True):
+            if part is None:
+                continue
+            suggested = _describe_range([self.say_right(point) for point in part])
+            is_met = value in part
+            sentence = verdict_in_words(
+                self.say_given(value), suggested, is_met=is_met, is_by_document=is_by_document
+            )
+            judged.append((is_met, sentence if len(right) == 1 else f"{name}: {sentence}"))
+        return judged
+
+    def count_asked(self, text: str, outputs: int, standard: int | None) -> int:
+        names = [str(number) for number in range(1, outputs + 1)]
+        return sum(part is not None for part in self.parse_gold(text, names))
+
+    def right_values(self, right: Parts, outputs: int, standard: int | None) -> list[Any | None]:
+        return [None if part is None else part[len(part) // 2] for part in right]
 
 
 def verdict_in_words(given: str, right: str, *, is_met: bool, is_by_document: bool) -> str:
@@ -72,11 +94,6 @@ def verdict_in_words(given: str, right: str, *, is_met: bool, is_by_document: bo
             else _("You chose %(given)s. We suggest %(right)s.")
         )
     return words % {"given": given, "right": right}
-
-
-def middle_values(parts: Parts) -> list[Any | None]:
-    """Return a value that meets each part."""
-    return [None if part is None else part[len(part) // 2] for part in parts]
 
 
 def parse_range(part: str, lowest: int, highest: int) -> range:

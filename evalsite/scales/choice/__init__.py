@@ -11,7 +11,7 @@ from django.utils.translation import gettext as _
 from evalsite.fields import EntryInput, PointField
 from evalsite.protocol import Criterion
 from evalsite.protocol.faults import Faults, check_flag
-from evalsite.protocol.scale import NA, Judged, Row, Scale, Stored, join_choices
+from evalsite.protocol.scale import NA, Row, Stored, join_choices
 from evalsite.scales.options import (
     Option,
     check_options,
@@ -22,7 +22,7 @@ from evalsite.scales.options import (
     split_words,
     write_options,
 )
-from evalsite.scales.points import Parts, judge_parts, middle_values, parse_parts, quote
+from evalsite.scales.points import Parts, ScaleOfParts, parse_parts, quote
 
 
 class ChoiceField(PointField):
@@ -37,7 +37,7 @@ class ChoiceField(PointField):
 
 
 @dataclass(frozen=True, kw_only=True)
-class Choice(Scale):
+class Choice(ScaleOfParts):
     """One of the options. Its value is the place of the option, from 1; its key is kept beside it.
 
     As entry, answer and in data it is the key. `is_shuffled`: each person sees the options in an
@@ -180,29 +180,11 @@ class Choice(Scale):
             raise ValidationError(f"{quote(part)} is not an answer. Write {keys}.")
         return (part,)
 
-    def judge(
-        self,
-        right: Parts,
-        values: Sequence[Any],
-        standard: int | None,
-        names: Sequence[str],
-        *,
-        is_by_document: bool = False,
-    ) -> Judged:
-        def say(value: Any) -> str:
-            return f"“{self.name_tested(value)}”"
+    def read_given(self, value: Any) -> Any:
+        return split_words(value)[0]
 
-        keys = [split_words(value)[0] for value in values]
-        return judge_parts(
-            right, keys, names, say_value=say, say_given=say, is_by_document=is_by_document
-        )
-
-    def count_asked(self, text: str, outputs: int, standard: int | None) -> int:
-        names = [str(number) for number in range(1, outputs + 1)]
-        return sum(part is not None for part in self.parse_gold(text, names))
-
-    def right_values(self, right: Parts, outputs: int, standard: int | None) -> list[Any | None]:
-        return middle_values(right)
+    def say_right(self, value: Any) -> str:
+        return f"“{self.name_tested(value)}”"
 
     # --- words
 

@@ -13,7 +13,7 @@ from django.utils.translation import ngettext
 from evalsite.fields import EntryInput
 from evalsite.protocol import Criterion
 from evalsite.protocol.faults import Faults, check_flag, check_whole
-from evalsite.protocol.scale import Judged, Row, Scale, Stored, join_choices
+from evalsite.protocol.scale import Row, Stored, join_choices
 from evalsite.scales.options import (
     Option,
     check_options,
@@ -24,7 +24,7 @@ from evalsite.scales.options import (
     split_words,
     write_options,
 )
-from evalsite.scales.points import Parts, judge_parts, middle_values, parse_parts, quote
+from evalsite.scales.points import Parts, ScaleOfParts, parse_parts, quote
 
 # in a gold: no option is right
 NOTHING = "-"
@@ -78,7 +78,7 @@ class ChoicesField(forms.Field):
 
 
 @dataclass(frozen=True, kw_only=True)
-class Choices(Scale):
+class Choices(ScaleOfParts):
     """Options of which `least` to `most` are ticked; each is stored as 1 or 0.
 
     As entry the keys of those ticked, with spaces between them, and words of one's own after a
@@ -242,29 +242,11 @@ class Choices(Scale):
                 )
         return (tuple(key for key in self.keys if key in wanted),)
 
-    def judge(
-        self,
-        right: Parts,
-        values: Sequence[Any],
-        standard: int | None,
-        names: Sequence[str],
-        *,
-        is_by_document: bool = False,
-    ) -> Judged:
-        def say(value: Any) -> str:
-            return f"“{self.name_entry(' '.join(value))}”"
+    def read_given(self, value: Any) -> Any:
+        return tuple(dict(map(split_words, value)))
 
-        keys = [tuple(dict(map(split_words, value))) for value in values]
-        return judge_parts(
-            right, keys, names, say_value=say, say_given=say, is_by_document=is_by_document
-        )
-
-    def count_asked(self, text: str, outputs: int, standard: int | None) -> int:
-        names = [str(number) for number in range(1, outputs + 1)]
-        return sum(part is not None for part in self.parse_gold(text, names))
-
-    def right_values(self, right: Parts, outputs: int, standard: int | None) -> list[Any | None]:
-        return middle_values(right)
+    def say_right(self, value: Any) -> str:
+        return f"“{self.name_entry(' '.join(value))}”"
 
     # --- words
 

@@ -10,15 +10,15 @@ from django.utils.translation import gettext as _
 from evalsite.fields import PointField
 from evalsite.protocol import Criterion
 from evalsite.protocol.faults import Faults, check_text
-from evalsite.protocol.scale import NA, Judged, Scale, join_choices
-from evalsite.scales.points import Parts, judge_parts, middle_values, parse_parts, quote
+from evalsite.protocol.scale import NA, join_choices
+from evalsite.scales.points import Parts, ScaleOfParts, parse_parts, quote
 
 # letters that do something else on a page
 _TAKEN_KEYS = frozenset("cehijkuvx")
 
 
 @dataclass(frozen=True, kw_only=True)
-class Decision(Scale):
+class Decision(ScaleOfParts):
     """Yes (stored as 1) or no (stored as 0), under the protocol's own words."""
 
     yes: str
@@ -89,22 +89,8 @@ class Decision(Scale):
         value = words[part.casefold()]
         return range(value, value + 1)
 
-    def judge(
-        self,
-        right: Parts,
-        values: Sequence[Any],
-        standard: int | None,
-        names: Sequence[str],
-        *,
-        is_by_document: bool = False,
-    ) -> Judged:
-        say = self.label_of
-        return judge_parts(
-            right, values, names, say_value=say, say_given=say, is_by_document=is_by_document
-        )
-
-    def right_values(self, right: Parts, outputs: int, standard: int | None) -> list[Any | None]:
-        return middle_values(right)
+    def say_right(self, value: Any) -> str:
+        return self.label_of(value)
 
     # --- words
 

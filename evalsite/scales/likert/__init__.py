@@ -19,11 +19,10 @@ from evalsite.protocol.faults import (
     check_text,
     check_whole,
 )
-from evalsite.protocol.scale import NA, Judged, Scale, join_choices
+from evalsite.protocol.scale import NA, join_choices
 from evalsite.scales.points import (
     Parts,
-    judge_parts,
-    middle_values,
+    ScaleOfParts,
     parse_parts,
     parse_range,
     quote,
@@ -59,7 +58,7 @@ class ShownPoint:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Likert(Scale):
+class Likert(ScaleOfParts):
     """Numbered points, low to high. `reserved_note` is about the points that are reserved.
 
     `stacked`: the points are below one another on the page, with their notes. `shown`: from
@@ -186,34 +185,16 @@ class Likert(Scale):
             )
         return found
 
-    def judge(
-        self,
-        right: Parts,
-        values: Sequence[Any],
-        standard: int | None,
-        names: Sequence[str],
-        *,
-        is_by_document: bool = False,
-    ) -> Judged:
-        return judge_parts(
-            right,
-            values,
-            names,
-            say_value=lambda value: self.not_applicable if value == NA else str(value),
-            say_given=self._given_point,
-            is_by_document=is_by_document,
-        )
+    def say_right(self, value: Any) -> str:
+        return self.not_applicable if value == NA else str(value)
 
-    def _given_point(self, value: int | str) -> str:
+    def say_given(self, value: Any) -> str:
         """Return the value with its label, where all labels are short enough to be read on."""
         if not isinstance(value, int):
             return self.not_applicable
         if any(len(point.label) > _SHORT_LABEL for point in self.points):
             return str(value)
         return f"{value} ({self.label_of(value)})"
-
-    def right_values(self, right: Parts, outputs: int, standard: int | None) -> list[Any | None]:
-        return middle_values(right)
 
     # --- words
 
