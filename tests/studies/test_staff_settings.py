@@ -3,6 +3,7 @@
 from datetime import UTC, datetime, timedelta
 
 import pytest
+from django.contrib.auth.models import User
 from django.urls import reverse
 
 from evalsite.audit.models import AuditEntry
@@ -69,6 +70,21 @@ def test_new_study_is_a_draft_of_its_protocol_owned_by_its_maker(staff_client, r
     assert study.memberships.get().user == researcher
     assert study.memberships.get().role == Membership.Role.OWNER
     assert find_placeholders(study.consent)
+
+
+def test_participants_write_to_whoever_made_the_study_and_the_launch_page_says_so(
+    staff_client, researcher
+):
+    User.objects.filter(pk=researcher.pk).update(email="jane@example.org")
+    staff_client.post(
+        reverse("admin:study-new"), {"title": "New", "instrument": "protocol:pairwise"}
+    )
+    study = Study.objects.get()
+
+    page = staff_client.get(reverse("admin:study-launch", args=[study.pk])).text
+
+    assert study.contact_email == "jane@example.org"
+    assert "Participants write to jane@example.org." in page
 
 
 @pytest.mark.parametrize(
