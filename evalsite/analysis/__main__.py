@@ -21,8 +21,9 @@ from evalsite.analysis.families import (
 )
 from evalsite.analysis.families.numbers import find_scale
 from evalsite.analysis.findings import write_p
+from evalsite.analysis.gate import FAULTY, add_gate, find_outcome, read_gate
 from evalsite.analysis.icc import icc_in_file_order
-from evalsite.analysis.plan import Plan
+from evalsite.analysis.plan import Margin, Plan
 from evalsite.analysis.report import list_systems, make_report
 from evalsite.analysis.report.metrics import read_metrics
 from evalsite.analysis.report.replication import Side, make_repetition
@@ -57,6 +58,7 @@ def make_parser() -> ArgumentParser:
         "metric")  # fmt: skip
     add("--file-order", action="store_true", help="also show the intraclass correlations of "
         "columns in file order, as some papers report them")  # fmt: skip
+    add_gate(report)
 
     compare = commands.add_parser(
         "compare", parents=[shared], help="a study and its replication",
@@ -313,33 +315,42 @@ def _write_interval(details: Mapping[str, Any]) -> str:
 
 # --- the command ----------------------------------------------------------------------
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Write what was asked for and return 0; return 2, with a message, if a file is faulty."""
+    """Write what was asked for and return 0, or how a gate ended.
+
+    Return 2, with a message, if a file is faulty; 3 where a gate is asked for.
+    """
     options = make_parser().parse_args(arguments)
+    is_report = options.command == "report"
+    faulty = FAULTY if is_report and options.gate else 2
     try:
-        text = _compare(options) if options.command == "compare" else _analyse(options)
+        text, status = _analyse(options) if is_report else (_compare(options), 0)
         if options.output is None:
             sys.stdout.write(text)
         else:
             options.output.write_text(text, encoding="utf-8")
     except OSError as fault:
         sys.stderr.write(f"{fault.filename}: {fault.strerror}. Check the path.\n")
-        return 2
+        return faulty
     except ValueError as fault:
         sys.stderr.write(f"{fault}\n")
-        return 2
-    return 0
+        return faulty
+    return status
 
 
-def _analyse(options: Namespace) -> str:
-    """Return the results of a file of ratings as text or JSON."""
+def _analyse(options: Namespace) -> tuple[str, int]:
+    """Return the results of a file of ratings as text or JSON, and the exit status."""
     table = _read(options.ratings, options)
     instrument = _describe_criteria(table, options)
     others = {"metrics": read_metrics(options.metrics)} if options.metrics else {}
-    side = _report(table, others, instrument, options)
+    margins = read_gate(options, table.criteria, list_systems(table))
+    side = _report(table, others, instrument, options, margins)
     if options.file_order:
         for criterion in side.report["criteria"]:
             criterion["agreement"] += _correlate_in_file_order(side.table.of(criterion["key"]))
-    return _write(side.report, options, write_report)
+    outcome, status = find_outcome(side.report)
+    if outcome:
+        sys.stderr.write(f"{outcome}.\n")
+    return _write(side.report, options, write_report), status
 
 
 def _compare(options: Namespace) -> str:
@@ -403,13 +414,14 @@ def _report(
     others: dict[str, pd.DataFrame],
     instrument: list[dict[str, Any]],
     options: Namespace,
+    margins: Sequence[Margin] = (),
 ) -> Side:
     kept = table.results(with_excluded=options.with_excluded)
     guessed = [] if options.protocol else _warn_of_guesses(instrument)
     mine = [one for one in instrument if one["key"] in table.criteria]
     report = make_report(
         kept, table, others, instrument=mine, seed=options.seed,
-        plan=Plan(baseline=options.baseline, primary=options.primary),
+        plan=Plan(baseline=options.baseline, primary=options.primary, margins=margins),
     )  # fmt: skip
     report["warnings"] = guessed + report["warnings"]
     return Side(table=kept, report=report)

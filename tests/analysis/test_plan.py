@@ -5,6 +5,7 @@ import pandas as pd
 import pytest
 
 from evalsite.analysis import equivalence
+from evalsite.analysis.__main__ import main
 from evalsite.analysis.mixed import fit_mixed
 from evalsite.analysis.plan import Margin, Plan
 from evalsite.analysis.report import make_reports
@@ -23,6 +24,37 @@ def test_margins_are_those_of_the_vector():
         difference, se, df = fit.contrast(weights)
         got = equivalence.test_margin(difference=difference, se=se, df=df, margin=0.5)
         compare(got, wanted, tolerance)
+
+
+@pytest.mark.parametrize(
+    ("system", "other", "status"), [("a", "c", 0), ("c", "a", 1), ("a", "b", 2)]
+)
+def test_gate_ends_with_what_the_ratings_were_made_to_show(system, other, status, tmp_path, capsys):
+    path = write_ratings(tmp_path / "ratings.csv", criteria=("clarity",))
+
+    ended = main(["report", str(path), "--gate", system, "--against", other, "--margin", "0.1"])
+
+    assert ended == status
+    outcome = ("pass", "fail", "undecided")[status]
+    assert f"Gate, clarity, {outcome}: " in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("options", "said"),
+    [
+        (["--gate", "a", "--against", "b"], "needs all of"),
+        (["--gate", "a", "--against", "a", "--margin", "1"], "two different systems"),
+        (["--gate", "x", "--against", "a", "--margin", "1"], "There are: a, b, c"),
+        (["--gate", "a", "--against", "b", "--margin", "1"], "--primary: clarity, style"),
+        (["--gate", "a", "--against", "b", "--margin", "-1"], "above 0"),
+    ],
+)
+def test_faulty_gate_is_no_outcome(options, said, tmp_path, capsys):
+    path = write_ratings(tmp_path / "ratings.csv")
+
+    assert main(["report", str(path), *options]) == 3
+
+    assert said in capsys.readouterr().err
 
 
 @pytest.mark.parametrize("margin", [0.0, -1.0, float("nan")])
