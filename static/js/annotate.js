@@ -844,7 +844,7 @@ if (new URLSearchParams(location.search).has("was")) {
 setCurrent(questions.every(isAnswered) ? null : nextUnanswered());
 restore();
 // sliders, ticks and questions that depend on others: not every page has some
-if (form.querySelector("[data-slide], [data-ask-if], [data-instead], [data-words], .ticks")) {
+if (form.querySelector("[data-slide], [data-ask-if], [data-instead], [data-own-words], .ticks")) {
   import(words.answers);
 }
 if (marked.some((box) => box.querySelector("[data-kept]").value.length > 2)) fetchMarks();

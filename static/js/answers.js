@@ -160,7 +160,7 @@ function start() {
 
 // Words written at an option choose it.
 function choose({ target }) {
-  if (!("words" in target.dataset) || !target.value.trim()) return;
+  if (!("ownWords" in target.dataset) || !target.value.trim()) return;
   const control = target.previousElementSibling.querySelector("input");
   if (control.checked) return;
   control.checked = true;
