@@ -367,6 +367,17 @@ def test_what_a_model_was_called_with_is_kept(tmp_path):
     }
 
 
+def test_choices_of_a_question_come_along(tmp_path):
+    (path, *_) = sorted(FOLDER.glob("inspect/*.json"))
+    log = json.loads(path.read_text(encoding="utf-8"))
+    log["samples"][0]["choices"] = ["at nine", "at noon"]
+
+    rows = read_batch(write(tmp_path, {"log.json": json.dumps(log)}))
+
+    assert json.loads(rows[0]["choices"]) == ["at nine", "at noon"]
+    assert {row["choices"] for row in rows[1:]} == {""}
+
+
 def test_loose_files_of_one_run_are_called_what_their_settings_say(tmp_path):
     paths = list((FOLDER / "lm_eval" / "stub__beta-large").glob("*.json*"))
     copies = [tmp_path / path.name for path in paths]
