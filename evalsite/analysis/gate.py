@@ -36,7 +36,7 @@ def read_gate(options: Namespace, criteria: Sequence[str], systems: Sequence[str
     given = [options.gate, options.against, options.margin]
     if not any(given):
         return []
-    if not all(given) or options.margin < 0:
+    if not all(given) or not options.margin > 0:
         raise ValueError("A gate needs all of --gate, --against, and --margin above 0.")
     if unknown := [one for one in given[:2] if one not in systems]:
         known = ", ".join(systems) or "none"
@@ -55,7 +55,10 @@ def read_gate(options: Namespace, criteria: Sequence[str], systems: Sequence[str
 
 
 def find_outcome(report: Mapping[str, Any]) -> tuple[str, int]:
-    """Return the outcome of the gate in words and as an exit status; ("", 0) without one."""
+    """Return the outcome of the gate in words and as an exit status; ("", 0) without one.
+
+    ValueError if the margin can't be one of this scale.
+    """
     tests = [
         (one["label"], test) for one in report["criteria"] for test in one.get("margins") or ()
     ]
@@ -63,6 +66,8 @@ def find_outcome(report: Mapping[str, Any]) -> tuple[str, int]:
         return "", 0
     ((label, test),) = tests
     pair, outcome = (test["system"], test["other"]), test["outcome"]
+    if outcome is None and test["reason"] == "no_margin":
+        raise ValueError("The margin of magnitudes is a ratio above 1, such as 1.1.")
     if outcome is None:
         reason = str(test["reason"]).replace("_", " ")
         said = f"{pair[0]} can't be compared with {pair[1]} ({reason})"

@@ -164,7 +164,7 @@ def _convert_formats(
     _check_once(used)
     collection = Collection(answers.get("turns", ""))
     collection.add_files(used)
-    _tell_systems(collection, roles)
+    _list_systems(collection, roles)
     for file, rows in collection.rows.items():
         roles[file].found = count_of(rows, "output" if roles[file].role == OUTPUTS else "row")
     for reference in references:
@@ -173,7 +173,7 @@ def _convert_formats(
         collection.add_references(texts, reference)
     if called := {name: given for name, given in names.items() if given not in WORDS}:
         _rename(collection, called)
-        _tell_systems(collection, roles)
+        _list_systems(collection, roles)
     if not collection.systems:
         raise Unusable(
             "no_system",
@@ -203,7 +203,7 @@ def _convert_formats(
     )
 
 
-def _tell_systems(collection: Collection, roles: Mapping[str, FileUse]) -> None:
+def _list_systems(collection: Collection, roles: Mapping[str, FileUse]) -> None:
     for file in collection.rows:
         roles[file].systems = [one for one, first in collection.systems.items() if first == file]
         roles[file].shared = [*collection.shared.get(file, ())]

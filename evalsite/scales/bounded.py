@@ -89,7 +89,7 @@ class BoundedScale(ScaleOfParts):
             may_be_na=bool(self.not_applicable),
         )
 
-    def say_right(self, value: Any) -> str:
+    def name_right(self, value: Any) -> str:
         return self.not_applicable if value == NA else str(value)
 
     def right_values(self, right: Parts, outputs: int, standard: int | None) -> list[Any | None]:

@@ -38,13 +38,13 @@ def parse_parts(
 class ScaleOfParts(Scale):
     """A scale whose gold has a part for each output, the values that are right for it."""
 
-    def say_right(self, value: Any) -> str:
+    def name_right(self, value: Any) -> str:
         """Return the words for a value that is right."""
         return str(value)
 
-    def say_given(self, value: Any) -> str:
+    def name_given(self, value: Any) -> str:
         """Return the words for a value that was given."""
-        return self.say_right(value)
+        return self.name_right(value)
 
     def read_given(self, value: Any) -> Any:
         """Return what of an answer is compared with the gold."""
@@ -63,10 +63,10 @@ class ScaleOfParts(Scale):
         for part, value, name in zip(right, map(self.read_given, values), names, strict=True):
             if part is None:
                 continue
-            suggested = _describe_range([self.say_right(point) for point in part])
+            suggested = _describe_range([self.name_right(point) for point in part])
             is_met = value in part
             sentence = verdict_in_words(
-                self.say_given(value), suggested, is_met=is_met, is_by_document=is_by_document
+                self.name_given(value), suggested, is_met=is_met, is_by_document=is_by_document
             )
             judged.append((is_met, sentence if len(right) == 1 else f"{name}: {sentence}"))
         return judged

@@ -47,6 +47,22 @@ def test_gate_ends_with_what_the_ratings_were_made_to_show(system, other, status
         (["--gate", "x", "--against", "a", "--margin", "1"], "There are: a, b, c"),
         (["--gate", "a", "--against", "b", "--margin", "1"], "--primary: clarity, style"),
         (["--gate", "a", "--against", "b", "--margin", "-1"], "above 0"),
+        (["--gate", "a", "--against", "b", "--margin", "nan"], "above 0"),
+        (
+            [
+                "--gate",
+                "a",
+                "--against",
+                "b",
+                "--margin",
+                "0.9",
+                "--primary",
+                "style",
+                "--protocol",
+                "magnitude",
+            ],
+            "above 1",
+        ),
     ],
 )
 def test_faulty_gate_is_no_outcome(options, said, tmp_path, capsys):

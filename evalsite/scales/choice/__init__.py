@@ -183,7 +183,7 @@ class Choice(ScaleOfParts):
     def read_given(self, value: Any) -> Any:
         return split_words(value)[0]
 
-    def say_right(self, value: Any) -> str:
+    def name_right(self, value: Any) -> str:
         return f"“{self.name_tested(value)}”"
 
     # --- words

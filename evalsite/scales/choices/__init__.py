@@ -245,7 +245,7 @@ class Choices(ScaleOfParts):
     def read_given(self, value: Any) -> Any:
         return tuple(dict(map(split_words, value)))
 
-    def say_right(self, value: Any) -> str:
+    def name_right(self, value: Any) -> str:
         return f"“{self.name_entry(' '.join(value))}”"
 
     # --- words

@@ -89,7 +89,7 @@ class Decision(ScaleOfParts):
         value = words[part.casefold()]
         return range(value, value + 1)
 
-    def say_right(self, value: Any) -> str:
+    def name_right(self, value: Any) -> str:
         return self.label_of(value)
 
     # --- words

@@ -185,10 +185,10 @@ class Likert(ScaleOfParts):
             )
         return found
 
-    def say_right(self, value: Any) -> str:
+    def name_right(self, value: Any) -> str:
         return self.not_applicable if value == NA else str(value)
 
-    def say_given(self, value: Any) -> str:
+    def name_given(self, value: Any) -> str:
         """Return the value with its label, where all labels are short enough to be read on."""
         if not isinstance(value, int):
             return self.not_applicable
