@@ -1,10 +1,13 @@
 """Held items: shown with what people said of them, and handed out again when released."""
 
+from datetime import UTC, datetime
+
 import pytest
 from django.core.exceptions import ValidationError
 from django.urls import reverse
 
 from evalsite.annotation.allocation.claims import claim_set
+from evalsite.annotation.models import Annotation
 from evalsite.annotation.pages.consent import withdraw
 from evalsite.annotation.pages.held_items import release_item
 from evalsite.audit.models import AuditEntry
@@ -55,6 +58,16 @@ def test_held_item_is_shown_with_its_reports_as_text(staff_client, study, held):
     assert "&lt;script&gt;alert(1)&lt;/script&gt;{{ 7|add:7 }}" in page
     assert HOSTILE not in page
     assert held.outputs.first().text in page
+
+
+def test_reports_carry_the_time_of_the_studys_zone(staff_client, study, held):
+    noon = datetime(2026, 7, 1, 12, tzinfo=UTC)
+    Annotation.objects.filter(item=held).update(submitted_at=noon)
+    Study.objects.filter(pk=study.pk).update(time_zone="Europe/Berlin")
+
+    page = staff_client.get(page_of(study)).text
+
+    assert "1 July 2026, 14:00 Europe/Berlin time" in page
 
 
 def test_monitor_and_overview_lead_to_the_held_items(staff_client, study, held):
