@@ -31,7 +31,7 @@ from evalsite.studies.instruments import (
     read_file,
     write_file,
 )
-from evalsite.studies.models import Instrument, InstrumentMember, InstrumentVersion
+from evalsite.studies.models import Instrument, InstrumentMember, InstrumentVersion, Study
 
 INVALID, CONFLICT = 422, 409
 _MOST_FAULTS = 50
@@ -207,7 +207,8 @@ def delete(request: HttpRequest, instrument_id: UUID) -> HttpResponseBase:
             return redirect("admin:instrument", instrument.pk)
         messages.success(request, f"“{instrument.title}” is deleted.")
         return redirect("admin:instruments")
-    context = {"instrument": instrument, "title": "Delete an instrument"}
+    is_used = Study.objects.filter(instrument__instrument=instrument).exists()
+    context = {"instrument": instrument, "title": "Delete an instrument", "is_used": is_used}
     return TemplateResponse(request, "building/delete.html", context)
 
 

@@ -246,6 +246,9 @@ def test_viewers_look_and_copy_and_only_owners_share_and_delete(staff, jane):
     used = staff.post(reverse("admin:instrument-delete", args=[instrument.pk]), follow=True)
     assert "Studies use this instrument" in used.text
     assert "Used in 1 study" in used.text
+    asked = staff.get(reverse("admin:instrument-delete", args=[instrument.pk])).text
+    assert "it can’t be deleted" in asked
+    assert "Delete it" not in asked
 
 
 def test_export_is_the_very_file_that_was_imported_and_an_old_version_can_come_back(staff, jane):

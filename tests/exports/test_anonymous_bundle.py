@@ -127,6 +127,24 @@ def test_names_of_people_institutions_and_sites_are_found_in_the_texts(study):
 
 
 @pytest.mark.parametrize(
+    ("name", "parts"),
+    [
+        ("Eva de la Cruz", {"Eva", "Cruz"}),
+        ("The Hill Lab", {"Hill", "Lab"}),
+        # a team about itself: its words are words of any text
+        ("the people who run this site", set()),
+    ],
+)
+def test_parts_of_a_name_are_replaced_unless_they_are_words_of_any_text(study, name, parts):
+    Study.objects.filter(pk=study.pk).update(contact_name=name)
+
+    words = find_words(study)
+
+    assert words[name] == "Researcher"
+    assert {word for word in name.split() if word in words} == parts
+
+
+@pytest.mark.parametrize(
     ("text", "expected"),
     [
         ("The hill on Hill_1, uphill", "The X on X_1, uphill"),

@@ -37,7 +37,7 @@ def walk(page: Page, base: str, folder: Path) -> Iterator[str]:
     follow(page, "text=Ratings collected elsewhere")
     yield "none yet"
     follow(page, "text=Look at the file")
-    page.wait_for_selector(".es-problem")
+    page.wait_for_selector(".problem")
     yield "nothing chosen"
     rows = rows_for(study, [LONG, "w2", "w3"])
     bad = [row | {"system": HOSTILE} if number % 4 == 0 else row for number, row in enumerate(rows)]
@@ -54,7 +54,7 @@ def walk(page: Page, base: str, folder: Path) -> Iterator[str]:
     yield "waiting"
     page.goto(preview)
     follow(page, "text=Import 9 answers")
-    page.wait_for_selector(".es-problem")
+    page.wait_for_selector(".problem")
     yield "no choice"
     page.check("#id_has_persons_1")
     follow(page, "text=Import 9 answers")

@@ -40,7 +40,7 @@ def walk(page: Page, base: str, folder: Path) -> Iterator[str]:
     page.goto(f"{base}{reverse('admin:batch-list', args=[study.pk])}")
     yield "no items"
     follow(page, "text=Look at the file")
-    page.wait_for_selector(".es-problem")
+    page.wait_for_selector(".problem")
     yield "nothing chosen"
     upload(page, base, study, folder / "bad.csv", GOOD.replace("Two.", "").replace("m1", "m 1", 1))
     yield "faults"

@@ -21,6 +21,8 @@ from evalsite.studies.versions import build_content
 PERSON, INSTITUTION, OTHER = "Researcher", "Institution", "Withheld"
 EMAIL, HOST, LINK = "removed@example.org", "example.org", "https://example.org/removed"
 SHORTEST, LONGEST = 2, 200
+LONGEST_NAME = 4
+_COMMON = {"the", "and", "for", "our"}
 _EMAILS = re.compile(r"[\w.+-]+@[\w-]+(?:\.[\w-]+)+")
 _LINKS = re.compile(r"https?://[^\s<>()\[\]\"'`]+[^\s<>()\[\]\"'`.,;:!?]")
 # names of this machine, which say nothing about whose it is
@@ -120,8 +122,13 @@ def _name_person(name: str, email: str) -> Iterator[tuple[str, str]]:
     yield email.strip(), EMAIL
     yield name.strip(), PERSON
     parts = name.split()
-    # names of one letter or two are also words
-    yield from ((part, PERSON) for part in parts if len(parts) > 1 and len(part.strip(".")) > 2)
+    if 1 < len(parts) <= LONGEST_NAME:  # more words are a sentence, such as a team about itself
+        yield from ((part, PERSON) for part in parts if _is_distinct(part))
+
+
+def _is_distinct(part: str) -> bool:
+    """Whether a part of a name is more than a word of any text: not so with one letter or two."""
+    return len(part.strip(".")) > 2 and part.casefold() not in _COMMON
 
 
 def _read_texts(study: Study) -> Iterator[str]:
