@@ -95,6 +95,25 @@ def test_bad_50_page_without_files_refuses_a_large_body_unread(db, page):
     assert not response.cookies
 
 
+@pytest.mark.parametrize("page", ["join", "consent", "draft", "login"])
+def test_bad_50_too_many_fields_are_refused_with_a_plain_page(db, page):
+    study = make_study()
+    home = mint_link(make_participant(study))
+    address = {
+        "join": reverse("study-join", args=[study.pk]),
+        "consent": f"{home}consent/",
+        "draft": f"{home}draft/",
+        "login": reverse("account_login"),
+    }[page]
+    most = settings.DATA_UPLOAD_MAX_NUMBER_FIELDS
+
+    response = Client().post(address, {f"field-{number}": "1" for number in range(most + 1)})
+
+    assert response.status_code == 400
+    assert "<h1>" in response.text
+    assert not response.cookies
+
+
 @pytest.mark.parametrize("page", ["consent", "login"])
 def test_file_sent_to_a_page_that_takes_none_is_not_kept(db, page):
     home = mint_link(make_participant(make_study()))
