@@ -12,7 +12,7 @@ from tests.support.browsing import (
     Watch,
     answer_all,
     fill_scores,
-    find_faults_in_all_looks,
+    find_faults_in_turn,
     follow,
     open_menu,
     press_tab_to,
@@ -35,7 +35,7 @@ def test_result_of_the_check_has_the_focus_and_wrong_answers_are_open(page, live
     study = launch(make_study(protocol="pairwise", is_qualification_on=True))
     me = make_learner(without_gold(study))
     page.goto(f"{live_server}{mint_link(me)}")
-    faults = find_faults_in_all_looks(page)
+    faults = find_faults_in_turn(page)
     for question in page.locator("fieldset[role=radiogroup]").all():
         question.locator("label").first.click()
 
@@ -46,10 +46,10 @@ def test_result_of_the_check_has_the_focus_and_wrong_answers_are_open(page, live
     expect(page.locator("#result")).to_be_focused()
     right = page.locator("fieldset:has(input:checked)").count()
     assert page.locator("fieldset .feedback").count() == 5 - right
-    faults += find_faults_in_all_looks(page)
+    faults += find_faults_in_turn(page)
     follow(page, MAIN)
     expect(page.locator(".problem[role=alert]")).to_be_focused()
-    faults += find_faults_in_all_looks(page)
+    faults += find_faults_in_turn(page)
     assert faults == []
 
 

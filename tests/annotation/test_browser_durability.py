@@ -3,6 +3,7 @@
 from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
+from typing import Any
 
 import pytest
 from playwright.sync_api import Browser, Page, expect
@@ -10,7 +11,7 @@ from playwright.sync_api import Browser, Page, expect
 from evalsite.annotation.models import Annotation, Draft, Slot
 from evalsite.lib.clock import now
 from evalsite.studies.models import Study
-from tests.support.browsing import MAIN, fill_scores, follow, take_a_set
+from tests.support.browsing import MAIN, Line, fill_scores, follow, take_a_set
 from tests.support.factories import launch, make_study
 from tests.support.invariants import check_invariants
 from tests.support.webserver import WebServer
@@ -29,6 +30,12 @@ def study(transactional_db: None) -> Study:
 def server(database_url: str, tmp_path: Path) -> Iterator[WebServer]:
     with WebServer(database_url, tmp_path) as server:
         yield server
+
+
+@pytest.fixture
+def line(page: Page, live_server: Any) -> Line:
+    """A server that starts in no time, and which the browser can't reach while that is cut."""
+    return Line(page, str(live_server))
 
 
 def values(page: Page) -> list[str]:
@@ -77,16 +84,16 @@ def test_bad_58_an_answer_sent_while_the_server_is_down_stays_and_is_saved_once(
 
 
 def test_what_is_changed_while_a_save_waits_is_not_sent_before_the_button_is_pressed(
-    page, server, study
+    page, line, study
 ):
-    take_a_set(page, server.url, study)
-    server.kill()
+    take_a_set(page, line.url, study)
+    line.cut()
     fill_scores(page, 70, 80, 90)
     page.click(MAIN)
     expect(page.locator("#unsaved")).to_be_visible()
 
     fill_scores(page, 7)
-    server.start()
+    line.mend()
     expect(page.locator("#status")).to_contain_text("Saved")
     expect(page.locator("#unsaved")).to_be_hidden()
 
@@ -97,11 +104,11 @@ def test_what_is_changed_while_a_save_waits_is_not_sent_before_the_button_is_pre
 
 
 def test_bad_58_a_browser_closed_in_the_middle_of_a_set_goes_on_elsewhere_by_the_link(
-    browser: Browser, server, study
+    browser: Browser, line, study
 ):
     first = browser.new_context()
     page = first.new_page()
-    take_a_set(page, server.url, study)
+    take_a_set(page, line.url, study)
     home = page.url.split("sets/")[0]
     seen = texts(page)
     fill_scores(page, 70, 80, 90)
@@ -127,8 +134,8 @@ def test_bad_58_a_browser_closed_in_the_middle_of_a_set_goes_on_elsewhere_by_the
     elsewhere.close()
 
 
-def test_bad_56_two_tabs_on_one_item_leave_one_answer(page, server, study):
-    take_a_set(page, server.url, study)
+def test_bad_56_two_tabs_on_one_item_leave_one_answer(page, line, study):
+    take_a_set(page, line.url, study)
     other = page.context.new_page()
     other.goto(page.url)
     fill_scores(page, 70, 80, 90)
@@ -143,16 +150,16 @@ def test_bad_56_two_tabs_on_one_item_leave_one_answer(page, server, study):
     check_invariants(study)
 
 
-def test_bad_58_a_laptop_that_slept_past_its_place_still_saves(page, server, study):
-    take_a_set(page, server.url, study)
-    server.kill()
+def test_bad_58_a_laptop_that_slept_past_its_place_still_saves(page, line, study):
+    take_a_set(page, line.url, study)
+    line.cut()
     fill_scores(page, 70, 80, 90)
     page.click(MAIN)
     expect(page.locator("#unsaved")).to_be_visible()
     Slot.objects.leased().update(lease_until=now() - timedelta(days=1))
     page.evaluate("localStorage.clear(); sessionStorage.clear()")
 
-    server.start()
+    line.mend()
     page.wait_for_url("**/sets/1/**was=saved**")
 
     assert Annotation.objects.get().status == "counted"
@@ -160,10 +167,10 @@ def test_bad_58_a_laptop_that_slept_past_its_place_still_saves(page, server, stu
 
 
 @pytest.mark.parametrize("year", [1999, 2060])
-def test_bad_57_a_browser_clock_that_is_wrong_by_years_changes_nothing(page, server, study, year):
+def test_bad_57_a_browser_clock_that_is_wrong_by_years_changes_nothing(page, line, study, year):
     page.clock.set_fixed_time(datetime(year, 10, 31, 1, 59, tzinfo=UTC))
     before = now()
-    take_a_set(page, server.url, study)
+    take_a_set(page, line.url, study)
 
     fill_scores(page, 70, 80, 90)
     expect(page.locator("#still")).to_be_hidden()
@@ -174,9 +181,9 @@ def test_bad_57_a_browser_clock_that_is_wrong_by_years_changes_nothing(page, ser
     assert "/items/2/" in page.url
 
 
-def test_what_never_arrived_comes_back_only_onto_outputs_in_the_same_places(page, server, study):
-    take_a_set(page, server.url, study)
-    server.kill()
+def test_what_never_arrived_comes_back_only_onto_outputs_in_the_same_places(page, line, study):
+    take_a_set(page, line.url, study)
+    line.cut()
     fill_scores(page, 70, 80, 90)
     expect(page.locator("#status")).to_have_text(NOT_YET)
     rating_page = page.url
@@ -184,7 +191,7 @@ def test_what_never_arrived_comes_back_only_onto_outputs_in_the_same_places(page
 
     # the place has gone to somebody else, and another place of the item is this person's
     turn_outputs(1)
-    server.start()
+    line.mend()
     page.goto(rating_page)
     assert values(page) == ["", "", ""]
 

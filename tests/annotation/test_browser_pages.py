@@ -7,7 +7,7 @@ from evalsite.annotation.models import Slot
 from evalsite.studies.models import Study
 from tests.support.browsing import (
     Watch,
-    find_faults_in_all_looks,
+    find_faults_in_turn,
     walk_to_the_end,
     walk_to_work,
 )
@@ -110,7 +110,7 @@ def test_axe_finds_no_fault_on_pages_off_the_usual_way(page, live_server):
         if name == "declined":
             page.click("[value=decline]")
             page.wait_for_url("**/declined/**")
-        found[name] = find_faults_in_all_looks(page)
+        found[name] = find_faults_in_turn(page)
         titles[name] = page.title()
 
     assert {name: faults for name, faults in found.items() if faults} == {}

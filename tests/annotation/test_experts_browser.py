@@ -11,7 +11,7 @@ from tests.site.test_staff_browser import sign_in
 from tests.support.browsing import (
     MAIN,
     Watch,
-    find_faults_in_all_looks,
+    find_faults_in_turn,
     follow,
     press_tab_to,
 )
@@ -31,20 +31,20 @@ def test_inviting_and_reassigning_works_by_keyboard(page: Page, live_server):
     sign_in(page, live_server, make_user(is_superuser=True))
     watch = Watch(page)
     page.goto(f"{live_server}{reverse('admin:study-experts', args=[study.pk])}")
-    faults = [find_faults_in_all_looks(page)]
+    faults = [find_faults_in_turn(page)]
     page.fill("#id_people", "Ana Costa\nBen Okafor, ben@example.org")
 
     for do in ("check", "invite"):
         press_tab_to(page, f"button[value={do}]", most=80)
         with page.expect_navigation():
             page.keyboard.press("Enter")
-        faults.append(find_faults_in_all_looks(page))
+        faults.append(find_faults_in_turn(page))
 
     assert study.experts.count() == 2
     # a third person, so that somebody has none of the items
     invite(study, "Chen Li")
     follow(page, "a:has-text('Reassign 2 items')")
-    faults.append(find_faults_in_all_looks(page))
+    faults.append(find_faults_in_turn(page))
     page.check("[name=to][value=anyone]")
     follow(page, "button:has-text('Reassign 2 items')")
     assert [one for one in faults if one] == []

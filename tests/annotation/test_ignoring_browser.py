@@ -4,7 +4,7 @@ import pytest
 from playwright.sync_api import Page, expect
 
 from evalsite.annotation.models import Annotation, Draft
-from tests.support.browsing import MAIN, Watch, find_faults_in_all_looks, follow, take_a_set
+from tests.support.browsing import MAIN, Watch, find_faults_in_turn, follow, take_a_set
 from tests.support.ignoring import make_reviews
 
 pytestmark = pytest.mark.django_db(transaction=True)
@@ -35,7 +35,7 @@ def test_pages_of_ignoring_have_no_fault_and_do_not_overflow(page, live_server):
     watch = Watch(page)
     take_a_set(page, str(live_server), make_reviews())
 
-    found = {step: find_faults_in_all_looks(page) for step in walk(page)}
+    found = {step: find_faults_in_turn(page) for step in walk(page)}
 
     assert {step: faults for step, faults in found.items() if faults} == {}
     assert len(found) == 5

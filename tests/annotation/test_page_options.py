@@ -160,6 +160,7 @@ WORDS = "  Too\t“late” <b> & 2 "
         ("choices", {"fault.a": "1"}, [("a", 1, "")]),
     ],
 )  # fmt: skip
+@pytest.mark.usefixtures("checks_here")
 def test_words_of_ones_own_are_stored_with_their_option_exported_and_shown_again(
     kind, sent, ticked
 ):

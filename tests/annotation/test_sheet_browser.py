@@ -1,8 +1,5 @@
 """The sheet in a browser: by keyboard, by touch, without scripts, in two tabs, and in trouble."""
 
-from collections.abc import Iterator
-from pathlib import Path
-
 import pytest
 from playwright.sync_api import Page, expect
 
@@ -12,6 +9,7 @@ from evalsite.studies.models import Output
 from tests.protocol.test_circumstances_browser import CLIPPED, OUTLINE
 from tests.support.browsing import (
     MAIN,
+    Line,
     Watch,
     find_faults,
     find_faults_in_all_looks,
@@ -23,17 +21,10 @@ from tests.support.factories import make_annotator, mint_link
 from tests.support.invariants import check_invariants
 from tests.support.pseudo import RIGHT_TO_LEFT, speaking
 from tests.support.sheet_pages import NAMES, given, make_sheet
-from tests.support.webserver import WebServer
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
 STATUS = "#status"
-
-
-@pytest.fixture
-def server(database_url: str, tmp_path: Path) -> Iterator[WebServer]:
-    with WebServer(database_url, tmp_path) as server:
-        yield server
 
 
 def open_sheet(page: Page, base: str, items: int = 3):
@@ -285,16 +276,17 @@ def test_what_never_reached_the_server_comes_back_from_the_browser(page, live_se
     assert given() == {2: [4, 4, 4]}
 
 
-def test_answers_given_while_the_server_is_down_arrive_by_themselves(page, server):
-    study = open_sheet(page, server.url)
-    server.kill()
+def test_answers_given_while_the_server_is_down_arrive_by_themselves(page, live_server):
+    study = open_sheet(page, str(live_server))
+    line = Line(page, str(live_server))
+    line.cut()
 
     choose(page, 1, 1, 2, 3)
     choose(page, 2, 5, 5, 5)
     expect(page.locator(STATUS)).to_contain_text("Not saved yet")
     page.click(MAIN)
     expect(page.locator("#unsaved")).to_be_visible()
-    server.start()
+    line.mend()
 
     expect_done(page, 2)
     assert given() == {1: [1, 2, 3], 2: [5, 5, 5]}

@@ -160,6 +160,7 @@ def test_whole_words_are_replaced_in_any_case_the_longest_first(text, expected):
 
 
 @pytest.mark.slow
+@pytest.mark.usefixtures("checks_here")
 def test_page_offers_what_was_found_and_lists_what_was_replaced_before_the_download(
     staff_client, study
 ):
@@ -204,6 +205,7 @@ def test_words_are_read_line_by_line_and_may_hold_an_equals_sign():
 
 
 @pytest.mark.slow
+@pytest.mark.usefixtures("checks_here")
 def test_command_lists_words_left_in_outputs_and_says_why_words_cannot_be_replaced(
     study, tmp_path, capsys
 ):

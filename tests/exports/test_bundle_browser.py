@@ -6,7 +6,7 @@ from django.urls import reverse
 from evalsite.jobs.models import Job
 from evalsite.jobs.services import run_job
 from tests.site.test_staff_browser import sign_in
-from tests.support.browsing import Watch, find_faults_in_all_looks, follow
+from tests.support.browsing import Watch, find_faults_in_turn, follow
 from tests.support.bundles import check, move_data
 from tests.support.factories import answer_item, launch, make_annotator, make_study, make_user
 
@@ -14,7 +14,7 @@ pytestmark = pytest.mark.django_db(transaction=True)
 
 
 def test_bundle_is_made_and_taken_without_a_fault_at_any_width(
-    page, live_server, settings, tmp_path
+    page, live_server, settings, tmp_path, checks_here
 ):
     move_data(settings, tmp_path)
     watch = Watch(page)
@@ -24,20 +24,20 @@ def test_bundle_is_made_and_taken_without_a_fault_at_any_width(
     answer_item(make_annotator(study), study.items.main()[0])
 
     page.goto(f"{live_server}{reverse('admin:export-bundle', args=[study.pk])}")
-    faults = find_faults_in_all_looks(page)
+    faults = find_faults_in_turn(page)
     follow(page, "text=Make the .zip")
-    faults += find_faults_in_all_looks(page)
+    faults += find_faults_in_turn(page)
     run_job(Job.objects.get(kind="bundle"))
     page.wait_for_selector("button:has-text('Download')")
-    faults += find_faults_in_all_looks(page)
+    faults += find_faults_in_turn(page)
     with page.expect_download() as downloading:
         page.click("button:has-text('Download')")
     page.goto(f"{live_server}{reverse('admin:export-anonymous', args=[study.pk])}")
-    faults += find_faults_in_all_looks(page)
+    faults += find_faults_in_turn(page)
     follow(page, "text=Create anonymous bundle")
     run_job(Job.objects.get(subject="anonymous"))
     page.click("text=Replaced words")
-    faults += find_faults_in_all_looks(page)
+    faults += find_faults_in_turn(page)
 
     assert faults == []
     assert watch.found == []

@@ -38,7 +38,10 @@ BATCHES = GALLERY / "batches"
         ("da_sqm", "esa.csv", 32, 2),
         ("arena_preference", "arena_preference.jsonl", 12, 2),
         ("summeval", "summeval.jsonl", 36, 3),
-        ("adequacy_fluency", "adequacy_fluency.csv", None, 2),
+        # as points are in summeval, and a file as in da_sqm
+        pytest.param(
+            "adequacy_fluency", "adequacy_fluency.csv", None, 2, marks=pytest.mark.torture
+        ),
     ],
 )
 def test_example_batch_is_uploaded_rated_computed_and_exported(instrument, batch, items, systems):

@@ -10,7 +10,7 @@ from evalsite.exports.services import Choice
 from evalsite.jobs.models import Job
 from evalsite.jobs.services import run_job
 from tests.site.test_staff_browser import sign_in
-from tests.support.browsing import Watch, find_faults_in_all_looks
+from tests.support.browsing import Watch, find_faults_in_turn
 from tests.support.exports import annotate, export, main_items
 from tests.support.factories import make_participant, make_study, make_user
 
@@ -37,7 +37,7 @@ def test_pages_of_exports_are_accessible_and_fit_the_screen(page: Any, live_serv
 
     for name, query in PAGES:
         page.goto(f"{live_server}{reverse(f'admin:{name}', args=[study.pk])}{query}")
-        assert find_faults_in_all_looks(page) == [], name
+        assert find_faults_in_turn(page) == [], name
 
     assert Job.objects.filter(kind=KIND).count() == 2
     assert watch.found == []

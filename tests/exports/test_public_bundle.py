@@ -131,6 +131,7 @@ def test_changed_count_or_choice_is_found(name: str, edit: Any, code: str) -> No
     assert code in report.codes
 
 
+@pytest.mark.usefixtures("checks_here")
 def test_public_bundle_is_loaded_elsewhere_as_a_study_of_those_who_share() -> None:
     shared = pack_shared()
 

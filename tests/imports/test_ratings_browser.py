@@ -10,7 +10,7 @@ from playwright.sync_api import Page
 
 from evalsite.studies.models import Study
 from tests.site.test_staff_browser import sign_in
-from tests.support.browsing import Watch, find_faults_in_all_looks, follow
+from tests.support.browsing import Watch, find_faults_in_turn, follow
 from tests.support.factories import make_study, make_user
 from tests.support.imported import rows_for, write_csv
 
@@ -78,7 +78,7 @@ def test_pages_of_ratings_complain_of_nothing_and_fit(
     page.on("dialog", lambda dialog: (dialogs.append(dialog.message), dialog.dismiss()))
     steps = walk(page, live_server.url, tmp_path)
 
-    faults = {step: find_faults_in_all_looks(page) for step in steps}
+    faults = {step: find_faults_in_turn(page) for step in steps}
 
     assert watch.found == []
     assert dialogs == []

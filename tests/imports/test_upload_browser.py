@@ -12,7 +12,7 @@ from playwright.sync_api import Page, expect
 from evalsite.protocol import find_folder
 from evalsite.studies.models import Item, Output, Study
 from tests.site.test_staff_browser import sign_in
-from tests.support.browsing import Watch, find_faults_in_all_looks, follow, take_a_set
+from tests.support.browsing import Watch, find_faults_in_turn, follow, take_a_set
 from tests.support.factories import launch, make_study, make_user
 from tests.support.uploads import GOOD
 
@@ -76,7 +76,7 @@ def test_pages_of_files_are_accessible_quiet_run_nothing_and_fit_a_phone(
     widths, faults = {}, {}
     for step in walk(page, live_server.url, tmp_path):
         widths[step] = page.evaluate("document.documentElement.scrollWidth")
-        faults[step] = find_faults_in_all_looks(page)
+        faults[step] = find_faults_in_turn(page)
         page.set_viewport_size({"width": 360, "height": 900})
         if folder := os.environ.get("SHOTS"):
             page.screenshot(path=f"{folder}/{step.replace(' ', '-')}.png", full_page=True)

@@ -16,7 +16,7 @@ from tests.support.browsing import (
     MAIN,
     Watch,
     answer_all,
-    find_faults_in_all_looks,
+    find_faults_in_turn,
     press_tab_to,
     take_a_set,
 )
@@ -58,7 +58,7 @@ def test_covered_items_are_accessible_and_shown_or_skipped_by_keyboard(page: Pag
     study.refresh_from_db()
     watch = Watch(page)
     take_a_set(page, str(live_server), study)
-    faults = {"covered": find_faults_in_all_looks(page)}
+    faults = {"covered": find_faults_in_turn(page)}
 
     press_tab_to(page, ".actions .main")
     with page.expect_navigation():
@@ -71,7 +71,7 @@ def test_covered_items_are_accessible_and_shown_or_skipped_by_keyboard(page: Pag
     with page.expect_navigation():
         page.keyboard.press("Enter")
     page.goto(f"{page.url.partition('/items/')[0]}/items/3/skip/")
-    faults["skip"] = find_faults_in_all_looks(page)
+    faults["skip"] = find_faults_in_turn(page)
 
     assert status == "Saved"
     assert [one.status for one in study.annotations.order_by("pk")] == ["counted", "skipped"]
@@ -84,7 +84,7 @@ def test_way_to_the_check_is_accessible_at_every_width(page: Page, live_server, 
     faults = {}
 
     def look(name: str) -> None:
-        faults[name] = find_faults_in_all_looks(page)
+        faults[name] = find_faults_in_turn(page)
         shoot(page, name)
 
     page.goto(f"{live_server}/join/{study.pk}/")
@@ -148,7 +148,7 @@ def test_questions_after_the_work_are_accessible(page: Page, live_server):
     faults = {}
     for path in ("finish/", "about-you/"):
         page.goto(f"{live_server}{home}{path}")
-        faults[path] = find_faults_in_all_looks(page)
+        faults[path] = find_faults_in_turn(page)
         shoot(page, f"after-{path[:-1]}")
 
     page.check("#gender-4")
@@ -197,7 +197,7 @@ def test_researchers_pages_are_accessible(page: Page, live_server):
 
     for name, path in addresses.items():
         page.goto(f"{live_server}{path}")
-        faults[name] = find_faults_in_all_looks(page)
+        faults[name] = find_faults_in_turn(page)
         shoot(page, name)
 
     assert {name: found for name, found in faults.items() if found} == {}

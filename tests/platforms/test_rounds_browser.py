@@ -7,7 +7,7 @@ from playwright.sync_api import Page
 
 from evalsite.participants.visits import end_visit
 from evalsite.platforms import Outcome
-from tests.support.browsing import MAIN, Watch, answer_all, find_faults_in_all_looks, follow
+from tests.support.browsing import MAIN, Watch, answer_all, find_faults_in_turn, follow
 from tests.support.rounds import REFUSED, Person, make_round
 from tests.support.tabs import make_live
 
@@ -27,7 +27,7 @@ def address_of(person: Person, base: str) -> str:
 def test_from_the_link_to_the_code_every_page_is_accessible(page: Page, live_server, recruitment):
     watch = Watch(page)
     page.goto(address_of(Person(recruitment), str(live_server)))
-    faults = [find_faults_in_all_looks(page)]
+    faults = [find_faults_in_turn(page)]
 
     for _ in range(3):
         follow(page, MAIN)
@@ -35,7 +35,7 @@ def test_from_the_link_to_the_code_every_page_is_accessible(page: Page, live_ser
     follow(page, MAIN)
     follow(page, MAIN)
 
-    faults.append(find_faults_in_all_looks(page))
+    faults.append(find_faults_in_turn(page))
     link = page.get_by_role("link", name="Return to Prolific").get_attribute("href")
     code = recruitment.codes.get(outcome="completed").code
     assert link == f"https://app.prolific.com/submissions/complete?cc={code}"
@@ -55,7 +55,7 @@ def test_each_way_out_is_accessible_and_sets_no_cookie(page: Page, live_server, 
             person = Person(recruitment, number % 3, number % 3).start()
             end_visit(person.me, Outcome(outcome))
             page.goto(f"{live_server}{person.home}")
-            faults[outcome, has_code] = find_faults_in_all_looks(page)
+            faults[outcome, has_code] = find_faults_in_turn(page)
 
     assert {step: found for step, found in faults.items() if found} == {}
     assert watch.found == []
@@ -102,11 +102,11 @@ def test_the_page_to_type_an_id_is_accessible_and_leads_on_by_keyboard(page: Pag
     recruitment = make_round(study, "prolific", takes_typed_ids=True)
     person = Person(recruitment)
     page.goto(f"{live_server}{person.address}")
-    faults = [find_faults_in_all_looks(page)]
+    faults = [find_faults_in_turn(page)]
 
     page.fill("#typed", "me@example.org")
     follow(page, MAIN)
-    faults.append(find_faults_in_all_looks(page))
+    faults.append(find_faults_in_turn(page))
     page.fill("#typed", person.query["PROLIFIC_PID"])
     with page.expect_navigation():
         page.keyboard.press("Enter")

@@ -68,7 +68,8 @@ def ratings_of(config: Protocol) -> int:
     return sum(config.outputs[1] if one.per_output else 1 for one in config.criteria)
 
 
-@of_protocols(*installed_protocols())
+# boxes, points with a decision, and a preference
+@of_protocols("magnitude", "rrgen", "pairwise")
 def test_a_whole_set_is_rated_by_keyboard_alone(page, live_server, config, study):
     watch = Watch(page)
     page.goto(f"{live_server}{mint_link(make_annotator(study))}")

@@ -10,6 +10,7 @@ from evalsite.protocol import installed_protocols
 from evalsite.studies.models import Study
 from tests.support.batches import import_rows
 from tests.support.browsing import (
+    LOOKS,
     MAIN,
     Watch,
     answer_all,
@@ -132,8 +133,7 @@ def test_identical_responses_are_said_to_be_so(page: Page, live_server: Any) -> 
     assert page.locator(".pair u").count() == 0
 
 
-@pytest.mark.parametrize("width", [360, 1280])
-@pytest.mark.parametrize("scheme", ["light", "dark"])
+@pytest.mark.parametrize(("width", "scheme"), LOOKS)
 def test_axe_finds_no_fault_with_aids(
     page: Page, live_server: Any, width: int, scheme: Any
 ) -> None:

@@ -6,7 +6,7 @@ from django.urls import reverse
 from evalsite.quality.models import Exclusion
 from tests.annotation.test_changing_k import answer_all
 from tests.site.test_staff_browser import sign_in
-from tests.support.browsing import Watch, find_faults_in_all_looks, follow, press_tab_to
+from tests.support.browsing import Watch, find_faults_in_turn, follow, press_tab_to
 from tests.support.factories import make_user
 from tests.support.reports import keep_report, make_content
 from tests.support.tabs import make_live
@@ -50,7 +50,7 @@ def walk(page, live_server):
 def test_excluding_and_taking_back_has_no_fault_of_accessibility(page, live_server):
     watch = Watch(page)
 
-    faults = {step: find_faults_in_all_looks(page) for step in walk(page, live_server)}
+    faults = {step: find_faults_in_turn(page) for step in walk(page, live_server)}
 
     assert {step: found for step, found in faults.items() if found} == {}
     assert watch.found == []

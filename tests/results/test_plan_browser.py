@@ -4,7 +4,7 @@ import pytest
 from django.urls import reverse
 
 from tests.site.test_staff_browser import sign_in
-from tests.support.browsing import Watch, find_faults_in_all_looks, follow
+from tests.support.browsing import Watch, find_faults_in_turn, follow
 from tests.support.factories import make_user
 from tests.support.planned import AT_LEAST_TWO, ONE_POINT, add_person, make_planned_study
 from tests.support.reports import keep_report
@@ -45,7 +45,7 @@ def walk(page, live_server):
 def test_plan_and_hidden_results_have_no_fault_of_accessibility(page, live_server):
     watch = Watch(page)
 
-    faults = {step: find_faults_in_all_looks(page) for step in walk(page, live_server)}
+    faults = {step: find_faults_in_turn(page) for step in walk(page, live_server)}
 
     assert {step: found for step, found in faults.items() if found} == {}
     assert watch.found == []

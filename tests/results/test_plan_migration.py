@@ -51,7 +51,7 @@ def tell_change(study: Study, at: datetime, **said: Any) -> None:
     )  # fmt: skip
 
 
-@pytest.mark.slow
+@pytest.mark.torture
 def test_plans_go_back_and_come_along_with_their_moments_and_permissions(newest):
     study, other, earlier, taken_back = (make_study(items=1, title=title) for title in "abcd")
     author = make_user("author")

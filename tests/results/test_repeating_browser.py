@@ -7,7 +7,7 @@ from evalsite.jobs.models import Job
 from evalsite.jobs.services import run_job
 from evalsite.results.replication.comparison import KIND
 from tests.site.test_staff_browser import sign_in
-from tests.support.browsing import Watch, find_faults_in_all_looks, follow
+from tests.support.browsing import Watch, find_faults_in_turn, follow
 from tests.support.factories import make_study, make_user
 from tests.support.repeated import rate
 
@@ -36,7 +36,7 @@ def walk(page, live_server):
 def test_axe_finds_no_fault_and_nothing_is_wider_than_the_window(page, live_server):
     watch = Watch(page)
 
-    faults = {step: find_faults_in_all_looks(page) for step in walk(page, live_server)}
+    faults = {step: find_faults_in_turn(page) for step in walk(page, live_server)}
 
     assert {step: found for step, found in faults.items() if found} == {}
     assert watch.found == []

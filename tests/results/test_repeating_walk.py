@@ -14,7 +14,11 @@ from evalsite.studies.models import Study
 from tests.support.bundles import close, make_full_study, move_data
 from tests.support.factories import launch, make_user
 
-pytestmark = [pytest.mark.one_database, pytest.mark.slow]
+pytestmark = [
+    pytest.mark.one_database,
+    pytest.mark.slow,
+    pytest.mark.usefixtures("checks_here"),
+]
 
 
 def rerun(study: Study, folder: Path) -> Study:

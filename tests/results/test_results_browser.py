@@ -5,7 +5,7 @@ from django.urls import reverse
 
 from tests.results.test_results_summary import pair, points
 from tests.site.test_staff_browser import sign_in
-from tests.support.browsing import find_faults_in_all_looks
+from tests.support.browsing import find_faults_in_turn
 from tests.support.factories import make_study, make_user
 from tests.support.reports import keep_report, make_content
 
@@ -24,7 +24,7 @@ def test_summary_and_criterion_are_accessible(page, live_server):
     faults = []
     for query in ("", "?part=fluency", "?part=fluency&people=everyone", "?part=raters"):
         page.goto(address + query)
-        faults += find_faults_in_all_looks(page)
+        faults += find_faults_in_turn(page)
 
     assert faults == []
 

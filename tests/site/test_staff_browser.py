@@ -14,7 +14,7 @@ from evalsite.studies.models import Invitation, Membership, TeamRole
 from tests.support.browsing import (
     Watch,
     find_faults,
-    find_faults_in_all_looks,
+    find_faults_in_turn,
     follow,
     read_clipboard,
 )
@@ -116,7 +116,7 @@ def walk(page, live_server):
 def test_staff_pages_are_accessible_complain_of_nothing_and_fit_a_phone(page, live_server):
     watch = Watch(page)
 
-    faults = {step: find_faults_in_all_looks(page) for step in walk(page, live_server)}
+    faults = {step: find_faults_in_turn(page) for step in walk(page, live_server)}
 
     assert {step: found for step, found in faults.items() if found} == {}
     assert watch.found == []

@@ -16,7 +16,7 @@ import pytest
 from django.contrib.auth.models import User
 from django.core.management import call_command
 from django.db import connection
-from django.test import Client
+from django.test import Client, override_settings
 from django.urls import reverse
 
 from evalsite.annotation.fsck import find_breaches
@@ -25,7 +25,7 @@ from evalsite.exports.bundle.restore import restore_bundle
 from evalsite.exports.bundle.verify import verify_bundle
 from evalsite.operations.backup import make_backup
 from evalsite.operations.database_dump import using_database
-from evalsite.operations.restore import check_backup, restore_backup
+from evalsite.operations.restore import Examination, check_backup, restore_backup
 from evalsite.protocol import find_folder
 from evalsite.quality.models import Exclusion
 from evalsite.results.models import Report
@@ -46,22 +46,27 @@ only_sqlite = pytest.mark.skipif(connection.vendor != "sqlite", reason="is about
 
 
 @pytest.fixture(scope="module")
-def migrated(
+def restored(
     django_db_setup: None, django_db_blocker: Any, tmp_path_factory: pytest.TempPathFactory
-) -> Path:
-    """The kept database, brought to this version's tables."""
-    path = tmp_path_factory.mktemp("kept") / "evalsite.sqlite3"
+) -> tuple[Path, Examination]:
+    """The kept database, backed up as it is and brought to this version's tables by a restore."""
+    old, new = tmp_path_factory.mktemp("old"), tmp_path_factory.mktemp("new")
+    path = old / "evalsite.sqlite3"
     path.write_bytes(gzip.decompress((KEPT / "evalsite.sqlite3.gz").read_bytes()))
-    with django_db_blocker.unblock(), using_database(str(path)):
-        call_command("migrate", verbosity=0, interactive=False)
-    return path
+    with django_db_blocker.unblock(), override_settings(DATA_DIR=old), using_database(str(path)):
+        make_backup(old / "backup.tar.gz")
+    path = new / "evalsite.sqlite3"
+    with django_db_blocker.unblock(), override_settings(DATA_DIR=new), using_database(str(path)):
+        return path, restore_backup(old / "backup.tar.gz")
 
 
 @pytest.fixture
-def site(transactional_db: None, migrated: Path, tmp_path: Path, settings: Any) -> Iterator[Path]:
+def site(
+    transactional_db: None, restored: tuple[Path, Examination], tmp_path: Path, settings: Any
+) -> Iterator[Path]:
     """A site on a copy of it."""
     path = tmp_path / "evalsite.sqlite3"
-    shutil.copy(migrated, path)
+    shutil.copy(restored[0], path)
     settings.DATA_DIR = tmp_path
     with using_database(str(path)):
         yield tmp_path
@@ -162,34 +167,22 @@ def test_backup_of_the_upgraded_site_is_one_that_can_be_restored(site):
 
 
 @only_sqlite
-def test_backup_of_version_0_1_is_restored_and_brought_to_this_version(
-    transactional_db, tmp_path, settings
-):
-    settings.DATA_DIR = tmp_path / "old"
-    settings.DATA_DIR.mkdir()
-    path = settings.DATA_DIR / "evalsite.sqlite3"
-    path.write_bytes(gzip.decompress((KEPT / "evalsite.sqlite3.gz").read_bytes()))
-    with using_database(str(path)):
-        make_backup(tmp_path / "backup.tar.gz")
-    settings.DATA_DIR = tmp_path / "new"
-    settings.DATA_DIR.mkdir()
+def test_backup_of_version_0_1_is_restored_and_brought_to_this_version(restored, site):
+    _, examination = restored
 
-    with using_database(str(settings.DATA_DIR / "evalsite.sqlite3")):
-        examination = restore_backup(tmp_path / "backup.tar.gz")
-
-        assert examination.faults == []
-        # only the folder of the report, whose drawings aren't kept
-        assert len(examination.remarks) == 1
-        assert Membership.objects.filter(has_identities=False).count() == 3
-        for name, study in ABOUT["studies"].items():
-            assert find_breaches(Study.objects.get(pk=study)) == [], name
+    assert examination.faults == []
+    # only the folder of the report, whose drawings aren't kept
+    assert len(examination.remarks) == 1
+    assert Membership.objects.filter(has_identities=False).count() == 3
+    for name, study in ABOUT["studies"].items():
+        assert find_breaches(Study.objects.get(pk=study)) == [], name
 
 
 # --- the bundle -------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("path", BUNDLES, ids=lambda path: path.stem)
-def test_kept_bundle_is_verified(path):
+def test_kept_bundle_is_verified(path, django_db_setup):
     with path.open("rb") as file:
         report = verify_bundle(file)
 

@@ -1,8 +1,10 @@
 """What browser tests share: the way through a study page by page, and what to look for there."""
 
+import os
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
+from weakref import WeakKeyDictionary
 
 from playwright.sync_api import ConsoleMessage, Page, expect
 
@@ -13,6 +15,9 @@ MAIN = ".actions .main:visible, .dock .main"
 AXE = (Path(__file__).parents[1] / "vendor" / "axe.min.js").read_text(encoding="utf-8")
 # Every page is looked at in both: wide and light, narrow and dark.
 LOOKS = [(1280, "light"), (360, "dark")]
+# on a walk over many pages in one of them by turns, but in `make torture` in both
+_IS_BY_TURNS = os.environ.get("EVALSITE_TEST_LOOKS") != "all"
+_seen: WeakKeyDictionary[Page, int] = WeakKeyDictionary()
 # the narrowest phone, and a window of 1280 by 800 at 200 %
 TIGHT = [(320, 640), (640, 400)]
 FINISH_TRANSITIONS = """() => document.getAnimations()
@@ -32,6 +37,21 @@ class Watch:
         # a form that was refused is answered with 422, and the browser says so
         if message.type in ("error", "warning") and "status of 422" not in message.text:
             self.found.append(message.text)
+
+
+class Line:
+    """The way from a browser to the live server, which may be down as after `kill -9` of it."""
+
+    def __init__(self, page: Page, url: str) -> None:
+        self.context = page.context
+        self.url = url
+
+    def cut(self) -> None:
+        """Every connection is refused."""
+        self.context.route("**/*", lambda route: route.abort("connectionrefused"))
+
+    def mend(self) -> None:
+        self.context.unroute("**/*")
 
 
 def press_tab_to(page: Page, selector: str, most: int = 40) -> None:
@@ -251,6 +271,18 @@ def find_faults_in_all_looks(
         found += [f"{width}: {fault}" for fault in find_faults(page)]
         found += find_overflow(page, width)
     return found
+
+
+def find_faults_in_turn(page: Page) -> list[str]:
+    """Return what axe finds on one page of a walk, in the look whose turn it is, and overflows.
+
+    The page stands in the wide window afterwards.
+    """
+    number = _seen[page] = _seen.get(page, 0) + 1
+    found = find_faults_in_all_looks(page, [LOOKS[number % 2]] if _IS_BY_TURNS else LOOKS)
+    page.set_viewport_size({"width": LOOKS[0][0], "height": 900})
+    page.emulate_media(color_scheme="light", reduced_motion="reduce")
+    return found + find_overflow(page, LOOKS[0][0])
 
 
 def find_overflow(page: Page, width: int) -> list[str]:

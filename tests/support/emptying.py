@@ -44,7 +44,7 @@ def django_db_keepdb(
     template = Path(os.environ["EVALSITE_TEST_TEMPLATE"])
     settings = connection.settings_dict
     name = settings["TEST"]["NAME"] or f"test_{settings['NAME']}"
-    with django_db_blocker.unblock(), _locked(template.with_suffix(".lock")):
+    with django_db_blocker.unblock(), locked(template.with_suffix(".lock")):
         if not template.exists():
             _make_template(template)
         _copy_template(template, name)
@@ -55,7 +55,7 @@ def make_database(name: str) -> None:
     """Make one more database with all tables and no rows, of this name or in this file."""
     template = Path(os.environ["EVALSITE_TEST_TEMPLATE"])
     if template.exists():
-        with _locked(template.with_suffix(".lock")):
+        with locked(template.with_suffix(".lock")):
             _copy_template(template, name)
         return
     if connection.vendor == "postgresql":
@@ -65,7 +65,7 @@ def make_database(name: str) -> None:
 
 
 @contextmanager
-def _locked(path: Path) -> Iterator[None]:
+def locked(path: Path) -> Iterator[None]:
     """Let one process in at a time."""
     with path.open("w") as file:
         fcntl.flock(file, fcntl.LOCK_EX)

@@ -13,13 +13,13 @@ from django.test import Client
 from playwright.sync_api import Browser, Page, expect, sync_playwright
 from pytest_django.live_server_helper import LiveServer
 
-from evalsite.exports.bundle import verify
+from evalsite.exports.bundle import anonymous, verify
 from evalsite.results.report import drawings as drawings_of_reports
 from evalsite.results.report import plots
 from evalsite.studies.models import Study
 from evalsite.studies.version_cache import forget_versions
 from tests.support import factories
-from tests.support.bundles import examine_here
+from tests.support.bundles import examine_here, run_here
 from tests.support.gate import Gate
 from tests.support.invariants import check_invariants
 from tests.support.races import wait_for_others
@@ -71,8 +71,9 @@ def drawings() -> None:
 
 @pytest.fixture
 def checks_here(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Bundles are checked in this process: its child takes a second to start."""
+    """Bundles are checked and made anonymous in this process: a child takes seconds to start."""
     monkeypatch.setattr(verify, "_check_in_scratch", examine_here)
+    monkeypatch.setattr(anonymous, "run_child", run_here)
 
 
 @pytest.fixture(scope="session")
