@@ -1,7 +1,7 @@
 """A study and its report; what it says is computed once a run, for all tests that read it."""
 
+import json
 import os
-import pickle
 from pathlib import Path
 from typing import Any
 
@@ -52,8 +52,8 @@ def _analyse_once(protocol: str) -> Any:
     with locked(kept.with_suffix(".lock")):
         if not kept.exists():
             analysed = _analyse(_make(protocol))
-            kept.write_bytes(pickle.dumps(analysed))
-        return pickle.loads(kept.read_bytes())  # noqa: S301 (written above)
+            kept.write_text(json.dumps(analysed), encoding="utf-8")
+        return json.loads(kept.read_text(encoding="utf-8"))
 
 
 def _analyse(study: Study) -> Any:
