@@ -267,8 +267,8 @@ _IS_NOT_APPLICABLE = models.Case(
 class Rating(models.Model):
     """One value: of one annotation, for one criterion and output.
 
-    No scale uses `turn`, `part`, `text` or `detail` yet, so every rating has a value. The database
-    knows the defaults of these columns, so statements in SQL needn't name them.
+    Few have a `turn`, `part`, `text` or `detail`. The database knows the defaults of these columns,
+    so statements in SQL needn't name them.
     """
 
     study = models.ForeignKey(Study, on_delete=models.CASCADE, related_name="+", db_index=False)

@@ -1,5 +1,6 @@
 """An instrument as participants will see it: in a frame, or to be tried. Nothing is stored."""
 
+import json
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from types import SimpleNamespace
@@ -30,6 +31,7 @@ _SAMPLES = {
     "whole number": "100",
 }
 _SAMPLE = "The new bridge over the river opened on Sunday, two months late."
+_QUESTION = "Is the new bridge open?"
 _OUTPUT = "The bridge has been open since Sunday."
 
 
@@ -54,9 +56,14 @@ def _take(example: Example) -> Sample:
 
 
 def _invent(config: Protocol) -> Sample:
-    inputs = {column.name: _invent_input(column) for column in config.inputs}
+    shown = [column for column in config.inputs if column.kind != "turns"]
+    inputs = {column.name: _invent_input(column) for column in shown}
     count = max(config.outputs[0], min(2, config.outputs[1]))
     texts = (_OUTPUT, *(f"{_OUTPUT} ({number})" for number in range(2, count + 1)))
+    roles = [role for one in config.criteria if one.turns for role in one.turns.roles]
+    if roles:
+        said = [("user", _QUESTION), *((role, _OUTPUT) for role in dict.fromkeys(roles))]
+        texts = (json.dumps([{"role": role, "content": words} for role, words in said]),)
     return Sample(inputs, texts, {})
 
 
@@ -112,6 +119,7 @@ def try_item(config: Protocol, number: int, data: QueryDict | None) -> dict[str,
         return context | {"item": _view(config, sample, with_marks=True)}
     form = RatingForm(
         data, config=config, outputs=len(sample.outputs),
+        criteria=config.bind(sample.inputs, sample.outputs),
         texts=sample.outputs if config.has_highlight else (),
     )  # fmt: skip
     if not form.is_valid():

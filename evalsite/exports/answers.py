@@ -37,6 +37,8 @@ from evalsite.protocol.scale import NA, Row
 from evalsite.studies.gold import Gold
 from evalsite.studies.models import Item, Output, Study, StudyVersion, System
 
+# what only some kinds of questions have
+_MORE = ("part", "text", "detail", "turn")
 _IMPORTED, _REPORTED = Origin.IMPORTED.value, Annotation.Outcome.REPORTED.value
 
 
@@ -141,6 +143,7 @@ class Score:
     part: str = ""
     text: str = ""
     detail: dict[str, Any] | None = None
+    turn: int = 0
 
     @property
     def is_not_applicable(self) -> bool:
@@ -148,7 +151,7 @@ class Score:
 
     def at(self, output_id: int | None) -> Row:
         """Return the row that is stored of the output with this id."""
-        return Row(output_id, self.value, self.part, self.text, self.detail)
+        return Row(output_id, self.value, self.part, self.text, self.detail, self.turn)
 
 
 class RatingRow(NamedTuple):
@@ -161,6 +164,7 @@ class RatingRow(NamedTuple):
     rank: int
     criterion: str
     chosen: int  # the number, also of an output that is preferred
+    turn: int
     pk: int
     answer: Answer
     output_pk: int | None
@@ -178,6 +182,7 @@ class WideRow(NamedTuple):
     values: Mapping[str, str]
     standard: int | None
     comparison: Comparison
+    turn: int = 0
 
 
 class SimpleRow(NamedTuple):
@@ -185,6 +190,7 @@ class SimpleRow(NamedTuple):
 
     ids: Mapping[str, str]
     values: Mapping[str, str]
+    turn: int = 0
 
 
 class MarkRow(NamedTuple):
@@ -327,7 +333,7 @@ class AnswerReader:
         }
         ratings = self._find_related(Rating, answers).order_by().values_list(
             "annotation_id", "file_row", "criterion", "output_id", "id", "value", "value_typed",
-            *(("part", "text", "detail") if self._has_more else ()),
+            *(_MORE if self._has_more else ()),
         )  # fmt: skip
         find_output, find_score, compared = self._outputs.find, self._find_score, self._compared
         ranks, last = self._ranks, len(self._ranks)
@@ -348,11 +354,21 @@ class AnswerReader:
             else:
                 score = find_score(criterion, value, typed, answer.standard)
             if more and any(more):
-                score = replace(score, **dict(zip(("part", "text", "detail"), more, strict=True)))
+                score = replace(score, **dict(zip(_MORE, more, strict=True)))
             rank = ranks.get(criterion, last)
             rows.append(
                 RatingRow(
-                    file_row or 0, rank, criterion, chosen, pk, answer, output, number, name, score
+                    file_row or 0,
+                    rank,
+                    criterion,
+                    chosen,
+                    score.turn,
+                    pk,
+                    answer,
+                    output,
+                    number,
+                    name,
+                    score,
                 )
             )
         for _, rows in found.values():
@@ -394,7 +410,7 @@ class AnswerReader:
             yield (
                 answer,
                 [
-                    SimpleRow(names.guard_ids(row), {**row.values, **of_item})
+                    SimpleRow(names.guard_ids(row), {**row.values, **of_item}, row.turn)
                     for row in rows
                     if row.number or not of_output
                 ],
@@ -438,10 +454,10 @@ class AnswerReader:
 def _spread(
     answer: Answer, ratings: Sequence[RatingRow], criteria: Mapping[str, Criterion]
 ) -> list[WideRow]:
-    """Make rows of ratings: one for each output that is rated, and one for what is of none."""
-    found: defaultdict[int, list[RatingRow]] = defaultdict(list)
+    """Make rows of ratings: one for each output or turn that is rated, one for what is of none."""
+    found: defaultdict[tuple[int, int], list[RatingRow]] = defaultdict(list)
     for rating in ratings:
-        found[rating.number].append(rating)
+        found[rating.number, rating.turn].append(rating)
     return [
         WideRow(
             answer,
@@ -450,8 +466,9 @@ def _spread(
             _write_cells(rows, criteria),
             next((score.standard for *_, score in rows if score.standard is not None), None),
             max(score.comparison for *_, score in rows),
+            turn,
         )
-        for number, rows in sorted(found.items())
+        for (number, turn), rows in sorted(found.items())
     ]
 
 

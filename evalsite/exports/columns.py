@@ -36,7 +36,7 @@ from evalsite.exports.column import (
     write_text,
     yes_no,
 )  # fmt: skip
-from evalsite.exports.kind_columns import MORE_OF_RATINGS
+from evalsite.exports.kind_columns import MORE_OF_RATINGS, TURN
 from evalsite.exports.people_columns import METRICS, PARTICIPANTS
 from evalsite.protocol import Criterion, Protocol, installed_scales
 from evalsite.protocol.parts import COMMENT
@@ -201,7 +201,7 @@ def _list_wide_columns(config: Protocol) -> tuple[Column, ...]:
         elif column.name not in left_out:
             # a row is no single rating: nothing repeats by its value
             columns.append(replace(column, of="row") if column.of == "score" else column)
-    return tuple(columns)
+    return (*columns, TURN) if config.asks_turns else tuple(columns)
 
 
 def _describe_criteria(config: Protocol) -> Iterator[Column]:
@@ -261,7 +261,7 @@ def _list_simple_columns(config: Protocol) -> tuple[Column, ...]:
         replace(column, name=f"{column.name}_rating") if column.name in taken else column
         for column in _describe_criteria(config)
     ]
-    return (*ids, *criteria)
+    return (*ids, *criteria, TURN) if config.asks_turns else (*ids, *criteria)
 
 
 # --- annotations.csv and highlights.csv -----------------------------------------------------

@@ -2,9 +2,14 @@
 
 from typing import Any
 
-from evalsite.exports.column import FLAG, ONE_OF, TEXT, WITHHELD, YES_NO, Column, yes_no
+from evalsite.exports.column import FLAG, ONE_OF, TEXT, WHOLE, WITHHELD, YES_NO, Column, yes_no
 from evalsite.protocol.parts import COMMENT
 
+TURN = Column(
+    "turn", WHOLE, "The turn of the conversation that is rated, by its number.",
+    allowed="1 and more", missing="the rating is of the conversation as a whole", of="row",
+    cell=lambda row: str(row.turn or ""),
+)  # fmt: skip
 # behind all others, and only in files of instruments that use them
 MORE_OF_RATINGS = (
     Column(
@@ -35,6 +40,7 @@ MORE_OF_RATINGS = (
         allowed="such as item-7#1: complete useful; item-7#2: incorrect",
         missing="none was ticked", of="row", cell=lambda row: _write_reasons(row),
     ),
+    TURN,
 )  # fmt: skip
 
 

@@ -276,6 +276,8 @@ def _find_wide(study: Study, choice: Choice) -> Iterator[Any]:
     ratings = _find(Rating, study, choice)
     of_item = [criterion.key for criterion in study.config.criteria if not criterion.per_output]
     of_outputs = ratings.exclude(criterion__in=of_item)
-    yield of_outputs, Concat("annotation", Value("/"), "output", output_field=TextField())
+    parts = ["annotation", Value("/"), "output"]
+    parts += [Value("/"), "turn"] if study.config.asks_turns else []
+    yield of_outputs, Concat(*parts, output_field=TextField())
     if of_item and (choice.file != SIMPLE or len(of_item) == len(study.config.criteria)):
         yield ratings.filter(criterion__in=of_item), "annotation"

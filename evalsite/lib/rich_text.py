@@ -27,6 +27,7 @@ from pygments.lexers import get_lexer_by_name
 from pygments.token import Comment, Keyword, String
 from pygments.util import ClassNotFound
 
+from evalsite.lib.conversations import read_list, read_turns
 from evalsite.lib.markdown import clean_html
 
 _TAGS = {
@@ -229,7 +230,7 @@ def _render_table(text: str, _language: str) -> str | None:
 
 def _read_records(text: str) -> list[list[str]] | None:
     """Return header and rows of a JSON list of objects; None if it is none."""
-    found = _read_list(text)
+    found = read_list(text)
     if found is None or not all(isinstance(one, dict) for one in found):
         return None
     names = list(dict.fromkeys(name for one in found for name in one))
@@ -254,23 +255,32 @@ def _read_cells(text: str) -> list[list[str]] | None:
 
 
 def _render_conversation(text: str, _language: str) -> str | None:
-    turns = _read_list(text)
-    if turns is None or not all(isinstance(turn, dict) and "role" in turn for turn in turns):
+    turns = read_turns(text)
+    if turns is None:
         return None
     return f'<ol class="dialogue">{"".join(map(_render_turn, turns))}</ol>'
 
 
 def _render_turn(turn: Mapping[str, Any]) -> str:
     role = str(turn["role"])
-    said = _read_content(turn.get("content"))
     side = "a" if role in ("user", "human") else "b"
-    name = escape(_name_role(role))
+    return f'<li class="{side}">{_render_said(turn, role)}</li>'
+
+
+def _render_said(turn: Mapping[str, Any], role: str) -> str:
+    said = _read_content(turn.get("content"))
     if role in ("tool", "function"):
         result = _("Result of %(tool)s") % {"tool": turn.get("name") or _("a tool")}
-        return f'<li class="{side}">{_fold(result, said)}</li>'
+        return _fold(result, said)
     calls = "".join(_render_call(call) for call in _list_calls(turn))
     words = f'<span class="text" dir="auto">{escape(said)}</span>' if said else ""
-    return f'<li class="{side}"><b dir="auto">{name}</b> {words}{calls}</li>'
+    return f'<b dir="auto">{escape(_name_role(role))}</b> {words}{calls}'
+
+
+def render_turns(text: str) -> list[SafeString]:
+    """Return the HTML of each turn of a conversation; nothing if the text is none."""
+    said = [_render_said(turn, str(turn["role"])) for turn in read_turns(text) or ()]
+    return [clean_html(html, _TAGS, _ATTRIBUTES, _CLASSES) for html in said]
 
 
 def _list_calls(turn: Mapping[str, Any]) -> Iterable[Any]:
@@ -304,14 +314,6 @@ def _read_content(content: Any) -> str:
         parts = [one.get("text", "") if isinstance(one, dict) else one for one in content]
         return "\n".join(_write(part) for part in parts)
     return _write(content)
-
-
-def _read_list(text: str) -> list[Any] | None:
-    try:
-        found = json.loads(text)
-    except (ValueError, RecursionError):
-        return None
-    return found if isinstance(found, list) and found else None
 
 
 def _write(value: Any) -> str:

@@ -25,7 +25,11 @@ from evalsite.protocol.faults import (
     check_whole,
 )
 from evalsite.protocol.page_checks import check_item, check_layout, check_screens, find_bounds
-from evalsite.protocol.question_checks import check_criteria, check_statement_columns
+from evalsite.protocol.question_checks import (
+    check_conversations,
+    check_criteria,
+    check_statement_columns,
+)
 from evalsite.protocol.translations import LANGUAGE, check_translations
 
 HOOKS = frozenset(
@@ -69,6 +73,7 @@ def check_instrument(data: Any, *, is_foreign: bool = False) -> Faults:
     _check_hooks(data.get("hooks", {}), faults, is_foreign=is_foreign)
     check_comprehension(data.get("comprehension", []), faults)
     check_statement_columns(scales, columns, faults)
+    check_conversations(data, columns, faults)
     if not faults:  # these are read against the rest, so the rest has to be right
         check_examples(data, columns, scales, faults)
         check_translations(data, faults)

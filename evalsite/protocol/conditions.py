@@ -15,9 +15,9 @@ if TYPE_CHECKING:
     from evalsite.protocol.parts import Criterion
     from evalsite.protocol.scale import Scale
 
-# What was answered, as `Scale.list_tested` names it, by criterion and number of the output (0: of
-# all); what was not asked or not answered is not there.
-Answers = Mapping[str, Mapping[int, tuple[Any, ...]]]
+# What was answered, as `Scale.list_tested` names it, by criterion and the number of one of several
+# outputs or of a turn (0: the item, or its only output); None: not asked or not answered.
+Answers = Mapping[str, Mapping[int, tuple[Any, ...] | None]]
 
 _TESTS = ("is", "includes", "at_least", "at_most", "answered")
 _LATER_TESTS = ("has", "changed")
@@ -30,7 +30,8 @@ _WIDTH = {"item": 0, "output": 1, "turn": 2}
 class Condition:
     """A test of a criterion, or how other conditions are joined.
 
-    `outputs`: of a question about all outputs, whether one of them must meet the test, or all.
+    `outputs`: of a test of something narrower than the question, whether one of the outputs or
+    turns must meet it, or all.
     """
 
     criterion: str = ""
@@ -40,18 +41,18 @@ class Condition:
     joined: Literal["", "all", "any", "not"] = ""
     parts: tuple["Condition", ...] = ()
 
-    def is_met(self, answers: Answers, number: int, outputs: int) -> bool:
-        """Tell whether the answers meet it, for a question about the output of this number."""
+    def is_met(self, answers: Answers, number: int) -> bool:
+        """Tell whether the answers meet it, for a question about what has this number."""
         if self.joined:
-            met = [part.is_met(answers, number, outputs) for part in self.parts]
+            met = [part.is_met(answers, number) for part in self.parts]
             return (
                 not met[0] if self.joined == "not" else {"all": all, "any": any}[self.joined](met)
             )
         given = answers.get(self.criterion, {})
         if not self.outputs:
             return self._is_met_by(given.get(number, given.get(0)))
-        met = [self._is_met_by(given.get(one)) for one in range(1, outputs + 1)]
-        return any(met) if self.outputs == "any" else all(met)
+        met = [self._is_met_by(one) for one in given.values()]
+        return any(met) if self.outputs == "any" else bool(met) and all(met)
 
     def _is_met_by(self, answer: tuple[Any, ...] | None) -> bool:
         if self.test == "answered":
@@ -170,7 +171,9 @@ def _check_test(
     _check_value(data[test], f"{place}.{test}", test, scale, faults)
     if _WIDTH[asked_per] > _WIDTH[per]:
         if data.get("outputs") not in ("any", "every"):
-            faults.add("narrower", place, "is about each output: say “outputs”: “any” or “every”")
+            faults.add(
+                "narrower", place, f"is about each {asked_per}: say “outputs”: “any” or “every”"
+            )
     elif "outputs" in data:
         at = f"{place}.outputs"
         faults.add("not_needed", at, "is only for tests of something narrower than the question")

@@ -20,6 +20,7 @@ from evalsite.protocol.parts import (
     InputColumn,
     Layout,
     Source,
+    Turns,
 )
 from evalsite.protocol.scale import get_scale
 
@@ -133,10 +134,16 @@ def _write_criterion(criterion: Criterion) -> dict[str, Any]:
         "key": criterion.key, "label": criterion.label, "per": criterion.asked_per,
     }  # fmt: skip
     data |= {name: text for name in _CRITERION_TEXTS if (text := getattr(criterion, name))}
+    data |= {"turns": _write_turns(criterion.turns)} if criterion.turns else {}
     data |= {} if criterion.is_required else {"required": False}
     data |= {"comment": _write_comment(criterion.comment)} if criterion.comment else {}
     data |= {"ask_if": criterion.ask_if.to_data()} if criterion.ask_if else {}
     return data | {"scale": criterion.scale.to_data()}
+
+
+def _write_turns(turns: Turns) -> dict[str, Any]:
+    marked = {"marked_by": turns.marked_by} if turns.marked_by else {}
+    return {"roles": list(turns.roles), **marked}
 
 
 def _write_comment(comment: Comment) -> dict[str, Any]:
@@ -181,7 +188,17 @@ def _write_ignore(ignore: Ignore) -> dict[str, Any]:
 
 def write_structure(text: Any) -> str:
     """Write a conversation or a table that data holds as a list as the text of a file."""
-    return text if isinstance(text, str) else json.dumps(text, ensure_ascii=False)
+    if isinstance(text, str):
+        return text
+    # stored JSON has lost the order of keys: role and content come first, as in most files
+    first = ("role", "content")
+    said = [
+        {name: one[name] for name in (*first, *sorted(one.keys() - set(first))) if name in one}
+        if isinstance(one, dict) and "role" in one
+        else one
+        for one in text
+    ]
+    return json.dumps(said, ensure_ascii=False)
 
 
 def _read_structure(text: str, kind: str) -> Any:
@@ -297,11 +314,16 @@ def _read_criterion(data: Mapping[str, Any]) -> Criterion:
         label=data["label"],
         scale=scale,
         per="" if data["per"] == scale.per else data["per"],
+        turns=_read_turns(data["turns"]) if "turns" in data else None,
         is_required=data.get("required", True),
         comment=_read_comment(data["comment"]) if "comment" in data else None,
         ask_if=Condition.from_data(data["ask_if"]) if "ask_if" in data else None,
         **{name: data[name] for name in _CRITERION_TEXTS if name in data},
     )
+
+
+def _read_turns(data: Mapping[str, Any]) -> Turns:
+    return Turns(roles=tuple(data["roles"]), marked_by=data.get("marked_by", ""))
 
 
 def _read_comment(data: Mapping[str, Any]) -> Comment:

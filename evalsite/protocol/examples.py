@@ -1,10 +1,11 @@
 """Checks of worked examples, practice items and questions on the instructions."""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-from evalsite.protocol.data import STRUCTURED
+from evalsite.protocol.data import STRUCTURED, write_structure
 from evalsite.protocol.faults import Faults, check_keys, check_list, check_text
+from evalsite.protocol.parts import Turns
 from evalsite.protocol.scale import get_scale
 
 # by criterion: what it is asked per, and its scale as data
@@ -66,7 +67,8 @@ def check_examples(
                     _check_records(text, outputs["kind"], at, faults)
                 else:
                     check_text(text, at, faults)
-            _check_answers(example, place, scales, len(texts), faults)
+            turns = _list_turns(data["criteria"], example, place, faults)
+            _check_answers(example, place, scales, len(texts), turns, faults)
             _check_marked(example, place, faults)
     practice = data.get("practice", [])
     has_gold = isinstance(practice, list) and any(
@@ -136,7 +138,12 @@ def _check_inputs(
 
 
 def _check_answers(
-    example: Mapping[str, Any], place: str, scales: Scales, outputs: int, faults: Faults
+    example: Mapping[str, Any],
+    place: str,
+    scales: Scales,
+    outputs: int,
+    turns: Mapping[str, int],
+    faults: Faults,
 ) -> None:
     for part in ("ratings", "gold"):
         answers = example.get(part, {})
@@ -151,10 +158,52 @@ def _check_answers(
             per, data = scales[key]
             scale = get_scale(data["kind"]).from_data(data)
             check = scale.check_rating if part == "ratings" else scale.check_gold
-            if per == scale.per:
+            if per == "turn":
+                _check_by_turn(answer, turns.get(key), check, at, faults)
+            elif per == scale.per:
                 check(answer, outputs, at, faults)
             else:  # one answer, to all outputs together
                 check([answer], 1, at, faults)
+
+
+def _list_turns(
+    criteria: Sequence[Mapping[str, Any]], example: Mapping[str, Any], place: str, faults: Faults
+) -> dict[str, int]:
+    """Return how many turns each criterion asks about, and add a fault where it can't ask any."""
+    found = {}
+    outputs, inputs = example.get("outputs"), example.get("inputs")
+    if not isinstance(outputs, list) or len(outputs) != 1 or not isinstance(inputs, Mapping):
+        return {}
+    columns = example.get("columns", {})
+    own = {name: cells[0] for name, cells in columns.items() if cells} if columns else {}
+    for criterion in criteria:
+        if criterion["per"] != "turn":
+            continue
+        turns = Turns(
+            roles=tuple(criterion["turns"]["roles"]),
+            marked_by=criterion["turns"].get("marked_by", ""),
+        )
+        text = write_structure(outputs[0])
+        column, words = turns.find_fault({**inputs, **own}, text)
+        if words:
+            in_cell = f"{place}.{'columns' if column in own else 'inputs'}.{column}"
+            faults.add("no_turns", in_cell if column else f"{place}.outputs.0", words)
+        else:
+            found[criterion["key"]] = len(turns.list_turns({**inputs, **own}, text))
+    return found
+
+
+def _check_by_turn(
+    answer: Any, turns: int | None, check: Callable[..., None], place: str, faults: Faults
+) -> None:
+    """Check a list, for each output, of answers to its turns; null: that turn wasn't asked."""
+    for number, answers in enumerate(check_list(answer, place, faults, least=1, most=1)):
+        at = f"{place}.{number}"
+        if turns is None:
+            continue
+        for turn, one in enumerate(check_list(answers, at, faults, least=turns, most=turns)):
+            if one is not None:
+                check([one], 1, f"{at}.{turn}", faults)
 
 
 def _check_marked(example: Mapping[str, Any], place: str, faults: Faults) -> None:

@@ -185,6 +185,15 @@ class Protocol:
     def criterion_by_key(self) -> dict[str, Criterion]:
         return {criterion.key: criterion for criterion in self.criteria}
 
+    def bind(self, inputs: Mapping[str, Any], outputs: Sequence[str]) -> tuple[Criterion, ...]:
+        """Return the criteria with what an item of these texts brings to them."""
+        return tuple(criterion.for_item(inputs, outputs) for criterion in self.criteria)
+
+    @cached_property
+    def asks_turns(self) -> bool:
+        """Tell whether turns of conversations are rated."""
+        return any(criterion.per_turn for criterion in self.criteria)
+
     @cached_property
     def standard_inputs(self) -> tuple[str, ...] | None:
         """Name the inputs by which an item may have a standard of its own; None: any of them."""

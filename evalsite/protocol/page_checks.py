@@ -18,8 +18,15 @@ from evalsite.protocol.faults import (
 
 RESERVED_COLUMNS = frozenset({"item", "system", "output", "group", "cluster", "kind"})
 _RICH_KINDS = frozenset({"text", "markdown", "code", "table", "conversation", "dialogue"})
-INPUT_KINDS = _RICH_KINDS | {"meaning representation", "review", "whole number", "statements"}
-LATER_INPUT_KINDS = frozenset({"spans", "turns"})
+INPUT_KINDS = _RICH_KINDS | {
+    "meaning representation",
+    "review",
+    "whole number",
+    "statements",
+    "turns",
+}
+_OF_OUTPUTS = frozenset({"statements", "turns"})
+LATER_INPUT_KINDS = frozenset({"spans"})
 OUTPUT_KINDS = _RICH_KINDS
 
 
@@ -60,7 +67,7 @@ def _check_output_columns(
     if listed and isinstance(outputs, Mapping) and outputs.get("most") != 1:
         faults.add("not_supported", at, "can only be used where an item has exactly one output")
     for number, column in enumerate(listed):
-        _check_column(column, f"{at}.{number}", columns, faults, kinds=frozenset({"statements"}))
+        _check_column(column, f"{at}.{number}", columns, faults, kinds=_OF_OUTPUTS)
 
 
 def _check_column(

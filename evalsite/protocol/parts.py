@@ -4,6 +4,9 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, Literal
 
+from django.utils.translation import gettext as _
+
+from evalsite.lib.conversations import read_numbers, read_turns
 from evalsite.protocol.conditions import Condition
 from evalsite.protocol.scale import Row, Scale, Stored
 
@@ -14,16 +17,18 @@ if TYPE_CHECKING:
 ScreenKind = Literal["one", "sheet"]
 InputKind = Literal[
     "text", "markdown", "code", "table", "conversation", "meaning representation", "dialogue",
-    "review", "whole number", "statements",
+    "review", "whole number", "statements", "turns",
 ]  # fmt: skip
 OutputKind = Literal["text", "markdown", "code", "table", "conversation", "dialogue"]
 # what a question shows, and not the item
-NOT_SHOWN = frozenset({"statements"})
+NOT_SHOWN = frozenset({"statements", "turns"})
 # how the text of an input is shown: whole, or long ones in a box; always in a box; folded away
 Display = Literal["full", "scroll", "folded"]
 # the part of a stored rating that is a comment on a question
 COMMENT = "comment"
 LONGEST_COMMENT = 5000
+# turns of one conversation that a page asks about
+MOST_TURNS = 100
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -55,11 +60,63 @@ class Comment:
 
 
 @dataclass(frozen=True, kw_only=True)
+class Turns:
+    """Which turns of a conversation are rated: those of these roles.
+
+    `marked_by` names the column with the numbers of turns that are; empty cells mean all of them.
+    """
+
+    roles: tuple[str, ...]
+    marked_by: str = ""
+
+    def list_turns(self, inputs: Mapping[str, Any], text: str) -> tuple[int, ...]:
+        """List the numbers of the turns of this conversation that are rated."""
+        marked = read_numbers(inputs.get(self.marked_by, "")) if self.marked_by else ()
+        return tuple(n for n in self._list_of_roles(text) if not marked or n in marked)
+
+    def _list_of_roles(self, text: str) -> tuple[int, ...]:
+        roles = {role.casefold() for role in self.roles}
+        said = enumerate(read_turns(text) or (), start=1)
+        return tuple(number for number, turn in said if str(turn["role"]).casefold() in roles)
+
+    def find_fault(self, inputs: Mapping[str, Any], text: str) -> tuple[str, str]:
+        """Return the column at fault and what is wrong; both "" if there are turns to rate.
+
+        The column is "" where the conversation itself is at fault.
+        """
+        roles = " or ".join(f"“{role}”" for role in self.roles)
+        if read_turns(text) is None:
+            return "", (
+                "The output is no conversation. Write a JSON list of turns, each with role and "
+                "content."
+            )
+        rated = self._list_of_roles(text)
+        if not rated:
+            return "", f"The conversation has no turn of the role {roles}, so there is none to rate"
+        cell = inputs.get(self.marked_by, "") if self.marked_by else ""
+        marked = read_numbers(cell)
+        if marked is None:
+            return self.marked_by, (
+                f"“{str(cell)[:60]}” names no turns. Write their numbers, such as 2;4, or nothing "
+                "for all of them."
+            )
+        if wrong := [number for number in marked if number not in rated]:
+            return self.marked_by, (
+                f"Turn {wrong[0]} of the conversation isn’t one of the role {roles}. Those are: "
+                f"{', '.join(map(str, rated[:20]))}{' …' if len(rated) > 20 else ''}."
+            )
+        if len(marked or rated) > MOST_TURNS:
+            return "", f"The conversation has more than {MOST_TURNS} turns to rate"
+        return "", ""
+
+
+@dataclass(frozen=True, kw_only=True)
 class Criterion:
     """One quality that is judged. `definition` is Markdown and always in full view.
 
-    `range_note` says in one line what may be entered. `per`: each output or the item as a whole;
-    "": as the scale does. `ask_if` says when it is asked; without it always.
+    `range_note` says in one line what may be entered. `per`: each output, each of some turns of a
+    conversation, or the item as a whole; "": as the scale does. `ask_if` says when it is asked;
+    without it always. `asked_turns` are those of an item (`for_item`).
     """
 
     key: str
@@ -69,18 +126,30 @@ class Criterion:
     summary: str = ""
     question: str = ""
     range_note: str = ""
-    per: Literal["", "output", "item"] = ""
+    per: Literal["", "output", "item", "turn"] = ""
+    turns: Turns | None = None
+    asked_turns: tuple[int, ...] = ()
     is_required: bool = True
     comment: Comment | None = None
     ask_if: Condition | None = None
 
     @property
-    def asked_per(self) -> Literal["output", "item"]:
+    def asked_per(self) -> Literal["output", "item", "turn"]:
         return self.per or self.scale.per
 
     @property
     def per_output(self) -> bool:
-        return self.asked_per == "output"
+        """Tell whether its ratings are of outputs, or of their turns."""
+        return self.asked_per != "item"
+
+    @property
+    def per_turn(self) -> bool:
+        return self.per == "turn"
+
+    @property
+    def family(self) -> str:
+        """Name the family of its analysis: numbers of turns are averaged, whatever their scale."""
+        return "turns" if self.per_turn and self.scale.family != "text" else self.scale.family
 
     @property
     def is_always_answered(self) -> bool:
@@ -90,11 +159,15 @@ class Criterion:
     @property
     def columns(self) -> frozenset[str]:
         """Name the columns of files that its answers need beside the number."""
-        return self.scale.columns | ({"part", "text"} if self.comment else frozenset())
+        found = self.scale.columns | ({"part", "text"} if self.comment else frozenset())
+        return found | {"turn"} if self.per_turn else found
 
-    def for_item(self, inputs: Mapping[str, Any]) -> "Criterion":
-        """Return the criterion with what the inputs of an item bring to it."""
+    def for_item(self, inputs: Mapping[str, Any], outputs: Sequence[str] = ()) -> "Criterion":
+        """Return the criterion with what the inputs and the outputs of an item bring to it."""
         scale = self.scale.for_item(inputs)
+        if self.turns is not None:
+            text = outputs[0] if len(outputs) == 1 else ""
+            return replace(self, scale=scale, asked_turns=self.turns.list_turns(inputs, text))
         return self if scale is self.scale else replace(self, scale=scale)
 
     def for_person(self, seed: str) -> "Criterion":
@@ -107,7 +180,8 @@ class Criterion:
         """Make the form field that asks for one rating of an output of this name."""
         return self.scale.make_field(self, output_name, is_one_of_several=is_one_of_several)
 
-    # --- what a scale of outputs stores of an item as a whole is of no output
+    # --- what a scale of outputs stores of an item as a whole is of no output; what it stores of
+    # turns is of the only output, and its question has the number of the turn
 
     @property
     def _is_lifted(self) -> bool:
@@ -117,11 +191,21 @@ class Criterion:
         """Return what to store of an answer. `output_ids` are in the order of the page."""
         if self._is_lifted:
             return self.scale.make_rows(answer, [None], 1)
+        if self.per_turn:
+            place = self.asked_turns.index(number) + 1
+            rows = self.scale.make_rows(answer, self.asked_turns, place)
+            return tuple(row._replace(output_id=output_ids[0], turn=number) for row in rows)
         return self.scale.make_rows(answer, output_ids, number)
 
     def read_values(self, rows: Iterable[Stored], output_ids: Sequence[int]) -> list[Any | None]:
-        """Return the values that these rows hold, comments aside, for outputs in this order."""
+        """Return the values that these rows hold, comments aside, for outputs in this order.
+
+        Of a criterion that is asked per turn: for its turns.
+        """
         own = [row for row in rows if row.part != COMMENT]
+        if self.per_turn:
+            by_turn = [Row(row.turn, row.value, row.part, row.text, row.detail) for row in own]
+            return self.scale.read_values(by_turn, self.asked_turns)
         return self.scale.read_values(own, [None] if self._is_lifted else output_ids)
 
     def write_entries(self, values: Sequence[Any | None], order: Sequence[int]) -> dict[int, str]:
@@ -129,27 +213,41 @@ class Criterion:
         if self._is_lifted:
             found = self.scale.write_entries(values, [0])
             return {0: found[1]} if found else {}
+        if self.per_turn:
+            found = self.scale.write_entries(values, range(len(values)))
+            known = {place: turn for place, turn in enumerate(self.asked_turns, start=1)}
+            return {known[place]: entry for place, entry in found.items() if place in known}
         return self.scale.write_entries(values, order)
 
     def list_judged(self, outputs: Sequence[str]) -> Sequence[str]:
-        """Return which of these outputs its gold speaks of: all, or the item as a whole."""
+        """Return which of these outputs its gold speaks of: all, the item as a whole, or turns."""
+        if self.per_turn:
+            return [_("Turn %(number)s") % {"number": number} for number in self.asked_turns]
         return outputs[:1] if self._is_lifted else outputs
 
     # --- worked examples and gold in data: one answer of an item, or a list
 
     def rating_to_data(self, ratings: Sequence[Any]) -> Any:
+        if self.per_turn:
+            return [[None if one is None else self.scale.rating_to_data([one])[0]
+                     for one in ratings]]  # fmt: skip
         data = self.scale.rating_to_data(ratings)
         return data[0] if self._is_lifted else data
 
     def rating_from_data(self, data: Any) -> tuple[Any, ...]:
+        if self.per_turn:
+            return tuple(
+                None if one is None else self.scale.rating_from_data([one])[0] for one in data[0]
+            )
         return self.scale.rating_from_data([data] if self._is_lifted else data)
 
     def gold_to_data(self, text: str) -> Any:
         data = self.scale.gold_to_data(text)
-        return data[0] if self._is_lifted else data
+        return data[0] if self._is_lifted else [data] if self.per_turn else data
 
     def gold_from_data(self, data: Any) -> str:
-        return self.scale.gold_from_data([data] if self._is_lifted else data)
+        found = [data] if self._is_lifted else data[0] if self.per_turn else data
+        return self.scale.gold_from_data(found)
 
 
 @dataclass(frozen=True, kw_only=True)

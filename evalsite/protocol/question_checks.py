@@ -1,6 +1,6 @@
 """Checks of criteria: what is asked, of what, on which scale, and when."""
 
-from collections.abc import Collection, Mapping
+from collections.abc import Mapping
 from typing import Any
 
 from evalsite.protocol.conditions import check_condition
@@ -12,6 +12,7 @@ from evalsite.protocol.faults import (
     check_keys,
     check_list,
     check_text,
+    check_unique,
     check_whole,
 )
 from evalsite.protocol.parts import LONGEST_COMMENT
@@ -64,7 +65,7 @@ def _check_criterion(
         optional=texts | {"ask_if", "comment", "turns", "required"},
     ):  # fmt: skip
         return
-    _refuse_later(criterion, place, ("turns",), faults)
+    _check_turns(criterion, place, faults)
     check_text(criterion.get("label", "-"), f"{place}.label", faults)
     for name in sorted(texts & criterion.keys()):
         check_text(criterion[name], f"{place}.{name}", faults)
@@ -163,18 +164,65 @@ def _check_scale(
         faults.add("wrong_layout", place, needs)
     if per is None or not is_known_per or per in scale.list_per():
         return
-    if per in scale.later_per:
-        faults.add("not_supported", f"{place}.per", f"can't be {per} in this version")
-    else:
-        asked = " or ".join(scale.list_per())
-        faults.add("wrong_per", f"{place}.per", f"must be {asked} for a {scale.kind} scale")
+    asked = " or ".join(scale.list_per())
+    faults.add("wrong_per", f"{place}.per", f"must be {asked} for a {scale.kind} scale")
 
 
-def _refuse_later(
-    data: Mapping[str, Any], place: str, names: Collection[str], faults: Faults
+# --- turns of conversations
+
+
+def _check_turns(criterion: Mapping[str, Any], place: str, faults: Faults) -> None:
+    """Check that a question about turns says which, and no other does."""
+    at = f"{place}.turns"
+    if criterion.get("per") != "turn":
+        if "turns" in criterion:
+            faults.add("not_needed", at, "is only for a criterion that is asked per turn")
+        return
+    if "turns" not in criterion:
+        faults.add("missing_key", at, "is required of a criterion that is asked per turn")
+        return
+    turns = criterion["turns"]
+    if not check_keys(turns, at, faults, needed={"roles"}, optional={"marked_by"}):
+        return
+    roles = check_list(turns.get("roles", ["-"]), f"{at}.roles", faults, least=1, most=10)
+    for number, role in enumerate(roles):
+        check_text(role, f"{at}.roles.{number}", faults)
+    check_unique(roles, f"{at}.roles", faults)
+    check_text(turns.get("marked_by", "-"), f"{at}.marked_by", faults)
+
+
+def check_conversations(
+    data: Mapping[str, Any], columns: Mapping[str, Mapping[str, Any]], faults: Faults
 ) -> None:
-    """Add a fault for each key that this version can't honour yet."""
-    for name in names:
-        if name in data:
-            at = f"{place}.{name}" if place else name
-            faults.add("not_supported", at, "is not supported by this version yet")
+    """Check that items have the conversations, and the columns, that questions on turns need."""
+    item, criteria = data.get("item"), data.get("criteria")
+    if not isinstance(item, Mapping) or not isinstance(criteria, list):
+        return
+    outputs = item.get("outputs")
+    outputs = outputs if isinstance(outputs, Mapping) else {}
+    for number, criterion in enumerate(criteria):
+        if not isinstance(criterion, Mapping) or criterion.get("per") != "turn":
+            continue
+        key = criterion.get("key")
+        place = f"criteria.{key if isinstance(key, str) else number}"
+        turns = criterion.get("turns")
+        marked = turns.get("marked_by") if isinstance(turns, Mapping) else None
+        _check_marked_by(marked, f"{place}.turns.marked_by", columns, faults)
+        if outputs.get("kind") != "conversation":
+            faults.add("no_turns", place, "is asked per turn, but the outputs are no conversations")
+        elif outputs.get("most") != 1:
+            words = "can only be turn where an item has exactly one output"
+            faults.add("not_supported", f"{place}.per", words)
+        if "x_highlight" in data:
+            faults.add("not_supported", f"{place}.per", "can't be turn where passages are marked")
+
+
+def _check_marked_by(
+    name: Any, place: str, columns: Mapping[str, Mapping[str, Any]], faults: Faults
+) -> None:
+    if not isinstance(name, str):
+        return
+    if name not in columns:
+        faults.add("unknown_column", place, f"is {name!r}, which is no declared input")
+    elif columns[name].get("kind") != "turns":
+        faults.add("wrong_column", place, f"is {name!r}, which isn't of the kind turns")

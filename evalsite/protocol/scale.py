@@ -38,6 +38,7 @@ class Row(NamedTuple):
     part: str = ""
     text: str = ""
     detail: dict[str, Any] | None = None
+    turn: int = 0  # of a conversation, from 1; 0: all of it
 
 
 class Stored(Protocol):
@@ -53,6 +54,8 @@ class Stored(Protocol):
     def text(self) -> str: ...
     @property
     def detail(self) -> dict[str, Any] | None: ...
+    @property
+    def turn(self) -> int: ...
 
 
 # for each thing that a gold asks: whether it is met, and a sentence for the participant
@@ -81,8 +84,8 @@ class Scale:
     asks_first: ClassVar[bool] = False  # its question comes before the definition, not after
     is_told_in_words: ClassVar[bool] = False  # its label says more than the number
     pair_only: ClassVar[bool] = False  # an item must have exactly two outputs
-    # what the format lets it be asked per, and no page can do yet
-    later_per: ClassVar[frozenset[str]] = frozenset({"turn"})
+    # it may be asked of each turn of a conversation, too
+    may_ask_turn: ClassVar[bool] = True
     # what conditions may ask of its answers, beside whether there is one
     tests: ClassVar[frozenset[str]] = frozenset()
     note_on_values: ClassVar[str] = ""  # for the codebook: what the numbers mean
@@ -105,7 +108,8 @@ class Scale:
     @classmethod
     def list_per(cls) -> tuple[str, ...]:
         """List what it can be asked of, its default first."""
-        return (cls.per, "item") if cls.may_ask_item else (cls.per,)
+        found = (cls.per, "item") if cls.may_ask_item else (cls.per,)
+        return (*found, "turn") if cls.may_ask_turn else found
 
     # --- values
 

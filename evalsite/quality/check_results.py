@@ -10,7 +10,7 @@ from django.db.models import QuerySet
 from evalsite.annotation.allocation.controls import CHECKS
 from evalsite.annotation.models import Annotation, Rating
 from evalsite.protocol.scale import Row
-from evalsite.studies.gold import Given, Named, agrees_with_gold
+from evalsite.studies.gold import Given, Named, agrees_with_gold, bind_checked
 from evalsite.studies.models import Output, Study
 from evalsite.studies.versions import shown_content
 
@@ -49,10 +49,13 @@ def judge_answers(
     given = _ratings_of([row[0] for row in rows])
     outputs = _outputs_of({row[1] for row in rows})
     options = shown_content(study)["options"]
+    bound = bind_checked(study)
     found: dict[int, tuple[tuple[Any, ...], bool]] = {}
     for pk, item, gold, inputs, *wanted in rows:
         standard = study.config.standard_score(options, inputs)
-        agrees = agrees_with_gold(study.config, gold, outputs[item], given[pk], standard)
+        agrees = agrees_with_gold(
+            study.config, gold, outputs[item], given[pk], standard, bound.get(item)
+        )
         if agrees is not None:
             found[pk] = tuple(wanted), agrees
     return found
@@ -61,11 +64,11 @@ def judge_answers(
 def _ratings_of(annotations: Collection[int]) -> dict[int, Given]:
     found: defaultdict[int, dict[str, list[Row]]] = defaultdict(dict)
     ratings = Rating.objects.filter(annotation__in=annotations).order_by("id")
-    for pk, criterion, output, value, part, text, detail in ratings.values_list(
-        "annotation_id", "criterion", "output_id", "value", "part", "text", "detail"
+    for pk, criterion, output, value, part, text, detail, turn in ratings.values_list(
+        "annotation_id", "criterion", "output_id", "value", "part", "text", "detail", "turn"
     ):
-        row = Row(output, value, part, text, detail)
-        found[pk].setdefault(criterion, []).append(row)
+        stored = Row(output, value, part, text, detail, turn)
+        found[pk].setdefault(criterion, []).append(stored)
     return {pk: found.get(pk, {}) for pk in annotations}
 
 

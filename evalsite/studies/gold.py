@@ -13,7 +13,7 @@ from django.core.exceptions import ValidationError
 
 from evalsite.protocol import Criterion, Protocol
 from evalsite.protocol.scale import Stored
-from evalsite.studies.models import Item, Study, StudyVersion
+from evalsite.studies.models import Item, Output, Study, StudyVersion
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -24,6 +24,7 @@ class Feedback:
     is_met: bool
     sentence: str
     why: str = ""
+    turn: int = 0  # 0: of no turn
 
 
 def find_gold(config: Protocol, gold: Mapping[str, str]) -> tuple[Criterion, ...]:
@@ -66,14 +67,32 @@ def feedback(
         return []
     names = criterion.list_judged(output_names)
     right = criterion.scale.parse_gold(gold, criterion.list_judged(systems or output_names))
+    whole = [(0, right, values, names)]
+    if criterion.per_turn:  # one by one, as some may not have been asked
+        each = zip(criterion.asked_turns, right, values, names, strict=True)
+        whole = [(turn, [part], [value], [name]) for turn, part, value, name in each
+                 if value is not None]  # fmt: skip
     return [
         Feedback(
-            criterion=criterion.label, is_met=is_met, sentence=sentence[:1].upper() + sentence[1:]
+            criterion=criterion.label,
+            is_met=is_met,
+            sentence=sentence[:1].upper() + sentence[1:],
+            turn=turn,
         )
+        for turn, wanted, given, called in whole
         for is_met, sentence in criterion.scale.judge(
-            right, values, standard, names, is_by_document=is_by_document
+            wanted, given, standard, called, is_by_document=is_by_document
         )
     ]
+
+
+def lacks_answer(criterion: Criterion, gold: str, values: Sequence[Any | None]) -> bool:
+    """Tell whether something has no answer that this gold asks for; of turns it asks for some."""
+    if not criterion.per_turn:
+        return any(value is None for value in values)
+    parts = criterion.scale.gold_to_data(gold)
+    each = zip(values, parts, strict=False)
+    return any(value is None and part is not None for value, part in each)
 
 
 def right_values(
@@ -87,7 +106,9 @@ def right_values(
 
 def count_asked(criterion: Criterion, gold: str, outputs: int, standard: int | None) -> int:
     """Return how many entries `feedback` has for an answer to this gold."""
-    judged = len(criterion.list_judged([""] * outputs))
+    if criterion.per_turn:  # the gold has a part for each
+        outputs = len(criterion.scale.gold_to_data(gold))
+    judged = outputs if criterion.per_turn else len(criterion.list_judged([""] * outputs))
     return criterion.scale.count_asked(gold, judged, standard) if gold.strip() else 0
 
 
@@ -109,18 +130,21 @@ def agrees_with_gold(
     outputs: Sequence[Named],
     given: Given,
     standard: int | None,
+    criteria: Sequence[Criterion] | None = None,
 ) -> bool | None:
     """Whether all that this gold asks is met; None: it asks nothing, or something has no answer.
 
-    `outputs` are in the order uploaded.
+    `outputs` are in the order uploaded. `criteria` are those of the item, where turns are rated.
     """
     names = [str(number) for number in range(1, len(outputs) + 1)]
     systems = [system for _, system in outputs if system]
     found = []
-    for criterion in find_gold(config, gold):
+    bound = {criterion.key: criterion for criterion in criteria or ()}
+    for asked in find_gold(config, gold):
+        criterion = bound.get(asked.key, asked)
         rows = given.get(criterion.key, ())
         values = criterion.read_values(rows, [pk for pk, _ in outputs])
-        if any(value is None for value in values):
+        if lacks_answer(criterion, gold[criterion.key], values):
             return None
         found += feedback(criterion, gold[criterion.key], values, standard, names, systems)
     return all(one.is_met for one in found) if found else None
@@ -130,6 +154,16 @@ def agrees_with_gold(
 
 _WITH_GOLD = (Item.Kind.PRACTICE, Item.Kind.GOLD, Item.Kind.ATTENTION)
 _PAGE = 2_000
+
+
+def bind_checked(study: Study) -> dict[int, tuple[Criterion, ...]]:
+    """Return the criteria of each item that has gold; only where turns are rated."""
+    config = study.config
+    if not config.asks_turns:
+        return {}
+    outputs = Output.objects.filter(item__study=study, item__kind__in=_WITH_GOLD).order_by()
+    rows = outputs.values_list("item_id", "item__inputs", "text")
+    return {item_id: config.bind(inputs, [text]) for item_id, inputs, text in rows}
 
 
 class Gold:
@@ -157,13 +191,18 @@ class Gold:
         gold = self._gold.get(item_id)
         if gold is None or not given:
             return None
-        return agrees_with_gold(self.config, gold, outputs, given, standard)
+        bound = self._bound.get(item_id)
+        return agrees_with_gold(self.config, gold, outputs, given, standard, bound)
 
     @cached_property
     def _gold(self) -> dict[int, dict[str, str]]:
         """The gold of the items that have some: few, compared with those that are rated."""
         items = Item.objects.filter(study=self.study, kind__in=_WITH_GOLD).order_by()
         return dict(items.values_list("id", "gold"))
+
+    @cached_property
+    def _bound(self) -> dict[int, tuple[Criterion, ...]]:
+        return bind_checked(self.study)
 
     @cached_property
     def _has_standards(self) -> bool:

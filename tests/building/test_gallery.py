@@ -25,8 +25,8 @@ ORIGINALS = {
     "summeval": "3e17f205fb1b07ef",
     "webnlg": "68f2077874786aff",
 }
-# ask what this version can't: passages of an output; questions about each turn
-LATER = {"attribution", "conversation_turns"}
+# asks what this version can't: passages of an output
+LATER = {"attribution"}
 LONGEST_INSTRUCTIONS = 150  # words
 FREE = {"CC BY 4.0", "BSD-3-Clause", "Etalab 2.0"}
 FILES = sorted(GALLERY.glob("*.json"))

@@ -8,7 +8,7 @@ from django.urls import reverse
 from evalsite.annotation.models import Annotation
 from evalsite.annotation.pages.view_models import question_names
 from evalsite.building.gallery import list_gallery, list_protocols
-from evalsite.building.trying import list_samples
+from evalsite.building.trying import Sample, list_samples
 from evalsite.protocol import Protocol
 from evalsite.studies.instruments import import_instrument
 from evalsite.studies.models import Instrument, Item, Membership, Study
@@ -19,12 +19,14 @@ from tests.support.instruments import GALLERY, make_built_study, read_gallery
 pytestmark = [pytest.mark.django_db, pytest.mark.one_database]
 
 
-def answer(config: Protocol, outputs: int) -> dict[str, str]:
+def answer(config: Protocol, sample: Sample) -> dict[str, str]:
     """An answer to every question, as a bot gives it."""
+    outputs = len(sample.outputs)
     felt = [0.1 * number for number in range(outputs)]
     given = {}
-    for name, criterion, number in question_names(config, outputs):
-        given[name] = criterion.scale.answer_as_bot(felt, number)
+    criteria = config.bind(sample.inputs, sample.outputs)
+    for name, criterion, number in question_names(config, outputs, criteria):
+        given[name] = criterion.scale.answer_as_bot(felt, 1 if criterion.per_turn else number)
         if criterion.comment:
             given[f"{name}.comment"] = "Because of its last sentence."
     return given
@@ -101,7 +103,7 @@ def test_each_entry_is_tried_with_every_item_and_stores_nothing(staff, entry):
         address = reverse("admin:instrument-try", args=[kind, name, number])
         asked = staff.get(address)
         missed = staff.post(address, {})
-        tried = staff.post(address, answer(entry.config, len(sample.outputs)))
+        tried = staff.post(address, answer(entry.config, sample))
 
         assert asked.status_code == 200
         assert "nothing is stored" in asked.text
@@ -120,7 +122,7 @@ def test_item_that_is_tried_is_checked_only_with_the_token_of_its_page(jane):
     entry = list_gallery()[0]
     kind, _, name = entry.value.partition(":")
     address = reverse("admin:instrument-try", args=[kind, name, 1])
-    given = answer(entry.config, len(list_samples(entry.config)[0].outputs))
+    given = answer(entry.config, list_samples(entry.config)[0])
 
     token = Entered(client.get(address).text).values["csrfmiddlewaretoken"]
 

@@ -42,6 +42,7 @@ BATCHES = GALLERY / "batches"
         pytest.param(
             "adequacy_fluency", "adequacy_fluency.csv", None, 2, marks=pytest.mark.torture
         ),
+        ("conversation_turns", "conversation_turns.jsonl", 12, 2),
     ],
 )
 def test_example_batch_is_uploaded_rated_computed_and_exported(instrument, batch, items, systems):

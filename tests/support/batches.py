@@ -2,6 +2,7 @@
 
 import csv
 import io
+import json
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -23,11 +24,20 @@ def make_rows(config: Protocol, items: int = 2, outputs: int = 0) -> list[Row]:
             "item": f"item-{number}",
             **{column.name: sample_of(column, number) for column in config.inputs},
             "system": SYSTEMS[place],
-            "output": f"Output {place + 1} of item {number}.",
+            "output": output_of(config, f"Output {place + 1} of item {number}."),
         }
         for number in range(1, items + 1)
         for place in range(outputs or config.outputs[0])
     ]
+
+
+def output_of(config: Protocol, text: str) -> str:
+    """A cell without a fault for an output that says this: where turns are rated a conversation."""
+    if not config.asks_turns:
+        return text
+    roles = ["user", *(role for one in config.criteria if one.turns for role in one.turns.roles)]
+    said = [{"role": role, "content": text} for role in dict.fromkeys(roles)]
+    return json.dumps([*said, *said])
 
 
 def sample_of(column: InputColumn, number: int) -> str:
@@ -39,6 +49,8 @@ def sample_of(column: InputColumn, number: int) -> str:
             return f"name[Place {number}], area[riverside]"
         case "dialogue":
             return f"A: Have you been to place {number}?\nB: Not yet."
+        case "turns":
+            return ""
     return f"We liked place {number}."
 
 

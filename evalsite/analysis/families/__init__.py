@@ -16,12 +16,14 @@ from evalsite.analysis.families.points import POINTS
 from evalsite.analysis.families.preference import PREFERENCE
 from evalsite.analysis.families.shares import SHARES
 from evalsite.analysis.families.text import TEXT
+from evalsite.analysis.families.turns import TURNS
 
 if TYPE_CHECKING:
     from evalsite.analysis.families.numbers import Numbers
 
 FAMILIES: Mapping[str, Family] = {
-    one.name: one for one in (POINTS, MAGNITUDE, DECISION, PREFERENCE, CATEGORIES, SHARES, TEXT)
+    one.name: one
+    for one in (POINTS, MAGNITUDE, DECISION, PREFERENCE, CATEGORIES, SHARES, TEXT, TURNS)
 }
 # of the kinds of questions that reports and files of version 0.1 name without a family
 KNOWN_KINDS: Mapping[str, Family] = {

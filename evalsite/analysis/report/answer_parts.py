@@ -1,7 +1,8 @@
 """Answers with several parts, made into the numbers that families of analysis take.
 
 A choice becomes one criterion for each option: taken or not. The statements of a checklist become
-the share of yes among those that apply. Comments and texts are no numbers.
+the share of yes among those that apply. What is asked of turns becomes their mean. Comments and
+texts are no numbers.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -32,7 +33,12 @@ def split_parts(table: Table, instrument: Instrument) -> tuple[Table, list[Mappi
         if one.get("per") == "item":
             own = own.assign(system=own.system.where(own.system != "", OF_ITEM))
         family = find_family(one)
-        if family.splits:
+        if family.averages and one.get("options"):
+            # the share of turns that have the option
+            options = list(one["options"])
+            found += [_describe_option(one, option, family.name) for option in options]
+            parts += map(_average, _take_options(own, str(one["key"]), options))
+        elif family.splits:
             options = list(one.get("options", ()))
             found += [_describe_option(one, option) for option in options]
             parts += list(_take_options(own, str(one["key"]), options))
@@ -52,14 +58,17 @@ def _needs_work(one: Mapping[str, Any]) -> bool:
     return not is_plain or one.get("per") == "item"
 
 
-def _describe_option(one: Mapping[str, Any], option: Mapping[str, str]) -> dict[str, Any]:
+def _describe_option(
+    one: Mapping[str, Any], option: Mapping[str, str], family: str = "decision"
+) -> dict[str, Any]:
+    answers = [{"value": 0, "label": "no"}, {"value": 1, "label": "yes"}]
     return {
         **one,
         "key": name_option(str(one["key"]), option["key"]),
         "of": one["key"],
         "label": f"{one['label']}: {option['label']}",
-        "family": "decision",
-        "answers": [{"value": 0, "label": "no"}, {"value": 1, "label": "yes"}],
+        "family": family,
+        "answers": answers if family == "decision" else [],
         "minimum": 0,
         "maximum": 1,
     }
@@ -83,7 +92,7 @@ def _take_options(
 
 
 def _average(rows: pd.DataFrame) -> pd.DataFrame:
-    """Return a row for each person and output: the mean of the statements that apply."""
+    """Return a row for each person and output: the mean of statements or turns."""
     if not len(rows):
         return rows
     same = ["annotation", "participant", "output", "row_group"]

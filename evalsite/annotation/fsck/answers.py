@@ -291,7 +291,8 @@ def _sum_ratings(each: Any, once: Any) -> ExpressionWrapper:
 
 
 def _has_one_row(criterion: Criterion) -> bool:
-    return criterion.is_always_answered and not criterion.scale.has_parts
+    is_one = not criterion.scale.has_parts and not criterion.per_turn
+    return criterion.is_always_answered and is_one
 
 
 def _count(rows: QuerySet) -> Coalesce:
@@ -340,9 +341,49 @@ def value_outside_its_scale(study: Study) -> Iterable[str]:
         fitting = criterion.scale.select_rows()
         if not criterion.scale.compares:
             fitting &= Q(output__isnull=not criterion.per_output)
+            fitting &= Q(turn__gt=0) if criterion.per_turn else Q(turn=0)
         if criterion.comment:
             fitting |= Q(part=COMMENT, value__isnull=True, detail__isnull=True)
         yield from _name_ratings(ratings.exclude(fitting))
+
+
+def rating_of_a_turn_that_is_not_asked(study: Study) -> Iterable[str]:
+    """Find ratings of turns that their item has not, or that aren't to be rated."""
+    criteria = {one.key: one for one in study.config.criteria if one.turns is not None}
+    if not criteria:
+        return
+    rows = _ratings(study.pk).filter(criterion__in=criteria, turn__gt=0, output__isnull=False)
+    fields = (*_COLUMNS, "criterion", "turn", "output_id")
+    outputs: dict[int, dict[str, frozenset[int]]] = {}
+    for *row, key, turn, output_id in rows.order_by("output_id", "pk").values_list(*fields):
+        if output_id not in outputs:
+            output = Output.objects.select_related("item").get(pk=output_id)
+            bound = study.config.bind(output.item.inputs, [output.text])
+            outputs = {output_id: {one.key: frozenset(one.asked_turns) for one in bound}}
+        if turn not in outputs[output_id][key]:
+            yield _name_rating(*row)
+
+
+def answer_without_all_turns(study: Study) -> Iterable[str]:
+    """Find rated items without a rating for each turn that is always asked about."""
+    counted = [one for one in study.config.criteria
+               if one.per_turn and one.is_always_answered and not one.scale.has_parts]  # fmt: skip
+    if not counted:
+        return
+    rated = Annotation.objects.filter(study=study, outcome=_RATED).exclude(status=_WITHDRAWN)
+    main = rated.exclude(item__kind=Item.Kind.PRACTICE).exclude(origin=Origin.IMPORTED)
+    given = _ratings(study.pk).filter(criterion__in=[one.key for one in counted], part="")
+    counts = dict(given.order_by().values_list("annotation").annotate(n=Count("pk")))
+    texts = main.order_by("item_id", "pk").values_list(
+        *ANSWER, "pk", "item_id", "item__inputs", "item__outputs__text"
+    )
+    item_id, asked = None, 0
+    for *found, pk, item, inputs, text in texts.iterator():
+        if item != item_id:
+            item_id = item
+            asked = sum(len(one.for_item(inputs, [text]).asked_turns) for one in counted)
+        if counts.get(pk, 0) != asked:
+            yield name_answer(*found)
 
 
 def rating_given_twice(study: Study) -> Iterable[str]:
@@ -371,10 +412,12 @@ _TWICE_IN_ALL: Prepared[Any] = Prepared(_twice_in_all)
 
 
 def rating_of_a_kind_that_no_scale_has(study: Study) -> Iterable[str]:
-    """No scale asks about turns; few about parts, or store a text or details."""
+    """Few scales ask about parts, or store a text or details; few criteria about turns."""
     plain = Q(turn=0, part="", text="", detail__isnull=True)
     others = [one.key for one in study.config.criteria if one.columns]
-    return _name_ratings(_ratings(study.pk).exclude(plain | Q(turn=0, criterion__in=others)))
+    by_turn = [one.key for one in study.config.criteria if one.per_turn]
+    known = plain | Q(turn=0, criterion__in=others) | Q(criterion__in=by_turn)
+    return _name_ratings(_ratings(study.pk).exclude(known))
 
 
 def typed_text_that_says_another_number(study: Study) -> Iterable[str]:
@@ -420,6 +463,8 @@ CHECKS = checks_in(
     ("Ratings are of another item's output", rating_of_another_items_output),
     ("Ratings are of a criterion that the protocol does not have", criterion_that_is_not_asked),
     ("Ratings are outside their scale", value_outside_its_scale),
+    ("Ratings are of turns that are not to be rated", rating_of_a_turn_that_is_not_asked),
+    ("Answers lack ratings of turns or have too many", answer_without_all_turns),
     ("Ratings were given twice", rating_given_twice),
     ("Ratings hold what no scale stores", rating_of_a_kind_that_no_scale_has),
     ("Numbers differ from what was typed", typed_text_that_says_another_number),

@@ -98,7 +98,17 @@ _answers_of = Prepared(
 _ratings_of = Prepared(
     lambda *annotations: (
         Rating.objects.filter(annotation__pk__in=annotations)
-        .only("annotation", "criterion", "output", "value", "value_typed", "part", "text", "detail")
+        .only(
+            "annotation",
+            "criterion",
+            "output",
+            "value",
+            "value_typed",
+            "part",
+            "text",
+            "detail",
+            "turn",
+        )
         .order_by("id")
     )
 )

@@ -11,7 +11,7 @@ from evalsite.protocol.parts import COMMENT
 if TYPE_CHECKING:
     from evalsite.annotation.pages.forms import RatingForm
 
-_Given = dict[str, dict[int, tuple[object, ...]]]
+_Given = dict[str, dict[int, tuple[object, ...] | None]]
 
 
 def settle_questions(form: "RatingForm") -> None:
@@ -22,7 +22,10 @@ def settle_questions(form: "RatingForm") -> None:
     given: _Given = {}
     for name, criterion, number in question_names(form.config, form.outputs, form.criteria):
         comment = f"{name}.{COMMENT}"
-        if not _is_asked(form, criterion, number, given):
+        # the only output is that of all questions
+        at = 0 if number == 1 == form.outputs and not criterion.per_turn else number
+        given.setdefault(criterion.key, {})[at] = None
+        if not _is_asked(criterion, at, given):
             for one in (name, comment):
                 form.errors.pop(one, None)
             form.cleaned_data[name] = None
@@ -33,13 +36,13 @@ def settle_questions(form: "RatingForm") -> None:
             form.cleaned_data[name] = None
         answer = form.cleaned_data.get(name)
         if answer is not None:
-            given.setdefault(criterion.key, {})[number] = criterion.scale.list_tested(answer)
-        _settle_comment(form, criterion, number, name, given)
+            given[criterion.key][at] = criterion.scale.list_tested(answer)
+        _settle_comment(form, criterion, at, name, given)
 
 
-def _is_asked(form: "RatingForm", criterion: Criterion, number: int, given: _Given) -> bool:
+def _is_asked(criterion: Criterion, number: int, given: _Given) -> bool:
     condition = criterion.ask_if
-    return condition is None or condition.is_met(given, number, form.outputs)
+    return condition is None or condition.is_met(given, number)
 
 
 def _is_missing(form: "RatingForm", name: str) -> bool:
@@ -56,7 +59,7 @@ def _settle_comment(
         return
     if form.cleaned_data.get(field, "").strip() or form.cleaned_data.get(name) is None:
         return
-    if comment.if_met is None or comment.if_met.is_met(given, number, form.outputs):
+    if comment.if_met is None or comment.if_met.is_met(given, number):
         form.add_error(
             field,
             _("Write a comment on %(criterion)s") % {"criterion": criterion.label.lower()},

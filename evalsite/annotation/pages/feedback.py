@@ -6,7 +6,7 @@ from evalsite.annotation.models import Rating
 from evalsite.annotation.pages.screens import Screen
 from evalsite.annotation.pages.submitted_values import Value
 from evalsite.annotation.pages.view_models import output_label, question_names
-from evalsite.studies.gold import Feedback, feedback, find_gold, right_values
+from evalsite.studies.gold import Feedback, feedback, find_gold, lacks_answer, right_values
 from evalsite.studies.models import Output
 
 
@@ -20,12 +20,12 @@ def explain_answers(screen: Screen, ratings: Iterable[Rating | Value]) -> list[F
     is_by_document = config.has_example(screen.item.inputs, [one.text for one in uploaded])
     found: list[Feedback] = []
     for asked in find_gold(config, screen.item.gold):
-        criterion = asked.for_item(screen.item.inputs)
+        criterion = asked.for_item(screen.item.inputs, [one.text for one in uploaded])
         values = criterion.read_values(
             [rating for rating in ratings if rating.criterion == criterion.key],
             [output.pk for output in uploaded],
         )
-        if any(value is None for value in values):
+        if lacks_answer(criterion, screen.item.gold[criterion.key], values):
             continue  # it wasn't asked
         found += feedback(
             criterion,
@@ -50,7 +50,7 @@ def right_entries(screen: Screen) -> dict[str, str]:
     order = [uploaded.index(output) for output in screen.outputs]
     entries = {}
     for asked in find_gold(screen.study.config, screen.item.gold):
-        criterion = asked.for_item(screen.item.inputs)
+        criterion = asked.for_item(screen.item.inputs, [one.text for one in uploaded])
         gold = screen.item.gold[criterion.key]
         names = _systems(uploaded) or [str(number) for number in range(1, count + 1)]
         values = right_values(criterion, gold, names, standard_of(screen))

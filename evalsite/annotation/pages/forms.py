@@ -14,7 +14,7 @@ from django.utils.translation import gettext_lazy as _
 from evalsite.annotation.pages.asked_questions import settle_questions
 from evalsite.annotation.pages.highlights import Reading, marks_fields, read_marks
 from evalsite.annotation.pages.submitted_values import Passage, Value
-from evalsite.annotation.pages.view_models import output_label, question_names
+from evalsite.annotation.pages.view_models import question_label, question_names
 from evalsite.fields import LONGEST_NOTE, NoteField, drop_unstorable, unify_breaks
 from evalsite.protocol import ComprehensionQuestion, Criterion, Protocol
 from evalsite.protocol.parts import COMMENT
@@ -60,8 +60,9 @@ class RatingForm(forms.Form):
             self.fields[field.passages] = forms.Field(required=False)
         self.criteria = config.criteria if criteria is None else criteria
         for name, criterion, number in question_names(config, outputs, criteria):
-            label = output_label(config, number, outputs)
-            self.fields[name] = criterion.make_field(label, is_one_of_several=outputs > 1)
+            label = question_label(config, criterion, number, outputs)
+            is_one = outputs > 1 or len(criterion.asked_turns) > 1
+            self.fields[name] = criterion.make_field(label, is_one_of_several=is_one)
             if criterion.comment:
                 self.fields[f"{name}.{COMMENT}"] = NoteField(max_length=criterion.comment.most)
         if config.has_note:
@@ -97,7 +98,7 @@ class RatingForm(forms.Form):
     @property
     def entered(self) -> dict[str, str]:
         """What was entered, as text, whether right or wrong."""
-        return read_entered(self.config, self.outputs, self.data)
+        return read_entered(self.config, self.outputs, self.data, self.criteria)
 
     def values(self, output_ids: Sequence[int]) -> tuple[Value, ...]:
         """The ratings, given the outputs in the order in which they were shown."""
@@ -109,8 +110,10 @@ class RatingForm(forms.Form):
                 rows = criterion.make_rows(answer, output_ids, number)
                 found += [_make_value(criterion, row, typed) for row in rows]
             if text := self.cleaned_data.get(f"{name}.{COMMENT}", ""):
-                of = output_ids[number - 1] if number else None
-                found.append(_make_value(criterion, Row(of, None, COMMENT, text), ""))
+                turn = number if criterion.per_turn else 0
+                of = output_ids[0 if turn else number - 1] if number else None
+                row = Row(of, None, COMMENT, text, turn=turn)
+                found.append(_make_value(criterion, row, ""))
         return tuple(found)
 
     def passages(self, output_ids: Sequence[int]) -> tuple[Passage, ...]:
@@ -146,10 +149,15 @@ def _refuse(value: str) -> None:
     raise forms.ValidationError(IGNORE_OR_SCORE)
 
 
-def read_entered(config: Protocol, outputs: int, data: Mapping[str, Any]) -> dict[str, str]:
+def read_entered(
+    config: Protocol,
+    outputs: int,
+    data: Mapping[str, Any],
+    criteria: Sequence[Criterion] | None = None,
+) -> dict[str, str]:
     """The raw text of each question in posted data; other fields are ignored."""
     entered: dict[str, str] = {}
-    for name, criterion, _number in question_names(config, outputs):
+    for name, criterion, _number in question_names(config, outputs, criteria):
         entry = criterion.scale.read_entry(data, name)[:LONGEST_NOTE]
         if entry or name in data:
             entered[name] = entry
@@ -184,10 +192,18 @@ class ReportForm(forms.Form):
 class IgnoreForm(forms.Form):
     """Why an item is ignored. No scores travel with it."""
 
-    def __init__(self, data: Any = None, *, config: Protocol, outputs: int) -> None:
+    def __init__(
+        self,
+        data: Any = None,
+        *,
+        config: Protocol,
+        outputs: int,
+        criteria: Sequence[Criterion] | None = None,
+    ) -> None:
         super().__init__(data)
         self.scores = [
-            (name, criterion.scale) for name, criterion, _ in question_names(config, outputs)
+            (name, criterion.scale)
+            for name, criterion, _ in question_names(config, outputs, criteria)
         ]
         why = _("Choose why you are ignoring this example")
         self.fields["ignore"] = forms.ChoiceField(

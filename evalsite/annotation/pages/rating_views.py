@@ -339,7 +339,7 @@ def is_mine(me: Participant, screen: Screen) -> bool:
 
 def keep_entered(me: Participant, screen: Screen, data: Mapping[str, Any]) -> Draft | None:
     """Keep what was entered for an item as its draft; None without consent."""
-    entered = read_entered(me.study.config, len(screen.outputs), data)
+    entered = read_entered(me.study.config, len(screen.outputs), data, screen.criteria)
     return save_draft(participant=me, item=screen.item, values=entered, order=screen.order)
 
 

@@ -285,6 +285,7 @@ def _write_answers(annotation: Annotation, submission: Submission) -> None:
                 part=value.part,
                 text=value.text,
                 detail=value.detail,
+                turn=value.turn,
             )
             for value in submission.values
         ]

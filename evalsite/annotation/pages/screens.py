@@ -58,7 +58,8 @@ class Screen:
     def bind(self, criteria: tuple[Criterion, ...]) -> tuple[Criterion, ...]:
         """Return these criteria with what the item's inputs and the person bring to them."""
         seed = f"{self.study.seed}/{self.participant_id}"
-        return tuple(one.for_item(self.item.inputs).for_person(seed) for one in criteria)
+        texts = [output.text for output in self.outputs]
+        return tuple(one.for_item(self.item.inputs, texts).for_person(seed) for one in criteria)
 
     def order_mark(self, me: Participant) -> str:
         """The same for the same outputs in the same places, and telling nothing of them."""
@@ -156,7 +157,10 @@ def entered_ratings(screen: Screen, ratings: Iterable[Rating]) -> dict[str, str]
         screen.study.config, len(screen.outputs), screen.criteria
     ):
         own = given.get(criterion.key, ())
-        output_id = screen.output_ids[number - 1] if number else None
+        place = 1 if criterion.per_turn else number
+        output_id = screen.output_ids[place - 1] if place else None
+        if criterion.per_turn:
+            own = [rating for rating in own if rating.turn == number]
         entry = entries.get(criterion.key, {}).get(number)
         if entry is not None:
             values[name] = _find_typed(own, output_id) or entry

@@ -319,7 +319,9 @@ def _describe_saved(
         if place not in saved and one.form.is_valid():
             # it waits for the person to agree to a text
             continue
-        entered = read_entered(me.study.config, len(one.screen.outputs), one.part.data)
+        entered = read_entered(
+            me.study.config, len(one.screen.outputs), one.part.data, one.screen.criteria
+        )
         parts[place] = {"was": write_known(entered)}
         if place in saved:
             # whoever changes it from this page has seen this answer
@@ -473,7 +475,7 @@ class _Page:
         sent, form = self.sent.get(part.place), self.refused.get(part.place)
         values = part.values
         if sent is not None:
-            values = read_entered(config, len(part.screen.outputs), sent.data)
+            values = read_entered(config, len(part.screen.outputs), sent.data, part.screen.criteria)
         group = group_place(me, self.item_set, part.screen.item.pk, self.times, self.groups)
         view = part.screen.view(values, form.first_errors if form else None, group=group)
         answer = part.screen.answer

@@ -20,6 +20,7 @@ class Value:
     part: str = ""
     text: str = ""
     detail: dict[str, Any] | None = None
+    turn: int = 0
 
     @property
     def identity(self) -> tuple[Any, ...]:
@@ -28,10 +29,10 @@ class Value:
     @classmethod
     def from_state(cls, state: Sequence[Any]) -> Self:
         criterion, output_id, value, typed, *more = state
-        part, text, detail = more or ("", "", None)
+        part, text, detail, *turn = more or ("", "", None)
         return cls(
             criterion=criterion, output_id=output_id, value=value, typed=typed,
-            part=part, text=text, detail=detail,
+            part=part, text=text, detail=detail, turn=turn[0] if turn else 0,
         )  # fmt: skip
 
 
@@ -40,14 +41,16 @@ def identify(rating: Any) -> tuple[Any, ...]:
     detail = json.dumps(rating.detail, sort_keys=True) if rating.detail else ""
     return (
         rating.criterion, rating.output_id, rating.value, rating.part, rating.text, detail,
+        rating.turn,
     )  # fmt: skip
 
 
 def state_of(rating: Any) -> list[Any]:
     """Write a stored rating for a revision; what only some kinds of questions have comes last."""
     state = [rating.criterion, rating.output_id, rating.value, rating.value_typed]
-    if rating.part or rating.text or rating.detail:
+    if rating.part or rating.text or rating.detail or rating.turn:
         state += [rating.part, rating.text, rating.detail]
+    state += [rating.turn] if rating.turn else []
     return state
 
 

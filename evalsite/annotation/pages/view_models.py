@@ -23,7 +23,7 @@ from evalsite.annotation.pages.highlights import (
 )
 from evalsite.lib.dialogue import Turn, parse_dialogue, plain_output
 from evalsite.lib.markdown import render_markdown
-from evalsite.lib.rich_text import render_rich
+from evalsite.lib.rich_text import render_rich, render_turns
 from evalsite.protocol import Criterion, Example, InputColumn, Protocol
 from evalsite.protocol.parts import COMMENT, NOT_SHOWN
 from evalsite.protocol.scale import NA
@@ -98,6 +98,7 @@ class QuestionView:
     feedback: tuple[Feedback, ...] = ()  # in practice: what is suggested, beside what was answered
     # checked, and nothing is suggested
     is_unjudged: bool = False
+    turn: int = 0  # of the conversation that it is asked of; 0: of all of it
 
     @property
     def template(self) -> str:
@@ -192,6 +193,15 @@ class OutputView:
 
 
 @dataclass(frozen=True)
+class TurnView:
+    """A turn of a conversation, with the questions about it; without any it is shown as context."""
+
+    number: int
+    html: SafeString
+    questions: tuple[QuestionView, ...] = ()
+
+
+@dataclass(frozen=True)
 class GroupPlace:
     """An item's position among those of its set that share its input; size 0: not shown."""
 
@@ -215,6 +225,26 @@ class ItemView:
     group: GroupPlace = NO_GROUP
     ignore_note: str = ""
     page_note: str = ""
+    # of the only output, where questions are about its turns
+    said: tuple[SafeString, ...] = ()
+
+    @property
+    def turns(self) -> tuple[TurnView, ...]:
+        """The turns of the conversation, each with its questions; none where none are rated."""
+        return tuple(
+            TurnView(number, html, tuple(one for one in self.questions if one.turn == number))
+            for number, html in enumerate(self.said, start=1)
+        )
+
+    @property
+    def has_panel(self) -> bool:
+        """Whether something is read apart from the questions: conversations are among them."""
+        return bool(self.inputs) or not self.said
+
+    @property
+    def whole_questions(self) -> tuple[QuestionView, ...]:
+        """The questions that are about no turn."""
+        return tuple(one for one in self.questions if not one.turn)
 
     @property
     def has_long_outputs(self) -> bool:
@@ -262,13 +292,19 @@ def question_names(
 ) -> list[tuple[str, Criterion, int]]:
     """Form name, criterion and number of the output (0: of all) for each question, in page order.
 
+    Of a question about a turn it is the number of the turn, which its name ends with.
+
     `criteria` are those that are asked, where that is not all of them (`Screen.criteria`).
     With one output a question is named after its criterion; with several, after criterion and
     the place of the output on the page. Names never hold what produced an output.
     """
     found = []
     for criterion in config.criteria if criteria is None else criteria:
-        if not criterion.per_output:
+        if criterion.per_turn:
+            found += [
+                (f"{criterion.key}-{turn}", criterion, turn) for turn in criterion.asked_turns
+            ]
+        elif not criterion.per_output:
             found.append((criterion.key, criterion, 0))
         elif outputs == 1:
             found.append((criterion.key, criterion, 1))
@@ -277,6 +313,13 @@ def question_names(
                 (f"{criterion.key}-{number}", criterion, number) for number in range(1, outputs + 1)
             ]
     return found
+
+
+def question_label(config: Protocol, criterion: Criterion, number: int, outputs: int) -> str:
+    """What messages call what a question is about: "Turn 4", or as `output_label`."""
+    if criterion.per_turn:
+        return _("Turn %(number)s") % {"number": number}
+    return output_label(config, number, outputs)
 
 
 def output_label(config: Protocol, number: int, outputs: int) -> str:
@@ -309,13 +352,15 @@ def view_item(
 ) -> ItemView:
     """The screen of one item. `texts` are the outputs in the order shown."""
     values, errors, marked = values or {}, errors or {}, marked or {}
+    criteria = config.bind(inputs, texts) if criteria is None else criteria
     questions = tuple(
         QuestionView(
             name=name,
             criterion=criterion,
             definition=_rendered(criterion.definition),
-            output_label=output_label(config, number, len(texts)) if number else "",
+            output_label=question_label(config, criterion, number, len(texts)) if number else "",
             number=number,
+            turn=number if criterion.per_turn else 0,
             value=str(values.get(name, "")),
             error=errors.get(name, ""),
             comment=str(values.get(f"{name}.{COMMENT}", "")),
@@ -340,6 +385,7 @@ def view_item(
         group=group,
         ignore_note=_rendered(config.ignore_note if config.has_ignore else ""),
         page_note=_rendered(config.page_note),
+        said=tuple(render_turns(texts[0])) if any(one.turn for one in questions) else (),
     )
 
 
@@ -353,13 +399,15 @@ def _condition_in_words(config: Protocol, criterion: Criterion) -> str:
 def view_example(config: Protocol, example: Example, options: Mapping[str, Any]) -> ItemView:
     """A worked example in the real layout, with the given scores filled in and disabled."""
     count = len(example.outputs)
+    criteria = config.bind(example.inputs, example.outputs)
     given = {
-        key: config.criterion_by_key[key].write_entries(ratings, range(count))
-        for key, ratings in example.ratings.items()
+        criterion.key: criterion.write_entries(example.ratings[criterion.key], range(count))
+        for criterion in criteria
+        if criterion.key in example.ratings
     }
     values = {
         name: given[criterion.key][number]
-        for name, criterion, number in question_names(config, count)
+        for name, criterion, number in question_names(config, count, criteria)
         if number in given.get(criterion.key, ())
     }
     return view_item(
@@ -409,7 +457,7 @@ def _view_outputs(
     for number, text in enumerate(texts, start=1):
         is_turn = config.output_kind == "dialogue"
         turn = plain_output(text, speakers) if is_turn else Turn("", text)
-        own = tuple(question for question in questions if question.number == number)
+        own = tuple(one for one in questions if one.number == number and not one.turn)
         label = output_label(config, number, len(texts))
         speaker = turn.speaker or (_whose_turn(turns) if is_turn else "")
         html = render_rich(text, config.output_kind, config.output_language)
@@ -423,13 +471,16 @@ def add_feedback(view: ItemView, feedback: Sequence[Feedback]) -> ItemView:
     Where nothing is suggested, the page says so.
     """
     questions: list[QuestionView] = []
-    explained: set[str] = set()
+    explained: set[tuple[str, int]] = set()
+    judged = {line.criterion for line in feedback}
     for question in view.questions:
-        label = question.criterion.label
-        if label not in explained:
-            own = tuple(line for line in feedback if line.criterion == label)
-            question = replace(question, feedback=own, is_unjudged=not own)
-            explained.add(label)
+        label, turn = question.criterion.label, question.turn
+        if (label, turn) not in explained:
+            own = tuple(line for line in feedback if line.criterion == label and line.turn == turn)
+            # of a question about each turn some turns may have none
+            is_unjudged = not own and not (turn and label in judged)
+            question = replace(question, feedback=own, is_unjudged=is_unjudged)
+            explained.add((label, turn))
         questions.append(question)
     return replace(view, questions=tuple(questions))
 

@@ -97,10 +97,11 @@ def _answer(
     request: HttpRequest, study: Study, content: CheckContent, outputs: list[Output]
 ) -> HttpResponseBase:
     config, data = study.config, request.POST
+    criteria = config.bind(content.inputs, content.texts)
     errors: dict[str, str] = {}
     problems: list[str] = []
     if data.get("do") == "save":
-        answered = find_answered(config, len(outputs), data)
+        answered = find_answered(criteria, config, len(outputs), data)
         form = RatingForm(data, config=config, outputs=len(outputs), criteria=answered)
         if form.is_valid():
             try:
@@ -118,7 +119,7 @@ def _answer(
             inputs=content.inputs,
             texts=content.texts,
             options=shown_content(study)["options"],
-            values=read_entered(config, len(outputs), data),
+            values=read_entered(config, len(outputs), data, criteria),
             errors=errors,
         )
         return TemplateResponse(

@@ -48,14 +48,18 @@ def list_uploaded(study: Study) -> QuerySet[Item]:
     return checks.exclude(batch__file_name=MADE_HERE)
 
 
-def find_answered(config: Protocol, outputs: int, data: Mapping[str, Any]) -> list[Criterion]:
-    """Return the criteria that have an answer for each output."""
-    missing = {
-        criterion.key
-        for name, criterion, _ in question_names(config, outputs)
-        if not criterion.scale.read_entry(data, name).strip()
-    }
-    return [criterion for criterion in config.criteria if criterion.key not in missing]
+def find_answered(
+    criteria: Sequence[Criterion], config: Protocol, outputs: int, data: Mapping[str, Any]
+) -> list[Criterion]:
+    """Return those of an item's criteria that have an answer for each output, or for some turn."""
+    answered: set[str] = set()
+    missing: set[str] = set()
+    for name, criterion, _ in question_names(config, outputs, criteria):
+        has_one = bool(criterion.scale.read_entry(data, name).strip())
+        (answered if has_one else missing).add(criterion.key)
+    return [
+        one for one in criteria if (one.key in answered if one.per_turn else one.key not in missing)
+    ]
 
 
 def read_gold(form: RatingForm, outputs: Sequence[Output]) -> dict[str, str]:
@@ -67,7 +71,8 @@ def read_gold(form: RatingForm, outputs: Sequence[Output]) -> dict[str, str]:
         rows = [one for one in values if one.criterion == criterion.key]
         given = criterion.read_values(rows, ids)
         # what was not asked has no right answer
-        is_whole = all(value is not None for value in given)
+        has = any if criterion.per_turn else all
+        is_whole = has(value is not None for value in given)
         gold[criterion.key] = criterion.scale.write_gold(given) if is_whole else ""
     return gold
 
@@ -84,7 +89,7 @@ def create_check(*, study: Study, content: CheckContent, gold: Mapping[str, str]
     names = [one.system.name if one.system else str(one.position + 1) for one in systems]
     if not any(text.strip() for text in gold.values()):
         raise ValidationError("Answer at least one question: its answer is what passes.")
-    for criterion in current.config.criteria:
+    for criterion in current.config.bind(content.inputs, content.texts):
         check_gold(criterion, gold.get(criterion.key, ""), names)
     batch, _ = Batch.objects.get_or_create(
         study=current,

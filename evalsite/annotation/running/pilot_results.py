@@ -14,7 +14,6 @@ from django.db.models import Count, Max, Min, OuterRef, Q, Subquery
 
 from evalsite.annotation.models import Annotation, Rating
 from evalsite.participants.models import Consent, ItemSet, Participant
-from evalsite.protocol.parts import COMMENT
 from evalsite.studies.models import Item, Output, Study
 
 MOST_SHOWN = 50
@@ -194,12 +193,11 @@ def _compare_item(
 ) -> list[Difference]:
     ids = [output.pk for output in outputs]
     found = []
-    for criterion in study.config.criteria:
+    texts = [output.text for output in outputs]
+    for criterion in study.config.bind(answers[0].item.inputs if answers else {}, texts):
         scale = criterion.scale
         series = {
-            one.participant_id: scale.read_values(
-                [row for row in rows[one.pk, criterion.key] if row.part != COMMENT], ids
-            )
+            one.participant_id: criterion.read_values(rows[one.pk, criterion.key], ids)
             for one in answers
             if (one.pk, criterion.key) in rows
         }

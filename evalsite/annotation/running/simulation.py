@@ -272,7 +272,7 @@ class Visitor:
         outputs = screen.outputs
         self._spend(12, 90)
         values = {
-            name: self._value(criterion, item, outputs, number)
+            name: self._value(criterion, item, outputs, 1 if criterion.per_turn else number)
             for name, criterion, number in question_names(
                 self.study.config, len(outputs), screen.criteria
             )

@@ -138,9 +138,11 @@ ANNOTATION_FIELDS = (
     "key", "place", "outcome", "status", "origin", "order_shown", "reason", "note", "is_aided",
     "device", "language", "started_at", "submitted_at", "client_ms", "active_ms", "time_given",
 )  # fmt: skip
-RATING_FIELDS = ("criterion", "value", "value_typed", "file_row", "part", "text", "detail")
+RATING_FIELDS = (
+    "criterion", "value", "value_typed", "file_row", "part", "text", "detail", "turn",
+)  # fmt: skip
 # of a rating, what is written only where one of them is there
-LATER_RATING_FIELDS = ("", "", None)
+LATER_RATING_FIELDS = ("", "", None, 0)
 HIGHLIGHT_FIELDS = ("start", "end", "quote")
 REVISION_FIELDS = ("state", "submitted_at", "replaced_at")
 EXCLUSION_FIELDS = ("reason", "rule", "decided_at", "revoked_at")
@@ -178,8 +180,8 @@ LEFT_OUT = {
         "id", "study", "item", "participant", "slot", "item_set", "version", "ratings_file",
         "awaits_consent",
     },
-    # turns, and what a highlight is for, are empty: no scale uses them yet
-    "Rating": {"id", "study", "annotation", "output", "turn"},
+    # what a highlight is for is empty: no scale uses it yet
+    "Rating": {"id", "study", "annotation", "output"},
     "Highlight": {"id", "study", "annotation", "output", "criterion", "category", "severity"},
     "Revision": {"id", "study", "annotation"},
     "Exclusion": {

@@ -312,9 +312,10 @@ class RowStore:
         self, row: Plain, annotation: Annotation, outputs: Mapping[Any, int]
     ) -> Iterator[Rating]:
         for criterion, position, value, typed, file_row, *more in row["ratings"]:
-            part, text, detail = more or LATER_RATING_FIELDS
+            later = [*more, *LATER_RATING_FIELDS[len(more) :]]
+            part, text, detail, turn = later
             detail = _turn_reasons(detail, outputs, annotation)
-            cells = (criterion, value, typed, file_row, part, text, detail)
+            cells = (criterion, value, typed, file_row, part, text, detail, turn)
             given = dict(zip(RATING_FIELDS, cells, strict=True))
             yield Rating(
                 study_id=self.study.pk,
@@ -353,7 +354,7 @@ class RowStore:
                 ]
             for cells in state["ratings"]:
                 if len(cells) > 4:
-                    cells[-1] = _turn_reasons(cells[-1], outputs, annotation)
+                    cells[6] = _turn_reasons(cells[6], outputs, annotation)
             yield Revision(
                 study_id=self.study.pk, annotation_id=annotation.pk, state=state, **values
             )

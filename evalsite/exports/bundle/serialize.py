@@ -297,7 +297,7 @@ _OF_ANNOTATION = (
 )  # fmt: skip
 _OF_RATING = (
     "annotation_id", "criterion", "output_id", "value", "value_typed", "file_row", "part", "text",
-    "detail",
+    "detail", "turn",
 )  # fmt: skip
 _OF_HIGHLIGHT = ("annotation_id", "output_id", "start", "end", "quote")
 _OF_PILOTS = Q(status=Annotation.Status.PILOT) | Q(participant__is_pilot=True)
@@ -347,7 +347,7 @@ class _Annotations:
                     r.value,
                     r.value_typed,
                     r.file_row,
-                    *self._list_more(r.part, r.text, r.detail),
+                    *self._list_more(r.part, r.text, r.detail, r.turn),
                 ]
                 for r in self.ratings[one.id]
             ],
@@ -358,16 +358,18 @@ class _Annotations:
             "revisions": [self._read_revision(earlier) for earlier in self.revisions[one.id]],
         }
 
-    def _list_more(self, part: str = "", text: str = "", detail: Plain | None = None) -> list[Any]:
+    def _list_more(
+        self, part: str = "", text: str = "", detail: Plain | None = None, turn: int = 0
+    ) -> list[Any]:
         """Return what only some kinds of questions store of a rating, with outputs by position."""
-        if not (part or text or detail):
+        if not (part or text or detail or turn):
             return []
         if text and not self.serializer.contents.has_free_text:
             text = WITHHELD
         if detail and "reasons" in detail:
             reasons = {str(self.positions[int(pk)]): keys for pk, keys in detail["reasons"].items()}
             detail = {**detail, "reasons": reasons}
-        return [part, text, detail]
+        return [part, text, detail, turn] if turn else [part, text, detail]
 
     def _read_revision(self, earlier: Revision) -> Plain:
         """Return an earlier state, with outputs by their position."""

@@ -52,6 +52,7 @@ class ItemMaker:
         self.is_paired = makes_pairs(config)
         named = [(one, f"gold_{one.key}") for one in config.criteria]
         self._gold_fields = [(one, name) for one, name in named if name in fields]
+        self._by_turn = [one.turns for one in config.criteria if one.turns is not None]
         self._taken = taken
         self._drafts = drafts
         # metadata that differs between rows of which one was taken
@@ -115,6 +116,7 @@ class ItemMaker:
     def make(self, item: DraftItem) -> Iterable[CheckedItem]:
         if self.is_single and len(item.outputs) != 1:
             return self._make_singles(item)
+        self._check_turns(item.outputs)
         gold = self._read_gold(item.outputs)
         if self.is_paired:
             return self._make_pairs(item, gold)
@@ -122,6 +124,7 @@ class ItemMaker:
 
     def _make_singles(self, item: DraftItem) -> Iterator[CheckedItem]:
         for number, output in enumerate(item.outputs, start=1):
+            self._check_turns([output])
             gold = self._read_gold([output])
             extra: dict[str, object] = self._merge_extra([output])
             key = f"{item.key}/{number}"
@@ -206,6 +209,16 @@ class ItemMaker:
             self._group = name_written_group(shared, text)
         return self._group
 
+    def _check_turns(self, outputs: list[DraftOutput]) -> None:
+        """Each question about turns has some in this conversation, as far as cells name them."""
+        told: set[str] = set()
+        for turns in self._by_turn:
+            for output in outputs:
+                column, message = turns.find_fault(output.shared, output.text)
+                if message and message not in told:
+                    self._fault("turns_invalid" if column else "no_turns", message, output, column)
+                    told.add(message)
+
     def _read_gold(self, outputs: list[DraftOutput]) -> dict[str, str]:
         first, kind = outputs[0], outputs[0].shared.get("kind")
         gold = {}
@@ -214,8 +227,11 @@ class ItemMaker:
             if not text.strip():
                 continue
             gold[criterion.key] = text
+            bound = criterion
+            if criterion.per_turn:
+                bound = criterion.for_item(first.shared, [output.text for output in outputs])
             try:
-                check_gold(criterion, text, [output.system for output in outputs])
+                check_gold(bound, text, [output.system for output in outputs])
             except ValidationError as error:
                 message = " ".join(error.messages).removeprefix(f"{field_name}: ")
                 self._fault("gold_invalid", message, first, field_name)

@@ -65,6 +65,7 @@ class CheckedRating:
     part: str = ""
     text: str = ""
     detail: dict[str, Any] | None = None
+    turn: int = 0
 
 
 @dataclass(slots=True)

@@ -50,6 +50,12 @@ class RatingImporter(Importer):
         study: Study,
         table: Table,
     ) -> list[Fault]:
+        if study.config.asks_turns:
+            message = (
+                "This study asks about turns of conversations. Ratings of turns that were "
+                "collected elsewhere can’t be imported yet."
+            )
+            return [Fault("turns_not_supported", message)]
         return [
             Fault(problem.code, problem.message, problem.column, table.header_line)
             # what incomplete answers may lack is known to the reader of rows

@@ -218,7 +218,7 @@ def _read_number(text: str) -> float | None:
 
 def _family_of(study: Study, criterion: str) -> Any:
     found: Callable[[str], Any] = {one.key: one for one in study.config.criteria}.get
-    return FAMILIES[found(criterion).scale.family] if found(criterion) else FAMILIES["points"]
+    return FAMILIES[found(criterion).family] if found(criterion) else FAMILIES["points"]
 
 
 def _show_margin(study: Study, row: Mapping[str, Any]) -> str:

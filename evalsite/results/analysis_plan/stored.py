@@ -40,7 +40,7 @@ _MOMENT_OF = {"hypotheses": "margins", "rules": "exclusion_rule"}
 def limits_of(study: Study) -> list[Limit]:
     """Return the thresholds that are looked at in this study."""
     return list_limits(
-        [criterion.scale.family for criterion in study.config.criteria],
+        [criterion.family for criterion in study.config.criteria],
         has_reserved=bool(reserved_points(study.config)),
         has_repeats=bool(study.repeat_percent),
     )

@@ -32,6 +32,7 @@ class Wide:
     criterion: Criterion
     width: float  # in shares of what is possible, to compare criteria with
     words: str  # "3 points apart"
+    turn: int = 0
 
 
 def list_wide(study: Study) -> list[Wide]:
@@ -61,7 +62,7 @@ def _find_wide(study: Study, criterion: Criterion) -> Iterator[Wide]:
         yield from _find_undecided(criterion, ratings)
         return
     low, high = criterion.scale.minimum, criterion.scale.maximum
-    spread = ratings.values("annotation__item", "output").annotate(
+    spread = ratings.values("annotation__item", "output", "turn").annotate(
         n=Count("pk"), low=Min("value"), high=Max("value")
     )
     if family.is_log:
@@ -81,22 +82,23 @@ def _find_wide(study: Study, criterion: Criterion) -> Iterator[Wide]:
 def _find_undecided(criterion: Criterion, ratings: QuerySet[Rating]) -> Iterator[Wide]:
     """Find what has no majority; of a comparison by item, otherwise by output."""
     by_item = criterion.scale.compares
-    answers: dict[tuple[int, int | None], Counter[Any]] = defaultdict(Counter)
-    rows = ratings.values_list("annotation__item", "output", "value").annotate(n=Count("pk"))
-    for item, output, value, number in rows:
-        key = (item, None) if by_item else (item, output)
+    answers: dict[tuple[int, int | None, int], Counter[Any]] = defaultdict(Counter)
+    rows = ratings.values_list("annotation__item", "output", "turn", "value")
+    for item, output, turn, value, number in rows.annotate(n=Count("pk")):
+        key = (item, None if by_item else output, turn)
         answers[key][output if by_item else value] += number
-    for (item, output), counts in answers.items():
+    for (item, output, turn), counts in answers.items():
         total, most = counts.total(), max(counts.values())
         if total >= 2 and 2 * most <= total:
-            row = {"annotation__item": item, "output": output}
+            row = {"annotation__item": item, "output": output, "turn": turn}
             yield _make(criterion, row, 1 - most / total, "no majority")
 
 
 def _make(criterion: Criterion, row: Mapping[str, Any], width: float, words: str) -> Wide:
+    turn = row["turn"]
     return Wide(
         item_id=row["annotation__item"], output_id=row["output"], criterion=criterion, width=width,
-        words=words,
+        words=f"{words} on turn {turn}" if turn else words, turn=turn,
     )  # fmt: skip
 
 
@@ -151,7 +153,8 @@ def _describe(
     names = {out.pk: f"Output {place}" for place, out in enumerate(outputs, start=1)}
     mine = [
         rating for rating in ratings
-        if rating.criterion == one.criterion.key and one.output_id in (None, rating.output_id)
+        if rating.criterion == one.criterion.key and rating.turn == one.turn
+        and one.output_id in (None, rating.output_id)
     ]  # fmt: skip
     others: dict[str, list[str]] = defaultdict(list)
     for rating in ratings:

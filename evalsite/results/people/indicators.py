@@ -145,7 +145,12 @@ def find_others(
 
     Only of scores: choices have no mean.
     """
-    scales = {one.key: one for one in study.config.criteria if not one.scale.compares}
+    # nor do turns, which are many to an answer
+    scales = {
+        one.key: one
+        for one in study.config.criteria
+        if not one.scale.compares and not one.per_turn
+    }
     mine = list(
         Rating.objects.filter(annotation__in=[one.pk for one in annotations], part="")
         .filter(criterion__in=scales, value__isnull=False, output__isnull=False)

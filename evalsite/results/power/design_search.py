@@ -45,7 +45,7 @@ def list_models(study: Study) -> dict[str, dict[str, Any]]:
     if report is None:
         return {}
     kept = report.content["kept"]
-    planners = {one.key: get_family(one.scale.family).planner for one in study.config.criteria}
+    planners = {one.key: get_family(one.family).planner for one in study.config.criteria}
     untold = {key for key, planner in planners.items() if planner and planner.no_results}
     data = kept.get("data", {})
     simulated = data.get("origins", {}).get("simulated", 0)

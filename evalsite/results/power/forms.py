@@ -128,7 +128,7 @@ class PlannerForm(forms.Form):
         if len(choices) < 2:
             self.fields["criterion"].widget = forms.HiddenInput()
         if len(self.criteria) < len(self.study.config.criteria):
-            families = [get_family(one.scale.family) for one in self.study.config.criteria]
+            families = [get_family(one.family) for one in self.study.config.criteria]
             words = dict.fromkeys(one.unplanned for one in families if one.unplanned)
             self.fields["criterion"].help_text = " ".join(words)
 
@@ -268,12 +268,12 @@ class PlannerForm(forms.Form):
 
 def list_criteria(study: Study) -> list[Criterion]:
     """Return the criteria that can be planned."""
-    return [one for one in study.config.criteria if get_family(one.scale.family).planner]
+    return [one for one in study.config.criteria if get_family(one.family).planner]
 
 
 def get_planner(criterion: Criterion) -> Planner:
     """Return how a criterion is planned that can be."""
-    planner = get_family(criterion.scale.family).planner
+    planner = get_family(criterion.family).planner
     assert planner is not None
     return planner
 

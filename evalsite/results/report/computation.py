@@ -318,12 +318,14 @@ def seed_of(study: Study) -> int:
 def _describe(criterion: Criterion, study: Study) -> dict[str, Any]:
     """Return what the numbers of a criterion mean, as plain data."""
     scale = criterion.scale
+    # means of turns lie between the points
+    answers = () if criterion.per_turn else scale.list_answers()
     return {
         "key": criterion.key,
         "label": criterion.label,
         "kind": scale.kind,
-        "family": scale.family,
-        "answers": [{"value": value, "label": label} for value, label in scale.list_answers()],
+        "family": criterion.family,
+        "answers": [{"value": value, "label": label} for value, label in answers],
         "reserved": list(scale.reserved_values()),
         "minimum": scale.minimum,
         "maximum": scale.maximum,

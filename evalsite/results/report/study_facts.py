@@ -115,7 +115,7 @@ def _find_version(study: Study, report: Report) -> StudyVersion | None:
 
 def _is_told_apart(criterion: Criterion) -> bool:
     """Tell whether the report has each option of the criterion, or none of its words."""
-    family = get_family(criterion.scale.family)
+    family = get_family(criterion.family)
     return family.splits or not family.is_analysed
 
 

@@ -251,7 +251,7 @@ class Magnitude(Scale):
     keeps_typed: ClassVar[bool] = True
     has_standard: ClassVar[bool] = True
     optional: ClassVar[frozenset[str]] = frozenset({"minimum", "maximum", "standard"})
-    later_per: ClassVar[frozenset[str]] = frozenset()
+    may_ask_turn: ClassVar[bool] = False
 
     def name_standard_inputs(self) -> tuple[str, ...] | None:
         return self.standard_inputs

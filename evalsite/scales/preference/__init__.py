@@ -41,7 +41,7 @@ class Preference(Scale):
     pair_only: ClassVar[bool] = True
     needed: ClassVar[frozenset[str]] = frozenset({"points"})
     note_on_values: ClassVar[str] = "Preference: 1 if one output is preferred, 0 for a tie"
-    later_per: ClassVar[frozenset[str]] = frozenset()
+    may_ask_turn: ClassVar[bool] = False
     tests: ClassVar[frozenset[str]] = frozenset({"is"})
 
     def label_of(self, value: int) -> str:

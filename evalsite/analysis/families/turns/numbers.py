@@ -1,0 +1,21 @@
+"""Figures of turns: the mean of each person and conversation, as a score between the ends."""
+
+from collections.abc import Mapping
+from typing import Any
+
+from evalsite.analysis.families.numbers import Ends
+from evalsite.analysis.families.shares.numbers import SharesNumbers
+from evalsite.analysis.families.turns import TURNS
+
+
+class TurnsNumbers(SharesNumbers):
+    """Several turns of one conversation aren't independent: their mean is one value."""
+
+    family = TURNS
+
+    def find_ends(self, described: Mapping[str, Any]) -> Ends | None:
+        ends = described.get("minimum"), described.get("maximum")
+        return None if None in ends else (float(ends[0]), float(ends[1]))  # type: ignore[arg-type]
+
+
+NUMBERS = TurnsNumbers()

@@ -1,0 +1,34 @@
+"""Conversations as data: a JSON list of turns, each with a role. Turns are numbered from 1."""
+
+import json
+import re
+from collections.abc import Mapping
+from typing import Any
+
+_SEPARATOR = re.compile(r"[;,\s]+")
+
+
+def read_list(text: str) -> list[Any] | None:
+    """Return the JSON list that a text is; None if it is none, or empty."""
+    try:
+        found = json.loads(text)
+    except (ValueError, RecursionError):
+        return None
+    return found if isinstance(found, list) and found else None
+
+
+def read_turns(text: str) -> list[Mapping[str, Any]] | None:
+    """Return the turns of a conversation; None if the text is no list of turns with roles."""
+    turns = read_list(text)
+    if turns is None or not all(isinstance(turn, dict) and "role" in turn for turn in turns):
+        return None
+    return turns
+
+
+def read_numbers(cell: Any) -> tuple[int, ...] | None:
+    """Return the numbers of turns in a cell such as `2;4`; None if it holds anything else."""
+    parts = cell if isinstance(cell, list) else _SEPARATOR.split(str(cell).strip())
+    texts = [text for part in parts if (text := str(part).strip())]
+    if not all(text.isascii() and text.isdigit() and len(text) < 6 for text in texts):
+        return None
+    return tuple(int(text) for text in texts)
