@@ -12,6 +12,7 @@ from evalsite.building.pictures import Picture, draw_answer
 from evalsite.building.reuse import describe_origin
 from evalsite.building.trying import render_preview
 from evalsite.protocol import Protocol, check_instrument, installed_scales
+from evalsite.protocol.data import write_structure
 from evalsite.protocol.page_checks import INPUT_KINDS, OUTPUT_KINDS
 from evalsite.protocol.translations import list_texts
 from evalsite.studies.instruments import find_faults
@@ -182,17 +183,23 @@ def _describe_question(
             else Field(f"{at}-p-{name}", parameter.label, (scale or {}).get(name), "flag")
             for name, parameter in parameters.items()
         ],
-        "settings": _list_settings(at, one, criteria[:number], kind),
+        "settings": _list_settings(at, one, criteria[:number], kind, draft),
     }  # fmt: skip
 
 
-def _list_settings(at: str, one: Plain, earlier: list[Plain], kind: str) -> list[Field]:
+def _list_settings(
+    at: str, one: Plain, earlier: list[Plain], kind: str, draft: Plain
+) -> list[Field]:
     """List what any question may have, as far as this version can ask it."""
     fields = []
-    pers = [per for per in _PERS if _takes_per(kind, per)]
+    has_turns = draft.get("item", {}).get("outputs", {}).get("kind") == "conversation"
+    pers = [per for per in _PERS if _takes_per(kind, per)
+            and (per != "turn" or has_turns or one.get("per") == "turn")]  # fmt: skip
     if len(pers) > 1:
         fields.append(Field(f"{at}-per", "Asked", one.get("per", ""), "select",
                             choices=tuple((per, _PERS[per]) for per in pers)))  # fmt: skip
+    if one.get("per") == "turn":
+        fields += _list_turns(at, one.get("turns"), draft)
     if is_supported("comment"):
         comment = one.get("comment") if isinstance(one.get("comment"), dict) else {}
         fields.append(
@@ -204,6 +211,23 @@ def _list_settings(at: str, one: Plain, earlier: list[Plain], kind: str) -> list
     if is_supported("ask_if") and earlier:
         fields += _list_condition(at, one.get("ask_if"), earlier)
     return fields
+
+
+def _list_turns(at: str, turns: Any, draft: Plain) -> list[Field]:
+    turns = turns if isinstance(turns, dict) else {}
+    roles = turns.get("roles", [])
+    columns = [
+        str(column.get("name"))
+        for column in _objects(draft.get("item", {}).get("inputs"))
+        if column.get("kind") == "turns"
+    ]
+    return [
+        Field(f"{at}-roles", "Turns of", ", ".join(map(str, roles)) if roles else "",
+              help="Roles in the conversations, separated by commas."),
+        Field(f"{at}-marked", "Which of them", turns.get("marked_by", ""), "select",
+              choices=(("", "All"), *((name, f"Those named in {name}") for name in columns)),
+              help="Add an input of the kind Turns to name them in a column, such as 2;4."),
+    ]  # fmt: skip
 
 
 def _list_condition(at: str, condition: Any, earlier: list[Plain]) -> list[Field]:
@@ -250,8 +274,10 @@ def _takes_per(kind: str, per: str) -> bool:
     scale = installed_scales().get(kind)
     if scale is None:
         return False
+    if per == "turn":
+        return scale.may_ask_turn
     return not _probe(scale=start_scale(scale), per=per) & {
-        "wrong_per", "not_supported", "not_allowed", "no_turns", "missing_key",
+        "wrong_per", "not_supported", "not_allowed",
     }  # fmt: skip
 
 
@@ -272,7 +298,10 @@ def _describe_example(draft: Plain, part: str, number: int, one: Plain) -> dict[
     inputs, outputs = one.get("inputs", {}), one.get("outputs", [])
     answers = one.get("gold" if is_gold else "ratings", {})
     said = "Right answer" if is_gold else "Rating"
-    notation = "As in a gold column: 4, or 3..5, or a word. Several outputs: separated by commas."
+    notation = (
+        "As in a gold column: 4, or 3..5, or a word. Several outputs, or turns: separated by "
+        "commas."
+    )
     return {
         "number": number + 1,
         "is_new": not one,
@@ -284,7 +313,7 @@ def _describe_example(draft: Plain, part: str, number: int, one: Plain) -> dict[
             ),
             *(
                 Field(f"{at}-out-{place}", f"Output {place + 1}" if count > 1 else "Output",
-                      outputs[place] if place < len(outputs) else "", "area")
+                      write_structure(outputs[place]) if place < len(outputs) else "", "area")
                 for place in range(count)
             ),
             *(

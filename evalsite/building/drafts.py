@@ -172,8 +172,21 @@ def _read_question(data: Mapping[str, str], at: str, base: Plain) -> Plain:
         question["per"] = data[f"{at}-per"]
     if scale and data.get(f"{at}-kind") != (before.get("scale") or {}).get("kind"):
         question["per"] = scale.per
+    _read_turns(data, at, question)
     _read_extras(data, at, question)
     return question
+
+
+def _read_turns(data: Mapping[str, str], at: str, question: Plain) -> None:
+    """Read which turns a question is asked of, where it is asked of turns."""
+    if question.get("per") != "turn":
+        question.pop("turns", None)
+    elif f"{at}-roles" in data:
+        roles = [role for one in data[f"{at}-roles"].split(",") if (role := one.strip())]
+        marked = data.get(f"{at}-marked", "")
+        question["turns"] = {"roles": roles, **({"marked_by": marked} if marked else {})}
+    else:
+        question.setdefault("turns", {"roles": ["assistant"]})
 
 
 def _read_scale(data: Mapping[str, str], at: str, before: Any) -> Plain:

@@ -6,6 +6,7 @@ from typing import Any
 from django.core.exceptions import ValidationError
 
 from evalsite.building.parameters import Plain, read_whole
+from evalsite.protocol.data import read_structure, write_structure
 from evalsite.protocol.faults import Faults
 from evalsite.protocol.scale import Scale, get_scale
 
@@ -49,12 +50,19 @@ def _read_item(
         for name in columns
         for text in [data.get(f"{at}-in-{name}", "").strip()]
     }
-    most = draft["item"].get("outputs", {}).get("most", 1)
+    described = draft["item"].get("outputs", {})
+    most, kind = described.get("most", 1), described.get("kind", "")
     texts = [
         data.get(f"{at}-out-{number}", "").strip()
         for number in range(most if isinstance(most, int) else 1)
     ]
-    outputs = [text for text in texts if text]
+    earlier = [*kept.get("outputs", ()), *texts]
+    outputs: list[Any] = [
+        # a list that nobody changed stays one, whatever its keys
+        was if write_structure(was) == text else read_structure(text, str(kind))
+        for text, was in zip(texts, earlier, strict=False)
+        if text
+    ]
     why = data.get(f"{at}-why", "").strip()
     if not (outputs or why or any(inputs.values())):
         return None
@@ -84,13 +92,17 @@ def _read_item(
 def _read_answer(text: str, criterion: Plain, outputs: int, *, is_gold: bool) -> Any:
     """Return an answer in the notation of instruments; what can't be read stays text."""
     scale = find_scale(criterion)
+    is_by_turn = criterion.get("per") == "turn"
     if scale is not None and is_gold:
+        count = len(text.split(",")) if is_by_turn else outputs
         try:
-            scale.parse_gold(text, [str(number) for number in range(1, outputs + 1)])
-            return scale.gold_to_data(text)
+            scale.parse_gold(text, [str(number) for number in range(1, count + 1)])
+            return [scale.gold_to_data(text)] if is_by_turn else scale.gold_to_data(text)
         except (ValidationError, ValueError, LookupError, TypeError):
             return text
     parts = [read_whole(one) for one in text.split(",")]
+    if is_by_turn:
+        return [parts]
     if criterion.get("per") == "output":
         return parts
     return parts[0] if len(parts) == 1 else parts
@@ -100,6 +112,8 @@ def write_answer(answer: Any, criterion: Plain, *, is_gold: bool) -> str:
     """Write an answer of an example: gold as its column has it, ratings as numbers."""
     if answer is None:
         return ""
+    if criterion.get("per") == "turn" and isinstance(answer, list) and len(answer) == 1:
+        answer = answer[0]
     scale = find_scale(criterion)
     if scale is not None and is_gold and not isinstance(answer, str):
         try:

@@ -163,7 +163,7 @@ def _write_example(
         **({"criterion": example.criterion} if example.criterion else {}),
         "inputs": {name: text for name, text in example.inputs.items() if name not in own},
         **({"columns": columns} if columns else {}),
-        "outputs": [_read_structure(text, protocol.output_kind) for text in example.outputs],
+        "outputs": [read_structure(text, protocol.output_kind) for text in example.outputs],
         "why": example.why,
     }
     if example.ratings:
@@ -196,12 +196,12 @@ def write_structure(text: Any) -> str:
         {name: one[name] for name in (*first, *sorted(one.keys() - set(first))) if name in one}
         if isinstance(one, dict) and "role" in one
         else one
-        for one in text
+        for one in (text if isinstance(text, list) else ())
     ]
     return json.dumps(said, ensure_ascii=False)
 
 
-def _read_structure(text: str, kind: str) -> Any:
+def read_structure(text: str, kind: str) -> Any:
     """Return the list that a text of this kind holds; the text itself where it holds none."""
     if kind not in STRUCTURED:
         return text

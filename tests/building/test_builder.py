@@ -1,11 +1,13 @@
 """The builder: every draft is kept, faults are named in place, only right ones are versions."""
 
+import json
 from typing import Any
 
 import pytest
 from django.test import Client
 from django.urls import reverse
 
+from evalsite.protocol import check_instrument
 from evalsite.studies.instruments import import_instrument
 from evalsite.studies.models import Instrument, InstrumentMember, Study
 from tests.support.factories import make_user
@@ -267,3 +269,30 @@ def test_export_is_the_very_file_that_was_imported_and_an_old_version_can_come_b
     instrument.refresh_from_db()
     assert instrument.newest.title == "Another title"
     assert instrument.draft == content
+
+
+def test_question_about_each_turn_is_built_by_hand(staff, jane):
+    instrument = begin(staff)
+    spoken = '[{"role": "user", "content": "Is it open?"}, {"role": "bot", "content": "Yes."}]'
+
+    post(staff, instrument, **{
+        "do": "add", "out-kind": "conversation", "outputs": "one", "q-0-label": "This turn",
+        "q-0-key": "turn", "q-0-question": "How good is it?",
+    })  # fmt: skip
+    post(staff, instrument, **{"do": "draft", "q-0-per": "turn"})
+    half_way = staff.get(reverse("admin:instrument", args=[instrument.pk])).text
+    post(staff, instrument, **{
+        "do": "draft", "q-0-roles": "bot, assistant", "practice-0-out-0": spoken,
+        "practice-0-in-source": "A question", "practice-0-answer-turn": "4..5",
+        "practice-0-why": "It answers.",
+    })  # fmt: skip
+
+    instrument.refresh_from_db()
+    question = instrument.draft["criteria"][0]
+    assert "Which of them" in half_way
+    assert question["per"] == "turn"
+    assert question["turns"] == {"roles": ["bot", "assistant"]}
+    (practice,) = instrument.draft["practice"]
+    assert practice["outputs"] == [json.loads(spoken)]
+    assert practice["gold"] == {"turn": [["4..5"]]}
+    assert not [one for one in check_instrument(instrument.draft) if "turn" in one.place]

@@ -109,6 +109,9 @@ _PER = {
 }  # fmt: skip
 
 
+_NEVER_PER_TURN = {"magnitude", "preference"}
+
+
 def _test_of(scale: Plain) -> Plain:
     """Return a test that the answers of this scale may meet."""
     if scale["kind"] in ("likert", "preference"):
@@ -128,22 +131,26 @@ def conditions(draw: st.DrawFn, earlier: list[Plain], per: str) -> Plain:
     asked = draw(st.sampled_from(earlier))
     test = draw(st.sampled_from([_test_of(asked["scale"]), {"answered": True}]))
     found = {"criterion": asked["key"], **test}
-    if per == "item" and asked["per"] == "output":
+    width = ["item", "output", "turn"]
+    if width.index(asked["per"]) > width.index(per):
         found["outputs"] = draw(st.sampled_from(["any", "every"]))
     return draw(st.sampled_from([found, {"not": found}, {"any": [found, found]}]))
 
 
 @st.composite
-def criteria(draw: st.DrawFn, *, is_pair: bool) -> list[Plain]:
+def criteria(draw: st.DrawFn, *, is_pair: bool, with_turns: bool) -> list[Plain]:
     kinds = sorted(set(_PER) - (set() if is_pair else {"preference"}))
     found: list[Plain] = []
     for number in range(draw(st.integers(1, 5))):
         kind = draw(st.sampled_from(kinds))
-        per = draw(st.sampled_from(_PER[kind]))
+        turns = ["turn"] if with_turns and kind not in _NEVER_PER_TURN else []
+        per = draw(st.sampled_from([*_PER[kind], *turns]))
         one: Plain = {
             "key": f"q{number}", "label": f"{draw(labels)} {number}", "per": per,
             "question": draw(labels), "scale": {"kind": kind, **draw(_SCALES[kind])},
         }  # fmt: skip
+        if per == "turn":
+            one["turns"] = {"roles": ["assistant"]} | draw(_optional(marked_by=st.just("rated")))
         one |= draw(_optional(definition=st.just("**Bold** and `code`"), required=st.booleans()))
         ask = st.fixed_dictionaries(
             {"ask": st.sampled_from(["optional", "required"])}, optional={"label": labels}
@@ -177,12 +184,15 @@ def instruments(draw: st.DrawFn) -> Plain:
     if most <= 5:
         layout |= draw(_optional(order=st.sampled_from(["random", "given"])))
     outputs = {"kind": draw(st.sampled_from(_RICH)), "least": least, "most": most}
+    with_turns = shape == "one" and outputs["kind"] == "conversation"
+    if with_turns:
+        inputs.append({"name": "rated", "label": "Turns", "kind": "turns", "required": False})
     return {
         "format": "evalsite.instrument/1", "key": "drawn", "version": 1, "language": "en",
         "title": draw(labels), "summary": draw(labels), "instructions": draw(labels),
         "source": {"cite": "-", "licence": "none", "exact": "-", "ours": "-"},
         "item": {"inputs": inputs, "outputs": outputs}, "layout": layout,
-        "criteria": draw(criteria(is_pair=shape == "pair")),
+        "criteria": draw(criteria(is_pair=shape == "pair", with_turns=with_turns)),
         "comprehension": [
             {"question": f"Which is {n}?", "choices": ["1", "2"], "right": str(n), "why": "-"}
             for n in (1, 2)

@@ -237,6 +237,10 @@ class ItemView:
         )
 
     @property
+    def has_several_turns(self) -> bool:
+        return len({one.turn for one in self.questions} - {0}) > 1
+
+    @property
     def has_panel(self) -> bool:
         """Whether something is read apart from the questions: conversations are among them."""
         return bool(self.inputs) or not self.said

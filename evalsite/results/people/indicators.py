@@ -147,9 +147,7 @@ def find_others(
     """
     # nor do turns, which are many to an answer
     scales = {
-        one.key: one
-        for one in study.config.criteria
-        if not one.scale.compares and not one.per_turn
+        one.key: one for one in study.config.criteria if not one.scale.compares and not one.per_turn
     }
     mine = list(
         Rating.objects.filter(annotation__in=[one.pk for one in annotations], part="")

@@ -1,0 +1,55 @@
+"""Conversations in a browser: their turns are rated one by one, each under its own words."""
+
+import json
+
+import pytest
+from playwright.sync_api import expect
+
+from evalsite.annotation.models import Rating
+from evalsite.annotation.running.launch import launch_study
+from evalsite.imports.batches.importer import import_file
+from evalsite.jobs.services import run_job
+from tests.support.browsing import find_faults_in_all_looks, find_overflow
+from tests.support.factories import make_annotator, make_user, mint_link
+from tests.support.instruments import GALLERY, make_built_study
+
+pytestmark = [pytest.mark.slow, pytest.mark.one_database, pytest.mark.django_db(transaction=True)]
+
+
+def test_turns_are_rated_by_keys_each_under_its_words_and_pages_are_accessible(page, live_server):
+    content = json.loads((GALLERY / "conversation_turns.json").read_bytes())
+    study = make_built_study(content, k=1, set_size=4, is_practice_on=False)
+    import_file(study=study, path=GALLERY / "batches" / "conversation_turns.jsonl", by=None)
+    run_job(launch_study(study=study, by=make_user()))
+    study.refresh_from_db()
+    page.set_viewport_size({"width": 1280, "height": 800})
+    page.goto(f"{live_server}{mint_link(make_annotator(study))}")
+    page.click(".btn.main")
+    page.wait_for_url("**/items/1/**")
+
+    assert find_faults_in_all_looks(page) == []
+    page.set_viewport_size({"width": 360, "height": 740})
+    assert find_overflow(page, 360) == []
+    page.set_viewport_size({"width": 1280, "height": 800})
+    rated = page.locator(".turn:has([name^=turn_quality])")
+    context = page.locator(".turn:not(:has(input))")
+    assert rated.count() >= 1
+    assert context.count() >= 1
+    number = rated.first.get_attribute("id").removeprefix("turn-")
+    problems = page.locator(f"[id='turn_problems-{number}']")
+    expect(problems).to_be_hidden()
+    page.keyboard.press("2")
+    expect(problems).to_be_visible()
+    problems.locator("input").first.check()
+    for one in range(1, rated.count()):
+        rated.nth(one).locator("[name^=turn_quality][value='4']").check()
+    page.locator("[name=goal_reached]").first.check()
+    page.locator("[name=overall][value='4']").check()
+    with page.expect_navigation():
+        page.click(".dock .main")
+
+    given = Rating.objects.filter(annotation__study=study, criterion="turn_quality", part="")
+    others = [4] * (len(given) - 1)
+    assert [one.value for one in given.order_by("turn")] == [2, *others]
+    assert given.order_by("turn")[0].turn == int(number)
+    assert not Rating.objects.filter(criterion="overall").exclude(turn=0).exists()
