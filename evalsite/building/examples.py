@@ -56,7 +56,7 @@ def _read_item(
         data.get(f"{at}-out-{number}", "").strip()
         for number in range(most if isinstance(most, int) else 1)
     ]
-    earlier = [*kept.get("outputs", ()), *texts]
+    earlier = [*kept.get("outputs", ()), *[None for _ in texts]]
     outputs: list[Any] = [
         # a list that nobody changed stays one, whatever its keys
         was if write_structure(was) == text else read_structure(text, str(kind))
