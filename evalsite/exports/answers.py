@@ -3,7 +3,6 @@
 They are in a fixed order, take little memory, and are of one moment inside a snapshot.
 """
 
-import json
 from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -16,7 +15,8 @@ from django.db.models import Count, F, Q, QuerySet, Window
 from django.db.models.functions import RowNumber
 
 from evalsite.annotation.models import Annotation, Highlight, Rating, Revision
-from evalsite.exports.columns import TIE, comment_column
+from evalsite.exports.columns import comment_column
+from evalsite.exports.comparison import NOT_COMPARED, Comparison, compare_systems, find_places
 from evalsite.exports.rows import (
     PAGE,
     Group,
@@ -112,19 +112,6 @@ _FIELDS = (
     choose(Q(is_aided=True), "yes", "no"), "device", "language", as_text("started_at"),
     as_text("submitted_at"), "active_ms", "time_given", write_share("participant__"),
 )  # fmt: skip
-
-
-class Comparison(NamedTuple):
-    """A preference in terms of systems, never of sides."""
-
-    system_1: str = ""
-    system_2: str = ""
-    preferred: str = ""
-    outcome: str = ""
-    shown_first: str = ""
-
-
-_NOT_COMPARED = Comparison()
 
 
 @dataclass(slots=True, eq=False)
@@ -231,8 +218,8 @@ class AnswerReader:
         self._has_groups = groups.filter(n__gt=1).exists()
         self._trials: defaultdict[int, int] = defaultdict(int)
         self._hyphenate = lru_cache(64)(hyphenate)
-        self._find_places = lru_cache(4_096)(_find_places)
-        self._compare = lru_cache(4_096)(_compare)
+        self._find_places = lru_cache(4_096)(find_places)
+        self._compare = lru_cache(4_096)(compare_systems)
         self._find_score = lru_cache(4_096)(self._make_score)
 
     @cached_property
@@ -381,7 +368,7 @@ class AnswerReader:
 
     def _make_score(
         self, criterion: str, value: int | None, typed: str, standard: int | None,
-        comparison: Comparison = _NOT_COMPARED,
+        comparison: Comparison = NOT_COMPARED,
     ) -> Score:  # fmt: skip
         standard = standard if criterion in self._with_standard else None
         scale = self._scales.get(criterion)
@@ -487,22 +474,6 @@ def _write_cells(rows: Sequence[RatingRow], criteria: Mapping[str, Criterion]) -
         else:
             cells[score.criterion] = "" if score.value is None else str(score.value)
     return cells | {key: criteria[key].scale.write_cell(some) for key, some in own.items()}
-
-
-def _compare(outputs: Sequence[tuple[int, str]], order_shown: str, preferred: int) -> Comparison:
-    systems = dict(outputs)
-    names = sorted(systems.values()) or [""]
-    name = systems[preferred] if preferred else ""
-    outcome = TIE if not preferred else "1" if name == names[0] else "2"
-    first = next(iter(_find_places(order_shown)), None)
-    return Comparison(names[0], names[-1], name, outcome, systems.get(first or 0, ""))
-
-
-def _find_places(order_shown: str) -> dict[int, str]:
-    """Return by number in the item the place on the page, in the order of the page."""
-    return {
-        position + 1: str(place) for place, position in enumerate(json.loads(order_shown), start=1)
-    }
 
 
 def _paginate(rows: Iterator[Any], size: int) -> Iterator[list[Any]]:

@@ -115,8 +115,11 @@ def _measure_values(
 ) -> None:
     """Measure the most used point and agreement; by annotation: who gave it, in which order."""
     points: dict[int, dict[str, Counter[Any]]] = defaultdict(lambda: defaultdict(Counter))
-    scores: dict[str, dict[int, dict[int, int]]] = defaultdict(lambda: defaultdict(dict))
-    for annotation, criterion, output, position, value in _read_ratings(list(who)):
+    # of an output, or of each of its turns
+    scores: dict[str, dict[tuple[int, int], dict[int, int]]] = defaultdict(
+        lambda: defaultdict(dict)
+    )
+    for annotation, criterion, output, position, value, turn in _read_ratings(list(who)):
         person, order = who[annotation], shown[annotation]
         point = value
         if criterion in compares:
@@ -124,7 +127,7 @@ def _measure_values(
             point = order.index(position) if position in order else position
         points[person][criterion][point] += 1
         if criterion not in compares and output is not None:
-            scores[criterion][output][person] = value
+            scores[criterion][output, turn][person] = value
     for person, counts in points.items():
         # whoever gives one point to everything does so on each criterion
         people[person].top_share = min(max(one.values()) / one.total() for one in counts.values())
@@ -138,11 +141,11 @@ def _read_ratings(annotations: Sequence[int]) -> Iterator[Any]:
             annotation__in=annotations[first : first + _PAGE], part="", value__isnull=False
         )
         yield from ratings.order_by("pk").values_list(
-            "annotation_id", "criterion", "output_id", "output__position", "value"
+            "annotation_id", "criterion", "output_id", "output__position", "value", "turn"
         )
 
 
-def _find_agreement(scores: dict[str, dict[int, dict[int, int]]]) -> dict[int, float]:
+def _find_agreement(scores: dict[str, dict[tuple[int, int], dict[int, int]]]) -> dict[int, float]:
     """Return each person's rank correlation with the mean of the others; of criteria, the mean."""
     found: dict[int, list[float]] = defaultdict(list)
     for outputs in scores.values():

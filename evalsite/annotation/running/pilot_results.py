@@ -14,6 +14,7 @@ from django.db.models import Count, Max, Min, OuterRef, Q, Subquery
 
 from evalsite.annotation.models import Annotation, Rating
 from evalsite.participants.models import Consent, ItemSet, Participant
+from evalsite.protocol import Criterion
 from evalsite.studies.models import Item, Output, Study
 
 MOST_SHOWN = 50
@@ -215,7 +216,7 @@ def _compare_item(
                 Difference(
                     item=answers[0].item.key,
                     criterion=criterion.label,
-                    text=outputs[index].text if index < len(outputs) and len(series) else "",
+                    text=_name_asked(criterion, outputs, index),
                     apart=apart,
                     cells=[
                         Cell(
@@ -228,6 +229,13 @@ def _compare_item(
                 )
             )
     return found
+
+
+def _name_asked(criterion: Criterion, outputs: Sequence[Output], index: int) -> str:
+    """Return the text that a question is about, or the turn of it; "" if it is about all."""
+    if criterion.per_turn:
+        return f"Turn {criterion.asked_turns[index]}"
+    return outputs[index].text if index < len(outputs) else ""
 
 
 def _find_farthest(values: dict[int, int]) -> int | None:

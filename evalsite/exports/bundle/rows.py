@@ -312,8 +312,7 @@ class RowStore:
         self, row: Plain, annotation: Annotation, outputs: Mapping[Any, int]
     ) -> Iterator[Rating]:
         for criterion, position, value, typed, file_row, *more in row["ratings"]:
-            later = [*more, *LATER_RATING_FIELDS[len(more) :]]
-            part, text, detail, turn = later
+            part, text, detail, turn = list(more) + list(LATER_RATING_FIELDS[len(more) :])
             detail = _turn_reasons(detail, outputs, annotation)
             cells = (criterion, value, typed, file_row, part, text, detail, turn)
             given = dict(zip(RATING_FIELDS, cells, strict=True))

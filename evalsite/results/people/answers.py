@@ -155,6 +155,7 @@ def _describe_scores(
         if scale is not None and scale.per == "item":
             lines.setdefault(label, []).append(f"{system} {words}".strip())
             continue
+        label = f"{label} (turn {one.turn})" if one.turn else label
         value = f"{label} {one.value}" if len(known) > 1 else str(one.value)
         if scale is not None and scale.is_told_in_words and words:
             value = f"{label}: {words}"
