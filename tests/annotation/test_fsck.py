@@ -69,7 +69,8 @@ def test_set_that_lost_what_it_never_had_is_named(world):
 
 
 def test_every_promise_is_broken_once_by_these_tests():
-    assert set(BREAKS) == ALL
+    # those of turns need a conversation: test_turns.py breaks them
+    assert {*BREAKS, "rating_of_a_turn_that_is_not_asked", "answer_without_all_turns"} == ALL
 
 
 # --- what is right -------------------------------------------------------------------------

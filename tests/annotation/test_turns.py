@@ -99,14 +99,25 @@ def test_turn_without_an_answer_is_named_and_nothing_is_stored():
     assert not Annotation.objects.exists()
 
 
-def test_fsck_names_ratings_of_turns_that_are_not_asked_or_lack():
+@pytest.mark.parametrize(
+    ("turn", "broken"),
+    [
+        (3, ["rating_of_a_turn_that_is_not_asked"]),
+        (None, ["answer_without_all_turns"]),
+    ],
+)
+def test_fsck_names_ratings_of_turns_that_are_not_asked_or_lack(turn, broken):
     page = open_page()
     page.post(ANSWERS)
-    Rating.objects.filter(criterion="turn_quality", turn=2).update(turn=3)
+    given = Rating.objects.filter(criterion="turn_quality", turn=2)
+    if turn is None:
+        given.delete()
+    else:
+        given.update(turn=turn)
 
     found = find_breaches(Annotation.objects.get().study)
 
-    assert any("turns that are not to be rated" in str(one) for one in found)
+    assert [one.check.key for one in found] == broken
 
 
 @pytest.mark.parametrize(
