@@ -36,6 +36,7 @@ from evalsite.analysis.clusters import (
 from evalsite.analysis.effects import DRAWS as EFFECT_DRAWS
 from evalsite.analysis.effects import effect_figures, rounded
 from evalsite.analysis.figure import LEVEL, Figure, Reason, leave_open, undefined
+from evalsite.analysis.findings import write_p
 from evalsite.analysis.intervals import (
     TINY,
     Units,
@@ -46,8 +47,10 @@ from evalsite.analysis.intervals import (
 )
 from evalsite.analysis.mixed import Mixed, fit_mixed
 from evalsite.analysis.model_pairs import ModelPairs, compare_alone, list_some
-from evalsite.analysis.multiple_testing import Correction, correct
+from evalsite.analysis.multiple_testing import Correction
+from evalsite.analysis.named_pairs import correct_named, mark_named
 from evalsite.analysis.one_sample import METHOD_RATERS, mean_test
+from evalsite.analysis.plan import Named
 from evalsite.analysis.rank_tests import friedman, sign_flip_test, wilcoxon_pratt
 from evalsite.analysis.reml import METHOD as REML
 from evalsite.analysis.resample import SEED
@@ -89,6 +92,7 @@ class PairComparison:
     detectable: Figure | None
     effects: dict[str, Figure]
     checks: dict[str, Figure]
+    is_exploratory: bool = False
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -109,6 +113,7 @@ class Comparison:
     baseline: str | None
     cautions: list[str]
     family_across: int = 0
+    exploratory: int = 0  # tests of pairs that the plan does not name
     rank_ranges: dict[str, tuple[int, int]] = field(default_factory=dict)
     raw_ranges: dict[str, tuple[int, int]] = field(default_factory=dict)
     clusters: list[list[str]] = field(default_factory=list)
@@ -134,11 +139,18 @@ class Differences:
     drawn: Floats
     model: dict[str, Any]
     cautions: list[str]
+    named: Named = frozenset()
+
+    @property
+    def is_named(self) -> list[bool]:
+        names = self.data.systems
+        return mark_named(((names[i], names[j]) for i, j in self.pairs[: self.chosen]), self.named)
 
     @property
     def p(self) -> list[float]:
-        """The p values of the comparisons to test, those that are defined."""
-        found = (one.details.get("p") for one in self.differences[: self.chosen])
+        """The p values of the family, those that are defined."""
+        tested = zip(self.differences, self.is_named, strict=False)
+        found = (one.details.get("p") for one, is_named in tested if is_named)
         return [float(one) for one in found if one is not None]
 
     def correct(
@@ -157,11 +169,13 @@ def find_differences(
     draws: int | None = None,
     mixed: Mixed | None = None,
     has_own_errors: bool = False,
+    named: Named = frozenset(),
 ) -> Differences:
     """Every pair of systems, or every system against `baseline`, by the method that fits.
 
     Draws: 2000, or 500 above 1e5 ratings; of effect sizes 300. `mixed`: the model of these scores,
     where it has been fitted. `has_own_errors`: the plan wants a separate error for each pair.
+    `named`: the pairs that it names, for which p values are corrected.
     ValueError: a baseline without ratings.
     """
     if baseline is not None and baseline not in data.systems:
@@ -188,7 +202,7 @@ def find_differences(
         data=data, baseline=baseline, seed=seed, draws=used, pairs=pairs, chosen=len(chosen),
         differences=differences, own=own, means=means, drawn=drawn,
         order=means if fit is None else fit.means, model={} if mixed is None else mixed.facts,
-        cautions=cautions,
+        cautions=cautions, named=named,
     )  # fmt: skip
 
 
@@ -197,10 +211,11 @@ def _compare(tested: Differences, correction: Correction, others: list[float]) -
     is_many = number > MANY_PAIRS
     cautions = tested.cautions + (["many_pairs"] if is_many else [])
     reach = _reach(tested.means, tested.drawn, every)
-    corrected = _correct(every[:number], correction, others)
-    within = _correct(every[:number], correction)
+    is_named = tested.is_named
+    corrected = _correct(every[:number], correction, others, is_named)
+    within = _correct(every[:number], correction, (), is_named)
     own = [one or undefined("own_error", Reason.NOT_COMPUTED, method=REML) for one in tested.own]
-    own_corrected = _correct(own[:number], correction, others)
+    own_corrected = _correct(own[:number], correction, others, is_named)
     pairs = []
     for place, ij in enumerate(tested.pairs[:number]):
         pairs.append(
@@ -212,6 +227,7 @@ def _compare(tested: Differences, correction: Correction, others: list[float]) -
                 _with_p(tested.own[place], own_corrected[place]),
                 tested.seed,
                 0 if is_many else min(tested.draws, EFFECT_DRAWS),
+                is_exploratory=not is_named[place],
             )
         )
     cautions += _find_other_verdicts(pairs)
@@ -220,15 +236,17 @@ def _compare(tested: Differences, correction: Correction, others: list[float]) -
     thin = [] if data.rater is None or data.raters == 1 else find_thin(data)
     raw = _find_ranges(data.systems, thin, tested.pairs, every, reach, upheld)
     has_rest = number < len(tested.pairs)
-    clusters = _find_clusters(data.systems, thin, tested.order, pairs)
+    clusters = _find_clusters(data.systems, thin, tested.order, pairs, upheld)
+    family = len(tested.p)
     return Comparison(
         systems=_system_figures(data, tested.means, tested.drawn, tested.seed),
         pairs=pairs,
         correction=correction,
-        family=sum(q is not None for q in corrected),
-        family_across=sum(q is not None for q in corrected) + len(others),
+        family=family,
+        family_across=family + len(others),
+        exploratory=sum(q is not None for q in corrected) - family,
         baseline=tested.baseline,
-        rank_ranges=_order_ranges(data.systems, tested.order, raw),
+        rank_ranges=order_ranges(dict(zip(data.systems, tested.order, strict=True)), raw),
         raw_ranges=raw,
         clusters=clusters if raw and not has_rest else [],
         overall=None if thin else _overall(data),
@@ -239,11 +257,13 @@ def _compare(tested: Differences, correction: Correction, others: list[float]) -
 
 
 def _correct(
-    differences: Sequence[Figure], correction: Correction, others: Sequence[float] = ()
+    differences: Sequence[Figure],
+    correction: Correction,
+    others: Sequence[float] = (),
+    is_named: Sequence[bool] = (),
 ) -> list[float | None]:
     p = [one.details.get("p", np.nan) for one in differences]
-    found = correct([*p, *others], correction)[: len(p)]
-    return [None if np.isnan(q) else float(q) for q in found]
+    return correct_named(p, is_named, others, correction)
 
 
 def _with_p(figure: Figure | None, p: float | None) -> Figure | None:
@@ -273,7 +293,7 @@ def _find_other_verdicts(pairs: list[PairComparison]) -> list[str]:
             continue
         if (p < 1 - LEVEL) != (one.p_corrected < 1 - LEVEL):
             verdict = "differ" if p < 1 - LEVEL else "do not differ"
-            named.append(f"{one.first} and {one.second} then {verdict} clearly (p = {p:.3f})")
+            named.append(f"{one.first} and {one.second} then {verdict} clearly (p {write_p(p)})")
     return [f"own_error_differs: {list_some(named)}"] if named else []
 
 
@@ -376,6 +396,8 @@ def _pair(
     own: Figure | None,
     seed: int,
     draws: int,
+    *,
+    is_exploratory: bool,
 ) -> PairComparison:
     (i, j), (p_corrected, p_within, reach) = ij, p_and_reach
     d = item_means(data, j) - item_means(data, i)
@@ -397,6 +419,7 @@ def _pair(
         detectable=_detectable(difference),
         effects={name: leave_open(one, difference) for name, one in effects.items()},
         checks={name: leave_open(one, difference) for name, one in checks.items()},
+        is_exploratory=is_exploratory,
     )
 
 
@@ -451,22 +474,18 @@ def _find_ranges(
     return {systems[one]: ends for one, ends in zip(kept, found, strict=True)}
 
 
-def _order_ranges(
-    systems: list[str], scores: Floats, ranges: dict[str, tuple[int, int]]
-) -> dict[str, tuple[int, int]]:
-    """The ranges widened so that no system has a better end than one with a higher estimate."""
-    score = dict(zip(systems, scores, strict=True))
-    return order_ranges({name: float(score[name]) for name in ranges}, ranges)
-
-
 def _find_clusters(
-    systems: list[str], thin: list[int], means: Floats, pairs: list[PairComparison]
+    systems: list[str],
+    thin: list[int],
+    means: Floats,
+    pairs: list[PairComparison],
+    upheld: list[bool],
 ) -> list[list[str]]:
-    """Clusters of all but thin systems, from the corrected p values of all pairs."""
+    """Clusters of all but thin systems, from the p values of all pairs, corrected together."""
     place = {name: number for number, name in enumerate(systems)}
     beats = np.zeros((len(systems),) * 2, dtype=bool)
-    for one in pairs:
-        if one.p_corrected is not None and one.p_corrected < 1 - LEVEL:
+    for one, holds in zip(pairs, upheld, strict=False):
+        if holds:
             up, i, j = (one.difference.value or 0.0) > 0, place[one.first], place[one.second]
             beats[(j, i) if up else (i, j)] = True
     kept = [one for one in range(len(systems)) if one not in thin]

@@ -4,16 +4,18 @@ Two one-sided tests (Schuirmann 1987): a difference, its standard error and degr
 those of the comparison, so raters and inputs are samples here too.
 """
 
+from collections.abc import Iterable
 from math import isfinite, log
 from typing import Any
 
 from scipy import stats
 
 from evalsite.analysis.figure import Figure, Reason
+from evalsite.analysis.multiple_testing import correct
 from evalsite.analysis.plan import Margin
 
 LEVEL_OF_GATE = 0.05
-METHOD = "one-sided t tests against the margin, not corrected"
+METHOD = "one-sided t tests against the margin"
 
 
 def test_margin(*, difference: float, se: float, df: float, margin: float) -> dict[str, float]:
@@ -56,3 +58,14 @@ def judge_margin(effect: Figure, planned: Margin, *, is_log: bool) -> dict[str, 
     is_beyond = high < -margin or (planned.relation == "equivalent" and low > margin)
     outcome = "pass" if p < LEVEL_OF_GATE else "fail" if is_beyond else "undecided"
     return known | found | {"p": p, "outcome": outcome, "is_log": is_log}
+
+
+def correct_margins(tests: Iterable[dict[str, Any]]) -> None:
+    """Correct the tests of one family for one another, by Holm; one test needs no correction."""
+    tested = [one for one in tests if one["outcome"] is not None]
+    if len(tested) < 2:
+        return
+    for one, p in zip(tested, correct([one["p"] for one in tested]), strict=True):
+        one |= {"p_corrected": float(p), "family": len(tested)}
+        if one["outcome"] == "pass" and p >= LEVEL_OF_GATE:
+            one["outcome"] = "undecided"

@@ -66,6 +66,8 @@ def describe_finding(
     found = _describe(first, second, effect, detectable)
     if effect.value is not None and effect.details.get("only") == "one_input":
         found["text"] += " This holds on this input only."
+    if effect.value is not None and effect.details.get("is_exploratory"):
+        found["text"] += " Exploratory: the plan doesn't name this comparison."
     return found
 
 

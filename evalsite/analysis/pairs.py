@@ -17,10 +17,12 @@ from evalsite.analysis.figure import LEVEL, Figure, Reason, undefined
 from evalsite.analysis.intervals import TINY, Units, describe_equal_differences, t_figure
 from evalsite.analysis.mixed import Mixed, fit_tables
 from evalsite.analysis.model_pairs import ONE_INPUT, list_some
-from evalsite.analysis.multiple_testing import Correction, correct
+from evalsite.analysis.multiple_testing import Correction
+from evalsite.analysis.named_pairs import correct_named, mark_named
 from evalsite.analysis.one_sample import mean_test
 from evalsite.analysis.pair_checks import circular_triads, position_bias, tie_shares
-from evalsite.analysis.rank_tests import sign_test_of_counts
+from evalsite.analysis.plan import Named
+from evalsite.analysis.rank_tests import majority_sign, sign_test_of_counts
 from evalsite.analysis.rated_order import canonical_rows
 from evalsite.analysis.reml import METHOD as REML
 from evalsite.analysis.reml import signed
@@ -64,6 +66,7 @@ class PairResult:
     majority: Figure
     p_corrected: float | None = None
     p_within: float | None = None
+    is_exploratory: bool = False
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -88,6 +91,7 @@ class PairsResult:
     win_shares: dict[str, Figure]
     family_across: int
     facts: dict[str, Any]
+    exploratory: int = 0  # tests of pairs that the plan does not name
 
 
 def read_preferences(
@@ -151,6 +155,7 @@ class PairTests:
     tables: Floats
     every: list[PairResult]
     facts: dict[str, Any]
+    named: Named = frozenset()
 
     @property
     def chosen(self) -> list[PairResult]:
@@ -158,9 +163,14 @@ class PairTests:
         return [one for one in self.every if self.baseline in (None, one.first, one.second)]
 
     @property
+    def is_named(self) -> list[bool]:
+        return mark_named(((one.first, one.second) for one in self.chosen), self.named)
+
+    @property
     def p(self) -> list[float]:
-        """The p values of the comparisons to test, those that are defined."""
-        found = (one.test.details.get("p") for one in self.chosen)
+        """The p values of the family, those that are defined."""
+        tested = zip(self.chosen, self.is_named, strict=True)
+        found = (one.test.details.get("p") for one, is_named in tested if is_named)
         return [float(one) for one in found if one is not None]
 
     def correct(
@@ -179,7 +189,7 @@ class PairTests:
             )  # fmt: skip
         return PairsResult(
             systems=data.systems,
-            pairs=_correct(self.chosen, correction, others),
+            pairs=_correct(self.chosen, correction, others, self.is_named),
             correction=correction,
             model=model,
             left_share=_left_share(data, seed),
@@ -190,6 +200,7 @@ class PairTests:
             win_shares=_share_wins(data, self.counts, self.tables, seed),
             family_across=len(self.p) + len(others),
             facts=self.facts,
+            exploratory=sum("p" in one.test.details for one in self.chosen) - len(self.p),
         )
 
 
@@ -199,11 +210,13 @@ def find_pair_tests(
     baseline: str | None = None,
     seed: int = SEED,
     draws: int | None = None,
+    named: Named = frozenset(),
 ) -> PairTests:
     """The tests of all pairs; without answers there are none.
 
     With a `baseline` only the pairs that hold it are tested; strengths, rank ranges and clusters
-    come from the model of all answers either way. ValueError: a baseline without answers.
+    come from the model of all answers either way. `named`: the pairs that a plan names, for which
+    p values are corrected. ValueError: a baseline without answers.
     """
     s = len(data.systems)
     if baseline is not None and baseline not in data.systems:
@@ -215,7 +228,7 @@ def find_pair_tests(
     every = [_compare_one(data, i, j, counts, tables, seed, mixed, met) for i, j in met]
     return PairTests(
         data=data, baseline=baseline, seed=seed, counts=counts, tables=tables, every=every,
-        facts=mixed.facts,
+        facts=mixed.facts, named=named,
     )  # fmt: skip
 
 
@@ -253,18 +266,18 @@ def draw_tables(data: Preferences, *, draws: int, seed: int) -> Floats:
 
 
 def _correct(
-    pairs: list[PairResult], correction: Correction, others: Sequence[float] = ()
+    pairs: list[PairResult],
+    correction: Correction,
+    others: Sequence[float] = (),
+    is_named: Sequence[bool] = (),
 ) -> list[PairResult]:
     """The pairs with their p values corrected for one another, and for `others`."""
     p = [one.test.details.get("p", np.nan) for one in pairs]
-    within, across = correct(p, correction), correct([*p, *others], correction)[: len(p)]
+    named = is_named or [True] * len(p)
+    within, across = (correct_named(p, named, some, correction) for some in ((), others))
     return [
-        replace(
-            one,
-            p_corrected=None if np.isnan(q) else float(q),
-            p_within=None if np.isnan(w) else float(w),
-        )
-        for one, q, w in zip(pairs, across, within, strict=True)
+        replace(one, p_corrected=q, p_within=w, is_exploratory=not is_planned)
+        for one, q, w, is_planned in zip(pairs, across, within, named, strict=True)
     ]
 
 
@@ -426,20 +439,6 @@ def _count_points(counts: Floats) -> tuple[Floats, Floats]:
     as_left, as_right = counts.sum(axis=-2), counts.sum(axis=-3)
     won = as_left[..., 0] + as_right[..., 2] + (as_left[..., 1] + as_right[..., 1]) / 2
     return won, as_left.sum(axis=-1) + as_right.sum(axis=-1)
-
-
-def majority_sign(item: Codes, outcome: Floats) -> Figure:
-    """The exact sign test on what more than half of the answers to each item say.
-
-    `n` holds the items won, lost, tied, and those without a majority.
-    """
-    table = np.stack([np.bincount(item, weights=outcome == one) for one in (1, 0, -1)])
-    total = table.sum(axis=0)
-    wins, ties, losses = ((row * 2 > total).sum() for row in table)
-    found = sign_test_of_counts(int(wins), int(losses), int(ties))
-    none = int((total > 0).sum() - wins - ties - losses)
-    n = {**found.n, "no_majority": none}
-    return Figure(**{**found.__dict__, "method": f"{found.method}; majority of an item", "n": n})
 
 
 def _left_share(data: Preferences, seed: int) -> Figure:

@@ -5,6 +5,7 @@ from dataclasses import dataclass, replace
 from typing import Any, Literal
 
 Relation = Literal["not_worse", "equivalent"]
+Named = frozenset[frozenset[str]]  # pairs of systems
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -23,18 +24,31 @@ class Margin:
 
 
 @dataclass(frozen=True, kw_only=True)
+class Hypothesis:
+    """That `system` is rated higher than `other`, or differs from it."""
+
+    criterion: str
+    system: str
+    relation: Literal["higher", "differs"]
+    other: str
+
+
+@dataclass(frozen=True, kw_only=True)
 class Plan:
     """The analysis plan as far as it decides figures.
 
     `primary`: the criterion whose corrected p values are the result; "": none, so the correction
     covers all criteria. `baseline`: the system that all others are compared with; "": every pair.
-    `has_own_errors`: each pair is tested with an error of its own.
+    `has_own_errors`: each pair is tested with an error of its own. `hypotheses`: where there are
+    some, and no baseline, p values are corrected for the pairs that they name; the others are
+    exploratory.
     """
 
     primary: str = ""
     baseline: str = ""
     has_own_errors: bool = False
     margins: Sequence[Margin] = ()
+    hypotheses: Sequence[Hypothesis] = ()
 
     @classmethod
     def read(cls, stored: Mapping[str, Any]) -> "Plan":
@@ -44,13 +58,22 @@ class Plan:
             baseline=stored.get("baseline") or "",
             has_own_errors=bool(stored.get("has_own_errors")),
             margins=tuple(Margin(**one) for one in stored.get("margins") or ()),
+            hypotheses=tuple(Hypothesis(**one) for one in stored.get("hypotheses") or ()),
         )
 
     def of(self, criterion: str, systems: Sequence[str]) -> "Plan":
         """What holds of one criterion with these systems."""
-        margins = [one for one in self.margins if one.criterion == criterion]
+        margins = tuple(one for one in self.margins if one.criterion == criterion)
+        hypotheses = tuple(one for one in self.hypotheses if one.criterion == criterion)
         baseline = self.baseline if self.baseline in systems else ""
-        return replace(self, baseline=baseline, margins=tuple(margins))
+        return replace(self, baseline=baseline, margins=margins, hypotheses=hypotheses)
+
+    @property
+    def named(self) -> Named:
+        """The pairs of systems that p values are corrected for; none: all that are compared."""
+        if self.baseline:
+            return frozenset()
+        return frozenset(frozenset((one.system, one.other)) for one in self.hypotheses)
 
 
 NO_PLAN = Plan()

@@ -93,6 +93,7 @@ def friedman(table: Any) -> Figure:
 # --- sign flips ---------------------------------------------------------------------------------
 
 Floats = NDArray[np.float64]
+Codes = NDArray[np.int64]
 
 METHOD = "sign-flip permutation of item differences (generalises over items, not raters)"
 EXACT_ITEMS = 20
@@ -162,3 +163,17 @@ def flip_by_counting(steps: NDArray[np.int64]) -> float:
         chance = wider
     sums = np.arange(len(chance)) - size.sum()
     return float(min(1.0, chance[np.abs(sums) >= abs(steps.sum())].sum()))
+
+
+def majority_sign(item: Codes, outcome: Floats) -> Figure:
+    """The exact sign test on what more than half of the answers to each item say.
+
+    `n` holds the items won, lost, tied, and those without a majority.
+    """
+    table = np.stack([np.bincount(item, weights=outcome == one) for one in (1, 0, -1)])
+    total = table.sum(axis=0)
+    wins, ties, losses = ((row * 2 > total).sum() for row in table)
+    found = sign_test_of_counts(int(wins), int(losses), int(ties))
+    none = int((total > 0).sum() - wins - ties - losses)
+    n = {**found.n, "no_majority": none}
+    return Figure(**{**found.__dict__, "method": f"{found.method}; majority of an item", "n": n})

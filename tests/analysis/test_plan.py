@@ -1,13 +1,16 @@
 """What a plan decides: which p values are corrected together, and tests against margins."""
 
+from dataclasses import replace
+
 import numpy as np
 import pandas as pd
 import pytest
 
 from evalsite.analysis import equivalence
 from evalsite.analysis.__main__ import main
+from evalsite.analysis.equivalence import correct_margins
 from evalsite.analysis.mixed import fit_mixed
-from evalsite.analysis.plan import Margin, Plan
+from evalsite.analysis.plan import Hypothesis, Margin, Plan
 from evalsite.analysis.report import make_reports
 from evalsite.analysis.scores import read_scores
 from tests.analysis.vectors import compare, read_vector
@@ -174,3 +177,102 @@ def test_planned_margins_are_judged_by_the_tested_difference(ratings):
 
 def test_a_stored_plan_of_today_is_read():
     assert Plan.read({"baseline": "a", "thresholds": {}}) == Plan(baseline="a")
+
+
+def hypothesise(system, other, relation="higher", criterion="style"):
+    return Hypothesis(criterion=criterion, system=system, relation=relation, other=other)
+
+
+@pytest.mark.parametrize("kind", ["points", "preference"])
+def test_p_values_are_corrected_for_what_hypotheses_name_and_the_rest_is_exploratory(
+    kind, ratings, tmp_path
+):
+    planned = (hypothesise("a", "c"), hypothesise("a", "b", "differs"))
+    if kind == "points":
+        style = report(ratings, primary="style", hypotheses=planned)["criteria"][0]
+    else:
+        style = report_preferences(tmp_path, hypotheses=planned)["criteria"][0]
+
+    by_pair = {frozenset((one["system_1"], one["system_2"])): one for one in style["pairs"]}
+    details = {pair: one["effect"]["details"] for pair, one in by_pair.items()}
+    p = {pair: one["p"] for pair, one in details.items()}
+    first, second = sorted((frozenset("ac"), frozenset("ab")), key=p.get)
+    # Holm by hand: two planned comparisons, and three where one isn't planned
+    assert details[first]["p_corrected"] == pytest.approx(min(1, 2 * p[first]))
+    assert details[second]["p_corrected"] == pytest.approx(min(1, max(2 * p[first], p[second])))
+    assert [details[one].get("family") for one in (first, second, frozenset("bc"))] == [2, 2, 3]
+    order = sorted(p, key=p.get)
+    steps = [min(1, (3 - place) * p[pair]) for place, pair in enumerate(order)]
+    assert details[frozenset("bc")]["p_corrected"] == pytest.approx(
+        max(steps[: order.index(frozenset("bc")) + 1])
+    )
+    exploratory = [pair for pair, one in details.items() if one.get("is_exploratory")]
+    assert exploratory == [frozenset("bc")]
+    assert "the plan doesn't name this" in by_pair[frozenset("bc")]["finding"]["text"]
+
+
+def report_preferences(tmp_path, **options):
+    rng = np.random.default_rng(3)
+    path = tmp_path / "preferences.csv"
+    rows = [
+        (f"r{r}", f"i{i}-{one}{two}", f"i{i}", one, two, "style",
+         rng.choice(["first", "second", "tie"], p=[0.2, 0.6, 0.2] if two == "c" else None))
+        for r in range(6) for i in range(12) for one, two in ("ab", "ac", "bc")
+    ]  # fmt: skip
+    columns = ["participant", "item", "group", "system_1", "system_2", "criterion", "preferred"]
+    pd.DataFrame(rows, columns=columns).to_csv(path, index=False)
+    described = {
+        "key": "style", "label": "style", "kind": "preference", "family": "preference",
+        "answers": [], "reserved": [],
+    }  # fmt: skip
+    return make_reports(
+        {"ratings": path}, instrument=[described], seed=1, plan=Plan(**options)
+    )["kept"]  # fmt: skip
+
+
+def test_a_hypothesis_says_how_it_came_out_and_no_p_value_is_halved(ratings):
+    planned = (
+        hypothesise("a", "c"), hypothesise("c", "a"), hypothesise("b", "a"),
+        hypothesise("a", "c", "differs"), hypothesise("a", "nobody"),
+    )  # fmt: skip
+
+    found = report(ratings, primary="style", hypotheses=planned)["criteria"][0]
+
+    # ratings are made so that a and b are a point above c
+    outcomes = ["higher", "lower", "unclear", "higher", None]
+    assert [one["outcome"] for one in found["hypotheses"]] == outcomes
+    pairs = {frozenset((one["system_1"], one["system_2"])): one for one in found["pairs"]}
+    corrected = pairs[frozenset("ac")]["effect"]["details"]["p_corrected"]
+    assert [one["p_corrected"] for one in found["hypotheses"]][:2] == [corrected, corrected]
+
+
+def test_with_a_baseline_the_comparisons_with_it_are_the_family(ratings):
+    found = report(ratings, primary="style", baseline="c", hypotheses=(hypothesise("a", "c"),))
+
+    assert {one["family"] for one in list_p(found["criteria"][0])} == {2}
+
+
+def test_several_tests_against_margins_are_corrected_for_one_another(ratings):
+    one = Margin(criterion="style", system="a", relation="not_worse", other="b", margin=0.3)
+    three = [replace(one, margin=margin) for margin in (0.3, 0.5, 1.0)]
+
+    alone = report(ratings, primary="style", margins=(one,))["criteria"][0]["margins"]
+    among = report(ratings, primary="style", margins=three)["criteria"][0]["margins"]
+
+    assert "p_corrected" not in alone[0]
+    p = [test["p"] for test in among]
+    assert p == sorted(p, reverse=True)
+    # Holm by hand, the smallest p first
+    third = 3 * p[2]
+    second = max(third, 2 * p[1])
+    wanted = [max(second, p[0]), second, third]
+    assert [test["p_corrected"] for test in among] == pytest.approx(np.minimum(wanted, 1))
+    assert [test["outcome"] == "pass" for test in among] == [q < 0.05 for q in wanted]
+
+
+def test_a_margin_that_only_passes_alone_is_undecided_among_others():
+    tests = [{"p": 0.03, "outcome": "pass"}, {"p": 0.04, "outcome": "pass"}]
+
+    correct_margins(tests)
+
+    assert [(one["p_corrected"], one["outcome"]) for one in tests] == [(0.06, "undecided")] * 2

@@ -5,6 +5,7 @@ from dataclasses import asdict
 from typing import Any
 
 import pytest
+from django.template.loader import render_to_string
 from django.test import Client
 from django.urls import reverse
 
@@ -19,6 +20,7 @@ from evalsite.results.report.criterion_view import view_criteria
 from evalsite.results.report.first_look import Look, find_first_look
 from evalsite.results.report.folds import list_folds
 from evalsite.results.report.limitations import list_limitations
+from evalsite.results.report.methods import write_findings
 from evalsite.results.report.raters_met import RatersMet, find_raters_met
 from evalsite.results.report.summary import summarise
 from evalsite.results.report.verdicts import count_changes, judge_criterion
@@ -151,6 +153,35 @@ def test_pair_says_what_only_one_of_two_errors_or_corrections_finds() -> None:
 
     assert [row.is_other_alone for row in view.pairs] == [True, False]
     assert [row.is_clear_alone for row in view.pairs] == [False, True]
+
+
+def test_hypotheses_say_how_they_came_out_and_other_pairs_are_exploratory() -> None:
+    criterion = points(pair("a", "b", "higher"), pair("b", "c", "not_enough"))
+    criterion["pairs"][0]["effect"]["details"]["family"] = 1
+    criterion["pairs"][1]["effect"]["details"]["is_exploratory"] = True
+    criterion["hypotheses"] = [
+        {"system": system, "relation": relation, "other": other, "outcome": outcome,
+         "p_corrected": 0.012}
+        for system, relation, other, outcome in (
+            ("a", "higher", "b", "higher"), ("b", "higher", "a", "lower"),
+            ("b", "differs", "a", "lower"), ("a", "differs", "c", "unclear"),
+        )
+    ]  # fmt: skip
+    (view,) = view_criteria({"criteria": [criterion]}, None)
+
+    told = write_findings(criterion)
+    correction = render_to_string("results/_correction.html", {"view": view})
+
+    for words in (
+        "Hypothesis: a is rated higher than b. As expected (corrected $p = .012$).",
+        "Hypothesis: b is rated higher than a. The other way: a is ahead (corrected",
+        "Hypothesis: b differs from a. As expected: a is ahead (corrected",
+        "Hypothesis: a differs from c. No clear difference (corrected",
+    ):
+        assert words in told
+    assert [row.is_exploratory for row in view.pairs] == [False, True]
+    assert "the 1 comparison that the plan names" in correction
+    assert "corrected for all 2" in correction
 
 
 def test_folds_state_what_other_figures_change() -> None:

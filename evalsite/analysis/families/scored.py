@@ -30,6 +30,7 @@ from evalsite.analysis.mixed import (
     mean_figures,
     predict_outputs,
 )
+from evalsite.analysis.named_pairs import describe_family, judge_hypotheses
 from evalsite.analysis.other_tests import find_disagreeing
 from evalsite.analysis.pair_figures import keep_detectable, keep_possible, turn_figure
 from evalsite.analysis.plan import Plan
@@ -154,7 +155,7 @@ class ScoredNumbers(Numbers):
         mixed = fit_mixed(scores)
         tested = find_differences(
             scores, baseline=plan.baseline or None, seed=seed, mixed=mixed,
-            has_own_errors=plan.has_own_errors,
+            has_own_errors=plan.has_own_errors, named=plan.named,
         )  # fmt: skip
         finish = partial(self._finish, table, described, seed, plan, scores, mixed, tested)
         return Prepared(p=tested.p, finish=finish)
@@ -182,6 +183,7 @@ class ScoredNumbers(Numbers):
             for pair in self.check_pairs(comparison.pairs, table)
         ]
         estimator = find_estimator(systems, pairs)
+        hypotheses = judge_hypotheses(pairs, plan.hypotheses, self.equal)
         return {
             "answers": answers,
             # of numbers without labels: what they may be
@@ -192,6 +194,7 @@ class ScoredNumbers(Numbers):
             "systems": systems,
             "pairs": order_pairs(pairs, systems),
             "margins": judge_margins(comparison, plan, is_log=self.family.is_log),
+            **({"hypotheses": hypotheses} if hypotheses else {}),
             "weighing": explain_weighing(systems, pairs, estimator),
             "order": self.list_order(table, seed),
             "tests": self.list_tests(table, comparison),
@@ -338,8 +341,7 @@ class ScoredNumbers(Numbers):
             "p_corrected": pair.p_corrected,
             "p_within": pair.p_within,
             "correction": comparison.correction,
-            "family": comparison.family_across,
-            "family_within": comparison.family,
+            **describe_family(comparison, comparison.family, is_exploratory=pair.is_exploratory),
         }
         least, most = self.find_bounds(ends)
         effect = keep_possible(replace(effect, name=self.effect, details=details), least, most)

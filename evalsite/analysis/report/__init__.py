@@ -5,6 +5,7 @@ Made from the files that the study exports, so that anyone who has them can make
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
+from itertools import chain
 from pathlib import Path
 from types import MappingProxyType
 from typing import Any
@@ -12,6 +13,7 @@ from typing import Any
 import pandas as pd
 
 from evalsite.analysis.design import describe_data, describe_design, list_design_figures
+from evalsite.analysis.equivalence import correct_margins
 from evalsite.analysis.families import find_family, get_numbers
 from evalsite.analysis.families.numbers import Prepared
 from evalsite.analysis.figure import LEVEL, METHODS_VERSION, Figure
@@ -158,6 +160,9 @@ def make_report(
             found["undropped"] = _report_undropped(whole, len(part), described, seed, plan, family)
             criteria.append(_add_metrics(found, part, others.get("metrics"), seed))
         step()
+    margins = [one.get("margins") or [] for one in criteria]
+    for tests in [chain(*margins)] if family.is_across else margins:
+        correct_margins(tests)
     families = {str(one["key"]): find_family(one) for one in instrument}
     together = report_together(table, others, families, seed, ignored)
     warnings += warn_of_likeness(together, {str(one["key"]): one["label"] for one in instrument})

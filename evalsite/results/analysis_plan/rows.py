@@ -23,6 +23,9 @@ _CONDITION = ("measure", "comparison", "threshold")
 # digits that a keyboard has, and nothing else that Python takes for a number
 _NUMBER = re.compile(r"[-−]?[0-9]{1,6}([.,][0-9]{1,4})?")
 Row = dict[str, str]
+_NOT_TESTED = (
+    "Only comparisons with the baseline are tested. Choose it here, or compare every pair."
+)
 
 
 @dataclass
@@ -85,14 +88,19 @@ class PlanRows:
 
     # --- what they mean -------------------------------------------------------------------
 
-    def clean(self, study: Study) -> dict[str, Any]:
-        """Return hypotheses, margins and rules; `errors` holds what is wrong with them."""
+    def clean(self, study: Study, baseline: str) -> dict[str, Any]:
+        """Return hypotheses, margins and rules; `errors` holds what is wrong with them.
+
+        `baseline`: the system that all others are compared with; "": every pair.
+        """
         self.errors = {}
         systems = set(study.systems.values_list("name", flat=True))
         hypotheses: list[dict[str, Any]] = []
         margins: list[dict[str, Any]] = []
         for number, row in enumerate(self.hypotheses, start=1):
             found = self._clean_hypothesis(study, systems, number, row)
+            is_tested = not baseline or baseline in (row["system"], row["other"])
+            self._check(is_tested, f"other-{number}", _NOT_TESTED)
             (hypotheses if row["relation"] in DIFFERENCES else margins).append(found)
         return {"hypotheses": hypotheses, "margins": margins, "rules": self.clean_rules()}
 

@@ -96,7 +96,7 @@ def _run(request: HttpRequest, study: Study, rows: PlanRows, do: str) -> dict[st
 def _save(request: HttpRequest, study: Study, form: PlanForm, rows: PlanRows) -> bool:
     if "reset" in request.POST:
         form.drop_thresholds()
-    meant = rows.clean(study)
+    meant = rows.clean(study, request.POST.get("baseline", ""))
     if not form.is_valid() or rows.errors:
         return False
     try:

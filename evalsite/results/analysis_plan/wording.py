@@ -115,9 +115,11 @@ def _describe_primary(plan: Plan) -> str:
 
 
 def _describe_correction(plan: Plan) -> str:
-    if plan.get("primary"):
-        return "corrected by Holm’s method, over these comparisons on each criterion"
-    return "corrected by Holm’s method, over these comparisons on all criteria"
+    which = "these comparisons"
+    if plan.get("hypotheses") and not plan["baseline"]:
+        which = "the comparisons that the hypotheses name (the others are exploratory)"
+    where = "on each criterion" if plan.get("primary") else "on all criteria"
+    return f"corrected by Holm’s method, over {which} {where}"
 
 
 def describe_margin(margin: Mapping[str, Any]) -> str:

@@ -260,8 +260,14 @@ def tabulate_pairs(criterion: dict[str, Any]) -> Table:
             "tables/pairs.txt",
             {
                 "family": max(
-                    (pair["effect"]["details"].get("family") or 0 for pair in pairs), default=0
+                    (
+                        pair["effect"]["details"].get("family") or 0
+                        for pair in pairs
+                        if not pair["effect"]["details"].get("is_exploratory")
+                    ),
+                    default=0,
                 ),
+                "has_named": any(pair["effect"]["details"].get("is_exploratory") for pair in pairs),
                 "is_across": any(_is_corrected_across(pair) for pair in pairs),
                 "baseline": baseline,
                 "has_detectable": has_detectable,

@@ -76,6 +76,7 @@ class PairRow:
     code: str
     text: str
     family: int  # comparisons that the correction covers
+    is_exploratory: bool  # the plan names other pairs
     is_clear_alone: bool  # before correction only
     is_other_alone: bool  # the pair's own error leads to another verdict
     own_p: str
@@ -114,7 +115,9 @@ class CriterionView:
     family: int
     is_across: bool
     baseline: str
+    exploratory: int  # pairs that the plan doesn't name
     margins: list[dict[str, Any]]
+    hypotheses: list[dict[str, Any]]
     agreement_axis: Axis
     agreement: list[AgreementRow]
 
@@ -319,6 +322,7 @@ def _view_pair(pair: Figure, axis: Axis) -> PairRow:
         code=pair["finding"]["code"],
         text=hold_together(pair["finding"]["text"]),
         family=details.get("family") or 0,
+        is_exploratory=bool(details.get("is_exploratory")),
         is_clear_alone=None not in (alone, corrected) and alone < 0.05 <= corrected,
         is_other_alone=has_other_verdict_alone(pair),
         own_p=write_p(own["details"].get("p_corrected")) if own else "",
@@ -399,7 +403,8 @@ def _view_criterion(criterion: Figure, other: Figure | None, axis: Axis) -> Crit
     )
     figures = list_main_agreement(criterion)
     agreement_axis = make_axis([0.0, 1.0, *(one["low"] for one in figures)])
-    details = effects[0]["details"] if effects else {}
+    planned = [one["details"] for one in effects if not one["details"].get("is_exploratory")]
+    details = planned[0] if planned else {}
     return CriterionView(
         key=criterion["key"],
         label=criterion["label"],
@@ -422,7 +427,11 @@ def _view_criterion(criterion: Figure, other: Figure | None, axis: Axis) -> Crit
         family=details.get("family") or 0,
         is_across=(details.get("family") or 0) > (details.get("family_within") or 0) > 0,
         baseline=criterion.get("baseline") or "",
+        exploratory=len(effects) - len(planned),
         margins=[_view_margin(one, family) for one in criterion.get("margins") or ()],
+        hypotheses=[
+            {**one, "p": write_p(one["p_corrected"])} for one in criterion.get("hypotheses") or ()
+        ],
         agreement_axis=agreement_axis,
         agreement=[_view_agreement(one, agreement_axis) for one in figures],
     )
@@ -440,5 +449,5 @@ def _view_margin(margin: dict[str, Any], family: Family) -> dict[str, Any]:
     if margin.get("outcome"):
         ends = {key: exp(margin[key]) if family.is_log else margin[key] for key in _ENDS}
         shown |= {key: write(value) for key, value in ends.items()}
-        shown["p"] = write_p(margin["p"])
+        shown["p"] = write_p(margin.get("p_corrected", margin["p"]))
     return shown

@@ -65,11 +65,11 @@ def write_findings(criterion: dict[str, Any]) -> str:
 
 
 def _write_margins(criterion: dict[str, Any]) -> list[str]:
-    """Return what planned tests against a margin found, in the words of the page."""
-    if not criterion.get("margins"):
+    """Return what hypotheses and tests against a margin came to, in the words of the page."""
+    if not criterion.get("margins") and not criterion.get("hypotheses"):
         return []
     view = view_criteria({"criteria": [criterion]}, None)[0]
-    page = render_to_string("results/_margins.html", {"margins": view.margins, "unit": view.unit})
+    page = render_to_string("results/_margins.html", {"view": view})
     lines = [join_lines(unescape(strip_tags(line))) for line in page.splitlines()]
     return [line for line in lines if line]
 
@@ -169,6 +169,11 @@ def _collect_tests(criteria: Criteria, facts: Facts, family: dict[str, Any]) -> 
             for has_effects, some in _group(others, _has_effects)
         ],
         "has_baseline": has_baseline,
+        "has_named": any(
+            pair["effect"]["details"].get("is_exploratory")
+            for one in compared
+            for pair in one["pairs"]
+        ),
         "is_across": bool(family.get("across")),
         "comparisons": family.get("comparisons", 0),
         "primary": next((one["label"] for one in criteria if one.get("role") == "primary"), ""),

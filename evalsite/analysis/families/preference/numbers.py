@@ -20,6 +20,7 @@ from evalsite.analysis.figure import Figure, Reason, leave_open, undefined
 from evalsite.analysis.findings import describe_finding, order_pairs
 from evalsite.analysis.intervals import detectable_figure
 from evalsite.analysis.intra_rater import compare_swapped
+from evalsite.analysis.named_pairs import describe_family, judge_hypotheses
 from evalsite.analysis.pair_figures import keep_detectable, keep_possible, turn_figure
 from evalsite.analysis.pairs import (
     PairResult,
@@ -49,7 +50,9 @@ class PreferenceNumbers(Numbers):
     ) -> Prepared:
         rows = table.rows
         table = replace(table, rows=rows[rows.outcome.notna()])
-        tested = find_pair_tests(_read(table), baseline=plan.baseline or None, seed=seed)
+        tested = find_pair_tests(
+            _read(table), baseline=plan.baseline or None, seed=seed, named=plan.named
+        )
         finish = partial(self._finish, table, seed, plan, tested)
         return Prepared(p=tested.p, finish=finish)
 
@@ -60,6 +63,7 @@ class PreferenceNumbers(Numbers):
         result = tested.correct(others=others)
         systems = _rank(result)
         pairs = [_explain_finding(pair, result, plan.baseline or None) for pair in result.pairs]
+        hypotheses = judge_hypotheses(pairs, plan.hypotheses, 0.0)
         outcome = rows.outcome
         return {
             "answers": [],
@@ -67,6 +71,7 @@ class PreferenceNumbers(Numbers):
             "systems": systems,
             "pairs": add_grades(order_pairs(pairs, systems), rows),
             "margins": _judge_margins(result, plan),
+            **({"hypotheses": hypotheses} if hypotheses else {}),
             "weighing": explain_weighing(systems, pairs),
             "tests": _list_tests(result),
             "fit": _show_fit(result),
@@ -265,13 +270,13 @@ def _judge_margins(result: PairsResult, plan: Plan) -> list[dict[str, Any]]:
 
 def _explain_finding(pair: PairResult, result: PairsResult, baseline: str | None) -> dict[str, Any]:
     """The pair, the system that won more named first; with a baseline, that always second."""
+    within = sum(one.p_corrected is not None for one in result.pairs)
     details = {
         **pair.test.details,
         "p_corrected": pair.p_corrected,
         "p_within": pair.p_within,
         "correction": result.correction,
-        "family": result.family_across,
-        "family_within": sum(one.p_corrected is not None for one in result.pairs),
+        **describe_family(result, within - result.exploratory, is_exploratory=pair.is_exploratory),
     }
     effect = replace(pair.test, name="net_win_share", details=details)
     effect = keep_possible(effect, -1.0, 1.0)
