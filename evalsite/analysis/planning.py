@@ -100,6 +100,7 @@ def plan(
     tie_share: float = 0.3,
     systems: int = 2,
     has_baseline: bool = False,
+    named: int = 0,
     further_tests: int = 0,
     draws: int = DRAWS,
     seed: int = SEED,
@@ -109,10 +110,12 @@ def plan(
     `difference`: latent points (Likert), logarithms (magnitude), a share (decisions), log odds
     among decided answers (pairs). `points`: steps of the Likert scale. `tie_share`: ties between
     equals in pairs. `has_baseline`: only pairs with one of the systems are compared, all pairs
-    otherwise. `further_tests`: those of other criteria that the correction covers, in which nothing
-    is found. Gaps in the design (`per_output`) are tested with variance parts by moments. Of pairs
-    only two systems are drawn, and the correction is Bonferroni's: a little less power than
-    Holm's. ValueError: a design of fewer than two raters or items, or fewer than one draw.
+    otherwise. `named`: how many of these p values are corrected for, first those with the system
+    that differs; 0: all. `further_tests`: those of other criteria that the correction covers, in
+    which nothing is found. Gaps in the design (`per_output`) are tested with variance parts by
+    moments. Of pairs only two systems are drawn, and the correction is Bonferroni's: a little less
+    power than Holm's. ValueError: a design of fewer than two raters or items, or fewer than one
+    draw.
     """
     if min(design.items, design.raters) < 2 or design.ratings_per_output < 1 or draws < 1:
         raise ValueError("Plan with two raters and two items or more, each output rated once.")
@@ -126,7 +129,7 @@ def plan(
     for start in range(0, draws, some):
         rows = min(some, draws - start)
         values = numbers.simulate(rng, design, chosen, difference, rows, points, tie_share, systems)
-        found.append(_test(values, shown, has_baseline, compared, further_tests))
+        found.append(_test(values, shown, has_baseline, named, compared, further_tests))
     closed = None
     if design.is_complete and numbers.has_closed_form and systems == 2:
         closed = closed_form(chosen, design, difference)[0]
@@ -152,8 +155,9 @@ def _join(parts: Sequence[_Tested]) -> _Tested:
 
 
 def _test(
-    values: Floats, shown: NDArray[np.bool_], has_baseline: bool, compared: int, further: int
-) -> _Tested:
+    values: Floats, shown: NDArray[np.bool_], has_baseline: bool, named: int, compared: int,
+    further: int,
+) -> _Tested:  # fmt: skip
     """Test every planned pair of each study (studies, systems, raters, items)."""
     count = values.shape[1]
     if count == 1:  # outcomes of a pair
@@ -176,15 +180,19 @@ def _test(
     p = 2 * special.stdtr(df[:, None], -t)
     # of outcomes only one pair is drawn of those that are compared
     corrected = _correct(p, further + compared - len(pairs))
-    named = next(place for place, (m, n) in enumerate(pairs) if n in (0, count - 1) and m < 1)
+    one = next(place for place, (m, n) in enumerate(pairs) if n in (0, count - 1) and m < 1)
     ahead = [place for place, (_, n) in enumerate(pairs) if n == count - 1 or count == 1]
+    others = [place for place in (*ahead, *range(len(pairs))) if place != one]
+    planned = [one, *dict.fromkeys(others)][: named or len(pairs)]
+    # of preferences, those that are named but not drawn
+    more = max(named - len(pairs), 0) if named else compared - len(pairs)
     return _Tested(
-        mean=apart[:, named],
+        mean=apart[:, one],
         se=se,
         df=df,
         plain=plain,
-        is_alone=p[:, named] < ALPHA,
-        is_found=corrected[:, named] < ALPHA,
+        is_alone=p[:, one] < ALPHA,
+        is_found=_correct(p[:, planned], further + more)[:, 0] < ALPHA,
         is_best=np.asarray(((corrected[:, ahead] < ALPHA) & (apart[:, ahead] > 0)).all(axis=1)),
     )
 

@@ -164,3 +164,16 @@ def test_fewer_comparisons_keep_more_power():
     )
 
     assert many < every < baseline
+
+
+def test_hypotheses_keep_the_power_of_as_many_comparisons():
+    design = Design(items=50, raters=6)
+    given = {"difference": 0.5, "parts": MEASURED, "points": 5, "systems": 4, "draws": 500}
+
+    every, one, six = (plan(design, **given, named=named) for named in (0, 1, 6))
+
+    # one planned comparison needs no correction, and all pairs are what is planned without any
+    assert one.power.value == one.alone.value > every.power.value
+    assert six.power.value == every.power.value
+    # all others are ahead of nobody's plan: they are corrected for all pairs
+    assert one.best.value == every.best.value

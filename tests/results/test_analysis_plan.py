@@ -315,7 +315,7 @@ def test_a_study_without_a_plan_says_so():
 
     assert told["Comparisons"] == "every two systems"
     assert told["Rule of exclusions"] == "none was written down"
-    assert told["Thresholds of flags"] == "those that the software starts with"
+    assert told["Thresholds of flags"] == "the defaults"
 
 
 # --- the primary criterion and a margin ----------------------------------------------------

@@ -442,3 +442,22 @@ def test_a_baseline_in_the_plan_lowers_the_number_of_comparisons(staff_client):
         "covers 2 comparisons with the baseline"
         in staff_client.get(url("study-planner", study)).text
     )
+
+
+def test_hypotheses_in_the_plan_lower_the_number_of_comparisons(staff_client):
+    study = make_study(items=0)
+    AnalysisPlan.objects.create(
+        study=study, primary="informativeness",
+        hypotheses=[{"criterion": "informativeness", "system": "a", "relation": "higher",
+                     "other": "b"}],
+    )  # fmt: skip
+
+    job = plan(staff_client, study)
+
+    assert {name: job.params[name] for name in ("comparisons", "named", "further_tests")} == {
+        "comparisons": 1, "named": 1, "further_tests": 0,
+    }  # fmt: skip
+    assert (
+        "One comparison, so nothing is corrected."
+        in staff_client.get(url("study-planner", study)).text
+    )

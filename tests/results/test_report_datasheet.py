@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 from evalsite.results.models import Report
+from evalsite.results.report.agreement_tables import tabulate_main_agreement
 from evalsite.results.report.datasheet import (
     Datasheet,
     fill_datasheet,
@@ -70,6 +71,38 @@ def test_what_the_study_knows_is_filled_in(study: Study, report: Report) -> None
     assert find(sheet, "Definition given") == study.config.criteria[0].definition
     assert kept["criteria"][0]["pairs"][0]["finding"]["text"] in str(find(sheet, "Comparisons"))
     assert "Krippendorff" in str(find(sheet, "Agreement between"))
+
+
+def test_figures_say_which_intervals_hold_for_these_raters_only(
+    study: Study, report: Report
+) -> None:
+    criterion = report.content["kept"]["criteria"][0]
+    over = "bootstrap over inputs, for these raters, percentile"
+    criterion["agreement"] = [
+        make_figure("alpha_log", 0.6, low=0.4, high=0.7),
+        make_figure("pairwise_spearman", 0.5, low=0.4, high=0.6, details={"interval": over}),
+    ]
+
+    told = str(find(fill_datasheet(study, report), "Agreement between"))
+    names = [row[0] for row in tabulate_main_agreement(criterion).rows]
+
+    assert "two raters, for these raters 0.50" in told
+    assert [name.endswith("for these raters") for name in names] == [False, True]
+
+
+def test_power_is_told_once_for_each_criterion(study: Study, report: Report) -> None:
+    criterion = report.content["kept"]["criteria"][0]
+    pairs = criterion["pairs"][:1] * 3
+    criterion["pairs"] = [
+        {**pair, "detectable": make_figure("detectable_difference", value)}
+        for pair, value in zip(pairs, (1.2, 1.4, 1.3), strict=True)
+    ]
+
+    told = str(find(fill_datasheet(study, report), "Statistical power"))
+
+    assert "power to detect in every pair of systems" in told
+    assert told.count("a ratio of") == 1
+    assert "a ratio of 1.40" in told
 
 
 def test_rows_that_count_for_nothing_are_told_as_left_out(study: Study, report: Report) -> None:

@@ -248,6 +248,20 @@ def test_methods_tell_only_what_was_done(study: Study, report: Report) -> None:
     assert "One: One rater says nothing about others, so nothing was tested;" in tell(both, one)
 
 
+def test_no_bootstrap_is_claimed_for_the_means_of_the_model(study: Study, report: Report) -> None:
+    criterion = make_criterion("Fluency", make_figure("difference", 1.0), estimator="model")
+    headline = make_figure("mean", 4.0, details={"draws": 2000}, n={"raters": 3})
+    criterion["systems"] = [{"system": "a", "headline": headline}]
+
+    told = write_methods(
+        collect_facts(study, report), {**report.content["kept"], "criteria": [criterion]}
+    )
+
+    drawn, _, modelled = told.partition("main tables")
+    assert "of these figures are percentiles of 2,000 draws" in drawn
+    assert "the mixed model instead, with intervals of the $t$ distribution" in modelled
+
+
 def test_a_family_of_no_comparison_is_not_told() -> None:
     undefined = make_figure("difference", None, reason="undetermined", details={"family": 0})
     criterion = make_content()["criteria"][0]

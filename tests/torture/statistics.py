@@ -24,6 +24,7 @@ import numpy as np
 from evalsite.analysis.alpha import alpha
 from evalsite.analysis.binary_tests import wilson_share
 from evalsite.analysis.mixed import fit_mixed
+from evalsite.analysis.model_pairs import compare_alone
 from evalsite.analysis.multiple_testing import correct
 from evalsite.analysis.pairs import fit_pairs, read_preferences
 from evalsite.analysis.scores import read_scores
@@ -52,6 +53,7 @@ class World:
     residual: float = 0.9
     mean: float = 3.0
     answers: str = "points"
+    has_own_errors: bool = False
 
 
 @dataclass(frozen=True)
@@ -91,6 +93,10 @@ def answer(latent, answers):
     """What people enter."""
     if answers == "decisions":
         return (latent > 3).astype(float)
+    if answers == "penalties":  # minor and major errors, and rare outputs that are no translation
+        return np.select(
+            [latent > 5.5, latent > 4.5, latent > 3.8, latent > 2.6], [25, 10, 5, 1], 0.0
+        )
     return np.clip(np.rint(latent), 1, 5)
 
 
@@ -101,10 +107,19 @@ def find_p(rng, world):
         return _compare_preferences(rng, world, pairs)
     r, i, s, latent = draw(rng, world)
     value = answer(latent, world.answers)
-    fit = fit_mixed(read_scores(rater=r, group=i, system=s, value=value)).fit
+    scores = read_scores(rater=r, group=i, system=s, value=value)
+    if world.has_own_errors:
+        return _compare_alone(scores, pairs)
+    fit = fit_mixed(scores).fit
     if fit is None:
         return None
     return [_p(fit, np.eye(world.systems)[b] - np.eye(world.systems)[a]) for a, b in pairs]
+
+
+def _compare_alone(scores, pairs):
+    """The p values by a model of each pair's two systems alone, which a plan may choose."""
+    found = [compare_alone(scores, a, b).details.get("p") for a, b in pairs]
+    return None if None in found else found
 
 
 def _compare_preferences(rng, world, pairs):
@@ -204,6 +219,9 @@ DESIGNS = [
     Design("3 of 20 raters, pages, 4 systems", World(raters=20, of_each=3)),
     Design("3 of 20 raters, singles, 4 systems", World(raters=20, of_each=3, by="singles")),
     Design("1 of 10 raters, 2 systems", World(raters=10, of_each=1, systems=2), WIDE, None),
+    Design("3 of 8 raters, 30 inputs, 4 systems", World(raters=8, inputs=30, of_each=3), WIDE),
+    Design("penalties, 2 of 12 raters, 60 inputs, 4 systems",
+           World(raters=12, inputs=60, of_each=2, answers="penalties"), WIDE),
     Design("3 raters, 2 systems", World(raters=3, systems=2), WIDE, None),
     Design("2 systems, rater:system 0", World(systems=2, taste=0), WIDE, None),
     Design("2 systems, rater:system .6", World(systems=2, taste=0.6), (0.04, 0.07), None),
@@ -213,6 +231,8 @@ DESIGNS = [
     Design("preferences, 6 raters, rater:system .6", World(taste=0.6, answers="preferences")),
     Design("one divisive system (.6 against .1), its pairs", World(taste=0.1, divisive=0.6),
            (0.0, 0.14), (0.0, 0.09)),
+    Design("separate error for each pair, 6 raters, 4 systems", World(has_own_errors=True),
+           family=(0.0, 0.07)),
     *(
         Design(f"alpha: {name}", replace(world, systems=1, rater=0.7, input=0.0, output=0.8),
                None, None, NARROW)

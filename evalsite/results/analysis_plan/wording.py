@@ -169,7 +169,7 @@ def _describe_thresholds(plan: Plan) -> str:
         for key in plan["limits"]
         if (value := plan["thresholds"].get(key)) is not None
     ]
-    words = "; ".join(own) or "those that the software starts with"
+    words = "; ".join(own) or "the defaults"
     return f"{words}; set {moment}" if moment else words
 
 

@@ -319,6 +319,8 @@ def _describe_correction(choice: dict[str, Any]) -> str:
     if compared + further == 1:
         return "One comparison, so nothing is corrected."
     which = "with the baseline" if choice.get("has_baseline") else "of all pairs"
+    if choice.get("named"):
+        which = "that the analysis plan names"
     words = f"Holm's correction covers {count_of(compared, 'comparison')} {which}"
     if further:
         words += (

@@ -8,6 +8,7 @@ from django.core.exceptions import ValidationError
 
 from evalsite.analysis.families import get_family
 from evalsite.analysis.families.family import Planner
+from evalsite.analysis.plan import Plan
 from evalsite.protocol import Criterion
 from evalsite.quality.plan_state import plan_of
 from evalsite.results.power.design_search import (
@@ -251,13 +252,20 @@ class PlannerForm(forms.Form):
     def _plan_tests(self, criterion: Criterion, systems: int) -> dict[str, Any]:
         """Return what the analysis plan compares, and how many tests it corrects for."""
         decided = plan_of(self.study)
-        has_baseline, criteria = bool(decided.baseline), len(self.study.config.criteria)
-        compared = systems - 1 if has_baseline else systems * (systems - 1) // 2
-        others = 0 if decided.primary else criteria - 1
+        has_baseline = bool(decided.baseline)
+        every = systems - 1 if has_baseline else systems * (systems - 1) // 2
+        named = Plan.read({"hypotheses": decided.hypotheses, "baseline": decided.baseline})
+        family = {
+            one.key: min(len(named.of(one.key, [decided.baseline]).named), every)
+            for one in self.study.config.criteria
+        }
+        own = family.pop(criterion.key)
+        others = [] if decided.primary else family.values()
         return {
             "has_baseline": has_baseline,
-            "comparisons": compared,
-            "further_tests": others * compared,
+            "comparisons": own or every,
+            **({"named": own} if own else {}),
+            "further_tests": sum(one or every for one in others),
         }
 
     @property

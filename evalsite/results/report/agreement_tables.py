@@ -45,13 +45,24 @@ def tabulate_main_agreement(criterion: dict[str, Any]) -> Table:
     return fill_table(
         f"{criterion['label']}: agreement",
         [
-            name_column("Figure", name_figure),
+            name_column("Figure", name_with_raters),
             value_column("Value", lambda figure: figure),
             interval_column(lambda figure: figure),
         ],
         list_main_agreement(criterion),
         name=f"{criterion['key']}-main-agreement",
     )
+
+
+def name_with_raters(figure: dict[str, Any]) -> str:
+    """Return its name, and whether its interval holds for these raters only."""
+    name = name_figure(figure)
+    return f"{name}, for these raters" if is_for_these_raters(figure) else name
+
+
+def is_for_these_raters(figure: dict[str, Any]) -> bool:
+    """Return whether the interval takes inputs as samples, but not raters."""
+    return "for these raters" in str(figure["details"].get("interval"))
 
 
 def is_coefficient(figure: dict[str, Any]) -> bool:

@@ -236,7 +236,7 @@ def tabulate_pairs(criterion: dict[str, Any]) -> Table:
     """Systems compared two by two: the effect, its interval, p, and what the design would find."""
     pairs, baseline = criterion["pairs"], criterion.get("baseline")
     columns = [
-        PAIR,
+        name_column("Pair", _describe_sides),
         value_column(name_figure(pairs[0]["effect"]), _find_effect),
         interval_column(_find_effect),
         name_column("Corrected p", lambda pair: write_corrected(pair["effect"])),
@@ -276,6 +276,12 @@ def tabulate_pairs(criterion: dict[str, Any]) -> Table:
         ),
         name=f"{criterion['key']}-pairs",
     )
+
+
+def _describe_sides(pair: dict[str, Any]) -> str:
+    """Return the pair as its effect is taken: a ratio, or a difference."""
+    sign = ":" if pair["effect"]["name"] == "ratio" else "−"
+    return f"{pair['system_1']} {sign} {pair['system_2']}"
 
 
 def _find_effect(pair: dict[str, Any]) -> Figure:

@@ -7,7 +7,7 @@ from typing import Any
 
 from evalsite.analysis.families import find_family
 from evalsite.analysis.families.family import Family
-from evalsite.results.report.agreement_tables import list_main_agreement
+from evalsite.results.report.agreement_tables import is_for_these_raters, list_main_agreement
 from evalsite.results.report.charts import Axis, Mark, make_axis, make_mark
 from evalsite.results.report.criterion_tables import (
     find_estimate,
@@ -337,7 +337,7 @@ def _view_agreement(figure: Figure, axis: Axis) -> AgreementRow:
         mark=make_mark(axis, figure["value"], figure["low"], figure["high"]),
         value=_explain(figure) if figure["value"] is None else write_coefficient(figure),
         interval=write_coefficient_interval(figure),
-        is_for_these_raters="for these raters" in str(figure["details"].get("interval")),
+        is_for_these_raters=is_for_these_raters(figure),
     )
 
 

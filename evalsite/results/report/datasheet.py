@@ -6,6 +6,7 @@ official form is what is filled in and handed over.
 
 import json
 from dataclasses import asdict, dataclass
+from operator import itemgetter
 from typing import Any
 
 from evalsite.results.analysis_plan.wording import (
@@ -15,6 +16,7 @@ from evalsite.results.analysis_plan.wording import (
     describe_size,
 )
 from evalsite.results.models import Report
+from evalsite.results.report.agreement_tables import name_with_raters
 from evalsite.results.report.prose import list_entries, render_prose, write_prose
 from evalsite.results.report.study_facts import Asked, Facts, collect_facts, make_context
 from evalsite.results.report.wording import label_warnings, name_figure, write_interval, write_value
@@ -100,19 +102,25 @@ def fill_datasheet(study: Study, report: Report) -> Datasheet:
 
 
 def _list_detectable(found: dict[str, Any]) -> list[dict[str, str]]:
-    """List the smallest effects that the design would find, in their units."""
-    return [
-        {
-            "label": criterion["label"],
-            "system_1": pair["system_1"],
-            "system_2": pair["system_2"],
-            **_write_figure(pair["detectable"] | {"name": pair["effect"]["name"]}),
-            "name": pair["effect"]["name"],
-        }
-        for criterion in found["criteria"]
-        for pair in criterion["pairs"]
-        if pair["detectable"] and pair["detectable"]["value"] is not None
-    ]
+    """List of each criterion the smallest effect that the design would find in every pair."""
+    rows = []
+    for criterion in found["criteria"]:
+        known = [
+            pair["detectable"] | {"name": pair["effect"]["name"]}
+            for pair in criterion["pairs"]
+            if pair["detectable"] and pair["detectable"]["value"] is not None
+        ]
+        if known:
+            largest = max(known, key=itemgetter("value"))
+            rows.append(
+                {
+                    **_write_figure(largest),
+                    "label": criterion["label"],
+                    "name": largest["name"],
+                    "has_several": len(known) > 1,
+                }
+            )
+    return rows
 
 
 def _collect_criterion(asked: Asked, found: dict[str, Any], facts: Facts) -> dict[str, Any]:
@@ -130,7 +138,11 @@ def _collect_criterion(asked: Asked, found: dict[str, Any], facts: Facts) -> dic
         "notes": criterion["notes"],
         "findings": [pair["finding"]["text"] for pair in criterion["pairs"]],
         "comparisons": describe_comparisons(facts.plan) if facts.plan else "",
-        "agreement": _write_figures(criterion["agreement"]),
+        "agreement": [
+            _write_figure(figure) | {"name": name_with_raters(figure)}
+            for figure in criterion["agreement"]
+            if figure["value"] is not None
+        ],
         "repeats": _write_figures(repeats),
     }
 

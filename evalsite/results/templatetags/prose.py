@@ -7,6 +7,7 @@ from typing import Any
 
 from django import template
 from django.utils.formats import date_format
+from django.utils.translation import get_language_info
 
 from evalsite.results.report.latex import escape, set_p
 from evalsite.results.report.prose import join_lines, quote_markdown
@@ -62,6 +63,15 @@ def money(amount: str, currency: str) -> str:
 def markdown(text: str) -> str:
     """Quote the text for Markdown."""
     return quote_markdown(text)
+
+
+@register.filter
+def language(code: str) -> str:
+    """Write "en" as "English"; a code without a known name stays as it is."""
+    try:
+        return str(get_language_info(code)["name"])
+    except KeyError:
+        return code
 
 
 @register.filter
