@@ -19,7 +19,7 @@ from evalsite.results.report.charts import make_axis, make_mark
 from evalsite.results.report.criterion_view import view_criteria
 from evalsite.results.report.first_look import Look, find_first_look
 from evalsite.results.report.folds import list_folds
-from evalsite.results.report.limitations import list_limitations
+from evalsite.results.report.limitations import Limitation, list_limitations
 from evalsite.results.report.methods import write_findings
 from evalsite.results.report.raters_met import RatersMet, find_raters_met
 from evalsite.results.report.summary import summarise
@@ -131,6 +131,17 @@ def test_line_around_a_mean_is_the_interval_of_its_distance_from_the_average() -
     assert (view.alpha.value, view.alpha.interval) == (".58", ".50 to .64")
 
 
+def test_line_around_a_mean_ends_where_the_scale_does() -> None:
+    (view,) = view_criteria({"criteria": [points(means=(4.9, 3.5, 1.0))]}, None)
+
+    first, _, last = (row.mark for row in view.systems)
+    assert first is not None
+    assert last is not None
+    # distances are .2 on either side of the mean, and points go from 1 to 5
+    assert (first.start, first.end) == (view.axis.place(4.7), view.axis.place(5))
+    assert (last.start, last.end) == (view.axis.place(1), view.axis.place(1.2))
+
+
 def test_everyone_included_is_a_ring_beside_the_mean() -> None:
     kept, whole = points(), points(means=(3.8, 3.5, 3.4))
     (view,) = view_criteria({"criteria": [kept]}, {"criteria": [whole]})
@@ -210,6 +221,18 @@ def test_unfinished_collection_and_a_missing_plan_are_limitations() -> None:
     content = {"kept": make_content(), "all": None}
 
     assert codes(content, done=3) == {"warning": False, "unfinished": False, "no_plan": False}
+
+
+@pytest.mark.parametrize(
+    ("state", "words"),
+    [("live", "Collection isn’t finished: 3 of 9"), ("closed", "Collection ended with 3 of 9")],
+)
+def test_closed_study_is_not_said_to_be_unfinished(state: str, words: str) -> None:
+    one = Limitation(code="unfinished", facts={"done": 3, "target": 9})
+
+    told = render_to_string("results/_limitation.html", {"one": one, "study": Study(state=state)})
+
+    assert words in told
 
 
 def test_raters_from_the_study_that_is_repeated_are_a_limitation(make_study) -> None:

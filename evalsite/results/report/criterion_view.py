@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from math import exp
+from math import exp, inf
 from typing import Any
 
 from evalsite.analysis.families import find_family
@@ -154,10 +154,10 @@ def _share_axes(criteria: Iterable[Figure]) -> dict[tuple[str, ...], Axis]:
     values: dict[tuple[str, ...], list[float | None]] = {}
     shares: set[tuple[str, ...]] = set()
     for criterion in criteria:
-        scale, family = _name_scale(criterion), find_family(criterion)
+        scale = _name_scale(criterion)
         for system in criterion["systems"]:
             figure = find_estimate(criterion, system)
-            ends = _find_ends(figure, system.get("from_average"), family)
+            ends = _find_ends(figure, system.get("from_average"), criterion)
             values.setdefault(scale, []).extend((figure["value"], *ends))
             shares |= {scale} if is_share(figure) else set()
     return {
@@ -167,20 +167,24 @@ def _share_axes(criteria: Iterable[Figure]) -> dict[tuple[str, ...], Axis]:
 
 
 def _find_ends(
-    figure: Figure, distance: Figure | None, family: Family
+    figure: Figure, distance: Figure | None, criterion: Figure
 ) -> tuple[float | None, float | None]:
     """Return the ends of the line around a mean: the interval of its distance from the average.
 
-    Where there is no such distance, its own interval.
+    It is cut where the scale ends. Where there is no such distance: the mean's own interval.
     """
     value = figure["value"]
     if not distance or None in (value, distance["value"], distance["low"], distance["high"]):
         return figure["low"], figure["high"]
-    if family.is_log:
-        low, high = (value * distance[end] / distance["value"] for end in ("low", "high"))
-    else:
-        low, high = (value + distance[end] - distance["value"] for end in ("low", "high"))
-    return low, high
+    if find_family(criterion).is_log:
+        return (
+            value * distance["low"] / distance["value"],
+            value * distance["high"] / distance["value"],
+        )
+    points = [one["value"] for one in criterion["answers"]] or criterion.get("range") or ()
+    least, most = (min(points), max(points)) if points else (-inf, inf)
+    low, high = (value + distance[end] - distance["value"] for end in ("low", "high"))
+    return max(least, low), min(most, high)
 
 
 def _find_average(criterion: Figure, family: Family) -> float | None:
@@ -203,7 +207,7 @@ def _view_systems(
     rows = []
     for system in _sort_systems(criterion):
         figure, distance = find_estimate(criterion, system), system.get("from_average") or {}
-        ends = _find_ends(figure, distance, family)
+        ends = _find_ends(figure, distance, criterion)
         known = distance.get("value") is not None
         rows.append(
             SystemRow(
