@@ -235,20 +235,18 @@ def _compare(tested: Differences, correction: Correction, others: list[float]) -
     upheld = [q is not None and q < 1 - LEVEL for q in _correct(every, correction, others)]
     thin = [] if data.rater is None or data.raters == 1 else find_thin(data)
     raw = _find_ranges(data.systems, thin, tested.pairs, every, reach, upheld)
-    has_rest = number < len(tested.pairs)
     clusters = _find_clusters(data.systems, thin, tested.order, pairs, upheld)
-    family = len(tested.p)
     return Comparison(
         systems=_system_figures(data, tested.means, tested.drawn, tested.seed),
         pairs=pairs,
         correction=correction,
-        family=family,
-        family_across=family + len(others),
-        exploratory=sum(q is not None for q in corrected) - family,
+        family=len(tested.p),
+        family_across=len(tested.p) + len(others),
+        exploratory=sum(q is not None for q in corrected) - len(tested.p),
         baseline=tested.baseline,
         rank_ranges=order_ranges(dict(zip(data.systems, tested.order, strict=True)), raw),
         raw_ranges=raw,
-        clusters=clusters if raw and not has_rest else [],
+        clusters=clusters if raw and number == len(tested.pairs) else [],
         overall=None if thin else _overall(data),
         model=tested.model,
         thin=[data.systems[one] for one in thin],

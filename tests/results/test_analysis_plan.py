@@ -13,7 +13,7 @@ from evalsite.lib.clock import standing_at
 from evalsite.quality.models import AnalysisPlan
 from evalsite.results.analysis_plan.stored import ACTION, describe_plan, limits_of
 from evalsite.results.analysis_plan.wording import describe_moment, plan_in_words, warn_of_plan
-from evalsite.studies.models import Study
+from evalsite.studies.models import Study, System
 from tests.site.test_staff_pages import HOSTILE, answer, member, url
 from tests.support.factories import make_study
 from tests.support.reports import keep_report
@@ -357,6 +357,9 @@ def test_margin_of_a_share_is_entered_in_percentage_points(staff_client):
 
     assert page.status_code == 302
     assert AnalysisPlan.objects.get(study=study).margins[0]["margin"] == 0.1
+    told = dict(plan_in_words(describe_plan(study)))["Tests against a margin"]
+    assert told.startswith(f"on {study.config.criteria[0].label}, ")
+    assert "within 10 percentage points; decided before the first answer" in told
     assert re.search(r'name="margin-1" inputmode="decimal" value="10"', read(staff_client, study))
 
 
@@ -374,6 +377,22 @@ def test_margin_that_cannot_be_tested_is_refused(staff_client, said):
 
     assert page.status_code == 422
     assert not AnalysisPlan.objects.filter(study=study).exists()
+
+
+def test_hypothesis_about_no_comparison_with_the_baseline_is_refused(staff_client):
+    study = make_study()
+    System.objects.create(study=study, name="human")
+    said = MARGIN | {"relation-1": "higher", "margin-1": ""}
+
+    refused = save(staff_client, study, **said, baseline="human")
+    taken = save(staff_client, study, **said, baseline="template")
+
+    assert refused.status_code == 422
+    assert "Only comparisons with the baseline are tested." in refused.text
+    assert taken.status_code == 302
+    told = dict(plan_in_words(describe_plan(study)))
+    label = study.config.criteria[0].label
+    assert f"on {label}, neural is rated higher than template" in told["Hypotheses"]
 
 
 def test_margin_and_primary_criterion_that_came_late_are_warned_of(staff_client):

@@ -60,7 +60,7 @@ FEW_ITEMS = 10
 
 _TEXTS = {
     "few_raters": "Fewer than 5 raters: intervals are wide, because so few people say little about "
-    "how others would rate. In simulations the tests keep their 5% error rate.",
+    "how others would rate. In simulations with 3 or 4 raters the tests keep their 5% error rate.",
     "across": "No primary criterion was named, so p values are corrected across all {names} "
     "comparisons of all criteria.",
     "own_error_differs": "The model takes raters to vary alike between systems. With a standard "

@@ -7,6 +7,7 @@ from typing import Any
 from django.core.exceptions import ValidationError
 from django.db import transaction
 
+from evalsite.analysis.families import get_family
 from evalsite.analysis.thresholds import Limit, list_limits
 from evalsite.audit.models import AuditEntry
 from evalsite.lib.clock import now
@@ -190,9 +191,23 @@ def describe_plan(study: Study, stored: Stored | None = None) -> dict[str, Any]:
             for name, answers in count_answers_at(plan).items()
         },
         "has_imported": stored.has_imported,
+        **_name_criteria(study, plan),
         **({"size": size} if (size := describe_kept(study)) else {}),
         **_describe_frozen(study, stored),
     }
+
+
+def _name_criteria(study: Study, plan: AnalysisPlan) -> dict[str, Any]:
+    """Return label and unit of margins of the criteria, where the plan names any."""
+    if not (plan.primary or plan.margins or plan.hypotheses):
+        return {}
+    named = {}
+    for one in study.config.criteria:
+        family = get_family(one.scale.family)
+        is_share = family.compares or family.decides
+        unit = "ratio" if family.is_log else "percentage points" if is_share else "points"
+        named[one.key] = {"label": one.label, "unit": unit}
+    return {"criteria": named}
 
 
 def _describe_frozen(study: Study, stored: Stored) -> dict[str, Any]:

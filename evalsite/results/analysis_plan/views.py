@@ -123,8 +123,8 @@ def _describe(study: Study, stored: Stored) -> dict[str, Any]:
         "versions": stored.versions,
         "deviations": list(map(describe_deviation, plan.get("deviations", ()))),
         "hypotheses": [
-            *map(describe_hypothesis, plan.get("hypotheses", ())),
-            *map(describe_margin, plan["margins"]),
+            *(describe_hypothesis(plan, one) for one in plan.get("hypotheses", ())),
+            *(describe_margin(plan, one) for one in plan["margins"]),
         ],
         "compared": f"Each system with {plan['baseline']}" if plan["baseline"] else EVERY_PAIR,
         "primary": next(

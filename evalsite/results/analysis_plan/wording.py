@@ -38,7 +38,8 @@ def plan_in_words(plan: Plan) -> Rows:
     """The plan as names and words, for reports; [] of a report from before there were plans."""
     if not plan:
         return []
-    margins = [describe_margin(one) for one in plan.get("margins") or ()]
+    margins = [describe_margin(plan, one) for one in plan.get("margins") or ()]
+    hypotheses = [describe_hypothesis(plan, one) for one in plan.get("hypotheses") or ()]
     return [
         ("Primary criterion", _describe_primary(plan)),
         ("Comparisons", describe_comparisons(plan)),
@@ -49,8 +50,8 @@ def plan_in_words(plan: Plan) -> Rows:
             else []
         ),
         *(
-            [("Hypotheses", "; ".join(map(describe_hypothesis, hypotheses)))]
-            if (hypotheses := plan.get("hypotheses"))
+            [("Hypotheses", _add_moment(plan, "margins", "; ".join(hypotheses)))]
+            if hypotheses
             else []
         ),
         *([("Planned size", describe_size(plan))] if plan.get("size") else []),
@@ -75,11 +76,17 @@ def _describe_frozen(plan: Plan) -> Rows:
     return [*rows, ("Deviations", deviations or "none")] if rows or deviations else []
 
 
-def describe_hypothesis(hypothesis: Mapping[str, Any]) -> str:
-    """ "on fluency, A is rated higher than B"."""
+def _find_label(plan: Plan, key: str) -> str:
+    """Return the criterion's label; plans in reports of earlier versions hold the key only."""
+    label: str = (plan.get("criteria") or {}).get(key, {}).get("label", key)
+    return label
+
+
+def describe_hypothesis(plan: Plan, hypothesis: Mapping[str, Any]) -> str:
+    """ "on Fluency, A is rated higher than B"."""
     relation = "is rated higher than" if hypothesis["relation"] == "higher" else "differs from"
     system, other = hypothesis["system"], hypothesis["other"]
-    return f"on {hypothesis['criterion']}, {system} {relation} {other}"
+    return f"on {_find_label(plan, hypothesis['criterion'])}, {system} {relation} {other}"
 
 
 def describe_deviation(one: Mapping[str, Any]) -> str:
@@ -111,7 +118,8 @@ def _write_moment(text: str) -> str:
 
 
 def _describe_primary(plan: Plan) -> str:
-    return _add_moment(plan, "primary", plan.get("primary") or "none")
+    key = plan.get("primary")
+    return _add_moment(plan, "primary", _find_label(plan, key) if key else "none")
 
 
 def _describe_correction(plan: Plan) -> str:
@@ -122,14 +130,21 @@ def _describe_correction(plan: Plan) -> str:
     return f"corrected by Holm’s method, over {which} {where}"
 
 
-def describe_margin(margin: Mapping[str, Any]) -> str:
-    """ "on fluency, A is not worse than B by more than 0.3"."""
+def describe_margin(plan: Plan, margin: Mapping[str, Any]) -> str:
+    """ "on Fluency, A is not worse than B by more than 0.3 points"."""
     relation = "not worse than" if margin["relation"] == "not_worse" else "equivalent to"
     until = "by more than" if margin["relation"] == "not_worse" else "within"
-    return (
-        f"on {margin['criterion']}, {margin['system']} is {relation} {margin['other']} {until} "
-        f"{margin['margin']:g}"
-    )
+    size, key = margin["margin"], margin["criterion"]
+    unit = (plan.get("criteria") or {}).get(key, {}).get("unit")
+    amount = f"{size:g}"
+    if unit == "ratio":
+        amount = f"a factor of {size:g}"
+    elif unit == "percentage points":
+        amount = f"{size * 100:g} percentage points"
+    elif unit:
+        amount = f"{size:g} points"
+    label = _find_label(plan, key)
+    return f"on {label}, {margin['system']} is {relation} {margin['other']} {until} {amount}"
 
 
 def describe_size(plan: Plan) -> str:

@@ -59,7 +59,7 @@ def write_page(study: Study, report: Report, *, is_further: bool = False) -> str
     """Return the report or the further analyses as a page that needs no other file."""
     facts, found = collect_facts(study, report), report.content["kept"]
     context = {
-        "study": study,
+        "is_closed": study.state in (Study.State.CLOSED, Study.State.ARCHIVED),
         "facts": facts,
         "is_further": is_further,
         "criteria": [(one, render_markdown(one.definition)) for one in facts.criteria],
