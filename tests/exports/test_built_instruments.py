@@ -41,7 +41,15 @@ def make_rated(content: dict[str, Any], **fields: Any) -> Study:
     return study
 
 
-@pytest.mark.parametrize("content", read_gallery(), ids=lambda content: content["key"])
+# what others of the gallery ask as well, the same kinds of questions
+ALIKE = {"adequacy_fluency", "summeval", "helpsteer2_preference"}
+GALLERY = [
+    pytest.param(one, id=one["key"], marks=[pytest.mark.torture] if one["key"] in ALIKE else [])
+    for one in read_gallery()
+]
+
+
+@pytest.mark.parametrize("content", GALLERY)
 def test_study_of_each_instrument_of_the_gallery_is_rated_exported_and_read_back(content):
     study = make_rated(content)
 

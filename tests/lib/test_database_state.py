@@ -110,8 +110,15 @@ def test_sound_database_has_no_damage():
 
 @pytest.mark.slow
 @only_sqlite
-@pytest.mark.parametrize("spoil", [damage, ruin])
-@pytest.mark.parametrize("command", [("fsck",), ("analyse", "any"), ("password",), ("migrate",)])
+@pytest.mark.parametrize(
+    ("spoil", "command"),
+    # each command with one of them by turns, and in `make torture` with the other
+    [
+        pytest.param(spoil, command, marks=[pytest.mark.torture] if (one + two) % 2 else [])
+        for one, command in enumerate([("fsck",), ("analyse", "any"), ("password",), ("migrate",)])
+        for two, spoil in enumerate([damage, ruin])
+    ],
+)
 def test_no_command_answers_damage_with_a_traceback(copy, tmp_path, spoil, command):
     damage(copy, "auth_user")
     damage(copy, "django_migrations")

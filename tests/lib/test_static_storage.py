@@ -1,13 +1,15 @@
 """Collected scripts and styles are shorter, and mean the same."""
 
+import os
 from pathlib import Path
-from typing import Any
 
 import pytest
 from django.conf import settings
 from django.core.management import call_command
 from django.test import override_settings
 from playwright.sync_api import Page
+
+from tests.support.emptying import locked
 
 STYLES = sorted((settings.BASE_DIR / "static").glob("*.css"))
 # a browser keeps the values of custom properties as they are written, spaces and all
@@ -19,15 +21,22 @@ READ_RULES = r"""text => {
 
 
 @pytest.fixture(scope="module")
-def collected(tmp_path_factory: Any) -> Path:
-    folder: Path = tmp_path_factory.mktemp("static")
+def collected() -> Path:
+    """The folder into which the first process of the run that asked for it collected them."""
+    folder = Path(os.environ["EVALSITE_TEST_TEMPLATE"]).with_name("collected")
+    with locked(folder.with_suffix(".lock")):
+        if not folder.exists():
+            collect(folder)
+    return folder
+
+
+def collect(folder: Path) -> None:
     kind = "evalsite.lib.static_storage.SmallerStaticFiles"
     # tells Django to build its storage anew: an earlier test may have used it
     with override_settings(
         STATIC_ROOT=folder, STORAGES=settings.STORAGES | {"staticfiles": {"BACKEND": kind}}
     ):
         call_command("collectstatic", interactive=False, verbosity=0)
-    return folder
 
 
 @pytest.mark.parametrize("style", STYLES, ids=lambda path: path.name)
