@@ -397,6 +397,13 @@ def _read(path: Path, options: Namespace) -> Table:
         path, mapping=dict(options.map), outputs=options.items,
         raters_known=not options.raters_unknown,
     )  # fmt: skip
+    of_turns = table.rows.turn != ""
+    if of_turns.any():
+        sys.stderr.write(
+            f"{int(of_turns.sum())} ratings of turns of conversations are left out: they aren't "
+            "independent. The report of the study has the means of conversations.\n"
+        )
+        table = replace(table, rows=table.rows[~of_turns])
     if options.standard:
         table = replace(table, rows=table.rows.assign(standard=options.standard))
     return table

@@ -195,7 +195,7 @@ def _take_groups(rows: pd.DataFrame, outputs: pd.DataFrame) -> None:
 TEXTS = ("participant", "item", "group", "cluster", "system", "output", "criterion", "scale",
          "kind", "status", "origin", "annotation", "repeat_of", "system_1", "system_2",
          "preferred", "shown_first", "submitted_at", "part", "text",
-         "not_applicable", "both")  # fmt: skip
+         "not_applicable", "both", "turn")  # fmt: skip
 NUMBERS = ("value", "standard", "seconds", "trial", "place", "place_in_set", "set", "scale_min",
            "scale_max")  # fmt: skip
 COUNTED = ("counted",)
@@ -259,7 +259,7 @@ class Table:
                  ("not counted", ~rows.status.isin(statuses))]  # fmt: skip
         if not with_excluded:
             steps.append(("excluded", rows.is_excluded))
-        same = ["participant", "output", "criterion", "part"]
+        same = ["participant", "output", "criterion", "part", "turn"]
         gone = pd.Series(data=False, index=rows.index)
         for why, hit in steps:
             out[why] = int((hit & ~gone).sum())

@@ -4,9 +4,12 @@ import json
 from pathlib import Path
 from typing import Any
 
+import pandas as pd
 import pytest
 
 from evalsite.analysis.__main__ import main
+from evalsite.analysis.report.answer_parts import split_parts
+from evalsite.analysis.table import make_table
 from evalsite.annotation.fsck import find_breaches
 from evalsite.annotation.models import Rating
 from evalsite.annotation.running.launch import launch_study
@@ -66,6 +69,27 @@ def test_example_batch_is_uploaded_rated_computed_and_exported(instrument, batch
     )
     assert asked <= {row["criterion"] for row in read(export(study))}
     assert check(pack(study)).faults == []
+
+
+def test_turns_of_a_conversation_are_averaged_for_each_person_before_anything_else():
+    said = {("ann", "2"): 1, ("ann", "4"): 5, ("ben", "2"): 4, ("ben", "4"): 3, ("ben", "6"): 5}
+    rows = pd.DataFrame(
+        [
+            {"participant": who, "turn": turn, "value": value, "item": "i", "output_id": "i#1",
+             "system": "s", "criterion": "quality", "annotation": who, "scale": "likert"}
+            for (who, turn), value in said.items()
+        ]
+    )  # fmt: skip
+    asked = {"key": "quality", "label": "Quality", "kind": "likert", "family": "turns"}
+
+    table, instrument = split_parts(make_table(rows), [asked])
+
+    # by hand: (1 + 5) / 2 and (4 + 3 + 5) / 3
+    assert dict(zip(table.rows.participant, table.rows.value, strict=True)) == {
+        "ann": 3.0, "ben": 4.0,
+    }  # fmt: skip
+    assert instrument == [asked]
+    assert len(table.results().rows) == 2
 
 
 def copy_of_magnitude(**names: str) -> dict[str, Any]:

@@ -101,6 +101,11 @@ left_out <- length(unique(ratings$annotation[ratings$excluded == "yes"]))
 if (left_out) note(left_out, " annotations are left out by the researchers' decisions.")
 ratings <- ratings[ratings$excluded == "no", ]
 if (!nrow(ratings)) stop("The file has no counted ratings of main items.")
+if ("turn" %in% names(ratings)) {
+  note(sum(ratings$turn != ""), " ratings of turns of conversations are left out: they aren't ",
+       "independent. The results pages have the means of conversations.")
+  ratings <- ratings[ratings$turn == "", ]
+}
 for (origin in c("simulated", "imported")) {
   n <- sum(ratings$origin == origin)
   if (n) note(n, " of ", nrow(ratings), " ratings are ", origin, ".")

@@ -50,6 +50,11 @@ def read_ratings(path: Path) -> pd.DataFrame:
         ratings = ratings[ratings[column] == wanted]
     if ratings.empty:
         raise SystemExit("The file has no counted ratings of main items.")
+    if "turn" in ratings:
+        of_turns = ratings["turn"] != ""
+        print(f"{int(of_turns.sum())} ratings of turns of conversations are left out: they aren't "
+              "independent. The results pages have the means of conversations.")  # fmt: skip
+        ratings = ratings[~of_turns]
     for origin in ("simulated", "imported"):
         if count := int((ratings["origin"] == origin).sum()):
             print(f"{count} of {len(ratings)} ratings are {origin}.")
