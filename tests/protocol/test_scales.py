@@ -156,6 +156,22 @@ def make_likert(points: int) -> Likert:
 
 
 @pytest.mark.parametrize(
+    ("middle", "style"),
+    [
+        ("Fair", "row n5"),
+        ("Acceptable", "fit"),  # in a fifth of a screen, and not of a phone
+        ("Incomprehensible", ""),
+        ("Acceptable to most people", ""),
+    ],
+)
+def test_five_points_are_side_by_side_where_their_words_have_room(middle, style):
+    labels = ["Bad", "Poor", middle, "Good", "Very good"]
+    scale = Likert(points=tuple(Point(value=n, label=one) for n, one in enumerate(labels, 1)))
+
+    assert scale.row_classes == style
+
+
+@pytest.mark.parametrize(
     ("typed", "points"),
     [("0", 5), ("6", 5), ("8", 7), ("3.0", 5), ("３", 5), (" 3", 5), ("", 5), (None, 5)],
 )

@@ -30,7 +30,8 @@ from evalsite.scales.points import (
 
 # longer labels of points would not fit into a sentence
 _SHORT_LABEL = 32
-_LONG_WORD = 10
+# in a fifth of a phone's width, and of a column's
+_LONG_WORD, _LONGEST_WORD, _LONGEST_IN_COLUMN = 10, 12, 24
 # numbers of points that the stylesheet has a row for
 _ROWS = (5, 7)
 _FEWEST, _MOST = 2, 21
@@ -138,12 +139,17 @@ class Likert(ScaleOfParts):
     def row_classes(self) -> str:
         """Name the style of points side by side; "": one below the other.
 
-        Five points with long words would not fit.
+        Five points with long words would not fit, or only where there is room.
         """
         count = len(self.points)
-        words = [word for point in self.points for word in point.label.split()]
-        if self.stacked or (count == 5 and any(len(word) >= _LONG_WORD for word in words)):
+        longest = max(len(word) for point in self.points for word in point.label.split() or [""])
+        if self.stacked:
             return ""
+        if count == 5 and longest >= _LONG_WORD:
+            is_brief = all(
+                len(point.label) <= _LONGEST_IN_COLUMN and not point.notes for point in self.points
+            )
+            return "fit" if is_brief and longest <= _LONGEST_WORD else ""
         if count in _ROWS:
             return f"row n{count}"
         if count > 4:
