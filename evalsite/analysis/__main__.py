@@ -404,6 +404,8 @@ def _read(path: Path, options: Namespace) -> Table:
             "independent. The report of the study has the means of conversations.\n"
         )
         table = replace(table, rows=table.rows[~of_turns])
+        if table.rows.empty:
+            raise ValueError("No other ratings are in the file.")
     if options.standard:
         table = replace(table, rows=table.rows.assign(standard=options.standard))
     return table

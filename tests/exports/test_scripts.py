@@ -126,11 +126,14 @@ def read(path: Path) -> list[Row]:
         return list(csv.DictReader(file, strict=True))
 
 
-def write(rows: Iterable[dict[str, Any]], folder: Path) -> bytes:
-    """Rows of ratings.csv, with what a counted Likert rating of this site has in every one."""
+def write(rows: Iterable[dict[str, Any]], folder: Path, *, more: Iterable[str] = ()) -> bytes:
+    """Rows of ratings.csv, with what a counted Likert rating of this site has in every one.
+
+    `more`: columns that only some studies have.
+    """
     path = folder / "made.csv"
     with path.open("w", encoding="utf-8", newline="") as file:
-        writer = csv.DictWriter(file, [column.name for column in RATINGS], restval="")
+        writer = csv.DictWriter(file, [*(column.name for column in RATINGS), *more], restval="")
         writer.writeheader()
         for number, row in enumerate(rows):
             writer.writerow(
@@ -406,6 +409,46 @@ def test_numbers_of_an_unknown_kind_are_analysed_as_points(script: str, tmp_path
     (pair,) = tables["pairs"]
     assert pair["effect"] == "difference"
     assert float(pair["estimate"]) == pytest.approx(10.5, abs=0.01)
+
+
+def test_ratings_of_turns_are_left_out_and_the_rest_is_as_without_them(
+    script: str, tmp_path: Path
+) -> None:
+    rows = rate_whole_conversations()
+    of_turns = [row | {"turn": "2", "criterion": "this turn", "value": 1} for row in rows]
+    without = run(script, tmp_path, write(rows, tmp_path))
+
+    tables = run(script, tmp_path, write(rows + of_turns, tmp_path, more=["turn"]))
+
+    assert tables == without
+
+
+def test_a_file_of_nothing_but_turns_is_refused_in_words(tmp_path: Path) -> None:
+    program = "analysis.py"
+    rows = [row | {"turn": "2"} for row in rate_whole_conversations()]
+    (tmp_path / program).write_text(read_scripts()[program], encoding="utf-8")
+    (tmp_path / "ratings.csv").write_bytes(write(rows, tmp_path, more=["turn"]))
+
+    done = subprocess.run(
+        [sys.executable, program, "ratings.csv", "out"],
+        cwd=tmp_path, capture_output=True, text=True, check=False,
+    )  # fmt: skip
+
+    assert done.returncode == 1
+    assert f"{len(rows)} ratings of turns of conversations are left out" in done.stdout
+    assert done.stderr == "No other ratings are in the file.\n"
+
+
+def rate_whole_conversations() -> list[dict[str, Any]]:
+    return [
+        {
+            "participant": f"p{rater}", "group": f"g{item}", "system": system,
+            "value": 3 + better + (rater + item) % 2,
+        }
+        for rater in range(4)
+        for item in range(6)
+        for system, better in (("A", 1 + item % 2), ("B", 0))
+    ]  # fmt: skip
 
 
 def rate_by_a_standard(scale: str) -> list[dict[str, Any]]:

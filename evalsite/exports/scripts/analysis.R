@@ -105,6 +105,7 @@ if ("turn" %in% names(ratings)) {
   note(sum(ratings$turn != ""), " ratings of turns of conversations are left out: they aren't ",
        "independent. The results pages have the means of conversations.")
   ratings <- ratings[ratings$turn == "", ]
+  if (!nrow(ratings)) stop("No other ratings are in the file.")
 }
 for (origin in c("simulated", "imported")) {
   n <- sum(ratings$origin == origin)

@@ -55,6 +55,8 @@ def read_ratings(path: Path) -> pd.DataFrame:
         print(f"{int(of_turns.sum())} ratings of turns of conversations are left out: they aren't "
               "independent. The results pages have the means of conversations.")  # fmt: skip
         ratings = ratings[~of_turns]
+        if ratings.empty:
+            raise SystemExit("No other ratings are in the file.")
     for origin in ("simulated", "imported"):
         if count := int((ratings["origin"] == origin).sum()):
             print(f"{count} of {len(ratings)} ratings are {origin}.")
