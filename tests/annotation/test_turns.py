@@ -12,7 +12,7 @@ from evalsite.annotation.running.launch import launch_study
 from evalsite.jobs.services import run_job
 from tests.support.answering import RatingPage
 from tests.support.batches import import_rows, write_csv
-from tests.support.checking import check_file
+from tests.support.checking import check_file, check_ratings
 from tests.support.exports import export, read
 from tests.support.factories import make_user
 from tests.support.instruments import GALLERY, make_built_study
@@ -138,3 +138,15 @@ def test_batch_is_refused_if_its_turns_cannot_be_rated(marked, said, code):
     checked = check_file(source, study=study)
 
     assert [fault.code for fault in checked.faults] == [code]
+
+
+def test_ratings_of_turns_from_elsewhere_are_refused_in_words():
+    study = make_turns()
+    import_rows(study, rows())
+    given = [
+        {"item": "a", "system": "s", "participant": "w1", "criterion": "overall", "value": "3"}
+    ]
+
+    checked = check_ratings(io.BytesIO(write_csv(given).encode()), study=study)
+
+    assert [fault.code for fault in checked.faults] == ["turns_not_supported"]

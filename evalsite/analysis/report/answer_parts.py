@@ -36,11 +36,11 @@ def split_parts(table: Table, instrument: Instrument) -> tuple[Table, list[Mappi
         if family.averages and one.get("options"):
             # the share of turns that have the option
             options = list(one["options"])
-            found += [_describe_option(one, option, family.name) for option in options]
+            found += [_describe_option(one, option) | {"family": family.name} for option in options]
             parts += map(_average, _take_options(own, str(one["key"]), options))
         elif family.splits:
             options = list(one.get("options", ()))
-            found += [_describe_option(one, option) for option in options]
+            found += [_describe_option(one, option) | _AS_DECISION for option in options]
             parts += list(_take_options(own, str(one["key"]), options))
         elif family.averages:
             found.append(one)
@@ -58,17 +58,19 @@ def _needs_work(one: Mapping[str, Any]) -> bool:
     return not is_plain or one.get("per") == "item"
 
 
-def _describe_option(
-    one: Mapping[str, Any], option: Mapping[str, str], family: str = "decision"
-) -> dict[str, Any]:
-    answers = [{"value": 0, "label": "no"}, {"value": 1, "label": "yes"}]
+_AS_DECISION = {
+    "family": "decision",
+    "answers": [{"value": 0, "label": "no"}, {"value": 1, "label": "yes"}],
+}
+
+
+def _describe_option(one: Mapping[str, Any], option: Mapping[str, str]) -> dict[str, Any]:
     return {
         **one,
         "key": name_option(str(one["key"]), option["key"]),
         "of": one["key"],
         "label": f"{one['label']}: {option['label']}",
-        "family": family,
-        "answers": answers if family == "decision" else [],
+        "answers": [],
         "minimum": 0,
         "maximum": 1,
     }
