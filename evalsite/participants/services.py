@@ -9,12 +9,19 @@ from django.db import transaction
 
 from evalsite.audit.models import AuditEntry
 from evalsite.lib.clock import now
+from evalsite.lib.prepared import Prepared
 from evalsite.participants.models import Answer, Consent, ItemSet, Participant, ParticipantLink
 from evalsite.participants.recognition import mark_person
 from evalsite.participants.visits import WayOut, end_visit, find_way_out
 from evalsite.platforms import Outcome
 from evalsite.studies.models import Study
 from evalsite.studies.versions import hash_text, shown_content
+
+_finished_sets_of = Prepared(
+    lambda participant: ItemSet.objects.filter(
+        participant=participant, finished_at__isnull=False
+    ).order_by("number")
+)
 
 
 class Withdrawn(Exception):
@@ -147,7 +154,7 @@ def instructions_hash(study: Study) -> str:
 
 def finished_sets(me: Participant) -> list[ItemSet]:
     """Return the sets that this person has finished, in their order."""
-    return list(me.item_sets.filter(finished_at__isnull=False).order_by("number"))
+    return _finished_sets_of.all(me.pk)
 
 
 def is_paid(me: Participant) -> bool:

@@ -45,7 +45,7 @@ def test_a_change_that_is_no_answer_is_asked_for_before_the_set_is_finished():
 
     page = tab.client.post(f"{tab.home}sets/1/review/")
 
-    assert [row.place for row, _, is_wrong in page.context["rows"] if is_wrong] == [1]
+    assert [row.place for row, *_, is_wrong in page.context["rows"] if is_wrong] == [1]
     assert not page.context["is_complete"]
     assert ItemSet.objects.get().finished_at is None
     assert sorted(Rating.objects.values_list("value", flat=True)) == [10, 20, 30]

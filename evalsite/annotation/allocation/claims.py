@@ -27,7 +27,13 @@ from evalsite.annotation.allocation.leases import (
 )
 from evalsite.annotation.allocation.quotas import has_room
 from evalsite.annotation.allocation.rounds import Place
-from evalsite.annotation.allocation.selection import Pick, new_to, pick_places, with_room
+from evalsite.annotation.allocation.selection import (
+    Pick,
+    free_place,
+    new_to,
+    pick_places,
+    with_room,
+)
 from evalsite.annotation.models import Annotation, Slot
 from evalsite.lib.deadlocks import in_transaction
 from evalsite.lib.integrity import is_violation
@@ -233,9 +239,10 @@ def has_work(me: Participant, study: Study) -> bool:
     """Return whether a claim by this person would find something now."""
     if not study.is_open or me.stopped_at or is_over(find_visit(me)):
         return False
-    open_set = ItemSet.objects.filter(participant=me, finished_at__isnull=True).first()
-    if not _has_room(me, study, me.item_sets.order_by("-number").first()):
+    last_set = _last_set_of.one(me.pk)
+    if not _has_room(me, study, last_set):
         return False
+    open_set = last_set if last_set and last_set.finished_at is None else None
     if open_set is not None:
         if must_give_way(open_set, study):
             return False
@@ -251,8 +258,13 @@ def _has_places_for(me: Participant, study: Study) -> bool:
     left, is_new = items_left(me, study), new_to(me.pk, study.pk, study.groups)
     if left == 0:
         return False
-    free = with_room(Slot.objects.free().filter(study=study), study, left)
-    if free.filter(is_new).exists():
+    if left is None:
+        # asked after every set, without a cap of items nearly always
+        is_free = free_place(study.groups).one(me.pk, study.pk) is not None
+    else:
+        free = with_room(Slot.objects.free().filter(study=study), study, left)
+        is_free = free.filter(is_new).exists()
+    if is_free:
         return True
     # a claim frees what has lapsed, so that is work too
     lapsed = lapsed_slots(study)

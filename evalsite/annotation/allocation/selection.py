@@ -288,6 +288,19 @@ def _first_heads(groups: str, skip_locked: bool, count: int) -> Prepared[Slot]:
     )
 
 
+@cache
+def free_place(groups: str) -> Prepared[tuple[int]]:
+    """Return the query for one free place that a person could be dealt in a study."""
+    return Prepared(
+        lambda me, study: (
+            Slot.objects.free()
+            .filter(new_to(me, study, groups), study=study)
+            .order_by()
+            .values_list("pk")[:1]
+        )
+    )
+
+
 def with_room(
     slots: QuerySet[Slot], study: Study, left: int | None, *, among: QuerySet[Slot] | None = None
 ) -> QuerySet[Slot]:

@@ -5,6 +5,7 @@ from typing import Any
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import redirect, render
 from django.template.loader import render_to_string
+from django.utils.translation import gettext
 from django.utils.translation import gettext_lazy as _
 from django.views.decorators.http import require_http_methods, require_safe
 
@@ -165,10 +166,16 @@ def review(request: HttpRequest, me: Participant, number: int) -> HttpResponse:
     wrong = {place for place, form in changes.items() if not form.is_valid()}
     done = item_set.total - len(unanswered_places(item_set, answered))
     table = tabulate_answers(me, item_set)
+    config, names = me.study.config, gettext("%(name)s %(place)s")
     context = page_context(request, me) | {
         "table": table,
         "rows": [
-            (row, address(request, "rating-page", number, row.place), row.place in wrong)
+            (
+                row,
+                names % {"name": config.item_name.lower(), "place": row.place},
+                address(request, "rating-page", number, row.place),
+                row.place in wrong,
+            )
             for row in table.rows
         ],
         "has_wrong": bool(wrong),
