@@ -14,6 +14,17 @@ function replace(page, id) {
   if (mine && theirs && !mine.isEqualNode(theirs)) mine.replaceWith(document.adoptNode(theirs));
 }
 
+// what the page says of the draft: its revision, and the columns that follow their names
+function refill(page) {
+  for (const theirs of page.querySelectorAll("#builder input[type=hidden], #builder [name$=-key]")) {
+    const mine = form.elements[theirs.name];
+    if (!mine || theirs.name === "csrfmiddlewaretoken") continue;
+    if (mine.type !== "hidden" && (mine.value !== mine.defaultValue || mine === document.activeElement)) continue;
+    mine.value = theirs.value;
+    mine.defaultValue = theirs.value;
+  }
+}
+
 async function keep() {
   if (isSending) {
     isStale = true;
@@ -33,7 +44,7 @@ async function keep() {
     if (response.status === 409) {
       status.textContent = page.querySelector(".messagelist")?.textContent.trim() ?? "Changed by someone else.";
     } else if (response.ok && page.getElementById("builder")) {
-      form.elements.revision.value = page.querySelector("[name=revision]").value;
+      refill(page);
       for (const id of ["faults", "preview", "kept"]) replace(page, id);
     } else {
       status.textContent = "Not kept: the site didn’t take it. What you entered is still on this page.";
@@ -56,14 +67,14 @@ form.addEventListener("input", (event) => {
   wait();
 });
 
-// another kind has other fields: they come with the page
+// another kind or condition has other fields: they come with the page
 form.addEventListener("change", (event) => {
   const name = event.target.name;
-  if (!name.endsWith("-kind") && name !== "outputs") return;
+  if (!/-(kind|per|if|test)$/.test(name) && name !== "outputs") return;
   clearTimeout(timer);
   const opened = event.target.closest("details.qn");
   const button = form.querySelector("[data-keep]");
-  if (opened) sessionStorage.setItem("opened", opened.id);
+  if (opened) sessionStorage.setItem("opened", JSON.stringify([opened.id, name]));
   form.requestSubmit(button);
 });
 
@@ -76,13 +87,29 @@ form.addEventListener("submit", (event) => {
   }
 });
 
-const opened = sessionStorage.getItem("opened");
-if (opened) {
+// where the page goes on: at the control that brought it, or in what was just added
+function enter() {
+  const brought = sessionStorage.getItem("opened");
   sessionStorage.removeItem("opened");
-  const details = document.getElementById(opened);
-  if (details) {
-    details.open = true;
-    details.scrollIntoView({ block: "start" });
-    details.querySelector("[name$=-kind]:checked")?.focus({ preventScroll: true });
-  }
+  if (brought) return comeBack(...JSON.parse(brought));
+  const added = location.hash && form.querySelector(`#${CSS.escape(location.hash.slice(1))}`);
+  if (!added) return;
+  const texts = [...added.querySelectorAll("input:not([type]):not(.num), textarea")];
+  // typing replaces the words that a question starts with
+  for (const text of texts) text.addEventListener("focus", () => text.select(), { once: true });
+  texts[0]?.focus({ preventScroll: true });
 }
+
+function comeBack(id, name) {
+  const details = document.getElementById(id);
+  if (!details) return;
+  details.open = true;
+  const controls = [...details.querySelectorAll(`[name="${CSS.escape(name)}"]`)];
+  const control = controls.find((one) => one.type !== "radio" || one.checked);
+  (control ?? details).scrollIntoView({ block: "center" });
+  control?.focus({ preventScroll: true });
+}
+
+// a browser that goes to a part of the page takes the focus away, until the page is there
+if (document.readyState === "complete") enter();
+else addEventListener("load", () => setTimeout(enter));

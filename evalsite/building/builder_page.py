@@ -4,12 +4,15 @@ from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any
 
+from evalsite.building.condition_fields import describe_condition
 from evalsite.building.drafts import DESIGN, start_draft, start_question
 from evalsite.building.examples import write_answer
 from evalsite.building.faults import describe_faults
-from evalsite.building.parameters import Plain, list_parameters, start_scale
+from evalsite.building.fields import Field
+from evalsite.building.parameters import Parameter, Plain, list_parameters, start_scale
 from evalsite.building.pictures import Picture, draw_answer
 from evalsite.building.reuse import describe_origin
+from evalsite.building.tables import describe_table
 from evalsite.building.trying import render_preview
 from evalsite.protocol import Protocol, check_instrument, installed_scales
 from evalsite.protocol.data import write_structure
@@ -22,22 +25,6 @@ _PERS = {
     "item": "One answer for the item",
     "turn": "An answer for each turn",
 }
-TESTS = (
-    ("is", "is one of"), ("at_least", "is at least"), ("at_most", "is at most"),
-    ("includes", "includes one of"), ("answered", "is answered"),
-)  # fmt: skip
-
-
-@dataclass(frozen=True)
-class Field:
-    """One control. `control`: text, area, whole, flag or select."""
-
-    name: str
-    label: str
-    value: Any
-    control: str = "text"
-    help: str = ""
-    choices: tuple[tuple[str, str], ...] = ()
 
 
 @dataclass(frozen=True)
@@ -176,20 +163,30 @@ def _describe_question(
                  is_chosen=name == kind, is_off=each.pair_only and not is_pair)
             for name, each in installed_scales().items()
         ],
-        "parameters": [
-            Field(f"{at}-p-{name}", parameter.label, parameter.write((scale or {}).get(name)),
-                  parameter.control, parameter.help, parameter.choices)
-            if parameter.control != "flag"
-            else Field(f"{at}-p-{name}", parameter.label, (scale or {}).get(name), "flag")
+        "tables": [
+            describe_table(f"{at}-p-{name}", parameter, scale or {}, {*cls.needed, *cls.optional})
             for name, parameter in parameters.items()
+            if cls and parameter.control == "table"
         ],
-        "settings": _list_settings(at, one, criteria[:number], kind, draft),
+        "parameters": [
+            _describe_parameter(f"{at}-p-{name}", parameter, (scale or {}).get(name))
+            for name, parameter in parameters.items()
+            if parameter.control != "table"
+        ],
+        "settings": _list_settings(at, one, kind, draft),
+        "condition": describe_condition(at, one, criteria[:number])
+        if number and is_supported("ask_if") else None,
     }  # fmt: skip
 
 
-def _list_settings(
-    at: str, one: Plain, earlier: list[Plain], kind: str, draft: Plain
-) -> list[Field]:
+def _describe_parameter(name: str, parameter: Parameter, value: Any) -> Field:
+    shown = value if parameter.control == "flag" else parameter.write(value)
+    return Field(
+        name, parameter.label, shown, parameter.control, parameter.help, parameter.choices
+    )  # fmt: skip
+
+
+def _list_settings(at: str, one: Plain, kind: str, draft: Plain) -> list[Field]:
     """List what any question may have, as far as this version can ask it."""
     fields = []
     has_turns = draft.get("item", {}).get("outputs", {}).get("kind") == "conversation"
@@ -208,8 +205,6 @@ def _list_settings(
                            ("required", "Required comment"))))  # fmt: skip
     if is_supported("required"):
         fields.append(Field(f"{at}-required", "Required", one.get("required", True), "flag"))
-    if is_supported("ask_if") and earlier:
-        fields += _list_condition(at, one.get("ask_if"), earlier)
     return fields
 
 
@@ -227,27 +222,6 @@ def _list_turns(at: str, turns: Any, draft: Plain) -> list[Field]:
         Field(f"{at}-marked", "Which of them", turns.get("marked_by", ""), "select",
               choices=(("", "All"), *((name, f"Those named in {name}") for name in columns)),
               help="Add an input of the kind Turns to name them in a column, such as 2;4."),
-    ]  # fmt: skip
-
-
-def _list_condition(at: str, condition: Any, earlier: list[Plain]) -> list[Field]:
-    condition = condition if isinstance(condition, dict) else {}
-    is_not = isinstance(condition.get("not"), dict)
-    inner = condition["not"] if is_not else condition
-    if inner and "criterion" not in inner:
-        # joined conditions of a file: kept, and not shown in fields
-        return []
-    test = next((name for name, _ in TESTS if name in inner), "is")
-    said = inner.get(test, "")
-    what = ", ".join(map(str, said)) if isinstance(said, list) else str(said)
-    questions = tuple((str(one.get("key")), str(one.get("label"))) for one in earlier)
-    return [
-        Field(f"{at}-if", "Ask only if", inner.get("criterion", ""), "select",
-              choices=(("", "Always asked"), *questions)),
-        Field(f"{at}-test", "Condition", test, "select", choices=TESTS),
-        Field(f"{at}-what", "Answers", "" if test == "answered" else what,
-              help="Numbers, keys of options, or na; separated by commas."),
-        Field(f"{at}-not", "The opposite", is_not, "flag"),
     ]  # fmt: skip
 
 

@@ -1,5 +1,6 @@
 """The builder: a draft as a form, kept whatever is in it, and saved as a version if right."""
 
+import re
 from copy import deepcopy
 from uuid import UUID
 
@@ -15,7 +16,8 @@ from django.views.decorators.http import require_http_methods
 from evalsite.building.builder_page import build_page
 from evalsite.building.drafts import read_draft, read_revision, start_question
 from evalsite.building.gallery import describe_uses
-from evalsite.building.parameters import Plain, make_key, start_scale
+from evalsite.building.parameters import Plain, list_parameters, make_key, start_scale
+from evalsite.building.tables import change_table, list_entries
 from evalsite.protocol import installed_scales
 from evalsite.studies.instruments import (
     DraftChanged,
@@ -57,7 +59,7 @@ def build(request: HttpRequest, instrument_id: UUID) -> HttpResponseBase:
     if not can_edit:
         raise PermissionDenied
     done = request.POST.get("do", "draft")
-    draft = read_draft(request.POST.dict(), find_base(instrument))
+    draft = read_draft(request.POST.dict(), find_base(instrument), _list_kept_keys(instrument))
     anchor = _do(request, instrument, draft, done)
     if done == "preview":
         return _show(request, instrument, draft, can_edit=True)
@@ -81,6 +83,12 @@ def build(request: HttpRequest, instrument_id: UUID) -> HttpResponseBase:
     except ValidationError as error:
         messages.error(request, " ".join(error.messages))
     return redirect(f"{reverse('admin:instrument', args=[instrument.pk])}{anchor}")
+
+
+def _list_kept_keys(instrument: Instrument) -> set[str]:
+    """Return the columns that files of a version may have."""
+    newest = instrument.newest
+    return {one["key"] for one in newest.content["criteria"]} if newest else set()
 
 
 def _show(
@@ -157,7 +165,12 @@ def _change_list(draft: Plain, done: str) -> str:
         kind = at if at in installed_scales() else next(iter(installed_scales()))
         taken = {one.get("key") for one in criteria}
         label = f"Question {len(criteria) + 1}"
-        criteria.append(start_question(label, taken, start_scale(installed_scales()[kind])))
+        scale = start_scale(installed_scales()[kind])
+        last = criteria[-1].get("scale") if criteria else None
+        if not at and isinstance(last, dict) and last.get("kind") == kind and "points" in last:
+            # most instruments ask several questions on one scale
+            scale = deepcopy(last)
+        criteria.append(start_question(label, taken, scale))
         return f"?open={len(criteria) - 1}#q-{len(criteria) - 1}"
     if what == "add-input":
         inputs = draft["item"].setdefault("inputs", [])
@@ -165,9 +178,32 @@ def _change_list(draft: Plain, done: str) -> str:
         name = make_key("input", taken)
         inputs.append({"name": name, "label": f"Input {len(inputs) + 1}", "kind": "text"})
         return "#page"
+    if what.startswith("row-"):
+        return _change_row(draft, what.removeprefix("row-"), at)
     if what in ("up", "down", "copy", "remove", "remove-input") and at.isascii() and at.isdigit():
         return _move(draft, what, int(at))
     return ""
+
+
+def _change_row(draft: Plain, what: str, at: str) -> str:
+    """Change a table of a question: `at` is its field, with the number of a row after a colon."""
+    name, _, row = at.partition(":")
+    match = re.fullmatch("q-([0-9]{1,4})-p-([a-z_]+)", name)
+    criteria = draft["criteria"]
+    if match is None or int(match[1]) >= len(criteria):
+        return ""
+    scale = criteria[int(match[1])].get("scale", {})
+    kind = installed_scales().get(str(scale.get("kind")))
+    parameter = list_parameters(kind).get(match[2]) if kind else None
+    if kind is None or parameter is None or parameter.control != "table":
+        return ""
+    entries = list_entries(scale.get(match[2]))
+    number = int(row) if row.isascii() and row.isdigit() else 0
+    row_number = change_table(entries, what, number, is_mirrored=kind.pair_only)
+    scale[match[2]] = entries
+    if not entries and match[2] not in kind.needed:
+        del scale[match[2]]
+    return f"?open={match[1]}#{name}-{row_number}" if entries else f"?open={match[1]}#{name}"
 
 
 def _move(draft: Plain, what: str, number: int) -> str:

@@ -3,20 +3,24 @@
 What the form has no field for stays as it was in the draft.
 """
 
-from collections.abc import Mapping
+from collections.abc import Container, Iterable, Mapping
 from copy import deepcopy
 from typing import Any
 
 from evalsite.building.examples import read_examples
 from evalsite.building.parameters import (
     Plain,
+    is_key_of,
     list_parameters,
     make_key,
     read_text,
     read_whole,
     start_scale,
 )
+from evalsite.building.renames import rename_in_draft
+from evalsite.building.tables import read_table
 from evalsite.protocol import FORMAT, installed_scales
+from evalsite.protocol.question_checks import RESERVED_KEYS
 
 # more questions or rows than a form may have are read no further
 MOST = 400
@@ -50,11 +54,16 @@ def start_draft(title: str) -> Plain:
     }  # fmt: skip
 
 
+def make_column(label: str, taken: Iterable[Any]) -> str:
+    """Return a column for a question of this name, which no other one and no file has."""
+    return make_key(label, RESERVED_KEYS.union(taken))
+
+
 def start_question(label: str, taken: Any, scale: Plain) -> Plain:
     per = installed_scales()[scale["kind"]].per
     question = "How good is this text?" if label == "Quality" else "What do you think of it?"
     return {
-        "key": make_key(label, taken), "label": label, "per": per, "question": question,
+        "key": make_column(label, taken), "label": label, "per": per, "question": question,
         "scale": scale,
     }  # fmt: skip
 
@@ -65,8 +74,11 @@ def read_revision(data: Mapping[str, str]) -> int:
     return int(text) if text.isascii() and text.isdigit() and len(text) < 10 else -1
 
 
-def read_draft(data: Mapping[str, str], base: Plain) -> Plain:
-    """Return the draft that this form says; `base` is the one that it was filled from."""
+def read_draft(data: Mapping[str, str], base: Plain, kept_keys: Container[str] = ()) -> Plain:
+    """Return the draft that this form says; `base` is the one that it was filled from.
+
+    `kept_keys`: questions of a version, whose columns don't follow their names any more.
+    """
     draft = deepcopy(base)
     for name in _TEXTS:
         # spaces at the ends of a text that nobody changed stay
@@ -74,12 +86,10 @@ def read_draft(data: Mapping[str, str], base: Plain) -> Plain:
             _set(draft, name, read_text(data[name]), keep=name in _NEEDED)
     _read_key(data, draft)
     _read_item(data, draft)
-    criteria = [_read_question(data, f"q-{number}", base) for number in _numbers(data, "q")]
-    if "q-count" in data:
-        draft["criteria"] = criteria
+    renamed = _read_questions(data, draft, base, kept_keys)
     for part in ("examples", "practice"):
         if f"{part}-count" in data:
-            _set(draft, part, read_examples(data, part, draft, base) or None)
+            _set(draft, part, read_examples(data, part, draft, base, renamed) or None)
     if "check-count" in data:
         _set(draft, "comprehension", _read_comprehension(data) or None)
     _read_rest(data, draft)
@@ -156,13 +166,69 @@ def _objects(value: Any) -> list[Plain]:
 # --- questions ----------------------------------------------------------------------
 
 
+def _read_questions(
+    data: Mapping[str, str], draft: Plain, base: Plain, kept_keys: Container[str]
+) -> dict[str, str]:
+    """Read all questions; return the new keys of those that are called otherwise now, by old."""
+    if "q-count" not in data:
+        return {}
+    numbers = _numbers(data, "q")
+    names = [f"q-{number}" for number in numbers]
+    draft["criteria"] = [_read_question(data, at, base) for at in names]
+    for at, question in zip(names, draft["criteria"], strict=True):
+        _follow_name(data, at, question, draft["criteria"], base, kept_keys)
+    renamed = {
+        was: question["key"]
+        for at, question in zip(names, draft["criteria"], strict=True)
+        if (was := data.get(f"{at}-was", "")) and was != question["key"]
+    }
+    rename_in_draft(draft, renamed)
+    pers = {one["key"]: one.get("per") for one in draft["criteria"]}
+    for question in draft["criteria"]:
+        _set_outputs(question.get("ask_if"), pers, str(question.get("per")))
+    return renamed
+
+
+def _follow_name(
+    data: Mapping[str, str], at: str, question: Plain, criteria: list[Plain], base: Plain,
+    kept_keys: Container[str],
+) -> None:  # fmt: skip
+    """Let the column of a new question follow its name, until someone writes another one."""
+    was = {one.get("key"): one for one in _objects(base.get("criteria"))}
+    key, before = data.get(f"{at}-was", ""), was.get(question["key"], {})
+    label = str(before.get("label", ""))
+    is_new = question["key"] == key and key not in kept_keys and is_key_of(key, label)
+    if is_new and question["label"] not in ("", label):
+        taken = {one["key"] for one in criteria if one is not question}
+        question["key"] = make_column(question["label"], taken)
+
+
+_WIDTHS = {"item": 0, "output": 1, "turn": 2}
+
+
+def is_narrower(per: Any, than: Any) -> bool:
+    """Tell whether a question that is asked per `per` may have several answers for one `than`."""
+    return _WIDTHS.get(str(per), 0) > _WIDTHS.get(str(than), 0)
+
+
+def _set_outputs(condition: Any, pers: Mapping[str, Any], per: str) -> None:
+    """Let a condition on a narrower question say which of its answers, and no other."""
+    inner = condition.get("not", condition) if isinstance(condition, dict) else {}
+    if not isinstance(inner, dict) or "criterion" not in inner:
+        return
+    if is_narrower(pers.get(inner["criterion"]), per):
+        inner.setdefault("outputs", "any")
+    else:
+        inner.pop("outputs", None)
+
+
 def _read_question(data: Mapping[str, str], at: str, base: Plain) -> Plain:
     was = {one.get("key"): one for one in _objects(base.get("criteria"))}
     before = deepcopy(was.get(data.get(f"{at}-was", ""), {}))
     label = data.get(f"{at}-label", "").strip()
     question = before | {"key": data.get(f"{at}-key", "").strip(), "label": label}
     if not question["key"]:
-        question["key"] = make_key(label)
+        question["key"] = make_column(label, ())
     for name in _CRITERION_TEXTS:
         if f"{at}-{name}" in data:
             _set(question, name, read_text(data[f"{at}-{name}"]))
@@ -200,6 +266,12 @@ def _read_scale(data: Mapping[str, str], at: str, before: Any) -> Plain:
     found = dict(before)
     for name, parameter in list_parameters(scale).items():
         field = f"{at}-p-{name}"
+        if parameter.control == "table":
+            if f"{field}-count" in data:
+                entries = read_table(data, field, parameter, before.get(name))
+                _set(found, name, entries or None, keep=name in scale.needed)
+                found.setdefault(name, []) if name in scale.needed else None
+            continue
         if field in data or (parameter.control == "flag" and f"{at}-kind" in data):
             value = parameter.read(data.get(field, ""), before.get(name))
             _set(found, name, value or (None if name not in scale.needed else value),
@@ -217,20 +289,30 @@ def _read_extras(data: Mapping[str, str], at: str, question: Plain) -> None:
         asks = data[f"{at}-comment"]
         _set(question, "comment", {**question.get("comment", {}), "ask": asks} if asks else None)
     if f"{at}-if" in data:
-        _set(question, "ask_if", _read_condition(data, at))
+        _set(question, "ask_if", _read_condition(data, at, question.get("ask_if")))
 
 
-def _read_condition(data: Mapping[str, str], at: str) -> Plain | None:
+def _read_condition(data: Mapping[str, str], at: str, before: Any) -> Plain | None:
     key, test = data[f"{at}-if"], data.get(f"{at}-test", "is")
     if not key:
         return None
+    inner = before.get("not", before) if isinstance(before, dict) else {}
+    is_same = inner.get("criterion") == key
     said = [one.strip() for one in data.get(f"{at}-what", "").split(",") if one.strip()]
+    if f"{at}-ticks" in data:
+        said = [one for one in data[f"{at}-ticks"].split() if f"{at}-tick-{one}" in data]
     answers: Any = [read_whole(one) for one in said]
     if test in ("at_least", "at_most"):
         answers = answers[0] if answers else 0
     elif test == "answered":
         answers = True
+    was = inner.get(test)
+    if isinstance(answers, list) and isinstance(was, list) and len(was) == len(answers):
+        # the order of a file stays
+        answers = was if all(one in was for one in answers) else answers
     condition = {"criterion": key, test: answers}
+    if outputs := data.get(f"{at}-which", inner.get("outputs", "") if is_same else ""):
+        condition["outputs"] = outputs
     return {"not": condition} if f"{at}-not" in data else condition
 
 

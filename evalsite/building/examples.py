@@ -26,22 +26,29 @@ def find_scale(criterion: Any) -> Scale | None:
     return None if faults else cls.from_data(data)
 
 
-def read_examples(data: Mapping[str, str], part: str, draft: Plain, base: Plain) -> list[Plain]:
-    """Read the items of this part, "examples" or "practice"; empty ones are left out."""
+def read_examples(
+    data: Mapping[str, str], part: str, draft: Plain, base: Plain, renamed: Mapping[str, str]
+) -> list[Plain]:
+    """Read the items of this part, "examples" or "practice"; empty ones are left out.
+
+    `renamed`: the new keys of questions, by those that the form has.
+    """
+    form_keys = {new: old for old, new in renamed.items()}
     count = read_whole(data.get(f"{part}-count", ""))
     listed = base.get(part)
     before: list[Any] = listed if isinstance(listed, list) else []
     found = []
     for number in range(min(count, _MOST) if isinstance(count, int) else 0):
         kept = before[number] if number < len(before) and isinstance(before[number], dict) else {}
-        if item := _read_item(data, f"{part}-{number}", part, draft, kept):
+        if item := _read_item(data, f"{part}-{number}", part, draft, kept, form_keys):
             found.append(item)
     return found
 
 
 def _read_item(
-    data: Mapping[str, str], at: str, part: str, draft: Plain, kept: Plain
-) -> Plain | None:
+    data: Mapping[str, str], at: str, part: str, draft: Plain, kept: Plain,
+    form_keys: Mapping[str, str],
+) -> Plain | None:  # fmt: skip
     columns = [one.get("name", "") for one in draft["item"].get("inputs", [])]
     known = kept.get("inputs", {})
     inputs = {
@@ -77,12 +84,13 @@ def _read_item(
     answers = {}
     for criterion in draft["criteria"]:
         key = criterion.get("key", "")
-        said = data.get(f"{at}-answer-{key}", "").strip()
+        was = form_keys.get(key, key)
+        said = data.get(f"{at}-answer-{was}", "").strip()
         if not said:
             continue
         is_gold = part == "practice"
-        if said == write_answer(before.get(key), criterion, is_gold=is_gold):
-            answers[key] = before[key]
+        if said == write_answer(before.get(was), criterion, is_gold=is_gold):
+            answers[key] = before[was]
         else:
             answers[key] = _read_answer(said, criterion, len(outputs), is_gold=is_gold)
     item.pop(name, None)

@@ -54,9 +54,15 @@ def new_study(request: HttpRequest) -> HttpResponseBase:
     """Create a draft study of the chosen instrument, owned by the person who makes it."""
     is_post = request.method == "POST"
     chosen = request.GET.get("instrument", "")
+    entry = find_entry(chosen, request.user)
     form = NewStudyForm(
-        request.POST if is_post else None, user=request.user, initial={"instrument": chosen}
+        request.POST if is_post else None,
+        user=request.user,
+        initial={"instrument": chosen, "title": entry.config.title if entry else ""},
     )
+    if entry:
+        # all that is left is a title
+        form.fields["title"].widget.attrs["autofocus"] = True
     if is_post and form.is_valid():
         said = form.cleaned_data
         user: Any = request.user

@@ -12,10 +12,15 @@ from typing import Any
 from evalsite.protocol.scale import Scale
 
 Plain = dict[str, Any]
-_VALUE_LINE = re.compile(r"\s*(-?[0-9]{1,9})\s*[:=.)]?\s*(.*?)\s*")
 _KEY_LINE = re.compile(r"\s*([a-z][a-z0-9_]{0,39})\s*:\s*(.+?)\s*")
+MOST_ROWS = 100
 _WHOLE = re.compile(r"-?[0-9]{1,9}")
 _NOT_KEY = re.compile(r"[^a-z0-9]+")
+
+
+def is_key_of(key: str, words: str) -> bool:
+    """Tell whether this key was made of these words, with or without a number after it."""
+    return re.fullmatch(rf"{make_key(words)}(_[0-9]+)?", key) is not None
 
 
 def make_key(words: str, taken: Any = ()) -> str:
@@ -29,57 +34,23 @@ def make_key(words: str, taken: Any = ()) -> str:
     return key
 
 
-# --- lists, one entry a line --------------------------------------------------------
+# --- text ---------------------------------------------------------------------------
 
 
-def write_values(entries: Any) -> str:
-    """Write points or marks as lines, "1: Not at all", their notes below them, "- such as ..."."""
-    lines = []
-    for entry in _list(entries):
-        reserved = "* " if entry.get("reserved") else ""
-        colon = ":" if isinstance(entry.get("value"), int) else ""
-        lines.append(f"{entry.get('value', '')}{colon} {reserved}{entry.get('label', '')}".rstrip())
-        lines += [f"- {note}" for note in entry.get("notes", ())]
-    return "\n".join(lines)
+def _write_statements(entries: Any) -> str:
+    """Write statements as lines, "key: words"."""
+    return "\n".join(f"{one.get('key', '')}: {one.get('text', '')}" for one in _list(entries))
 
 
-def read_values(text: str, before: Any) -> list[Plain]:
-    found: list[Plain] = []
-    for line in text.splitlines():
-        if line.lstrip().startswith("- ") and found:
-            found[-1].setdefault("notes", []).append(line.strip()[2:].strip())
-        elif line.strip():
-            match = _VALUE_LINE.fullmatch(line)
-            value = int(match[1]) if match else line.strip()
-            label = match[2] if match else ""
-            entry: Plain = {"value": value, "label": label.removeprefix("* ")}
-            if label.startswith("* "):
-                entry["reserved"] = True
-            found.append(entry)
-    return found
-
-
-def _write_keyed(words: str) -> Callable[[Any], str]:
-    def write(entries: Any) -> str:
-        return "\n".join(
-            f"{entry.get('key', '')}: {entry.get(words, '')}" for entry in _list(entries)
-        )
-
-    return write
-
-
-def _read_keyed(words: str) -> Callable[[str, Any], list[Plain]]:
-    def read(text: str, before: Any) -> list[Plain]:
-        known = {entry.get("key"): entry for entry in _list(before)}
-        found: dict[str, Plain] = {}
-        for line in filter(str.strip, text.splitlines()):
-            match = _KEY_LINE.fullmatch(line)
-            said = match[2] if match else line.strip()
-            key = match[1] if match and match[1] not in found else make_key(said, found)
-            found[key] = {**known.get(key, {}), "key": key, words: said}
-        return list(found.values())
-
-    return read
+def _read_statements(text: str, before: Any) -> list[Plain]:
+    known = {entry.get("key"): entry for entry in _list(before)}
+    found: dict[str, Plain] = {}
+    for line in filter(str.strip, text.splitlines()):
+        match = _KEY_LINE.fullmatch(line)
+        said = match[2] if match else line.strip()
+        key = match[1] if match and match[1] not in found else make_key(said, found)
+        found[key] = {**known.get(key, {}), "key": key, "text": said}
+    return list(found.values())
 
 
 def _list(entries: Any) -> list[Mapping[str, Any]]:
@@ -103,31 +74,66 @@ def read_flag(text: str, before: Any = None) -> bool | None:
     return True if text else None
 
 
+# --- columns of tables --------------------------------------------------------------
+
+
+def write_lines(notes: Any) -> str:
+    return "\n".join(map(str, notes)) if isinstance(notes, list) else ""
+
+
+def read_lines(text: str) -> list[str] | None:
+    return [line.strip() for line in text.splitlines() if line.strip()] or None
+
+
+@dataclass(frozen=True, kw_only=True)
+class Column:
+    """A column of a table. `needs`: a parameter that a scale with this column takes.
+
+    `is_rare`: shown once that parameter has a value.
+    """
+
+    name: str
+    label: str
+    control: str = "text"  # or whole, area, flag
+    is_needed: bool = False
+    needs: str = ""
+    is_rare: bool = False
+    read: Callable[[str], Any] = read_text
+    write: Callable[[Any], str] = lambda value: "" if value is None else str(value)
+
+
+_VALUE = Column(name="value", label="Value", control="whole", is_needed=True, read=read_whole)
+_KEY = Column(name="key", label="Key", control="key", is_needed=True)
+_LABEL = Column(name="label", label="Label", is_needed=True)
+_NOTES = Column(name="notes", label="Notes", control="area", read=read_lines, write=write_lines)
+
+
+def _flag_column(name: str, label: str, needs: str = "", *, is_rare: bool = False) -> Column:
+    return Column(
+        name=name, label=label, control="flag", needs=needs, is_rare=is_rare, read=read_flag,
+        write=lambda value: "on" if value else "",
+    )  # fmt: skip
+
+
 # --- parameters ---------------------------------------------------------------------
 
 
 @dataclass(frozen=True, kw_only=True)
 class Parameter:
-    """How a parameter is entered. `control` is the template's; `choices` are those of a select."""
+    """How a parameter is entered. `control` is the template's; `choices` are those of a select.
+
+    A list of entries is a table: its `columns`, and what one entry is called.
+    """
 
     label: str
+    columns: tuple[Column, ...] = ()
+    noun: str = ""
     control: str = "text"
     help: str = ""
     choices: tuple[tuple[str, str], ...] = ()
     start: Any = None  # what a new question has, where the parameter is needed
     read: Callable[[str, Any], Any] = read_text
     write: Callable[[Any], str] = lambda value: "" if value is None else str(value)
-
-
-def _keyed(label: str, words: str, start: list[str], help_text: str = "") -> Parameter:
-    return Parameter(
-        label=label,
-        control="area",
-        help=help_text or "One a line. To choose the key in files yourself, write “key: words”.",
-        start=[{"key": make_key(one), words: one} for one in start],
-        read=_read_keyed(words),
-        write=_write_keyed(words),
-    )
 
 
 def _whole(label: str, start: int | None = None, help_text: str = "") -> Parameter:
@@ -146,16 +152,23 @@ SIDES = [
     {"value": 0, "label": "They are equal"},
     {"value": 1, "label": "The second is better"},
 ]
-_VALUES_HELP = (
-    "One a line, low to high: the number, a colon, its words. Words are needed at both ends. "
-    "Lines that begin with “- ” are notes on the point above."
+_VALUES_HELP = "Both ends need words. Notes are shown below a point, one a line."
+_OPTIONS_HELP = (
+    "Notes are shown below an option, one a line. In files, an option is named by its key."
 )
 
 PARAMETERS: dict[str, Parameter] = {
-    "points": Parameter(label="Points", control="area", help=_VALUES_HELP, start=POINTS,
-                        read=read_values, write=write_values),
-    "marks": Parameter(label="Labelled marks", control="area", help=_VALUES_HELP,
-                       read=read_values, write=write_values),
+    "points": Parameter(
+        label="Points, low to high", control="table", noun="point", help=_VALUES_HELP,
+        start=POINTS, columns=(
+            _VALUE, _LABEL, _NOTES,
+            _flag_column("reserved", "Reserved", needs="reserved_note", is_rare=True),
+        ),
+    ),
+    "marks": Parameter(
+        label="Labelled marks", control="table", noun="mark", columns=(_VALUE, _LABEL, _NOTES),
+        help="Words at some values, low to high.",
+    ),
     "minimum": _whole("Lowest value", 0),
     "maximum": _whole("Highest value", 100),
     "step": _whole("Step"),
@@ -164,8 +177,21 @@ PARAMETERS: dict[str, Parameter] = {
     "unit": Parameter(label="Unit"),
     "yes": Parameter(label="Word for yes", start="Yes"),
     "no": Parameter(label="Word for no", start="No"),
-    "options": _keyed("Options", "label", ["First option", "Second option"]),
-    "statements": _keyed("Statements", "text", ["It answers the question"]),
+    "options": Parameter(
+        label="Options", control="table", noun="option", help=_OPTIONS_HELP,
+        start=[{"key": "first_option", "label": "First option"},
+               {"key": "second_option", "label": "Second option"}],
+        columns=(
+            _LABEL, _KEY, _NOTES, _flag_column("exclusive", "Only alone", needs="least"),
+            _flag_column("other", "With a box for words"),
+        ),
+    ),
+    "statements": Parameter(
+        label="Statements", control="area",
+        help="One a line. To choose the key in files yourself, write “key: words”.",
+        start=[{"key": "it_answers_the_question", "text": "It answers the question"}],
+        read=_read_statements, write=_write_statements,
+    ),
     "from_column": Parameter(
         label="Or statements from this column of the batch",
         help="A column with one statement a line, in place of the list above.",
@@ -178,7 +204,10 @@ PARAMETERS: dict[str, Parameter] = {
                        choices=(("", "Low to high"), ("falling", "High to low"))),
     "display": Parameter(label="Arrangement", control="select",
                          choices=(("", "In a row"), ("stacked", "One below the other"))),
-    "reserved_note": Parameter(label="Note on reserved points"),
+    "reserved_note": Parameter(
+        label="Note on reserved points",
+        help="When to use points that are reserved. Fill it in to mark such points above.",
+    ),
     "both_good": Parameter(label="“Both are good”", help="Leave it empty to offer no such answer."),
     "both_bad": Parameter(label="“Both are bad”", help="Leave it empty to offer no such answer."),
     "not_applicable": Parameter(

@@ -20,10 +20,11 @@ def create_study(
 ) -> Study:  # fmt: skip
     """A draft study with its instrument's defaults and practice items, owned by who made it."""
     if instrument is None:
-        config, own = get_protocol(protocol), {}
+        config, own = get_protocol(protocol), dict[str, Any]()
     else:
         config = read_built(instrument.pk, "")
-        own = {"language": config.language}
+        # without practice items practice could not be done
+        own = {"language": config.language, "is_practice_on": bool(config.practice)}
     design = config.design
     study = Study.objects.create(
         protocol=config.key,

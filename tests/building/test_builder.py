@@ -55,13 +55,14 @@ def test_instrument_is_built_by_hand_saved_as_a_version_and_used(staff, jane):
     post(staff, instrument, **{
         "do": "add", "q-0-label": "Helpfulness", "q-0-key": "helpfulness",
         "q-0-question": "Does the reply do what was asked?",
-        "q-0-p-points": "1: Not at all\n2:\n3: Partly\n- half of it\n4: Completely",
+        "q-0-p-points-1-label": "", "q-0-p-points-2-notes": "half of it",
+        "q-0-p-points-3-label": "Completely", "q-0-p-points-count": "4",
     })  # fmt: skip
     post(staff, instrument, **{"do": "draft", "q-1-label": "True", "q-1-kind": "decision"})
     post(staff, instrument, **{
         "do": "save", "q-1-key": "is_true", "q-1-question": "Is it true?", "q-1-p-yes": "True",
         "practice-0-in-source": "What is 2 + 2?", "practice-0-out-0": "4",
-        "practice-0-answer-helpfulness": "3..4", "practice-0-answer-is_true": "true",
+        "practice-0-answer-helpfulness": "3..4", "practice-0-answer-true": "true",
         "practice-0-why": "It is right.",
         "check-0-question": "What do you rate?", "check-0-choices": "*The reply\nThe message",
         "check-0-why": "Only the reply is rated.",
@@ -87,8 +88,8 @@ def test_instrument_is_built_by_hand_saved_as_a_version_and_used(staff, jane):
 @pytest.mark.parametrize(
     ("said", "anchor", "words"),
     [
-        ({"q-0-p-points": "one: Bad\n2: Good"}, "q-0", "must be a whole number"),
-        ({"q-0-p-points": "1: Bad"}, "q-0", "must have 2 to 21 entries"),
+        ({"q-0-p-points-0-value": "one"}, "q-0", "must be a whole number"),
+        ({"q-0-p-points-count": "1"}, "q-0", "must have 2 to 21 entries"),
         ({"q-0-key": "participant"}, "q-0", "is a name that the site uses itself"),
         ({"q-0-label": ""}, "q-0", "must not be empty"),
         ({"in-0-name": "system"}, "page", "is a column that every batch has"),
@@ -140,7 +141,8 @@ def test_words_with_markup_are_text_on_every_page(staff):
 
     post(staff, instrument, **{
         "do": "save", "q-0-label": hostile, "q-0-question": hostile, "q-0-definition": hostile,
-        "q-0-p-points": f"1: {hostile}\n2: {hostile}", "instructions": hostile,
+        "q-0-p-points-0-label": hostile, "q-0-p-points-0-notes": hostile,
+        "instructions": hostile,
         "in-0-label": hostile,
     })  # fmt: skip
 
@@ -296,3 +298,96 @@ def test_question_about_each_turn_is_built_by_hand(staff, jane):
     assert practice["outputs"] == [json.loads(spoken)]
     assert practice["gold"] == {"turn": [["4..5"]]}
     assert not [one for one in check_instrument(instrument.draft) if "turn" in one.place]
+
+
+def test_points_are_added_moved_and_removed_in_a_table(staff):
+    instrument = begin(staff)
+    table = "q-0-p-points"
+
+    post(staff, instrument, **{"do": f"row-add:{table}", f"{table}-1-notes": "one\n\ntwo"})
+    post(staff, instrument, **{"do": f"row-up:{table}:1", f"{table}-5-label": "Beyond"})
+    post(staff, instrument, do=f"row-remove:{table}:2")
+    post(staff, instrument, do=f"row-ends:{table}")
+    instrument.refresh_from_db()
+    points = instrument.draft["criteria"][0]["scale"]["points"]
+    post(staff, instrument, do="draft", outputs="pair")
+    post(staff, instrument, **{"do": "draft", "q-0-kind": "preference"})
+    post(staff, instrument, do=f"row-add:{table}")
+
+    assert points == [
+        {"value": 1, "label": "A little", "notes": ["one", "two"]}, {"value": 2, "label": ""},
+        {"value": 4, "label": ""}, {"value": 5, "label": ""}, {"value": 6, "label": "Beyond"},
+    ]  # fmt: skip
+    instrument.refresh_from_db()
+    sides = instrument.draft["criteria"][0]["scale"]["points"]
+    assert [one["value"] for one in sides] == [-2, -1, 0, 1, 2]
+
+
+def test_options_may_be_for_themselves_or_have_a_box_for_words(staff):
+    instrument = begin(staff)
+    table = "q-0-p-options"
+    post(staff, instrument, **{"do": "draft", "q-0-kind": "choices"})
+
+    post(staff, instrument, do=f"row-add:{table}")
+    page = post(staff, instrument, **{
+        "do": "save", f"{table}-0-label": "Too long", f"{table}-0-key": "",
+        f"{table}-1-exclusive": "on", f"{table}-2-other": "on",
+    })  # fmt: skip
+
+    instrument.refresh_from_db()
+    assert instrument.newest is not None, page.context["faults"]
+    assert instrument.newest.content["criteria"][0]["scale"]["options"] == [
+        {"key": "too_long", "label": "Too long"},
+        {"key": "second_option", "label": "Second option", "exclusive": True},
+        {"key": "option_3", "label": "Option 3", "other": True},
+    ]
+
+
+def test_column_follows_its_name_until_a_version_has_it_and_what_refers_to_it_follows_too(staff):
+    instrument = begin(staff)
+    post(staff, instrument, **{
+        "do": "add", "practice-0-out-0": "4", "practice-0-why": "So.", "practice-0-in-source": "?",
+        "practice-0-answer-quality": "2",
+    })  # fmt: skip
+    post(staff, instrument, **{"do": "draft", "q-1-if": "quality", "q-1-test": "at_least"})
+    language = reverse("admin:instrument-language", args=[instrument.pk])
+    texts = staff.get(language, {"tag": "de"}).context["texts"]
+    number = next(one["number"] for one in texts if one["address"] == "criteria.quality.label")
+    instrument.refresh_from_db()
+    staff.post(language, {"tag": "de", "revision": instrument.revision, f"text-{number}": "Güte"})
+
+    post(staff, instrument, **{
+        "do": "draft", "q-1-what": "2", "q-0-label": "Tone", "q-1-label": "Tone",
+    })  # fmt: skip
+    instrument.refresh_from_db()
+    draft = instrument.draft
+    post(staff, instrument, **{"do": "save", "practice-0-answer-tone_2": "3"})
+    post(staff, instrument, **{"do": "draft", "q-0-label": "Sound"})
+
+    first, second = draft["criteria"]
+    assert [first["key"], second["key"]] == ["tone", "tone_2"]
+    assert second["ask_if"] == {"criterion": "tone", "at_least": 2}
+    assert draft["practice"][0]["gold"] == {"tone": ["2"]}
+    assert draft["translations"] == {"de": {"criteria.tone.label": "Güte"}}
+    instrument.refresh_from_db()
+    assert instrument.newest is not None
+    assert instrument.draft["criteria"][0]["key"] == "tone"
+
+
+def test_condition_on_several_answers_says_of_which(staff):
+    instrument = begin(staff)
+    post(staff, instrument, do="add", outputs="several", questions="below")
+    post(staff, instrument, **{"do": "draft", "q-1-kind": "text", "q-1-if": "quality"})
+    post(staff, instrument, **{"do": "draft", "q-1-per": "item", "q-1-tick-2": "on"})
+    shown = staff.get(reverse("admin:instrument", args=[instrument.pk])).text
+    instrument.refresh_from_db()
+    of_itself = instrument.draft["criteria"][1]["ask_if"]
+
+    page = post(staff, instrument, **{"do": "save", "q-1-which": "every", "q-1-tick-1": "on"})
+
+    assert of_itself == {"criterion": "quality", "is": [2], "outputs": "any"}
+    assert "For every output" in shown
+    instrument.refresh_from_db()
+    assert instrument.newest is not None, page.context["faults"]
+    asked = instrument.newest.content["criteria"][1]["ask_if"]
+    assert asked == {"criterion": "quality", "is": [1, 2], "outputs": "every"}

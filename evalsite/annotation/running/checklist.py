@@ -201,8 +201,10 @@ def _check_practice(study: Study, counts: Counts) -> Check:
     is_asked = study.is_practice_on and not study.is_qualification_on
     has_practice = not is_asked or counts.practice
     problem = "" if has_practice else "Practice is on, but there is no practice item. Turn it off."
+    is_left = counts.practice and not study.is_practice_on and not study.is_qualification_on
+    remark = "There are practice items, but practice is off." if is_left else ""
     page = OF_SECTION["is_practice_on"].page
-    return Check(label="Practice is ready, or off", problem=problem, url_name=page)
+    return Check(label="Practice is ready, or off", problem=problem, remark=remark, url_name=page)
 
 
 def _check_qualification(study: Study) -> Check:

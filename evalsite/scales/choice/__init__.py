@@ -49,6 +49,7 @@ class Choice(ScaleOfParts):
     shown: tuple[Option, ...] = ()
     minimum: ClassVar[int] = 1
     kind: ClassVar[str] = "choice"
+    title: ClassVar[str] = "Choose one"
     family: ClassVar[str] = "categories"
     is_told_in_words: ClassVar[bool] = True
     may_ask_item: ClassVar[bool] = True

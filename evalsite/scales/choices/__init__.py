@@ -94,6 +94,7 @@ class Choices(ScaleOfParts):
     minimum: ClassVar[int] = 0
     maximum: ClassVar[int] = 1
     kind: ClassVar[str] = "choices"
+    title: ClassVar[str] = "Choose several"
     family: ClassVar[str] = "categories"
     has_parts: ClassVar[bool] = True
     is_told_in_words: ClassVar[bool] = True

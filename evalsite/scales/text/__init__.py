@@ -49,6 +49,7 @@ class Text(Scale):
     minimum: ClassVar[None] = None  # type: ignore[assignment]
     maximum: ClassVar[None] = None  # type: ignore[assignment]
     kind: ClassVar[str] = "text"
+    title: ClassVar[str] = "Free text"
     family: ClassVar[str] = "text"
     is_typed: ClassVar[bool] = True
     may_ask_item: ClassVar[bool] = True
