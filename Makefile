@@ -45,7 +45,7 @@ test: .venv/.installed-dev system-tools ## run the test suite on SQLite and on P
 
 torture: .venv/.installed-dev system-tools ## run tests too long for the suite: large crowds, random steps, every faulty file, kill -9
 	$(BIN)/pytest -m torture -q -rs
-	$(BIN)/pytest -m torture -q -rs --database postgresql
+	$(BIN)/pytest -m "torture or not torture" -q -rs --whole --database postgresql
 	EVALSITE_TEST_LOOKS=all $(BIN)/pytest -q -rs $$(grep -l find_faults_in_turn tests/*/test_*.py)
 	$(BIN)/python -m tests.torture --runs 10
 	$(BIN)/python -m tests.torture.power --cuts 25

@@ -57,6 +57,7 @@ def code_of(user: User) -> str:
 # --- with a password ----------------------------------------------------------------------
 
 
+@pytest.mark.both_databases
 @pytest.mark.parametrize("login", ["jane", "JANE", "jane@example.org", " Jane@Example.org"])
 def test_researcher_signs_in_by_user_name_or_address(jane, login):
     client = Client()
@@ -129,6 +130,7 @@ def test_there_is_no_page_for_signing_up():
 # --- locked -------------------------------------------------------------------------------
 
 
+@pytest.mark.both_databases
 def test_five_wrong_passwords_lock_for_15_minutes_even_for_the_right_one(jane):
     client = Client()
     with time_machine.travel("2026-11-01T10:43Z", tick=False) as clock:
@@ -147,6 +149,7 @@ def test_five_wrong_passwords_lock_for_15_minutes_even_for_the_right_one(jane):
     assert free.status_code == 302
 
 
+@pytest.mark.both_databases
 def test_name_and_address_of_one_account_count_together(jane):
     for login in ("jane", "jane@example.org", "Jane", "jane", "jane@example.org"):
         response = sign_in(Client(), "wrong", login)

@@ -8,8 +8,6 @@ import pytest
 from evalsite.analysis.__main__ import main
 from evalsite.analysis.table import read_bare_table, read_table
 
-pytestmark = pytest.mark.one_database
-
 RATINGS = Path(__file__).resolve().parents[2] / "fixtures/ratings"
 
 

@@ -8,7 +8,7 @@ from evalsite.studies.models import Study
 from tests.support.factories import make_user
 from tests.support.tabs import make_live, open_tab
 
-pytestmark = pytest.mark.django_db
+pytestmark = [pytest.mark.django_db, pytest.mark.both_databases]
 
 
 def count_active(study: Study) -> int:

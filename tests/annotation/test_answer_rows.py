@@ -11,7 +11,7 @@ from evalsite.annotation.models import Annotation, Highlight, Rating
 from tests.support.breaking import drop
 from tests.support.factories import answer_item, make_annotator, make_study
 
-pytestmark = pytest.mark.django_db
+pytestmark = [pytest.mark.django_db, pytest.mark.both_databases]
 
 ONE_OF_AN_OUTPUT = "one_rating_of_an_output_per_criterion_turn_and_part"
 ONE_OF_AN_ITEM = "one_rating_of_an_item_per_criterion_turn_and_part"

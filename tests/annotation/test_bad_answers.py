@@ -17,7 +17,7 @@ from tests.support.hostile import EVERYTHING, Seen
 from tests.support.protocols import each_protocol
 from tests.support.tabs import snapshot, what_became
 
-pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("promises"), pytest.mark.one_database]
+pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("promises")]
 
 
 PROTOCOLS = installed_protocols()

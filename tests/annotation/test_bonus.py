@@ -32,7 +32,7 @@ from tests.support.factories import (
     mint_link,
 )
 
-pytestmark = [pytest.mark.django_db, pytest.mark.one_database]
+pytestmark = pytest.mark.django_db
 
 TOLD = "You can complete at most 2 sets. Completing all 2 earns a bonus of £2.00."
 YOURS = "bonus of £2.00 is yours."

@@ -84,7 +84,6 @@ def test_the_whole_way_can_be_gone_by_keyboard_alone(page, live_server, study):
     assert watch.found == []
 
 
-@pytest.mark.both_databases
 def test_the_whole_way_can_be_gone_without_scripts(browser, live_server, study):
     context = browser.new_context(java_script_enabled=False)
     page = context.new_page()
@@ -132,7 +131,6 @@ def test_a_refused_page_leads_to_each_fault(page, live_server, study):
     assert values(page) == ["70", "80", "90"]
 
 
-@pytest.mark.both_databases
 def test_back_shows_the_answer_and_a_change_is_kept(page, live_server, study):
     take_a_set(page, str(live_server), study)
     type_scores(page, 70, 100, 90)
@@ -155,7 +153,6 @@ def test_back_shows_the_answer_and_a_change_is_kept(page, live_server, study):
     assert [scores_of(annotation)[text] for text in texts] == [60, 100, 90]
 
 
-@pytest.mark.both_databases
 def test_a_draft_comes_back_on_another_device(page, browser, live_server, study):
     take_a_set(page, str(live_server), study)
     address = page.url

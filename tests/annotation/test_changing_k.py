@@ -19,7 +19,11 @@ from tests.support.factories import add_batch, answer_item, make_annotator, make
 from tests.support.queues import run_waiting_jobs
 from tests.support.tabs import make_live, open_tab
 
-pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("promises")]
+pytestmark = [
+    pytest.mark.django_db,
+    pytest.mark.usefixtures("promises"),
+    pytest.mark.both_databases,
+]
 
 
 def change(study: Study, k: int) -> Study:

@@ -16,7 +16,7 @@ from tests.support.invariants import check_invariants
 
 __all__ = ["crowd_workers", "make_crowd"]
 
-pytestmark = pytest.mark.django_db(transaction=True)
+pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.both_databases]
 
 
 def keep_changing(study: Study, worker: Thread) -> int:
@@ -30,9 +30,9 @@ def keep_changing(study: Study, worker: Thread) -> int:
 
 
 def test_k_changed_all_the_time_while_people_work_ends_with_k_and_loses_nothing(make_crowd):
-    study = make_live_study(set_size=5, add_items=lambda study: add_batch(study, items=12))
+    study = make_live_study(set_size=5, add_items=lambda study: add_batch(study, items=8))
     crowd = make_crowd(study)
-    crowd.add(4, tabs=2)
+    crowd.add(3, tabs=2)
     failed = []
 
     def work() -> None:

@@ -10,7 +10,7 @@ from tests.support.factories import make_user
 from tests.support.queues import run_waiting_jobs
 from tests.support.tabs import make_live
 
-pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("promises"), pytest.mark.one_database]
+pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("promises")]
 
 
 def url(name: str, study: Study) -> str:

@@ -6,7 +6,7 @@ from evalsite.annotation.running.simulation import simulate_crowd
 from evalsite.participants.models import Answer, Participant
 from tests.support.qualifying import Candidate, make_live, without_gold
 
-pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("promises"), pytest.mark.one_database]
+pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("promises")]
 
 
 def answer_questions(one: Candidate, *, right: int, attempt: int = 1):

@@ -25,7 +25,7 @@ from tests.support.exports import annotate, export, read
 from tests.support.factories import launch, make_participant, make_study
 from tests.support.tabs import Tab, open_tab
 
-pytestmark = [pytest.mark.django_db, pytest.mark.one_database]
+pytestmark = pytest.mark.django_db
 
 FILES = ("ratings", "ratings_wide", "annotations", "participants")
 WORDS = "what nobody agreed to"

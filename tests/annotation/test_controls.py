@@ -29,7 +29,7 @@ from tests.support.checks import (
 from tests.support.factories import answer_item, launch, make_annotator, make_study
 from tests.support.tabs import Tab, after_the_lease
 
-pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("promises"), pytest.mark.one_database]
+pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("promises")]
 
 
 # --- where they stand -------------------------------------------------------------------

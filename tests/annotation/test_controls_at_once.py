@@ -55,11 +55,12 @@ def check_controls(study: Study) -> None:
                 assert shown.index(pk) - shown.index(repeated[pk]) >= study.repeat_distance
 
 
+@pytest.mark.both_databases
 def test_a_crowd_with_checks_and_repeats_answers_every_item_exactly_k_times(
     study: Study, make_crowd: Callable[[Study], Crowd]
 ):
     crowd = make_crowd(study)
-    crowd.add(6)
+    crowd.add(4)
     crowd.add(2, tabs=2)
 
     crowd.work()
@@ -71,6 +72,7 @@ def test_a_crowd_with_checks_and_repeats_answers_every_item_exactly_k_times(
     assert Annotation.objects.filter(item__kind="repeat").exists()
 
 
+@pytest.mark.torture
 def test_what_some_walk_away_from_is_done_by_others_whose_checks_stay_in_order(
     study: Study, make_crowd: Callable[[Study], Crowd]
 ):

@@ -24,7 +24,7 @@ from tests.support.exports import export, read
 from tests.support.factories import answer_item, launch, make_annotator, make_study
 from tests.support.invariants import check_invariants
 
-pytestmark = [pytest.mark.django_db, pytest.mark.one_database]
+pytestmark = pytest.mark.django_db
 
 
 def told_of(study: Study, word: str) -> tuple[str, str]:

@@ -23,7 +23,7 @@ from tests.support.factories import (
 )
 from tests.support.invariants import check_invariants
 
-pytestmark = pytest.mark.django_db
+pytestmark = [pytest.mark.django_db, pytest.mark.both_databases]
 
 
 def make_live(*, items: int = 10, **fields) -> Study:

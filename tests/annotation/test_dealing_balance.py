@@ -23,7 +23,7 @@ from tests.support.designs import (
 )
 from tests.support.factories import answer_item, make_annotator
 
-pytestmark = [pytest.mark.django_db, pytest.mark.one_database]
+pytestmark = pytest.mark.django_db
 
 
 def places_in(pages: list[tuple[str, ...]]) -> Counter:

@@ -9,7 +9,7 @@ from tests.support.designs import make_designed, one_each, side_by_side
 from tests.support.factories import make_annotator
 from tests.support.races import Held, only_postgresql
 
-pytestmark = pytest.mark.django_db(transaction=True)
+pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.both_databases]
 
 
 def take_away(*ranks: int) -> None:

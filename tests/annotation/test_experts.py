@@ -169,7 +169,6 @@ def test_one_item_of_an_input_per_person_is_respected():
     assert not Participant.objects.exists()
 
 
-@pytest.mark.one_database
 def test_names_and_addresses_are_read_in_every_usual_form():
     text = "Eva Lind, eva@x.org\n\n Farid   Haddad \nbo@x.org\nAl <al@x.org>\nFarid Haddad"
 
@@ -193,6 +192,7 @@ def test_who_is_invited_already_stays_as_they_are():
     assert Slot.objects.assigned().count() == 8
 
 
+@pytest.mark.both_databases
 @pytest.mark.django_db(transaction=True)
 def test_the_same_people_invited_ten_times_at_once_are_invited_once():
     study = small(k=1)

@@ -14,7 +14,7 @@ from evalsite.studies.models import Item, Study
 from evalsite.studies.services import item_keys
 from tests.support.factories import answer_item, launch, make_annotator, make_study
 
-pytestmark = pytest.mark.django_db
+pytestmark = [pytest.mark.django_db, pytest.mark.both_databases]
 
 ITEMS, K = 7_000, 3
 MOST_BUFFERS = 200

@@ -27,7 +27,7 @@ from evalsite.studies.models import Item, Membership, Study
 from tests.site.test_staff_pages import sign_in, url
 from tests.support.factories import launch, make_annotator, make_study, make_user
 
-pytestmark = [pytest.mark.django_db, pytest.mark.one_database, pytest.mark.slow]
+pytestmark = [pytest.mark.django_db, pytest.mark.slow]
 
 PLAYED = hypothesis_settings(
     max_examples=10,

@@ -7,7 +7,7 @@ from evalsite.studies.models import Study
 from tests.support.factories import set_completion
 from tests.support.tabs import BOXES, SCORES, make_live, open_tab
 
-pytestmark = [pytest.mark.django_db, pytest.mark.one_database]
+pytestmark = pytest.mark.django_db
 
 ENTERED = dict(zip(BOXES, SCORES, strict=True))
 

@@ -21,7 +21,7 @@ from tests.support.breaking import (
 )
 from tests.support.factories import add_batch
 
-pytestmark = pytest.mark.django_db
+pytestmark = [pytest.mark.django_db, pytest.mark.both_databases]
 
 
 @pytest.fixture

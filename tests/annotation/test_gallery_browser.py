@@ -16,7 +16,7 @@ from tests.support.browsing import find_faults_in_all_looks, press_tab_to
 from tests.support.factories import make_annotator, make_user, mint_link
 from tests.support.instruments import GALLERY, make_built_study
 
-pytestmark = [pytest.mark.slow, pytest.mark.one_database, pytest.mark.django_db(transaction=True)]
+pytestmark = [pytest.mark.slow, pytest.mark.django_db(transaction=True)]
 
 MAIN = ".dock .main"
 WAYS: dict[str, dict[str, Any]] = {

@@ -25,7 +25,7 @@ from tests.support.factories import answer_item, launch, make_annotator, make_st
 from tests.support.invariants import find_breaches
 from tests.support.races import Held, only_postgresql
 
-pytestmark = pytest.mark.django_db(transaction=True)
+pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.both_databases]
 
 only_sqlite = pytest.mark.skipif(
     "connection.vendor != 'sqlite'", reason="PostgreSQL locks rows, not the whole database."

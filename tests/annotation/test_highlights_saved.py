@@ -59,6 +59,7 @@ def words_of(tab: Tab, first: int = 0, last: int = 1) -> str:
     return " ".join(text_of(tab).split()[first : last + 1])
 
 
+@pytest.mark.both_databases
 def test_highlights_are_stored_with_the_answer(tab):
     first, second = words_of(tab, 0, 0), words_of(tab, 2, 3)
 
@@ -211,6 +212,7 @@ def test_a_draft_that_does_not_fit_is_no_error(tab):
     assert tab.open(1).page.status_code == 200
 
 
+@pytest.mark.both_databases
 def test_answers_that_are_deleted_leave_no_passage(tab):
     word = words_of(tab, 0, 0)
     save(tab, word)

@@ -17,7 +17,7 @@ from tests.support.factories import answer_item, launch, make_annotator, make_st
 
 HOSTILE = "<script>alert(1)</script>{{ 7|add:7 }}"
 
-pytestmark = [pytest.mark.django_db, pytest.mark.one_database]
+pytestmark = pytest.mark.django_db
 
 
 def make_held(study: Study, item: Item, *, people: int = 2) -> Item:

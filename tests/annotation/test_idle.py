@@ -62,6 +62,7 @@ def test_draft_of_yesterday_is_back_on_the_page():
         assert tab.open(1).entered == ("70", "", "")
 
 
+@pytest.mark.both_databases
 @pytest.mark.parametrize(
     "night", [datetime(2026, 3, 29, tzinfo=UTC), datetime(2026, 10, 25, tzinfo=UTC)]
 )

@@ -14,7 +14,7 @@ from tests.support.factories import make_annotator, make_learner, mint_link
 from tests.support.ignoring import GROUP, ITEM, SCORES, Reader, make_reviews, open_reader
 from tests.support.tabs import open_tab, snapshot
 
-pytestmark = [pytest.mark.django_db, pytest.mark.one_database, pytest.mark.usefixtures("promises")]
+pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("promises")]
 
 
 def outcomes(**fields) -> list[tuple[int, str, str, str]]:

@@ -10,7 +10,7 @@ from tests.support.ignoring import GROUP, ITEM, SCORES, make_reviews, open_reade
 from tests.support.invariants import check_invariants
 from tests.support.races import at_once
 
-pytestmark = pytest.mark.django_db(transaction=True)
+pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.both_databases]
 
 
 def test_one_tab_ignores_and_another_saves_scores_and_one_answer_stands():

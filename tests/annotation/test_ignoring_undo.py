@@ -12,7 +12,7 @@ from evalsite.studies.models import Study
 from tests.support.ignoring import GROUP, ITEM, SCORES, make_reviews, open_reader
 from tests.support.tabs import snapshot
 
-pytestmark = [pytest.mark.django_db, pytest.mark.one_database, pytest.mark.usefixtures("promises")]
+pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("promises")]
 
 
 def outcomes() -> list[tuple[int, str, str]]:

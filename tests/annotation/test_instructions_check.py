@@ -16,7 +16,7 @@ from tests.support.annotators import read_fields
 from tests.support.arriving import P, V, W, join, prolific
 from tests.support.factories import launch, make_participant, make_study, mint_link
 
-pytestmark = [pytest.mark.django_db, pytest.mark.one_database]
+pytestmark = pytest.mark.django_db
 
 
 def make_live(**fields) -> Study:

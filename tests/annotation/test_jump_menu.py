@@ -16,7 +16,7 @@ from tests.support.browsing import MAIN, Watch, find_faults, follow, take_a_set
 from tests.support.factories import make_annotator, mint_link
 from tests.support.tabs import after_the_lease
 
-pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.one_database]
+pytestmark = pytest.mark.django_db(transaction=True)
 
 ANSWERS = {"appropriateness": "4", "information_content": "2", "human_likeness": "5"}
 HERE = ".jump [aria-current]"

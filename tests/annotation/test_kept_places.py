@@ -39,6 +39,7 @@ def take_back(client, study: Study, **query: str):
     return client.post(url("study-places-take-back", study), sent, follow=True)
 
 
+@pytest.mark.both_databases
 def test_overview_counts_places_of_people_who_went_quiet_and_nobody_elses(staff_client, study):
     gone, at_work = open_tab(study), make_annotator(study)
     with standing_at(now() + AWAY):
@@ -53,6 +54,7 @@ def test_overview_counts_places_of_people_who_went_quiet_and_nobody_elses(staff_
         assert at_work.pseudonym not in confirmation.text
 
 
+@pytest.mark.both_databases
 def test_places_taken_back_are_free_for_others_and_the_log_says_whose_they_were(
     staff_client, study
 ):
@@ -66,6 +68,7 @@ def test_places_taken_back_are_free_for_others_and_the_log_says_whose_they_were(
     assert find_breaches(study) == []
 
 
+@pytest.mark.both_databases
 def test_taking_back_twice_is_taking_back_once(staff_client, study):
     open_tab(study)
     with standing_at(now() + AWAY):
@@ -88,6 +91,7 @@ def test_who_answered_after_the_page_was_shown_keeps_their_places(staff_client, 
     assert Slot.objects.leased().filter(participant=tab.me).count() == 2
 
 
+@pytest.mark.both_databases
 @only_postgresql
 @pytest.mark.django_db(transaction=True)
 def test_who_answers_at_the_moment_of_taking_back_keeps_their_places(study):

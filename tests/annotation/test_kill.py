@@ -10,7 +10,7 @@ from tests.support.factories import answer_item, launch, make_annotator, make_st
 from tests.support.raters import Diary, Raters, find_losses
 from tests.support.webserver import WebServer
 
-pytestmark = pytest.mark.django_db(transaction=True)
+pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.both_databases]
 
 
 def test_no_acknowledged_answer_is_lost_or_doubled_when_web_processes_are_killed(

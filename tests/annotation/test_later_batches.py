@@ -22,7 +22,7 @@ from tests.support.queues import run_waiting_jobs
 from tests.support.tabs import make_live
 from tests.support.uploads import GOOD
 
-pytestmark = [pytest.mark.django_db, pytest.mark.one_database, pytest.mark.usefixtures("promises")]
+pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("promises")]
 
 
 @pytest.fixture

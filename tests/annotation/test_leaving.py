@@ -46,6 +46,7 @@ def test_a_report_sent_twice_is_one_report():
     assert item.held_at is None
 
 
+@pytest.mark.both_databases
 def test_the_second_report_holds_the_item_for_the_researcher():
     study = make_live(items=1)
     first, second = open_tab(study), open_tab(study)
@@ -117,6 +118,7 @@ def test_who_withdraws_and_keeps_the_answers_frees_only_what_is_not_done():
     assert Slot.objects.done().count() == 1
 
 
+@pytest.mark.both_databases
 def test_who_withdraws_and_deletes_leaves_a_mark_and_frees_every_place():
     study = make_live(items=3, k=1)
     tab = open_tab(study)

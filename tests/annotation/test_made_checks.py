@@ -12,8 +12,6 @@ from evalsite.studies.gold import agrees_with_gold
 from evalsite.studies.models import Item, Output, Study
 from tests.support.factories import launch, make_study
 
-pytestmark = pytest.mark.one_database
-
 
 def make_one(client, study: Study, **answers: str):
     """The answer to a post of the right answers for a check from the study's first item."""

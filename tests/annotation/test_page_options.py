@@ -20,7 +20,7 @@ from tests.support.exports import export, read
 from tests.support.factories import launch, make_user
 from tests.support.instruments import GALLERY, make_built_study
 
-pytestmark = [pytest.mark.django_db, pytest.mark.one_database]
+pytestmark = pytest.mark.django_db
 
 
 def read_instrument(name: str) -> dict[str, Any]:
@@ -149,7 +149,6 @@ def open_page(content: dict[str, Any]) -> RatingPage:
 WORDS = "  Too\t“late” <b> & 2 "
 
 
-@pytest.mark.both_databases
 @pytest.mark.parametrize(
     ("kind", "sent", "ticked"),
     [

@@ -3,7 +3,6 @@
 from datetime import UTC, datetime, timedelta
 from decimal import Decimal
 
-import pytest
 from django.test import Client
 from django.urls import reverse
 
@@ -15,8 +14,6 @@ from evalsite.studies.models import Item, Study
 from tests.site.test_staff_pages import answer
 from tests.support.factories import launch, make_annotator, make_study, make_user, mint_link
 from tests.support.rounds import make_round
-
-pytestmark = pytest.mark.one_database
 
 START = datetime(2026, 3, 2, 9, tzinfo=UTC)
 

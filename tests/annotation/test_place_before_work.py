@@ -190,6 +190,7 @@ def test_when_the_last_place_has_just_gone_nobody_has_to_read_for_nothing(is_eli
         assert "No places are free right now" in slow.get(path).text
 
 
+@pytest.mark.both_databases
 @pytest.mark.slow
 @pytest.mark.django_db(transaction=True)
 def test_bad_83_of_fifty_people_who_answer_at_once_three_have_the_three_places():
@@ -208,6 +209,7 @@ def test_bad_83_of_fifty_people_who_answer_at_once_three_have_the_three_places()
     check_invariants(study)
 
 
+@pytest.mark.both_databases
 @pytest.mark.django_db(transaction=True)
 def test_agreeing_twice_at_once_takes_one_set():
     study = make_live(places=3, is_eligibility_on=False)

@@ -21,7 +21,7 @@ from tests.support.factories import (
     practise_as_in_0_1,
 )
 
-pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("promises"), pytest.mark.one_database]
+pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("promises")]
 
 
 class Learner:

@@ -14,7 +14,7 @@ from tests.support.batches import keep_first
 from tests.support.factories import launch, make_study, make_user
 from tests.support.pseudo import LONGER, RIGHT_TO_LEFT, known_text, speaking, untranslated
 
-pytestmark = [pytest.mark.django_db, pytest.mark.one_database]
+pytestmark = pytest.mark.django_db
 
 
 class Keeping(Browser):

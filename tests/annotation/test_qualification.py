@@ -31,7 +31,7 @@ from tests.support.factories import (
 from tests.support.qualifying import PARTS, RIGHT, WRONG, Candidate, make_live, without_gold
 from tests.support.tabs import BOXES
 
-pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("promises"), pytest.mark.one_database]
+pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("promises")]
 
 # --- told beforehand ------------------------------------------------------------------
 

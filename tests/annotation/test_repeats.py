@@ -30,7 +30,7 @@ from tests.support.factories import answer_item, make_annotator, make_study, mak
 from tests.support.ignoring import Reader, open_reader
 from tests.support.tabs import Tab, after_the_lease
 
-pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("promises"), pytest.mark.one_database]
+pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("promises")]
 
 
 def repeats_in(item_ids: list[int]) -> list[Item]:

@@ -14,7 +14,11 @@ from evalsite.studies.models import Study
 from tests.support.factories import make_annotator
 from tests.support.tabs import BOXES, Tab, make_live, open_tab
 
-pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("promises")]
+pytestmark = [
+    pytest.mark.django_db,
+    pytest.mark.usefixtures("promises"),
+    pytest.mark.both_databases,
+]
 
 MINUTE = timedelta(minutes=1)
 # a reserved place is held for a little less than a full lease

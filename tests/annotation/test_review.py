@@ -10,7 +10,7 @@ from tests.support.factories import make_annotator
 from tests.support.ignoring import GROUP, ITEM, Reader, make_reviews, open_reader
 from tests.support.tabs import SCORES, open_tab
 
-pytestmark = [pytest.mark.django_db, pytest.mark.one_database]
+pytestmark = pytest.mark.django_db
 
 
 def read_table(reader):

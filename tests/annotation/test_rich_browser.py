@@ -13,7 +13,7 @@ from tests.support.browsing import Watch, find_faults_in_all_looks, take_a_set
 from tests.support.factories import launch, make_study
 from tests.support.hostile import EVERYTHING
 
-pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.one_database]
+pytestmark = pytest.mark.django_db(transaction=True)
 
 REPLY = """You can do it with a dictionary whose keys are the **sorted letters** of each word:
 

@@ -15,6 +15,7 @@ pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("promises")]
 # --- what is saved ------------------------------------------------------------------
 
 
+@pytest.mark.both_databases
 def test_an_answer_is_stored_whole_with_the_slot_that_it_fills():
     tab = open_tab()
     slot = Slot.objects.get(participant=tab.me, item=tab.item)
@@ -134,6 +135,7 @@ def test_whatever_is_typed_is_answered_with_the_form_and_all_that_was_entered(ty
     assert "<script>alert" not in page.page.content.decode()
 
 
+@pytest.mark.both_databases
 @pytest.mark.parametrize(
     "sent",
     [b"", b"state=%ff%fe", b"&&&=&=", b"informativeness-1=%00", b"a=1&" * 900, b"\xff\xfe\x00"],

@@ -23,7 +23,7 @@ from tests.support.tabs import (
     what_became,
 )
 
-pytestmark = [pytest.mark.django_db, pytest.mark.one_database, pytest.mark.usefixtures("promises")]
+pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("promises")]
 
 
 # --- late answers ---------------------------------------------------------------------------

@@ -17,7 +17,7 @@ from tests.support.designs import make_designed, one_each
 from tests.support.factories import answer_item, launch, make_annotator, make_learner, make_study
 from tests.support.tabs import BOXES, SCORES, Tab, after_the_lease, make_live, open_tab
 
-pytestmark = [pytest.mark.django_db, pytest.mark.one_database, pytest.mark.usefixtures("promises")]
+pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("promises")]
 
 
 def save_draft_of(tab: Tab, **values: str) -> None:

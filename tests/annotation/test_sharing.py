@@ -16,7 +16,7 @@ from tests.support.annotators import read_fields
 from tests.support.factories import launch, make_participant, make_study, mint_link
 from tests.support.tabs import make_live
 
-pytestmark = [pytest.mark.django_db, pytest.mark.one_database]
+pytestmark = pytest.mark.django_db
 
 
 def arrive(study: Study) -> tuple[Participant, str]:

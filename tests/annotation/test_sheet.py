@@ -12,7 +12,7 @@ from evalsite.participants.models import ItemSet
 from tests.support.sheet_pages import NAMES, Sheet, answer, given, make_sheet
 from tests.support.tabs import snapshot
 
-pytestmark = [pytest.mark.django_db, pytest.mark.one_database]
+pytestmark = pytest.mark.django_db
 
 
 # --- what it shows ------------------------------------------------------------------------

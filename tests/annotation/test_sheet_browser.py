@@ -50,7 +50,6 @@ def expect_done(page: Page, count: int) -> None:
 # --- each way through a set ---------------------------------------------------------------
 
 
-@pytest.mark.both_databases
 def test_a_whole_sheet_is_rated_by_keyboard_alone(page, live_server):
     watch = Watch(page)
     open_sheet(page, str(live_server))
@@ -76,7 +75,6 @@ def test_a_whole_sheet_is_rated_by_keyboard_alone(page, live_server):
     assert watch.found == []
 
 
-@pytest.mark.both_databases
 def test_a_whole_sheet_is_rated_without_scripts(browser, live_server):
     context = browser.new_context(java_script_enabled=False)
     page = context.new_page()

@@ -16,7 +16,7 @@ from tests.support.factories import launch, make_annotator, make_study
 from tests.support.sheet_pages import SHEET, Sheet, answer, given, make_sheet
 from tests.support.tabs import after_the_lease
 
-pytestmark = [pytest.mark.django_db, pytest.mark.one_database]
+pytestmark = pytest.mark.django_db
 
 
 # --- places, consent, reports -------------------------------------------------------------

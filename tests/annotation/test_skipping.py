@@ -20,7 +20,7 @@ from tests.support.ignoring import Reader, make_reviews, open_reader
 from tests.support.invariants import check_invariants
 from tests.support.sheet_pages import Sheet, make_sheet
 
-pytestmark = [pytest.mark.django_db, pytest.mark.one_database]
+pytestmark = pytest.mark.django_db
 
 WARNING = "Some reviews <b>swear</b>."
 

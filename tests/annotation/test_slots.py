@@ -14,7 +14,7 @@ from evalsite.studies.models import Study
 from tests.support.designs import add_design, all_pairs, make_designed, one_each, side_by_side
 from tests.support.factories import launch, make_study
 
-pytestmark = pytest.mark.django_db
+pytestmark = [pytest.mark.django_db, pytest.mark.both_databases]
 
 
 def open_batches(study: Study) -> Study:

@@ -20,7 +20,7 @@ from tests.support.invariants import check_invariants
 from tests.support.rounds import Person, codes_of
 from tests.support.tabs import after_the_lease
 
-pytestmark = [pytest.mark.django_db, pytest.mark.one_database]
+pytestmark = pytest.mark.django_db
 
 
 def stop(client: Client, person: Person, **sent: Any) -> Any:

@@ -13,7 +13,7 @@ from tests.support.browsing import find_faults_in_all_looks, find_overflow
 from tests.support.factories import make_annotator, make_user, mint_link
 from tests.support.instruments import GALLERY, make_built_study
 
-pytestmark = [pytest.mark.slow, pytest.mark.one_database, pytest.mark.django_db(transaction=True)]
+pytestmark = [pytest.mark.slow, pytest.mark.django_db(transaction=True)]
 
 
 def test_turns_are_rated_by_keys_each_under_its_words_and_pages_are_accessible(page, live_server):

@@ -15,8 +15,6 @@ from evalsite.batches.faults import Undecided, Unusable
 from evalsite.batches.options import find_named
 from tests.batches.test_formats import FOLDER, read_batch
 
-pytestmark = pytest.mark.one_database
-
 
 def write(folder: Path, files: dict[str, str | bytes | list[Any]]) -> list[Path]:
     """Write these files: texts, bytes, or rows of JSON lines."""

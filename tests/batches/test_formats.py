@@ -15,8 +15,6 @@ from evalsite.batches.files import SourceFile, find_files
 from evalsite.batches.formats import load_formats
 from evalsite.batches.options import find_named
 
-pytestmark = pytest.mark.one_database
-
 FOLDER = Path(__file__).parents[2] / "fixtures" / "tool_outputs"
 NAMES = ("source", "alpha-7b", "beta-large")
 # the texts without line breaks, which a line of a text file can't have

@@ -14,7 +14,7 @@ from tests.support.factories import make_user
 from tests.support.forms import read_form
 from tests.support.instruments import make_built_study, read_gallery
 
-pytestmark = [pytest.mark.django_db, pytest.mark.one_database]
+pytestmark = pytest.mark.django_db
 
 
 @pytest.fixture

@@ -9,8 +9,6 @@ from evalsite.building.gallery import list_gallery, read_gallery
 from evalsite.protocol import Protocol, installed_scales
 from tests.support.instruments import GALLERY
 
-pytestmark = pytest.mark.one_database
-
 # source and criteria of each original, by the beginning of the SHA-256 of their JSON
 ORIGINALS = {
     "adequacy_fluency": "881e76483ddfb306",

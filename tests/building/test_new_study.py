@@ -16,7 +16,7 @@ from tests.support.answering import Entered
 from tests.support.factories import launch, make_study, make_user
 from tests.support.instruments import GALLERY, make_built_study, read_gallery
 
-pytestmark = [pytest.mark.django_db, pytest.mark.one_database]
+pytestmark = pytest.mark.django_db
 
 
 def answer(config: Protocol, sample: Sample) -> dict[str, str]:

@@ -24,7 +24,7 @@ from tests.support.bundles import check, close, make_full_study, move_data, read
 from tests.support.emptying import no_rows
 from tests.support.factories import make_annotator, make_user
 
-pytestmark = [pytest.mark.django_db, pytest.mark.one_database]
+pytestmark = pytest.mark.django_db
 
 PLANTED = (
     "Mori", "Tomás", "Ruiz", "Uni Hill", "hill-lab", "hill.example", "jane@", "t.ruiz", "lab-host",
@@ -78,7 +78,6 @@ def find_any(texts: Iterable[str], data: bytes) -> list[str]:
     return [text for text in texts if text.casefold() in lower]
 
 
-@pytest.mark.both_databases
 @pytest.mark.slow
 def test_no_byte_of_an_anonymous_bundle_names_who_made_it_and_it_is_a_bundle(study):
     bundle, made = anonymise(study)

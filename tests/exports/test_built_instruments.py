@@ -28,7 +28,6 @@ pytestmark = [
     pytest.mark.django_db,
     pytest.mark.slow,
     pytest.mark.usefixtures("checks_here"),
-    pytest.mark.one_database,
 ]
 
 
@@ -73,7 +72,6 @@ def test_study_of_each_instrument_of_the_gallery_is_rated_exported_and_read_back
     )
 
 
-@pytest.mark.both_databases
 def test_draft_of_a_built_instrument_comes_back_as_a_draft_that_asks_the_same():
     content = read_gallery()[0]
     study = make_built_study(content)
@@ -102,7 +100,6 @@ def test_pages_of_a_study_name_its_instrument(client: Client):
     assert study.title in client.get(reverse("admin:index"), {"q": "adequacy and flu"}).text
 
 
-@pytest.mark.both_databases
 def test_new_version_of_the_instrument_leaves_a_running_study_and_its_bundle_as_they_were():
     content = read_gallery()[0]
     study = make_rated(content)

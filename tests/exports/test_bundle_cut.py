@@ -10,7 +10,7 @@ from tests.exports.test_export_cut import answer_two, change_all, meanwhile
 from tests.support.bundles import examine, pack
 from tests.support.factories import launch, make_study
 
-pytestmark = pytest.mark.django_db(transaction=True)
+pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.both_databases]
 
 
 def test_what_people_do_while_a_study_is_packed_is_in_none_of_its_files(monkeypatch):

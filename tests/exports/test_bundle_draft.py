@@ -17,7 +17,6 @@ from tests.support.protocols import each_protocol
 
 pytestmark = [
     pytest.mark.django_db,
-    pytest.mark.one_database,
     pytest.mark.usefixtures("checks_here"),
 ]
 CONTENT = "versions/draft/content.json"

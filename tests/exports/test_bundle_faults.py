@@ -32,7 +32,7 @@ from tests.support.factories import launch, make_study
 KEPT = Path(__file__).resolve().parents[2] / "fixtures" / "bundle" / "format-2.zip"
 Rows = list[dict[str, Any]]
 
-pytestmark = [pytest.mark.django_db, pytest.mark.one_database, pytest.mark.slow]
+pytestmark = [pytest.mark.django_db, pytest.mark.slow]
 
 
 @pytest.fixture

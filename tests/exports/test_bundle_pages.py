@@ -24,7 +24,6 @@ from tests.support.factories import answer_item, launch, make_annotator, make_st
 
 pytestmark = [
     pytest.mark.django_db,
-    pytest.mark.one_database,
     pytest.mark.usefixtures("checks_here"),
 ]
 

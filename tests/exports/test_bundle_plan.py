@@ -35,7 +35,6 @@ from tests.support.imported import load, rows_for
 
 pytestmark = [
     pytest.mark.django_db,
-    pytest.mark.one_database,
     pytest.mark.usefixtures("checks_here"),
 ]
 PLAN = "analysis-plan.json"

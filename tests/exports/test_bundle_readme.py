@@ -13,7 +13,6 @@ from tests.support.imported import load, rows_for
 
 pytestmark = [
     pytest.mark.django_db,
-    pytest.mark.one_database,
     pytest.mark.usefixtures("checks_here"),
 ]
 AS_DRAFT = "This makes a draft without data, with the same items, texts, settings and seed."

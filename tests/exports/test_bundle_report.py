@@ -19,7 +19,7 @@ from tests.support.bundles import (
     read_files,
 )
 
-pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.one_database]
+pytestmark = pytest.mark.django_db(transaction=True)
 
 
 @cache

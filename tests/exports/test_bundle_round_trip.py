@@ -60,7 +60,7 @@ from tests.support.factories import add_batch, launch, make_study, make_user
 from tests.support.imported import load, rows_for
 from tests.support.protocols import each_protocol
 
-pytestmark = [pytest.mark.slow, pytest.mark.usefixtures("checks_here"), pytest.mark.one_database]
+pytestmark = [pytest.mark.slow, pytest.mark.usefixtures("checks_here")]
 
 # one whose outputs are marked, one whose outputs are compared
 PROTOCOLS = each_protocol("pairwise", "rrgen")
@@ -233,7 +233,6 @@ def test_importer_becomes_the_only_owner():
     assert list(members) == [("new-owner", "owner")]
 
 
-@pytest.mark.both_databases
 @pytest.mark.django_db
 def test_study_that_stands_here_already_is_refused():
     bundle = bundle_of("fluency")
@@ -332,7 +331,6 @@ def test_rows_that_break_a_promise_leave_nothing_behind():
 # --- ratings collected elsewhere -------------------------------------------------------------
 
 
-@pytest.mark.both_databases
 @pytest.mark.django_db
 def test_imported_ratings_come_back_in_their_order_and_name_nobody():
     study = make_study(items=0, protocol="rrgen", k=2)
@@ -358,7 +356,6 @@ def test_imported_ratings_come_back_in_their_order_and_name_nobody():
     assert b"annotations are imported" in files["README.md"]
 
 
-@pytest.mark.both_databases
 @pytest.mark.django_db
 def test_places_that_were_added_come_back_with_an_entry_in_the_log():
     study = make_full_study("magnitude", k=2)
@@ -372,7 +369,6 @@ def test_places_that_were_added_come_back_with_an_entry_in_the_log():
     assert Slot.objects.filter(study=copy, no__gte=TOP_UP_FROM).count() == added
 
 
-@pytest.mark.both_databases
 @pytest.mark.django_db
 def test_batches_opened_later_are_planned_as_they_were_opened():
     study = launch(make_study(items=5))

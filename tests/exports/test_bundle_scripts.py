@@ -9,7 +9,6 @@ from tests.support.factories import make_study
 
 pytestmark = [
     pytest.mark.django_db,
-    pytest.mark.one_database,
     pytest.mark.usefixtures("checks_here"),
 ]
 SCRIPTS = ["analysis.R", "analysis.py"]

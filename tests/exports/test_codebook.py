@@ -17,8 +17,6 @@ from tests.support.batches import import_rows, make_rows
 from tests.support.exports import export, read
 from tests.support.imported import load, rows_for
 
-pytestmark = pytest.mark.one_database
-
 TYPES = {"id", "text", "whole number", "number", "one of", "yes or no", "time"}
 
 # what the codebook says of empty cells, and in which rows it is true

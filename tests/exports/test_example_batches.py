@@ -30,7 +30,6 @@ pytestmark = [
     pytest.mark.django_db,
     pytest.mark.slow,
     pytest.mark.usefixtures("checks_here"),
-    pytest.mark.one_database,
 ]
 BATCHES = GALLERY / "batches"
 

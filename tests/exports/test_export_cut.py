@@ -23,7 +23,7 @@ from evalsite.studies.models import Item, Study
 from tests.support.exports import export
 from tests.support.factories import answer_item, launch, make_annotator, make_study
 
-pytestmark = pytest.mark.django_db(transaction=True)
+pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.both_databases]
 
 
 def meanwhile(change: Callable[[], Any]) -> None:

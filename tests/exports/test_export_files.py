@@ -23,8 +23,6 @@ from evalsite.studies.models import Output, Study, System
 from tests.support.exports import annotate, export, main_items, read, study
 from tests.support.factories import launch
 
-pytestmark = pytest.mark.one_database
-
 __all__ = ["study"]  # fixture
 
 HOSTILE = [

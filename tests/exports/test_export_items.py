@@ -15,7 +15,7 @@ from tests.support.factories import make_study
 from tests.support.hostile import make_hostile
 from tests.support.protocols import each_protocol
 
-pytestmark = [pytest.mark.django_db, pytest.mark.one_database]
+pytestmark = pytest.mark.django_db
 
 
 # one output for each item, and two
@@ -45,7 +45,6 @@ def import_again(study: Study) -> Study:
     return other
 
 
-@pytest.mark.both_databases
 def test_items_file_imported_into_a_new_study_gives_the_same_items(config: Protocol) -> None:
     study = make_hostile(config)
 

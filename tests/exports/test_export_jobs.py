@@ -23,8 +23,6 @@ from tests.support.exports import annotate, export, main_items, read, study
 from tests.support.factories import make_user
 from tests.support.queues import run_waiting_jobs
 
-pytestmark = pytest.mark.one_database
-
 __all__ = ["study"]  # fixture
 
 

@@ -19,7 +19,7 @@ from tests.support.exports import export, read
 from tests.support.factories import make_study
 from tests.support.hostile import SYSTEMS, TEXTS
 
-pytestmark = [pytest.mark.django_db, pytest.mark.one_database]
+pytestmark = pytest.mark.django_db
 
 WIDE = "item,system,chrF,BLEU\nitem-002,neural,27,0.1\nitem-001,template,1e-17,-3.5\n"
 

@@ -15,8 +15,6 @@ from evalsite.studies.models import Item, Output, Study, StudyVersion
 from tests.support.batches import import_rows, make_rows
 from tests.support.exports import START, annotate, export, main_items, read, study
 
-pytestmark = pytest.mark.one_database
-
 __all__ = ["study"]  # fixture
 
 

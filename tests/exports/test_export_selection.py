@@ -16,8 +16,6 @@ from evalsite.quality.models import Exclusion
 from evalsite.studies.models import Item, Study
 from tests.support.exports import START, annotate, export, main_items, read, study
 
-pytestmark = pytest.mark.one_database
-
 __all__ = ["study"]  # fixture
 
 DAY = START.date()

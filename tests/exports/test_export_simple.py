@@ -24,8 +24,6 @@ from tests.support.exports import annotate, export, main_items, read, study
 from tests.support.factories import make_user
 from tests.support.imported import load, rows_for
 
-pytestmark = pytest.mark.one_database
-
 __all__ = ["study"]  # fixture
 
 # what pandas, R or a spreadsheet takes for something else

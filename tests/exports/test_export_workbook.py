@@ -21,8 +21,6 @@ from evalsite.studies.models import Output, Study
 from tests.exports.test_export_files import HOSTILE, fill_with_hostile_texts
 from tests.support.exports import annotate, export, main_items, read, study
 
-pytestmark = pytest.mark.one_database
-
 __all__ = ["study"]  # fixture
 
 NASTY = [

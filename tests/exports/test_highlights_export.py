@@ -24,7 +24,7 @@ from tests.support.exports import export, main_items, read
 from tests.support.factories import make_annotator
 from tests.support.marking import HEBREW, SIGNS, TEXT, make_marking_study
 
-pytestmark = [pytest.mark.django_db, pytest.mark.one_database]
+pytestmark = pytest.mark.django_db
 
 HOSTILE = '=HYPERLINK(1), "said"\r\n<script>\rlate; +1'
 

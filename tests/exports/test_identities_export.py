@@ -18,7 +18,7 @@ from tests.support.exports import export, read
 from tests.support.factories import make_participant, make_user
 from tests.support.tabs import make_live
 
-pytestmark = [pytest.mark.django_db, pytest.mark.one_database]
+pytestmark = pytest.mark.django_db
 
 BACKEND = "django.contrib.auth.backends.ModelBackend"
 

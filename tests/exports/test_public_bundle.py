@@ -23,7 +23,7 @@ from evalsite.results.report.datasheet import fill_datasheet, write_markdown
 from tests.support.bundles import change, close, examine, make_full_study, pack, read_files
 from tests.support.factories import make_annotator, make_study, make_user
 
-pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.one_database]
+pytestmark = pytest.mark.django_db(transaction=True)
 
 FILES = ("participants", "ratings", "ratings_wide", "annotations")
 

@@ -29,7 +29,7 @@ from tests.support.batches import import_rows, make_rows
 from tests.support.exports import START, export, main_items
 from tests.support.protocols import each_protocol
 
-pytestmark = [pytest.mark.slow, pytest.mark.one_database]
+pytestmark = pytest.mark.slow
 
 FORKS = Path(__file__).parents[1] / "support" / "forks.R"
 VECTORS = Path(__file__).parents[2] / "fixtures" / "reference"

@@ -23,7 +23,7 @@ from tests.support.factories import launch, make_study
 from tests.support.hostile import EXTRA, SYSTEMS, TEXTS, Walker, hostile_rows
 from tests.support.protocols import each_protocol
 
-pytestmark = [pytest.mark.django_db, pytest.mark.one_database]
+pytestmark = pytest.mark.django_db
 
 
 # one output for each item, and two

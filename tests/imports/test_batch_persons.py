@@ -21,7 +21,7 @@ from tests.support.uploads import GOOD, Check, check, study
 
 __all__ = ["check", "study"]  # fixtures
 
-pytestmark = [pytest.mark.django_db, pytest.mark.one_database]
+pytestmark = pytest.mark.django_db
 
 PERSONAL = "\n".join(
     f"{line},{'W1,dev,Leeds' if number else '_worker_id,split,_city'}"

@@ -11,8 +11,6 @@ from evalsite.batches.__main__ import main as write_batch
 from evalsite.batches.faults import Unusable
 from tests.batches.test_formats import FOLDER
 
-pytestmark = pytest.mark.one_database
-
 FRAME = pandas.DataFrame(
     {
         "prompt": ["Why?", "How?", "When?", "Who?"],

@@ -15,7 +15,7 @@ from evalsite.protocol import Protocol, ProtocolConfig, find_folder
 from evalsite.studies.models import Batch, Item, Study
 from tests.support.factories import make_study, make_user
 
-pytestmark = [pytest.mark.django_db, pytest.mark.one_database]
+pytestmark = pytest.mark.django_db
 
 
 @pytest.fixture(autouse=True)

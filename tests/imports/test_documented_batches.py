@@ -12,7 +12,7 @@ from evalsite.studies.models import Study
 from tests.support.checking import check_file
 from tests.support.factories import make_study
 
-pytestmark = [pytest.mark.django_db, pytest.mark.one_database]
+pytestmark = pytest.mark.django_db
 
 DOCUMENT = (Path(__file__).resolve().parents[2] / "docs/files.md").read_text(encoding="utf-8")
 EXAMPLES = re.findall(r"^```csv (\w+)\n(.*?)^```$", DOCUMENT, flags=re.MULTILINE | re.DOTALL)

@@ -26,7 +26,7 @@ from tests.support.factories import add_batch, launch
 from tests.support.hostile_files import with_text, write_cell, write_rows, write_workbook
 from tests.support.imported import Row, check, load, rows_for
 
-pytestmark = [pytest.mark.django_db, pytest.mark.one_database]
+pytestmark = pytest.mark.django_db
 
 MESSAGES = Path(__file__).resolve().parents[2] / "fixtures" / "import_messages.txt"
 # it takes a file of 100,000 pairs; what is asked of files of tools is in tests/batches; and turns

@@ -15,7 +15,7 @@ from evalsite.imports.models import Upload
 from evalsite.studies.models import Batch, Item, Output, Study
 from tests.support.hostile_files import HostileFile, list_text_files, list_workbooks
 
-pytestmark = [pytest.mark.django_db, pytest.mark.one_database]
+pytestmark = pytest.mark.django_db
 
 FOLDER = Path(__file__).resolve().parents[2] / "fixtures" / "batches" / "faulty"
 CASES: dict[str, dict[str, Any]] = json.loads((FOLDER / "cases.json").read_text(encoding="utf-8"))

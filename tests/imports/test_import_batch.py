@@ -31,8 +31,6 @@ from tests.support.checking import check_file
 from tests.support.factories import answer_item, make_annotator
 from tests.support.uploads import GOOD
 
-pytestmark = pytest.mark.one_database
-
 
 @pytest.fixture
 def study(make_study: Callable[..., Any]) -> Any:

@@ -18,7 +18,7 @@ from tests.support.batches import import_rows, make_rows
 from tests.support.checking import check_scores
 from tests.support.factories import launch
 
-pytestmark = [pytest.mark.django_db, pytest.mark.one_database]
+pytestmark = pytest.mark.django_db
 
 LONG = """\
 item,system,metric,value

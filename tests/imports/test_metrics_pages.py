@@ -25,7 +25,7 @@ from tests.support.checking import check_scores
 from tests.support.factories import make_user
 from tests.support.queues import run_waiting_jobs
 
-pytestmark = [pytest.mark.django_db, pytest.mark.one_database]
+pytestmark = pytest.mark.django_db
 
 LONG = "item,system,metric,value\nitem-001,neural,BLEU,0.5\nitem-001,template,BLEU,0.25\n"
 

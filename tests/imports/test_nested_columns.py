@@ -15,7 +15,7 @@ from evalsite.studies.models import Item, Study
 from tests.batches.test_formats import FOLDER
 from tests.support.factories import make_study, make_user
 
-pytestmark = [pytest.mark.django_db, pytest.mark.one_database]
+pytestmark = pytest.mark.django_db
 
 
 def make_empty(**fields: object) -> Study:

@@ -20,8 +20,6 @@ from tests.site.test_staff_browser import sign_in
 from tests.support.browsing import Watch, follow
 from tests.support.factories import make_study, make_user
 
-pytestmark = pytest.mark.one_database
-
 FIXTURES = Path(__file__).resolve().parents[2] / "fixtures"
 
 

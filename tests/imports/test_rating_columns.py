@@ -8,8 +8,6 @@ import pytest
 from evalsite.lib.rating_columns import Asked, check_mapping, melt, split_field
 from evalsite.lib.rating_guess import find_unasked, guess_mapping
 
-pytestmark = pytest.mark.one_database
-
 RATINGS = Path(__file__).resolve().parents[2] / "fixtures/ratings"
 TWO = {"fluency": "Fluency/Grammaticality", "coherence": "Quality/Coherence"}
 SCORED = Asked(labels=TWO, per_output=frozenset(TWO), systems=("tgen", "slug2slug"))

@@ -13,7 +13,7 @@ from tests.support.batches import import_rows, make_rows
 from tests.support.factories import add_batch, launch
 from tests.support.imported import Row, check, load, rows_for
 
-pytestmark = [pytest.mark.django_db, pytest.mark.one_database]
+pytestmark = pytest.mark.django_db
 
 
 @pytest.fixture

@@ -12,7 +12,7 @@ from evalsite.annotation.models import Rating, RatingsFile
 from evalsite.studies.models import Study
 from tests.support.imported import rows_for, write_csv
 
-pytestmark = [pytest.mark.django_db, pytest.mark.one_database]
+pytestmark = pytest.mark.django_db
 
 
 @pytest.fixture

@@ -27,7 +27,7 @@ from tests.support.factories import add_batch, answer_item, make_annotator, make
 from tests.support.imported import load, rows_for
 from tests.support.queues import run_waiting_jobs
 
-pytestmark = [pytest.mark.django_db, pytest.mark.one_database]
+pytestmark = pytest.mark.django_db
 
 
 @pytest.fixture
@@ -118,7 +118,6 @@ def test_a_study_that_has_all_its_answers_hands_out_nothing(study: Study) -> Non
     assert find_breaches(study) == []
 
 
-@pytest.mark.both_databases
 @pytest.mark.slow
 def test_a_draft_follows_another_k_up_and_down(study: Study) -> None:
     load(study, rows_for(study, ["w1", "w2", "w3"]))
@@ -237,7 +236,6 @@ def test_k_can_change_again_once_the_study_runs(study: Study) -> None:
         assert find_breaches(study) == []
 
 
-@pytest.mark.both_databases
 @pytest.mark.parametrize("protocol", ["rrgen", "pairwise", "dialogue"])
 def test_every_way_to_deal_groups_goes_on_after_an_import(
     make_study: Callable[..., Any], protocol: str

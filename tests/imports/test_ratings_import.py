@@ -24,7 +24,7 @@ from tests.support.factories import answer_item, launch, make_annotator
 from tests.support.imported import check, load, rows_for, write_csv
 from tests.support.protocols import each_protocol
 
-pytestmark = [pytest.mark.django_db, pytest.mark.one_database]
+pytestmark = pytest.mark.django_db
 
 
 def make_source(study: Study, sha256: str) -> Source:

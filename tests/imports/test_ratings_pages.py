@@ -21,7 +21,7 @@ from tests.support.factories import launch, make_user
 from tests.support.imported import load, rows_for, write_csv
 from tests.support.queues import run_waiting_jobs
 
-pytestmark = [pytest.mark.django_db, pytest.mark.one_database]
+pytestmark = pytest.mark.django_db
 
 
 @pytest.fixture

@@ -17,8 +17,6 @@ from tests.support import imported
 from tests.support.exports import export, read
 from tests.support.published import published_file
 
-pytestmark = pytest.mark.one_database
-
 
 def read_file(path: Path) -> list[dict[str, str]]:
     with path.open(encoding="utf-8", newline="") as file:

@@ -19,7 +19,7 @@ from tests.support.imported import load, rows_for
 from tests.support.queues import run_waiting_jobs
 from tests.support.uploads import GOOD
 
-pytestmark = [pytest.mark.django_db, pytest.mark.one_database]
+pytestmark = pytest.mark.django_db
 
 ELSEWHERE = "Something is under way there."
 

@@ -17,7 +17,7 @@ from tests.support.batches import import_rows, make_rows
 from tests.support.exports import export, read
 from tests.support.imported import check, load, rows_for, write_csv
 
-pytestmark = [pytest.mark.django_db, pytest.mark.one_database]
+pytestmark = pytest.mark.django_db
 
 PUBLISHED = Path(__file__).resolve().parents[2] / "fixtures/ratings"
 

@@ -27,8 +27,6 @@ from tests.site.test_staff_browser import sign_in
 from tests.support.browsing import Watch, find_faults_in_all_looks, follow
 from tests.support.factories import make_study, make_user
 
-pytestmark = pytest.mark.one_database
-
 # options of the command, by the key of a question
 _OPTIONS = {"failed": "empty-outputs"}
 

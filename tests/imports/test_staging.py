@@ -8,6 +8,7 @@ from evalsite.imports.bulk import copy_rows
 pytestmark = [
     pytest.mark.django_db,
     pytest.mark.skipif("connection.vendor != 'postgresql'", reason="only PostgreSQL has COPY"),
+    pytest.mark.both_databases,
 ]
 HOSTILE = [
     "", "N", '"', "\\N", "\\.", "a\\tb", "a\tb", "1\n2\r\n3\r", "\\", "\\\\n", "“é”\u2028 😀",

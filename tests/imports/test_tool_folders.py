@@ -21,8 +21,6 @@ from tests.site.test_staff_browser import sign_in
 from tests.support.browsing import Watch, follow
 from tests.support.factories import make_study, make_user
 
-pytestmark = pytest.mark.one_database
-
 
 @dataclass(frozen=True)
 class Dropped:

@@ -7,8 +7,6 @@ import pytest
 from evalsite.imports.batches.store import import_batch
 from tests.support.uploads import GOOD, HEADER, Check, check, study, told, with_output
 
-pytestmark = pytest.mark.one_database
-
 __all__ = ["check", "study"]  # fixtures
 
 

@@ -11,7 +11,7 @@ from tests.support.batches import told
 from tests.support.checking import check_file
 from tests.support.factories import make_study
 
-pytestmark = [pytest.mark.django_db, pytest.mark.one_database]
+pytestmark = pytest.mark.django_db
 
 
 def check(protocol: str, content: str, mapping: dict[str, str] | None = None) -> Checked:

@@ -12,7 +12,7 @@ from tests.support.uploads import GOOD, study
 
 __all__ = ["study"]  # a fixture
 
-pytestmark = [pytest.mark.django_db, pytest.mark.one_database]
+pytestmark = pytest.mark.django_db
 
 FAULTY = GOOD.replace("Two.", "")
 RATINGS = "participant,item,system,criterion,value\nw1,nowhere,alpha,informativeness,80\n"

@@ -19,7 +19,7 @@ from tests.imports.test_upload_pages import address, press_import
 from tests.support.checking import check_file
 from tests.support.factories import make_study
 
-pytestmark = [pytest.mark.django_db, pytest.mark.one_database]
+pytestmark = pytest.mark.django_db
 
 WIDE = "worker,when,mr_id,mr,ref1,team1,ref2,team2,ref3,team3\n"
 ITEM = "m1,name[A],One.,a1,Two.,b1,Three.,c1\n"

@@ -20,8 +20,6 @@ from tests.support.checking import check_file
 from tests.support.published import published_file
 from tests.support.uploads import GOOD, HEADER, Check, check, study, told
 
-pytestmark = pytest.mark.one_database
-
 __all__ = ["check", "study"]  # fixtures
 
 

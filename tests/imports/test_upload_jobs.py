@@ -29,8 +29,6 @@ from tests.support.factories import make_study, make_user
 from tests.support.queues import run_waiting_jobs
 from tests.support.uploads import GOOD
 
-pytestmark = pytest.mark.one_database
-
 ROOT = Path(__file__).resolve().parents[2]
 
 # A worker that is killed (kill -9) when it has stored all items, or when the batch just stands.

@@ -14,8 +14,6 @@ from evalsite.imports.tables.table import Row, Table
 from tests.support.checking import check_file
 from tests.support.uploads import GOOD, Check, check, study, told
 
-pytestmark = pytest.mark.one_database
-
 __all__ = ["check", "study"]  # fixtures
 
 FIELDS = GOOD.splitlines()[0].split(",")

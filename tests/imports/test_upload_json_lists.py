@@ -13,8 +13,6 @@ from evalsite.imports.tables.table import Table
 from tests.imports.test_upload_json_lines import ROWS
 from tests.support.uploads import GOOD, Check, check, study, told
 
-pytestmark = pytest.mark.one_database
-
 __all__ = ["check", "study"]  # fixtures
 
 

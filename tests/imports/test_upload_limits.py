@@ -24,8 +24,6 @@ from evalsite.studies.models import Item, Output
 from tests.support.checking import check_file
 from tests.support.factories import answer_item, launch, make_annotator, make_study
 
-pytestmark = pytest.mark.one_database
-
 MEGABYTE = 1024 * 1024
 SOURCES = Path(__file__).resolve().parents[2] / "evalsite"
 

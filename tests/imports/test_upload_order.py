@@ -11,7 +11,7 @@ from evalsite.annotation.running.checklist import check_launch
 from tests.support.checking import check_file
 from tests.support.factories import make_study
 
-pytestmark = [pytest.mark.django_db, pytest.mark.one_database]
+pytestmark = pytest.mark.django_db
 
 SYSTEMS = ("zeta", "alpha", "kappa")
 SORTED = [system for system in SYSTEMS for _ in range(30)]

@@ -15,8 +15,6 @@ from tests.support.checking import check_file
 from tests.support.sheets import HEAD, MAIN, make_package, make_rows, make_zip, share, write_table
 from tests.support.uploads import GOOD, Check, check, study, told
 
-pytestmark = pytest.mark.one_database
-
 __all__ = ["check", "study"]  # fixtures
 
 MEGABYTE = 1024 * 1024

@@ -22,8 +22,6 @@ from evalsite.studies.models import Batch, Item, Output, Study
 from tests.support.factories import launch
 from tests.support.uploads import GOOD
 
-pytestmark = pytest.mark.one_database
-
 HOSTILE = "<script>alert(1)</script>{{7*7}}</iframe>"
 
 

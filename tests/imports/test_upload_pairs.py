@@ -27,7 +27,6 @@ from tests.support.uploads import told
 PAIRED = sorted(name for name, config in installed_protocols().items() if makes_pairs(config))
 pytestmark = [
     pytest.mark.skipif(not PAIRED, reason="No installed protocol compares two outputs."),
-    pytest.mark.one_database,
 ]
 
 HEADER = "item,dialogue,system,output"

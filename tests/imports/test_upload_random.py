@@ -18,8 +18,6 @@ from tests.support.checking import check_file
 from tests.support.sheets import make_package, share, write_texts
 from tests.support.uploads import study
 
-pytestmark = pytest.mark.one_database
-
 __all__ = ["study"]  # a fixture
 
 Rows = list[list[str]]

@@ -11,8 +11,6 @@ from django.conf import settings
 from tests.support.checking import check_file
 from tests.support.uploads import GOOD, HEADER, Check, check, study, told, with_output
 
-pytestmark = pytest.mark.one_database
-
 __all__ = ["check", "study"]  # fixtures
 
 

@@ -13,7 +13,7 @@ from tests.support.factories import make_study
 from tests.support.published import published_file
 from tests.support.sheets import write_workbook
 
-pytestmark = [pytest.mark.django_db, pytest.mark.one_database]
+pytestmark = pytest.mark.django_db
 
 PAIRS = "pairs_by_letter.csv"
 DIALOGUES = "dialogues_in_html.csv"

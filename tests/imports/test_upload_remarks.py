@@ -12,8 +12,6 @@ from tests.support.checking import check_file
 from tests.support.published import published_file
 from tests.support.uploads import Check, check, study
 
-pytestmark = pytest.mark.one_database
-
 __all__ = ["check", "study"]  # fixtures
 
 NAMES = ("Aromi", "Cocum", "Clowns", "Giraffe", "Zizzi", "Strada", "Cotto", "Wildwood", "Loch Fyne")

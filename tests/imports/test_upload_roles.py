@@ -17,8 +17,6 @@ from tests.imports.test_upload_pages import address
 from tests.support.factories import make_user
 from tests.support.uploads import GOOD
 
-pytestmark = pytest.mark.one_database
-
 study_views = [*imports.study_views, *exports.study_views]
 PARAMETER = re.compile(r"<(?:\w+:)?(\w+)>")
 

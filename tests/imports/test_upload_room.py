@@ -30,8 +30,6 @@ from tests.imports.test_upload_pages import address
 from tests.support.queues import run_waiting_jobs
 from tests.support.uploads import GOOD
 
-pytestmark = pytest.mark.one_database
-
 BAD = "item,system\n1,\n"
 
 

@@ -24,8 +24,6 @@ from tests.support.sheets import (
 )
 from tests.support.uploads import GOOD, Check, check, study, told
 
-pytestmark = pytest.mark.one_database
-
 __all__ = ["check", "study"]  # fixtures
 
 

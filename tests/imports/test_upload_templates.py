@@ -14,7 +14,7 @@ from tests.imports.test_upload_pages import address
 from tests.support.checking import check_file
 from tests.support.factories import make_study
 
-pytestmark = [pytest.mark.django_db, pytest.mark.one_database]
+pytestmark = pytest.mark.django_db
 
 
 @pytest.mark.parametrize("protocol", sorted(installed_protocols()))

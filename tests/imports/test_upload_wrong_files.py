@@ -12,8 +12,6 @@ from tests.imports.test_upload_pages import send
 from tests.support.sheets import write_workbook
 from tests.support.uploads import GOOD, Check, check, study, told
 
-pytestmark = pytest.mark.one_database
-
 __all__ = ["check", "study"]  # fixtures
 ROWS = [line.split(",") for line in GOOD.splitlines()]
 

@@ -12,8 +12,6 @@ from evalsite.jobs.models import Job
 from evalsite.studies.models import Study
 from tests.imports.test_upload_pages import address
 
-pytestmark = pytest.mark.one_database
-
 
 @pytest.fixture
 def study(make_study: Callable[..., Any]) -> Study:

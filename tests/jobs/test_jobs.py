@@ -31,6 +31,8 @@ import django
 django.setup()
 from django.core.management import call_command
 from evalsite.jobs import services
+
+pytestmark = pytest.mark.both_databases
 def die(job, **kwargs):
     os.kill(os.getpid(), signal.SIGKILL)
 if sys.argv[1] == "before it says that it runs":

@@ -22,7 +22,7 @@ from evalsite.jobs.schedule import LEASE, Task, run_schedule
 from evalsite.studies.models import Study
 from tests.support.factories import launch, make_annotator, make_study, make_user
 
-pytestmark = pytest.mark.django_db
+pytestmark = [pytest.mark.django_db, pytest.mark.both_databases]
 
 NOON = datetime(2026, 11, 20, 12, tzinfo=UTC)
 

@@ -370,6 +370,8 @@ def with_database(cluster: Cluster, statement: str, *, database: str = "evalsite
 TABLES = """
 from django.apps import apps
 from django.conf import settings
+
+pytestmark = pytest.mark.both_databases
 settings.MIGRATION_MODULES = {config.label: None for config in apps.get_app_configs()}
 call_command("migrate", run_syncdb=True, verbosity=0)
 """

@@ -12,8 +12,6 @@ from django.urls import reverse
 from evalsite.imports.models import Upload
 from tests.support.factories import make_participant, make_study, mint_link
 
-pytestmark = pytest.mark.one_database
-
 MEGABYTE = 1024 * 1024
 
 

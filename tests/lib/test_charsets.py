@@ -126,7 +126,6 @@ def test_another_charset_is_415_on_every_page_and_the_body_is_not_read(site, pag
             assert "Content-Security-Policy" in answer.headers
 
 
-@pytest.mark.one_database
 @pytest.mark.parametrize("codec", CODECS)
 def test_bad_80_no_codec_of_python_is_used_for_what_is_sent(site, codec):
     status = 200 if is_utf8_to_python(codec) else 415
@@ -215,6 +214,7 @@ NO_TEXT = [
 ]
 
 
+@pytest.mark.both_databases
 @pytest.mark.slow
 @pytest.mark.parametrize("sent", NO_TEXT)
 def test_bytes_that_are_no_text_never_break_a_page_and_never_reach_the_database(site, sent):
@@ -254,6 +254,7 @@ def test_a_base64_part_is_read_as_utf8(site):
     assert not Answer.objects.exists()
 
 
+@pytest.mark.both_databases
 def test_nul_in_a_query_is_replaced(site):
     assert site.ask("/account/login/", query="next=%2Fadmin%00%2F&%00=%00").status_code == 200
     text = site.ask("/account/login/", query="next=%2Fadmin%00%2F").text

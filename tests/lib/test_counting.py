@@ -6,7 +6,7 @@ from evalsite.lib.counting import count_together
 from evalsite.studies.models import Item, Output, Study
 from tests.support.factories import make_study
 
-pytestmark = pytest.mark.django_db
+pytestmark = [pytest.mark.django_db, pytest.mark.both_databases]
 
 
 def test_counts_of_several_tables_come_in_one_query(django_assert_num_queries):

@@ -103,11 +103,13 @@ def test_damage_that_breaks_no_query_is_found(study, is_quick):
             cursor.execute("DROP TABLE strict")
 
 
+@pytest.mark.both_databases
 @pytest.mark.django_db
 def test_sound_database_has_no_damage():
     assert find_damage(connection) == []
 
 
+@pytest.mark.both_databases
 @pytest.mark.slow
 @only_sqlite
 @pytest.mark.parametrize(
@@ -143,6 +145,7 @@ def test_page_that_meets_damage_is_an_outage_and_no_fault_of_ours(study, damaged
     assert int(response.headers["Retry-After"]) > 0
 
 
+@pytest.mark.both_databases
 @pytest.mark.slow
 @only_sqlite
 def test_web_server_does_not_start_on_a_file_that_is_no_database(copy, tmp_path):
@@ -174,6 +177,7 @@ def site(database_url: str, tmp_path: Path) -> dict[str, str]:
     return SAFE | {"EVALSITE_DATABASE": database_url, "EVALSITE_DATA_DIR": str(tmp_path)}
 
 
+@pytest.mark.both_databases
 @pytest.mark.parametrize(
     "command", [("serve", "--port", "1"), ("db_worker",), ("migrate",), ("fsck",), ("password",)]
 )
@@ -186,6 +190,7 @@ def test_no_command_works_on_the_database_of_a_newer_version(newer, site, comman
     assert ".".join(FUTURE) in done.stderr
 
 
+@pytest.mark.both_databases
 def test_web_server_does_not_start_on_the_database_of_a_newer_version(newer, site):
     done = run_python("-c", SERVE, **site)
 
@@ -193,6 +198,7 @@ def test_web_server_does_not_start_on_the_database_of_a_newer_version(newer, sit
     assert ".".join(FUTURE) in done.stderr
 
 
+@pytest.mark.both_databases
 @pytest.mark.parametrize("command", ["showmigrations", "check"])
 def test_commands_that_only_look_run_on_any_database(newer, site, command):
     done = run_site(command, **site)
@@ -200,6 +206,7 @@ def test_commands_that_only_look_run_on_any_database(newer, site, command):
     assert done.returncode == 0, done.stderr
 
 
+@pytest.mark.both_databases
 @pytest.mark.django_db
 def test_all_migrations_of_this_code_are_known():
     assert find_unknown_migrations(database_state.list_applied_migrations(connection)) == []

@@ -14,7 +14,7 @@ from tests.support.designs import make_designed, one_each
 from tests.support.factories import make_annotator
 from tests.support.races import Held, only_postgresql
 
-pytestmark = [only_postgresql, pytest.mark.django_db(transaction=True)]
+pytestmark = [only_postgresql, pytest.mark.django_db(transaction=True), pytest.mark.both_databases]
 
 
 class Crossed(Held):

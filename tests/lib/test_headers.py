@@ -13,8 +13,6 @@ from evalsite.lib.response_headers import StaticFiles
 from tests.support.factories import make_participant, make_study, mint_link
 from tests.support.tabs import make_live
 
-pytestmark = pytest.mark.one_database
-
 
 @pytest.fixture
 def addresses(db) -> list[str]:

@@ -18,7 +18,7 @@ from evalsite.participants.models import Participant
 from evalsite.studies.models import Item
 from tests.support.factories import launch, make_annotator, make_study
 
-pytestmark = pytest.mark.django_db
+pytestmark = [pytest.mark.django_db, pytest.mark.both_databases]
 
 slot_of = Prepared(
     lambda item, no: Slot.objects.select_related("item__batch", "participant").filter(

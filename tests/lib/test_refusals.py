@@ -14,7 +14,7 @@ from evalsite.participants.models import Participant
 from evalsite.studies.models import Item, Study
 from tests.support.factories import answer_item, launch, make_annotator, make_study
 
-pytestmark = pytest.mark.django_db
+pytestmark = [pytest.mark.django_db, pytest.mark.both_databases]
 
 KEY, PLACE, PERSON = (
     "one_annotation_per_key",

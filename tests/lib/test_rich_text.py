@@ -11,8 +11,6 @@ from hypothesis import strategies as st
 from evalsite.lib.rich_text import RICH_KINDS, render_rich
 from tests.support.hostile import EVERYTHING, TEXTS
 
-pytestmark = pytest.mark.one_database
-
 # what markdown-it, Pygments, CSV and JSON are known to be attacked with, beside the usual texts
 ATTACKS = {
     "link": "[x](javascript:alert(1)) [x](data:text/html;base64,PHNjcmlwdD4=) <javascript:evil>",

@@ -20,7 +20,7 @@ FORM = "application/x-www-form-urlencoded"
 MULTIPART = "multipart/form-data; boundary=X"
 HALF_OF_A_PART = b"--X\r\nContent-Disposition: form-data; name=go\r\n\r\ndec"
 
-pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.one_database]
+pytestmark = pytest.mark.django_db(transaction=True)
 
 
 @pytest.fixture
@@ -63,7 +63,6 @@ def read_all(link: socket.socket) -> bytes:
     return b"".join(pieces)
 
 
-@pytest.mark.one_database
 def test_bad_81_bodies_that_never_end_are_cut_while_honest_requests_go_on(server, home):
     kinds = [
         ("/account/login/", FORM, b"username=jane"),
@@ -82,7 +81,6 @@ def test_bad_81_bodies_that_never_end_are_cut_while_honest_requests_go_on(server
     assert "Traceback" not in server.errors.read_text(encoding="utf-8")
 
 
-@pytest.mark.one_database
 def test_bad_81_a_body_that_comes_by_single_bytes_is_cut_too(server, home):
     with ExitStack() as links:
         slow = [

@@ -46,6 +46,7 @@ pytestmark = [
     pytest.mark.django_db(transaction=True),
     pytest.mark.usefixtures("data"),
     pytest.mark.slow,
+    pytest.mark.both_databases,
 ]
 
 

@@ -48,6 +48,7 @@ pytestmark = [
 # --- refused ----------------------------------------------------------------------------
 
 
+@pytest.mark.both_databases
 @pytest.mark.parametrize("fill", [make_user, make_study])
 def test_site_that_is_in_use_is_never_overwritten(fill, path):
     fill()
@@ -70,6 +71,7 @@ def test_data_folder_with_files_of_a_site_is_never_mixed_with_a_backup(settings,
         assert not Study.objects.exists()
 
 
+@pytest.mark.both_databases
 def test_database_with_tables_of_something_else_is_never_overwritten(settings, tmp_path, path):
     make_study()
     make_backup(path)
@@ -100,6 +102,7 @@ def test_bad_88_restore_of_a_backup_from_a_newer_version(is_check, settings, tmp
         assert not Study.objects.exists()
 
 
+@pytest.mark.both_databases
 def test_backup_of_another_kind_of_database_is_refused(tmp_path, path):
     make_backup(path)
     other = "postgresql" if connection.vendor == "sqlite" else "sqlite"
@@ -116,13 +119,11 @@ def flip(data: bytes) -> bytes:
     "spoil",
     [
         flip,
-        pytest.param(lambda data: data[: len(data) // 2], marks=pytest.mark.one_database),
-        pytest.param(lambda data: data[:-40], marks=pytest.mark.one_database),
-        pytest.param(lambda data: b"no archive at all", marks=pytest.mark.one_database),
-        pytest.param(lambda data: b"", marks=pytest.mark.one_database),
-        pytest.param(
-            lambda data: gzip.compress(b"no archive either"), marks=pytest.mark.one_database
-        ),
+        lambda data: data[: len(data) // 2],
+        lambda data: data[:-40],
+        lambda data: b"no archive at all",
+        lambda data: b"",
+        lambda data: gzip.compress(b"no archive either"),
     ],
 )
 def test_damaged_backup_is_refused_and_the_site_stays_empty(spoil, settings, tmp_path, path):
@@ -137,7 +138,6 @@ def test_damaged_backup_is_refused_and_the_site_stays_empty(spoil, settings, tmp
         assert not [one for one in (tmp_path / "new").rglob("*") if "evalsite" not in one.name]
 
 
-@pytest.mark.one_database
 def test_archive_that_is_whole_but_holds_other_bytes_is_refused(settings, tmp_path, path):
     keep(make_study(), b"a,b\n1,2\n")
     make_backup(path)
@@ -153,6 +153,7 @@ def test_archive_that_is_whole_but_holds_other_bytes_is_refused(settings, tmp_pa
         assert not Study.objects.exists()
 
 
+@pytest.mark.both_databases
 def test_backup_with_other_rows_than_it_says_is_refused(settings, tmp_path, path):
     make_study()
     make_backup(path)
@@ -179,13 +180,11 @@ def test_file_that_a_row_needs_and_that_is_missing_fails_the_check(path):
     assert f"uploads/{upload.pk}" in told.getvalue()
 
 
-@pytest.mark.one_database
 def test_backup_that_is_not_there_is_said_in_a_sentence(tmp_path):
     with pytest.raises(CommandError, match="can't be unpacked"):
         call_command("restore", tmp_path / "nowhere.tar.gz")
 
 
-@pytest.mark.one_database
 def test_folder_that_is_not_there_is_said_in_a_sentence(tmp_path):
     assert refused(make_backup, tmp_path / "nowhere" / "backup.tar.gz") == "no_folder"
 
@@ -237,6 +236,7 @@ def test_damaged_database_gets_no_new_backup(tmp_path, path):
     assert not path.exists()
 
 
+@pytest.mark.both_databases
 @only_postgresql
 def test_password_of_the_database_is_on_no_command_line(settings, path, monkeypatch):
     asked: list[Any] = []
@@ -255,6 +255,7 @@ def test_password_of_the_database_is_on_no_command_line(settings, path, monkeypa
     assert not [command for command, _ in asked if "not-asked-for" in " ".join(command)]
 
 
+@pytest.mark.both_databases
 @only_postgresql
 def test_user_who_may_not_create_databases_is_told_that_nothing_was_tried(path):
     make_study()
@@ -285,6 +286,7 @@ def make_program(folder: Path, major: int) -> Path:
     return program
 
 
+@pytest.mark.both_databases
 def test_program_is_the_oldest_that_is_no_older_than_the_server(tmp_path, monkeypatch):
     monkeypatch.setenv("PATH", "/nowhere")
     programs = {major: make_program(tmp_path, major) for major in (9, 14, 17)}

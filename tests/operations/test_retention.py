@@ -21,7 +21,7 @@ from tests.support.factories import make_user
 from tests.support.invariants import check_invariants
 from tests.support.rounds import Person
 
-pytestmark = pytest.mark.django_db
+pytestmark = [pytest.mark.django_db, pytest.mark.both_databases]
 
 DAY = timedelta(days=1)
 

@@ -145,6 +145,7 @@ def test_the_form_is_sent_to_an_address_without_ids():
 # --- the same person ----------------------------------------------------------------------
 
 
+@pytest.mark.both_databases
 def test_start_pressed_twice_is_one_person_and_one_visit_with_two_links():
     study = make_open()
 
@@ -228,6 +229,7 @@ def test_the_same_person_in_another_study_is_another_participant():
     assert owners[0].pseudonym != owners[1].pseudonym
 
 
+@pytest.mark.both_databases
 def test_two_people_with_one_visit_id_are_two_people():
     study = make_open()
 
@@ -236,6 +238,7 @@ def test_two_people_with_one_visit_id_are_two_people():
     assert len(owners) == Visit.objects.filter(visit_id=V).count() == 2
 
 
+@pytest.mark.both_databases
 @pytest.mark.parametrize("spelling", [P.upper(), f"  {P} ", f"\u00a0{P}\u200b"])
 def test_case_and_spaces_around_an_id_make_no_other_person(spelling):
     study = make_open()
@@ -448,6 +451,7 @@ def test_whoever_arrived_by_an_id_is_shown_no_receipt_number(query, is_shown):
 # --- at once ------------------------------------------------------------------------------
 
 
+@pytest.mark.both_databases
 @pytest.mark.slow
 @pytest.mark.django_db(transaction=True)
 def test_fifty_starts_of_one_person_at_once_are_one_participant():

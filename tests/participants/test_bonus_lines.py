@@ -18,7 +18,7 @@ from tests.support.factories import make_user
 from tests.support.rounds import Person, make_round
 from tests.support.tabs import make_live
 
-pytestmark = [pytest.mark.django_db, pytest.mark.one_database]
+pytestmark = pytest.mark.django_db
 
 NOON = datetime(2026, 11, 23, 12, tzinfo=UTC)
 

@@ -82,7 +82,6 @@ def entry_answers(bundle: bytes) -> int:
 # --- pages --------------------------------------------------------------------------
 
 
-@pytest.mark.one_database
 @pytest.mark.parametrize("role", TeamRole)
 def test_receipts_are_shown_to_those_who_may_see_identities(study, person, role):
     client = client_of(study, role)
@@ -138,7 +137,6 @@ def test_raw_records_are_for_administrators_only(study, person):
 # --- bundles ------------------------------------------------------------------------
 
 
-@pytest.mark.one_database
 @pytest.mark.parametrize("contents", ["data", "free-text"])
 @pytest.mark.parametrize("role", WITHOUT)
 def test_bundle_of_whoever_may_not_see_identities_has_no_entry_answers(study, role, contents):
@@ -159,7 +157,6 @@ def test_bundle_is_not_found_in_another_study(study):
     assert take(sign_in(make_user("root", is_superuser=True)), other, job).status_code == 404
 
 
-@pytest.mark.one_database
 @pytest.mark.parametrize("role", WITH)
 def test_bundle_of_whoever_may_see_identities_has_them_as_before(study, role):
     client = client_of(study, role)
@@ -171,7 +168,6 @@ def test_bundle_of_whoever_may_see_identities_has_them_as_before(study, role):
     assert bundle == pack(study, has_free_text=True)
 
 
-@pytest.mark.one_database
 @pytest.mark.parametrize("contents", ["data", "free-text"])
 @pytest.mark.parametrize("role", WITHOUT)
 def test_bundle_with_entry_answers_is_not_for_whoever_may_not_see_them(study, role, contents):

@@ -58,6 +58,7 @@ def fill(study, address: str = "192.0.2.1") -> None:
         assert start_from(study, address).status_code == 302
 
 
+@pytest.mark.both_databases
 def test_one_more_than_may_join_from_an_address_is_asked_to_come_back(noon):
     study = make_open()
     fill(study)
@@ -105,6 +106,7 @@ def test_whoever_returns_is_neither_counted_nor_refused():
     assert start_from(study, "192.0.2.99", prolific(person=Q)).status_code == 429
 
 
+@pytest.mark.both_databases
 def test_after_an_hour_there_is_room_again_also_over_midnight():
     study = make_open()
     late = NOON.replace(hour=23, minute=30)
@@ -135,6 +137,7 @@ def test_no_address_is_kept_and_no_digest_is_the_same_in_another_study_or_on_ano
     assert {len(digest) for digest in digests} == {64}
 
 
+@pytest.mark.both_databases
 def test_counts_are_gone_after_a_day():
     with standing_at(NOON):
         join(make_open())
@@ -220,6 +223,7 @@ def test_simulated_people_are_not_counted():
     assert not JoinCount.objects.exists()
 
 
+@pytest.mark.both_databases
 @pytest.mark.django_db(transaction=True)
 def test_twenty_people_at_once_are_let_in_up_to_the_limit():
     study = make_open()

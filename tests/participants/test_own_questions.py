@@ -19,7 +19,7 @@ from evalsite.studies.versions import shown_content
 from tests.support.factories import launch, make_participant, make_study
 from tests.support.tabs import Tab
 
-pytestmark = [pytest.mark.django_db, pytest.mark.one_database]
+pytestmark = pytest.mark.django_db
 
 AGE = {"key": "age", "label": "How old are you?", "kind": "number"}
 TOOLS = {

@@ -6,7 +6,7 @@ from django.urls import get_resolver, reverse
 
 from tests.support.tabs import make_live, open_tab
 
-pytestmark = [pytest.mark.django_db, pytest.mark.one_database]
+pytestmark = pytest.mark.django_db
 
 # No cookie authorises a post to these, so no cookie can be abused for one.
 EXEMPT = {

@@ -107,6 +107,7 @@ def test_the_round_has_no_link_to_share(study):
     assert Client().get(f"/join/{study.pk}/1/").status_code == 404
 
 
+@pytest.mark.both_databases
 @pytest.mark.django_db(transaction=True)
 def test_one_link_pressed_twenty_times_at_once_is_one_person(staff_client, study):
     create(staff_client, study)

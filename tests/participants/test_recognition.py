@@ -18,7 +18,7 @@ from tests.support.annotators import read_fields
 from tests.support.arriving import P, Q, join, make_rounds, prolific
 from tests.support.factories import launch, make_study, make_user
 
-pytestmark = [pytest.mark.django_db, pytest.mark.one_database]
+pytestmark = pytest.mark.django_db
 
 FITTING = {"first_language": "English", "variety": "british"}
 

@@ -42,6 +42,7 @@ def enter_values(client: Client, address: str, **changes: str):
 # --- places -------------------------------------------------------------------------------
 
 
+@pytest.mark.both_databases
 @pytest.mark.django_db(transaction=True)
 def test_fifty_people_at_once_for_the_last_three_places_are_three_with_one():
     study = make_live(items=60, set_size=1, is_practice_on=False)
@@ -89,6 +90,7 @@ def test_places_of_one_round_leave_those_of_another_alone():
     assert Person(other, 1).enter().me.slots.exists()
 
 
+@pytest.mark.both_databases
 def test_the_database_refuses_impossible_rounds_and_visits():
     study = make_live()
     recruitment = make_round(study, "prolific")
@@ -251,6 +253,7 @@ def test_screening_without_a_code_for_it_keeps_a_round_off_where_the_platform_wa
     turn_on(recruitment=recruitment, by=make_user())
 
 
+@pytest.mark.both_databases
 def test_counts_by_outcome_and_arrivals_are_on_the_rounds_page(staff_client):
     study = make_live(items=3, set_size=1, is_practice_on=False)
     recruitment = make_round(study, "prolific", places=9)

@@ -96,6 +96,7 @@ def test_what_is_no_id_is_refused_and_can_be_corrected(text):
     assert count_made() == NOTHING
 
 
+@pytest.mark.both_databases
 @pytest.mark.django_db(transaction=True)
 def test_two_people_who_type_one_id_at_once_are_one_person_and_one_refusal():
     recruitment = begin()

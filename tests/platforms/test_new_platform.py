@@ -7,7 +7,7 @@ from django.db import connection
 
 from tests.support.plugins import ROOT, count_results, run_tests
 
-pytestmark = [pytest.mark.slow, pytest.mark.one_database]
+pytestmark = pytest.mark.slow
 
 SETTINGS = """
 from tests.settings import *

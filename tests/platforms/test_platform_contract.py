@@ -16,7 +16,7 @@ from tests.support.arriving import NOTHING, count_made
 from tests.support.rounds import BACK, REFUSED, Person, codes_of, list_ids, make_round
 from tests.support.tabs import make_live
 
-pytestmark = [pytest.mark.django_db, pytest.mark.one_database]
+pytestmark = pytest.mark.django_db
 
 ALL = sorted(installed_platforms())
 # people come by a link that they share

@@ -22,7 +22,7 @@ from tests.support.rounds import Person, codes_of
 from tests.support.simulated_prolific import SimulatedProlific, Submission
 from tests.support.tabs import after_the_lease
 
-pytestmark = [pytest.mark.django_db, pytest.mark.one_database, pytest.mark.slow]
+pytestmark = [pytest.mark.django_db, pytest.mark.slow]
 
 STATUSES = {
     "completed": "AWAITING REVIEW",

@@ -13,7 +13,7 @@ from tests.protocol.test_contract import Reader
 from tests.support.documents import strip_tags
 from tests.support.factories import make_user
 
-pytestmark = [pytest.mark.django_db, pytest.mark.one_database]
+pytestmark = pytest.mark.django_db
 
 MOST_PAGES = 7
 MOST_PAGES_OF_A_PAIR = 10

@@ -24,7 +24,7 @@ from tests.support.answering import RatingPage, right_answers
 from tests.support.factories import make_user
 from tests.support.protocols import each_protocol
 
-pytestmark = [pytest.mark.django_db, pytest.mark.one_database]
+pytestmark = pytest.mark.django_db
 
 
 @pytest.fixture(params=sorted(installed_protocols()))

@@ -23,7 +23,7 @@ from evalsite.studies.models import Item
 from tests.protocol.test_contract import check_missing
 from tests.support.factories import launch, make_learner, make_study, mint_link
 
-pytestmark = [pytest.mark.django_db, pytest.mark.one_database]
+pytestmark = pytest.mark.django_db
 
 
 @pytest.fixture(params=sorted(installed_protocols()))

@@ -27,7 +27,6 @@ pytestmark = [
     pytest.mark.django_db,
     pytest.mark.slow,
     pytest.mark.usefixtures("checks_here"),
-    pytest.mark.one_database,
 ]
 _OPEN: dict[str, Any] = {
     "deadline": None,

@@ -16,7 +16,7 @@ from django.urls import reverse
 from evalsite.protocol import Example, ProtocolConfig, find_folder, installed_protocols
 from tests.support.factories import make_study, make_user
 
-pytestmark = [pytest.mark.django_db, pytest.mark.one_database]
+pytestmark = pytest.mark.django_db
 
 
 @pytest.fixture

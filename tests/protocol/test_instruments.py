@@ -18,8 +18,6 @@ from evalsite.protocol.version_0_1 import read_stored
 
 KEYS = sorted(installed_protocols())
 
-pytestmark = pytest.mark.one_database
-
 
 def data_of(key: str) -> dict[str, Any]:
     """An instrument as it comes out of a JSON file."""

@@ -25,7 +25,7 @@ from tests.annotation.test_changing_k import answer_all
 from tests.support.factories import answer_item, make_annotator, make_participant
 from tests.support.tabs import make_live
 
-pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("promises"), pytest.mark.one_database]
+pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("promises")]
 
 
 @pytest.fixture

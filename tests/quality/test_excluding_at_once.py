@@ -11,7 +11,7 @@ from evalsite.quality.models import Exclusion
 from tests.support.factories import make_participant, make_study
 from tests.support.races import Held, at_once, only_postgresql
 
-pytestmark = pytest.mark.django_db(transaction=True)
+pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.both_databases]
 
 
 def decide(me: Participant, reason: str) -> int:

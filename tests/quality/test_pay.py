@@ -37,7 +37,7 @@ from tests.support.races import at_once
 from tests.support.rounds import Person, make_round
 from tests.support.tabs import after_the_lease, make_live
 
-pytestmark = [pytest.mark.django_db, pytest.mark.one_database]
+pytestmark = pytest.mark.django_db
 
 LONG = "Both items that tell you which score to enter have a different score. " * 2
 # attention items ask for equal scores

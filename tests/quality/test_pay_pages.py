@@ -15,7 +15,7 @@ from evalsite.studies.models import Study
 from tests.quality.test_pay import BAD, LONG, begin, ids, reject_one, work
 from tests.support.rounds import Person
 
-pytestmark = [pytest.mark.django_db, pytest.mark.one_database]
+pytestmark = pytest.mark.django_db
 
 
 def decide(client: Client, study: Study, **sent: Any) -> Any:

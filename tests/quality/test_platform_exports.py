@@ -23,7 +23,7 @@ from tests.support.factories import make_user
 from tests.support.invariants import check_invariants
 from tests.support.rounds import Person
 
-pytestmark = [pytest.mark.django_db, pytest.mark.one_database]
+pytestmark = pytest.mark.django_db
 
 HEADER = "Submission id,Participant id,Status,Completion code"
 

@@ -12,7 +12,7 @@ from evalsite.quality.scale_use import ReservedUse, count_reserved, reserved_poi
 from evalsite.studies.models import Study
 from tests.support.factories import launch, make_annotator, make_study, make_user
 
-pytestmark = [pytest.mark.django_db, pytest.mark.one_database]
+pytestmark = pytest.mark.django_db
 
 SCALES = ("relevance", "fluency", "sentiment", "domain")
 

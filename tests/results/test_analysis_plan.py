@@ -18,7 +18,7 @@ from tests.site.test_staff_pages import HOSTILE, answer, member, url
 from tests.support.factories import make_study
 from tests.support.reports import keep_report
 
-pytestmark = [pytest.mark.django_db, pytest.mark.one_database]
+pytestmark = pytest.mark.django_db
 
 MOMENT = datetime(2026, 3, 1, 12, tzinfo=UTC)
 RULE = "Whoever answers fewer than 8 of 10 checks right."

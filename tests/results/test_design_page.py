@@ -18,7 +18,7 @@ from tests.support.browsing import is_watched
 from tests.support.factories import launch, make_study, make_user
 from tests.support.queues import run_waiting_jobs
 
-pytestmark = [pytest.mark.django_db, pytest.mark.one_database]
+pytestmark = pytest.mark.django_db
 
 
 def test_the_page_shows_planned_beside_achieved(staff_client):

@@ -27,7 +27,7 @@ from tests.support.factories import (
     make_study,
 )
 
-pytestmark = [pytest.mark.django_db, pytest.mark.one_database]
+pytestmark = pytest.mark.django_db
 
 ORDERS = {"ab": (0, 1), "ba": (1, 0)}
 

@@ -11,7 +11,7 @@ from tests.site.test_staff_pages import answer, member, url
 from tests.support.factories import make_study, make_user
 from tests.support.planned import SCORES, add_person, make_planned_study
 
-pytestmark = [pytest.mark.django_db, pytest.mark.one_database]
+pytestmark = pytest.mark.django_db
 
 
 def rate(study: Study, item, values) -> list:

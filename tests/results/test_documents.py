@@ -17,7 +17,7 @@ from evalsite.studies.models import Study
 from tests.support.factories import make_study
 from tests.support.reported import HOSTILE, TITLE
 
-pytestmark = [pytest.mark.django_db, pytest.mark.one_database]
+pytestmark = pytest.mark.django_db
 
 INSTRUCTIONS = """# Read *first*
 

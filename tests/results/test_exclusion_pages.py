@@ -23,7 +23,7 @@ from tests.support.factories import make_participant, make_study
 from tests.support.reports import keep_report, make_content, make_figure
 from tests.support.tabs import make_live
 
-pytestmark = [pytest.mark.django_db, pytest.mark.one_database]
+pytestmark = pytest.mark.django_db
 
 
 @pytest.fixture

@@ -28,7 +28,7 @@ from tests.support.annotators import read_fields
 from tests.support.factories import make_annotator, make_study, make_user
 from tests.support.planned import AT_LEAST_TWO, ONE_POINT, add_person, make_planned_study
 
-pytestmark = [pytest.mark.django_db, pytest.mark.one_database]
+pytestmark = pytest.mark.django_db
 
 
 def post(client: Client, name: str, study: Study, **said: str):

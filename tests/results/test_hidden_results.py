@@ -27,8 +27,6 @@ from tests.support.factories import make_user
 from tests.support.planned import ONE_POINT, SCORES, add_person, make_planned_study
 from tests.support.reports import keep_report
 
-pytestmark = pytest.mark.one_database
-
 PARAMETER = re.compile(r"<(?:\w+:)?(\w+)>")
 FILES = ("items", "participants", "ratings", "ratings_simple", "ratings_wide", "annotations",
          "metrics")  # fmt: skip

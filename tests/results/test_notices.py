@@ -14,7 +14,7 @@ from evalsite.results.overview.notices import send_notices
 from evalsite.studies.models import Membership, Study
 from tests.support.factories import launch, make_study, make_user
 
-pytestmark = [pytest.mark.django_db, pytest.mark.one_database]
+pytestmark = pytest.mark.django_db
 
 MORNING = datetime(2026, 11, 20, 7, tzinfo=UTC)
 

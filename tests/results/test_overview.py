@@ -20,8 +20,6 @@ from tests.site.test_staff_pages import answer, member, sign_in, url
 from tests.support.factories import add_batch, launch, make_participant, make_study, make_user
 from tests.support.planned import AT_LEAST_TWO, make_planned_study
 
-pytestmark = pytest.mark.one_database
-
 
 def make_live(items: int = 4, **fields) -> Study:
     study = launch(make_study(items=items))

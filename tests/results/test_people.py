@@ -15,8 +15,6 @@ from tests.support.factories import (
     set_completion,
 )
 
-pytestmark = pytest.mark.one_database
-
 
 def url(study: Study) -> str:
     return reverse("admin:study-people", args=[study.pk])

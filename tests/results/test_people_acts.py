@@ -17,7 +17,7 @@ from tests.support.factories import launch, make_annotator, make_participant, ma
 from tests.support.planned import add_person, make_planned_study
 from tests.support.tabs import Tab
 
-pytestmark = [pytest.mark.django_db, pytest.mark.one_database]
+pytestmark = pytest.mark.django_db
 
 
 def act(client: Client, study: Study, people: list[Participant], do: str, **said: Any) -> Any:

@@ -23,7 +23,7 @@ from tests.support.factories import (
 )
 from tests.support.reports import keep_report
 
-pytestmark = [pytest.mark.django_db, pytest.mark.one_database]
+pytestmark = pytest.mark.django_db
 
 
 def url(me: Participant) -> str:

@@ -23,7 +23,7 @@ from tests.site.test_staff_pages import member, sign_in, url
 from tests.support.browsing import is_watched
 from tests.support.factories import make_study, make_user
 
-pytestmark = [pytest.mark.django_db, pytest.mark.one_database]
+pytestmark = pytest.mark.django_db
 
 VARIANCES = {"rater": 0.01, "group": 0.0, "group:system": 0.04, "rater:system": 0.01}
 

@@ -27,7 +27,7 @@ from tests.support.factories import launch, make_annotator, make_study
 from tests.support.imported import load, rows_for
 from tests.support.tabs import make_live
 
-pytestmark = [pytest.mark.django_db, pytest.mark.one_database]
+pytestmark = pytest.mark.django_db
 
 
 @pytest.fixture

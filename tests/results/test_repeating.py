@@ -37,8 +37,6 @@ from tests.support.factories import make_user
 from tests.support.lasting import lasting_rows
 from tests.support.repeated import compare, page, rate
 
-pytestmark = pytest.mark.one_database
-
 SECRET = "A title that nobody may see"
 
 

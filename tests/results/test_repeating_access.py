@@ -16,8 +16,6 @@ from tests.support.factories import make_study as build_study
 from tests.support.factories import make_user
 from tests.support.repeated import compare, page, rate
 
-pytestmark = pytest.mark.one_database
-
 
 @pytest.fixture
 def study(make_study: Callable[..., Any]) -> Study:

@@ -12,7 +12,7 @@ from evalsite.studies.models import Study
 from tests.support.exports import annotate, export, main_items
 from tests.support.factories import add_batch, make_study
 
-pytestmark = [pytest.mark.django_db, pytest.mark.one_database]
+pytestmark = pytest.mark.django_db
 
 DOCUMENT = (Path(__file__).resolve().parents[2] / "docs/results.md").read_text(encoding="utf-8")
 (DIVIDE,) = re.findall(r"^```python\n(import pandas\n.*?)^```$", DOCUMENT, flags=re.M | re.S)

@@ -15,7 +15,6 @@ from tests.support.bundles import close, make_full_study, move_data
 from tests.support.factories import launch, make_user
 
 pytestmark = [
-    pytest.mark.one_database,
     pytest.mark.slow,
     pytest.mark.usefixtures("checks_here"),
 ]

@@ -17,8 +17,6 @@ from evalsite.studies.models import Study
 from tests.support.factories import make_participant, make_study
 from tests.support.reported import HOSTILE, keep_report, make_reported_study
 
-pytestmark = pytest.mark.one_database
-
 Settings = Any
 
 

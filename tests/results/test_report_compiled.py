@@ -13,7 +13,7 @@ from evalsite.results.report.plots import write_drawing
 from tests.support.protocols import each_protocol
 from tests.support.reported import keep_report, make_reported_study
 
-pytestmark = [pytest.mark.slow, pytest.mark.one_database]
+pytestmark = pytest.mark.slow
 
 Settings = Any
 NEEDED = ("booktabs.sty", "natbib.sty", "graphicx.sty")

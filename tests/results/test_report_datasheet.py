@@ -27,8 +27,6 @@ from evalsite.studies.version_cache import forget_versions
 from tests.support.reported import HOSTILE, keep_report, make_reported_study
 from tests.support.reports import make_figure
 
-pytestmark = pytest.mark.one_database
-
 Settings = Any
 
 

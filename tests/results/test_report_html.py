@@ -18,8 +18,6 @@ from evalsite.results.report.wording import hold_together, write_interval, write
 from evalsite.studies.models import Study
 from tests.support.reported import HOSTILE, REASON, TITLE, keep_report, make_reported_study
 
-pytestmark = pytest.mark.one_database
-
 Settings = Any
 NEVER = (
     "no difference",

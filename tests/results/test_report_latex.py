@@ -27,8 +27,6 @@ from evalsite.studies.models import Study
 from tests.support.reported import HOSTILE, keep_report, make_reported_study
 from tests.support.reports import make_content, make_figure
 
-pytestmark = pytest.mark.one_database
-
 Settings = Any
 COMMANDS = {
     "begin", "end", "caption", "label", "centering", "small", "toprule", "midrule", "bottomrule",

@@ -16,8 +16,6 @@ from evalsite.studies.models import Membership, Study
 from tests.support.factories import make_study, make_user
 from tests.support.reported import keep_report, make_reported_study
 
-pytestmark = pytest.mark.one_database
-
 Settings = Any
 TYPES = {
     "study-results-page": "text/html; charset=utf-8",

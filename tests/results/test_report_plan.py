@@ -26,7 +26,7 @@ from tests.results.test_report_latex import check_latex
 from tests.support.factories import answer_item, launch, make_annotator, make_study, make_user
 from tests.support.reported import HOSTILE
 
-pytestmark = [pytest.mark.django_db, pytest.mark.one_database]
+pytestmark = pytest.mark.django_db
 
 BASELINE = HOSTILE[0]
 RULE = "Left out: whoever needs < 2 s & says 50% \\input{this}."

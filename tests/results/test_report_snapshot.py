@@ -103,6 +103,7 @@ def read_all(study: Study, folder: Path) -> tuple[Any, ...]:
     return snapshot.fingerprint, snapshot.plan, snapshot.exclusions, files
 
 
+@pytest.mark.both_databases
 @pytest.mark.slow
 def test_snapshot_is_of_before_or_after_a_change_whenever_that_happens(
     study: Study, tmp_path: Path
@@ -118,7 +119,6 @@ def test_snapshot_is_of_before_or_after_a_change_whenever_that_happens(
         before = after
 
 
-@pytest.mark.one_database
 @pytest.mark.slow
 def test_fingerprint_and_plan_of_a_report_are_those_of_its_data(study: Study) -> None:
     before = take_fingerprint(study)
@@ -133,7 +133,6 @@ def test_fingerprint_and_plan_of_a_report_are_those_of_its_data(study: Study) ->
     assert report.content["kept"]["data"]["left_out"]["excluded"] == 0
 
 
-@pytest.mark.one_database
 @pytest.mark.slow
 def test_exclusion_made_while_a_report_is_computed_is_not_in_part_of_it(study: Study) -> None:
     calls: list[int] = []
@@ -155,7 +154,6 @@ def reads_ratings(number: int, sql: str) -> bool:
     return "annotation_rating" in sql and "annotation_ratingsfile" not in sql
 
 
-@pytest.mark.one_database
 @pytest.mark.slow
 def test_report_keeps_its_moment_when_it_is_asked_for_again(study: Study) -> None:
     first = compute_report(study)
@@ -171,7 +169,6 @@ def test_report_keeps_its_moment_when_it_is_asked_for_again(study: Study) -> Non
     assert Report.objects.get(pk=first.pk).made_at == first.made_at
 
 
-@pytest.mark.one_database
 @pytest.mark.slow
 def test_page_of_a_report_tells_its_version_and_software_not_the_newest(study: Study) -> None:
     report = compute_report(study)
@@ -191,6 +188,7 @@ def test_page_of_a_report_tells_its_version_and_software_not_the_newest(study: S
 # --- a command and a job at once --------------------------------------------------------------
 
 
+@pytest.mark.both_databases
 @pytest.mark.slow
 def test_report_computed_twice_at_once_is_kept_once(study: Study) -> None:
     others: list[Report] = []
@@ -207,6 +205,7 @@ def test_report_computed_twice_at_once_is_kept_once(study: Study) -> None:
     assert list(report.folder.iterdir())
 
 
+@pytest.mark.both_databases
 def test_report_that_could_not_be_computed_leaves_no_files(study: Study) -> None:
     def progress(done: int, total: int) -> None:
         if done == total:

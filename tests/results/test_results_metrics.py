@@ -21,7 +21,7 @@ from tests.support.checking import check_scores
 from tests.support.factories import make_study
 from tests.support.imported import load, rows_for
 
-pytestmark = [pytest.mark.django_db, pytest.mark.one_database]
+pytestmark = pytest.mark.django_db
 
 ITEMS = ("item-001", "item-002", "item-003")
 SYSTEMS = ("baseline", "neural", "template")

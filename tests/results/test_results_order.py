@@ -54,6 +54,7 @@ def test_thresholds_are_told_as_the_plan_page_lists_them() -> None:
     assert words.index("One value nearly always: 80%") < words.index("Checks answered right: 70%")
 
 
+@pytest.mark.both_databases
 @pytest.mark.django_db
 def test_unlike_options_are_told_in_the_order_of_the_alphabet(make_study: Any) -> None:
     study: Study = make_study(items=0)

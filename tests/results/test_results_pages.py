@@ -25,8 +25,6 @@ from tests.support.factories import make_study as build_study
 from tests.support.factories import make_user
 from tests.support.reports import SVG, keep_report, make_content
 
-pytestmark = pytest.mark.one_database
-
 
 @pytest.fixture
 def study(make_study: Callable[..., Any]) -> Study:

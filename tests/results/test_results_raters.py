@@ -18,8 +18,6 @@ from evalsite.studies.models import Study
 from tests.support.exports import annotate, main_items
 from tests.support.reports import keep_report, make_figure
 
-pytestmark = pytest.mark.one_database
-
 
 @pytest.fixture
 def study(make_study: Callable[..., Any]) -> Study:

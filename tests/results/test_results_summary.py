@@ -28,8 +28,6 @@ from evalsite.studies.models import Study
 from tests.support.factories import answer_item, launch, make_annotator, make_participant
 from tests.support.reports import keep_report, make_content, make_figure
 
-pytestmark = pytest.mark.one_database
-
 
 @pytest.fixture
 def study(make_study: Callable[..., Any]) -> Study:

@@ -16,8 +16,6 @@ from evalsite.results.report.person_tables import tabulate_contradictions
 from evalsite.studies.models import Study
 from tests.support.reports import keep_report, make_content, make_figure
 
-pytestmark = pytest.mark.one_database
-
 _BOTH = ["informativeness", "fun_key"]
 
 

@@ -10,7 +10,7 @@ from evalsite.quality.person_measures import Measures
 from evalsite.results.people.scatter import draw_scatter
 from tests.support.factories import make_participant, make_study
 
-pytestmark = [pytest.mark.django_db, pytest.mark.one_database]
+pytestmark = pytest.mark.django_db
 
 
 def measure(pseudonym: str, seconds: float, agreement: float | None = None) -> Measures:

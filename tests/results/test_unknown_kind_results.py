@@ -16,7 +16,7 @@ from tests.analysis.test_families import EFFORT, slide, write
 from tests.site.test_staff_pages import url
 from tests.support.factories import make_study
 
-pytestmark = [pytest.mark.django_db, pytest.mark.one_database]
+pytestmark = pytest.mark.django_db
 
 KEY = "informativeness"
 

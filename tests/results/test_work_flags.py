@@ -52,6 +52,7 @@ def test_each_line_is_drawn_where_the_rules_say(figures: dict[str, Any], flags: 
     assert flags_of(**figures) == flags
 
 
+@pytest.mark.both_databases
 @pytest.mark.django_db
 def test_new_answers_are_measured_once_and_soon():
     study = launch(make_study(items=3))
@@ -112,7 +113,6 @@ class Rolling(Careful):
 
 @pytest.mark.django_db
 @pytest.mark.torture
-@pytest.mark.one_database
 def test_careless_people_of_a_planted_crowd_are_flagged_and_careful_ones_are_not(staff_client):
     planted = [Careful] * 50 + [Lazy] * 10 + [Rolling] * 10
     Random(7).shuffle(planted)

@@ -19,8 +19,6 @@ from evalsite.participants.models import ParticipantLink
 from evalsite.studies.models import Item
 from tests.support.factories import answer_item, launch, make_annotator, make_study, make_user
 
-pytestmark = pytest.mark.one_database
-
 OURS = sorted(
     (model for model in admin.site._registry if model.__module__.startswith("evalsite.")),
     key=lambda model: model._meta.label,

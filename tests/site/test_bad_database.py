@@ -20,7 +20,7 @@ from evalsite.lib.outage import is_outage
 from tests.support.invariants import check_invariants
 from tests.support.tabs import BOXES, SCORES, Tab, open_tab, snapshot, what_became
 
-pytestmark = pytest.mark.django_db(transaction=True)
+pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.both_databases]
 
 
 @contextmanager

@@ -76,7 +76,6 @@ def number_of(process: subprocess.Popen[str], name: str) -> int | None:
     return next((pid for line, pid in children_of(process).items() if name in line), None)
 
 
-@pytest.mark.one_database
 def test_site_answers_when_ready_starts_again_what_dies_and_ctrl_c_stops_all_of_it(site, port):
     """In one walk, as most of its time would go into the start of the site."""
     with urlopen(f"http://127.0.0.1:{port}/admin/login/") as answer:
@@ -171,7 +170,6 @@ def test_a_password_for_nobody_is_refused():
         call_command("password")
 
 
-@pytest.mark.one_database
 @pytest.mark.django_db(transaction=True)
 def test_demo_crowds_need_nothing_that_only_tests_have(database_url, tmp_path):
     """In a process of its own, where pages carry no context and nothing watches templates."""

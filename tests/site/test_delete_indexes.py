@@ -10,6 +10,8 @@ from django.db.models import ForeignKey, Model
 from evalsite.annotation.models import Annotation, Draft
 from evalsite.studies.models import Batch, Item, Output
 
+pytestmark = pytest.mark.both_databases
+
 # taken back by the thousand: with a batch, a file of ratings, or a pilot
 TAKEN_BACK = (Batch, Item, Output, Annotation)
 # what may be looked through: a row for each item that somebody has before them

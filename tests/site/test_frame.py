@@ -12,8 +12,6 @@ from evalsite.studies.staff_pages import PLACES
 from tests.site.test_staff_pages import ROLES, answer, member, url
 from tests.support.factories import launch, make_participant, make_study
 
-pytestmark = pytest.mark.one_database
-
 
 def test_tabs_show_only_what_one_may_open(db):
     study = make_study()

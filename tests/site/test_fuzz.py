@@ -36,6 +36,7 @@ def describe_slow(outcomes: list[Outcome]) -> list[str]:
     return [f"{one.seconds:.2f} s: {one.request}" for one in outcomes if one.seconds > SECONDS]
 
 
+@pytest.mark.both_databases
 def test_bad_73_a_sample_of_hostile_requests_meets_no_fault(fuzz):
     # spread over all routes and people, the same each time
     outcomes = [

@@ -250,7 +250,6 @@ def with_object(route: str, values: dict[str, list[Any]]) -> dict[str, list[Any]
 
 
 @pytest.mark.slow
-@pytest.mark.one_database
 @pytest.mark.parametrize("method", METHODS)
 def test_looking_at_any_page_of_staff_changes_nothing(method):
     values = make_staff_pages()

@@ -21,6 +21,7 @@ print(User.objects.count())
 """
 
 
+@pytest.mark.both_databases
 def test_another_process_sees_the_rows_of_a_test(researcher, database_url):
     done = subprocess.run(
         [sys.executable, "-c", COUNT_USERS],
@@ -48,6 +49,7 @@ def test_the_browser_signs_in_to_the_live_site(page, live_server, researcher):
     assert page.get_by_role("button", name="Sign out").is_visible()
 
 
+@pytest.mark.both_databases
 @pytest.mark.django_db(transaction=True)
 @pytest.mark.parametrize("is_changed", [False, True])
 def test_emptying_leaves_no_rows_but_every_permission(is_changed):
@@ -63,6 +65,7 @@ def test_emptying_leaves_no_rows_but_every_permission(is_changed):
     assert Permission.objects.count() == before
 
 
+@pytest.mark.both_databases
 @pytest.mark.django_db
 def test_rows_come_back_after_a_while_without_any():
     make_study(items=2)

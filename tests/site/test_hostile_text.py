@@ -60,7 +60,6 @@ def said_by(html: str, address: str = "") -> str:
 
 
 @pytest.mark.slow
-@pytest.mark.one_database
 def test_bad_22_every_text_is_shown_literally_on_every_page_of_a_participant(config):
     study = make_hostile(config)
     walker = Walker(study)
@@ -87,7 +86,6 @@ def test_bad_22_every_text_is_shown_literally_on_every_page_of_a_participant(con
 
 
 @pytest.mark.slow
-@pytest.mark.one_database
 def test_bad_22_every_text_is_shown_literally_on_every_page_of_a_study(config, staff_client):
     study = make_hostile(config, is_short=True)
     item = Item.objects.get(study=study, key="all-0")
@@ -135,7 +133,6 @@ def fetch_page(client: Client, name: str, study: Study) -> str:
     return response.content.decode() if is_page else ""
 
 
-@pytest.mark.one_database
 def test_bad_22_every_text_is_shown_literally_before_the_import(config, staff_client, researcher):
     study = make_study(protocol=config.key, items=0, title=TITLE)
     rows = hostile_rows(config, key="all", text=EVERYTHING)
@@ -151,7 +148,6 @@ def test_bad_22_every_text_is_shown_literally_before_the_import(config, staff_cl
         assert all(squeeze(text) in words for text in texts_shown(row, config))
 
 
-@pytest.mark.one_database
 def test_bad_22_every_text_is_shown_literally_where_it_is_a_fault(config, staff_client, researcher):
     study = make_study(protocol=config.key, items=0)
     rows = hostile_rows(config, key="all", text="text")
@@ -170,7 +166,6 @@ def test_bad_22_every_text_is_shown_literally_where_it_is_a_fault(config, staff_
     assert not Item.objects.main().filter(study=study).exists()
 
 
-@pytest.mark.one_database
 def test_bad_22_every_text_is_shown_literally_in_the_tables_of_the_admin(config):
     study = make_hostile(config, is_short=True)
     report_twice(study, Item.objects.get(study=study, key="all-0"))
@@ -214,6 +209,7 @@ def addresses_in_the_admin(study: Study) -> list[str]:
 # --- files ------------------------------------------------------------------------------
 
 
+@pytest.mark.both_databases
 def test_bad_22_23_every_text_is_exact_in_every_export(config):
     study = make_hostile(config, is_short=True, is_practice_on=False)
     Walker(study).take_part(is_pilot=False)

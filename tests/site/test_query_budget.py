@@ -29,7 +29,7 @@ from tests.support.reports import keep_report
 from tests.support.rounds import make_round
 from tests.support.uploads import GOOD
 
-pytestmark = [pytest.mark.django_db, pytest.mark.one_database, pytest.mark.slow]
+pytestmark = [pytest.mark.django_db, pytest.mark.slow]
 
 MOST = 14
 # everything about one person: a page for one look at a time

@@ -280,14 +280,10 @@ def test_tables_name_every_page_of_a_study_once():
 @pytest.mark.slow
 @pytest.mark.parametrize(
     ("kind", "is_whole"),
-    # every page is opened on both databases, by one who may open all
     [
         ("owner", True),
-        *(pytest.param(kind, False, marks=pytest.mark.one_database) for kind in NOT_OWNERS),
-        *(
-            pytest.param(kind, True, marks=[pytest.mark.one_database, pytest.mark.torture])
-            for kind in NOT_OWNERS
-        ),
+        *((kind, False) for kind in NOT_OWNERS),
+        *(pytest.param(kind, True, marks=[pytest.mark.torture]) for kind in NOT_OWNERS),
     ],
 )
 def test_page_answers_each_kind_of_person_as_the_tables_say(study, kind, is_whole, monkeypatch):
@@ -332,6 +328,7 @@ def test_editors_change_the_plan_until_the_launch(kind):
     assert given == [422, 403]
 
 
+@pytest.mark.both_databases
 @pytest.mark.slow
 def test_ids_of_other_studies_are_found_by_nobody(study):
     parts = find_parts(study)

@@ -200,6 +200,7 @@ def test_the_ids_in_a_join_link_reach_no_log(line, hidden):
 # --- the database ---------------------------------------------------------------------
 
 
+@pytest.mark.both_databases
 @pytest.mark.django_db
 def test_the_database_of_the_suite_passes_the_durability_check():
     assert check_durability(databases=["default"]) == []
@@ -241,6 +242,7 @@ def test_sqlite_that_may_lose_answers_is_refused():
     assert [problem.id for problem in problems] == ["evalsite.E002"]
 
 
+@pytest.mark.both_databases
 @only_postgresql
 @pytest.mark.django_db
 def test_postgresql_runs_with_synchronous_commit():
@@ -250,6 +252,7 @@ def test_postgresql_runs_with_synchronous_commit():
         assert cursor.fetchone()[0] == "on"
 
 
+@pytest.mark.both_databases
 @only_postgresql
 @pytest.mark.django_db(transaction=True)
 def test_postgresql_waits_for_the_disk_whatever_the_server_prefers():
@@ -265,6 +268,7 @@ def test_postgresql_waits_for_the_disk_whatever_the_server_prefers():
     assert problems == []
 
 
+@pytest.mark.both_databases
 @only_postgresql
 @pytest.mark.django_db
 def test_postgresql_that_may_lose_answers_is_refused():

@@ -14,8 +14,6 @@ from evalsite.participants.models import ItemSet, Origin
 from evalsite.studies.models import Item, Membership, Study
 from tests.support.factories import add_batch, launch, make_participant, make_study, make_user
 
-pytestmark = pytest.mark.one_database
-
 HOSTILE = "<script>alert(1)</script>{{ 7|add:7 }}"
 MOMENT = datetime(2026, 3, 1, 12, tzinfo=UTC)
 

@@ -12,7 +12,7 @@ from evalsite.studies.models import Item, Membership, Study
 from tests.site.test_staff_pages import answer
 from tests.support.factories import launch, make_study, make_user
 
-pytestmark = [pytest.mark.one_database, pytest.mark.django_db]
+pytestmark = pytest.mark.django_db
 
 HOME = reverse("admin:index")
 

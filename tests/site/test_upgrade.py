@@ -190,6 +190,7 @@ def test_kept_bundle_is_verified(path, django_db_setup):
     assert f"format-{report.about['format_version']}" == path.stem
 
 
+@pytest.mark.both_databases
 @pytest.mark.django_db
 @pytest.mark.parametrize("path", BUNDLES, ids=lambda path: path.stem)
 def test_kept_bundle_makes_its_study_again(path):

@@ -20,7 +20,7 @@ from evalsite.studies.roles import ROLE_TABLE
 from tests.site.test_roles import IDENTITIES, OWN, client_of, expect
 from tests.support.factories import launch, make_annotator, make_study, make_user
 
-pytestmark = [pytest.mark.django_db, pytest.mark.one_database]
+pytestmark = pytest.mark.django_db
 
 KINDS = (
     "anonymous",

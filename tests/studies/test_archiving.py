@@ -17,7 +17,7 @@ from evalsite.lib.clock import now, standing_at
 from evalsite.studies.models import Membership, Study
 from tests.support.factories import answer_item, launch, make_annotator, make_study, make_user
 
-pytestmark = [pytest.mark.django_db, pytest.mark.one_database]
+pytestmark = pytest.mark.django_db
 
 HOME = reverse("admin:index")
 

@@ -8,7 +8,7 @@ from evalsite.studies.services import create_study
 from evalsite.studies.versions import shown_content
 from tests.support.factories import launch, make_study, make_user
 
-pytestmark = [pytest.mark.django_db, pytest.mark.one_database]
+pytestmark = pytest.mark.django_db
 
 MARKS = "[SETTINGS: what we keep] [SETTINGS: Who sees your ID] [SETTINGS: changing your mind]"
 

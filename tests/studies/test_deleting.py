@@ -18,7 +18,7 @@ from tests.support.annotators import read_fields
 from tests.support.factories import launch, make_annotator, make_study, make_user, mint_link
 from tests.support.reports import keep_report
 
-pytestmark = [pytest.mark.django_db, pytest.mark.one_database]
+pytestmark = pytest.mark.django_db
 
 
 def url(name: str, study: Study) -> str:

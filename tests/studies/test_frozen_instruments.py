@@ -15,7 +15,7 @@ from evalsite.studies.models import Study
 from evalsite.studies.versions import make_version, shown_content
 from tests.support.factories import launch, make_annotator, make_study, make_user, mint_link
 
-pytestmark = [pytest.mark.django_db, pytest.mark.one_database]
+pytestmark = pytest.mark.django_db
 
 
 @pytest.fixture

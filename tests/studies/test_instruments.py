@@ -31,7 +31,7 @@ from evalsite.studies.versions import make_version
 from tests.support.factories import make_user
 from tests.support.instruments import GALLERY, read_gallery
 
-pytestmark = [pytest.mark.django_db, pytest.mark.one_database]
+pytestmark = pytest.mark.django_db
 
 FAULTY = sorted((GALLERY / "faulty").glob("*.json"))
 

@@ -16,7 +16,7 @@ from tests.studies.test_team import add_member, attempt, owner_of, roles, url
 from tests.support.factories import make_study, make_user
 from tests.support.races import at_once
 
-pytestmark = [pytest.mark.django_db, pytest.mark.one_database]
+pytestmark = pytest.mark.django_db
 
 
 @pytest.fixture

@@ -26,7 +26,7 @@ from tests.site.test_staff_pages import sign_in
 from tests.studies.test_team import add_member, owner_of, url
 from tests.support.factories import make_study, make_user
 
-pytestmark = [pytest.mark.django_db, pytest.mark.one_database]
+pytestmark = pytest.mark.django_db
 
 PASSWORD = "four unrelated words work"
 TITLE = "A title for the team only"

@@ -13,7 +13,7 @@ from evalsite.studies.models import Invitation, Membership, Study, TeamRole
 from tests.site.test_staff_pages import sign_in
 from tests.support.factories import make_study, make_user
 
-pytestmark = [pytest.mark.django_db, pytest.mark.one_database]
+pytestmark = pytest.mark.django_db
 
 PAGE, PASSWORD = "/admin/invitations/", "four unrelated words work"
 

@@ -16,8 +16,6 @@ from evalsite.studies.summary_lines import describe_work
 from evalsite.studies.versions import shown_content
 from tests.support.factories import launch, make_study, make_user
 
-pytestmark = pytest.mark.one_database
-
 
 def address(study: Study, section: str = "work") -> str:
     return reverse(f"admin:setup-{section}", args=[study.pk])

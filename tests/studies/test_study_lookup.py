@@ -17,7 +17,7 @@ from django.core.management import (
 from evalsite.studies.models import Study
 from evalsite.studies.study_lookup import find_study
 
-pytestmark = [pytest.mark.django_db, pytest.mark.one_database]
+pytestmark = pytest.mark.django_db
 
 # what each command needs beside its study
 COMMANDS: dict[str, list[str]] = {

@@ -11,8 +11,6 @@ from evalsite.studies.models import Study
 from evalsite.studies.summary_lines import minutes_per_set
 from tests.support.factories import launch, make_study
 
-pytestmark = pytest.mark.one_database
-
 
 def landing_page(study: Study) -> str:
     return Client().get(reverse("study-join", args=[study.pk])).text

@@ -17,7 +17,7 @@ from tests.site.test_staff_pages import sign_in
 from tests.support.factories import launch, make_study, make_user
 from tests.support.races import at_once
 
-pytestmark = [pytest.mark.django_db, pytest.mark.one_database]
+pytestmark = pytest.mark.django_db
 
 
 def add_member(study: Study, role: TeamRole, name: str = "") -> Membership:

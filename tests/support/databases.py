@@ -1,8 +1,9 @@
 """A pytest plugin: which database the suite runs on, and a throw-away PostgreSQL if asked for.
 
-`pytest` runs on SQLite, one file for each process. `pytest --database postgresql` runs those tests
-that use a database on PostgreSQL: the server at EVALSITE_TEST_POSTGRES, or a cluster of its own,
-made from the installed server binaries in a temporary folder and gone afterwards.
+`pytest` runs on SQLite, one file for each process. `pytest --database postgresql` runs the tests
+that are marked `both_databases` on PostgreSQL, and with `--whole` all that use a database: on the
+server at EVALSITE_TEST_POSTGRES, or on a cluster of its own, made from the installed server
+binaries in a temporary folder and gone afterwards.
 """
 
 import gc
@@ -21,6 +22,7 @@ _DATABASE_FIXTURES = {"db", "transactional_db", "django_db_setup"}
 _SLOW_FIXTURES = {"browser", "database_url"}
 # Beside the one that most tests use: one that rates by points, and one that compares.
 _PROTOCOLS_ON_POSTGRESQL = {"rrgen", "pairwise"}
+_MARK = b"both_databases"
 _ROOM = 2 * 1024**3
 NO_SERVER = "PostgreSQL tests skipped: no server binaries (initdb, pg_ctl) are installed."
 
@@ -124,6 +126,11 @@ def pytest_addoption(parser: pytest.Parser) -> None:
         default=os.environ.get("EVALSITE_TEST_DATABASE", "sqlite"),
         help="what the suite runs on: sqlite (default) or postgresql",
     )
+    parser.addoption(
+        "--whole",
+        action="store_true",
+        help="on PostgreSQL: every test that uses a database, not only those about it",
+    )
 
 
 def pytest_configure(config: pytest.Config) -> None:
@@ -158,21 +165,31 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
     items.sort(key=lambda item: item.get_closest_marker("slow") is None)
     if config.getoption("database") != "postgresql":
         return
-    chosen = {item: _may_differ(item) for item in items}
+    is_whole = config.getoption("whole")
+    chosen = {item: _is_for_postgresql(item, is_whole=is_whole) for item in items}
     config.hook.pytest_deselected(items=[item for item in items if not chosen[item]])
     items[:] = [item for item in items if chosen[item]]
 
 
-def _may_differ(item: pytest.Item) -> bool:
-    """Whether it uses a database and is about it, as it says itself where its file is not."""
-    names = set(getattr(item, "fixturenames", ()))
+def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool | None:
+    """On PostgreSQL do not even read the many files of which no test would run there."""
+    if config.getoption("database") != "postgresql" or config.getoption("whole"):
+        return None
+    is_other = collection_path.suffix == ".py" and _MARK not in collection_path.read_bytes()
+    return is_other or None
+
+
+def _is_for_postgresql(item: pytest.Item, *, is_whole: bool) -> bool:
+    """Whether its answer may differ there, as it says itself; for all others SQLite is enough."""
     if item.get_closest_marker("both_databases"):
-        return True
-    if item.get_closest_marker("one_database") or _is_of_another_protocol(item):
-        return False
-    # what a page shows and how it is used is the same; on SQLite all of it is tested
-    return "browser" not in names and (
-        item.get_closest_marker("django_db") is not None or not _DATABASE_FIXTURES.isdisjoint(names)
+        return is_whole or not _is_of_another_protocol(item)
+    names = set(getattr(item, "fixturenames", ()))
+    uses_database = item.get_closest_marker("django_db") is not None
+    # what a page shows and how it is used is the same
+    return (
+        is_whole
+        and "browser" not in names
+        and (uses_database or not _DATABASE_FIXTURES.isdisjoint(names))
     )
 
 
