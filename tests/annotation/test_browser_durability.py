@@ -166,7 +166,7 @@ def test_bad_58_a_laptop_that_slept_past_its_place_still_saves(page, line, study
     check_invariants(study)
 
 
-@pytest.mark.parametrize("year", [1999, 2060])
+@pytest.mark.parametrize("year", [1999, pytest.param(2060, marks=pytest.mark.torture)])
 def test_bad_57_a_browser_clock_that_is_wrong_by_years_changes_nothing(page, line, study, year):
     page.clock.set_fixed_time(datetime(year, 10, 31, 1, 59, tzinfo=UTC))
     before = now()

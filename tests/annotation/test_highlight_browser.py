@@ -290,7 +290,7 @@ def test_text_with_other_line_breaks_keeps_its_places(page, live_server):
     assert saved_marks() == ["two 🙂\rthree"]
 
 
-@pytest.mark.parametrize("width", [360, 1280])
+@pytest.mark.parametrize("width", [360, pytest.param(1280, marks=pytest.mark.torture)])
 def test_nothing_of_it_is_in_anybodys_way(page, live_server, width):
     page.set_viewport_size({"width": width, "height": 800})
     take_a_set(page, live_server.url, make_marking_study(TEXT))

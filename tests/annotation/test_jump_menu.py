@@ -368,7 +368,7 @@ def test_menu_works_by_keyboard_and_enter_in_the_page_still_saves(page, live_ser
     assert Annotation.objects.get().place == 2
 
 
-@pytest.mark.parametrize("width", [360, 1280])
+@pytest.mark.parametrize("width", [360, pytest.param(1280, marks=pytest.mark.torture)])
 def test_menu_has_no_fault_and_fits_the_page(page, live_server, width):
     page.set_viewport_size({"width": width, "height": 800})
     take_a_set(page, str(live_server), make_talks(items=11, set_size=11))

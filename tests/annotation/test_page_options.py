@@ -159,7 +159,6 @@ WORDS = "  Too\t“late” <b> & 2 "
         ("choices", {"fault.a": "1"}, [("a", 1, "")]),
     ],
 )  # fmt: skip
-@pytest.mark.usefixtures("checks_here")
 def test_words_of_ones_own_are_stored_with_their_option_exported_and_shown_again(
     kind, sent, ticked
 ):
@@ -175,11 +174,21 @@ def test_words_of_ones_own_are_stored_with_their_option_exported_and_shown_again
     assert find_breaches(study) == []
     exported = [row for row in read(export(study)) if row["criterion"] == "fault"]
     assert [row["text"] for row in exported if row["value"] != "0"] == [one[2] for one in ticked]
-    for has_free_text in (True, False):
-        assert check(pack(study, has_free_text=has_free_text)).faults == []
     if is_other:
         again = page.client.get(page.address).text
         assert 'value="Too “late” &lt;b&gt; &amp; 2"' in again
+
+
+@pytest.mark.slow
+@pytest.mark.usefixtures("checks_here")
+@pytest.mark.parametrize("has_free_text", [True, False])
+def test_bundle_with_words_of_ones_own_is_sound_with_and_without_them(has_free_text):
+    page = open_page(with_options("choices"))
+    page.post({"fault.a": "1", "fault.other": "1", "fault.other-text": WORDS, "sure": "1"})
+
+    report = check(pack(page.me.study, has_free_text=has_free_text))
+
+    assert report.faults == []
 
 
 @pytest.mark.parametrize("kind", ["choice", "choices"])

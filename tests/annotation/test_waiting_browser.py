@@ -65,7 +65,9 @@ def test_first_page_offers_start_again_once_a_place_is_free(page, live_server):
     expect(page.get_by_role("button", name="Start")).to_be_visible()
 
 
-@pytest.mark.parametrize(("width", "scheme"), LOOKS)
+@pytest.mark.parametrize(
+    ("width", "scheme"), [pytest.param(*LOOKS[0], marks=pytest.mark.torture), LOOKS[1]]
+)
 def test_pages_about_places_are_accessible(page, live_server, width, scheme):
     page.set_viewport_size({"width": width, "height": 740})
     page.emulate_media(color_scheme=scheme)

@@ -118,6 +118,7 @@ def test_real_next_lines_in_html_are_uploaded_and_rated(page: Page, live_server:
     assert {one.ratings.count() for one in Annotation.objects.all()} == {2}
 
 
+@pytest.mark.torture
 def test_real_wide_file_of_three_utterances_is_uploaded_and_rated(
     page: Page, live_server: Any
 ) -> None:

@@ -14,7 +14,6 @@ from evalsite.annotation.pages.question_view import QuestionView
 from evalsite.annotation.pages.screens import answered_screen, entered_values
 from evalsite.annotation.running.simulation import simulate_crowd
 from evalsite.exports.codebook import write_codebook
-from evalsite.imports.demo import make_demo_study
 from evalsite.protocol import Criterion, Protocol, installed_protocols
 from evalsite.results.models import Report
 from evalsite.results.report.computation import analyse_study
@@ -110,7 +109,7 @@ def list_analysed(criterion: Criterion) -> list[str]:
 @pytest.mark.slow
 @pytest.mark.parametrize("config", each_protocol("rrgen", "magnitude", "pairwise"), indirect=True)
 def test_report_is_computed_and_shown_from_its_answers(config, client):
-    study = make_demo_study(config, by=make_user())
+    study = make_live(config, first=12)
     list(simulate_crowd(study, participants=2, seed="report"))
     content, digest = analyse_study(study)
     report = Report.objects.create(study=study, fingerprint="0", sha256=digest, content=content)

@@ -4,10 +4,10 @@ import pytest
 from playwright.sync_api import Page, expect
 
 from evalsite.imports.demo import import_example
-from evalsite.protocol import installed_protocols
 from evalsite.studies.models import Item, Study
 from tests.support.browsing import MAIN, TIGHT, answer_all, take_a_set
 from tests.support.factories import launch, make_learner, make_study, make_user, mint_link
+from tests.support.protocols import each_protocol
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
@@ -35,7 +35,7 @@ IN_VIEW = """element => {
 }"""
 
 
-@pytest.fixture(params=sorted(installed_protocols()))
+@pytest.fixture(params=each_protocol("dialogue", "pairwise", "rrgen"))
 def study(request: pytest.FixtureRequest, transactional_db: None) -> Study:
     draft = make_study(protocol=request.param, items=0, set_size=2, k=1)
     import_example(draft, by=make_user())
@@ -159,7 +159,7 @@ def test_response_to_a_long_review_is_in_view_and_a_cue_says_that_more_follows(
     assert width != 360 or page.evaluate(LOWER_EDGE) <= HEIGHTS[width][1]
 
 
-@pytest.mark.parametrize("protocol", ["magnitude", "rrgen", "dialogue"])
+@pytest.mark.parametrize("protocol", each_protocol("rrgen"))
 def test_reason_of_a_practice_item_is_in_view_with_the_first_verdict(page, live_server, protocol):
     study = make_study(protocol=protocol, items=0, set_size=2, k=1)
     import_example(study, by=make_user())

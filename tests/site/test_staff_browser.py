@@ -147,7 +147,9 @@ def open_invitation(page, live_server, invitation) -> None:
     page.goto(f"{live_server}{reverse('invitation', args=[invitation.token])}")
 
 
-@pytest.mark.parametrize(("width", "scheme"), [(1280, "light"), (360, "dark")])
+@pytest.mark.parametrize(
+    ("width", "scheme"), [pytest.param(1280, "light", marks=pytest.mark.torture), (360, "dark")]
+)
 def test_colleague_creates_an_account_and_is_on_the_team(
     page, live_server, invitation, width, scheme
 ):

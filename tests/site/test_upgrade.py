@@ -4,6 +4,7 @@ import csv
 import gzip
 import io
 import json
+import os
 import re
 import shutil
 from collections.abc import Iterator
@@ -30,6 +31,7 @@ from evalsite.protocol import find_folder
 from evalsite.quality.models import Exclusion
 from evalsite.results.models import Report
 from evalsite.studies.models import Membership, Study
+from tests.support.emptying import locked
 from tests.support.exports import export
 from tests.support.factories import make_user
 
@@ -46,18 +48,32 @@ only_sqlite = pytest.mark.skipif(connection.vendor != "sqlite", reason="is about
 
 
 @pytest.fixture(scope="module")
-def restored(
-    django_db_setup: None, django_db_blocker: Any, tmp_path_factory: pytest.TempPathFactory
-) -> tuple[Path, Examination]:
-    """The kept database, backed up as it is and brought to this version's tables by a restore."""
-    old, new = tmp_path_factory.mktemp("old"), tmp_path_factory.mktemp("new")
-    path = old / "evalsite.sqlite3"
-    path.write_bytes(gzip.decompress((KEPT / "evalsite.sqlite3.gz").read_bytes()))
-    with django_db_blocker.unblock(), override_settings(DATA_DIR=old), using_database(str(path)):
+def restored(django_db_setup: None, django_db_blocker: Any) -> tuple[Path, Examination]:
+    """The kept database, backed up as it is and brought to this version's tables by a restore.
+
+    The first process of the run that asks for it does so: it takes all migrations since.
+    """
+    folder = Path(os.environ["EVALSITE_TEST_TEMPLATE"]).with_name("upgraded")
+    told, path = folder / "told.json", folder / "new" / "evalsite.sqlite3"
+    with locked(folder.with_suffix(".lock")):
+        if not told.exists():
+            shutil.rmtree(folder, ignore_errors=True)
+            with django_db_blocker.unblock():
+                examination = upgrade(folder / "old", path)
+            told.write_text(json.dumps(asdict(examination)), encoding="utf-8")
+        return path, Examination(**json.loads(told.read_text(encoding="utf-8")))
+
+
+def upgrade(old: Path, path: Path) -> Examination:
+    """Restore the kept database as a new site's database at `path`."""
+    for folder in (old, path.parent):
+        folder.mkdir(parents=True)
+    kept = old / "evalsite.sqlite3"
+    kept.write_bytes(gzip.decompress((KEPT / "evalsite.sqlite3.gz").read_bytes()))
+    with override_settings(DATA_DIR=old), using_database(str(kept)):
         make_backup(old / "backup.tar.gz")
-    path = new / "evalsite.sqlite3"
-    with django_db_blocker.unblock(), override_settings(DATA_DIR=new), using_database(str(path)):
-        return path, restore_backup(old / "backup.tar.gz")
+    with override_settings(DATA_DIR=path.parent), using_database(str(path)):
+        return restore_backup(old / "backup.tar.gz")
 
 
 @pytest.fixture

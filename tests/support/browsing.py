@@ -253,14 +253,16 @@ def find_faults(page: Page) -> list[str]:
 
 
 def find_faults_in_all_looks(
-    page: Page, looks: Sequence[tuple[int, str]] = tuple(LOOKS)
+    page: Page,
+    looks: Sequence[tuple[int, str]] = tuple(LOOKS),
+    tight: Sequence[tuple[int, int]] = tuple(TIGHT),
 ) -> list[str]:
     """Return what axe finds in a wide and a narrow window, and whether the page overflows it.
 
     The page stands in the wide window afterwards.
     """
     found = []
-    for width, height in TIGHT:
+    for width, height in tight:
         page.set_viewport_size({"width": width, "height": height})
         found += find_overflow(page, width)
     for width, scheme in reversed(looks):
@@ -279,7 +281,10 @@ def find_faults_in_turn(page: Page) -> list[str]:
     The page stands in the wide window afterwards.
     """
     number = _seen[page] = _seen.get(page, 0) + 1
-    found = find_faults_in_all_looks(page, [LOOKS[number % 2]] if _IS_BY_TURNS else LOOKS)
+    if not _IS_BY_TURNS:
+        return find_faults_in_all_looks(page)
+    turn = number % 2
+    found = find_faults_in_all_looks(page, [LOOKS[turn]], [TIGHT[turn]])
     page.set_viewport_size({"width": LOOKS[0][0], "height": 900})
     page.emulate_media(color_scheme="light", reduced_motion="reduce")
     return found + find_overflow(page, LOOKS[0][0])

@@ -61,6 +61,8 @@ class Cluster:
             "-c max_connections=200"
             # a table that is empty between two tests would pass for empty in the next
             " -c autovacuum=off"
+            # and tables of which nothing is known look so large that every query would be compiled
+            " -c jit=off"
         )
         if not self.is_durable:
             options += " -c fsync=off -c full_page_writes=off"

@@ -1,7 +1,9 @@
-# Runs analysis.R in the folder that each line of the standard input names, and answers with a line:
-# empty, or what went wrong. Each run is a fork of this process, whose packages are loaded already.
+# Says which packages R lacks. Then runs analysis.R in the folder that each line of the standard input
+# names, and answers with a line: empty, or what went wrong. Each run is a fork of this process, whose packages are loaded already.
 
-for (name in c("lme4", "pbkrtest", "ordinal", "emmeans")) loadNamespace(name)
+found <- sapply(c("lme4", "pbkrtest", "ordinal", "emmeans"), requireNamespace, quietly = TRUE)
+cat("R lacks: ", toString(names(found)[!found]), "\n", sep = "")
+flush(stdout())
 lines <- file("stdin", "r")
 while (length(folder <- readLines(lines, 1))) {
   run <- parallel::mcparallel({
