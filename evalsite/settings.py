@@ -322,6 +322,7 @@ FILE_UPLOAD_HANDLERS = ["evalsite.lib.request_bodies.FilesWhereAskedFor"]
 # the pages that a file may be sent to, by name; all others read past it
 FILE_VIEWS = {
     "admin:upload-new",
+    "admin:bundle-upload",
     "admin:instrument-import",
     "admin:ratings-new",
     "admin:metrics-new",

@@ -4,6 +4,7 @@ from collections.abc import Callable
 from typing import Any
 
 from evalsite.building.builder_views import build
+from evalsite.building.bundle_views import show_bundle, upload_bundle
 from evalsite.building.copy_views import show_copy
 from evalsite.building.instrument_views import (
     choose_question,
@@ -22,6 +23,8 @@ from evalsite.building.try_views import show_instructions, try_instrument
 PAGES: list[tuple[str, str, Callable[..., Any]]] = [
     ("studies/new/", "study-new", new_study),
     ("studies/copy/", "study-copy", show_copy),
+    ("studies/import/", "bundle-upload", upload_bundle),
+    ("studies/import/<uuid:bundle_id>/", "bundle", show_bundle),
     ("instruments/", "instruments", list_instruments),
     ("instruments/new/", "instrument-new", new_instrument),
     ("instruments/import/", "instrument-import", import_file),

@@ -6,12 +6,15 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any
+from uuid import UUID
 
 from django.conf import settings
 from django.db.models import Count, Prefetch
 from django.urls import reverse
 
 from evalsite.building.pictures import Picture, draw
+from evalsite.exports.bundle.uploaded import find_check, list_checks
+from evalsite.jobs.models import Job
 from evalsite.protocol import Protocol, installed_protocols
 from evalsite.protocol.translations import digest_content
 from evalsite.studies.instruments import adopt_instrument, find_faults
@@ -123,6 +126,30 @@ def list_own(user: Any) -> list[Entry]:
     return found
 
 
+def list_bundles(user: Any) -> list[Entry]:
+    """Return the instruments, built on the web, of the bundles that this person uploaded."""
+    return [
+        Entry(
+            value=f"bundle:{check.subject}",
+            config=Protocol.from_stored(check.result["built"]),
+            note=f"From the bundle of “{check.result['title']}”",
+        )
+        for check in list_checks(user)
+        if _has_instrument(check)
+    ]
+
+
+def _has_instrument(check: Job) -> bool:
+    return bool(check.result.get("built")) and not check.result["problem"]
+
+
+def _find_bundle(name: str, user: Any) -> Job | None:
+    if not re.fullmatch("[0-9a-f]{32}", name):
+        return None
+    check = find_check(user, UUID(name))
+    return check if check is not None and _has_instrument(check) else None
+
+
 def describe_uses(uses: int) -> str:
     return f"used in {count_of(uses, 'study', 'studies')}" if uses else "not used yet"
 
@@ -133,6 +160,10 @@ def find_entry(value: str, user: Any) -> Entry | None:
     if kind == "version":
         version = _find_version(name, user)
         return Entry(value=value, config=read_built(version.pk, "")) if version else None
+    if kind == "bundle":
+        check = _find_bundle(name, user)
+        built = check.result["built"] if check else None
+        return Entry(value=value, config=Protocol.from_stored(built)) if built else None
     entries = {"protocol": list_protocols, "gallery": list_gallery}.get(kind)
     return next((one for one in entries() if one.value == value), None) if entries else None
 
@@ -140,13 +171,17 @@ def find_entry(value: str, user: Any) -> Entry | None:
 def choose(value: str, user: Any) -> dict[str, Any]:
     """Return what makes a study of this entry: its protocol, or the version of an instrument.
 
-    An entry of the gallery becomes an instrument of this person, unless it is one already.
+    An entry of the gallery or of a bundle becomes an instrument of this person, unless it is one
+    already.
     """
     kind, _, name = value.partition(":")
     if kind == "protocol":
         return {"protocol": name}
     if kind == "gallery":
         return {"instrument": adopt_instrument(data=read_gallery()[name], by=user)}
+    if kind == "bundle" and (check := _find_bundle(name, user)):
+        version = adopt_instrument(data=check.result["built"], by=user)
+        return {"instrument": version, "language": check.result["language"]}
     return {"instrument": _find_version(name, user)}
 
 

@@ -13,6 +13,7 @@ from django.views.decorators.http import require_http_methods, require_safe
 from evalsite.building.gallery import (
     choose,
     find_entry,
+    list_bundles,
     list_gallery,
     list_own,
     list_protocols,
@@ -101,6 +102,7 @@ def _list_sections(user: Any, search: str) -> list[dict[str, Any]]:
          protocols),
         ("gallery", "Gallery", list_gallery()),
         ("own", "Your own instruments", list_own(user)),
+        ("bundles", "From bundles that you uploaded", list_bundles(user)),
     )  # fmt: skip
     words = search.casefold().split()
     return [

@@ -173,6 +173,19 @@ function choose(key) {
   return true;
 }
 
+// The link under a turn leads to the next one; here to the next that still has an open question.
+form.addEventListener("click", (event) => {
+  const turn = event.target.closest("[data-next-turn]")?.closest(".turn");
+  if (!turn) return;
+  const others = questionsOf(partOf(turn)).filter((one) => one.closest(".turn") !== turn && !isAnswered(one));
+  const isAfter = (one) => turn.compareDocumentPosition(one) & Node.DOCUMENT_POSITION_FOLLOWING;
+  const next = others.find(isAfter) ?? others[0];
+  if (!next) return;
+  event.preventDefault();
+  goTo(next);
+  (next.closest(".turn") ?? next).scrollIntoView({ block: "start" });
+});
+
 // After a tap or a click the next question comes into view, as it does after a key.
 form.addEventListener("change", (event) => {
   const answered = event.target.closest("[data-question]");

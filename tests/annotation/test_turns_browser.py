@@ -16,10 +16,15 @@ from tests.support.instruments import GALLERY, make_built_study
 pytestmark = [pytest.mark.slow, pytest.mark.django_db(transaction=True)]
 
 
-def test_turns_are_rated_by_keys_each_under_its_words_and_pages_are_accessible(page, live_server):
+def test_turns_are_rated_by_keys_each_under_its_words_and_pages_are_accessible(
+    page, live_server, tmp_path
+):
     content = json.loads((GALLERY / "conversation_turns.json").read_bytes())
-    study = make_built_study(content, k=1, set_size=4, is_practice_on=False)
-    import_file(study=study, path=GALLERY / "batches" / "conversation_turns.jsonl", by=None)
+    study = make_built_study(content, k=1, set_size=1, is_practice_on=False)
+    lines = (GALLERY / "batches" / "conversation_turns.jsonl").read_text().splitlines()
+    several = [line for line in lines if "2;4" in line]
+    (file := tmp_path / "several.jsonl").write_text("\n".join(several))
+    import_file(study=study, path=file, by=None)
     run_job(launch_study(study=study, by=make_user()))
     study.refresh_from_db()
     page.set_viewport_size({"width": 1280, "height": 800})
@@ -33,7 +38,7 @@ def test_turns_are_rated_by_keys_each_under_its_words_and_pages_are_accessible(p
     page.set_viewport_size({"width": 1280, "height": 800})
     rated = page.locator(".turn:has([name^=turn_quality])")
     context = page.locator(".turn:not(:has(input))")
-    assert rated.count() >= 1
+    assert rated.count() >= 2
     assert context.count() >= 1
     number = rated.first.get_attribute("id").removeprefix("turn-")
     problems = page.locator(f"[id='turn_problems-{number}']")
@@ -41,8 +46,14 @@ def test_turns_are_rated_by_keys_each_under_its_words_and_pages_are_accessible(p
     page.keyboard.press("2")
     expect(problems).to_be_visible()
     problems.locator("input").first.check()
+    # the link under a turn passes those that are answered
+    after = rated.first.locator("[data-next-turn]")
+    after.click()
+    expect(rated.nth(1).locator("[name^=turn_quality]").first).to_be_focused()
     for one in range(1, rated.count()):
         rated.nth(one).locator("[name^=turn_quality][value='4']").check()
+    after.click()
+    expect(page.locator("[name=goal_reached]").first).to_be_focused()
     page.locator("[name=goal_reached]").first.check()
     page.locator("[name=overall][value='4']").check()
     with page.expect_navigation():

@@ -1,11 +1,14 @@
 """The report as LaTeX: well formed whatever names hold, and true to the report's numbers."""
 
+import json
 import re
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from evalsite.protocol import Protocol
 from evalsite.results.models import Report
 from evalsite.results.report.criterion_tables import find_estimate, tabulate_pairs
 from evalsite.results.report.datasheet import fill_datasheet
@@ -20,10 +23,11 @@ from evalsite.results.report.latex_document import (
     write_references,
 )
 from evalsite.results.report.methods import write_findings, write_methods
-from evalsite.results.report.study_facts import collect_facts
+from evalsite.results.report.study_facts import collect_facts, describe_asked
 from evalsite.results.report.table import write_with_interval
 from evalsite.results.report.wording import write_interval, write_p, write_value
 from evalsite.studies.models import Study
+from tests.support.instruments import GALLERY
 from tests.support.reported import HOSTILE, keep_report, make_reported_study
 from tests.support.reports import make_content, make_figure
 
@@ -258,6 +262,23 @@ def test_no_bootstrap_is_claimed_for_the_means_of_the_model(study: Study, report
     drawn, _, modelled = told.partition("main tables")
     assert "of these figures are percentiles of 2,000 draws" in drawn
     assert "the mixed model instead, with intervals of the $t$ distribution" in modelled
+
+
+def test_questions_about_turns_are_told_with_their_turns_and_as_means_of_means(
+    study: Study, report: Report
+) -> None:
+    config = Protocol.from_stored(json.loads((GALLERY / "conversation_turns.json").read_bytes()))
+    facts = replace(
+        collect_facts(study, report), criteria=tuple(describe_asked(one) for one in config.criteria)
+    )
+    criterion = make_criterion("Turn", make_figure("difference", 1.0), family="turns")
+    criterion["systems"] = [{"system": "a", "headline": make_figure("mean", 4.0)}]
+
+    told = write_methods(facts, {**report.content["kept"], "criteria": [criterion]})
+
+    assert "asked of the marked turns of the role" in told
+    assert "answers about the turns of a conversation being averaged first" in told
+    assert "turn" not in next(one.scale for one in facts.criteria if one.key == "overall")
 
 
 def test_a_family_of_no_comparison_is_not_told() -> None:

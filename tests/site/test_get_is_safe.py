@@ -5,10 +5,11 @@ from collections.abc import Iterator
 from datetime import timedelta
 from itertools import product
 from typing import Any
-from uuid import uuid4
+from uuid import UUID, uuid4
 
 import pytest
 from django.apps import apps
+from django.core.files.uploadedfile import SimpleUploadedFile
 from django.db.models import Model
 from django.test import Client
 from django.urls import get_resolver
@@ -19,6 +20,7 @@ from evalsite.annotation.allocation.claims import claim_set
 from evalsite.annotation.models import Slot
 from evalsite.annotation.pages.saving import save_draft
 from evalsite.annotation.running.launch import launch_study
+from evalsite.exports.bundle.uploaded import keep_bundle
 from evalsite.imports.models import MetricFile, Upload
 from evalsite.imports.uploads import keep_upload
 from evalsite.jobs.models import Job
@@ -210,6 +212,7 @@ def make_staff_pages() -> dict[str, list[Any]]:
     )
     [expert] = invite(live, "Ada Example")
     built, _ = import_instrument(data=read_gallery()[0], by=jane.user)
+    bundle = keep_bundle(SimpleUploadedFile("study.zip", b"PK"), by=jane.user)
     rounds = [make_round(live, platform.key) for platform in installed_platforms().values()]
     return {
         "study_id": [study.pk for study in studies],
@@ -232,6 +235,7 @@ def make_staff_pages() -> dict[str, list[Any]]:
         "name": ["informativeness-systems", "appendix", "other", "magnitude", built.pk.hex],
         "kind": ["svg", "pdf", "html", "exe", "approve", "protocol", "version"],
         "instrument_id": [built.instrument.pk, uuid4()],
+        "bundle_id": [UUID(bundle.subject), uuid4()],
         "key": ["first_language", "nothing"],
         "rest": ["", "balance/"],
         "number": [*(one.number for one in rounds), 99],

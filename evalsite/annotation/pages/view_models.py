@@ -111,11 +111,15 @@ class OutputView:
 
 @dataclass(frozen=True)
 class TurnView:
-    """A turn of a conversation, with the questions about it; without any it is shown as context."""
+    """A turn of a conversation, with the questions about it; without any it is shown as context.
+
+    `next_number`: of the next turn with questions; 0 after the last.
+    """
 
     number: int
     html: SafeString
     questions: tuple[QuestionView, ...] = ()
+    next_number: int = 0
 
 
 @dataclass(frozen=True)
@@ -148,8 +152,14 @@ class ItemView:
     @property
     def turns(self) -> tuple[TurnView, ...]:
         """The turns of the conversation, each with its questions; none where none are rated."""
+        asked = sorted({one.turn for one in self.questions} - {0})
         return tuple(
-            TurnView(number, html, tuple(one for one in self.questions if one.turn == number))
+            TurnView(
+                number=number,
+                html=html,
+                questions=tuple(one for one in self.questions if one.turn == number),
+                next_number=next((one for one in asked if one > number), 0),
+            )
             for number, html in enumerate(self.said, start=1)
         )
 

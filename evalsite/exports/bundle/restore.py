@@ -67,12 +67,13 @@ class Restored:
 
 
 def restore_bundle(
-    *, file: IO[bytes], owner: Any, by: Any, has_data: bool = True, is_copy: bool = False
-) -> Restored:
+    *, file: IO[bytes], owner: Any, by: Any, has_data: bool = True, is_copy: bool = False,
+    new_id: UUID | None = None,
+) -> Restored:  # fmt: skip
     """Create the bundle's study: closed and with its data, or as a draft of the same design.
 
     A study that was never launched is a draft, as it was. ValidationError says why the study
-    can't be created; then nothing has changed.
+    can't be created; then nothing has changed. `new_id`: that of a draft or a copy.
     """
     report = verify_bundle(file)
     if not report.is_sound:
@@ -83,7 +84,7 @@ def restore_bundle(
     config = find_protocol(about["study"])
     # a draft is a new study without answers
     is_new = is_copy or not has_data
-    study_id = uuid4() if is_new else UUID(about["study"]["id"])
+    study_id = (new_id or uuid4()) if is_new else UUID(about["study"]["id"])
     if not is_new:
         _check_ids_are_free(study_id, about)
     try:

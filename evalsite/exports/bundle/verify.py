@@ -12,6 +12,7 @@ import shutil
 import subprocess
 import sys
 import time
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
 from secrets import token_urlsafe
@@ -56,8 +57,13 @@ class Report:
         return [fault.code for fault in self.faults]
 
 
-def verify_bundle(file: IO[bytes]) -> Report:
-    """Check everything about a bundle, or as much as its faults allow."""
+def verify_bundle(
+    file: IO[bytes], note_step: Callable[[int, int], None] = lambda done, of: None
+) -> Report:
+    """Check everything about a bundle, or as much as its faults allow.
+
+    `note_step` gets the number of steps that are done, and of how many.
+    """
     report = Report()
     try:
         with open_bundle(file) as bundle:
@@ -65,6 +71,7 @@ def verify_bundle(file: IO[bytes]) -> Report:
             if report.faults:
                 # what isn't as it was packed isn't worth reading
                 return report
+            note_step(1, 2)
             report.checks.append(f"{len(bundle.names) - 1:,} files agree with {CHECKSUMS}.")
             about = read_about(bundle)
             _check_in_scratch(bundle, file, report)

@@ -10,6 +10,7 @@ from typing import Any
 from django.template.loader import render_to_string
 from django.utils.html import strip_tags
 
+from evalsite.analysis.families.turns import TURNS
 from evalsite.results.analysis_plan.wording import describe_moment, describe_size
 from evalsite.results.report.criterion_tables import is_by_model
 from evalsite.results.report.criterion_view import view_criteria
@@ -119,7 +120,7 @@ def _collect_headlines(criteria: Criteria) -> Context:
     named = [one for one in criteria if _headline(one).get("name")]
     headlines = [
         {"name": name, "spelt": name.replace("_", " "), "labels": _list_labels(some)}
-        for name, some in _group(named, lambda one: _headline(one)["name"])
+        for name, some in _group(named, _name_headline)
     ]
     bootstrapped = [one for one in criteria if _headline(one).get("details", {}).get("draws")]
     drawn = [
@@ -260,6 +261,12 @@ def _headline(criterion: dict[str, Any]) -> dict[str, Any]:
 
 def _list_labels(criteria: Criteria) -> list[str]:
     return [one["label"] for one in criteria]
+
+
+def _name_headline(criterion: dict[str, Any]) -> str:
+    """Return the name of the first figure of a system; means of turns are means of means."""
+    name: str = _headline(criterion)["name"]
+    return f"{name}_of_turns" if criterion.get("family") == TURNS.name else name
 
 
 def _group(

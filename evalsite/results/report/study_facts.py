@@ -84,7 +84,9 @@ def collect_facts(study: Study, report: Report) -> Facts:
         language=texts["language"],
         version="" if version is None else str(version),
         criteria=tuple(
-            _describe(one) for one in asked.criteria if one.key in wanted or _is_told_apart(one)
+            describe_asked(one)
+            for one in asked.criteria
+            if one.key in wanted or _is_told_apart(one)
         ),
         data=found["data"],
         settings=content["settings"],
@@ -119,15 +121,25 @@ def _is_told_apart(criterion: Criterion) -> bool:
     return family.splits or not family.is_analysed
 
 
-def _describe(criterion: Criterion) -> Asked:
+def describe_asked(criterion: Criterion) -> Asked:
     return Asked(
         key=criterion.key,
         label=criterion.label,
         definition=criterion.definition,
         question=criterion.question,
-        scale=criterion.scale.words(),
+        scale=_say_scale(criterion),
         answers=criterion.scale.name_choices(),
     )
+
+
+def _say_scale(criterion: Criterion) -> str:
+    """Return the kind of answer in words, and of which turns it is asked."""
+    words = criterion.scale.words()
+    if criterion.turns is None:
+        return words
+    which = "the marked turns" if criterion.turns.marked_by else "each turn"
+    roles = " or ".join(f"“{role}”" for role in criterion.turns.roles)
+    return f"{words}; asked of {which} of the role {roles}"
 
 
 def _list_reasons(study: Study, report: Report) -> tuple[tuple[str, int], ...]:
