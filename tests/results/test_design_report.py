@@ -307,7 +307,27 @@ def test_the_report_takes_as_many_queries_for_2_items_as_for_40():
             report_design(study)
         counts.append(len(queries))
 
-    assert counts[0] == counts[1] <= 20
+    assert counts[0] == counts[1] <= 10
+
+
+@pytest.mark.both_databases
+def test_groups_of_several_sizes_take_no_more_queries_than_groups_of_one_size():
+    counts, tables = [], []
+    for sizes in ([2, 2], [2, 3, 4, 5]):
+        study = make_study(items=0, groups="together", protocol="rrgen")
+        groups = [f"g{number}" for number, size in enumerate(sizes) for _ in range(size)]
+        add_items(study, *(("a", group) for group in groups))
+        launch(study)
+        with CaptureQueriesContext(connection) as queries:
+            report = report_design(study)
+        counts.append(len(queries))
+        tables.append([one for one in report.tables if "place in the group" in one.caption])
+
+    assert counts[0] == counts[1] <= 10
+    assert [len(some) for some in tables] == [1, 4]
+    # every item of a group has each of its places once
+    for size, table in zip([2, 3, 4, 5], tables[1], strict=True):
+        assert sum(sum(row.planned) for row in table.rows) == size * study.k
 
 
 def test_no_text_of_an_item_is_read():

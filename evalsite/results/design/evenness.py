@@ -11,7 +11,17 @@ from operator import itemgetter
 from statistics import median
 from typing import Any
 
-from django.db.models import Count, IntegerField, OuterRef, Q, QuerySet, Subquery
+from django.db.models import (
+    Case,
+    Count,
+    IntegerField,
+    OuterRef,
+    Q,
+    QuerySet,
+    Subquery,
+    Value,
+    When,
+)
 from django.db.models.fields.json import KeyTextTransform
 from django.db.models.functions import Cast, Coalesce
 
@@ -63,23 +73,32 @@ def row_of(places: Places, system: int, size: int) -> list[int]:
 
 @dataclass(frozen=True, kw_only=True)
 class PerItem:
-    """How many main items have so many places, and so many answers that count."""
+    """How many main items have so many places, so many answers that count, and so many outputs."""
 
     planned: dict[int, int]
     achieved: dict[int, int]
+    outputs: dict[int, int]
+
+    @property
+    def sizes(self) -> list[int]:
+        """Return how many outputs the items show, the fewest first."""
+        return [size for size in self.outputs if size]
 
 
 def count_per_item(study: Study) -> PerItem:
-    """Count the places and the answers of each main item, in one query."""
+    """Count the places, the answers and the outputs of each main item, in one query."""
     items = Item.objects.main().filter(study=study).order_by()
     counts = items.values_list(
-        _count_of_item(Slot.objects.all()), _count_of_item(Annotation.objects.counted())
+        _count_of_item(Slot.objects.all()),
+        _count_of_item(Annotation.objects.counted()),
+        _count_of_item(Output.objects.all()),
     )
-    planned, achieved = Counter[int](), Counter[int]()
-    for places, answers in counts.iterator():
-        planned[places] += 1
-        achieved[answers] += 1
-    return PerItem(planned=dict(sorted(planned.items())), achieved=dict(sorted(achieved.items())))
+    found = Counter[int](), Counter[int](), Counter[int]()
+    for row in counts.iterator():
+        for counter, number in zip(found, row, strict=True):
+            counter[number] += 1
+    planned, achieved, outputs = (dict(sorted(one.items())) for one in found)
+    return PerItem(planned=planned, achieved=achieved, outputs=outputs)
 
 
 def _count_of_item(rows: QuerySet[Any]) -> Any:
@@ -196,9 +215,9 @@ def count_meetings(study: Study, systems: Sequence[int]) -> Meetings:
 # --- places in a group ---------------------------------------------------------------------------
 
 
-def find_group_sizes(study: Study) -> list[int]:
-    """Return how many items the groups of this study hold, the fewest first."""
-    return sorted(_group_counts(study).values_list("size", flat=True).distinct())
+def count_group_sizes(study: Study) -> Counter[int]:
+    """Return how many groups hold so many items, by that number."""
+    return Counter(_group_counts(study).values_list("size", flat=True).iterator())
 
 
 def _group_counts(study: Study) -> QuerySet[Any]:
@@ -206,40 +225,51 @@ def _group_counts(study: Study) -> QuerySet[Any]:
     return items.values("group").annotate(size=Count("pk"))
 
 
-def _groups_of_size(rows: QuerySet[Any], study: Study, size: int) -> QuerySet[Any]:
-    return rows.filter(item__group__in=_group_counts(study).filter(size=size).values("group"))
+def _with_group_size(rows: QuerySet[Any], study: Study, sizes: Sequence[int]) -> QuerySet[Any]:
+    """Return those of groups of these sizes, each with the size of its group."""
+    counts = _group_counts(study)
+    of_size = [
+        When(item__group__in=counts.filter(size=size).values("group"), then=Value(size))
+        for size in sizes
+    ]
+    size = Case(*of_size, output_field=IntegerField(null=True))
+    return rows.annotate(group_size=size).filter(group_size__isnull=False)
 
 
-def plan_group_places(study: Study, size: int) -> Places:
-    """Count how often each system has each place of its group, in groups of this size."""
-    slots = _groups_of_size(Slot.objects.filter(study=study), study, size).order_by()
-    rows = slots.values_list("arrangement", "item__outputs__system").annotate(n=Count("pk"))
-    found: Places = Counter()
-    for arrangement, system, n in rows.iterator():
-        found[system, place_in_group(1, arrangement) + 1] += n
+def plan_group_places(study: Study, sizes: Sequence[int]) -> dict[int, Places]:
+    """Count how often each system has each place of its group, by the size of groups."""
+    slots = _with_group_size(Slot.objects.filter(study=study), study, sizes).order_by()
+    rows = slots.values_list("group_size", "arrangement", "item__outputs__system")
+    found: dict[int, Places] = {size: Counter() for size in sizes}
+    for size, arrangement, system, n in rows.annotate(n=Count("pk")).iterator():
+        found[size][system, place_in_group(1, arrangement) + 1] += n
     return found
 
 
-def count_group_places(study: Study, size: int) -> Places:
+def count_group_places(study: Study, sizes: Sequence[int]) -> dict[int, Places]:
     """How often each system was met in which place of its group, over the answers that count."""
     given = Annotation.objects.filter(
         study=study, item__kind=Item.Kind.MAIN, item_set__isnull=False
     )
     answers = (
-        _groups_of_size(given, study, size)
+        _with_group_size(given, study, sizes)
         .order_by("item_set", "place")
-        .values_list("item_set", "item__group", "status", "item__outputs__system")
+        .values_list("item_set", "item__group", "status", "item__outputs__system", "group_size")
     )
-    found: Places = Counter()
+    found: dict[int, Places] = {size: Counter() for size in sizes}
     for _, of_set in groupby(answers.iterator(), key=itemgetter(0)):
-        found.update(_places_in_groups(of_set))
+        for size, system, place in _places_in_groups(of_set):
+            found[size][system, place] += 1
     return found
 
 
-def _places_in_groups(rows: Iterable[tuple[Any, ...]]) -> Iterator[tuple[int, int]]:
-    """System and place of each answer that counts; what was reported had its place, too."""
+def _places_in_groups(rows: Iterable[tuple[Any, ...]]) -> Iterator[tuple[int, int, int]]:
+    """Size of the group, system and place of each answer that counts.
+
+    What was reported had its place, too.
+    """
     met: Counter[str] = Counter()
-    for _, group, status, system in rows:
+    for _, group, status, system, size in rows:
         met[group] += 1
         if status == Annotation.Status.COUNTED:
-            yield system, met[group]
+            yield size, system, met[group]

@@ -10,13 +10,12 @@ from evalsite.results.design.evenness import (
     PerItem,
     Places,
     count_group_places,
+    count_group_sizes,
     count_meetings,
     count_per_item,
     count_places,
     difference_of,
     difference_over_places,
-    find_group_sizes,
-    find_sizes,
     plan_group_places,
     plan_places,
     row_of,
@@ -108,12 +107,12 @@ class Report:
         self.left_out = other.left_out
 
 
-def begin_report(study: Study, *, has_places: bool) -> Report:
-    """Return what was chosen, and nothing counted yet."""
+def begin_report(study: Study, *, has_places: bool, groups: int | None = None) -> Report:
+    """Return what was chosen, and nothing counted yet but perhaps the groups."""
     return Report(
         study=str(study.pk),
         title=study.title,
-        facts=describe_design(study),
+        facts=describe_design(study, groups),
         has_places=has_places,
     )
 
@@ -124,17 +123,18 @@ def report_design(
     """Return the design with its balance; before there are places, only what was chosen."""
     items = count_per_item(study)
     has_places = any(items.planned)
-    report = begin_report(study, has_places=has_places)
+    groups = count_group_sizes(study)
+    report = begin_report(study, has_places=has_places, groups=groups.total())
     if not has_places:
         return report
     systems = dict(System.objects.filter(study=study).values_list("pk", "name"))
-    sizes = find_sizes(study)
+    sizes = items.sizes
     parts: list[Callable[[], None]] = [
         partial(_add_replay, report, study, systems),
         partial(_add_items, report, items),
         partial(_add_people, report, study),
         *(partial(_add_places, report, study, systems, size, sizes) for size in sizes),
-        partial(_add_group_places, report, study, systems, sizes),
+        partial(_add_group_places, report, study, systems, sizes, sorted(groups)),
         partial(_add_meetings, report, study, systems, sizes),
     ]
     for done, add_part in enumerate(parts, start=1):
@@ -283,15 +283,18 @@ def _add_table(
 
 
 def _add_group_places(
-    report: Report, study: Study, systems: dict[int, str], sizes: list[int]
+    report: Report, study: Study, systems: dict[int, str], sizes: list[int], group_sizes: list[int]
 ) -> None:
     """System by place in the group, where groups stay together and an item shows one system."""
     if study.groups != Study.Groups.TOGETHER or sizes != [1]:
         return
-    group_sizes = find_group_sizes(study)
-    for size in [size for size in group_sizes if size > 1][-_MOST_SIZES:]:
+    shown = [size for size in group_sizes if size > 1][-_MOST_SIZES:]
+    if not shown:
+        return
+    plans, counts = plan_group_places(study, shown), count_group_places(study, shown)
+    for size in shown:
         of = f", of groups of {size}" if len(group_sizes) > 1 else ""
-        planned, achieved = plan_group_places(study, size), count_group_places(study, size)
+        planned, achieved = plans[size], counts[size]
         columns = [str(place) for place in range(1, size + 1)]
         caption = f"System by place in the group{of}"
         _add_table(report, systems, planned, achieved, caption, columns)

@@ -6,10 +6,12 @@ from evalsite.studies.models import Item, Study
 from evalsite.studies.summary_lines import count_of, format_moment, list_of, name_of_instrument
 
 
-def describe_design(study: Study) -> list[tuple[str, str]]:
+def describe_design(study: Study, groups: int | None = None) -> list[tuple[str, str]]:
     """Return the settings that rule the hand-out of work, each as a name and words."""
     edge = count_edge(study)
-    inputs = Item.objects.main().filter(study=study).values("group").distinct().count()
+    inputs = groups
+    if inputs is None:
+        inputs = Item.objects.main().filter(study=study).values("group").distinct().count()
     launched = f"launched {format_moment(study.launched_at)}" if study.launched_at else ""
     return [
         ("Protocol", name_of_instrument(study)),

@@ -11,6 +11,7 @@ from django.db.models.functions import Coalesce
 from evalsite.annotation.models import Annotation, Rating, Revision
 from evalsite.annotation.pages.held_items import reason_in_words
 from evalsite.annotation.pages.ignored_items import reason_of
+from evalsite.annotation.pages.view_models import output_label
 from evalsite.participants.models import Origin, Participant
 from evalsite.protocol import Protocol
 from evalsite.quality.check_results import judge_checks
@@ -59,10 +60,9 @@ def describe_answers(
     """These answers, of `with_items`, in words, in a few queries for all of them."""
     ids = [one.pk for one in annotations]
     first = _first_answers(annotations)
-    shown = None
-    if is_hidden(study) if is_blind is None else is_blind:
-        shown = {one.pk: one.order_shown for one in [*annotations, *first.values()]}
-    said = _describe_ratings(study.config, [*ids, *(one.pk for one in first.values())], shown)
+    orders = {one.pk: one.order_shown for one in [*annotations, *first.values()]}
+    is_unnamed = is_hidden(study) if is_blind is None else is_blind
+    said = _describe_ratings(study.config, orders, is_blind=is_unnamed)
     agrees = judge_checks(study, Annotation.objects.filter(pk__in=ids))
     standing = Exclusion.objects.standing().filter(annotation__in=ids).select_related("decided_by")
     excluded = {one.annotation_id: one for one in standing}
@@ -119,37 +119,37 @@ def _describe_outcome(config: Protocol, one: Annotation) -> str:
 
 
 def _describe_ratings(
-    config: Protocol, annotations: Iterable[int], shown: dict[int, list[int]] | None
+    config: Protocol, orders: dict[int, list[int]], *, is_blind: bool
 ) -> dict[int, list[Line]]:
     """Return the scores of each annotation: a line per output, or per comparison of them.
 
-    `shown`: where systems are hidden, the order of each page, by which outputs are named instead.
+    `orders`: those of their pages, by which outputs are named where systems are hidden.
     """
     given: dict[int, list[Rating]] = defaultdict(list)
-    ratings = Rating.objects.filter(annotation__in=list(annotations))
+    ratings = Rating.objects.filter(annotation__in=list(orders))
     for one in ratings.select_related("output__system").order_by("output__position", "pk"):
         given[one.annotation_id].append(one)
     return defaultdict(
         list,
         {
-            pk: _describe_scores(config, some, None if shown is None else shown[pk])
+            pk: _describe_scores(config, some, orders[pk], is_blind=is_blind)
             for pk, some in given.items()
         },
     )
 
 
 def _describe_scores(
-    config: Protocol, ratings: Sequence[Rating], order: list[int] | None
+    config: Protocol, ratings: Sequence[Rating], order: list[int], *, is_blind: bool
 ) -> list[Line]:
     known = config.criterion_by_key
     places = {key: number for number, key in enumerate(known)}
     lines: dict[str, list[str]] = {}
-    if order is not None:
-        ratings = sorted(ratings, key=lambda one: _name_place(one, order))
+    if is_blind:
+        ratings = sorted(ratings, key=lambda one: _name_place(config, one, order))
     for one in sorted(ratings, key=lambda one: places.get(one.criterion, len(places))):
         criterion = known.get(one.criterion)
         label = one.criterion if criterion is None else str(criterion.label)
-        system = _name_system(one) if order is None else _name_place(one, order)
+        system = _name_output(config, one, order, is_blind=is_blind)
         scale = None if criterion is None else criterion.scale
         words = "" if scale is None or one.value is None else scale.label_of(one.value)
         if scale is not None and scale.per == "item":
@@ -163,18 +163,17 @@ def _describe_scores(
     return [(name, ", ".join(said)) for name, said in lines.items()]
 
 
-def _name_place(one: Rating, order: list[int]) -> str:
-    """Return where the output was on the page, from 1."""
-    if one.output is None:
-        return ""
-    known = one.output.position in order
-    return f"Output {order.index(one.output.position) + 1}" if known else "An output"
-
-
-def _name_system(one: Rating) -> str:
+def _name_output(config: Protocol, one: Rating, order: list[int], *, is_blind: bool) -> str:
     """Return the system of the output that was rated; its place where no system is named."""
+    if is_blind or one.output is None or one.output.system is None:
+        return _name_place(config, one, order)
+    return one.output.system.name
+
+
+def _name_place(config: Protocol, one: Rating, order: list[int]) -> str:
+    """Return what the page called the output: "Response A", by its place there."""
     if one.output is None:
         return ""
-    if one.output.system is None:
-        return f"Output {one.output.position + 1}"
-    return one.output.system.name
+    if one.output.position not in order:
+        return f"Another {config.output_name.lower()}"
+    return output_label(config, order.index(one.output.position) + 1, len(order))
