@@ -4,8 +4,8 @@ Words that were written at an option follow its key, after a line break, in answ
 """
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
-from typing import Any
+from dataclasses import dataclass, replace
+from typing import Any, Self
 
 from evalsite.lib.seeds import make_random
 from evalsite.protocol.faults import (
@@ -19,6 +19,7 @@ from evalsite.protocol.faults import (
 )
 from evalsite.protocol.parts import COMMENT
 from evalsite.protocol.scale import NA
+from evalsite.scales.points import ScaleOfParts
 
 # a part of a stored rating that is called so is a comment, an entry that the question is not asked
 _TAKEN = frozenset({COMMENT, NA})
@@ -44,6 +45,40 @@ class Option:
         data |= {"notes": list(self.notes)} if self.notes else {}
         data |= {"exclusive": True} if self.is_exclusive else {}
         return data | ({"other": True} if self.has_words else {})
+
+
+@dataclass(frozen=True, kw_only=True)
+class ScaleOfOptions(ScaleOfParts):
+    """A scale that offers options.
+
+    `is_shuffled`: each person sees them in an order of their own, `shown`.
+    """
+
+    options: tuple[Option, ...]
+    is_shuffled: bool = False
+    shown: tuple[Option, ...] = ()
+
+    @property
+    def keys(self) -> tuple[str, ...]:
+        return tuple(option.key for option in self.options)
+
+    def list_options(self) -> tuple[tuple[str, str], ...]:
+        return tuple((option.key, option.label) for option in self.options)
+
+    def for_person(self, seed: str) -> Self:
+        return replace(self, shown=shuffle_options(self.options, seed))
+
+    @property
+    def is_of_person(self) -> bool:
+        return self.is_shuffled
+
+    @property
+    def shown_options(self) -> tuple[Option, ...]:
+        return self.shown or self.options
+
+    @property
+    def has_notes(self) -> bool:
+        return any(option.notes for option in self.options)
 
 
 def read_options(data: Sequence[Mapping[str, Any]]) -> tuple[Option, ...]:

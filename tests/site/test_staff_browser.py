@@ -8,10 +8,13 @@ from django.test import Client
 from django.urls import reverse
 
 from evalsite.annotation.running.launch import close_study
+from evalsite.annotation.running.pilot import join_as_tester, pilot_token, switch_link
 from evalsite.platforms import installed_platforms
 from evalsite.studies.members import invite_colleague
 from evalsite.studies.models import Invitation, Membership, TeamRole
+from tests.annotation.test_pilot import take
 from tests.support.browsing import (
+    LOOKS,
     Watch,
     find_faults,
     find_faults_in_turn,
@@ -92,6 +95,21 @@ def walk(page, live_server):
     for address in addresses:
         page.goto(f"{live_server}{address}")
         yield address
+    # a pilot with answers and comments, then the colleagues' pages: in both looks
+    pilot = make_study(items=3, title="A pilot", by=user)
+    switch_link(study=pilot, is_on=True, by=user)
+    pilot.refresh_from_db()
+    for number, name in enumerate(("Priya Nair", "Lena Hofmann", "Tomás Silva")):
+        take(pilot, name, scores=(100, 60 + number * 40, 90), minutes=9 + number)
+    token = join_as_tester(study=pilot, name="Ada")
+    join = reverse("pilot-join", args=[pilot_token(pilot)])
+    comment = reverse("pilot-comment", args=[token])
+    sent = Client().post(comment, {"about": "text:consent", "text": "Which law? " * 30})
+    assert sent.status_code == 302
+    for address in (reverse("admin:study-pilot", args=[pilot.pk]), join, f"/p/{token}/", comment):
+        for look in LOOKS:
+            page.goto(f"{live_server}{address}")
+            yield f"{address} {look}"
     page.goto(f"{live_server}/account/two-factor/")
     page.fill("#id_password", PASSWORD)
     follow(page, "text=Continue")

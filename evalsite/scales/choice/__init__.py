@@ -1,7 +1,7 @@
 """One of several options, which have no order."""
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any, ClassVar, Self
 
 from django.core.exceptions import ValidationError
@@ -13,16 +13,15 @@ from evalsite.protocol import Criterion
 from evalsite.protocol.faults import Faults, check_flag
 from evalsite.protocol.scale import NA, Row, Stored, join_choices
 from evalsite.scales.options import (
-    Option,
+    ScaleOfOptions,
     check_options,
     join_words,
     read_options,
     read_words,
-    shuffle_options,
     split_words,
     write_options,
 )
-from evalsite.scales.points import Parts, ScaleOfParts, parse_parts, quote
+from evalsite.scales.points import Parts, parse_parts, quote
 
 
 class ChoiceField(PointField):
@@ -37,16 +36,13 @@ class ChoiceField(PointField):
 
 
 @dataclass(frozen=True, kw_only=True)
-class Choice(ScaleOfParts):
+class Choice(ScaleOfOptions):
     """One of the options. Its value is the place of the option, from 1; its key is kept beside it.
 
     As entry, answer and in data it is the key. `is_shuffled`: each person sees the options in an
     order of their own, `shown`.
     """
 
-    options: tuple[Option, ...]
-    is_shuffled: bool = False
-    shown: tuple[Option, ...] = ()
     minimum: ClassVar[int] = 1
     kind: ClassVar[str] = "choice"
     title: ClassVar[str] = "Choose one"
@@ -63,10 +59,6 @@ class Choice(ScaleOfParts):
         return len(self.options)
 
     @property
-    def keys(self) -> tuple[str, ...]:
-        return tuple(option.key for option in self.options)
-
-    @property
     def columns(self) -> frozenset[str]:
         words = {"text"} if any(one.has_words for one in self.options) else set()
         return super().columns | {"option"} | words
@@ -76,9 +68,6 @@ class Choice(ScaleOfParts):
 
     def list_answers(self) -> tuple[tuple[int, str], ...]:
         return tuple((place, one.label) for place, one in enumerate(self.options, start=1))
-
-    def list_options(self) -> tuple[tuple[str, str], ...]:
-        return tuple((option.key, option.label) for option in self.options)
 
     def select_rows(self) -> Q:
         fitting = Q(value__isnull=True, detail__na=True) if self.not_applicable else Q(pk=None)
@@ -90,25 +79,10 @@ class Choice(ScaleOfParts):
 
     # --- page
 
-    def for_person(self, seed: str) -> Self:
-        return replace(self, shown=shuffle_options(self.options, seed))
-
-    @property
-    def is_of_person(self) -> bool:
-        return self.is_shuffled
-
-    @property
-    def shown_options(self) -> tuple[Option, ...]:
-        return self.shown or self.options
-
     def read_entry(self, data: Mapping[str, Any], name: str) -> str:
         key, words = split_words(super().read_entry(data, name))
         has_words = any(one.has_words and one.key == key for one in self.options)
         return join_words(key, words or read_words(data, name, self.options)) if has_words else key
-
-    @property
-    def has_notes(self) -> bool:
-        return any(option.notes for option in self.options)
 
     def first_control(self, name: str) -> str:
         return f"{name}-{self.shown_options[0].key}"

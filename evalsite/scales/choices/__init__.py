@@ -1,7 +1,7 @@
 """Any number of several options, each ticked or not."""
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any, ClassVar, Self
 
 from django import forms
@@ -15,16 +15,15 @@ from evalsite.protocol import Criterion
 from evalsite.protocol.faults import Faults, check_flag, check_whole
 from evalsite.protocol.scale import Row, Stored, join_choices
 from evalsite.scales.options import (
-    Option,
+    ScaleOfOptions,
     check_options,
     join_words,
     read_options,
     read_words,
-    shuffle_options,
     split_words,
     write_options,
 )
-from evalsite.scales.points import Parts, ScaleOfParts, parse_parts, quote
+from evalsite.scales.points import Parts, parse_parts, quote
 
 # in a gold: no option is right
 NOTHING = "-"
@@ -78,7 +77,7 @@ class ChoicesField(forms.Field):
 
 
 @dataclass(frozen=True, kw_only=True)
-class Choices(ScaleOfParts):
+class Choices(ScaleOfOptions):
     """Options of which `least` to `most` are ticked; each is stored as 1 or 0.
 
     As entry the keys of those ticked, with spaces between them, and words of one's own after a
@@ -86,11 +85,8 @@ class Choices(ScaleOfParts):
     of their own, `shown`.
     """
 
-    options: tuple[Option, ...]
     least: int = 0
     most: int | None = None
-    is_shuffled: bool = False
-    shown: tuple[Option, ...] = ()
     minimum: ClassVar[int] = 0
     maximum: ClassVar[int] = 1
     kind: ClassVar[str] = "choices"
@@ -103,10 +99,6 @@ class Choices(ScaleOfParts):
     note_on_values: ClassVar[str] = "Choices: 1 if the option was ticked, 0 if not"
     needed: ClassVar[frozenset[str]] = frozenset({"options"})
     optional: ClassVar[frozenset[str]] = frozenset({"least", "most", "shuffle"})
-
-    @property
-    def keys(self) -> tuple[str, ...]:
-        return tuple(option.key for option in self.options)
 
     @property
     def highest(self) -> int:
@@ -126,30 +118,12 @@ class Choices(ScaleOfParts):
     def is_part(self, part: str) -> bool:
         return part in self.keys
 
-    def list_options(self) -> tuple[tuple[str, str], ...]:
-        return tuple((option.key, option.label) for option in self.options)
-
     def select_rows(self) -> Q:
         with_words = [one.key for one in self.options if one.has_words]
         words = Q(text="") | Q(part__in=with_words, value=1)
         return Q(part__in=self.keys, value__in=(0, 1), detail__isnull=True) & words
 
     # --- page
-
-    def for_person(self, seed: str) -> Self:
-        return replace(self, shown=shuffle_options(self.options, seed))
-
-    @property
-    def is_of_person(self) -> bool:
-        return self.is_shuffled
-
-    @property
-    def shown_options(self) -> tuple[Option, ...]:
-        return self.shown or self.options
-
-    @property
-    def has_notes(self) -> bool:
-        return any(option.notes for option in self.options)
 
     def first_control(self, name: str) -> str:
         return f"{name}.{self.shown_options[0].key}"
