@@ -31,7 +31,6 @@ from tests.support.instruments import make_built_study, read_gallery
 
 pytestmark = [
     pytest.mark.django_db,
-    pytest.mark.one_database,
     pytest.mark.usefixtures("checks_here"),
 ]
 UPLOAD = "/admin/studies/import/"
