@@ -282,7 +282,7 @@ def _describe_example(draft: Plain, part: str, number: int, one: Plain) -> dict[
         "fields": [
             *(
                 Field(f"{at}-in-{column.get('name')}", str(column.get("label")),
-                      inputs.get(column.get("name"), ""), "area")
+                      write_structure(inputs.get(column.get("name"), "")), "area")
                 for column in _objects(item.get("inputs"))
             ),
             *(

@@ -49,12 +49,14 @@ def _read_item(
     data: Mapping[str, str], at: str, part: str, draft: Plain, kept: Plain,
     form_keys: Mapping[str, str],
 ) -> Plain | None:  # fmt: skip
-    columns = [one.get("name", "") for one in draft["item"].get("inputs", [])]
+    columns = {one.get("name", ""): one.get("kind", "") for one in draft["item"].get("inputs", [])}
     known = kept.get("inputs", {})
     inputs = {
-        # a number that nobody changed stays one
-        name: known[name] if str(known.get(name, "")) == text and text else text
-        for name in columns
+        # a number or a list that nobody changed stays one
+        name: known[name]
+        if text and str(write_structure(known.get(name, ""))) == text
+        else read_structure(text, str(kind))
+        for name, kind in columns.items()
         for text in [data.get(f"{at}-in-{name}", "").strip()]
     }
     described = draft["item"].get("outputs", {})

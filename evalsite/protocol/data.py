@@ -156,12 +156,17 @@ def _write_comment(comment: Comment) -> dict[str, Any]:
 def _write_example(
     example: Example, criteria: Mapping[str, Criterion], protocol: "Protocol"
 ) -> dict[str, Any]:
-    own = {column.name: column for column in protocol.inputs if column.is_of_output}
+    own = {column.name for column in protocol.inputs if column.is_of_output}
+    kinds = {column.name: column.kind for column in protocol.inputs}
     columns = {name: [text.splitlines()] for name, text in example.inputs.items() if name in own}
     data: dict[str, Any] = {
         **({"label": example.label} if example.label else {}),
         **({"criterion": example.criterion} if example.criterion else {}),
-        "inputs": {name: text for name, text in example.inputs.items() if name not in own},
+        "inputs": {
+            name: read_structure(text, kinds.get(name, ""))
+            for name, text in example.inputs.items()
+            if name not in own
+        },
         **({"columns": columns} if columns else {}),
         "outputs": [read_structure(text, protocol.output_kind) for text in example.outputs],
         "why": example.why,
@@ -186,9 +191,9 @@ def _write_ignore(ignore: Ignore) -> dict[str, Any]:
     return _write(ignore) | {"reasons": [_write(reason) for reason in ignore.reasons]}
 
 
-def write_structure(text: Any) -> str:
+def write_structure(text: Any) -> Any:
     """Write a conversation or a table that data holds as a list as the text of a file."""
-    if isinstance(text, str):
+    if not isinstance(text, list):
         return text
     # stored JSON has lost the order of keys: role and content come first, as in most files
     first = ("role", "content")
@@ -196,7 +201,7 @@ def write_structure(text: Any) -> str:
         {name: one[name] for name in (*first, *sorted(one.keys() - set(first))) if name in one}
         if isinstance(one, dict) and "role" in one
         else one
-        for one in (text if isinstance(text, list) else ())
+        for one in text
     ]
     return json.dumps(said, ensure_ascii=False)
 
@@ -241,7 +246,7 @@ def read_instrument(data: Mapping[str, Any]) -> dict[str, Any]:
         "output_name": item.get("output_name", "Response"),
         "layout": _read_layout(data["layout"]),
         "criteria": criteria,
-        **_read_examples(data, criteria, outputs["kind"]),
+        **_read_examples(data, criteria),
         "eligibility": read_eligibility(data["eligibility"]) if data.get("eligibility") else None,
         "ignore": _read_ignore(data.get("ignore")),
         "design": Design(**_without_own(data.get("design", {}))),
@@ -260,14 +265,13 @@ def read_instrument(data: Mapping[str, Any]) -> dict[str, Any]:
     }  # fmt: skip
 
 
-def _read_examples(
-    data: Mapping[str, Any], criteria: Iterable[Criterion], kind: str
-) -> dict[str, Any]:
+def _read_examples(data: Mapping[str, Any], criteria: Iterable[Criterion]) -> dict[str, Any]:
     """Return worked examples, practice items and questions on the instructions."""
     known = {criterion.key: criterion for criterion in criteria}
+    kinds = {one["name"]: one["kind"] for one in data["item"]["inputs"]}
     return {
-        "examples": tuple(_read_example(one, known, kind) for one in data.get("examples", [])),
-        "practice": tuple(_read_example(one, known, kind) for one in data.get("practice", [])),
+        "examples": tuple(_read_example(one, known, kinds) for one in data.get("examples", [])),
+        "practice": tuple(_read_example(one, known, kinds) for one in data.get("practice", [])),
         "comprehension": tuple(
             ComprehensionQuestion(**_without_own(one) | {"choices": tuple(one["choices"])})
             for one in data.get("comprehension", [])
@@ -335,14 +339,20 @@ def _read_comment(data: Mapping[str, Any]) -> Comment:
     )
 
 
-def _read_example(data: Mapping[str, Any], criteria: Mapping[str, Criterion], kind: str) -> Example:
+def _read_example(
+    data: Mapping[str, Any], criteria: Mapping[str, Criterion], kinds: Mapping[str, str]
+) -> Example:
+    inputs = {
+        name: write_structure(given) if kinds[name] in STRUCTURED else given
+        for name, given in data["inputs"].items()
+    }
     # of the only output: a list of statements is a text of lines, as in a file
     columns = {
         name: one[0] if isinstance(one[0], str) else "\n".join(map(str, one[0]))
         for name, one in data.get("columns", {}).items()
     }
     return Example(
-        inputs={**data["inputs"], **columns},
+        inputs={**inputs, **columns},
         outputs=tuple(map(write_structure, data["outputs"])),
         why=data["why"],
         ratings={

@@ -63,10 +63,7 @@ def check_examples(
             _check_columns(example.get("columns", {}), place, own, len(texts), faults)
             for output, text in enumerate(texts):
                 at = f"{place}.outputs.{output}"
-                if isinstance(text, list) and outputs["kind"] in STRUCTURED:
-                    _check_records(text, outputs["kind"], at, faults)
-                else:
-                    check_text(text, at, faults)
+                _check_structure(text, outputs["kind"], at, faults)
             turns = _list_turns(data["criteria"], example, place, faults)
             _check_answers(example, place, scales, len(texts), turns, faults)
             _check_marked(example, place, faults)
@@ -78,6 +75,14 @@ def check_examples(
         faults.add(
             "no_gold", "practice", "needs gold on at least one item, or comprehension questions"
         )
+
+
+def _check_structure(given: Any, kind: str, place: str, faults: Faults) -> None:
+    """Check a text, or a conversation or a table, which may be given as a list."""
+    if isinstance(given, list) and kind in STRUCTURED:
+        _check_records(given, kind, place, faults)
+    else:
+        check_text(given, place, faults)
 
 
 def _check_records(records: list[Any], kind: str, place: str, faults: Faults) -> None:
@@ -135,6 +140,9 @@ def _check_inputs(
     for name, column in columns.items():
         if column.get("required", True) and name not in inputs and name not in own:
             faults.add("missing_key", f"{place}.inputs.{name}", "is required")
+        kind = column.get("kind")
+        if name in inputs and kind in STRUCTURED:
+            _check_structure(inputs[name], kind, f"{place}.inputs.{name}", faults)
 
 
 def _check_answers(
@@ -183,7 +191,7 @@ def _list_turns(
             roles=tuple(criterion["turns"]["roles"]),
             marked_by=criterion["turns"].get("marked_by", ""),
         )
-        text = write_structure(outputs[0])
+        text = str(write_structure(outputs[0]))
         column, words = turns.find_fault({**inputs, **own}, text)
         if words:
             in_cell = f"{place}.{'columns' if column in own else 'inputs'}.{column}"

@@ -4,8 +4,10 @@ import json
 from hashlib import sha256
 
 import pytest
+from django.utils.html import strip_tags
 
 from evalsite.building.gallery import list_gallery, read_gallery
+from evalsite.building.trying import list_samples, render_preview
 from evalsite.protocol import Protocol, installed_scales
 from tests.support.instruments import GALLERY
 
@@ -61,3 +63,14 @@ def test_instrument_of_the_gallery_reads_back_as_it_was_written(key):
     config = Protocol.from_data(read_gallery()[key])
 
     assert Protocol.from_data(config.to_data()) == config
+
+
+@pytest.mark.parametrize("key", ["conversation_turns", "helpsteer2", "helpsteer2_preference"])
+def test_conversations_of_an_example_are_shown_turn_by_turn(key):
+    config = Protocol.from_data(read_gallery()[key])
+
+    for number, _ in enumerate(list_samples(config), start=1):
+        page = render_preview(config, number)
+
+        assert 'class="turn' in page or '<ol class="dialogue">' in page
+        assert "role" not in strip_tags(page)
