@@ -207,8 +207,11 @@ def write_structure(text: Any) -> Any:
 
 
 def read_structure(text: str, kind: str) -> Any:
-    """Return the list that a text of this kind holds; the text itself where it holds none."""
-    if kind not in STRUCTURED:
+    """Return the list that the text of a conversation holds; any other text as it is.
+
+    A table stays text: as a list, its columns would lose their order where JSON is stored.
+    """
+    if kind != "conversation":
         return text
     try:
         found = json.loads(text)
