@@ -33,7 +33,7 @@ def test_job_at_work_shows_how_far_it_is(study: Study) -> None:
     page = show(study, job)
 
     assert "12,000 of 100,000 rows" in page
-    assert '<progress class="es-bar" value="12000" max="100000"' in page
+    assert '<progress class="bar in" value="12000" max="100000"' in page
     assert '<a href="/admin/somewhere/">Look again</a>' in page
     assert "If it stops responding, this page says so after two minutes." in page
     assert "Start again" not in page

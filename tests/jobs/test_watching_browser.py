@@ -87,7 +87,7 @@ def test_page_follows_a_job_in_place_and_says_when_it_is_done(page: Page, live_s
     expect(page.locator(STATUS)).to_be_empty()
     faults = find_faults(page)
     finish(job)
-    expect(page.locator("#large ~ .es-wide")).to_contain_text("annotations.csv")
+    expect(page.locator("#large ~ .scroll")).to_contain_text("annotations.csv")
 
     assert page.evaluate("window.isStill")
     assert focused(page) == "Read the codebook"
