@@ -76,6 +76,11 @@ def _list_about(draft: Plain) -> list[Field]:
     ]
 
 
+# how outputs of these kinds are written in a box
+_STRUCTURES = {
+    "conversation": "A JSON list of turns, each with “role” and “content”.",
+    "table": "CSV, with the names of its columns first.",
+}
 _DISPLAYS = (("full", "In full"), ("scroll", "In a box that scrolls"), ("folded", "Folded away"))
 
 
@@ -192,9 +197,13 @@ def _list_settings(at: str, one: Plain, kind: str, draft: Plain) -> list[Field]:
     has_turns = draft.get("item", {}).get("outputs", {}).get("kind") == "conversation"
     pers = [per for per in _PERS if _takes_per(kind, per)
             and (per != "turn" or has_turns or one.get("per") == "turn")]  # fmt: skip
+    is_one = draft.get("layout", {}).get("outputs") == "one"
+    names = _PERS | (
+        {"output": "An answer for the whole conversation"} if has_turns and is_one else {}
+    )
     if len(pers) > 1:
         fields.append(Field(f"{at}-per", "Asked", one.get("per", ""), "select",
-                            choices=tuple((per, _PERS[per]) for per in pers)))  # fmt: skip
+                            choices=tuple((per, names[per]) for per in pers)))  # fmt: skip
     if one.get("per") == "turn":
         fields += _list_turns(at, one.get("turns"), draft)
     if is_supported("comment"):
@@ -273,8 +282,8 @@ def _describe_example(draft: Plain, part: str, number: int, one: Plain) -> dict[
     answers = one.get("gold" if is_gold else "ratings", {})
     said = "Right answer" if is_gold else "Rating"
     notation = (
-        "As in a gold column: 4, or 3..5, or a word. Several outputs, or turns: separated by "
-        "commas."
+        "As in a gold column: 4, 3..5 or a word. For several outputs or turns, separate the "
+        "answers with commas."
     )
     return {
         "number": number + 1,
@@ -287,7 +296,8 @@ def _describe_example(draft: Plain, part: str, number: int, one: Plain) -> dict[
             ),
             *(
                 Field(f"{at}-out-{place}", f"Output {place + 1}" if count > 1 else "Output",
-                      write_structure(outputs[place]) if place < len(outputs) else "", "area")
+                      write_structure(outputs[place]) if place < len(outputs) else "", "area",
+                      _STRUCTURES.get(str(item.get("outputs", {}).get("kind")), ""))
                 for place in range(count)
             ),
             *(
