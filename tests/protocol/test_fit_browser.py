@@ -34,6 +34,16 @@ IN_VIEW = """element => {
   return seen / rows;
 }"""
 
+# whether the last line of a text is what one sees there, and nothing on top of it
+SHOWS_LAST_LINE = """reel => {
+  const text = [...reel.querySelectorAll(".text")].at(-1);
+  const range = document.createRange();
+  range.selectNodeContents(text);
+  const line = [...range.getClientRects()].at(-1);
+  const found = document.elementFromPoint(line.left + line.width / 2, line.top + line.height / 2);
+  return text.contains(found);
+}"""
+
 
 @pytest.fixture(params=each_protocol("dialogue", "pairwise", "rrgen"))
 def study(request: pytest.FixtureRequest, transactional_db: None) -> Study:
@@ -156,6 +166,7 @@ def test_response_to_a_long_review_is_in_view_and_a_cue_says_that_more_follows(
     expect(page.locator(".reel .more")).to_be_in_viewport()
     page.locator(".reel").evaluate("reel => reel.scrollTo(0, reel.scrollHeight)")
     expect(page.locator(".reel .more")).to_be_hidden()
+    assert page.locator(".reel").evaluate(SHOWS_LAST_LINE)
     assert width != 360 or page.evaluate(LOWER_EDGE) <= HEIGHTS[width][1]
 
 
