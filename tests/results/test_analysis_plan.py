@@ -218,6 +218,24 @@ def test_a_viewer_reads_the_plan_and_cannot_write_it(staff_client):
     assert viewer.post(url("study-analysis-plan", study), {}).status_code == 403
 
 
+def test_readers_see_errors_the_smallest_difference_and_when_collection_stops(staff_client):
+    study = make_study(items=3)
+    reader = member(study, "viewer")
+    before = read(reader, study)
+
+    save(staff_client, study, smallest="0.3", has_own_errors="on", stopping="closing")
+
+    html, plan = read(reader, study), dict(plan_in_words(describe_plan(study)))
+    assert "From one model of all systems." in before
+    assert "Not stated." in before
+    assert "A separate one for each pair of systems." in html
+    assert "0.3, for precision and power only: nothing is tested against it." in html
+    assert "the closing date is reached." in html
+    assert f"{3 * study.k} answers to 3 items." in html
+    assert plan["Standard errors"] == "a separate one for each pair of systems"
+    assert plan["Smallest difference"].startswith("0.3,")
+
+
 def test_a_baseline_that_is_gone_stays_until_another_is_chosen(staff_client):
     study = make_study()
     save(staff_client, study, baseline="neural")

@@ -53,7 +53,7 @@ def test_a_deleted_study_is_told_without_its_title(staff_client: Client, study: 
     original.delete()
     html = staff_client.get(page("study-repeat", study)).content.decode()
 
-    assert "has been deleted, or is chosen no more" in html
+    assert "has been deleted, or is no longer chosen" in html
     assert "The first one" not in html
     assert run_job(job).message == "The other study has been deleted. Choose another one."
 

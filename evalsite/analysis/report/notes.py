@@ -63,8 +63,8 @@ _TEXTS = {
     "how others would rate. In simulations with 3 or 4 raters the tests keep their 5% error rate.",
     "across": "No primary criterion was named, so p values are corrected across all {names} "
     "comparisons of all criteria.",
-    "own_error_differs": "The model takes raters to vary alike between systems. With a standard "
-    "error of the pair's own, some verdicts are others: {names}.",
+    "own_error_differs": "The model assumes that raters vary alike between systems. With a "
+    "separate standard error for each pair, some verdicts change: {names}.",
     "few_items": "Fewer than 10 inputs: intervals and p values are rough.",
     "raters_unknown": "The raters of this file are not single persons. What needs raters is left "
     "out, and results hold for these raters, over items.",

@@ -217,6 +217,7 @@ def _describe_frozen(study: Study, stored: Stored) -> dict[str, Any]:
         "hypotheses": plan.hypotheses,
         "rules": [describe_rule(one) for one in stored.rules],
         "has_own_errors": plan.has_own_errors,
+        "smallest": plan.smallest,
         "planned": {} if first is None else first.content.get("planned", {}),
         "frozen_at": "" if first is None else first.frozen_at.isoformat(),
         "sha256": "" if first is None else first.sha256,

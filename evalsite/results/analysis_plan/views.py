@@ -11,6 +11,7 @@ from django.template.response import TemplateResponse
 from django.views.decorators.http import require_http_methods
 
 from evalsite.quality.exclusion_rules import COMPARISONS, MEASURES
+from evalsite.quality.frozen_plans import find_first
 from evalsite.results.analysis_plan.dry_run import list_targets, try_rules
 from evalsite.results.analysis_plan.forms import EVERY_PAIR, PlanForm
 from evalsite.results.analysis_plan.rows import RELATIONS, PlanRows
@@ -22,10 +23,12 @@ from evalsite.results.analysis_plan.stored import (
     read_plan,
 )
 from evalsite.results.analysis_plan.wording import (
+    STOPPING,
     describe_deviation,
     describe_hypothesis,
     describe_margin,
     describe_moment,
+    describe_smallest,
     write_limit,
 )
 from evalsite.results.progress import count_edge
@@ -48,7 +51,8 @@ def show_analysis_plan(request: HttpRequest, study: Study) -> HttpResponseBase:
     if request.method == "POST" and not may_change:
         raise PermissionDenied
     if not may_change:
-        context = _describe(study, read_plan(study))
+        stored = read_plan(study)
+        context = {**_describe(study, stored), **_describe_size(study, stored)}
         return TemplateResponse(request, "results/plan_read.html", context)
     stored, sent = read_plan(study), request.POST if request.method == "POST" else None
     systems = list(study.systems.order_by("name").values_list("name", flat=True))
@@ -73,8 +77,7 @@ def show_analysis_plan(request: HttpRequest, study: Study) -> HttpResponseBase:
         "comparisons": COMPARISONS,
         "criteria": [(one.key, one.label) for one in study.config.criteria],
         "systems": systems,
-        "items_planned": (items := count_edge(study).items),
-        "answers_planned": items * study.k,
+        **_describe_size(study, stored),
         **_run(request, study, rows, do),
         **_describe(study, stored),
     }
@@ -114,12 +117,24 @@ def _save(request: HttpRequest, study: Study, form: PlanForm, rows: PlanRows) ->
     return True
 
 
+def _describe_size(study: Study, stored: Stored) -> dict[str, Any]:
+    """Return the planned numbers, as frozen or as they are now, and when collection stops."""
+    first = find_first(stored.versions)
+    items = count_edge(study).items
+    now = {"items": items, "answers": items * study.k}
+    return {
+        "planned": (first.content.get("planned") if first else None) or now,
+        "stopping": STOPPING[stored.plan.stopping],
+    }
+
+
 def _describe(study: Study, stored: Stored) -> dict[str, Any]:
     """Return what the page shows beside the form, and instead of it to readers."""
     plan = describe_plan(study, stored)
     own = plan["thresholds"]
     return {
         "plan": plan,
+        "smallest": describe_smallest(plan) if plan.get("smallest") else "",
         "versions": stored.versions,
         "deviations": list(map(describe_deviation, plan.get("deviations", ()))),
         "hypotheses": [

@@ -11,6 +11,8 @@ from evalsite.studies.summary_lines import count_of
 
 Plan = Mapping[str, Any]
 Rows = list[tuple[str, str]]
+OWN_ERRORS = "a separate one for each pair of systems"
+STOPPING = {"answers": "all planned answers are in", "closing": "the closing date is reached"}
 
 
 def write_limit(limit: Limit, value: float) -> str:
@@ -54,6 +56,8 @@ def plan_in_words(plan: Plan) -> Rows:
             if hypotheses
             else []
         ),
+        *([("Standard errors", OWN_ERRORS)] if plan.get("has_own_errors") else []),
+        *([("Smallest difference", describe_smallest(plan))] if plan.get("smallest") else []),
         *([("Planned size", describe_size(plan))] if plan.get("size") else []),
         ("Rule of exclusions", describe_rule(plan)),
         *([("Exclusion rules", "; ".join(plan["rules"]))] if plan.get("rules") else []),
@@ -71,7 +75,10 @@ def _describe_frozen(plan: Plan) -> Rows:
         )
     if planned := plan.get("planned"):
         answers = count_of(planned["answers"], "answer")
-        rows.append(("Planned", f"{answers} to {count_of(planned['items'], 'item')}"))
+        words = f"{answers} to {count_of(planned['items'], 'item')}"
+        if stopping := planned.get("stopping"):
+            words += f"; collection stops when {STOPPING[stopping]}"
+        rows.append(("Planned", words))
     deviations = " ".join(map(describe_deviation, plan.get("deviations") or ())).rstrip(".")
     return [*rows, ("Deviations", deviations or "none")] if rows or deviations else []
 
@@ -145,6 +152,11 @@ def describe_margin(plan: Plan, margin: Mapping[str, Any]) -> str:
         amount = f"{size:g} points"
     label = _find_label(plan, key)
     return f"on {label}, {margin['system']} is {relation} {margin['other']} {until} {amount}"
+
+
+def describe_smallest(plan: Plan) -> str:
+    """ "0.3, for precision and power only: nothing is tested against it"."""
+    return f"{plan['smallest']:g}, for precision and power only: nothing is tested against it"
 
 
 def describe_size(plan: Plan) -> str:

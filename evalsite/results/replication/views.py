@@ -77,7 +77,7 @@ def show_repeat(request: HttpRequest, study: Study) -> HttpResponseBase:
         "form": _make_form(request, study, original if is_visible else None),
         "original": original if is_visible else None,
         "is_hidden": original is not None and not is_visible,
-        # chosen no more, or deleted: the plan does not tell which
+        # no longer chosen, or deleted: the plan does not tell which
         "is_gone": original is None and Job.objects.filter(study_id=study.pk, kind=KIND).exists(),
         "repetitions": list_repetitions(study, request.user),
     }
