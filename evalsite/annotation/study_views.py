@@ -14,6 +14,7 @@ from django.views.decorators.http import require_POST, require_safe
 
 from evalsite.annotation.pages.held_items import (
     held_items,
+    list_shuffled_outputs,
     reason_in_words,
     release_item,
     reports_by_item,
@@ -76,6 +77,7 @@ def show_held(request: HttpRequest, study: Study) -> HttpResponseBase:
         (
             item,
             [(one.label, item.inputs[one.name]) for one in columns if one.name in item.inputs],
+            list_shuffled_outputs(study, item),
             [(reason_in_words(report), report) for report in reports[item.pk]],
         )
         for item in rows

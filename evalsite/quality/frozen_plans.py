@@ -1,5 +1,6 @@
 """Plans that are frozen: their versions, what was done about them, and what departs from them."""
 
+import re
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from datetime import datetime
@@ -175,6 +176,19 @@ def _find_hidden() -> Any:
         .exclude(Exists(events.filter(kind=Kind.REVEALED)))
         .order_by()
     )
+
+
+class ItemNames:
+    """Ids of items as pages show them beside answers: while systems are hidden, without systems."""
+
+    def __init__(self, study: Study, *, is_blind: bool) -> None:
+        names = study.systems.values_list("name", flat=True) if is_blind else ()
+        longest_first = sorted(map(re.escape, names), key=len, reverse=True)
+        whole = rf"(?<![^\W_])(?:{'|'.join(longest_first)})(?![^\W_])"
+        self._systems = re.compile(whole, re.IGNORECASE) if longest_first else None
+
+    def __getitem__(self, item: Item) -> str:
+        return item.key if self._systems is None else self._systems.sub("…", item.key)
 
 
 def needs_decision(study: Study) -> bool:

@@ -11,16 +11,23 @@ from django.core.management import call_command
 from django.test import Client
 
 from evalsite.admin import collect_study_views
-from evalsite.annotation.models import Rating
+from evalsite.annotation.models import TOP_UP_ACTION, Rating
+from evalsite.annotation.pages.held_items import list_shuffled_outputs
+from evalsite.audit.models import AuditEntry
 from evalsite.exports.bundle.format import Contents
 from evalsite.exports.bundle.job import start_packing
 from evalsite.exports.jobs import start_export
 from evalsite.exports.services import Choice
 from evalsite.jobs.models import Job
 from evalsite.jobs.services import run_job
+from evalsite.lib.clock import now
 from evalsite.quality.exclusions import exclude
 from evalsite.quality.models import PlanEvent
 from evalsite.results.models import Report
+from evalsite.results.report.first_look import KIND, Look, find_first_look
+from evalsite.results.report.html_document import write_page
+from evalsite.results.report.latex_document import write_fragment
+from evalsite.results.report.limitations import list_limits
 from evalsite.studies.models import Study
 from tests.site.test_staff_pages import member, url
 from tests.support.factories import make_user
@@ -38,6 +45,10 @@ SENT = ("export-file", "export-workbook", "export-ready", "export-bundle-file")
 def study(db: None) -> Study:
     """Three people, one of them excluded, a report, a large file and a bundle."""
     study = make_planned_study(rules=[ONE_POINT])
+    # people name items after systems
+    for item, name in zip(study.items.main(), SCORES, strict=True):
+        item.key = f"dialogue 1-{name}"
+        item.save()
     people = [add_person(study) for _ in range(3)]
     exclude(study=study, participants=people[:1], reason="Came twice", by=make_user())
     keep_report(study, systems=tuple(SCORES)[:2])
@@ -70,6 +81,9 @@ def list_addresses(study: Study, *, sent: bool) -> Iterator[tuple[str, dict[str,
             for value in chosen:
                 address = PARAMETER.sub(str(value), address, count=1)
             yield f"/admin/studies/{study.pk}/{address}", {}
+    if not sent:
+        for answer in study.annotations.all()[:2]:
+            yield f"{url('study-exclude', study)}?annotation={answer.key}", {}
 
 
 def read_all(client: Client, study: Study, *, sent: bool) -> dict[str, tuple[int, str]]:
@@ -158,6 +172,49 @@ def test_a_command_is_not_barred_but_kept_as_a_reveal(study, capsys):
     event = PlanEvent.objects.get(kind="revealed")
     assert (event.reason, event.by) == ("the command analyse", None)
     assert "baseline" in capsys.readouterr().out
+
+
+def test_comparing_with_a_hidden_study_by_command_reveals_that_one_too(study, settings, tmp_path):
+    settings.DATA_DIR = tmp_path
+    other = make_planned_study(title="Again")
+    add_person(other)
+
+    call_command("analyse", str(other.pk), against=str(study.pk), output=tmp_path / "both.txt")
+
+    assert set(PlanEvent.objects.values_list("study", flat=True)) == {study.pk, other.pk}
+
+
+def test_held_items_are_read_without_systems_in_an_order_of_their_own(study, staff_client):
+    items = list(study.items.main())
+    study.items.filter(pk__in=[item.pk for item in items]).update(held_at=now())
+
+    page = staff_client.get(url("study-held", study)).text
+
+    assert not any(re.search(rf"Output of.*{name}", page) for name in SCORES)
+    orders = {tuple(list_shuffled_outputs(study, item)) for item in items}
+    written = {tuple(item.outputs.values_list("text", flat=True)) for item in items}
+    assert orders != written
+
+
+def test_computing_while_hidden_is_no_look_and_revealing_is_one(study, staff_client):
+    Job.objects.create(kind=KIND, study_id=study.pk, state="done", finished_at=now())
+    before = find_first_look(study)
+    staff_client.post(url("study-results-reveal", study), {})
+    AuditEntry.objects.record(TOP_UP_ACTION, by=None, study_id=study.pk, items=2, slots=4)
+
+    look = find_first_look(study)
+
+    assert before is None
+    event = PlanEvent.objects.get(kind="revealed")
+    assert look == Look(at=event.at, answers=9, asked_later=4, is_revealed=True)
+    report = Report.objects.get()
+    report.content["collection"] = {"done": 12, "target": 15, "look": look.to_data()}
+    told = {one.code: one.facts for one in list_limits(report)}
+    assert told["early_look"]["answers"] == 9
+    page = write_page(study, report)
+    assert "They were revealed on" in page
+    assert "4 more answers were asked for." in page
+    assert "After that, 4 more answers were asked for." in write_fragment(study, report)
 
 
 @pytest.mark.both_databases

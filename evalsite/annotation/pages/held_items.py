@@ -12,6 +12,7 @@ from evalsite.annotation.models import Annotation
 from evalsite.annotation.pages.forms import ReportForm
 from evalsite.audit.models import AuditEntry
 from evalsite.lib.clock import now
+from evalsite.lib.seeds import make_random
 from evalsite.studies.models import Item, Study
 
 # reports that hold an item for the researcher
@@ -22,7 +23,14 @@ _REASONS = dict(ReportForm.REASONS)
 def held_items(study: Study) -> QuerySet[Item]:
     """Return the held items, the longest held first."""
     held = Item.objects.filter(study=study, held_at__isnull=False).order_by("held_at", "id")
-    return held.prefetch_related("outputs__system")
+    return held.prefetch_related("outputs")
+
+
+def list_shuffled_outputs(study: Study, item: Item) -> list[str]:
+    """Return the texts of an item's outputs, in an order that doesn't tell their systems."""
+    outputs = list(item.outputs.all())
+    make_random(study.seed, "held", item.key).shuffle(outputs)
+    return [output.text for output in outputs]
 
 
 def reports_by_item(items: Iterable[Item]) -> dict[int, list[Annotation]]:

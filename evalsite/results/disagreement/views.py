@@ -31,7 +31,8 @@ def show_disagreement(request: HttpRequest, study: Study) -> HttpResponseBase:
     chosen = request.GET.get("criterion", "")
     some = [one for one in found if chosen not in counts or one.criterion.key == chosen]
     rows = Paginator(some, PAGE).get_page(request.GET.get("page"))
-    shown = describe_wide(study, list(rows))
+    is_blind = is_hidden(study)
+    shown = describe_wide(study, list(rows), is_blind=is_blind)
     notes = read_notes_of(study, name="item", ids=[one.item.pk for one in shown])
     context = {
         "total": len(found),
@@ -39,7 +40,7 @@ def show_disagreement(request: HttpRequest, study: Study) -> HttpResponseBase:
         "shown": [(one, notes[one.item.pk]) for one in shown],
         "criteria": [(one.key, one.label, counts[one.key]) for one in study.config.criteria],
         "chosen": chosen if chosen in counts else "",
-        "are_systems_hidden": is_hidden(study),
+        "are_systems_hidden": is_blind,
         "has_answers": Annotation.objects.filter(study=study).counted().exists(),
         "can_note": has_role(request, study, Membership.Role.EDITOR)
         and study.state != Study.State.ARCHIVED,

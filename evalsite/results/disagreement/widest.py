@@ -2,7 +2,7 @@
 
 from collections import Counter, defaultdict
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from math import log
 from typing import Any
 
@@ -12,6 +12,7 @@ from evalsite.analysis.families import get_family
 from evalsite.annotation.models import Annotation, Rating
 from evalsite.lib.seeds import make_random
 from evalsite.protocol import Criterion
+from evalsite.quality.frozen_plans import ItemNames
 from evalsite.quality.models import Exclusion
 from evalsite.studies.models import Item, Output, Study
 
@@ -121,13 +122,14 @@ class Shown:
 
     wide: Wide
     item: Item
+    name: str
     inputs: list[tuple[str, Any]]
     outputs: list[tuple[str, str]]
     given: list[Given]
     others: list[tuple[str, str]] = field(default_factory=list)
 
 
-def describe_wide(study: Study, some: Sequence[Wide]) -> list[Shown]:
+def describe_wide(study: Study, some: Sequence[Wide], *, is_blind: bool) -> list[Shown]:
     """Describe these items, in a few queries for all of them; systems are never named."""
     items = {one.pk: one for one in Item.objects.filter(pk__in=[one.item_id for one in some])}
     outputs: dict[int, list[Output]] = defaultdict(list)
@@ -137,8 +139,12 @@ def describe_wide(study: Study, some: Sequence[Wide]) -> list[Shown]:
     found = find_ratings(study).filter(annotation__item__in=items)
     for rating in found.select_related("annotation__participant").order_by("value", "pk"):
         ratings[rating.annotation.item_id].append(rating)
+    names = ItemNames(study, is_blind=is_blind)
     return [
-        _describe(study, one, items[one.item_id], outputs[one.item_id], ratings[one.item_id])
+        replace(
+            _describe(study, one, items[one.item_id], outputs[one.item_id], ratings[one.item_id]),
+            name=names[items[one.item_id]],
+        )
         for one in some
     ]
 
@@ -165,6 +171,7 @@ def _describe(
     return Shown(
         wide=one,
         item=item,
+        name=item.key,
         inputs=[(col.label, item.inputs[col.name]) for col in columns if col.name in item.inputs],
         outputs=[("Output" if one.output_id else names[out.pk], out.text) for out in shown],
         given=[_give(one, rating, names) for rating in mine],

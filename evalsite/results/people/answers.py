@@ -16,7 +16,7 @@ from evalsite.participants.models import Origin, Participant
 from evalsite.protocol import Protocol
 from evalsite.quality.check_results import judge_checks
 from evalsite.quality.exclusions import may_be_excluded
-from evalsite.quality.frozen_plans import is_hidden
+from evalsite.quality.frozen_plans import ItemNames, is_hidden
 from evalsite.quality.models import Exclusion
 from evalsite.studies.models import Item, Study
 
@@ -29,6 +29,8 @@ class Given:
     """One answer with its values, its times, and what became of it."""
 
     annotation: Annotation
+    item_name: str
+    repeat_of: str  # of a repeat: the item that is shown again
     lines: list[Line]
     before: list[Line]  # of a repeat: what was answered the first time
     said: str  # in place of scores: why the item was ignored or reported
@@ -62,6 +64,7 @@ def describe_answers(
     first = _first_answers(annotations)
     orders = {one.pk: one.order_shown for one in [*annotations, *first.values()]}
     is_unnamed = is_hidden(study) if is_blind is None else is_blind
+    names = ItemNames(study, is_blind=is_unnamed)
     said = _describe_ratings(study.config, orders, is_blind=is_unnamed)
     agrees = judge_checks(study, Annotation.objects.filter(pk__in=ids))
     standing = Exclusion.objects.standing().filter(annotation__in=ids).select_related("decided_by")
@@ -69,6 +72,8 @@ def describe_answers(
     return [
         Given(
             annotation=one,
+            item_name=names[one.item],
+            repeat_of=names[one.item.repeat_of] if one.item.repeat_of else "",
             lines=said[one.pk],
             before=said[first[one.pk].pk] if one.pk in first else [],
             said=_describe_outcome(study.config, one),

@@ -37,11 +37,11 @@ from evalsite.results.analysis_plan.stored import describe_plan, find_state
 from evalsite.results.analysis_plan.wording import warn_of_plan
 from evalsite.results.models import Report
 from evalsite.results.progress import count_edge
+from evalsite.results.report.first_look import KIND, Look, find_first_look
 from evalsite.results.report.raters_met import RatersMet, find_raters_met
 from evalsite.studies.models import Study
 from evalsite.studies.versions import hash_content
 
-KIND = "analysis"
 # reports of earlier data that are kept in addition to the newest
 _KEPT = 5
 _FILES = ("ratings", "annotations", "items")
@@ -135,6 +135,7 @@ class Snapshot:
     done: int
     target: int
     met: RatersMet | None
+    look: Look | None
     paths: dict[str, Path]
 
 
@@ -162,6 +163,7 @@ def take_snapshot(study: Study, folder: Path) -> Snapshot:
             done=edge.done,
             target=edge.target,
             met=find_raters_met(study),
+            look=find_first_look(study),
             paths=_write_files(study, folder),
         )
 
@@ -296,11 +298,20 @@ def _analyse(
             "done": snapshot.done,
             "target": snapshot.target,
             "met": snapshot.met and asdict(snapshot.met),
+            **_describe_look(snapshot),
         },
         "version": study.version and study.version.number,
         "software": evalsite.__version__,
     }
     return content | basis, digest
+
+
+def _describe_look(snapshot: Snapshot) -> dict[str, Any]:
+    """Return when results were first seen, if answers came or were asked for after that."""
+    look = snapshot.look
+    if look is None or not (look.answers < snapshot.done or look.asked_later):
+        return {}
+    return {"look": look.to_data()}
 
 
 def _add_outputs(path: Path, table: Any) -> None:

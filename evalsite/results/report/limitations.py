@@ -48,8 +48,8 @@ def list_limitations(
     ]
 
 
-# of a report that is a file: what its other sections say already, and what isn't of its moment
-_ELSEWHERE = {"warning", "exclusions", "early_look"}
+# of a report that is a file: what its other sections say already
+_ELSEWHERE = {"warning", "exclusions"}
 
 
 def list_limits(report: Report) -> list[Limitation]:
@@ -62,6 +62,7 @@ def list_limits(report: Report) -> list[Limitation]:
         view_criteria(content["kept"], content["all"]),
         done=collection["done"],
         target=collection["target"],
+        look=Look.from_data(look) if (look := collection.get("look")) else None,
     )
     return [one for one in found if one.code not in _ELSEWHERE]
 
@@ -87,6 +88,7 @@ def _list_looks(look: Look | None, target: int) -> Iterator[Limitation]:
     """Return the first look, if more answers came or were asked for after it."""
     if look is not None and (look.answers < target or look.asked_later):
         facts = {"at": look.at, "answers": look.answers, "later": look.asked_later}
+        facts["is_revealed"] = look.is_revealed
         yield Limitation(code="early_look", facts=facts | {"target": target})
 
 

@@ -53,8 +53,10 @@ class Command(BaseCommand):
         if not Annotation.objects.filter(study=study).counted().exists():
             raise CommandError(f"{study.title} has no answers yet.")
         if options["against"]:
-            note_reveal(study, "the command line", "the command analyse")
-            self._write_out(output, _compare(study, options))
+            original = find_study(options["against"])
+            for one in (study, original):
+                note_reveal(one, "the command line", "the command analyse")
+            self._write_out(output, _compare(study, original, options))
             return
         note_reveal(study, "the command line", "the command analyse")
         report = compute_report(study)
@@ -90,11 +92,10 @@ def _write(study: Study, report: Report, options: dict[str, Any]) -> str:
     return let_go("\n".join(write_text(study, report))) + "\n"
 
 
-def _compare(study: Study, options: dict[str, Any]) -> str:
+def _compare(study: Study, original: Study, options: dict[str, Any]) -> str:
     """Return the study beside the one that it repeats, as text or JSON."""
     if options["html"] or options["latex"]:
         raise CommandError("A comparison with another study is written as text or with --json.")
-    original = find_study(options["against"])
     try:
         found = compare_studies(study, original)
     except ValidationError as error:
