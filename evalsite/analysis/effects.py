@@ -40,7 +40,7 @@ def cohen_dz(differences: Any) -> float | None:
 
 
 def hedges_gz(differences: Any) -> float | None:
-    """Cohen's dz with Hedges' correction; None below three differences."""
+    """d_z with Hedges' correction; None below three differences."""
     size = cohen_dz(differences)
     d = rounded(differences)
     return None if size is None or len(d) < 3 else size * hedges_factor(len(d) - 1)
@@ -83,8 +83,8 @@ DRAWS = 300
 FEW_DRAWS = 100
 MANY_ITEMS = 1000
 NAMES = {
-    "dz": "Cohen's dz of item means",
-    "gz": "dz of item means with Hedges' correction",
+    "dz": "d_z of item means",
+    "gz": "d_z of item means with Hedges' correction",
     "superiority": "P(second > first) + .5 P(equal), same item and rater",
     "cliffs_delta": "Cliff's delta of item means",
     "rank_biserial": "matched rank-biserial correlation of item means",

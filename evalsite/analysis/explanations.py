@@ -6,7 +6,7 @@ from math import sqrt
 from typing import Any
 
 from evalsite.analysis.disagreement import SHARES
-from evalsite.analysis.figure import Figure
+from evalsite.analysis.figure import Figure, write_coefficient
 from evalsite.analysis.reml import METHOD as REML
 
 # below it, Krippendorff (2004) draws no conclusions from data
@@ -27,7 +27,7 @@ def explain_disagreement(criterion: Mapping[str, Any]) -> Iterator[str]:
     if first.name not in known or first.value >= CUSTOMARY or not set(SHARES) <= set(known):
         return
     of_outputs, of_raters, of_rest = (float(known[key].details["variance"]) for key in SHARES)
-    start = f"α is {first.value:.2f}, below {CUSTOMARY}."
+    start = f"α is {write_coefficient(first.value)}, below {str(CUSTOMARY)[1:]}."
     if of_raters >= of_rest:
         yield f"{start} Raters vary more than the residual{_describe_iccs(known)}."
         return
@@ -55,8 +55,8 @@ def _describe_iccs(known: Mapping[str, Figure]) -> str:
         return ""
     own, same = (known[name].value for name in ("ICC(C,1)", "ICC(A,1)"))
     return (
-        f" (offset of raters): ICC(C,1), which grants each rater a level of their own, is {own:.2f}"
-        f"; ICC(A,1), which does not, {same:.2f}"
+        " (offset of raters): ICC(C,1), which allows each rater a level of their own, is "
+        f"{write_coefficient(own)}; ICC(A,1), which does not, is {write_coefficient(same)}"
     )
 
 
@@ -81,8 +81,7 @@ def explain_weighing(
         return ""
     each = "counts take each answer once" if pairs[0]["counts"] else "means count each rating once"
     return (
-        f"Comparisons weigh raters and inputs, {each}, so the two need not be equal: "
-        f"of {furthest[1]}."
+        f"Comparisons weight raters and inputs; {each}. So the two can differ: for {furthest[1]}."
     )
 
 
@@ -126,7 +125,7 @@ def _set_beside(
     if counts:
         shown = (counts["wins"] - counts["losses"]) / sum(counts.values())
         phrases = f"the counts give a net win share of {shown * 100:.2f} percentage points"
-        return abs(found - shown), f"{names} {phrases}, the comparison says {found * 100:.2f}"
+        return abs(found - shown), f"{names}, {phrases} and the comparison gives {found * 100:.2f}"
     if one is None or two is None:
         return None
     is_ratio = pair["effect"].name == "ratio"
@@ -134,6 +133,6 @@ def _set_beside(
     apart = abs(found / shown - 1) if is_ratio and shown else abs(found - shown)
     # a share is shown in percent, its difference in percentage points
     unit = 100 if pair["effect"].name == "risk_difference" else 1
-    what = "ratio" if is_ratio else "difference"
-    phrases = f"the means shown have the {what} {shown * unit:.2f}"
-    return apart, f"{names} {phrases}, the comparison says {found * unit:.2f}"
+    what = "have a ratio of" if is_ratio else "differ by"
+    phrases = f"the means shown {what} {shown * unit:.2f}"
+    return apart, f"{names}, {phrases} and the comparison gives {found * unit:.2f}"

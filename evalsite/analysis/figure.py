@@ -107,3 +107,10 @@ def leave_open(figure: Figure, comparison: Figure) -> Figure:
         return figure
     reason = comparison.reason or Reason.TOO_FEW
     return undefined(figure.name, reason, method=figure.method, n=figure.n)
+
+
+def write_coefficient(value: float) -> str:
+    """Write a figure that lies between -1 and 1 as papers do: .57, and −.12 with a real minus."""
+    text = f"{abs(value):.2f}"
+    text = text.removeprefix("0") if abs(value) < 1 else text
+    return f"−{text}" if value <= -0.005 else text

@@ -108,7 +108,7 @@ def test_comparison_that_is_not_the_ratio_of_the_means_says_so_with_both(tmp_pat
     (pair,) = found["pairs"]
     assert found["estimator"] == "means"
     assert f"the ratio {means['A'] / means['B']:.2f}" in found["weighing"]
-    assert f"the comparison says {pair['effect']['value']:.2f}" in found["weighing"]
+    assert f"the comparison gives {pair['effect']['value']:.2f}" in found["weighing"]
 
 
 def test_comparison_of_whole_crossed_ratings_is_the_ratio_of_the_means(tmp_path: Path) -> None:

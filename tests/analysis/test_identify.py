@@ -73,7 +73,7 @@ def test_a_system_with_one_rating_is_named_and_not_compared():
     assert one.value is None
     assert "thin_systems: C" in found.cautions
     told = warn_of_criterion("q", found.cautions)
-    assert any(": C. What is a system's own" in warning["text"] for warning in told)
+    assert any(": C. A system's own" in warning["text"] for warning in told)
     assert (
         "can't be compared: one of them has ratings of a single input"
         in (describe_finding("C", "A", one, None)["text"])

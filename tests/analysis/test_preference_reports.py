@@ -199,9 +199,9 @@ def test_a_balance_that_is_not_of_all_answers_is_not_told_as_such(report: Report
         "A is preferred to B more often than the reverse, by 69 percentage points (mixed model, "
     )
     assert criterion["weighing"] == (
-        "Comparisons weigh raters and inputs, counts take each answer once, so the two need not be "
-        "equal: of A and B the counts give a net win share of 66.67 percentage points, the "
-        "comparison says 69.19."
+        "Comparisons weight raters and inputs; counts take each answer once. So the two can "
+        "differ: for A and B, the counts give a net win share of 66.67 percentage points and the "
+        "comparison gives 69.19."
     )
 
 

@@ -64,8 +64,24 @@ def test_few_raters_and_inputs_of_one_criterion_are_told_of_that_criterion(warn)
     assert not {("few_raters", None), ("few_items", None), ("few_raters", "fluency")} & set(found)
 
 
+@pytest.mark.parametrize(
+    ("raters", "said"),
+    [
+        (2, "With 2 raters the intervals are very wide: two people tell us little"),
+        (3, "With 3 raters the intervals are wide: three people tell us little"),
+        (4, "In simulations the tests keep their 5% error rate."),
+    ],
+)
+def test_few_raters_are_counted_and_what_simulations_show_is_said(report, raters, said):
+    warnings = report(rate("fluency", raters=raters, inputs=12))["warnings"]
+
+    (text,) = [one["text"] for one in warnings if one["code"] == "few_raters"]
+    assert said in text
+    assert ("simulations" in text) == (raters > 2)
+
+
 def test_few_raters_and_inputs_of_every_criterion_are_told_once(warn):
-    rows = rate("fluency", raters=3, inputs=6) + rate("coherence", raters=2, inputs=5)
+    rows = rate("fluency", raters=3, inputs=6) + rate("coherence", raters=3, inputs=5)
 
     found = warn(rows)
 

@@ -14,7 +14,7 @@ from evalsite.analysis.acceptance import compare_with_scores, find_contradiction
 from evalsite.analysis.canonical_order import Floats, canonical_order
 from evalsite.analysis.correlation import correlate
 from evalsite.analysis.families.family import Family
-from evalsite.analysis.figure import Figure, Reason, undefined
+from evalsite.analysis.figure import Figure, Reason, undefined, write_coefficient
 from evalsite.analysis.highlights import Seen, Span, compare_highlights
 from evalsite.analysis.report.ignored import Ignored, report_ignored
 from evalsite.analysis.resample import DRAWS, SEED, spread
@@ -164,7 +164,8 @@ def warn_of_likeness(
     if not alike:
         return []
     phrases = [
-        f"{' and '.join(labels.get(key, key) for key in one.details['criteria'])} ({one.value:.2f})"
+        f"{' and '.join(labels.get(key, key) for key in one.details['criteria'])} "
+        f"({write_coefficient(one.value or 0.0)})"
         for one in alike
     ]
     text = (

@@ -59,43 +59,41 @@ FEW_RATERS = 5
 FEW_ITEMS = 10
 
 _TEXTS = {
-    "few_raters": "Fewer than 5 raters: intervals are wide, because so few people say little about "
-    "how others would rate. In simulations with 3 or 4 raters the tests keep their 5% error rate.",
     "across": "No primary criterion was named, so p values are corrected across all {names} "
     "comparisons of all criteria.",
     "own_error_differs": "The model assumes that raters vary alike between systems. With a "
     "separate standard error for each pair, some verdicts change: {names}.",
     "few_items": "Fewer than 10 inputs: intervals and p values are rough.",
-    "raters_unknown": "The raters of this file are not single persons. What needs raters is left "
-    "out, and results hold for these raters, over items.",
-    "nested_raters": "Each rater rated one system only, so raters and systems can't be told "
-    "apart well.",
+    "raters_unknown": "The raters of this file are not single persons. Figures that need raters "
+    "are left out, and results hold for these raters only, over inputs.",
+    "nested_raters": "Each rater rated one system only, so differences between raters and between "
+    "systems can't be told apart well.",
     "separated": "A system wins, or loses, every comparison: its strength has no finite value.",
     "disconnected": "Some systems are never compared, not even through others.",
-    "one_rating_per_output": "Each output has one rating, so what is peculiar to an output and "
-    "chance can't be told apart.",
-    "bootstrap_instead_of_model": "The mixed model could not be used for some pairs: the bootstrap "
-    "over inputs and raters replaces it.",
-    "one_rater": "One rater: nothing can be said about other raters, so systems are described and "
+    "one_rating_per_output": "Each output has one rating, so an output's own effect can't be "
+    "separated from chance.",
+    "bootstrap_instead_of_model": "The mixed model could not be used for some pairs. The bootstrap "
+    "over inputs and raters replaces it there.",
+    "one_rater": "One rater: this says nothing about other raters, so systems are described and "
     "not tested.",
-    "one_item": "One input: nothing can be said about other inputs.",
-    "unlinked": "The raters fall into groups that share no input. Whether one group is stricter or "
-    "its inputs are harder can't be told.",
+    "one_item": "With only one input, a system's own effect can't be separated from that input's.",
+    "unlinked": "The raters fall into groups that share no input, so nobody can tell whether one "
+    "group is stricter or its inputs are harder.",
     "model_misfit": "Davidson's model does not fit: one strength for each system and one share of "
     "ties don't give the observed counts. Rely on the pairs, and compare expected with observed.",
-    "through_others": "Some systems were never compared directly, only through others. What ranks "
-    "and strengths say of them is the model's word.",
+    "through_others": "Some systems were never compared directly, only through others. How they "
+    "rank against each other rests on the model alone.",
     "many_pairs": "More than 1,000 pairs of systems: their effect sizes are left out. With a "
     "baseline there are fewer pairs, and fewer tests to correct for.",
-    "thin_systems": "Ratings of a single input, or by a single rater: {names}. What is a system's "
-    "own can't be told from what is that input's or that rater's, so it is not compared with "
-    "others; two that share their one input are compared over raters, on this input only.",
-    "thin_pairs": "All answers by a single rater: {names}. What is a system's own can't be told "
-    "from what that rater prefers, so these are not compared.",
-    "undetermined": "These are not compared, since their ratings can't tell what is a system's own "
-    "from what is its inputs' or its raters': {names}.",
-    "no_shared_input": "No input has ratings of two systems: nothing is paired, and systems meet "
-    "across different inputs only. If some outputs are of one input, is a column group missing?",
+    "thin_systems": "Ratings of a single input, or by a single rater: {names}. A system's own "
+    "effect can't be separated from that input's or rater's, so these are not compared with "
+    "others. Two that share their only input are compared over raters, on this input only.",
+    "thin_pairs": "All answers by a single rater: {names}. A system's own effect can't be "
+    "separated from what that rater prefers, so these are not compared.",
+    "undetermined": "These are not compared, because their ratings can't separate a system's own "
+    "effect from that of its inputs or raters: {names}.",
+    "no_shared_input": "No input has ratings of two systems, so nothing is paired: systems are "
+    "compared across different inputs. If outputs share inputs, is a column group missing?",
     "no_data": "There are no ratings.",
     "no_baseline": "The baseline has no ratings here, so every pair of systems is compared.",
     "possible_slips": "Some scores are so far from the others that they may be slips, such as 700 "
@@ -128,17 +126,36 @@ def warn_of_few(parts: Mapping[str, Table]) -> list[dict[str, Any]]:
 
     `parts`: of each criterion that has some, its ratings or answers.
     """
-    found: dict[str, list[str]] = {"few_raters": [], "few_items": []}
+    found: dict[tuple[str, str], list[str]] = {}
     for key, part in parts.items():
-        if part.raters_known and part.rows.participant.nunique() < FEW_RATERS:
-            found["few_raters"].append(key)
+        raters = part.rows.participant.nunique()
+        if part.raters_known and raters < FEW_RATERS:
+            found.setdefault(("few_raters", _describe_few_raters(raters)), []).append(key)
         if part.rows.group.nunique() < FEW_ITEMS:
-            found["few_items"].append(key)
+            found.setdefault(("few_items", _TEXTS["few_items"]), []).append(key)
     return [
-        describe(code, key)
-        for code, keys in found.items()
-        for key in ([None] if keys and len(keys) == len(parts) else keys)
+        _warning(code, text, key)
+        for (code, text), keys in sorted(found.items(), key=lambda one: _FEW.index(one[0][0]))
+        for key in ([None] if len(keys) == len(parts) else keys)
     ]
+
+
+_FEW = ("few_raters", "few_items")
+_PEOPLE = {2: "two", 3: "three", 4: "four"}
+
+
+def _describe_few_raters(raters: int) -> str:
+    """Say how little so few people tell; what three or four give was simulated."""
+    if raters < 2:
+        return "With one rater, nobody knows how others would rate."
+    wide = "very wide" if raters == 2 else "wide"
+    text = (
+        f"With {raters} raters the intervals are {wide}: {_PEOPLE[raters]} people tell us little "
+        "about how others would rate."
+    )
+    if raters == 2:
+        return text
+    return f"{text} In simulations the tests keep their 5% error rate."
 
 
 def warn_of_criterion(
@@ -412,7 +429,7 @@ def _describe_agreement(figures: Sequence[Figure]) -> Iterator[str]:
         )
     if any(one.details.get("warning") for one in figures):
         yield (
-            "Not every rater rated the same outputs, so read ICC(1,1), of one rating, and "
-            "ICC(1,k), of the mean of an output's ratings. The other forms assume that every rater "
+            "Not every rater rated the same outputs, so use ICC(1,1) for a single rating, and "
+            "ICC(1,k) for the mean of an output's ratings. The other forms assume that every rater "
             "rated every output."
         )

@@ -7,9 +7,10 @@ from typing import Any
 
 from django.db.models import Avg
 
+from evalsite.analysis.figure import write_coefficient
 from evalsite.annotation.models import Annotation, Rating
 from evalsite.results.people.work import Work
-from evalsite.results.people.work_flags import write_agreement, write_seconds
+from evalsite.results.people.work_flags import write_seconds
 from evalsite.studies.models import Item, Study
 
 # the newest answers that a chart has room for
@@ -83,7 +84,7 @@ def _draw(
 def _write(key: str, value: float) -> str:
     if key == "seconds":
         return write_seconds(value)
-    return f"{100 * value:.0f}%" if key == "top_share" else write_agreement(value)
+    return f"{100 * value:.0f}%" if key == "top_share" else write_coefficient(value)
 
 
 # --- the seconds of each answer -------------------------------------------------------------------

@@ -5,8 +5,8 @@ from dataclasses import dataclass
 from math import ceil
 from typing import Any
 
+from evalsite.analysis.figure import write_coefficient
 from evalsite.quality.person_measures import Measures
-from evalsite.results.people.work_flags import write_agreement
 
 # with more people, those who aren't flagged are shown as the area that holds them
 MOST_POINTS = 300
@@ -64,7 +64,7 @@ def draw_scatter(
         Point(
             pseudonym=name,
             seconds=f"{x:.0f}",
-            agreement=write_agreement(y),
+            agreement=write_coefficient(y),
             x=place(x, y)[0],
             y=place(x, y)[1],
             kind="excluded" if name in excluded else "flagged" if name in flagged else "",
@@ -77,7 +77,7 @@ def draw_scatter(
         # the flagged last, so that nothing hides them
         points=sorted(points, key=lambda point: (point.kind == "flagged", point.pseudonym)),
         across=[(place(x, 0)[0], f"{x} s") for x in range(0, most + 1, step)],
-        up=[(place(0, y)[1], write_agreement(y)) for y in ticks],
+        up=[(place(0, y)[1], write_coefficient(y)) for y in ticks],
         area=_find_area(list(others.values()), place) if len(others) > 1 else None,
         others=len(others),
     )

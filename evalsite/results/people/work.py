@@ -6,6 +6,7 @@ from typing import Any
 
 from django.db.models import Count, Exists, OuterRef, Q
 
+from evalsite.analysis.figure import write_coefficient
 from evalsite.analysis.thresholds import Thresholds, make_thresholds
 from evalsite.quality.models import Approval, Exclusion, PeopleFigures
 from evalsite.quality.pay import list_payable
@@ -17,7 +18,6 @@ from evalsite.results.people.work_flags import (
     find_usual_agreement,
     find_usual_seconds,
     flag_people,
-    write_agreement,
     write_seconds,
 )
 from evalsite.studies.models import Study
@@ -106,8 +106,8 @@ def describe_others(work: Work) -> str:
     agreements = [one.agreement for one in others if one.agreement is not None]
     if agreements and usual is not None:
         text += (
-            f", and their agreement with the others is {write_agreement(min(agreements))} to "
-            f"{write_agreement(max(agreements))} (study’s median {write_agreement(usual)})"
+            f", and their agreement with the others is {write_coefficient(min(agreements))} to "
+            f"{write_coefficient(max(agreements))} (study’s median {write_coefficient(usual)})"
         )
     return f"{text}."
 
@@ -127,7 +127,7 @@ def _describe(one: Measures, flags: list[PersonFlag], usual: float | None) -> Wo
         flags=flags,
         pace=_draw(one.paces, usual) if usual and len(one.paces) > 1 else "",
         seconds="" if one.seconds is None else write_seconds(one.seconds),
-        agreement="" if one.agreement is None else write_agreement(one.agreement),
+        agreement="" if one.agreement is None else write_coefficient(one.agreement),
         # 0 is drawn at a fifth
         dot="" if one.agreement is None else f"{max(4.0, 20 + 76 * one.agreement):.0f}%",
         attention=f"{one.attention - one.failed_attention} of {one.attention}"

@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from statistics import median
 
+from evalsite.analysis.figure import write_coefficient
 from evalsite.analysis.thresholds import Thresholds
 from evalsite.quality.person_measures import Measures
 
@@ -74,7 +75,7 @@ def _see_disagreement(one: Measures, usual: float | None, limits: Thresholds) ->
         return None
     if one.agreement >= limits.rho:
         return None
-    figure = f"{write_agreement(one.agreement)} (study’s median {write_agreement(usual)})"
+    figure = f"{write_coefficient(one.agreement)} (study’s median {write_coefficient(usual)})"
     return PersonFlag(code="disagrees", label="Disagrees", figure=figure)
 
 
@@ -92,13 +93,6 @@ def write_seconds(value: float) -> str:
     return f"{value:.0f} s" if value >= 10 else f"{value:.1f} s"
 
 
-def write_agreement(value: float) -> str:
-    """Write a figure between -1 and 1 as papers do: .57, and −.12 with a real minus."""
-    text = f"{abs(value):.2f}"
-    text = text.removeprefix("0") if abs(value) < 1 else text
-    return f"−{text}" if value <= -0.005 else text
-
-
 def list_rules(limits: Thresholds) -> list[tuple[str, str]]:
     """Return when a person is flagged: the word, and the rule in words."""
     return [
@@ -114,7 +108,7 @@ def list_rules(limits: Thresholds) -> list[tuple[str, str]]:
         ),
         (
             "Disagrees",
-            f"agreement with the others under {write_agreement(limits.rho)}, after "
+            f"agreement with the others under {write_coefficient(limits.rho)}, after "
             f"{limits.rho_ratings:.0f} answers",
         ),
         (

@@ -34,7 +34,6 @@ Figure = dict[str, Any]
 _SHADES = ("p1", "p12", "p2", "p3", "p4", "p45", "p5")
 _LEAST_LABELLED = 8  # percent: a narrower part has no room for its number
 _ENDS = ("low90", "high90")
-_NO_COEFFICIENT = ("percent_agreement",)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -339,33 +338,10 @@ def _view_agreement(figure: Figure, axis: Axis) -> AgreementRow:
         name=name,
         kind=kind,
         mark=make_mark(axis, figure["value"], figure["low"], figure["high"]),
-        value=_explain(figure) if figure["value"] is None else write_coefficient(figure),
-        interval=write_coefficient_interval(figure),
+        value=_explain(figure) if figure["value"] is None else write_value(figure),
+        interval=write_interval(figure),
         is_for_these_raters=is_for_these_raters(figure),
     )
-
-
-def write_coefficient(figure: Figure) -> str:
-    """Write a coefficient as papers do, ".58"; a share in percent."""
-    return (
-        _drop_zero(write_value(figure))
-        if figure["name"] not in _NO_COEFFICIENT
-        else write_value(figure)
-    )
-
-
-def write_coefficient_interval(figure: Figure) -> str:
-    text = write_interval(figure)
-    if figure["name"] in _NO_COEFFICIENT:
-        return text
-    return " ".join(map(_drop_zero, text.split(" ")))
-
-
-def _drop_zero(text: str) -> str:
-    for sign in ("", "−"):
-        if text.startswith(f"{sign}0."):
-            return f"{sign}{text.removeprefix(f'{sign}0')}"
-    return text
 
 
 def _explain(figure: Figure) -> str:

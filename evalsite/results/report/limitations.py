@@ -4,6 +4,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+from evalsite.analysis.figure import write_coefficient
 from evalsite.results.models import Report
 from evalsite.results.report.criterion_view import CriterionView, view_criteria
 from evalsite.results.report.first_look import Look
@@ -106,7 +107,8 @@ def _list_ceilings(report: dict[str, Any]) -> Iterator[Limitation]:
         if not most["is_end"] or most["percent"] < _CEILING or alpha is None or ac2 is None:
             continue
         if ac2 - alpha > _APART:
-            facts = {**most, "label": criterion["label"], "alpha": alpha, "ac2": ac2}
+            figures = {"alpha": write_coefficient(alpha), "ac2": write_coefficient(ac2)}
+            facts = {**most, "label": criterion["label"], **figures}
             yield Limitation(code="ceiling", facts=facts)
 
 

@@ -11,6 +11,7 @@ from functools import wraps
 from textwrap import wrap
 from typing import Any, Literal, ParamSpec
 
+from evalsite.analysis.figure import write_coefficient
 from evalsite.results.report.wording import hold_together
 
 ACCENT = "#205067"
@@ -194,7 +195,7 @@ def draw_matrix(
             colour = STEPS[min(int((value + 1) / 2 * len(STEPS)), len(STEPS) - 1)]
             axes.barh(row, 1, left=column - 0.5, height=1, color=colour, edgecolor="white")
             axes.text(
-                column, row, f"{value:.2f}".replace("0.", "."), ha="center", va="center",
+                column, row, write_coefficient(value), ha="center", va="center",
                 color=_ink_on(colour), fontsize=9,
             )  # fmt: skip
     axes.set_xlim(-0.5, len(names) - 0.5)

@@ -4,6 +4,7 @@ import re
 from typing import Any
 
 from evalsite.analysis.families import find_family
+from evalsite.analysis.figure import write_coefficient
 from evalsite.studies.summary_lines import list_of
 
 _NO_BREAK = "\N{NO-BREAK SPACE}"
@@ -60,7 +61,7 @@ NAMES = {
     "beats_average": "Preferred to the average system, of decided",
     "penalised_strength": "Penalised strength",
     "superiority": "P(first is higher)",
-    "dz": "Cohen’s d of inputs",
+    "dz": "d_z of input means",
     "gz": "Hedges’ g of inputs",
     "rank_biserial": "Rank-biserial of inputs",
     "cliffs_delta": "Cliff’s δ of inputs",
@@ -178,6 +179,11 @@ _SHARES = {
 }  # fmt: skip
 
 
+# they lie between -1 and 1, so papers leave out the zero
+_COEFFICIENTS = re.compile(
+    r"^ICC|alpha|kappa|spearman|pearson|kendall_|tau_b|_f1|^ac[12]$|^fleiss|auc$"
+    r"|^cliffs_delta$|^rank_biserial$"
+)
 _PERCENTAGE_POINTS = {"risk_difference", "net_win_share", "mcnemar"}
 # "rejected, though ...": how many answers that is said of
 _COUNTS = {
@@ -255,6 +261,8 @@ def _write(value: float | None, name: str) -> str:
         return f"{round(value * 100)}".replace("-", "−")
     if name.partition(", ")[0] in _COUNTS:
         return f"{value:,g}"
+    if _COEFFICIENTS.search(name.partition(", ")[0].rpartition(": ")[2]):
+        return write_coefficient(value)
     return write_number(value)
 
 
