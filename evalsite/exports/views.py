@@ -66,10 +66,10 @@ _READ = 50
 # files without ratings
 FREE = ("items", "participants")
 _PURPOSES = {
-    "ratings_simple": "For a quick look in pandas, R or a spreadsheet: one row for each output and "
-    "participant (for preferences, each comparison), and one column for each criterion. Only "
-    "counted answers to main items that aren't excluded. If an id could be read as a number, a "
-    "date or a missing value, all ids of that column begin with a word, as in “item 007”.",
+    "ratings_simple": "For a quick look: one row for each output and participant (for preferences, "
+    "each comparison), one column for each criterion. Only counted answers to main items that "
+    "aren’t excluded. Ids that could be read as numbers, dates or missing values begin with a "
+    "word, as in “item 007”.",
     "ratings": "One row for each rating, with everything that an analysis needs.",
     "ratings_wide": "One row for each output that was rated (for preferences, each "
     "comparison), and one column for each criterion.",

@@ -78,6 +78,7 @@ def test_page_follows_a_job_in_place_and_says_when_it_is_done(page: Page, live_s
     watch = Watch(page)
     _, job = open_export(page, live_server)
     page.evaluate("window.isStill = true")
+    page.click("text=What to include")
     page.get_by_label("Saved from").fill("2026-01-02")
     page.focus("text=Read the codebook")
     scrolled = page.evaluate("scrollY")
