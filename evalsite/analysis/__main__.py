@@ -20,11 +20,13 @@ from evalsite.analysis.families import (
     name_kind,
 )
 from evalsite.analysis.families.numbers import find_scale
+from evalsite.analysis.families.turns import TURNS
 from evalsite.analysis.findings import write_p
 from evalsite.analysis.gate import FAULTY, add_gate, find_outcome, read_gate
 from evalsite.analysis.icc import icc_in_file_order
 from evalsite.analysis.plan import Margin, Plan
 from evalsite.analysis.report import list_systems, make_report
+from evalsite.analysis.report.answer_parts import drop_turns
 from evalsite.analysis.report.metrics import read_metrics
 from evalsite.analysis.report.replication import Side, make_repetition
 from evalsite.analysis.resample import SEED
@@ -397,13 +399,12 @@ def _read(path: Path, options: Namespace) -> Table:
         path, mapping=dict(options.map), outputs=options.items,
         raters_known=not options.raters_unknown,
     )  # fmt: skip
-    of_turns = table.rows.turn != ""
-    if of_turns.any():
+    table, gone = drop_turns(table)
+    if gone:
         sys.stderr.write(
-            f"{int(of_turns.sum())} ratings of turns of conversations are left out: they aren't "
-            "independent. The report of the study has the means of conversations.\n"
+            f"{gone} ratings of turns of conversations are left out: answers of this kind have no "
+            "mean. The report of the study has their shares.\n"
         )
-        table = replace(table, rows=table.rows[~of_turns])
         if table.rows.empty:
             raise ValueError("No other ratings are in the file.")
     if options.standard:
@@ -447,6 +448,11 @@ def _describe(
         is_log = bool(kind) and bool(rows.standard.notna().all() and (rows.value > 0).all())
         family = guess_family(is_compared=bool((rows.preferred != "").any()), has_standard=is_log)
     known = {"key": key, "label": key, "kind": kind or name_kind(family), "family": family.name}
+    if (rows.turn != "").any():
+        # several turns of a conversation aren't independent: their mean is one value
+        ends = find_scale(table) or (scale and (scale[0], scale[-1])) or (None, None)
+        turns = {"family": TURNS.name, "minimum": ends[0], "maximum": ends[1]}
+        return known | turns | {"answers": [], "reserved": []}
     if kind and kind not in KNOWN_KINDS:
         # without labels, any number between the ends of the scale will do
         found: dict[str, Any] = {"answers": []}

@@ -107,3 +107,28 @@ def test_a_file_without_ratings_says_how_to_name_them(tmp_path, capsys):
     assert main(["report", str(path)]) == 2
 
     assert "“value:” and its criterion" in capsys.readouterr().err
+
+
+def test_turns_of_a_conversation_are_one_value_by_their_mean(tmp_path, capsys):
+    rows = [
+        (f"p{rater}", f"i{item}", system, 3 + better + (rater + item) % 2)
+        for rater in range(4)
+        for item in range(6)
+        for system, better in (("A", 1 + item % 2), ("B", 0))
+    ]
+    whole, turns = tmp_path / "whole.csv", tmp_path / "turns.csv"
+    head = "participant,item,system,criterion,value"
+    whole.write_text("\n".join([head, *(f"{p},{i},{s},flow,{v}" for p, i, s, v in rows)]))
+    lines = [f"{p},{i},{s},flow,{v + turn - 2},{turn}" for p, i, s, v in rows for turn in (1, 2, 3)]
+    turns.write_text("\n".join([f"{head},turn", *lines]))
+
+    main(["report", str(whole), "--json", "--scale", "1-7"])
+    of_whole = json.loads(capsys.readouterr().out)["criteria"][0]
+    main(["report", str(turns), "--json", "--scale", "1-7"])
+    criterion = json.loads(capsys.readouterr().out)["criteria"][0]
+
+    assert criterion["family"] == "turns"
+    assert [one["n"] for one in criterion["systems"]] == [24, 24]
+    (pair,), (same,) = criterion["pairs"], of_whole["pairs"]
+    assert pair["effect"]["value"] == pytest.approx(same["effect"]["value"])
+    assert pair["effect"]["details"]["p"] == pytest.approx(same["effect"]["details"]["p"])

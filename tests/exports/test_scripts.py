@@ -411,21 +411,27 @@ def test_numbers_of_an_unknown_kind_are_analysed_as_points(script: str, tmp_path
     assert float(pair["estimate"]) == pytest.approx(10.5, abs=0.01)
 
 
-def test_ratings_of_turns_are_left_out_and_the_rest_is_as_without_them(
-    script: str, tmp_path: Path
-) -> None:
-    rows = rate_whole_conversations()
-    of_turns = [row | {"turn": "2", "criterion": "this turn", "value": 1} for row in rows]
-    without = run(script, tmp_path, write(rows, tmp_path))
+def test_turns_of_a_conversation_count_once_by_their_mean(script: str, tmp_path: Path) -> None:
+    rows = [
+        row | {"scale": "slider", "annotation": number}
+        for number, row in enumerate(rate_whole_conversations())
+    ]
+    by_turn = [
+        row | {"turn": turn, "value": row["value"] + more}
+        for row in rows
+        for turn, more in ((1, -1), (2, 0), (4, 1))
+    ]
+    options = [row | {"turn": 1, "scale": "choice", "criterion": "which"} for row in rows]
+    whole = run(script, tmp_path, write(rows, tmp_path))
 
-    tables = run(script, tmp_path, write(rows + of_turns, tmp_path, more=["turn"]))
+    tables = run(script, tmp_path, write(by_turn + options, tmp_path, more=["turn"]))
 
-    assert tables == without
+    assert tables == whole
 
 
-def test_a_file_of_nothing_but_turns_is_refused_in_words(tmp_path: Path) -> None:
+def test_a_file_of_nothing_but_options_of_turns_is_refused_in_words(tmp_path: Path) -> None:
     program = "analysis.py"
-    rows = [row | {"turn": "2"} for row in rate_whole_conversations()]
+    rows = [row | {"turn": "2", "scale": "choice"} for row in rate_whole_conversations()]
     (tmp_path / program).write_text(read_scripts()[program], encoding="utf-8")
     (tmp_path / "ratings.csv").write_bytes(write(rows, tmp_path, more=["turn"]))
 

@@ -233,6 +233,18 @@ def test_report_of_five_criteria_is_short(study: Study, report: Report, code: st
     assert len(words) <= 1500, len(words)
 
 
+def test_a_report_begins_with_its_first_five_warnings(study: Study, report: Report) -> None:
+    report.content["kept"]["warnings"] = [
+        {"code": "made_up", "text": f"Warning number {number}.", "criterion": None}
+        for number in range(7)
+    ]
+
+    page, further = write_page(study, report), write_page(study, report, is_further=True)
+
+    assert [f"Warning number {number}." in page for number in range(7)] == [True] * 5 + [False] * 2
+    assert "Warning number 6." in further
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize("protocol", ["magnitude", "pairwise"])
 def test_every_figure_of_a_table_has_its_interval_or_says_why_it_has_none(

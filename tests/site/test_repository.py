@@ -154,6 +154,20 @@ def test_every_relative_link_in_the_documents_leads_somewhere():
     assert found == []
 
 
+def test_every_test_that_a_document_names_is_there():
+    tests = "\n".join(path.read_text(encoding="utf-8") for path in ROOT.glob("tests/*/test_*.py"))
+    known = set(re.findall(r"^def (test_\w+)", tests, re.MULTILINE))
+
+    named = {
+        name
+        for path in tracked_files(".md")
+        for name in re.findall(r"`(test_\w+)`", path.read_text(encoding="utf-8"))
+    }
+
+    assert named - known == set()
+    assert len(named) > 20
+
+
 def test_no_file_names_a_folder_of_one_machine():
     suffixes = (".py", ".html", ".js", ".css", ".md", ".toml", ".json", ".txt", ".lock", "")
     found = [

@@ -202,7 +202,7 @@ def measure(design, studies, run: Callable[..., Iterable[Found]], write: Callabl
         share = wilson_share(count, total)
         is_out = share.low > ends[1] or share.high < ends[0]
         is_fine &= not is_out
-        write(f"{design.name:52s} {what:16s} {share.value:.3f} ({share.low:.3f} to "
+        write(f"{design.name:60s} {what:16s} {share.value:.3f} ({share.low:.3f} to "
               f"{share.high:.3f}) of {total}; limits {ends[0]:g} to {ends[1]:g}"
               f"{'  OUTSIDE' if is_out else ''}\n")  # fmt: skip
     return is_fine
@@ -233,6 +233,8 @@ DESIGNS = [
            (0.0, 0.14), (0.0, 0.09)),
     Design("separate error for each pair, 6 raters, 4 systems", World(has_own_errors=True),
            family=(0.0, 0.07)),
+    Design("separate error for each pair, one divisive system, its pairs",
+           World(taste=0.1, divisive=0.6, has_own_errors=True), family=(0.0, 0.07)),
     *(
         Design(f"alpha: {name}", replace(world, systems=1, rater=0.7, input=0.0, output=0.8),
                None, None, NARROW)

@@ -104,6 +104,18 @@ def _average(rows: pd.DataFrame) -> pd.DataFrame:
     return rows.assign(value=means)[~marked.duplicated(same)]
 
 
+# kinds of questions whose answers have a mean; an option has a place only
+_WITH_MEAN = ("likert", "slider", "number", "decision", "")
+
+
+def drop_turns(table: Table) -> tuple[Table, int]:
+    """Leave out the ratings of turns that have no mean in a file alone, and count them."""
+    rows = table.rows
+    has_mean = rows["scale"].isin(_WITH_MEAN) & (rows.part == "") & rows.value.notna()
+    gone = (rows.turn != "") & ~has_mean
+    return replace(table, rows=rows[~gone]), int(gone.sum())
+
+
 # --- what is missing by design -----------------------------------------------------------
 
 

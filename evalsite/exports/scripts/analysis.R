@@ -102,10 +102,25 @@ if (left_out) note(left_out, " annotations are left out by the researchers' deci
 ratings <- ratings[ratings$excluded == "no", ]
 if (!nrow(ratings)) stop("The file has no counted ratings of main items.")
 if ("turn" %in% names(ratings)) {
-  note(sum(ratings$turn != ""), " ratings of turns of conversations are left out: they aren't ",
-       "independent. The results pages have the means of conversations.")
-  ratings <- ratings[ratings$turn == "", ]
+  # an option has a place only: its turns have no mean
+  has_mean <- ratings$scale %in% c("likert", "slider", "number", "decision") & ratings$value != ""
+  if ("part" %in% names(ratings)) has_mean <- has_mean & ratings$part == ""
+  gone <- ratings$turn != "" & !has_mean
+  if (any(gone)) {
+    note(sum(gone), " ratings of turns of conversations are left out: answers of this kind have ",
+         "no mean. The results pages have their shares.")
+  }
+  ratings <- ratings[!gone, ]
   if (!nrow(ratings)) stop("No other ratings are in the file.")
+  of_turns <- ratings$turn != ""
+  if (any(of_turns)) {
+    note(sum(of_turns), " ratings of turns: each person's mean of a conversation counts once.")
+    same <- do.call(paste, c(ratings[c("annotation", "participant", "item", "output_id",
+                                       "criterion")], sep = "\r"))
+    ratings$value[of_turns] <- ave(as.numeric(ratings$value[of_turns]), same[of_turns])
+    ratings$scale[of_turns] <- "turns"
+    ratings <- ratings[!of_turns | !duplicated(ifelse(of_turns, same, seq_along(same))), ]
+  }
 }
 for (origin in c("simulated", "imported")) {
   n <- sum(ratings$origin == origin)

@@ -37,6 +37,8 @@ ESTIMATOR = (
     "Every rating counts once. Where a participant did not rate everything, the results pages of "
     "Evalsite\ncompare systems by a mixed model instead, whose numbers analysis.R gives."
 )
+# kinds of questions whose answers have a mean; an option has a place only
+WITH_MEAN = ("likert", "slider", "number", "decision")
 # ratings weighed at a time: 2000 draws of more would not fit into memory
 BLOCK = 20_000
 
@@ -51,10 +53,7 @@ def read_ratings(path: Path) -> pd.DataFrame:
     if ratings.empty:
         raise SystemExit("The file has no counted ratings of main items.")
     if "turn" in ratings:
-        of_turns = ratings["turn"] != ""
-        print(f"{int(of_turns.sum())} ratings of turns of conversations are left out: they aren't "
-              "independent. The results pages have the means of conversations.")  # fmt: skip
-        ratings = ratings[~of_turns]
+        ratings = average_turns(ratings)
         if ratings.empty:
             raise SystemExit("No other ratings are in the file.")
     for origin in ("simulated", "imported"):
@@ -67,6 +66,24 @@ def read_ratings(path: Path) -> pd.DataFrame:
         value=pd.to_numeric(ratings["value"]), unit=group.where(ratings["cluster"] == "", cluster)
     )
     return ratings[ratings["value"].notna()]
+
+
+def average_turns(ratings: pd.DataFrame) -> pd.DataFrame:
+    """One row for each person, output and criterion of turns: the mean of the turns."""
+    value = pd.to_numeric(ratings["value"])
+    of_turns = ratings["turn"] != ""
+    has_mean = ratings["scale"].isin(WITH_MEAN) & value.notna()
+    if "part" in ratings:
+        has_mean &= ratings["part"] == ""
+    if gone := int((of_turns & ~has_mean).sum()):
+        print(f"{gone} ratings of turns of conversations are left out: answers of this kind have "
+              "no mean. The results pages have their shares.")  # fmt: skip
+    same = ["annotation", "participant", "item", "output_id", "criterion"]
+    turns = ratings[of_turns & has_mean].assign(value=value, scale="turns")
+    turns = turns.assign(value=turns.groupby(same)["value"].transform("mean"))
+    if not turns.empty:
+        print(f"{len(turns)} ratings of turns: each person's mean of a conversation counts once.")
+    return pd.concat([ratings[~of_turns], turns[~turns.duplicated(same)]]).sort_index()
 
 
 def read_baseline() -> str:
