@@ -155,8 +155,7 @@ def test_every_relative_link_in_the_documents_leads_somewhere():
 
 
 def test_every_test_that_a_document_names_is_there():
-    files = [path for path in tracked_files(".py") if path.name.startswith("test_")]
-    tests = "\n".join(path.read_text(encoding="utf-8") for path in files)
+    tests = "\n".join(path.read_text(encoding="utf-8") for path in tracked_files(".py"))
     known = set(re.findall(r"^def (test_\w+)", tests, re.MULTILINE))
 
     named = {
