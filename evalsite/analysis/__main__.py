@@ -26,7 +26,7 @@ from evalsite.analysis.gate import FAULTY, add_gate, find_outcome, read_gate
 from evalsite.analysis.icc import icc_in_file_order
 from evalsite.analysis.plan import Margin, Plan
 from evalsite.analysis.report import list_systems, make_report
-from evalsite.analysis.report.answer_parts import drop_turns
+from evalsite.analysis.report.answer_parts import drop_turns, split_parts
 from evalsite.analysis.report.metrics import read_metrics
 from evalsite.analysis.report.replication import Side, make_repetition
 from evalsite.analysis.resample import SEED
@@ -426,11 +426,12 @@ def _report(
     options: Namespace,
     margins: Sequence[Margin] = (),
 ) -> Side:
-    kept = table.results(with_excluded=options.with_excluded)
     guessed = [] if options.protocol else _warn_of_guesses(instrument)
     mine = [one for one in instrument if one["key"] in table.criteria]
+    table, asked = split_parts(table, mine)
+    kept = table.results(with_excluded=options.with_excluded)
     report = make_report(
-        kept, table, others, instrument=mine, seed=options.seed,
+        kept, table, others, instrument=asked, seed=options.seed,
         plan=Plan(baseline=options.baseline, primary=options.primary, margins=margins),
     )  # fmt: skip
     report["warnings"] = guessed + report["warnings"]

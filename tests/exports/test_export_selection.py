@@ -156,7 +156,7 @@ def test_page_counts_the_rows_that_are_chosen_and_hands_the_choice_on(
 
     assert f"Rows chosen: status surplus, until {DAY.isoformat()}." in html
     assert '<input type="hidden" name="status" value="surplus">' in html
-    assert '<td data-label="Rows">3</td>' in html
+    assert "<p>3 rows<br>" in html
     assert len(read(response.getvalue())) == 3
     detail = AuditEntry.objects.get(action="data exported").detail
     assert (detail["status"], detail["until"]) == ("surplus", DAY.isoformat())

@@ -148,7 +148,7 @@ def test_report_and_datasheet_count_who_does_not_share() -> None:
     shared = pack_shared()
 
     assert shared.sharing == {"asked": shared.asked, "not_sharing": 1}
-    said = f"1 of {shared.asked} participants did not agree that their answers are published"
+    said = f"1 of {shared.asked} participants didn’t agree to have their answers published"
     assert said in shared.sheet
     # its figures rest on everybody
     assert REPORT in read_files(shared.team)

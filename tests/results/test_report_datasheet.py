@@ -16,6 +16,7 @@ from evalsite.results.report.datasheet import (
     write_json,
     write_markdown,
 )
+from evalsite.results.report.latex_document import write_fragment
 from evalsite.results.report.prose import quote_markdown
 from evalsite.results.report.study_facts import (
     collect_facts,
@@ -69,6 +70,27 @@ def test_what_the_study_knows_is_filled_in(study: Study, report: Report) -> None
     assert find(sheet, "Definition given") == study.config.criteria[0].definition
     assert kept["criteria"][0]["pairs"][0]["finding"]["text"] in str(find(sheet, "Comparisons"))
     assert "Krippendorff" in str(find(sheet, "Agreement between"))
+
+
+def test_rules_and_departures_from_the_plan_are_told_where_ratings_were_collected_here(
+    study: Study, report: Report
+) -> None:
+    report.content["plan"] |= {
+        "rules": ["fails at least 2 checks"],
+        "deviations": [
+            {
+                "kind": "declined", "at": "2026-05-03T10:00:00+00:00", "answers": 9, "number": 0,
+                "planned": 0, "reason": "They were few",
+            }
+        ],
+    }  # fmt: skip
+
+    said, fragment = find(fill_datasheet(study, report), "Quality"), write_fragment(study, report)
+
+    assert "rule of exclusions: fails at least 2 checks" in str(said)
+    assert "The exclusion rules weren’t applied at closing" in str(said)
+    assert "whoever meets any of these rules: fails at least 2 checks." in fragment
+    assert "No exclusion rule was set." not in fragment
 
 
 def test_figures_say_which_intervals_hold_for_these_raters_only(

@@ -149,7 +149,7 @@ def test_ratings_collected_elsewhere_get_no_story_of_this_site(
 
     page = write_page(study, report)
 
-    assert "this software does not know how the ratings came about" in page
+    assert "this software doesn’t know how the ratings were collected" in page
     assert "Practice" not in page
 
 

@@ -79,7 +79,8 @@ def average_turns(ratings: pd.DataFrame) -> pd.DataFrame:
         print(f"{gone} ratings of turns of conversations are left out: answers of this kind have "
               "no mean. The results pages have their shares.")  # fmt: skip
     same = ["annotation", "participant", "item", "output_id", "criterion"]
-    turns = ratings[of_turns & has_mean].assign(value=value, scale="turns")
+    kept = of_turns & has_mean
+    turns = ratings[kept].assign(value=value[kept], scale="turns")
     turns = turns.assign(value=turns.groupby(same)["value"].transform("mean"))
     if not turns.empty:
         print(f"{len(turns)} ratings of turns: each person's mean of a conversation counts once.")

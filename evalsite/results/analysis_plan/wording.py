@@ -187,6 +187,14 @@ def describe_rule(plan: Plan) -> str:
     return f"none; it was taken back {moment}" if moment else "none was written down"
 
 
+def describe_rules(plan: Plan) -> str:
+    """Return the rules that the site applies, and the one in words with its moment."""
+    rules = list(plan.get("rules") or ())
+    if rules and not plan["exclusion_rule"]:
+        return "; ".join(rules)
+    return "; ".join([*rules, describe_rule(plan)])
+
+
 def _describe_thresholds(plan: Plan) -> str:
     moment = describe_moment(plan, "thresholds")
     own = [

@@ -3,11 +3,14 @@
 from dataclasses import dataclass
 from typing import Any
 
+from django.conf import settings
+
 from evalsite.participants.models import Participant
 from evalsite.protocol import EntryQuestion
 from evalsite.quality.exclusions import count_reasons
 from evalsite.results.analysis_plan.stored import describe_plan
-from evalsite.results.analysis_plan.wording import describe_rule
+from evalsite.results.analysis_plan.wording import describe_rules
+from evalsite.studies.consent_sentences import MOST_IDENTITY_DAYS
 from evalsite.studies.models import Item, Study
 from evalsite.studies.questions import list_background
 from evalsite.studies.summary_lines import (
@@ -54,10 +57,12 @@ def collect_context(study: Study) -> dict[str, Any]:
         "questions": list(map(_describe_question, eligibility.questions if eligibility else ())),
         "background": list(map(_describe_question, list_background(study))),
         "rounds": [_describe_round(study, one) for one in recruitments],
+        "identity_days": settings.IDENTITY_DAYS,
+        "most_identity_days": MOST_IDENTITY_DAYS,
         "has_ids": any(one.adapter.person for one in recruitments),
         "people": people.count(),
         "withdrawn": people.filter(withdrawn_at__isnull=False).count(),
-        "rule": describe_rule(describe_plan(study)),
+        "rule": describe_rules(describe_plan(study)),
         "exclusions": count_reasons(study),
     }
 

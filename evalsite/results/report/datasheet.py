@@ -12,7 +12,7 @@ from typing import Any
 from evalsite.results.analysis_plan.wording import (
     describe_comparisons,
     describe_deviation,
-    describe_rule,
+    describe_rules,
     describe_size,
 )
 from evalsite.results.models import Report
@@ -63,7 +63,7 @@ class Datasheet:
 def fill_datasheet(study: Study, report: Report) -> Datasheet:
     """Return every topic of the form, with what the study and its report know."""
     facts, found = collect_facts(study, report), report.content["kept"]
-    rule = describe_rule(facts.plan) if facts.plan else ""
+    rule = describe_rules(facts.plan) if facts.plan else ""
     deviations = " ".join(map(describe_deviation, (facts.plan or {}).get("deviations") or ()))
     shared = make_context(facts) | {"rule": rule, "deviations": deviations.rstrip(".")}
     inputs = list(dict.fromkeys(f"{one.label} ({one.kind})" for one in study.config.inputs))

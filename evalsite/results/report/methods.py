@@ -105,9 +105,11 @@ def _find_per_output(found: dict[str, Any]) -> Context | None:
 
 def _collect_rule(facts: Facts) -> Context:
     """Collect the exclusion rule, and whether it was worded before data were seen."""
+    rules = list((facts.plan or {}).get("rules") or ())
     if not (facts.plan and facts.plan["exclusion_rule"]):
-        return {"rule": ""}
+        return {"rule": "", "rules": rules}
     return {
+        "rules": rules,
         "rule": " ".join(facts.plan["exclusion_rule"].split()),
         "rule_moment": describe_moment(facts.plan, "exclusion_rule"),
     }
