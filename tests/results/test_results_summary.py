@@ -104,6 +104,12 @@ def test_axis_has_round_ticks_and_holds_every_value() -> None:
     assert axis.place(99) == "100.0%"
 
 
+def test_ticks_of_coefficients_have_no_zero_before_the_point() -> None:
+    axis = make_axis([0.0, 1.0, -0.2], is_bounded=True)
+
+    assert [tick.label for tick in axis.ticks] == ["−.5", "0", ".5", "1"]
+
+
 def test_axis_of_equal_values_and_of_none_has_a_width() -> None:
     assert make_axis([3.0, 3.0]).place(3.0) == "50.0%"
     assert make_axis([]).place(0.5) == "50.0%"

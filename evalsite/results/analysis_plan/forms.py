@@ -93,7 +93,7 @@ class PlanForm(forms.Form):
         max_digits=10,
         decimal_places=4,
         help_text="For precision and power only: it isn’t a margin, and nothing is tested against "
-        "it. In points of the scale; of magnitudes a ratio.",
+        "it. In points of the scale; for magnitudes, a ratio.",
         error_messages=dict.fromkeys(
             (
                 "invalid",

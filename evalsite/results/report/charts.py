@@ -16,12 +16,14 @@ class Tick:
 
 @dataclass(frozen=True, kw_only=True)
 class Axis:
-    """An axis from `low` to `high`; `step`: from tick to tick; `times`: what labels are in."""
+    """An axis from `low` to `high`; `step`: from tick to tick; `times`: what labels are in;
+    `is_bounded`: of coefficients, which are written without a zero."""
 
     low: float
     high: float
     step: float
     times: float = 1
+    is_bounded: bool = False
 
     def place(self, value: float) -> str:
         """Return where the value is, such as "12.5%"; the nearest end if it is beyond."""
@@ -38,10 +40,14 @@ class Axis:
         text = f"{value * self.times:.6g}"
         number = 0.0 if abs(float(text)) < self.step * self.times * 1e-6 else float(text)
         text = f"{number:,g}" if abs(number) < 1e6 else f"{number:.3g}"
+        if self.is_bounded:
+            text = text.replace("0.", ".", 1)
         return text.replace("-", "−") + ("%" if self.times == 100 else "")
 
 
-def make_axis(values: Iterable[float | None], *, times: float = 1) -> Axis:
+def make_axis(
+    values: Iterable[float | None], *, times: float = 1, is_bounded: bool = False
+) -> Axis:
     """Return an axis with round ticks that holds all of these values."""
     known = [one for one in values if one is not None]
     low, high = (min(known), max(known)) if known else (0.0, 1.0)
@@ -56,6 +62,7 @@ def make_axis(values: Iterable[float | None], *, times: float = 1) -> Axis:
         high=ceil(high / step - 1e-9) * step,
         step=step,
         times=times,
+        is_bounded=is_bounded,
     )
 
 

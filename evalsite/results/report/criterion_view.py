@@ -382,7 +382,7 @@ def _view_criterion(criterion: Figure, other: Figure | None, axis: Axis) -> Crit
         times=100.0 if is_points else 1,
     )
     figures = list_main_agreement(criterion)
-    agreement_axis = make_axis([0.0, 1.0, *(one["low"] for one in figures)])
+    agreement_axis = make_axis([0.0, 1.0, *(one["low"] for one in figures)], is_bounded=True)
     planned = [one["details"] for one in effects if not one["details"].get("is_exploratory")]
     details = planned[0] if planned else {}
     return CriterionView(
