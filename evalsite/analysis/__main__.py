@@ -451,9 +451,9 @@ def _describe(
     known = {"key": key, "label": key, "kind": kind or name_kind(family), "family": family.name}
     if (rows.turn != "").any():
         # several turns of a conversation aren't independent: their mean is one value
-        ends = find_scale(table) or (scale and (scale[0], scale[-1])) or (None, None)
-        turns = {"family": TURNS.name, "minimum": ends[0], "maximum": ends[1]}
-        return known | turns | {"answers": [], "reserved": []}
+        ends = find_scale(table) or ((scale[0], scale[-1]) if scale else None)
+        known |= {"family": TURNS.name, "answers": [], "reserved": []}
+        return known | ({"minimum": ends[0], "maximum": ends[1]} if ends else {})
     if kind and kind not in KNOWN_KINDS:
         # without labels, any number between the ends of the scale will do
         found: dict[str, Any] = {"answers": []}

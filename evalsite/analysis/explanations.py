@@ -53,7 +53,7 @@ def explain_disagreement(criterion: Mapping[str, Any]) -> Iterator[str]:
 def _describe_iccs(known: Mapping[str, Figure]) -> str:
     if not {"ICC(C,1)", "ICC(A,1)"} <= set(known):
         return ""
-    own, same = (known[name].value for name in ("ICC(C,1)", "ICC(A,1)"))
+    own, same = (float(known[name].value or 0.0) for name in ("ICC(C,1)", "ICC(A,1)"))
     return (
         " (offset of raters): ICC(C,1), which allows each rater a level of their own, is "
         f"{write_coefficient(own)}; ICC(A,1), which does not, is {write_coefficient(same)}"
