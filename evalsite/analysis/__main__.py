@@ -448,7 +448,8 @@ def _describe(
     if family is None:
         is_log = bool(kind) and bool(rows.standard.notna().all() and (rows.value > 0).all())
         family = guess_family(is_compared=bool((rows.preferred != "").any()), has_standard=is_log)
-    known = {"key": key, "label": key, "kind": kind or name_kind(family), "family": family.name}
+    known: dict[str, Any] = {"key": key, "label": key, "kind": kind or name_kind(family)}
+    known["family"] = family.name
     if (rows.turn != "").any():
         # several turns of a conversation aren't independent: their mean is one value
         ends = find_scale(table) or ((scale[0], scale[-1]) if scale else None)
