@@ -306,13 +306,13 @@ def _describe_pairs(pairs: Sequence[Mapping[str, Any]], baseline: str | None) ->
         f"The p values are two-sided and corrected by Holm's method for {number} "
         f"{'pair' if number == 1 else 'pairs'} of this criterion{_describe_family(baseline)}"
         f"{_describe_across(compared)}. "
-        "Intervals are of each pair alone, so one may leave out zero though the corrected p is "
+        "Each interval is for its pair alone, so it may exclude zero although the corrected p is "
         "above .05."
     )
     if any(pair.get("own") is not None for pair in pairs):
         yield (
-            "Beside each difference the data hold the same difference by the model of its two "
-            "systems alone, with a standard error of its own (own_error)."
+            "For each pair, the data also hold its difference by a model of the two systems alone, "
+            "with a standard error of its own (own_error)."
         )
     checks = [f"({number}) {one.method}" for number, one in enumerate(pairs[0]["checks"], start=1)]
     if checks:
@@ -354,7 +354,7 @@ def _describe_classics(tests: Sequence[Figure]) -> Iterator[str]:
     """The tests that old papers report: they see less of the design."""
     classics = [one for one in tests if one.name.partition(", ")[0] in _CLASSICS]
     for one in classics:
-        yield f"{_CLASSICS[one.name.partition(', ')[0]]}: {one.method}. Raters are no sample in it."
+        yield f"{_CLASSICS[one.name.partition(', ')[0]]}: {one.method}. It leaves raters out."
         if left_out := one.n.get("inputs_tied", 0) + one.n.get("inputs_incomplete", 0):
             phrases = [
                 f"{one.n[key]:,} where {words}"

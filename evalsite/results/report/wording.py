@@ -42,6 +42,8 @@ NAMES = {
     "share_of_rest": "Variance: the rest",
     "pairwise_spearman": "Mean Spearman of two raters",
     "pairwise_tau_b": "Mean τ-b of two raters",
+    "pairwise_pearson": "Mean Pearson of two raters",
+    "linear_kappa": "Mean κ of two raters, linear weights",
     "fleiss": "Fleiss’ κ",
     "trimmed_mean": "Mean, 10% trimmed",
     "top_box": "Top point",
