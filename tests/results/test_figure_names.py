@@ -43,7 +43,7 @@ def test_figures_of_a_criterion_are_named_in_words(name: str, words: str) -> Non
         ({"raters": 10, "rater pairs": 20}, "20 pairs of raters, 10 raters"),
         ({"units": 1, "units_left_out": 2}, "1 output, 2 outputs with one rating left out"),
         ({"rows": 113}, "113 outputs"),
-        ({"hits": 5, "answers": 201}, "201 answers, 5 of them counted as yes"),
+        ({"hits": 5, "answers": 201}, "201 answers, 5 in this share"),
         ({"items": 24, "inputs_tied": 0, "inputs_incomplete": 0}, "24 inputs"),
         ({"items": 24, "inputs_incomplete": 3}, "24 inputs, 3 incomplete inputs"),
         ({"outputs": 9, "without_text": 0}, "9 outputs"),

@@ -16,7 +16,7 @@ _COUNTED = {
     "rows": ("output", "outputs"),
     "units_left_out": ("output with one rating left out", "outputs with one rating left out"),
     "rows_left_out": ("output left out", "outputs left out"),
-    "hits": ("of them counted as yes", "of them counted as yes"),
+    "hits": ("in this share", "in this share"),
     "zeros": ("difference of zero", "differences of zero"),
     "sets": ("set ranked together", "sets ranked together"),
     "sets_all_tied": ("set all tied", "sets all tied"),
