@@ -151,7 +151,7 @@ def write_report(report: Mapping[str, Any]) -> str:
     lines = [
         f"{data['ratings']} ratings, {data['participants']} participants, {_describe_items(data)}",
         *_write_left_out(data["left_out"]),
-        *map(_write_warning, report["warnings"]),
+        *(_write_warning(one, report["criteria"]) for one in report["warnings"]),
         *data["notes"],
     ]
     for criterion in report["criteria"]:
@@ -184,8 +184,9 @@ def _write_left_out(left_out: Mapping[str, int]) -> list[str]:
     return [f"Rows left out: {'; '.join(phrases)}."] if phrases else []
 
 
-def _write_warning(warning: Mapping[str, Any]) -> str:
-    of = f" ({warning['criterion']})" if warning.get("criterion") else ""
+def _write_warning(warning: Mapping[str, Any], criteria: Sequence[Mapping[str, Any]]) -> str:
+    label = {one["key"]: one["label"] for one in criteria}.get(warning.get("criterion"), "")
+    of = f" ({label})" if label else ""
     return f"Warning{of}: {warning['text']}"
 
 
