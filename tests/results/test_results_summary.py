@@ -9,6 +9,7 @@ from django.template.loader import render_to_string
 from django.test import Client
 from django.urls import reverse
 
+from evalsite.annotation.running.live_changes import FITTED
 from evalsite.audit.models import AuditEntry
 from evalsite.jobs.models import Job
 from evalsite.lib.clock import now
@@ -331,9 +332,10 @@ def test_first_look_is_told_with_its_answers_and_the_top_up_after_it(
     keep_report(study)
     job = Job.objects.create(kind="analysis", study_id=study.pk, state="done", finished_at=now())
     AuditEntry.objects.record(TOP_UP_ACTION, by=None, study_id=study.pk, items=2, slots=3)
+    AuditEntry.objects.record(FITTED, by=None, study_id=study.pk, k=4, added=5)
 
     look = find_first_look(study)
     page = staff_client.get(reverse("admin:study-results", args=[study.pk])).text
 
-    assert look == Look(at=job.finished_at, answers=0, asked_later=3)
-    assert "3 more answers were asked for" in page
+    assert look == Look(at=job.finished_at, answers=0, asked_later=8)
+    assert "8 more answers were asked for" in page

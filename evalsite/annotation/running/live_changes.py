@@ -29,6 +29,7 @@ from evalsite.studies.setting_changes import CHANGED_K, ChangedMeanwhile, descri
 from evalsite.studies.versions import make_version
 
 KIND = "places"
+FITTED = "places fitted"
 MOST = 1000
 
 
@@ -131,7 +132,5 @@ def fit_places(job: Job) -> dict[str, Any]:
     remove_places(study, note)
     count_waiting(study, note)
     result = {name: value for name, value in vars(done).items() if value}
-    AuditEntry.objects.record(
-        "places fitted", by=job.started_by, study_id=study.pk, k=study.k, **result
-    )
+    AuditEntry.objects.record(FITTED, by=job.started_by, study_id=study.pk, k=study.k, **result)
     return result

@@ -5,6 +5,7 @@ from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Any
 
+from evalsite.annotation.running.live_changes import FITTED
 from evalsite.audit.models import AuditEntry
 from evalsite.jobs.models import Job
 from evalsite.quality.frozen_plans import find_version
@@ -54,7 +55,8 @@ def find_first_look(study: Study) -> Look | None:
 
 def _describe(study: Study, at: datetime, answers: int) -> Look:
     later = AuditEntry.objects.filter(
-        study_id=study.pk, action=TOP_UP_ACTION, created_at__gt=at
-    )  # fmt: skip
-    slots = sum(one.detail.get("slots", 0) for one in later)
-    return Look(at=at, answers=answers, asked_later=slots)
+        study_id=study.pk, action__in=(TOP_UP_ACTION, FITTED), created_at__gt=at
+    )
+    # of a top-up, and of more answers per item or a further batch
+    places = sum(one.detail.get("slots", 0) + one.detail.get("added", 0) for one in later)
+    return Look(at=at, answers=answers, asked_later=places)
