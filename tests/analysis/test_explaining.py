@@ -45,7 +45,7 @@ def test_offset_of_raters_is_told_by_both_forms_of_the_icc(tmp_path: Path) -> No
 
     why = find_why(found)
     assert "offset of raters" in why
-    assert "ICC(C,1), which grants each rater a level of their own, is 1.00" in why
+    assert "ICC(C,1), which allows each rater a level of their own, is 1.00" in why
 
 
 def test_narrow_range_is_told_by_standard_deviations(tmp_path: Path) -> None:
@@ -107,7 +107,7 @@ def test_comparison_that_is_not_the_ratio_of_the_means_says_so_with_both(tmp_pat
     means = {one["system"]: one["headline"]["value"] for one in found["systems"]}
     (pair,) = found["pairs"]
     assert found["estimator"] == "means"
-    assert f"the ratio {means['A'] / means['B']:.2f}" in found["weighing"]
+    assert f"a ratio of {means['A'] / means['B']:.2f}" in found["weighing"]
     assert f"the comparison gives {pair['effect']['value']:.2f}" in found["weighing"]
 
 

@@ -106,7 +106,7 @@ def test_figures_say_which_intervals_hold_for_these_raters_only(
     told = str(find(fill_datasheet(study, report), "Agreement between"))
     names = [row[0] for row in tabulate_main_agreement(criterion).rows]
 
-    assert "two raters, for these raters 0.50" in told
+    assert "two raters, for these raters .50" in told
     assert [name.endswith("for these raters") for name in names] == [False, True]
 
 
