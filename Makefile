@@ -33,8 +33,8 @@ var/secret:
 # Tests start many processes. Without .pyc files each one would compile all of the code again.
 test test-fast torture: export PYTHONDONTWRITEBYTECODE =
 
-test-fast: .venv/.installed-dev ## run the tests on SQLite, without browsers, other processes and long tests (3 minutes)
-	$(BIN)/pytest -n 3 --dist worksteal -q -m "not slow and not torture"
+test-fast: .venv/.installed-dev ## run two cases of each test on SQLite, without browsers, other processes and long tests (3 minutes)
+	$(BIN)/pytest -n 3 --dist worksteal -q --few -m "not slow and not torture"
 
 test: .venv/.installed-dev system-tools ## run the test suite on SQLite and on PostgreSQL
 	@sqlite=passed; postgresql=passed; \
@@ -45,7 +45,8 @@ test: .venv/.installed-dev system-tools ## run the test suite on SQLite and on P
 
 torture: .venv/.installed-dev system-tools ## run tests too long for the suite: large crowds, random steps, every faulty file, kill -9
 	$(BIN)/pytest -m torture -q -rs
-	$(BIN)/pytest -m "torture or not torture" -q -rs --whole --database postgresql
+	$(BIN)/pytest -m torture -q -rs --whole --database postgresql
+	$(BIN)/pytest -n 3 --dist worksteal -q -rs --whole --database postgresql
 	EVALSITE_TEST_LOOKS=all $(BIN)/pytest -q -rs $$(grep -l find_faults_in_turn tests/*/test_*.py)
 	$(BIN)/python -m tests.torture --runs 10
 	$(BIN)/python -m tests.torture.power --cuts 25

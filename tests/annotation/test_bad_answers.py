@@ -77,6 +77,7 @@ def test_bad_39_40_42_43_a_wrong_answer_is_refused_and_the_others_are_kept(confi
     assert what_became(page.post(answers)) == "saved"
 
 
+@pytest.mark.slow
 @of_each_protocol
 def test_bad_39_40_42_43_every_wrong_answer_to_every_question_is_refused(config, page):
     wrong = {question.name: wrong_answers(question) for question in page.questions}

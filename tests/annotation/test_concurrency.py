@@ -129,6 +129,7 @@ def test_a_large_crowd_of_whom_some_walk_away_rates_every_item_exactly_three_tim
 # --- a few threads and one moment -------------------------------------------------------
 
 
+@pytest.mark.slow
 def test_bad_54_one_answer_sent_by_ten_tabs_at_once_is_stored_once():
     study = launch(make_study(items=3, set_size=3))
     home = mint_link(make_annotator(study))
@@ -170,6 +171,7 @@ def test_start_pressed_in_ten_tabs_at_once_deals_one_set():
     assert Slot.objects.leased().count() == 3
 
 
+@pytest.mark.slow
 def test_the_last_place_goes_to_one_of_twelve_people_who_ask_at_once():
     study = launch(make_study(items=1, k=1, set_size=1))
     people = [make_annotator(study) for _ in range(12)]
@@ -250,6 +252,7 @@ def test_lapsed_groups_return_whole_to_sixteen_people_who_ask_at_once():
     check_invariants(study)
 
 
+@pytest.mark.slow
 def test_late_answers_and_new_claims_at_once_count_every_place_once():
     study = launch(make_study(items=12, k=1, set_size=4))
     late = [make_annotator(study) for _ in range(3)]

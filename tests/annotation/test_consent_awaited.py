@@ -98,6 +98,7 @@ def test_a_page_of_answers_that_all_wait_hides_none_after_it():
     assert [row["item"] for row in rows] == [first.key] * 3 + [third.key] * 3
 
 
+@pytest.mark.slow
 def test_no_bundle_holds_it_nor_a_decision_about_it():
     tab = answer_then_await()
     waiting = Annotation.objects.get(awaits_consent=True)

@@ -223,6 +223,7 @@ def test_a_check_has_no_slot_and_its_answer_is_a_control_that_never_counts():
     assert not Slot.objects.filter(item__kind="gold").exists()
 
 
+@pytest.mark.slow
 def test_a_set_is_finished_only_once_its_checks_are_answered():
     tab = Tab(make_annotator(make_checked(items=10, k=1))).start()
     item_set = tab.me.item_sets.get()
@@ -335,6 +336,7 @@ def test_a_set_that_is_filled_again_shows_no_old_check_and_keeps_what_was_answer
     assert again.total == len(left) > 1
 
 
+@pytest.mark.slow
 def test_only_checks_left_may_be_answered_in_a_paused_study():
     study = make_checked(items=10, k=1)
     tab = Tab(make_annotator(study)).start()

@@ -38,6 +38,7 @@ def groups_in(item_set: ItemSet) -> list[str]:
 # --- sets of newcomers ------------------------------------------------------------------
 
 
+@pytest.mark.slow
 def test_three_utterances_side_by_side_are_each_in_each_place_equally_often_in_every_set():
     study = make_designed(side_by_side(100), k=3, set_size=10)
 
@@ -74,6 +75,7 @@ def test_in_every_set_of_contexts_each_system_comes_equally_often():
         assert sorted(systems.values()) == [3, 4, 4]
 
 
+@pytest.mark.slow
 def test_in_every_set_of_reviews_each_system_is_in_each_place_equally_often():
     study = make_designed(one_each(40), protocol="rrgen", groups="together", k=3, set_size=12)
 
@@ -112,6 +114,7 @@ def test_each_response_to_a_review_is_in_each_place_once_over_three_people():
 # --- people who come again ----------------------------------------------------------------
 
 
+@pytest.mark.slow
 def test_nobody_meets_a_context_twice_and_all_sets_are_full_with_as_few_people_as_can_be():
     study = make_designed(one_each(33), protocol="dialogue", groups="once", k=3, set_size=11)
     people = [make_annotator(study) for _ in range(9)]
@@ -289,6 +292,7 @@ def test_whole_groups_of_a_conversation_follow_one_another_in_their_turns():
     assert sorted(numbers) == list(range(8))
 
 
+@pytest.mark.slow
 def test_later_turns_of_a_conversation_come_in_later_sets():
     pairs = [(number, number + 1) for number in range(60) if number % 5 < 4]
     in_order = 0

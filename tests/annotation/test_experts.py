@@ -51,6 +51,7 @@ def small(**fields) -> Study:
 # --- eight days ----------------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 def test_three_experts_over_eight_days_lose_no_place_and_are_reminded_twice_at_most(mail_on):
     study, start = small(items=9, set_size=3, k=3), now()
     experts = invite(study, due_on=(start + timedelta(days=8)).date(), is_reminded=True)
@@ -85,6 +86,7 @@ def test_three_experts_over_eight_days_lose_no_place_and_are_reminded_twice_at_m
     check_invariants(study)
 
 
+@pytest.mark.slow
 def test_an_assigned_place_survives_draft_saving_pauses_and_looking(mail_on):
     study = small()
     [expert] = invite(study, "Ana Costa")
@@ -207,6 +209,7 @@ def test_the_same_people_invited_ten_times_at_once_are_invited_once():
 # --- moving on -----------------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 def test_reassigned_items_go_to_a_person_without_them_and_late_answers_stay():
     study = small(k=1)
     ana, ben = invite(study, "Ana Costa", "Ben Okafor", what="share")

@@ -30,6 +30,7 @@ def test_one_tab_ignores_and_another_saves_scores_and_one_answer_stands():
     check_invariants(study)
 
 
+@pytest.mark.slow
 def test_one_review_ignored_in_ten_tabs_at_once_is_ignored_once():
     study = make_reviews(reviews=1)
     reader = open_reader(study)

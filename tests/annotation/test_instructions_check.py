@@ -143,6 +143,7 @@ def test_launch_is_refused_if_the_qualification_would_ask_the_same():
     assert len(problems) == 1
 
 
+@pytest.mark.slow
 def test_launch_is_refused_while_the_check_asks_fewer_than_two_questions(staff_client, researcher):
     study = make_study(protocol="fluency", is_check_on=True, by=researcher)
     questions = list_check(study)

@@ -89,6 +89,7 @@ def widest_run(line: Sequence[Iterable[Hashable]], of: Sequence[Hashable]) -> in
 # --- every item, exactly --------------------------------------------------------------
 
 
+@pytest.mark.slow
 @settings(max_examples=40, deadline=None)
 @given(
     designs=st.lists(
@@ -144,6 +145,7 @@ def test_each_item_of_a_group_that_stays_together_is_in_each_place_equally_often
 # --- systems and places in any run ------------------------------------------------------
 
 
+@pytest.mark.slow
 @settings(max_examples=25, deadline=None)
 @given(groups=st.integers(1, 9), systems=st.integers(2, 5), layers=st.integers(1, 4), seed=SEEDS)
 def test_systems_alternate_and_no_group_comes_twice_in_a_sublayer(groups, systems, layers, seed):

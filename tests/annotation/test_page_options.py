@@ -55,6 +55,7 @@ def test_inputs_are_folded_away_boxed_or_not_shown_as_the_instrument_says():
     assert "Report" not in render_preview(Protocol.from_data(content))
 
 
+@pytest.mark.slow
 def test_outputs_in_the_given_order_are_shown_to_everyone_as_in_the_file():
     content = read_instrument("summeval")
     content["item"]["outputs"] |= {"least": 3, "most": 3}
@@ -73,6 +74,7 @@ def test_outputs_in_the_given_order_are_shown_to_everyone_as_in_the_file():
     assert all(order == [0, 1, 2] for order in orders)
 
 
+@pytest.mark.slow
 def test_passages_of_a_document_come_in_the_order_of_the_file_where_that_is_given():
     rows = [
         {"item": f"{doc}{n}", "group": doc, "source": f"{doc} {n}", "system": name,
@@ -95,6 +97,7 @@ def test_passages_of_a_document_come_in_the_order_of_the_file_where_that_is_give
         assert [place for _, place in sorted(own)] == sorted(place for _, place in own)
 
 
+@pytest.mark.slow
 def test_statements_of_each_output_come_from_its_row_and_items_of_one_input_stay_a_group():
     content = read_instrument("factual_checklist")
     rows = [
@@ -149,6 +152,7 @@ def open_page(content: dict[str, Any]) -> RatingPage:
 WORDS = "  Too\t“late” <b> & 2 "
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("kind", "sent", "ticked"),
     [

@@ -141,6 +141,7 @@ def test_nine_of_twelve_pass_and_eight_do_not():
     assert (eight.me.is_qualified, eight.me.tries) == (None, 1)
 
 
+@pytest.mark.slow
 def test_who_fails_once_hears_the_score_and_may_read_again_and_begin_again():
     one = Candidate(make_live())
 
@@ -155,6 +156,7 @@ def test_who_fails_once_hears_the_score_and_may_read_again_and_begin_again():
     assert (one.me.is_qualified, one.me.tries) == (True, 2)
 
 
+@pytest.mark.slow
 def test_both_tries_are_kept():
     one = Candidate(make_live())
 
@@ -224,6 +226,7 @@ def test_researcher_sees_who_is_not_qualified(staff_client):
     assert "Not qualified" in html
 
 
+@pytest.mark.slow
 def test_export_says_who_is_qualified_and_after_how_many_tries():
     study = make_live()
     fail_twice(study)

@@ -137,6 +137,7 @@ def test_nobody_gets_a_place_while_the_study_is_not_open(state):
     assert [one.holds() for one in people] == [1, 0]
 
 
+@pytest.mark.slow
 @pytest.mark.both_databases
 @pytest.mark.django_db(transaction=True)
 def test_of_fifty_people_who_answer_at_once_as_many_have_a_place_as_the_quota_says():
@@ -152,6 +153,7 @@ def test_of_fifty_people_who_answer_at_once_as_many_have_a_place_as_the_quota_sa
     check_invariants(study)
 
 
+@pytest.mark.slow
 @pytest.mark.both_databases
 @pytest.mark.django_db(transaction=True)
 def test_quota_and_places_that_are_short_at_once_are_both_exact():

@@ -115,6 +115,7 @@ def test_repeats_stand_far_enough_from_what_they_repeat(sizes, past, count, dist
     assert len(places) == min(count, len(room))
 
 
+@pytest.mark.slow
 def test_distance_holds_across_sets():
     study = make_repeated(items=60, set_size=10, repeat_distance=12, repeat_percent=40)
 
@@ -174,6 +175,7 @@ def test_what_a_person_ignored_or_reported_is_not_shown_to_them_again(outcome):
     assert {one.repeat_of_id for one in repeats} <= set(second.item_ids)
 
 
+@pytest.mark.slow
 def test_what_waits_for_the_researcher_is_not_shown_again():
     study = make_repeated(items=48, set_size=24, repeat_percent=50)
     me = make_annotator(study)
@@ -289,6 +291,7 @@ def test_a_repeat_stands_under_a_letter_of_its_own():
 # --- what they count --------------------------------------------------------------------
 
 
+@pytest.mark.slow
 def test_repeats_never_count_and_every_item_gets_its_k():
     study = make_repeated(items=30, k=3)
 

@@ -90,6 +90,7 @@ def test_half_of_an_answer_to_a_reported_item_does_not_keep_a_set_from_being_fin
     assert Annotation.objects.filter(outcome="reported").count() == 1
 
 
+@pytest.mark.slow
 def test_review_takes_as_many_queries_for_2_items_as_for_12(django_assert_num_queries):
     def open_review(reviews: int):
         reader = open_reader(reviews=reviews, responses=2, set_size=12)

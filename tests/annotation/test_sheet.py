@@ -98,12 +98,14 @@ def count_queries(items: int, django_assert_max_num_queries) -> int:
     return len(asked)
 
 
+@pytest.mark.slow
 def test_sheet_of_eleven_asks_as_many_queries_as_one_of_two(django_assert_max_num_queries):
     counts = {count_queries(items, django_assert_max_num_queries) for items in (2, 11)}
 
     assert len(counts) == 1
 
 
+@pytest.mark.slow
 def test_saving_one_answer_of_eleven_asks_as_many_queries_as_one_of_three(
     django_assert_max_num_queries,
 ):

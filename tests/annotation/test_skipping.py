@@ -153,6 +153,7 @@ def test_set_of_which_more_than_half_was_skipped_is_paid_and_marked_for_a_look(s
     assert "3 of 4 items skipped" in page.text
 
 
+@pytest.mark.slow
 def test_bundle_carries_the_warning_and_what_was_skipped(checks_here):
     with transaction.atomic():
         reader = open_reader(make_warned(reviews=1))

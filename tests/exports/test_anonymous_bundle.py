@@ -108,6 +108,7 @@ def test_no_byte_of_an_anonymous_bundle_names_who_made_it_and_it_is_a_bundle(stu
         )
 
 
+@pytest.mark.slow
 def test_names_of_people_institutions_and_sites_are_found_in_the_texts(study):
     Invitation.objects.create(
         study=study, role="viewer", label="Ann Lee", token_hash="1" * 64, expires_at=study.closed_at

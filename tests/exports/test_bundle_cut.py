@@ -13,6 +13,7 @@ from tests.support.factories import launch, make_study
 pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.both_databases]
 
 
+@pytest.mark.slow
 def test_what_people_do_while_a_study_is_packed_is_in_none_of_its_files(monkeypatch):
     study = launch(make_study(items=3, k=2, set_size=3))
     me, item_set = answer_two(study)

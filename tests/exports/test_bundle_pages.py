@@ -177,6 +177,7 @@ def test_bundle_waits_while_places_are_being_changed(study):
 # --- commands -----------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 def test_commands_export_a_study_and_import_it_as_a_copy(study, tmp_path, capsys):
     file = tmp_path / "study.zip"
 

@@ -66,6 +66,7 @@ def plan_draft(**values: Any) -> Study:
 # --- packed -------------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 def test_plan_stands_in_the_bundle_with_how_many_answers_were_in():
     bundle = bundle_of("fluency")
 
@@ -362,6 +363,7 @@ MARGIN = {
 }  # fmt: skip
 
 
+@pytest.mark.slow
 def test_primary_criterion_and_margin_come_back():
     study = plan_draft(primary="informativeness", margins=[MARGIN])
 
@@ -386,6 +388,7 @@ def test_margin_that_cannot_be_is_a_fault(margin):
     assert told.code == "plan_invalid"
 
 
+@pytest.mark.slow
 def test_plan_of_a_bundle_from_before_there_were_margins_is_read():
     def age_plan(plan: dict[str, Any]) -> None:
         for name in ("primary", "margins", "primary_changed_at", "margins_changed_at"):

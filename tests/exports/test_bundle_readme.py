@@ -117,6 +117,7 @@ def test_bundle_says_nothing_of_imports_where_nothing_was_confirmed():
     assert "## Imports" not in readme_of(bundle)
 
 
+@pytest.mark.slow
 def test_readme_says_at_its_top_which_script_gives_the_numbers_of_the_results_page():
     top = readme_of(bundle_of("magnitude")).partition("## ")[0]
 

@@ -42,6 +42,7 @@ def count_one_more(figures: dict[str, Any]) -> dict[str, Any]:
     return figures
 
 
+@pytest.mark.slow
 def test_bundle_carries_the_figures_of_a_report_of_its_ratings(bundle: bytes) -> None:
     figures = json.loads(read_files(bundle)[REPORT])
 

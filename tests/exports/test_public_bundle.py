@@ -75,6 +75,7 @@ def read_table(bundle: bytes, name: str) -> list[dict[str, str]]:
     return list(csv.DictReader(io.StringIO(text, newline="")))
 
 
+@pytest.mark.slow
 def test_column_is_last_in_the_files_of_people() -> None:
     shared = pack_shared()
 
@@ -131,6 +132,7 @@ def test_changed_count_or_choice_is_found(name: str, edit: Any, code: str) -> No
     assert code in report.codes
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("checks_here")
 def test_public_bundle_is_loaded_elsewhere_as_a_study_of_those_who_share() -> None:
     shared = pack_shared()

@@ -57,6 +57,7 @@ def test_values_without_names_of_columns_are_numbered(tmp_path: Path) -> None:
     assert convert(path, "--map=column 1=prompt")[0] == "prompt,column 2,column 3"
 
 
+@pytest.mark.slow
 def test_parquet_holds_the_same_rows_and_no_index(tmp_path: Path) -> None:
     path = tmp_path / "frame.parquet"
     FRAME.set_axis([*"kmnp"]).to_parquet(path)
@@ -64,6 +65,7 @@ def test_parquet_holds_the_same_rows_and_no_index(tmp_path: Path) -> None:
     assert convert(path) == LINES
 
 
+@pytest.mark.slow
 def test_parquet_files_of_several_systems_are_joined(tmp_path: Path) -> None:
     frame = pandas.DataFrame({"id": [1, 2], "prompt": ["Q1", "Q2"], "output": ["A1", "A2"]})
     frame.to_parquet(tmp_path / "alpha.parquet")
@@ -109,6 +111,7 @@ def test_pictures_in_parquet_are_named_as_not_supported() -> None:
     assert fault.value.code == "media"
 
 
+@pytest.mark.slow
 def test_a_bomb_of_parquet_is_refused_before_it_unfolds() -> None:
     target = io.BytesIO()
     pandas.DataFrame({"output": ["x" * 10_000] * 100_000}).to_parquet(target)

@@ -257,6 +257,7 @@ def test_a_stranger_finds_no_page(client: Client, study: Study) -> None:
     assert client.get(address("metrics-list", study)).status_code == 404
 
 
+@pytest.mark.slow
 def test_the_page_asks_as_often_for_many_files_as_for_few(
     staff_client: Client, study: Study, django_assert_max_num_queries: Any
 ) -> None:

@@ -279,6 +279,7 @@ _CELLS = st.sampled_from(
 )  # fmt: skip
 
 
+@pytest.mark.slow
 @settings(
     max_examples=60,
     deadline=None,

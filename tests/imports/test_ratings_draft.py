@@ -223,6 +223,7 @@ def test_a_later_batch_is_opened_and_rated_as_ever(study: Study) -> None:
     assert find_breaches(study) == []
 
 
+@pytest.mark.slow
 def test_k_can_change_again_once_the_study_runs(study: Study) -> None:
     load(study, rows_for(study, ["w1", "w2", "w3"]))
     launch_it(study)

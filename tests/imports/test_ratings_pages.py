@@ -96,6 +96,7 @@ def test_the_declaration_stands_with_file_and_participants(
     assert Participant.objects.get(study=study).is_person is is_person
 
 
+@pytest.mark.slow
 def test_faults_leave_no_button_and_can_be_downloaded(staff_client: Client, study: Study) -> None:
     rows = rows_for(study, [f"w{number}" for number in range(60)])
     for number, row in enumerate(rows[::3]):
@@ -114,6 +115,7 @@ def test_faults_leave_no_button_and_can_be_downloaded(staff_client: Client, stud
     assert not RatingsFile.objects.exists()
 
 
+@pytest.mark.slow
 def test_columns_are_mapped_and_incomplete_answers_allowed(
     staff_client: Client, study: Study
 ) -> None:

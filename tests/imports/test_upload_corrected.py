@@ -45,6 +45,7 @@ def do_import(client: Client, study: Study) -> Any:
     return client.post(reverse("admin:upload-import", args=[study.pk, upload.pk]))
 
 
+@pytest.mark.slow
 def test_files_with_faults_are_folded_below_the_form(staff_client: Client, study: Study) -> None:
     send(staff_client, study, FAULTY, "first.csv")
     send(staff_client, study, FAULTY.replace("One.", "Uno."), "second.csv")

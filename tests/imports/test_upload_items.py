@@ -360,6 +360,7 @@ _cell = st.one_of(
 )
 
 
+@pytest.mark.slow
 @_fuzz
 @given(data=st.binary(max_size=300))
 def test_random_bytes_are_refused_and_never_break_the_reader(study: Any, data: bytes) -> None:

@@ -59,6 +59,7 @@ def test_bad_30_31_other_formats_are_refused_by_their_content(
 # --- bombs ---------------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["xl/worksheets/sheet1.xml", "xl/media/image1.png"])
 def test_bad_30_bomb_is_refused_by_its_directory_before_anything_is_unpacked(
     check: Check, monkeypatch: pytest.MonkeyPatch, name: str
@@ -224,6 +225,7 @@ _fuzz = hypothesis_settings(
 )
 
 
+@pytest.mark.slow
 @_fuzz
 @given(
     cuts=st.lists(st.tuples(st.integers(0, 4000), st.binary(min_size=1, max_size=4)), max_size=4),
@@ -243,6 +245,7 @@ def test_bad_31_broken_file_is_refused_and_never_breaks_the_reader(
     assert bool(checked.faults) != bool(checked.items)
 
 
+@pytest.mark.slow
 @_fuzz
 @given(
     name=st.sampled_from(

@@ -47,6 +47,7 @@ def addresses(make_study: Callable[..., Any]) -> dict[str, str]:
     return every_address(study, upload, Batch.objects.get(study=study))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("method", ["get", "post"])
 def test_viewer_sees_items_and_exports_and_uploads_nothing(
     addresses: dict[str, str], method: str
@@ -66,6 +67,7 @@ def test_viewer_sees_items_and_exports_and_uploads_nothing(
     assert Upload.objects.count() == Batch.objects.count() == 1
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("method", ["get", "post"])
 def test_stranger_finds_no_page_at_all(addresses: dict[str, str], method: str) -> None:
     client = sign_in(make_user("stranger"))

@@ -95,6 +95,7 @@ def test_bad_42_smallest_and_largest_number_are_accepted(typed, value):
     assert accepted(typed) == value
 
 
+@pytest.mark.slow
 @given(st.text(max_size=12))
 def test_any_text_is_a_number_from_1_to_999999_or_refused(typed):
     try:

@@ -103,6 +103,7 @@ def test_notes_have_author_and_time_and_viewers_only_read_them(staff_client):
     assert viewer.post(address, {"text": "Mine"}).status_code == 403
 
 
+@pytest.mark.slow
 def test_as_many_queries_for_many_items(staff_client, django_assert_max_num_queries):
     study = make_study(items=40, protocol="dialogue")
     for item in study.items.main():

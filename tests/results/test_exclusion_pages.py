@@ -345,6 +345,7 @@ def test_confirmation_reminds_of_the_rule_that_was_written_down(staff_client, st
     assert page("study-analysis-plan", study) in html
 
 
+@pytest.mark.slow
 def test_everybody_excluded_leaves_a_page_that_says_so(staff_client, study):
     leave_out(staff_client, study, *people_of(study))
     staff_client.post(page("study-results-compute", study))
@@ -389,6 +390,7 @@ def test_every_file_marks_what_is_excluded_with_its_reason(staff_client, study):
     assert people == {me.pseudonym: "Too fast", other.pseudonym: ""}
 
 
+@pytest.mark.slow
 def test_datasheet_and_report_list_the_reasons_as_they_stood(staff_client, study):
     me, other = people_of(study)
     leave_out(staff_client, study, me, reason="Too fast")

@@ -102,6 +102,7 @@ def names_systems_beside_ratings(text: str) -> bool:
     return has_scores and any(re.search(rf"\b{name}\b", text) for name in SCORES)
 
 
+@pytest.mark.slow
 def test_no_page_and_no_file_names_a_system_beside_ratings(study):
     owner = Client()
     owner.force_login(make_user(), backend="django.contrib.auth.backends.ModelBackend")
@@ -166,6 +167,7 @@ def test_one_post_reveals_and_the_report_says_so(study, staff_client):
     )
 
 
+@pytest.mark.slow
 def test_a_command_is_not_barred_but_kept_as_a_reveal(study, capsys):
     call_command("analyse", str(study.pk), json=True)
 

@@ -88,6 +88,7 @@ def test_people_are_excluded_together_with_one_reason(staff_client):
     assert Exclusion.objects.standing().count() == 2
 
 
+@pytest.mark.slow
 def test_five_hundred_people_are_acted_on_at_once(staff_client, django_assert_max_num_queries):
     study = make_study(items=1)
     Participant.objects.bulk_create(

@@ -80,6 +80,7 @@ def test_check_says_whether_it_is_as_its_gold(staff_client):
     assert "not as the gold says" in staff_client.get(url(me)).text
 
 
+@pytest.mark.slow
 def test_repeat_stands_beside_what_was_answered_the_first_time(staff_client):
     study = make_repeated(items=60, set_size=30)
     me = make_annotator(study)

@@ -203,6 +203,7 @@ def test_page_takes_no_more_queries_for_many_studies(
 # --- comparing ------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 def test_a_job_compares_and_the_page_shows_it(pair: Pair) -> None:
     assert is_watched(pair.at_work)
     assert "the repeat found 3 of them again, in the same direction" in pair.html
@@ -403,6 +404,7 @@ def run(study: Study, *arguments: str) -> str:
     return output.getvalue()
 
 
+@pytest.mark.slow
 def test_the_command_prints_the_comparison(pair: Pair) -> None:
     against = ("--against", str(pair.original.pk))
 

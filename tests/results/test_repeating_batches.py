@@ -33,6 +33,7 @@ def study() -> Study:
     return study
 
 
+@pytest.mark.slow
 def test_the_documented_lines_compare_two_batches(
     study: Study,
     tmp_path: Path,

@@ -46,6 +46,7 @@ def run(study: Study, *arguments: str) -> str:
     return output.getvalue()
 
 
+@pytest.mark.slow
 def test_findings_and_tables_are_printed(study: Study) -> None:
     printed = run(study)
     kept = Report.objects.get().content["kept"]

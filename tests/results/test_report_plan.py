@@ -65,6 +65,7 @@ def report(db: None, settings: Any, tmp_path: Path, kept: dict[str, Any]) -> Rep
     return Report.objects.create(study=study, fingerprint="0", **kept)
 
 
+@pytest.mark.slow
 def test_only_comparisons_with_the_baseline_are_found_and_tabulated(report: Report) -> None:
     (criterion,) = report.content["kept"]["criteria"]
     part = show_part(report, criterion["key"])
@@ -113,6 +114,7 @@ def test_every_form_of_the_report_tells_baseline_family_and_rule(report: Report)
     check_latex(latex)
 
 
+@pytest.mark.slow
 def test_a_baseline_chosen_after_answers_is_among_the_warnings(
     report: Report,
 ) -> None:

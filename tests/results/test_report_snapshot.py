@@ -205,6 +205,7 @@ def test_report_computed_twice_at_once_is_kept_once(study: Study) -> None:
     assert list(report.folder.iterdir())
 
 
+@pytest.mark.slow
 @pytest.mark.both_databases
 def test_report_that_could_not_be_computed_leaves_no_files(study: Study) -> None:
     def progress(done: int, total: int) -> None:

@@ -49,6 +49,7 @@ def test_study_without_answers_says_what_to_do(staff_client: Client, study: Stud
     assert "Compute results" not in html
 
 
+@pytest.mark.slow
 def test_results_are_computed_by_a_job_and_then_shown(
     staff_client: Client, study: Study, drawings: None
 ) -> None:

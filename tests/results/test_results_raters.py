@@ -102,6 +102,7 @@ def test_lists_of_people_leave_details_out(report: Report) -> None:
     assert [label for label, _ in noted["p-one"].figures] == ["Median seconds"]
 
 
+@pytest.mark.slow
 def test_the_texts_of_a_study_tell_who_had_no_time_to_read(study: Study) -> None:
     for _ in range(3):
         person = study.participants.create()  # type: ignore[attr-defined]

@@ -155,6 +155,7 @@ def test_the_list_of_a_contract_names_every_part(contract, allowed):
     assert {name for name in listed if name.startswith("evalsite.")} == parts - allowed
 
 
+@pytest.mark.slow
 def test_a_web_process_never_imports_the_heavy_libraries():
     done = subprocess.run(
         [sys.executable, "-c", WALK],

@@ -106,6 +106,7 @@ def test_bad_72_answer_that_cannot_be_stored_is_not_saved_yet_and_can_be_sent_ag
     check_invariants(tab.me.study)
 
 
+@pytest.mark.slow
 @only_sqlite
 def test_bad_72_disk_that_is_full_in_mid_submit_leaves_no_half_answer(quiet):
     tab = open_tab(items=40, set_size=40)

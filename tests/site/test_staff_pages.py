@@ -150,6 +150,7 @@ def test_get_of_a_post_address_changes_nothing(staff_client, name):
     assert study.participants.count() == 0
 
 
+@pytest.mark.slow
 def test_superuser_who_is_no_member_may_open_every_page(db):
     study = make_study()
     root = sign_in(make_user("root", is_superuser=True))
@@ -171,6 +172,7 @@ def test_bad_59_page_of_a_post_without_its_token_says_what_to_do(researcher):
 # --- overview and monitor -----------------------------------------------------------------
 
 
+@pytest.mark.slow
 def test_hostile_title_is_shown_as_text_on_every_page(staff_client):
     study = make_study(title=HOSTILE)
     launch(study)

@@ -153,6 +153,7 @@ def test_site_pages_answer_each_kind_of_person_as_the_tables_say(study, kind):
     assert wrong == {}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", KINDS[:-1])
 def test_stock_pages_of_records_are_for_administrators(study, kind):
     client = client_for(kind, study)

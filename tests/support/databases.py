@@ -133,6 +133,11 @@ def pytest_addoption(parser: pytest.Parser) -> None:
         action="store_true",
         help="on PostgreSQL: every test that uses a database, not only those about it",
     )
+    parser.addoption(
+        "--few",
+        action="store_true",
+        help="of a test with many cases, only the first and the last",
+    )
 
 
 def pytest_configure(config: pytest.Config) -> None:
@@ -165,12 +170,26 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
             item.add_marker("slow")
     # or the last process would be busy with one of them when the others are done
     items.sort(key=lambda item: item.get_closest_marker("slow") is None)
+    if config.getoption("few"):
+        _keep(_list_few(items), items, config)
     if config.getoption("database") != "postgresql":
         return
     is_whole = config.getoption("whole")
-    chosen = {item: _is_for_postgresql(item, is_whole=is_whole) for item in items}
-    config.hook.pytest_deselected(items=[item for item in items if not chosen[item]])
-    items[:] = [item for item in items if chosen[item]]
+    _keep({item for item in items if _is_for_postgresql(item, is_whole=is_whole)}, items, config)
+
+
+def _keep(chosen: set[pytest.Item], items: list[pytest.Item], config: pytest.Config) -> None:
+    config.hook.pytest_deselected(items=[item for item in items if item not in chosen])
+    items[:] = [item for item in items if item in chosen]
+
+
+def _list_few(items: list[pytest.Item]) -> set[pytest.Item]:
+    """The first and the last case of each test."""
+    cases: dict[str, list[pytest.Item]] = {}
+    for item in items:
+        if item.get_closest_marker("torture") is None:
+            cases.setdefault(item.nodeid.partition("[")[0], []).append(item)
+    return {one for many in cases.values() for one in (many[0], many[-1])}
 
 
 def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool | None:
