@@ -20,7 +20,7 @@ ONLY = "kinds_of and not come_out_as and not shown_literally"
 # suite does with those of the five protocols
 LONG = (
     "no_value_in_any_place or draft_from_a_bundle"
-    " or ((bundle_makes or same_batch) and not kinds_of_one)"
+    " or ((bundle_makes or same_batch or report_is_computed) and not kinds_of_one)"
 )
 
 
