@@ -98,7 +98,6 @@ def test_files_of_a_study_that_asks_nobody_are_as_they_were() -> None:
     assert b"asks_to_share" not in files[STUDY]
 
 
-@pytest.mark.both_databases
 def test_bundle_to_publish_lacks_who_does_not_share_says_so_and_verifies() -> None:
     shared = pack_shared()
     files = read_files(shared.public)
