@@ -49,6 +49,7 @@ def test_a_browser_reads_the_same_rules_in_the_collected_style(
     assert page.evaluate(READ_RULES, short) == page.evaluate(READ_RULES, long)
 
 
+@pytest.mark.slow
 def test_each_collected_script_and_style_has_content_and_its_named_copy_too(
     collected: Path,
 ) -> None:

@@ -42,6 +42,7 @@ def enter_values(client: Client, address: str, **changes: str):
 # --- places -------------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 @pytest.mark.both_databases
 @pytest.mark.django_db(transaction=True)
 def test_fifty_people_at_once_for_the_last_three_places_are_three_with_one():
