@@ -7,7 +7,7 @@ from django.conf import settings
 from django.contrib.auth.views import redirect_to_login
 from django.core.exceptions import TooManyFilesSent
 from django.core.files.uploadhandler import SkipFile, TemporaryFileUploadHandler
-from django.http import HttpRequest, HttpResponse, QueryDict, UnreadablePostError
+from django.http import Http404, HttpRequest, HttpResponse, QueryDict, UnreadablePostError
 from django.http.multipartparser import MultiPartParser
 from django.http.response import HttpResponseBase
 from django.shortcuts import render
@@ -37,6 +37,9 @@ class BodyCheck(MiddlewareMixin):
     def process_request(self, request: HttpRequest) -> HttpResponse | None:
         if REFUSED in request.META:
             return _other_charset()
+        if "\0" in request.path_info:
+            # some databases refuse even to look for it
+            raise Http404("No address contains a NUL.")
         if request.encoding is not None:
             request.encoding = "utf-8"  # however it was spelled
         if any("\0" in text for text in _texts_of(request.GET)):

@@ -262,6 +262,13 @@ def test_nul_in_a_query_is_replaced(site):
     assert "/admin\ufffd/" in text
 
 
+@pytest.mark.both_databases
+@pytest.mark.django_db
+@pytest.mark.parametrize("address", ["/account/sso/%00/login/", "/p/%00/", "/%00"])
+def test_address_with_a_nul_leads_nowhere(client, address):
+    assert client.get(address).status_code == 404
+
+
 # --- forms, whoever fills them ------------------------------------------------------------------
 
 
