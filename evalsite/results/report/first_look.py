@@ -5,11 +5,12 @@ from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Any
 
+from django.db.models import Exists, OuterRef, Subquery
+
 from evalsite.annotation.running.live_changes import FITTED
 from evalsite.audit.models import AuditEntry
 from evalsite.jobs.models import Job
-from evalsite.quality.frozen_plans import find_version
-from evalsite.quality.models import PlanEvent
+from evalsite.quality.models import AnalysisPlanVersion, PlanEvent
 from evalsite.quality.plan_state import count_answers
 from evalsite.quality.top_up import TOP_UP_ACTION
 from evalsite.studies.models import Study
@@ -41,22 +42,40 @@ def find_first_look(study: Study) -> Look | None:
     With a frozen plan, results that were computed while systems were hidden showed none: it was
     when an owner revealed them, or before the plan was frozen.
     """
+    planned = AnalysisPlanVersion.objects.filter(study=OuterRef("pk"), number=1, has_plan=True)
     jobs = Job.objects.filter(study_id=study.pk, kind=KIND, finished_at__isnull=False)
-    if plan := find_version(study):
-        jobs = jobs.filter(finished_at__lt=plan.frozen_at)
-    first = jobs.order_by("finished_at").first()
-    if first is not None and first.finished_at is not None:
-        return _describe(study, first.finished_at, count_answers(study, before=first.finished_at))
-    revealed = study.plan_events.filter(kind=PlanEvent.Kind.REVEALED).first()
-    if revealed is None:
-        return None
-    return replace(_describe(study, revealed.at, revealed.answers), is_revealed=True)
-
-
-def _describe(study: Study, at: datetime, answers: int) -> Look:
-    later = AuditEntry.objects.filter(
-        study_id=study.pk, action__in=(TOP_UP_ACTION, FITTED), created_at__gt=at
+    shown = jobs.filter(finished_at__lt=Subquery(_read_frozen(study)))
+    revealed = PlanEvent.objects.filter(study=OuterRef("pk"), kind=PlanEvent.Kind.REVEALED)
+    asked = _find_asked(study).order_by("-created_at")
+    # in one query: pages of results have few to spend
+    known = Study.objects.filter(pk=study.pk).values_list(
+        Exists(planned),
+        Subquery(jobs.order_by("finished_at").values("finished_at")[:1]),
+        Subquery(shown.order_by("finished_at").values("finished_at")[:1]),
+        Subquery(revealed.values("at")[:1]),
+        Subquery(revealed.values("answers")[:1]),
+        Subquery(asked.values("created_at")[:1]),
     )
+    is_planned, first, before_plan, revealed_at, answers, last_asked = known.get()
+    if at := before_plan if is_planned else first:
+        look = Look(at=at, answers=count_answers(study, before=at), asked_later=0)
+    elif revealed_at:
+        look = Look(at=revealed_at, answers=answers, asked_later=0, is_revealed=True)
+    else:
+        return None
+    if last_asked is None or last_asked <= look.at:
+        return look
+    later = _find_asked(study).filter(created_at__gt=look.at)
     # of a top-up, and of more answers per item or a further batch
     places = sum(one.detail.get("slots", 0) + one.detail.get("added", 0) for one in later)
-    return Look(at=at, answers=answers, asked_later=places)
+    return replace(look, asked_later=places)
+
+
+def _read_frozen(study: Study) -> Any:
+    versions = AnalysisPlanVersion.objects.filter(study_id=study.pk, number=1)
+    return versions.values("frozen_at")[:1]
+
+
+def _find_asked(study: Study) -> Any:
+    """Find where more answers were asked for."""
+    return AuditEntry.objects.filter(study_id=study.pk, action__in=(TOP_UP_ACTION, FITTED))
