@@ -22,6 +22,7 @@ from evalsite.studies.models import Study
 from tests.support.factories import make_study, make_user
 from tests.support.queues import run_waiting_jobs
 
+pytestmark = pytest.mark.both_databases
 ROOT = Path(__file__).resolve().parents[2]
 
 # A worker that is killed (kill -9) at the moment when it would call the function named.
@@ -31,8 +32,6 @@ import django
 django.setup()
 from django.core.management import call_command
 from evalsite.jobs import services
-
-pytestmark = pytest.mark.both_databases
 def die(job, **kwargs):
     os.kill(os.getpid(), signal.SIGKILL)
 if sys.argv[1] == "before it says that it runs":

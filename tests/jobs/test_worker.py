@@ -44,6 +44,7 @@ from tests.support.databases import NO_SERVER, Cluster, find_binaries
 from tests.support.factories import make_study, make_user
 from tests.support.workers import read_until, run_program, running, wait_until
 
+pytestmark = pytest.mark.both_databases
 WORKER = 'call_command("db_worker", "--interval", "0.05")'
 # a launch whose worker is killed when the places are made, and before the job is done
 DYING = """
@@ -370,8 +371,6 @@ def with_database(cluster: Cluster, statement: str, *, database: str = "evalsite
 TABLES = """
 from django.apps import apps
 from django.conf import settings
-
-pytestmark = pytest.mark.both_databases
 settings.MIGRATION_MODULES = {config.label: None for config in apps.get_app_configs()}
 call_command("migrate", run_syncdb=True, verbosity=0)
 """
