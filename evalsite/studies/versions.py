@@ -2,6 +2,7 @@
 
 import json
 from decimal import Decimal
+from functools import lru_cache
 from hashlib import sha256
 from typing import Any, cast
 
@@ -35,6 +36,8 @@ def hash_content(content: Any) -> str:
     return sha256(text.encode()).hexdigest()
 
 
+# the consent text of a study is asked for at each page of its participants
+@lru_cache(maxsize=256)
 def hash_text(text: str) -> str:
     return sha256(text.encode()).hexdigest()
 

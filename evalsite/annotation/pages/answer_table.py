@@ -127,10 +127,11 @@ def tabulate_answers(me: Participant, item_set: ItemSet) -> AnswerTable:
         ratings[rating.annotation_id].append(rating)
     rows = []
     outcomes = dict.fromkeys(Annotation.Outcome.values, 0)
+    column = _find_text_column(config)
     for place in open_places(item_set):
         item = items[item_set.item_ids[place - 1]]
         annotation = answers.get(item.pk)
-        text = _first_words(config, item, outputs[item.pk])
+        text = _first_words(column, item, outputs[item.pk])
         if annotation is None:
             rows.append(AnswerRow(place, text, state=_("Not answered"), is_missing=True))
             continue
@@ -140,7 +141,6 @@ def tabulate_answers(me: Participant, item_set: ItemSet) -> AnswerTable:
             rows.append(AnswerRow(place, text, _list_cells(screen, ratings[annotation.pk])))
         else:
             rows.append(_describe_unrated(config, place, text, annotation))
-    column = _find_text_column(config)
     return AnswerTable(
         text_label=column.label if column else config.output_name,
         criteria=tuple(criterion.label for criterion in config.criteria),
@@ -185,9 +185,8 @@ def _find_text_column(config: Protocol) -> InputColumn | None:
     return next(reversed(required or shown), None)
 
 
-def _first_words(config: Protocol, item: Item, outputs: Sequence[Output]) -> str:
-    """Return the beginning of the text that identifies this item: its output, or an input."""
-    column = _find_text_column(config)
+def _first_words(column: InputColumn | None, item: Item, outputs: Sequence[Output]) -> str:
+    """Return the beginning of the text that identifies this item: this input, or its output."""
     if column is None:
         text = strip_markup(outputs[0].text)
     else:
@@ -195,4 +194,4 @@ def _first_words(config: Protocol, item: Item, outputs: Sequence[Output]) -> str
         if column.kind == "dialogue":
             turns = parse_dialogue(text)
             text = turns[-1].text if turns else text
-    return Truncator(text).chars(_LONGEST_TEXT)
+    return text if len(text) <= _LONGEST_TEXT else Truncator(text).chars(_LONGEST_TEXT)
