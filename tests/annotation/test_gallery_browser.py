@@ -73,6 +73,7 @@ def test_direct_assessment_is_rated_by_keyboard_by_touch_and_without_scripts(ope
 
     page = open_item(study, "touch")
     line = page.locator("[type=range]")
+    line.wait_for()  # a script of its own shows it
     width = line.bounding_box()["width"]
     line.tap(position={"x": width / 2, "y": 8})
     leave(page, lambda: page.tap(MAIN))
