@@ -17,7 +17,6 @@ from evalsite.building.parameters import (
     read_whole,
     start_scale,
 )
-from evalsite.building.renames import rename_in_draft
 from evalsite.building.tables import read_table
 from evalsite.protocol import FORMAT, installed_scales
 from evalsite.protocol.question_checks import RESERVED_KEYS
@@ -182,7 +181,7 @@ def _read_questions(
         for at, question in zip(names, draft["criteria"], strict=True)
         if (was := data.get(f"{at}-was", "")) and was != question["key"]
     }
-    rename_in_draft(draft, renamed)
+    _rename_questions(draft, renamed)
     pers = {one["key"]: one.get("per") for one in draft["criteria"]}
     for question in draft["criteria"]:
         _set_outputs(question.get("ask_if"), pers, str(question.get("per")))
@@ -404,3 +403,48 @@ def _read_eligibility(data: Mapping[str, str], before: Any) -> Plain | None:
         "refusal": data.get("entry-refusal", "").strip(),
         "accept": accept,
     }
+
+
+# --- questions whose column changes ----------------------------------------------------
+
+
+def _rename_questions(draft: Plain, renamed: Mapping[str, str]) -> None:
+    """Let conditions and translations name these questions by their new keys."""
+    if not renamed:
+        return
+    for question in draft.get("criteria", []):
+        for holder, name in ((question, "ask_if"), (question.get("comment"), "if")):
+            if isinstance(holder, dict) and name in holder:
+                holder[name] = _rename_condition(holder[name], renamed)
+    translations = draft.get("translations")
+    if isinstance(translations, dict):
+        draft["translations"] = {
+            language: _rename_addresses(texts, renamed) for language, texts in translations.items()
+        }
+
+
+def _rename_condition(condition: Any, renamed: Mapping[str, str]) -> Any:
+    if isinstance(condition, list):
+        return [_rename_condition(part, renamed) for part in condition]
+    if not isinstance(condition, dict):
+        return condition
+    found = dict(condition)
+    for name in ("all", "any", "not"):
+        if name in found:
+            found[name] = _rename_condition(found[name], renamed)
+    key = found.get("criterion")
+    if isinstance(key, str):
+        found["criterion"] = renamed.get(key, key)
+    return found
+
+
+def _rename_addresses(texts: Any, renamed: Mapping[str, str]) -> Any:
+    if not isinstance(texts, dict):
+        return texts
+    return {_rename_address(str(address), renamed): text for address, text in texts.items()}
+
+
+def _rename_address(address: str, renamed: Mapping[str, str]) -> str:
+    first, _, rest = address.partition(".")
+    key, _, rest = rest.partition(".")
+    return f"criteria.{renamed[key]}.{rest}" if first == "criteria" and key in renamed else address

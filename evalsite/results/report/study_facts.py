@@ -127,12 +127,12 @@ def describe_asked(criterion: Criterion) -> Asked:
         label=criterion.label,
         definition=criterion.definition,
         question=criterion.question,
-        scale=_say_scale(criterion),
+        scale=_describe_scale(criterion),
         answers=criterion.scale.name_choices(),
     )
 
 
-def _say_scale(criterion: Criterion) -> str:
+def _describe_scale(criterion: Criterion) -> str:
     """Return the kind of answer in words, and of which turns it is asked."""
     words = criterion.scale.words()
     if criterion.turns is None:
