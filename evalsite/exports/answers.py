@@ -323,7 +323,7 @@ class AnswerReader:
             *(_MORE if self._has_more else ()),
         )  # fmt: skip
         find_output, find_score, compared = self._outputs.find, self._find_score, self._compared
-        ranks, last = self._ranks, len(self._ranks)
+        ranks, last, make_row = self._ranks, len(self._ranks), RatingRow._make
         for row in ratings.iterator(chunk_size=PAGE):
             annotation, file_row, criterion, output, pk, value, typed, *more = row
             if annotation not in found:
@@ -343,21 +343,12 @@ class AnswerReader:
             if more and any(more):
                 score = replace(score, **dict(zip(_MORE, more, strict=True)))
             rank = ranks.get(criterion, last)
-            rows.append(
-                RatingRow(
-                    file_row or 0,
-                    rank,
-                    criterion,
-                    chosen,
-                    score.turn,
-                    pk,
-                    answer,
-                    output,
-                    number,
-                    name,
-                    score,
-                )
-            )
+            # by place, which takes half the time of names
+            cells = (
+                file_row or 0, rank, criterion, chosen, score.turn, pk, answer, output, number,
+                name, score,
+            )  # fmt: skip
+            rows.append(make_row(cells))
         for _, rows in found.values():
             rows.sort()
             yield rows

@@ -121,7 +121,12 @@ def _join_cells(columns: Sequence[Column], cells: Sequence[Cell], *, is_guarded:
             runs.append(_join_attributes([column.name for column, _ in run]))
         else:
             runs += [cell for _, cell in run]
-    return runs[0] if len(runs) == 1 else lambda row: ",".join([cell(row) for cell in runs])
+    if len(runs) == 1:
+        return runs[0]
+    if len(runs) == 2:
+        first, second = runs
+        return lambda row: f"{first(row)},{second(row)}"
+    return lambda row: ",".join([cell(row) for cell in runs])
 
 
 def _join_attributes(names: Sequence[str]) -> Cell:
