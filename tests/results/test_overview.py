@@ -1,6 +1,6 @@
 """The overview: its headline by state, what needs attention, its strip, and how often it asks."""
 
-from datetime import timedelta
+from datetime import datetime, timedelta
 from uuid import uuid4
 
 import pytest
@@ -15,6 +15,7 @@ from evalsite.quality.closing import close_due_studies
 from evalsite.quality.models import Approval
 from evalsite.results.overview.activity_log import list_events
 from evalsite.results.overview.item_strip import draw_strip, shade_of
+from evalsite.results.overview.pace import count_by_hour
 from evalsite.studies.models import Item, Study
 from tests.site.test_staff_pages import answer, member, sign_in, url
 from tests.support.factories import add_batch, launch, make_participant, make_study, make_user
@@ -43,6 +44,30 @@ def answer_all(study: Study, count: int, *, over: timedelta, until=None) -> None
 
 def overview(client, study: Study):
     return client.get(url("study-overview", study))
+
+
+@pytest.mark.both_databases
+def test_answers_are_counted_in_the_hour_they_were_saved_in(db):
+    study = make_live(items=3, k=3)
+    moments = [
+        "2026-02-28 23:00:00+00:00", "2026-02-28 23:59:59.999999+00:00",
+        "2026-03-01 00:00:00+00:00", "2026-03-01 00:30:00+00:00",
+        "2026-03-29 01:00:00+00:00", "2026-03-29 02:15:00+00:00", "2026-03-29 04:00:00.5+00:00",
+    ]  # fmt: skip
+    answer_all(study, len(moments), over=timedelta(hours=1))
+    made = list(Annotation.objects.filter(study=study).order_by("pk"))
+    for one, moment in zip(made, moments, strict=True):
+        Annotation.objects.filter(pk=one.pk).update(submitted_at=datetime.fromisoformat(moment))
+    Annotation.objects.filter(pk=made[3].pk).update(origin=Origin.SIMULATED)
+    Annotation.objects.filter(pk=made[4].pk).update(status="surplus", slot=None)
+    Annotation.objects.filter(pk=made[5].pk).update(origin=Origin.IMPORTED)
+
+    counts = count_by_hour(study)
+
+    assert [(f"{hour:%d %H:%M %Z}", answers) for hour, answers in counts] == [
+        ("28 23:00 UTC", 2), ("01 00:00 UTC", 2), ("29 04:00 UTC", 1),
+    ]  # fmt: skip
+    assert count_by_hour(make_live()) == []
 
 
 # --- the headline ---------------------------------------------------------------------------

@@ -4,6 +4,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 
+from django.db import connection
 from django.db.models import CharField, Count
 from django.db.models.functions import Cast, Substr
 from django.utils import timezone
@@ -24,18 +25,56 @@ MOST_POINTS = 80
 AHEAD = 2
 
 
+# SQLite would sort the answers to group them, though its index has them in order; so this goes from
+# hour to hour in it, which takes a quarter of the time. ":~" sorts behind all minutes of an hour.
+_HOURS_IN_SQLITE = """
+WITH RECURSIVE hours(origin, hour) AS (
+    SELECT origin, substr(MIN(submitted_at), 1, 13) FROM annotation_annotation
+    WHERE study_id = %(study)s AND origin = %(own)s
+    UNION ALL
+    SELECT origin, substr(MIN(submitted_at), 1, 13) FROM annotation_annotation
+    WHERE study_id = %(study)s AND origin = %(simulated)s
+    UNION ALL
+    SELECT origin, (
+        SELECT substr(MIN(submitted_at), 1, 13) FROM annotation_annotation AS later
+        WHERE study_id = %(study)s AND later.origin = hours.origin AND submitted_at > hour || ':~'
+    ) FROM hours WHERE hour IS NOT NULL
+)
+SELECT hour, SUM((
+    SELECT COUNT(*) FROM annotation_annotation AS given
+    WHERE study_id = %(study)s AND given.origin = hours.origin
+    AND submitted_at > hour AND submitted_at < hour || ':~' AND status = %(counted)s
+)) FROM hours WHERE hour IS NOT NULL GROUP BY hour
+"""
+
+
 def count_by_hour(study: Study) -> Counts:
     """Count the answers given here in each hour that has any, the earliest first."""
-    answers = Annotation.objects.counted().filter(
-        study=study, origin__in=(Origin.OWN, Origin.SIMULATED)
-    )
-    # the text of a moment up to its hour: SQLite would call Python to cut a moment off
-    hours = answers.annotate(hour=Substr(Cast("submitted_at", CharField()), 1, 13))
-    rows = hours.order_by("hour").values_list("hour").annotate(answers=Count("pk"))
+    if connection.vendor == "sqlite":
+        rows = _walk_hours(study)
+    else:
+        answers = Annotation.objects.counted().filter(
+            study=study, origin__in=(Origin.OWN, Origin.SIMULATED)
+        )
+        hours = answers.annotate(hour=Substr(Cast("submitted_at", CharField()), 1, 13))
+        rows = [*hours.order_by("hour").values_list("hour").annotate(answers=Count("pk"))]
     return [
         (datetime.strptime(hour, "%Y-%m-%d %H").replace(tzinfo=UTC), answers)
         for hour, answers in rows
+        if answers
     ]
+
+
+def _walk_hours(study: Study) -> list[tuple[str, int]]:
+    known = {
+        "study": study.pk.hex,
+        "own": Origin.OWN,
+        "simulated": Origin.SIMULATED,
+        "counted": Annotation.Status.COUNTED,
+    }
+    with connection.cursor() as cursor:
+        cursor.execute(_HOURS_IN_SQLITE, known)
+        return cursor.fetchall()
 
 
 @dataclass(frozen=True, kw_only=True)
