@@ -93,7 +93,9 @@ def describe_pairs(data):
     return verdicts, np.array([one.difference.high - one.difference.low for one in found])
 
 
-@pytest.mark.parametrize("row", [0, 1, 17, 333, 479])
+@pytest.mark.parametrize(
+    "row", [0, 479, *(pytest.param(row, marks=pytest.mark.torture) for row in (1, 17, 333))]
+)
 def test_one_rating_less_changes_no_width_by_a_tenth(row, monkeypatch):
     monkeypatch.setattr("evalsite.analysis.compare.effect_figures", lambda *args, **known: {})
     _, widths = describe_review_case()

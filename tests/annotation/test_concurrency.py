@@ -60,6 +60,7 @@ def test_sixteen_people_at_once_rate_the_100_rankme_items_exactly_three_times(ma
     assert Participant.objects.filter(annotations__status="counted").distinct().count() == 16
 
 
+@pytest.mark.torture
 def test_people_with_two_tabs_and_double_sends_rate_every_item_exactly_three_times(make_crowd):
     study = make_live_study(set_size=5, add_items=lambda study: add_batch(study, items=9))
     crowd = make_crowd(study)
@@ -219,6 +220,7 @@ def split_groups(study: Study) -> list[int]:
     ]
 
 
+@pytest.mark.torture
 @pytest.mark.slow
 def test_forty_people_at_once_get_sixty_groups_whole():
     study = make_study(items=0, k=3, set_size=10, groups="together")

@@ -55,6 +55,7 @@ def check_controls(study: Study) -> None:
                 assert shown.index(pk) - shown.index(repeated[pk]) >= study.repeat_distance
 
 
+@pytest.mark.torture
 @pytest.mark.both_databases
 def test_a_crowd_with_checks_and_repeats_answers_every_item_exactly_k_times(
     study: Study, make_crowd: Callable[[Study], Crowd]

@@ -12,7 +12,7 @@ from evalsite.annotation.running.launch import launch_study
 from evalsite.imports.batches.importer import import_file
 from evalsite.jobs.services import run_job
 from evalsite.studies.models import Study
-from tests.support.browsing import find_faults_in_all_looks, press_tab_to
+from tests.support.browsing import find_faults_in_turn, press_tab_to
 from tests.support.factories import make_annotator, make_user, mint_link
 from tests.support.instruments import GALLERY, make_built_study
 
@@ -66,7 +66,7 @@ def test_direct_assessment_is_rated_by_keyboard_by_touch_and_without_scripts(ope
     study = make_live("da_sqm", "esa.csv")
 
     page = open_item(study, "keyboard")
-    assert find_faults_in_all_looks(page) == []
+    assert find_faults_in_turn(page) == []
     press_tab_to(page, "[name^=quality]")
     page.keyboard.type("63")
     press_main(page)
@@ -91,7 +91,7 @@ def test_arena_preference_is_rated_by_keyboard_by_touch_and_without_scripts(open
     study = make_live("arena_preference", "arena_preference.jsonl")
 
     page = open_item(study, "keyboard")
-    assert find_faults_in_all_looks(page) == []
+    assert find_faults_in_turn(page) == []
     page.keyboard.press(page.get_by_label("B is much better").get_attribute("data-key"))
     press_main(page)
 

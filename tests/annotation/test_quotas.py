@@ -137,6 +137,7 @@ def test_nobody_gets_a_place_while_the_study_is_not_open(state):
     assert [one.holds() for one in people] == [1, 0]
 
 
+@pytest.mark.torture
 @pytest.mark.slow
 @pytest.mark.both_databases
 @pytest.mark.django_db(transaction=True)

@@ -9,7 +9,7 @@ from playwright.sync_api import Page, expect
 from evalsite.studies.models import Output, Study, StudyVersion
 from evalsite.studies.version_cache import forget_versions
 from tests.support.batches import import_rows
-from tests.support.browsing import Watch, find_faults_in_all_looks, take_a_set
+from tests.support.browsing import Watch, find_faults_in_turn, take_a_set
 from tests.support.factories import launch, make_study
 from tests.support.hostile import EVERYTHING
 
@@ -80,7 +80,7 @@ def test_markdown_and_a_conversation_are_shown_as_such(page: Page, live_server):
     expect(page.get_by_text("{}", exact=True)).to_be_visible()
     assert page.locator(".md :is(a, img, script, [evil], [onclick])").count() == 0
     assert page.evaluate("'evil' in window") is False
-    assert find_faults_in_all_looks(page) == []
+    assert find_faults_in_turn(page) == []
     assert [url for url in asked if not url.startswith(live_server.url)] == []
     assert watch.found == []
     # what is stored is what came
@@ -113,5 +113,5 @@ def test_words_are_found_in_a_long_text(page: Page, live_server):
     field.fill("nowhere")
     expect(page.get_by_text("Not found", exact=True)).to_be_visible()
     assert page.get_by_role("radio").first.is_visible()
-    assert find_faults_in_all_looks(page) == []
+    assert find_faults_in_turn(page) == []
     assert watch.found == []

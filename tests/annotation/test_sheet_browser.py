@@ -12,7 +12,7 @@ from tests.support.browsing import (
     Line,
     Watch,
     find_faults,
-    find_faults_in_all_looks,
+    find_faults_in_turn,
     find_overflow,
     follow,
     take_a_set,
@@ -104,6 +104,7 @@ def test_a_whole_sheet_is_rated_without_scripts(browser, live_server):
     context.close()
 
 
+@pytest.mark.torture
 def test_a_whole_sheet_is_rated_by_touch_alone(browser, live_server):
     context = browser.new_context(
         viewport={"width": 360, "height": 740}, has_touch=True, is_mobile=True
@@ -166,7 +167,7 @@ def test_refused_question_says_so_in_place_and_what_else_is_entered_stays(page, 
     assert page.title().startswith("Error: ")
     problem.locator("a").first.click()
     expect(page.locator("#q2-information_content-1")).to_be_focused()
-    assert find_faults_in_all_looks(page) == []
+    assert find_faults_in_turn(page) == []
     choose(page, 2, 5, 5, 5)
     expect_done(page, 1)
     page.click(MAIN)
@@ -229,6 +230,7 @@ def test_menu_marks_where_one_is_and_what_is_done(page, live_server):
     expect(page.locator(".jump > div")).to_be_hidden()
 
 
+@pytest.mark.torture
 def test_notes_are_folded_by_choice_and_never_those_of_the_first_question(page, live_server):
     open_sheet(page, str(live_server))
     note = "#q{} .pt small >> nth=0"
@@ -314,7 +316,7 @@ def test_second_tab_says_in_view_that_the_answer_was_changed_elsewhere(page, liv
 def test_sheet_has_no_fault_in_any_look(page, live_server):
     open_sheet(page, str(live_server), items=11)
 
-    assert find_faults_in_all_looks(page) == []
+    assert find_faults_in_turn(page) == []
     page.click(".jump > summary")
     assert find_faults(page) == []
     page.set_viewport_size({"width": 360, "height": 740})
@@ -369,6 +371,7 @@ def test_a_whole_sheet_from_right_to_left_is_turned_round_and_fits(page, live_se
     assert page.inner_text("#code") == study.item_sets.get().code
 
 
+@pytest.mark.torture
 def test_focus_and_selection_on_a_sheet_are_seen_in_forced_colours(page, live_server):
     page.emulate_media(forced_colors="active")
     open_sheet(page, str(live_server))
@@ -384,6 +387,7 @@ def test_focus_and_selection_on_a_sheet_are_seen_in_forced_colours(page, live_se
     assert page.locator("#q2 label.pt:has(:focus)").evaluate(OUTLINE) == "dashed 3px"
 
 
+@pytest.mark.torture
 def test_printed_sheet_has_all_of_its_text_and_nothing_to_press(page, live_server):
     page.set_viewport_size({"width": 360, "height": 500})
     study = make_sheet(3)

@@ -457,7 +457,7 @@ def run(groups: str, *, examples: int, steps: int) -> None:
 
 @pytest.mark.parametrize("groups", GROUPS)
 def test_no_order_of_steps_breaks_a_promise(groups: str) -> None:
-    run(groups, examples=3, steps=40)
+    run(groups, examples=2, steps=30)
 
 
 @pytest.mark.torture

@@ -9,7 +9,7 @@ from evalsite.annotation.models import Rating
 from evalsite.annotation.running.launch import launch_study
 from evalsite.imports.batches.importer import import_file
 from evalsite.jobs.services import run_job
-from tests.support.browsing import find_faults_in_all_looks, find_overflow
+from tests.support.browsing import find_faults_in_turn, find_overflow
 from tests.support.factories import make_annotator, make_user, mint_link
 from tests.support.instruments import GALLERY, make_built_study
 
@@ -32,7 +32,7 @@ def test_turns_are_rated_by_keys_each_under_its_words_and_pages_are_accessible(
     page.click(".btn.main")
     page.wait_for_url("**/items/1/**")
 
-    assert find_faults_in_all_looks(page) == []
+    assert find_faults_in_turn(page) == []
     page.set_viewport_size({"width": 360, "height": 740})
     assert find_overflow(page, 360) == []
     page.set_viewport_size({"width": 1280, "height": 800})

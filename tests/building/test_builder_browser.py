@@ -7,7 +7,7 @@ from playwright.sync_api import Page, expect
 from evalsite.building.gallery import FOLDER
 from evalsite.studies.models import Instrument, Study
 from tests.site.test_staff_browser import sign_in
-from tests.support.browsing import Watch, find_faults_in_all_looks, follow
+from tests.support.browsing import Watch, find_faults_in_turn, follow
 from tests.support.factories import make_user
 from tests.support.queues import run_waiting_jobs
 
@@ -104,7 +104,7 @@ def test_summary_quality_is_built_by_hand_and_launched_in_under_three_minutes(pa
     frame = page.frame_locator(".build-frame")
     for label in [*CRITERIA, COMMENT]:
         expect(frame.get_by_text(label, exact=True)).to_be_visible()
-    assert find_faults_in_all_looks(page) == []
+    assert find_faults_in_turn(page) == []
     hand.go("text=Save version 1")
     hand.go("text=Use in a study")
     hand.go("text=Create study")

@@ -40,15 +40,18 @@ def make_rated(content: dict[str, Any], **fields: Any) -> Study:
     return study
 
 
-# what others of the gallery ask as well, the same kinds of questions
-ALIKE = {"adequacy_fluency", "summeval", "helpsteer2_preference"}
-GALLERY = [
-    pytest.param(one, id=one["key"], marks=[pytest.mark.torture] if one["key"] in ALIKE else [])
-    for one in read_gallery()
-]
+def list_asked(content: dict[str, Any]) -> set[object]:
+    """What an instrument asks for, which others may ask for as well."""
+    layout = content["layout"]
+    return {
+        *((name, layout[name]) for name in ("outputs", "inputs", "questions", "order")),
+        *((one["per"], one["scale"]["kind"], "ask_if" in one) for one in content["criteria"]),
+        "ignore" in content,
+    }
 
 
-@pytest.mark.parametrize("content", GALLERY)
+@pytest.mark.each_once(of=list_asked)
+@pytest.mark.parametrize("content", read_gallery(), ids=lambda one: one["key"])
 def test_study_of_each_instrument_of_the_gallery_is_rated_exported_and_read_back(content):
     study = make_rated(content)
 

@@ -36,6 +36,7 @@ BATCHES = GALLERY / "batches"
 
 # what is asked in them is asked in a study of each instrument of the gallery, too
 LONGER = [
+    ("arena_preference", "arena_preference.jsonl", 12, 2),
     ("da_sqm", "esa.csv", 32, 2),
     ("summeval", "summeval.jsonl", 36, 3),
     ("adequacy_fluency", "adequacy_fluency.csv", 16, 2),
@@ -59,7 +60,6 @@ def test_example_batch_is_uploaded(instrument, batch, items, systems):
 @pytest.mark.parametrize(
     ("instrument", "batch", "items", "systems"),
     [
-        ("arena_preference", "arena_preference.jsonl", 12, 2),
         ("conversation_turns", "conversation_turns.jsonl", 12, 2),
         *(pytest.param(*one, marks=pytest.mark.torture) for one in LONGER),
     ],

@@ -242,8 +242,8 @@ def test_ordinal_check_that_fails_is_told_and_stops_nothing(tmp_path: Path) -> N
     assert "the ordinal check failed" in (tmp_path / "out" / "notes.txt").read_text()
 
 
-# ratios, grades and preferences
-@pytest.mark.parametrize("protocol", each_protocol("magnitude", "pairwise", "rrgen"))
+# ratios and preferences
+@pytest.mark.parametrize("protocol", each_protocol("magnitude", "pairwise"))
 def test_both_scripts_read_the_export_of_a_study_alike(
     make_study: Callable[..., Any], protocol: str, tmp_path: Path
 ) -> None:
@@ -336,6 +336,7 @@ def rate_outputs(scale: str) -> list[dict[str, Any]]:
     return rows
 
 
+@pytest.mark.each_once
 @pytest.mark.parametrize("scale", ["likert", "preference"])
 def test_with_a_baseline_in_the_plan_only_pairs_with_it_are_compared(
     script: str, scale: str, tmp_path: Path
@@ -362,6 +363,7 @@ def test_with_a_baseline_in_the_plan_only_pairs_with_it_are_compared(
         assert float(most["p_holm"]) == pytest.approx(max(holm, float(most["p"])))
 
 
+@pytest.mark.each_once
 @pytest.mark.parametrize("plan", [{"baseline": None}, {"baseline": "nobody rated it"}])
 def test_without_a_baseline_that_was_rated_every_two_systems_are_compared(
     script: str, plan: dict[str, Any], tmp_path: Path
@@ -473,6 +475,7 @@ def rate_by_a_standard(scale: str) -> list[dict[str, Any]]:
     ]  # fmt: skip
 
 
+@pytest.mark.each_once
 @pytest.mark.parametrize(
     ("rate", "kind"), [(rate_by_a_standard, "magnitude"), (rate_outputs, "preference")]
 )

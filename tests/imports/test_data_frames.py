@@ -114,7 +114,7 @@ def test_pictures_in_parquet_are_named_as_not_supported() -> None:
 @pytest.mark.slow
 def test_a_bomb_of_parquet_is_refused_before_it_unfolds() -> None:
     target = io.BytesIO()
-    pandas.DataFrame({"output": ["x" * 10_000] * 100_000}).to_parquet(target)
+    pandas.DataFrame({"output": ["x" * 100_000] * 10_000}).to_parquet(target)
 
     with pytest.raises(Unusable) as fault:
         read_parquet(target.getvalue())

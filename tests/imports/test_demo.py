@@ -132,11 +132,19 @@ def test_half_made_demo_of_an_earlier_version_blocks_nothing():
 
     made, _ = make_demo_studies(by=make_user())
     again, _ = make_demo_studies(by=make_user())
-    run_demo("--crowd")
 
     assert draft not in made
     assert {study.state for study in made} == {"live"}
     assert again == made
+
+
+@pytest.mark.torture
+def test_crowd_leaves_a_half_made_demo_of_an_earlier_version_alone():
+    draft = make_study(protocol="fluency", items=0, is_demo=True)
+    made, _ = make_demo_studies(by=make_user())
+
+    run_demo("--crowd")
+
     assert not draft.participants.exists()
     for study in made:
         assert Annotation.objects.filter(study=study, origin="simulated").exists()

@@ -93,11 +93,11 @@ NUMBERS = sorted({name.split(".")[0] for name in CASES})
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("number", NUMBERS[::4])
+@pytest.mark.parametrize("number", NUMBERS[::8])
 def test_the_page_stores_all_of_a_file_or_nothing(
     study: Study, staff_client: Any, number: str
 ) -> None:
-    """Of each fourth number, the first file that is refused, or the first where all are taken.
+    """Of each eighth number, the first file that is refused, or the first where all are taken.
 
     What is refused is the same on the page as above, where all files are.
     """
@@ -146,20 +146,9 @@ def test_a_hostile_file_is_refused_or_taken_with_its_code(study: Study, file: Ho
     assert code == file.code, [str(fault)[:200] for fault in checked.faults]
 
 
-def list_sent() -> list[Any]:
-    """Return all hostile files; of each code and format one, and the rest in `make torture`."""
-    known: set[tuple[str, str]] = set()
-    sent = []
-    for file in HOSTILE:
-        what = (file.code, Path(file.name).suffix)
-        marks = [pytest.mark.torture] if what in known else []
-        known.add(what)
-        sent.append(pytest.param(file, marks=marks, id=file.name))
-    return sent
-
-
 @pytest.mark.slow
-@pytest.mark.parametrize("file", list_sent())
+@pytest.mark.each_once(of=lambda file: {file.code, Path(file.name).suffix})
+@pytest.mark.parametrize("file", HOSTILE, ids=lambda file: file.name)
 def test_a_hostile_file_leaves_all_or_nothing_when_it_is_sent_to_the_page(
     study: Study, staff_client: Any, file: HostileFile
 ) -> None:

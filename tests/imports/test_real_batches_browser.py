@@ -93,6 +93,7 @@ def test_real_comparisons_are_uploaded_and_rated(page: Page, live_server: Any) -
     assert {one.ratings.count() for one in Annotation.objects.all()} == {2}
 
 
+@pytest.mark.torture
 def test_real_next_lines_in_html_are_uploaded_and_rated(page: Page, live_server: Any) -> None:
     watch = Watch(page)
     study = launch(upload(page, live_server, "fluency", NEXT_LINES, "9"))

@@ -24,7 +24,7 @@ from evalsite.imports.packs import name_files, pack_files
 from evalsite.studies.models import Batch, Study
 from tests.batches.test_formats import ANSWERS, FILES, FOLDER
 from tests.site.test_staff_browser import sign_in
-from tests.support.browsing import Watch, find_faults_in_all_looks, follow
+from tests.support.browsing import Watch, find_faults_in_turn, follow
 from tests.support.factories import make_study, make_user
 
 # options of the command, by the key of a question
@@ -252,7 +252,7 @@ def test_what_each_file_is_for_can_be_changed(page, live_server, tmp_path):
         )
     ).to_be_visible()
     expect(page.get_by_role("textbox", name="System").last).to_have_value("alpha")
-    assert find_faults_in_all_looks(page) == []
+    assert find_faults_in_turn(page) == []
     follow(page, "button:has-text('Import')")
     page.wait_for_selector("text=Undo")
     assert sorted(study.systems.values_list("name", flat=True)) == ["alpha", "beta"]

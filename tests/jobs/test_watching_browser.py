@@ -15,7 +15,7 @@ from evalsite.jobs.services import report_progress, run_job
 from evalsite.results.report.computation import start_analysis
 from evalsite.studies.models import Study
 from tests.site.test_staff_browser import sign_in
-from tests.support.browsing import Watch, find_faults, find_faults_in_all_looks
+from tests.support.browsing import Watch, find_faults, find_faults_in_turn
 from tests.support.exports import annotate, main_items
 from tests.support.factories import make_participant, make_study, make_user
 from tests.support.queues import run_waiting_jobs
@@ -96,7 +96,7 @@ def test_page_follows_a_job_in_place_and_says_when_it_is_done(page: Page, live_s
     assert abs(page.evaluate("scrollY") - scrolled) < 400
     expect(page.locator(STATUS)).to_have_text("Writing annotations.csv: done.")
     assert page.evaluate("document.documentElement.scrollWidth") <= width
-    assert faults + find_faults_in_all_looks(page) == []
+    assert faults + find_faults_in_turn(page) == []
     assert watch.found == []
 
 

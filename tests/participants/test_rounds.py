@@ -45,10 +45,11 @@ def enter_values(client: Client, address: str, **changes: str):
 @pytest.mark.slow
 @pytest.mark.both_databases
 @pytest.mark.django_db(transaction=True)
-def test_fifty_people_at_once_for_the_last_three_places_are_three_with_one():
+@pytest.mark.parametrize("count", [12, pytest.param(50, marks=pytest.mark.torture)])
+def test_many_people_at_once_for_the_last_three_places_are_three_with_one(count):
     study = make_live(items=60, set_size=1, is_practice_on=False)
     recruitment = make_round(study, "open_link", places=3)
-    people = [Person(recruitment).start().choose("agree") for _ in range(50)]
+    people = [Person(recruitment).start().choose("agree") for _ in range(count)]
 
     at_once([person.answer for person in people])
 

@@ -96,6 +96,7 @@ def test_spaces_around_an_id_and_the_case_of_its_name_mean_nothing(key):
     assert spelled.start().me == person.me
 
 
+@pytest.mark.each_once
 @pytest.mark.parametrize("key", IDENTIFIED)
 @pytest.mark.parametrize(
     ("value", "problem"),
@@ -214,6 +215,7 @@ def test_a_finished_set_is_completed_and_says_the_same_on_every_return(key):
     assert pages[0].context["way_out"] == pages[1].context["way_out"]
 
 
+@pytest.mark.each_once
 @pytest.mark.parametrize("key", NAMED)
 @pytest.mark.parametrize("outcome", REFUSED)
 def test_an_outcome_without_a_code_never_shows_that_of_completed_work(key, outcome):
@@ -233,6 +235,7 @@ def test_an_outcome_without_a_code_never_shows_that_of_completed_work(key, outco
     assert page.context["way_out"].code == page.context["way_out"].link == ""
 
 
+@pytest.mark.each_once
 @pytest.mark.parametrize("key", NAMED)
 @pytest.mark.parametrize("outcome", REFUSED)
 def test_an_outcome_with_a_code_shows_its_own(key, outcome):

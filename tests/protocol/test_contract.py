@@ -43,7 +43,7 @@ pytestmark = pytest.mark.django_db
 # save, redirect, next page (design: 14), besides BEGIN and COMMIT
 MOST_QUERIES = 14
 # items that a crowd rates
-FIRST = 12
+FIRST = 6
 
 
 @pytest.fixture(params=sorted(installed_protocols()))

@@ -107,7 +107,7 @@ def list_analysed(criterion: Criterion) -> list[str]:
 
 # of points and decisions, of boxes, and of preferences
 @pytest.mark.slow
-@pytest.mark.parametrize("config", each_protocol("rrgen", "magnitude", "pairwise"), indirect=True)
+@pytest.mark.parametrize("config", each_protocol("rrgen"), indirect=True)
 def test_report_is_computed_and_shown_from_its_answers(config, client):
     study = make_live(config, first=12)
     list(simulate_crowd(study, participants=2, seed="report"))

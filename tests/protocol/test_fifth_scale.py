@@ -105,7 +105,7 @@ def folder(tmp_path):
 # what says nothing of a scale that other tests of it don't: `make torture` does it, too
 LONG = (
     "no_value_in_any_place or on_every_page_of_a_study or in_the_tables_of_the_admin"
-    " or bundle_draft or export_items or bad_batches"
+    " or bundle_draft or bundle_is_sound or export_items or bad_batches"
 )
 
 

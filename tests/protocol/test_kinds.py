@@ -20,14 +20,15 @@ ONLY = "kinds_of and not come_out_as and not shown_literally"
 # suite does with those of the five protocols
 LONG = (
     "no_value_in_any_place or draft_from_a_bundle"
-    " or ((bundle_makes or same_batch or report_is_computed) and not kinds_of_one)"
+    " or ((bundle_ or same_batch or report_is_computed or every_file or accessible)"
+    " and not kinds_of_one)"
 )
 
 
 @pytest.mark.parametrize(
     ("only", "least"),
     [
-        (f"{ONLY} and not ({LONG})", 60),
+        (f"{ONLY} and not ({LONG})", 55),
         pytest.param(ONLY, 75, marks=pytest.mark.torture),
     ],
     ids=["short", "whole"],

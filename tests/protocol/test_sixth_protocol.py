@@ -152,7 +152,7 @@ def folder(tmp_path):
 
 
 # as other tests have it for the scales and layouts that it uses: `make torture` does it, too
-LONG = "on_every_page or in_the_tables_of_the_admin or bad_batches"
+LONG = "on_every_page or in_the_tables_of_the_admin or bad_batches or report_is_computed"
 
 
 @pytest.mark.parametrize(

@@ -9,7 +9,7 @@ from playwright.sync_api import expect
 from evalsite.studies.models import Study
 from tests.results.test_overview import answer_all
 from tests.site.test_staff_browser import sign_in
-from tests.support.browsing import Watch, find_faults_in_all_looks
+from tests.support.browsing import Watch, find_faults_in_turn
 from tests.support.factories import launch, make_study, make_user
 
 pytestmark = pytest.mark.django_db(transaction=True)
@@ -45,7 +45,7 @@ def test_answers_appear_without_a_reload_and_the_focus_stays(page, live_server, 
     assert page.evaluate("window.isStill")
     assert page.evaluate("document.activeElement.textContent") == "All items"
     assert page.locator(".do details").get_attribute("open") is not None
-    assert find_faults_in_all_looks(page) == []
+    assert find_faults_in_turn(page) == []
     assert watch.found == []
 
 

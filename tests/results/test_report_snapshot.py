@@ -105,12 +105,13 @@ def read_all(study: Study, folder: Path) -> tuple[Any, ...]:
 
 @pytest.mark.both_databases
 @pytest.mark.slow
+@pytest.mark.parametrize("step", [3, pytest.param(1, marks=pytest.mark.torture)])
 def test_snapshot_is_of_before_or_after_a_change_whenever_that_happens(
-    study: Study, tmp_path: Path
+    study: Study, tmp_path: Path, step: int
 ) -> None:
     with changing_before(never, lambda: None) as statements:
         before = read_all(study, tmp_path / "before")
-    for number in range(len(statements)):
+    for number in range(0, len(statements), step):
         with changing_before(lambda n, sql, at=number: n == at, lambda: change_all(study)):
             found = read_all(study, tmp_path / f"at-{number}")
         after = read_all(study, tmp_path / f"after-{number}")

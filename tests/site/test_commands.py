@@ -170,6 +170,7 @@ def test_a_password_for_nobody_is_refused():
         call_command("password")
 
 
+@pytest.mark.torture
 @pytest.mark.django_db(transaction=True)
 def test_demo_crowds_need_nothing_that_only_tests_have(database_url, tmp_path):
     """In a process of its own, where pages carry no context and nothing watches templates."""

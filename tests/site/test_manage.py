@@ -51,7 +51,10 @@ def test_after_make_run_a_command_runs_as_printed_and_says_on_which_site(project
     assert "make run" not in done.stdout
 
 
-@pytest.mark.parametrize("arguments", [[], ["check"], ["import_batch", "--help"]])
+@pytest.mark.parametrize(
+    "arguments",
+    [[], ["check"], pytest.param(["import_batch", "--help"], marks=pytest.mark.torture)],
+)
 def test_command_that_needs_no_data_says_nothing_about_sites(project, arguments):
     done = run(project, *arguments)
 

@@ -24,6 +24,9 @@ _SLOW_FIXTURES = {"browser", "database_url"}
 _PROTOCOLS_ON_POSTGRESQL = {"rrgen", "pairwise"}
 _MARK = b"both_databases"
 _ROOM = 2 * 1024**3
+# One thread of linear algebra for each test: many cost more than they bring on small tables.
+os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
+
 NO_SERVER = "PostgreSQL tests skipped: no server binaries (initdb, pg_ctl) are installed."
 
 
@@ -168,6 +171,7 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
     for item in items:
         if not _SLOW_FIXTURES.isdisjoint(getattr(item, "fixturenames", ())):
             item.add_marker("slow")
+    _leave_repeats_to_torture(items)
     # or the last process would be busy with one of them when the others are done
     items.sort(key=lambda item: item.get_closest_marker("slow") is None)
     if config.getoption("few"):
@@ -190,6 +194,33 @@ def _list_few(items: list[pytest.Item]) -> set[pytest.Item]:
         if item.get_closest_marker("torture") is None:
             cases.setdefault(item.nodeid.partition("[")[0], []).append(item)
     return {one for many in cases.values() for one in (many[0], many[-1])}
+
+
+def _leave_repeats_to_torture(items: list[pytest.Item]) -> None:
+    """Of tests marked `each_once` the suite runs the fewest cases that have each value once."""
+    tests: dict[str, list[pytest.Item]] = {}
+    for item in items:
+        is_long = item.get_closest_marker("torture") is not None
+        if item.get_closest_marker("each_once") and not is_long:
+            tests.setdefault(item.nodeid.partition("[")[0], []).append(item)
+    for cases in tests.values():
+        values = {item: _list_values(item) for item in cases}
+        missing = set[object]().union(*values.values())
+        while missing:
+            chosen = max(cases, key=lambda item: len(values[item] & missing))
+            cases.remove(chosen)
+            missing -= values[chosen]
+        for item in cases:
+            item.add_marker("torture")
+
+
+def _list_values(item: pytest.Item) -> set[object]:
+    """What a case has that another may have as well: its parameters, or what its mark tells."""
+    mark = item.get_closest_marker("each_once")
+    given = item.callspec.params if hasattr(item, "callspec") else {}
+    if mark and "of" in mark.kwargs:
+        return set(mark.kwargs["of"](*given.values()))
+    return {(name, repr(value)) for name, value in given.items()}
 
 
 def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool | None:
