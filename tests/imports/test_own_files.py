@@ -114,17 +114,10 @@ def test_the_command_takes_a_file_as_people_have_it(own_file: OwnFile) -> None:
     assert count_items(study) == (own_file.items, own_file.systems)
 
 
-# one that is taken as it is, and those for which something has to be said
-IN_BROWSER = [
-    one
-    if one.buttons or one.mapping or number == 0
-    else pytest.param(one, marks=pytest.mark.torture)
-    for number, one in enumerate(OWN_FILES)
-]
-
-
+# one that is taken as it is, and one of each for which something has to be said
+@pytest.mark.each_once(of=lambda file: {("says", bool(file.buttons)), ("maps", bool(file.mapping))})
 @pytest.mark.django_db(transaction=True)
-@pytest.mark.parametrize("own_file", IN_BROWSER, ids=str)
+@pytest.mark.parametrize("own_file", OWN_FILES, ids=str)
 def test_a_file_as_people_have_it_goes_from_upload_to_import_in_a_browser(
     page: Page, live_server: Any, own_file: OwnFile
 ) -> None:

@@ -53,16 +53,22 @@ NAMES = re.compile(r"prolific(?!_)|cloudresearch|\bsona\b|mturk|mechanical turk"
 EXEMPT = {"evalsite/imports/columns.py", "evalsite/lib/rating_columns.py"}
 
 
-@pytest.mark.skipif(connection.vendor != "sqlite", reason="its own process runs on SQLite")
-def test_another_platform_passes_the_whole_contract_without_a_change_to_the_site(tmp_path):
-    folder = tmp_path / "crowdly"
-    templates = folder / "templates" / "platforms" / "crowdly"
+def write_platform(folder):
+    """Write a platform beside a settings module that lists it."""
+    package = folder / "crowdly"
+    templates = package / "templates" / "platforms" / "crowdly"
     templates.mkdir(parents=True)
-    (folder / "__init__.py").write_text(INIT, encoding="utf-8")
-    (folder / "apps.py").write_text(APPS, encoding="utf-8")
+    (package / "__init__.py").write_text(INIT, encoding="utf-8")
+    (package / "apps.py").write_text(APPS, encoding="utf-8")
     for name in ("setup", "rules"):
         (templates / f"{name}.html").write_text("<p>Paste it.</p>", encoding="utf-8")
-    (tmp_path / "crowdly_settings.py").write_text(SETTINGS, encoding="utf-8")
+    (folder / "crowdly_settings.py").write_text(SETTINGS, encoding="utf-8")
+
+
+@pytest.mark.torture
+@pytest.mark.skipif(connection.vendor != "sqlite", reason="its own process runs on SQLite")
+def test_another_platform_passes_the_whole_contract_without_a_change_to_the_site(tmp_path):
+    write_platform(tmp_path)
 
     counts = count_results(
         run_tests(tmp_path, "crowdly_settings", "crowdly", ["platform_contract"])

@@ -78,16 +78,15 @@ INSTALLED_APPS = [*INSTALLED_APPS, "thermometer", "thermometers"]
 """
 
 
-@pytest.fixture
-def folder(tmp_path):
-    """A folder with a scale and a protocol that uses it, beside settings that list both."""
+def write_scale(folder):
+    """Write a scale and a protocol that uses it, beside settings that list both."""
     for name, content in read_documented("new-scale.md").items():
-        path = tmp_path / "thermometer" / name
+        path = folder / "thermometer" / name
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_text(content, encoding="utf-8")
-    protocol = tmp_path / "thermometers"
+    protocol = folder / "thermometers"
     protocol.mkdir()
-    (tmp_path / "fifth_settings.py").write_text(SETTINGS, encoding="utf-8")
+    (folder / "fifth_settings.py").write_text(SETTINGS, encoding="utf-8")
     (protocol / "__init__.py").touch()
     (protocol / "apps.py").write_text(APPS, encoding="utf-8")
     (protocol / "instructions.md").write_text("Read the sentence, then rate.\n", encoding="utf-8")
@@ -99,37 +98,29 @@ def folder(tmp_path):
             source = f"Die Fähre kam an Tag {number} mit {number * 3} Minuten Verspätung."
             rows.writerow([f"s{number:02}", source, "short", f"Ferry late, day {number}."])
             rows.writerow([f"s{number:02}", source, "long", f"The ferry was {number * 3} late."])
-    return tmp_path
 
 
-# what says nothing of a scale that other tests of it don't: `make torture` does it, too
+# what says nothing of a scale that other tests of it don't: the suite leaves it out
 LONG = (
     "no_value_in_any_place or on_every_page_of_a_study or in_the_tables_of_the_admin"
     " or bundle_draft or bundle_is_sound or export_items or bad_batches"
 )
+# upload, page, keys, save, review, practice and gold, simulation, export, report
+CONTRACT = ("contract", "contract_answers", "instruments")
+# export, codebook, import of ratings, bundle: packed, verified, brought back
+FILES = ("bundle_round_trip", "bundle_draft", "ratings_import", "export_exact", "export_items")
+BAD_INPUT = ("bad_answers", "bad_batches", "hostile_text")
 
 
-@pytest.mark.parametrize(
-    ("only", "least"),
-    [
-        (f"thermometers and not ({LONG})", 35),
-        pytest.param("thermometers", 53, marks=pytest.mark.torture),
-    ],
-    ids=["short", "whole"],
-)
+@pytest.mark.torture
 @pytest.mark.skipif(connection.vendor != "sqlite", reason="its own process runs on SQLite")
-def test_a_fifth_scale_passes_the_whole_contract_without_a_change_to_the_site(folder, only, least):
-    """In one process, as most of its time would go into its start."""
-    # upload, page, keys, save, review, practice and gold, simulation, export, report
-    contract = ("contract", "contract_answers", "instruments")
-    # export, codebook, import of ratings, bundle: packed, verified, brought back
-    files = ("bundle_round_trip", "bundle_draft", "ratings_import", "export_exact", "export_items")
-    bad_input = ("bad_answers", "bad_batches", "hostile_text")
+def test_a_fifth_scale_passes_the_whole_contract_without_a_change_to_the_site(tmp_path):
+    write_scale(tmp_path)
 
-    names = (*contract, *files, *bad_input)
-    counts = count_results(run_tests(folder, "fifth_settings", only, names))
+    names = (*CONTRACT, *FILES, *BAD_INPUT)
+    counts = count_results(run_tests(tmp_path, "fifth_settings", "thermometers", names))
 
-    assert counts["passed"] >= least
+    assert counts["passed"] >= 53
     assert set(counts) == {"passed", "deselected"}
 
 

@@ -37,9 +37,8 @@ def rerun(study: Study, folder: Path) -> Study:
 
 
 # one whose outputs are rated, one whose outputs are compared
-@pytest.mark.parametrize(
-    "protocol", [pytest.param("fluency", marks=pytest.mark.torture), "pairwise"]
-)
+@pytest.mark.torture
+@pytest.mark.parametrize("protocol", ["fluency", "pairwise"])
 def test_outputs_of_a_study_made_again_are_those_of_the_first(
     db: None, settings: Any, tmp_path: Path, protocol: str
 ) -> None:

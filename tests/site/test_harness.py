@@ -10,6 +10,7 @@ from django.test import TransactionTestCase
 
 from evalsite.studies.models import Item
 from tests.support.browsing import follow
+from tests.support.databases import choose_fewest
 from tests.support.emptying import Emptying, no_rows
 from tests.support.factories import make_study
 
@@ -75,3 +76,12 @@ def test_rows_come_back_after_a_while_without_any():
         assert not Item.objects.exists()
 
     assert list(Item.objects.values()) == before
+
+
+def test_few_cases_of_a_matrix_have_each_of_its_values():
+    matrix = {f"{letter}{number}": {letter, number} for letter in "abc" for number in (1, 2)}
+
+    chosen = choose_fewest(matrix)
+
+    assert len(chosen) == 3
+    assert set().union(*(matrix[case] for case in chosen)) == {*"abc", 1, 2}

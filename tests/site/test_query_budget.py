@@ -93,10 +93,14 @@ def fill_study(study: Study, rows: int) -> dict[str, object]:
     }
 
 
-def count_queries(client: Client, study: Study, parts: dict[str, object]) -> dict[str, int]:
-    """Count the queries of each page that is shown, by the name of the page."""
+def count_queries(
+    client: Client, study: Study, parts: dict[str, object], known: set[str]
+) -> dict[str, int]:
+    """Count the queries of each page that is shown, or of those known to be, by its name."""
     counts = {}
     for page in collect_study_views():
+        if known and page.name not in known:
+            continue
         captured = [parts[name] for name in PARAMETER.findall(page.path)]
         address = reverse(f"admin:{page.name}", args=[study.pk, *captured])
         asked = 0
@@ -141,9 +145,9 @@ def test_every_page_of_a_study_takes_few_queries_however_many_rows_it_has():
             ("draft", take_back_launch),
         ):
             change(study)
-            found |= {
-                f"{name}, {state}": n for name, n in count_queries(client, study, parts).items()
-            }
+            known = {name.removesuffix(f", {state}") for name in counts[0]} if counts else set()
+            asked = count_queries(client, study, parts, known)
+            found |= {f"{name}, {state}": n for name, n in asked.items()}
         counts.append(found)
 
     few, many = counts

@@ -11,22 +11,24 @@ import os
 import shutil
 import subprocess
 import tempfile
-from collections.abc import Generator
+from collections.abc import Generator, Mapping
 from pathlib import Path
+from typing import TypeVar
 from urllib.parse import quote
 
 import pytest
+
+# One thread of linear algebra for each test: many cost more than they bring on small tables.
+os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 
 _DATABASE_FIXTURES = {"db", "transactional_db", "django_db_setup"}
 # they bring a browser, or let another process see the rows of a test
 _SLOW_FIXTURES = {"browser", "database_url"}
 # Beside the one that most tests use: one that rates by points, and one that compares.
 _PROTOCOLS_ON_POSTGRESQL = {"rrgen", "pairwise"}
+_Case = TypeVar("_Case")
 _MARK = b"both_databases"
 _ROOM = 2 * 1024**3
-# One thread of linear algebra for each test: many cost more than they bring on small tables.
-os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
-
 NO_SERVER = "PostgreSQL tests skipped: no server binaries (initdb, pg_ctl) are installed."
 
 
@@ -137,6 +139,11 @@ def pytest_addoption(parser: pytest.Parser) -> None:
         help="on PostgreSQL: every test that uses a database, not only those about it",
     )
     parser.addoption(
+        "--all-cases",
+        action="store_true",
+        help="of a test marked each_once, all cases",
+    )
+    parser.addoption(
         "--few",
         action="store_true",
         help="of a test with many cases, only the first and the last",
@@ -171,7 +178,8 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
     for item in items:
         if not _SLOW_FIXTURES.isdisjoint(getattr(item, "fixturenames", ())):
             item.add_marker("slow")
-    _leave_repeats_to_torture(items)
+    if not config.getoption("all_cases"):
+        _leave_repeats_to_torture(items)
     # or the last process would be busy with one of them when the others are done
     items.sort(key=lambda item: item.get_closest_marker("slow") is None)
     if config.getoption("few"):
@@ -204,14 +212,21 @@ def _leave_repeats_to_torture(items: list[pytest.Item]) -> None:
         if item.get_closest_marker("each_once") and not is_long:
             tests.setdefault(item.nodeid.partition("[")[0], []).append(item)
     for cases in tests.values():
-        values = {item: _list_values(item) for item in cases}
-        missing = set[object]().union(*values.values())
-        while missing:
-            chosen = max(cases, key=lambda item: len(values[item] & missing))
-            cases.remove(chosen)
-            missing -= values[chosen]
+        kept = choose_fewest({item: _list_values(item) for item in cases})
         for item in cases:
-            item.add_marker("torture")
+            if item not in kept:
+                item.add_marker("torture")
+
+
+def choose_fewest(values: Mapping[_Case, set[object]]) -> set[_Case]:
+    """Return few of the cases, which have all values between them."""
+    chosen: set[_Case] = set()
+    missing = set[object]().union(*values.values())
+    while missing:
+        best = max(values, key=lambda case: len(values[case] & missing))
+        chosen.add(best)
+        missing -= values[best]
+    return chosen
 
 
 def _list_values(item: pytest.Item) -> set[object]:

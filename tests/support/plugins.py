@@ -43,7 +43,7 @@ def run_tests(
     }
     return subprocess.run(
         [
-            *(sys.executable, "-m", "pytest", *map(str, files), "-q", "-k", only),
+            *(sys.executable, "-m", "pytest", *map(str, files), "-q", "--all-cases", "-k", only),
             *("-p", "no:cacheprovider", "--color=no"),
         ],
         cwd=ROOT,
