@@ -5,11 +5,13 @@ import sys
 from argparse import ArgumentParser, ArgumentTypeError, Namespace
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 import pandas as pd
 
+from evalsite.analysis.as_printed import add_printed, correlate_in_file_order, select_ratings
 from evalsite.analysis.explanations import MODEL_MEANS
 from evalsite.analysis.families import (
     KNOWN_KINDS,
@@ -23,7 +25,6 @@ from evalsite.analysis.families.numbers import find_scale
 from evalsite.analysis.families.turns import TURNS
 from evalsite.analysis.findings import write_p
 from evalsite.analysis.gate import FAULTY, add_gate, find_outcome, read_gate
-from evalsite.analysis.icc import icc_in_file_order
 from evalsite.analysis.plan import Margin, Plan
 from evalsite.analysis.report import list_systems, make_report
 from evalsite.analysis.report.answer_parts import drop_turns, split_parts
@@ -58,8 +59,7 @@ def make_parser() -> ArgumentParser:
     add("--metrics", type=Path, metavar="FILE", help="CSV of automatic metrics to compare with "
         "the ratings: item, system, metric, value; or item, system and a column per "
         "metric")  # fmt: skip
-    add("--file-order", action="store_true", help="also show the intraclass correlations of "
-        "columns in file order, as some papers report them")  # fmt: skip
+    add_printed(report)
     add_gate(report)
 
     compare = commands.add_parser(
@@ -145,8 +145,8 @@ def _list_model_means(criterion: Mapping[str, Any], system: Mapping[str, Any]) -
     return [one for one in system["averages"] if one["name"] in MODEL_MEANS]
 
 
-def write_report(report: Mapping[str, Any]) -> str:
-    """The main figures of a report as plain text."""
+def write_report(report: Mapping[str, Any], *, has_other_papers: bool = False) -> str:
+    """The main figures of a report as plain text, and those that other papers print."""
     data = report["data"]
     lines = [
         f"{data['ratings']} ratings, {data['participants']} participants, {_describe_items(data)}",
@@ -173,6 +173,8 @@ def write_report(report: Mapping[str, Any]) -> str:
         lines += _write_figures("Tests", criterion["tests"])
         lines += _write_fit(criterion.get("fit"))
         lines += _write_figures("Agreement", criterion["agreement"])
+        if has_other_papers:
+            lines += _write_figures("As other papers print it", criterion["other_papers"])
         lines += _write_metrics(criterion["metrics"])
     lines += ["", f"Seed {report['seed']}, methods {report['methods_version']}."]
     return "\n".join(lines) + "\n"
@@ -342,18 +344,20 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 def _analyse(options: Namespace) -> tuple[str, int]:
     """Return the results of a file of ratings as text or JSON, and the exit status."""
-    table = _read(options.ratings, options)
+    table = select_ratings(_read(options.ratings, options), options)
     instrument = _describe_criteria(table, options)
     others = {"metrics": read_metrics(options.metrics)} if options.metrics else {}
     margins = read_gate(options, table.criteria, list_systems(table))
     side = _report(table, others, instrument, options, margins)
     if options.file_order:
         for criterion in side.report["criteria"]:
-            criterion["agreement"] += _correlate_in_file_order(side.table.of(criterion["key"]))
+            part, family = side.table.of(criterion["key"]), find_family(criterion)
+            criterion["agreement"] += correlate_in_file_order(part, is_log=family.is_log)
     outcome, status = find_outcome(side.report)
     if outcome:
         sys.stderr.write(f"{outcome}.\n")
-    return _write(side.report, options, write_report), status
+    write = partial(write_report, has_other_papers=options.other_papers)
+    return _write(side.report, options, write), status
 
 
 def _compare(options: Namespace) -> str:
@@ -478,12 +482,6 @@ def _warn_of_guesses(instrument: list[dict[str, Any]]) -> list[dict[str, Any]]:
         }
         for kind, one in unknown.items()
     ]
-
-
-def _correlate_in_file_order(table: Table) -> list[dict[str, Any]]:
-    rows = table.rows[table.rows.value.notna()]
-    found = icc_in_file_order(unit=rows.output, value=rows.value)
-    return [figure.to_dict() for figure in found.values()]
 
 
 if __name__ == "__main__":

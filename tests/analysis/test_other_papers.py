@@ -69,10 +69,46 @@ def test_magnitudes_have_raw_means_and_those_of_ln_and_ln_1_plus_x():
         rate(rows), FAMILIES["magnitude"], None
     )}  # fmt: skip
 
-    assert figures["mean of raw, a"].value == 125
+    assert figures["mean of raw scores, a"].value == 125
     assert figures["mean of ln, a"].value == pytest.approx(np.log(100))
     assert figures["mean of ln(1 + x), a"].value == pytest.approx(np.log(51 * 201) / 2)
     assert "alpha of raw scores, interval" in figures
+
+
+def test_dawid_skene_shares_of_decisions_are_of_each_system():
+    data, expected, tolerance = read_vector("dawid_skene__labels_accept")
+    system = {unit: "ab"[place % 2] for place, unit in enumerate(sorted(set(data.unit)))}
+    value = data.value.map({"accept": 1, "reject": 0, "ignore": 2})
+    rows = zip(data.rater, data.unit, data.unit.map(system), value, strict=True)
+
+    figures = {one.name: one for one in list_other_figures(
+        rate(list(rows)), FAMILIES["decision"], None
+    )}  # fmt: skip
+
+    for name in "ab":
+        wanted = [
+            of["accept"] for unit, of in expected["probability"].items() if system[unit] == name
+        ]
+        found = figures[f"Dawid-Skene share, {name}"]
+        assert found.value == pytest.approx(np.mean(wanted), abs=tolerance)
+        assert found.n["outputs"] == len(wanted)
+
+
+def test_dawid_skene_shares_of_preferences_are_of_each_pair():
+    """One answer of all raters an item: the shares are those of the votes."""
+    rows = [(f"r{rater}", f"{pair}{n}", *pair, pair[n == 0]) for pair in ("ab", "ac")
+            for n in range(4) for rater in range(2)]  # fmt: skip
+    columns = ["participant", "item", "system_1", "system_2", "preferred"]
+    table = make_table(pd.DataFrame(rows, columns=columns))
+
+    found = {one.name: one.value for one in list_other_figures(
+        table, FAMILIES["preference"], None
+    )}  # fmt: skip
+
+    assert found == pytest.approx({
+        "Dawid-Skene share, a over b": 0.75, "Dawid-Skene share, b over a": 0.25,
+        "Dawid-Skene share, a over c": 0.75, "Dawid-Skene share, c over a": 0.25,
+    })  # fmt: skip
 
 
 def test_identical_texts_of_two_systems_are_compared():

@@ -39,9 +39,9 @@ def list_other_figures(
 ) -> list[Figure]:
     """The figures of one criterion; `scale`: its points, where it has points."""
     if family.compares:
-        return list(_list_classes(table, table.rows.outcome, table.rows["item"]))
+        return list(_list_preferences(table))
     if family.decides:
-        return list(_list_classes(table, table.rows.value, table.rows.output))
+        return list(_list_decisions(table))
     value = np.asarray(table.rows.value, dtype=np.float64)
     if family.is_log:
         return [*_list_of_magnitudes(table, value), *_list_first(table, value, "interval", seed)]
@@ -53,13 +53,13 @@ def list_other_figures(
 
 def _list_of_magnitudes(table: Table, value: Floats) -> Iterator[Figure]:
     """Means and alphas of the scores as they are, and of ln and ln(1 + x)."""
-    forms = {"raw": value, "ln": np.log(value), "ln(1 + x)": np.log1p(value)}
+    forms = {"raw scores": value, "ln": np.log(value), "ln(1 + x)": np.log1p(value)}
     system = table.rows.system.to_numpy()
     for form, values in forms.items():
         for name in sorted(set(system)):
             of_system = values[system == name]
             yield Figure(
-                name=f"mean of {form}, {name}", method=f"mean of {form} of all ratings",
+                name=f"mean of {form}, {name}", method=f"mean of {form} over all ratings",
                 value=float(of_system.mean()), n={"ratings": len(of_system)}, details=_BARE,
             )  # fmt: skip
     levels: tuple[Level, ...] = ("interval", "ordinal")
@@ -167,21 +167,44 @@ def _weigh_pair(
 # --- Dawid-Skene --------------------------------------------------------------------------
 
 
-def _list_classes(table: Table, value: Any, unit: Any) -> Iterator[Figure]:
-    """The share of each answer once raters are weighed by how reliable they seem."""
-    if table.rater is None or table.rater.nunique() < 2:
+def _list_decisions(table: Table) -> Iterator[Figure]:
+    """The share of each system's outputs that pass once raters are weighed."""
+    rows = table.rows[table.rows.value.notna()]
+    if not _has_raters(table, rows):
         return
-    known = value.notna().to_numpy()
-    found = dawid_skene(
-        unit=unit[known].to_numpy(), rater=table.rater[known].to_numpy(),
-        value=value[known].to_numpy(),
-    )  # fmt: skip
-    n = {"units": len(found["probability"]), "ratings": int(known.sum())}
-    for answer, share in found["class_share"].items():
-        yield Figure(
-            name=f"Dawid-Skene share of {answer:g}", value=share, n=n, details=_BARE,
-            method="Dawid and Skene (1979), EM from the shares of votes to convergence",
+    found = dawid_skene(unit=rows.output, rater=rows.participant, value=rows.value)
+    passes = rows.output.map({unit: of.get(1.0, 0.0) for unit, of in found["probability"].items()})
+    by_output = pd.DataFrame({"system": rows.system, "output": rows.output, "passes": passes})
+    for system, outputs in by_output.drop_duplicates("output").groupby("system"):
+        n = {"outputs": len(outputs), "ratings": int((rows.system == system).sum())}
+        yield _name_share(str(system), float(outputs.passes.mean()), n)
+
+
+def _list_preferences(table: Table) -> Iterator[Figure]:
+    """The shares of wins and ties of each pair of systems once raters are weighed."""
+    known = table.rows[table.rows.outcome.notna()]
+    for pair, rows in known.groupby(["system_1", "system_2"]):
+        one, two = map(str, pair)
+        if not _has_raters(table, rows):
+            continue
+        found = dawid_skene(
+            unit=rows["item"], rater=rows.participant, value=np.sign(rows.outcome)
         )  # fmt: skip
+        words = {-1.0: f"{one} over {two}", 0.0: f"{one} and {two} tied", 1.0: f"{two} over {one}"}
+        n = {"items": int(rows["item"].nunique()), "answers": len(rows)}
+        for answer, share in found["class_share"].items():
+            yield _name_share(words[answer], share, n)
+
+
+def _has_raters(table: Table, rows: pd.DataFrame) -> bool:
+    return table.raters_known and rows.participant.nunique() > 1
+
+
+def _name_share(what: str, share: float, n: dict[str, int]) -> Figure:
+    return Figure(
+        name=f"Dawid-Skene share, {what}", value=share, n=n, details=_BARE,
+        method="Dawid and Skene (1979), EM from the shares of votes to convergence",
+    )  # fmt: skip
 
 
 def dawid_skene(*, unit: ArrayLike, rater: ArrayLike, value: ArrayLike) -> dict[str, Any]:

@@ -24,7 +24,7 @@ _BOXES = ("top_box", "bottom_box")
 # of a table beside its first column: a wider one is not read at a glance
 _MOST_BESIDE = 5
 _MODEL_MEANS = ("model_mean", "model_share")
-_DETECTABLE = "Found by 4 of 5 such studies"
+_DETECTABLE = "Detected with 80% power"
 
 
 def tabulate_systems(criterion: dict[str, Any]) -> Table:
