@@ -10,11 +10,21 @@ import pytest
 from django.test import Client
 from django.urls import reverse
 
+from evalsite.annotation.pages.consent import withdraw
+from evalsite.quality.exclusions import exclude
 from evalsite.results.documents.contents import make_appendix, make_ethics
 from evalsite.results.documents.document import write_html, write_latex
 from evalsite.results.documents.latex_markdown import write_blocks
+from evalsite.results.documents.people_flow import count_people
 from evalsite.studies.models import Study
-from tests.support.factories import make_study
+from tests.support.factories import (
+    answer_item,
+    launch,
+    make_annotator,
+    make_participant,
+    make_study,
+    make_user,
+)
 from tests.support.reported import HOSTILE, TITLE
 
 pytestmark = pytest.mark.django_db
@@ -72,6 +82,36 @@ def test_appendix_holds_instructions_questions_and_a_page_and_names_no_system(
     assert HOSTILE[0] not in page
     for letter in ("D1", "D2", "D3", "D4", "D5"):
         assert f'<dt dir="auto">{letter} ' in page
+
+
+@pytest.mark.both_databases
+def test_appendix_counts_each_person_once_where_they_ended() -> None:
+    study = launch(make_study(items=2))
+    item = study.items.main()[0]
+    kept, excluded, gone = (make_annotator(study) for _ in range(3))
+    for person in (kept, excluded):
+        answer_item(person, item)
+    exclude(study=study, participants=[excluded], reason="careless", by=make_user())
+    answer_item(gone, item)
+    withdraw(participant=gone, is_kept=False)
+    make_annotator(study)
+    for fields in ({}, {"is_eligible": False}, {"is_eligible": False, "refused_for": "quota"}):
+        make_participant(study, **fields)
+    make_participant(study, is_checked=False, is_eligible=True)
+    make_participant(study, is_pilot=True)
+    make_participant(study, origin="imported")
+
+    flow = count_people(study)
+    page = unescape(write_html(make_appendix(study)))
+
+    ends = ("analysed", "excluded", "withdrew", "no_answers", "not_agreed", "not_eligible",
+            "quota", "failed_check")  # fmt: skip
+    assert flow.ends == dict.fromkeys(ends, 1)
+    assert (flow.arrived, flow.answered) == (8, 2)
+    assert (
+        "1 not eligible by their answers; 1 because a quota was full; "
+        "1 after the check of the instructions"
+    ) in page
 
 
 def test_what_only_people_know_is_marked_and_counted(study: Study) -> None:

@@ -62,6 +62,17 @@ def test_the_page_loads_nothing_and_runs_nothing(study: Study, report: Report) -
     assert read.tags.count("img") == 1  # by system
 
 
+def test_method_names_the_terms_of_the_model_that_was_fitted(study: Study, report: Report) -> None:
+    (criterion,) = report.content["kept"]["criteria"]
+    mixed = "REML, crossed random effects (Kenward-Roger)"
+    criterion["model"] = {"method": mixed, "terms": ["rater:system", "cluster:system"]}
+    criterion["pairs"][0]["effect"]["method"] = mixed
+
+    page = unescape(write_page(study, report))
+
+    assert "with random effects of raters by systems and clusters of inputs by systems, " in page
+
+
 def test_hostile_names_are_shown_as_they_are(study: Study, report: Report) -> None:
     page = write_page(study, report)
 

@@ -228,6 +228,18 @@ def test_unfinished_collection_and_a_missing_plan_are_limitations() -> None:
     assert codes(content, done=3) == {"warning": False, "unfinished": False, "no_plan": False}
 
 
+@pytest.mark.parametrize(("low", "high", "is_told"), [(0.1, 0.7, False), (0.1, 0.5, True)])
+def test_lowest_agreement_is_told_only_if_its_interval_ends_below_the_others(
+    low: float, high: float, is_told: bool
+) -> None:
+    kept = make_content()
+    (first,) = kept["criteria"]
+    less = make_figure("alpha_log", 0.3, low=low, high=high, n={"units": 4})
+    kept["criteria"].append({**first, "key": "fluency", "agreement": [less]})
+
+    assert ("agreement" in codes({"kept": kept, "all": None})) == is_told
+
+
 @pytest.mark.parametrize(
     ("state", "words"),
     [("live", "Collection isn’t finished: 3 of 9"), ("closed", "Collection ended with 3 of 9")],
@@ -326,6 +338,7 @@ def test_everyone_included_is_another_view_of_the_same_report(
     assert whole[0].value == "88.0"
 
 
+@pytest.mark.both_databases
 def test_first_look_is_told_with_its_answers_and_the_top_up_after_it(
     db: None, study: Study, staff_client: Client
 ) -> None:

@@ -6,6 +6,7 @@ from typing import Any
 from evalsite.exports.bundle.readme import write_scales
 from evalsite.protocol import Protocol
 from evalsite.results.documents.document import Document, Question, Screen, Section, Text
+from evalsite.results.documents.people_flow import count_people
 from evalsite.results.documents.study_context import collect_context
 from evalsite.results.report.prose import list_entries, write_prose
 from evalsite.studies.models import Item, Study
@@ -31,6 +32,7 @@ def make_appendix(study: Study) -> Document:
             *_show_screen(study),
             *_list_questions(context),
             _fill("Recruitment and pay", "recruitment", context),
+            *_show_flow(study),
             _fill("Who was left out", "left_out", context),
             _fill("Responsible NLP checklist, section D", "checklist", context),
         ],
@@ -63,6 +65,13 @@ def make_ethics(study: Study) -> Document:
             ),
         ],
     )
+
+
+def _show_flow(study: Study) -> Iterable[Section]:
+    """Return how many people came, left and are analysed, once anybody came."""
+    flow = count_people(study)
+    if flow.arrived:
+        yield _fill("Flow of participants", "flow", {"flow": flow})
 
 
 def _fill(title: str, name: str, context: dict[str, Any]) -> Section:

@@ -13,6 +13,7 @@ from evalsite.results.design.tables import tabulate_design, tabulate_places
 from evalsite.results.models import Report
 from evalsite.results.report.criterion_view import CriterionView, view_criteria
 from evalsite.results.report.limitations import list_limits
+from evalsite.results.report.methods import summarise_method
 from evalsite.results.report.sections import Part, Picture
 from evalsite.results.report.study_facts import (
     collect_facts,
@@ -69,6 +70,7 @@ def write_page(study: Study, report: Report, *, is_further: bool = False) -> str
         "collection": describe_collection(facts),
         "plan": plan_in_words(facts.plan),
         "making": describe_making(facts),
+        "method": summarise_method(facts, found),
         "design": tabulate_design(found),
         "places": tabulate_places(found),
         "exclusions": tabulate_exclusions(facts),

@@ -42,7 +42,7 @@ def list_limitations(
         *_list_looks(look, target),
         *_list_raters_met(content.get("collection") or {}),
         *_list_ceilings(content["kept"]),
-        *_list_agreement(views),
+        *_list_agreement(content["kept"], views),
         *_list_unclear(views),
         *_list_exclusions(content),
         *_list_plan(content.get("plan") or {}),
@@ -112,16 +112,17 @@ def _list_ceilings(report: dict[str, Any]) -> Iterator[Limitation]:
             yield Limitation(code="ceiling", facts=facts)
 
 
-def _list_agreement(views: Sequence[CriterionView]) -> Iterator[Limitation]:
-    """Return the criterion with the lowest alpha, where there are several."""
-    known = [one for one in views if one.alpha and one.alpha.mark]
-    if len(known) > 1:
-        lowest = min(known, key=lambda one: _read(one.alpha.value) if one.alpha else 1.0)
-        yield Limitation(code="agreement", facts={"criterion": lowest, "alpha": lowest.alpha})
-
-
-def _read(coefficient: str) -> float:
-    return float(coefficient.replace("−", "-"))
+def _list_agreement(report: dict[str, Any], views: Sequence[CriterionView]) -> Iterator[Limitation]:
+    """Return the criterion with the lowest alpha, if its interval ends below all the others."""
+    known = {one.key: one for one in views if one.alpha}
+    first = {one["key"]: one["agreement"][0] for one in report["criteria"] if one["key"] in known}
+    if len(first) < 2:
+        return
+    lowest = min(first, key=lambda key: first[key]["value"])
+    high = first[lowest]["high"]
+    if high is not None and all(high < one["value"] for key, one in first.items() if key != lowest):
+        facts = {"criterion": known[lowest], "alpha": known[lowest].alpha}
+        yield Limitation(code="agreement", facts=facts)
 
 
 def _list_unclear(views: Sequence[CriterionView]) -> Iterator[Limitation]:

@@ -53,6 +53,14 @@ def write_methods(facts: Facts, found: dict[str, Any]) -> str:
     return write_prose("latex/methods.tex", context)
 
 
+def summarise_method(facts: Facts, found: dict[str, Any]) -> str:
+    """Return how systems were compared, in the plain sentences of the report's page."""
+    return write_prose(
+        "facts/method.txt",
+        _collect_tests(found["criteria"], facts, found.get("family") or {}),
+    )
+
+
 def write_findings(criterion: dict[str, Any]) -> str:
     """Return what was found by one criterion: its comparisons, then its first coefficient."""
     known = [one for one in criterion["agreement"] if one["value"] is not None]
