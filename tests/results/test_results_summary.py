@@ -17,6 +17,7 @@ from evalsite.participants.models import ParticipantMark
 from evalsite.quality.models import AnalysisPlan
 from evalsite.quality.top_up import TOP_UP_ACTION
 from evalsite.results.report.charts import make_axis, make_mark
+from evalsite.results.report.criterion_tables import tabulate_checks
 from evalsite.results.report.criterion_view import view_criteria
 from evalsite.results.report.first_look import Look, find_first_look
 from evalsite.results.report.folds import list_folds
@@ -226,6 +227,23 @@ def test_unfinished_collection_and_a_missing_plan_are_limitations() -> None:
     content = {"kept": make_content(), "all": None}
 
     assert codes(content, done=3) == {"warning": False, "unfinished": False, "no_plan": False}
+
+
+@pytest.mark.parametrize(
+    ("p", "tiers", "is_told"), [(0.03, 1, True), (0.03, 2, False), (0.2, 1, False)]
+)
+def test_clusters_over_inputs_alone_are_told_where_tiers_are_wider(
+    p: float, tiers: int, is_told: bool
+) -> None:
+    (criterion,) = make_content()["criteria"]
+    criterion["pairs"][0]["checks"] = [make_figure("wilcoxon", 3.0, details={"p": p})]
+    for place, system in enumerate(criterion["systems"]):
+        system["cluster"] = min(place + 1, tiers)
+
+    table = tabulate_checks(criterion)
+
+    assert table is not None
+    assert ("the clusters would be: alpha; beta." in table.words) == is_told
 
 
 @pytest.mark.parametrize(("low", "high", "is_told"), [(0.1, 0.7, False), (0.1, 0.5, True)])

@@ -25,6 +25,7 @@ _BOXES = ("top_box", "bottom_box")
 _MOST_BESIDE = 5
 _MODEL_MEANS = ("model_mean", "model_share")
 _DETECTABLE = "Detected with 80% power"
+_FOUND = 0.05  # a p value below
 
 
 def tabulate_systems(criterion: dict[str, Any]) -> Table:
@@ -313,9 +314,30 @@ def tabulate_checks(criterion: dict[str, Any]) -> Table | None:
         ],
         criterion["pairs"],
         row_names=name_sides,
-        words=write_prose("tables/checks.txt", {}),
+        words=write_prose("tables/checks.txt", {"clusters": _cluster_over_inputs(criterion)}),
         name=f"{criterion['key']}-checks",
     )
+
+
+def _cluster_over_inputs(criterion: dict[str, Any]) -> list[list[str]]:
+    """Return WMT's clusters, by Wilcoxon's test over inputs; [] if tiers are as many."""
+    systems = criterion["systems"]
+    p = {
+        frozenset(name_sides(pair).values()): figure["details"].get("p")
+        for pair in criterion["pairs"]
+        for figure in pair["checks"]
+        if figure["name"] == "wilcoxon"
+    }
+    if len(p) < len(systems) * (len(systems) - 1) / 2 or None in p.values():
+        return []
+    order = [one["system"] for one in systems]
+    clusters: list[list[str]] = [[]]
+    for place, system in enumerate(order):
+        pairs = (frozenset((one, two)) for one in order[:place] for two in order[place:])
+        if place and all(p[pair] < _FOUND for pair in pairs):
+            clusters.append([])
+        clusters[-1].append(system)
+    return clusters if len(clusters) > len({one.get("cluster") for one in systems}) else []
 
 
 def _write_check(figure: Figure) -> str:
