@@ -270,6 +270,30 @@ def test_closed_study_is_not_said_to_be_unfinished(state: str, words: str) -> No
     assert words in told
 
 
+def test_warning_of_criteria_names_them_once() -> None:
+    facts = {"about": "model_misfit", "criteria": ["Fluency"], "text": "It does not fit."}
+
+    told = render_to_string(
+        "results/_limitation.html", {"one": Limitation(code="warning", facts=facts)}
+    )
+
+    assert told.count("Fluency") == 1
+
+
+def test_plan_that_changed_with_answers_in_is_not_only_said_to_come_first() -> None:
+    known = {"plan": {"primary": "fluency", "frozen_at": now()}}
+
+    told = [
+        render_to_string(
+            "results/_plan_headline.html", {**known, "versions": [{"answers": n} for n in answers]}
+        ).strip()
+        for answers in ([0], [0, 90])
+    ]
+
+    assert told[0] == "A plan, fixed before the first answer"
+    assert told[1] == "A plan, fixed before the first answer and changed since"
+
+
 def test_raters_from_the_study_that_is_repeated_are_a_limitation(make_study) -> None:
     study, first = launch(make_study(items=2)), make_study(items=1)
     AnalysisPlan.objects.create(study=study, repeats=first, changed_at=now())

@@ -97,8 +97,9 @@ _TEXTS = {
     "no_data": "There are no ratings.",
     "no_baseline": "The baseline has no ratings here, so every pair of systems is compared.",
     "possible_slips": "Some scores are so far from the others that they may be slips, such as 700 "
-    "for 70. They count as entered, and can move means and comparisons: look at the winsorised "
-    "means and at the order within pages before you believe a difference.",
+    "for 70. They count as entered, and can move means and comparisons: before you believe a "
+    "difference, look at the winsorised means and the order on a page, among the further "
+    "analyses.",
 }
 
 
