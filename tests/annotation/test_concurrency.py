@@ -183,6 +183,7 @@ def test_the_last_place_goes_to_one_of_twelve_people_who_ask_at_once():
     assert Slot.objects.leased().count() == 1
 
 
+@pytest.mark.torture
 @pytest.mark.slow
 def test_forty_arrivals_for_thirty_places_are_thirty_people_at_work_and_ten_polite_pages():
     study = launch(make_study(items=10, k=30, set_size=10))

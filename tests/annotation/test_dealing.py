@@ -318,6 +318,7 @@ def test_a_lost_race_for_a_place_or_a_set_is_known_by_its_constraint(model):
 # --- groups that stay together ----------------------------------------------------------
 
 
+@pytest.mark.torture
 @pytest.mark.slow
 def test_sixty_groups_of_three_are_dealt_whole_in_sets_of_ten():
     study = make_study(items=0, k=3, set_size=10, groups="together")

@@ -15,6 +15,7 @@ pytestmark = pytest.mark.django_db
 CHANGED = "These instructions have changed since you read them."
 
 
+@pytest.mark.torture
 @pytest.mark.slow
 @pytest.mark.both_databases
 def test_simulated_crowd_fills_every_slot_exactly_once():

@@ -67,6 +67,7 @@ def lines_in_view(page: Page) -> list[tuple[str, str]]:
     ]
 
 
+@pytest.mark.torture
 def test_real_comparisons_are_uploaded_and_rated(page: Page, live_server: Any) -> None:
     watch = Watch(page)
     study = launch(upload(page, live_server, "pairwise", COMPARISONS, "2968"))

@@ -74,7 +74,7 @@ ANSWER = """() => {
 
 
 # their items have every kind of input, and outputs that are rated one by one or compared
-@pytest.fixture(params=each_protocol("magnitude", "pairwise"))
+@pytest.fixture(params=each_protocol("pairwise"))
 def config(request: pytest.FixtureRequest) -> Protocol:
     return installed_protocols()[request.param]
 

@@ -17,9 +17,14 @@ from typing import TypeVar
 from urllib.parse import quote
 
 import pytest
+from hypothesis import settings
 
 # One thread of linear algebra for each test: many cost more than they bring on small tables.
 os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
+
+# fewer examples than Hypothesis draws by itself, as in `make torture`
+settings.register_profile("suite", settings.default, max_examples=30)
+settings.load_profile("suite")
 
 _DATABASE_FIXTURES = {"db", "transactional_db", "django_db_setup"}
 # they bring a browser, or let another process see the rows of a test
