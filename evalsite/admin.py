@@ -4,10 +4,12 @@ from dataclasses import dataclass
 from functools import wraps
 from importlib import import_module
 from typing import Any
+from urllib.parse import urlsplit
 from uuid import UUID
 
 from django.contrib import messages
 from django.contrib.admin import AdminSite, ModelAdmin
+from django.contrib.auth.views import redirect_to_login
 from django.core.exceptions import PermissionDenied
 from django.http import Http404, HttpRequest, HttpResponse
 from django.http.response import HttpResponseBase
@@ -15,7 +17,7 @@ from django.shortcuts import redirect
 from django.template.response import TemplateResponse
 from django.urls import URLPattern, URLResolver, path, reverse
 from django.utils import timezone
-from django.utils.http import urlencode
+from django.utils.http import url_has_allowed_host_and_scheme, urlencode
 from django.views.generic import RedirectView
 
 from evalsite.jobs.schedule import count_problems, list_schedule
@@ -120,7 +122,7 @@ class EvalsiteAdminSite(AdminSite):
         """
         owner = getattr(view, "__self__", None)
         if not isinstance(owner, ModelAdmin):
-            return super().admin_view(view, cacheable)
+            return _ask_again_after_sign_in(super().admin_view(view, cacheable))
 
         @wraps(view)
         def guarded(request: HttpRequest, *args: Any, **captured: Any) -> HttpResponseBase:
@@ -128,7 +130,7 @@ class EvalsiteAdminSite(AdminSite):
                 raise Http404
             return view(request, *args, **captured)
 
-        return super().admin_view(guarded, cacheable)
+        return _ask_again_after_sign_in(super().admin_view(guarded, cacheable))
 
     def index(
         self, request: HttpRequest, extra_context: dict[str, Any] | None = None
@@ -304,3 +306,23 @@ def _redirect_moved(moved: tuple[str, str, str]) -> URLPattern:
 def is_safe(request: HttpRequest) -> bool:
     """Return whether the request only asks for something."""
     return request.method in ("GET", "HEAD")
+
+
+def _ask_again_after_sign_in(view: Any) -> Any:
+    """Lead whoever sends a form signed out to sign in, then to the page that has the form."""
+
+    @wraps(view)
+    def checked(request: HttpRequest, *args: Any, **captured: Any) -> HttpResponseBase:
+        if is_safe(request) or request.user.is_authenticated:
+            return view(request, *args, **captured)
+        sent_from = request.headers.get("Referer", "")
+        if url_has_allowed_host_and_scheme(sent_from, {request.get_host()}):
+            sent_from = urlsplit(sent_from)._replace(scheme="", netloc="").geturl()
+        else:
+            sent_from = ""
+        messages.error(
+            request, "You were signed out, so nothing was changed. Sign in, then do it again."
+        )
+        return redirect_to_login(sent_from or reverse("admin:index"), reverse("admin:login"))
+
+    return checked

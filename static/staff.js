@@ -1,5 +1,6 @@
-// Copies a link on a press of the button beside it; without scripts the link can still be selected.
+// What pages of researchers do beyond forms and links; without scripts they work all the same.
 
+// copies a link on a press of the button beside it
 for (const button of document.querySelectorAll("[data-copy]")) {
   button.hidden = false;
   button.addEventListener("click", async () => {
@@ -14,3 +15,16 @@ for (const button of document.querySelectorAll("[data-copy]")) {
     }
   });
 }
+
+// a menu closes with Escape, which leads back to what opened it, and with a click elsewhere
+document.addEventListener("keydown", (event) => {
+  const menu = event.key === "Escape" && document.querySelector("details.menu[open]");
+  if (!menu) return;
+  menu.open = false;
+  menu.querySelector("summary").focus();
+});
+document.addEventListener("click", (event) => {
+  for (const menu of document.querySelectorAll("details.menu[open]")) {
+    if (!menu.contains(event.target)) menu.open = false;
+  }
+});

@@ -180,7 +180,7 @@ def _describe_question(
         ],
         "settings": _list_settings(at, one, kind, draft),
         "condition": describe_condition(at, one, criteria[:number])
-        if number and is_supported("ask_if") else None,
+        if (number or one.get("ask_if")) and is_supported("ask_if") else None,
     }  # fmt: skip
 
 

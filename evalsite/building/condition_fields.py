@@ -24,10 +24,13 @@ def describe_condition(at: str, question: Plain, earlier: list[Plain]) -> dict[s
     if inner and "criterion" not in inner:
         return {"words": _say(condition, earlier), "fields": []}
     key = inner.get("criterion", "")
+    known = {str(one.get("key")): str(one.get("label")) for one in earlier}
+    # a condition on a question that was removed or moved stays until somebody decides
+    lost = {key: f"{key} (no longer an earlier question)"} if key and key not in known else {}
     fields = [
         Field(f"{at}-if", "Ask only if", key, "select", choices=(
             ("", "Always asked"),
-            *((str(one.get("key")), str(one.get("label"))) for one in earlier),
+            *(known | lost).items(),
         ))
     ]  # fmt: skip
     asked = next((one for one in earlier if one.get("key") == key), None)

@@ -3,6 +3,7 @@
 What the form has no field for stays as it was in the draft.
 """
 
+from collections import Counter
 from collections.abc import Container, Iterable, Mapping
 from copy import deepcopy
 from typing import Any
@@ -176,10 +177,12 @@ def _read_questions(
     draft["criteria"] = [_read_question(data, at, base) for at in names]
     for at, question in zip(names, draft["criteria"], strict=True):
         _follow_name(data, at, question, draft["criteria"], base, kept_keys)
+    before = Counter(data.get(f"{at}-was", "") for at in names)
     renamed = {
         was: question["key"]
         for at, question in zip(names, draft["criteria"], strict=True)
-        if (was := data.get(f"{at}-was", "")) and was != question["key"]
+        # what refers to a key that two questions had means the first of them
+        if (was := data.get(f"{at}-was", "")) and was != question["key"] and before[was] == 1
     }
     _rename_questions(draft, renamed)
     pers = {one["key"]: one.get("per") for one in draft["criteria"]}

@@ -25,7 +25,7 @@ from evalsite.studies.version_cache import read_built
 FOLDER = settings.BASE_DIR / "fixtures" / "instruments"
 _YEAR = re.compile(r"\b(?:19|20)\d\d\b")
 # of "Reasons: compar:IA" the name, not what is taken from it
-_FIRST_WORD = re.compile(r"(?:^[A-Z][\w ]*: )?([^\s,()]+)")
+_FIRST_WORD = re.compile(r"(?:^[A-Z][\w ]*(?:: | after ))?([^\s,()]+)")
 _MOST_OF_A_NOTE = 60
 
 

@@ -75,7 +75,7 @@ def new_study(request: HttpRequest) -> HttpResponseBase:
             contact_email=user.email,
             **choose(said["instrument"], user),
         )
-        messages.success(request, "The study is made. Upload its items next.")
+        messages.success(request, "Study created. Upload its items next.")
         return redirect("admin:batch-list", study.pk)
     search = request.GET.get("q", "").strip()[:_LONGEST_SEARCH]
     sections = _list_sections(request.user, search)

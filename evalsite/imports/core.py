@@ -370,7 +370,7 @@ def _ask_encoding(fault: Fault) -> list[Decision]:
             "encoding",
             "The file isn't UTF-8",
             "It may be Windows-1252, as Excel writes in much of Europe. If these lines look "
-            "right so, read it that way.",
+            "right, read it that way.",
             choices=[["windows-1252", "Read as Windows-1252", ""]],
             rows=[
                 f"line {place.line}: {place.before}{place.odd}{place.after}"

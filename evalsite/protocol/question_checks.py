@@ -44,8 +44,9 @@ def check_criteria(
     is_pair = isinstance(layout, Mapping) and layout.get("outputs") == "pair"
     for number, criterion in enumerate(check_list(criteria, "criteria", faults, least=1, most=40)):
         place = f"criteria.{number}"
-        if isinstance(criterion, Mapping) and isinstance(criterion.get("key"), str):
-            place = f"criteria.{criterion['key']}"
+        key = criterion.get("key") if isinstance(criterion, Mapping) else None
+        if isinstance(key, str) and key not in known:
+            place = f"criteria.{key}"
         _check_criterion(criterion, place, known, faults, is_pair=is_pair)
     return known
 

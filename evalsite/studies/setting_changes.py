@@ -135,8 +135,8 @@ def _refuse_after_launch(
         )
     if set(changed) & set(SHOWN) and not is_new:
         raise ValidationError(
-            "People have read the texts as they were. To change them for those who come, tick "
-            f'the box "{name_new_version(version)}" above [Save], and save again.',
+            "People have read these texts. To change them for those who come later, tick "
+            f"“{name_new_version(version)}” above Save, then save again.",
             code="version",
         )
     for name in set(changed) & set(WITH_PLACEHOLDERS):

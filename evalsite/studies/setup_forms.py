@@ -232,12 +232,12 @@ class SectionForm(forms.ModelForm):
             "headline": "One line above the summary on the first page. May be empty.",
             "summary": "What people will do, in two sentences.",
             "consent": (
-                "Markdown. Replace every [REPLACE: …] by your own words: a study can't be "
+                "Markdown. Replace every [REPLACE: …] with your own words: a study can't be "
                 "launched while one is left. Each [SETTINGS: …] is filled in from the settings."
             ),
             "instructions": (
-                "Markdown. Leave empty for the protocol's own instructions, which are shown below: "
-                "to change a part of them, copy them into this box."
+                "Markdown. Leave empty for the instrument's own instructions, which are shown "
+                "below. To change a part of them, copy them into this box."
             ),
             "k": "How many different people answer each item.",
             "set_size": "How many items a person gets at a time. Checks and repeats come on top.",
@@ -251,14 +251,14 @@ class SectionForm(forms.ModelForm):
                 "empty for none."
             ),
             "repeat_percent": (
-                "So many of a person’s items are shown to them a second time, with the outputs in "
-                "another order, to see how steady they are. 10 is usual, 0 is off. Nobody "
-                f"who can’t get {FEWEST} items gets repeats. Repeats never count in results."
+                "This share of a person’s items is shown to them a second time, with the outputs "
+                "in another order, to see how steady they are. 10 is usual, 0 is off. Only people "
+                f"who can get {FEWEST} items or more get repeats. Repeats never count in results."
             ),
             "repeat_distance": "How many items a repeat comes after its first showing, at least.",
             "has_bonus": (
                 "Annotators who complete the maximum number of sets earn a bonus. They read "
-                "before they start; you pay it, and the People page says to whom it is due."
+                "about it before they start. You pay it; the People page shows who has earned it."
             ),
             "bonus": "In the currency of the pay. Leave empty to promise a bonus without a sum.",
             "groups": "Items that share one input, such as the replies to one review.",
@@ -267,7 +267,7 @@ class SectionForm(forms.ModelForm):
                 "a person saves a first answer, their places are kept for 15 to 30 minutes at most."
             ),
             "expected_participants": (
-                "If you know it: the launch then checks that so many can finish the design."
+                "If you know it. The checklist then says if this many can finish the design."
             ),
             "is_practice_on": (
                 "Practice items come first, each explained once it is answered. They never count."
@@ -276,13 +276,13 @@ class SectionForm(forms.ModelForm):
                 "Adds a button to the practice pages, for people who know the task already."
             ),
             "is_qualification_on": (
-                "The practice items that have a gold are asked as a test, with two tries: it takes "
-                "the place of practice. Who fails both gets no work. Without a gold, questions on "
-                "the instructions are asked."
+                "Instead of practice, the practice items with a gold answer are asked as a test, "
+                "with two tries. People who fail both get no work. Without gold answers, the test "
+                "asks questions on the instructions."
             ),
-            "pass_mark": "How much of the qualification must be as the gold suggests.",
+            "pass_mark": "The share of answers in the test that must match the gold.",
             "is_check_on": (
-                "After the instructions, people answer the protocol's questions about them. All "
+                "After the instructions, people answer the instrument's questions about them. All "
                 "must be right by the second try; otherwise the study ends for them. Nobody is "
                 "rejected for it, and their minutes are paid as a bonus."
             ),
@@ -292,18 +292,18 @@ class SectionForm(forms.ModelForm):
             ),
             "covers_items": "People see an item only when they ask for it, or skip it unseen.",
             "minimum_age": (
-                "People confirm it when they agree to take part. Leave empty not to ask."
+                "People confirm it when they agree to take part. Leave empty for no minimum."
             ),
             "asks_to_share": (
                 "Adds a box to the consent page, which nobody has to tick. A bundle to publish "
                 "leaves out people who didn't; your team's results and files have all answers."
             ),
             "recognise_days": (
-                "A code made from the platform ID of everyone who agrees is kept for so long, so "
+                "A code made from the platform ID of everyone who agrees is kept this long, so "
                 "that later studies can keep people out or require them. The consent text must "
                 "say so. 0 keeps none."
             ),
-            "minutes_per_set": "Shown on the first page. Leave empty for the protocol's estimate.",
+            "minutes_per_set": "Shown on the first page. Empty: the instrument's estimate.",
             "pay_per_set": "Leave empty if nothing is paid.",
             "pay_target": "Only your team sees it.",
         }

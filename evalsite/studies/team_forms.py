@@ -10,6 +10,7 @@ from django.db import IntegrityError, transaction
 
 from evalsite.accounts.researchers import make_researcher
 from evalsite.lib.mail import is_mail_on
+from evalsite.studies.forms import use_our_words
 from evalsite.studies.members import StepDown
 from evalsite.studies.models import Membership, TeamRole
 
@@ -110,12 +111,14 @@ class AccountForm(UserCreationForm[User]):
         self.fields["email"].help_text = "You can sign in with it. Only your teams see it."
         # the page says first what the invitation is to
         self.fields["username"].widget.attrs.pop("autofocus", None)
+        self.fields["username"].label = "User name"
         self.fields["username"].help_text = "For signing in and in the log."
         self.fields[
             "password1"
         ].help_text = "At least 12 characters. Four unrelated words work well."
         self.fields["password2"].label = "Password again"
         self.fields["password2"].help_text = ""
+        use_our_words(self.fields.values())
 
     def clean_email(self) -> str:
         email: str = self.cleaned_data["email"].lower()

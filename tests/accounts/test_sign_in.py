@@ -2,6 +2,7 @@
 
 import re
 from datetime import timedelta
+from urllib.parse import unquote
 
 import pytest
 import time_machine
@@ -19,7 +20,7 @@ from evalsite.accounts.researchers import make_researcher
 from evalsite.jobs.models import OutgoingMail
 from evalsite.jobs.outbox import send_waiting_mail
 from evalsite.lib.clock import now
-from tests.support.factories import make_user
+from tests.support.factories import make_study, make_user
 
 pytestmark = pytest.mark.django_db
 
@@ -52,6 +53,22 @@ def is_signed_in(client: Client) -> bool:
 def code_of(user: User) -> str:
     secret = Authenticator.objects.get(user=user, type="totp").data["secret"]
     return f"{hotp_value(secret, next(iter(yield_hotp_counters_from_time()))):06d}"
+
+
+def test_form_sent_after_the_session_ended_leads_back_to_its_page(client, jane):
+    study = make_study(by=jane)
+    people = reverse("admin:study-people", args=[study.pk])
+    act = reverse("admin:study-people-act", args=[study.pk])
+
+    refused = client.post(
+        act, {"do": "note"}, headers={"referer": f"http://testserver{people}?show="}
+    )
+    asked = client.get(refused.url, follow=True)
+    elsewhere = client.post(act, headers={"referer": "http://evil.example/"})
+
+    assert unquote(asked.redirect_chain[-1][0]).endswith(f"?next={people}?show=")
+    assert "You were signed out, so nothing was changed." in asked.text
+    assert elsewhere.url == f"{reverse('admin:login')}?next=/admin/"
 
 
 # --- with a password ----------------------------------------------------------------------

@@ -275,6 +275,18 @@ def test_closed_study_says_so_and_offers_no_button(staff_client, live_study):
     assert url("study-pause", live_study) not in page.text
 
 
+def test_closed_study_invites_nobody_and_offers_no_change_that_it_refuses(staff_client, live_study):
+    staff_client.post(url("study-close", live_study))
+
+    invite = staff_client.get(url("study-recruitments", live_study)).text
+    set_up = staff_client.get(url("study-setup", live_study)).text
+
+    assert "The study is closed: nobody new can take part." in invite
+    assert "Begin a round" not in invite
+    assert "A closed study takes no more." in set_up
+    assert "As a new batch" not in set_up
+
+
 def test_closed_study_is_not_piloted(staff_client, live_study):
     staff_client.post(url("study-close", live_study))
 

@@ -116,6 +116,34 @@ def test_fault_names_its_question_and_its_reason_and_the_draft_is_kept(staff, sa
                          "builder")[name] == text  # fmt: skip
 
 
+def test_fault_of_the_second_of_two_equal_columns_names_the_second(staff):
+    instrument = begin(staff)
+    post(staff, instrument, do="add")
+
+    page = post(staff, instrument, **{"do": "save", "q-1-label": "", "q-1-key": "quality"})
+
+    assert [(one.anchor, one.where, one.message) for one in page.context["faults"]] == [
+        ("q-1", "Question 2, name", "must not be empty"),
+        ("q-1", "Question 2", "has the same column in exports as another question"),
+    ]
+
+
+def test_condition_on_a_question_that_is_removed_stays_until_somebody_decides(staff):
+    instrument = begin(staff)
+    post(staff, instrument, do="add")
+    post(staff, instrument, **{"do": "draft", "q-1-if": "quality"})
+    post(staff, instrument, **{"do": "draft", "q-1-test": "at_most", "q-1-what": "2"})
+
+    post(staff, instrument, do="remove:0")
+    page = post(staff, instrument, do="save")
+
+    assert page.status_code == 422
+    assert "quality (no longer an earlier question)" in page.text
+    assert "q-0" in {one.anchor for one in page.context["faults"]}
+    instrument.refresh_from_db()
+    assert instrument.draft["criteria"][0]["ask_if"]["criterion"] == "quality"
+
+
 def test_questions_are_moved_duplicated_and_removed(staff):
     instrument = begin(staff)
     post(staff, instrument, do="add")

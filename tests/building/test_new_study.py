@@ -43,6 +43,14 @@ def staff(client: Client, jane) -> Client:
     return client
 
 
+def test_refused_form_names_what_is_missing_at_the_top_with_a_link_to_it(staff):
+    page = staff.post(reverse("admin:study-new"), {"title": ""})
+
+    top = page.text.split("<h2>No study was created</h2>")[1].split("</div>")[0]
+    assert '<a href="#protocols">Instrument</a>: Choose an instrument.' in top
+    assert '<a href="#id_title">Title</a>: ' in top
+
+
 def test_page_shows_protocols_the_gallery_and_own_instruments_each_with_its_columns(staff, jane):
     content = read_gallery()[0] | {"title": "My own pair of scales"}
     import_instrument(data=content, by=jane)

@@ -273,7 +273,7 @@ def test_command_imports_a_file_and_knows_it_again(study: Any, tmp_path: Path) -
         call_command("import_batch", str(study.pk), str(path), "--map", "a=b=output", stdout=out)
 
     assert out.getvalue().splitlines() == [
-        "Imported 3 rows as 1 items.",
+        "Imported 3 rows as 1 item.",
         "Already uploaded as a.csv, 0 new.",
     ]
 

@@ -49,7 +49,7 @@ def walk(page: Page, base: str, folder: Path) -> Iterator[str]:
     upload(page, base, study, folder / f"{LONG}.csv", content)
     yield "preview"
     follow(page, "text=Import 3 rows")
-    page.wait_for_selector("text=Imported 3 rows.")
+    page.wait_for_selector("text=Imported 3 rows as")
     upload(page, base, study, folder / f"{LONG}.csv", content)
     yield "the same file again"
     page.goto(f"{base}{reverse('admin:batch-list', args=[study.pk])}")

@@ -84,6 +84,14 @@ def test_preview_prefers_characters_not_shown_yet() -> None:
     assert found.places[-1].line == 502
 
 
+def test_preview_shows_no_stretch_of_a_line_twice() -> None:
+    found = preview(
+        "a\nhôtel “lovely” – this is a longer line which ends in a café\n".encode("cp1252")
+    )
+
+    assert [place.odd for place in found.places] == ["ô", "é"]
+
+
 @pytest.mark.parametrize(
     "data",
     [b"\0\x01\xff\xfe" * 100, "a,b\né,1\n".encode("utf-16-le"), b"\xef\xbb\xbfa\n\xff"],

@@ -87,7 +87,7 @@ def test_import_stores_the_batch_and_forgets_the_file(staff_client: Client, stud
 
     page = press_import(staff_client, study, upload).content.decode()
 
-    assert "Imported 3 rows." in page
+    assert "Imported 3 rows as 1 item." in page
     assert "rankme.csv" in page
     assert all(
         f'data-label="{name}">{number}<' in page
@@ -414,5 +414,5 @@ def test_rows_that_stay_out_are_not_counted_as_imported(staff_client: Client, st
 
     assert "6 rows, of which 3 stay out" in looked_at
     assert "Import 3 rows" in looked_at
-    assert "Imported 3 rows." in done
+    assert "Imported 3 rows as 1 item." in done
     assert Batch.objects.get().rows == 3

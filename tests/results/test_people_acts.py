@@ -13,7 +13,13 @@ from evalsite.participants.models import Participant, ParticipantIdentity
 from evalsite.quality.models import Approval, Exclusion, Note
 from evalsite.studies.models import Study
 from tests.site.test_staff_pages import member, url
-from tests.support.factories import launch, make_annotator, make_participant, make_study
+from tests.support.factories import (
+    answer_item,
+    launch,
+    make_annotator,
+    make_participant,
+    make_study,
+)
 from tests.support.planned import add_person, make_planned_study
 from tests.support.tabs import Tab
 
@@ -76,12 +82,14 @@ def test_somebody_who_has_just_left_is_left_out_and_that_is_said(staff_client):
 def test_people_are_excluded_together_with_one_reason(staff_client):
     study = make_planned_study()
     people = [add_person(study) for _ in range(2)]
+    answer_item(people[0], study.items.practice().first())
 
     page = act(staff_client, study, people, "exclude").text
     none = confirm(staff_client, study, people, "exclude", reason="Came twice")
     done = confirm(staff_client, study, people, "exclude", reason="Came twice", basis="other")
 
     assert "Exclude 2 people: 6 of 6 answers would be left out" in page
+    assert page.count('data-th="Answers">3</td>') == 2
     assert "baseline" not in page
     assert none.status_code == 422
     assert "2 people excluded." in done.text

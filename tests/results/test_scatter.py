@@ -83,5 +83,6 @@ def test_headline_without_a_report(staff_client, people, headline):
     study = make_study(items=1)
     for _ in range(people):
         make_participant(study)
+    make_participant(study, is_pilot=True)
 
     assert headline in staff_client.get(reverse("admin:study-people", args=[study.pk])).text

@@ -152,6 +152,29 @@ def test_link_to_share_is_copied_by_its_button(page, live_server):
     assert copied == f"{live_server}/join/{study.pk}/"
 
 
+def test_menu_closes_with_escape_and_a_click_elsewhere_and_a_long_title_fits_a_phone(
+    page, live_server
+):
+    user = make_user()
+    sign_in(page, live_server, user)
+    study = launch(make_study(by=user, title="W" * 120))
+    page.set_viewport_size({"width": 390, "height": 844})
+    page.goto(f"{live_server}{reverse('admin:index')}")
+    overflow = page.evaluate("document.documentElement.scrollWidth - innerWidth")
+    page.goto(f"{live_server}{reverse('admin:study-overview', args=[study.pk])}")
+
+    states = []
+    for close in (lambda: page.keyboard.press("Escape"), lambda: page.click("h1")):
+        page.focus(".study .menu summary")
+        page.keyboard.press("Enter")
+        states.append(page.locator(".study .menu[open]").count())
+        close()
+        states.append(page.locator(".study .menu[open]").count())
+
+    assert overflow <= 0
+    assert states == [1, 0, 1, 0]
+
+
 @pytest.fixture
 def invitation() -> Invitation:
     user = make_user()

@@ -397,7 +397,7 @@ def test_bad_68_changed_text_after_launch_needs_the_tick_for_a_new_version(staff
     response = save(staff_client, study, summary="Changed.")
 
     assert response.status_code == 422
-    assert "tick the box &quot;Make version 2 of the texts&quot;" in response.text
+    assert "tick “Make version 2 of the texts” above Save" in response.text
     assert study.summary != "Changed."
 
 

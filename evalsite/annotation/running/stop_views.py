@@ -25,7 +25,7 @@ class StopForm(forms.Form):
     """The kind of reason, the reason for the team, and what the person reads."""
 
     kind = forms.ChoiceField(
-        label="Why are you stopping this person?",
+        label="Why are you stopping them?",
         choices=[
             (
                 StopKind.OURS.value,

@@ -201,7 +201,8 @@ class ItemPages(ImportPages):
             if study.is_launched
             else ""
         )
-        return f"Imported {count_of(record.rows, 'row')}.{later}"
+        items = count_of(record.items.count(), "item")
+        return f"Imported {count_of(record.rows, 'row')} as {items}.{later}"
 
     def describe_undone(self, record: Batch) -> str:
         return f"The items of {record.file_name} are gone."

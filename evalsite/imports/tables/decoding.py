@@ -136,7 +136,7 @@ def _preview_windows_1252(source: BinaryIO) -> EncodingPreview | None:
     places: list[OddPlace] = []
     counts = Counter[str]()
     undefined = None
-    number = 1
+    number, shown = 1, 0  # as far as the last place shows this line
     try:
         while line := lines.readline(_CHUNK):
             if "\0" in line:
@@ -145,11 +145,14 @@ def _preview_windows_1252(source: BinaryIO) -> EncodingPreview | None:
                 for match in _ODD.finditer(line):
                     is_new = not counts.keys() >= set(match[0])
                     counts.update(match[0])
-                    if len(places) < _PLACES and (is_new or len(places) < _SHOW_ANYWAY):
+                    if match.end() <= shown or len(places) == _PLACES:
+                        continue
+                    if is_new or len(places) < _SHOW_ANYWAY:
                         places.append(_make_place(line, number, match.span()))
+                        shown = match.end() + _AFTER
                 if undefined is None and (found := _UNDEFINED.search(line)):
                     undefined = _make_place(line, number, found.span())
-            number += line.endswith(("\n", "\r"))
+            number, shown = number + line.endswith(("\n", "\r")), 0
     finally:
         lines.detach()
     known = {odd: n for odd, n in counts.most_common(_MOST_COUNTED) if not _UNDEFINED.match(odd)}

@@ -29,7 +29,7 @@ from evalsite.quality.plan_state import plan_of
 from evalsite.results.exclusions.views import ExclusionForm, list_bases
 from evalsite.results.people.lookup import clean_search, find_people
 from evalsite.studies.forms import use_our_words
-from evalsite.studies.models import Membership, Study
+from evalsite.studies.models import Item, Membership, Study
 from evalsite.studies.staff_pages import StudyView, may_see_identities
 from evalsite.studies.summary_lines import count_of
 
@@ -51,6 +51,7 @@ class NoteForm(forms.Form):
         max_length=LONGEST_NOTE,
         widget=forms.Textarea(attrs={"rows": 3}),
         help_text="Your team sees it, with your name and the time. It’s kept out of exports.",
+        error_messages={"required": "Enter a note."},
     )
 
     def __init__(self, data: Any) -> None:
@@ -142,7 +143,8 @@ def describe_rows(
 ) -> list[Row]:
     """Return where each of these people is, in a few queries for all of them."""
     ids = [one.pk for one in people]
-    answers = Annotation.objects.agreed().filter(participant__in=ids)
+    # counted as in the list of people: practice and checks aren't answers
+    answers = Annotation.objects.agreed().filter(participant__in=ids, item__kind=Item.Kind.MAIN)
     answers = answers.exclude(status=Annotation.Status.WITHDRAWN).order_by()
     given = dict(answers.values_list("participant").annotate(n=Count("pk")))
     held = dict(

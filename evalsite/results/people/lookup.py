@@ -84,17 +84,21 @@ _IS_WORKING = Exists(
 ) & Q(withdrawn_at__isnull=True, stopped_at__isnull=True)
 
 
-def count_people(study: Study, work: Work) -> list[tuple[str, str, int]]:
-    """Return the lists that a researcher can choose: their key, label and size."""
+def count_people(study: Study, work: Work) -> tuple[list[tuple[str, str, int]], int]:
+    """Return the lists that one can choose (key, label, size), and how many aren't pilots."""
     people = Participant.objects.filter(study=study)
-    found = people.aggregate(all=Count("pk"), working=Count("pk", filter=_IS_WORKING))
+    found = people.aggregate(
+        all=Count("pk"),
+        working=Count("pk", filter=_IS_WORKING),
+        started=Count("pk", filter=Q(is_pilot=False)),
+    )
     sizes = {
         "": found["all"],
         "review": len(work.to_review),
         "working": found["working"],
         "excluded": len(work.excluded),
     }
-    return [(key, label, sizes[key]) for key, label in SHOWN.items()]
+    return [(key, label, sizes[key]) for key, label in SHOWN.items()], found["started"]
 
 
 def put_first(people: QuerySet[Participant], flagged: Sequence[int]) -> QuerySet[Participant]:

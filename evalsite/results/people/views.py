@@ -51,7 +51,7 @@ def show_people(request: HttpRequest, study: Study) -> HttpResponseBase:
     search = clean_search(request.GET.get("q", ""))
     sees_receipts = may_see_identities(request, study)
     work = read_work(study)
-    counts = count_people(study, work)
+    counts, started = count_people(study, work)
     shown = request.GET.get("show", "")
     shown = shown if shown in SHOWN and not search else ""
     found = show_only(find_people(study, search, by_receipt=sees_receipts), shown, work)
@@ -73,6 +73,7 @@ def show_people(request: HttpRequest, study: Study) -> HttpResponseBase:
             "shown": shown,
             "counts": counts,
             "total": counts[0][2],
+            "started": started,
             "rows": rows,
             "found": count_of(rows.paginator.count, "person", "people"),
             "people": people,

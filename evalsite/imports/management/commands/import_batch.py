@@ -20,6 +20,7 @@ from evalsite.imports.core import LEAVE_OUT_FAULTY, Decision
 from evalsite.imports.packs import name_files, pack_files
 from evalsite.imports.tables.outputs import NAMES, PREFIX, SEED
 from evalsite.studies.models import Batch
+from evalsite.studies.summary_lines import count_of
 
 
 class Command(ImportCommand):
@@ -95,4 +96,4 @@ class Command(ImportCommand):
         return "\n".join([decision.title, *answers])
 
     def describe_stored(self, record: Batch, checked: CheckedItems) -> str:
-        return f"Imported {record.rows:,} rows as {len(checked.items):,} items."
+        return f"Imported {record.rows:,} rows as {count_of(len(checked.items), 'item')}."
