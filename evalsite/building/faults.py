@@ -44,9 +44,10 @@ def _describe(fault: Fault, questions: list[Any], keys: list[Any]) -> Found:
     first, *rest = fault.place.split(".") if fault.place else [""]
     message = fault.message[:1].lower() + fault.message[1:]
     if first == "criteria" and rest:
-        if fault.code == "duplicate" and len(rest) == 1:
-            message = "has the same column in exports as another question"
         number = keys.index(rest[0]) if rest[0] in keys else _read_number(rest[0])
+        if fault.code == "duplicate" and len(rest) == 1 and number is not None:
+            number = len(keys) - 1 - keys[::-1].index(rest[0])
+            message = "has the same column in exports as another question"
         if number is not None and number < len(questions):
             label = questions[number].get("label") if isinstance(questions[number], dict) else ""
             where = f"Question {number + 1}" + (f" ({label})" if label else "")

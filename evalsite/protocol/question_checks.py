@@ -75,7 +75,7 @@ def _check_criterion(
     check_flag(criterion.get("required", True), f"{place}.required", faults)
     key = criterion.get("key")
     if key is not None and check_key(key, f"{place}.key", faults) and key in known:
-        faults.add("duplicate", place, "has the key of another criterion")
+        faults.add("duplicate", f"criteria.{key}", "has the key of another criterion")
     if isinstance(key, str) and key in RESERVED_KEYS:
         faults.add("reserved_column", f"{place}.key", "is a name that the site uses itself")
     if "scale" in criterion:

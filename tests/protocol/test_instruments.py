@@ -115,7 +115,7 @@ BREACHES = [
     ("dialogue", lambda d: d["layout"].update(screen=[]), "length", "layout.screen"),
     ("fluency", lambda d: d.update(criteria=[]), "length", "criteria"),
     ("fluency", lambda d: d["criteria"].append(d["criteria"][0]), "duplicate",
-     "criteria.2"),
+     "criteria.fluency"),
     ("fluency", lambda d: d["criteria"][0].pop("definition"), "no_question", "criteria.fluency"),
     ("fluency", lambda d: d["criteria"][0].update(per="page"), "not_allowed",
      "criteria.fluency.per"),
