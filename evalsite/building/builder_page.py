@@ -6,7 +6,7 @@ from typing import Any
 
 from evalsite.building.condition_fields import describe_condition
 from evalsite.building.drafts import DESIGN, start_draft, start_question
-from evalsite.building.examples import write_answer
+from evalsite.building.examples import describe_answers, write_answer
 from evalsite.building.faults import describe_faults
 from evalsite.building.fields import Field
 from evalsite.building.parameters import Parameter, Plain, list_parameters, start_scale
@@ -303,7 +303,8 @@ def _describe_example(draft: Plain, part: str, number: int, one: Plain) -> dict[
             *(
                 Field(f"{at}-answer-{criterion.get('key')}", f"{said}: {criterion.get('label')}",
                       write_answer(answers.get(criterion.get("key")), criterion, is_gold=is_gold),
-                      help=notation if first == 0 and is_gold else "")
+                      help=(notation if first == 0 else "") if is_gold
+                      else describe_answers(criterion))
                 for first, criterion in enumerate(_objects(draft.get("criteria")))
             ),
             Field(f"{at}-why", "Why", one.get("why", ""), "area"),

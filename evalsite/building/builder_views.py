@@ -15,6 +15,7 @@ from django.views.decorators.http import require_http_methods
 
 from evalsite.building.builder_page import build_page
 from evalsite.building.drafts import read_draft, read_revision, start_question
+from evalsite.building.examples import put_answers, take_answers
 from evalsite.building.gallery import describe_uses
 from evalsite.building.parameters import Plain, list_parameters, make_key, start_scale
 from evalsite.building.tables import change_table, list_entries
@@ -119,13 +120,15 @@ def _show(
 # --- undo ---------------------------------------------------------------------------
 
 
-def _remember(request: HttpRequest, instrument: Instrument, before: Plain, after: Plain) -> None:
-    """Keep a question that was removed with the session, so that it can come back."""
-    kept = [one.get("key") for one in after.get("criteria", [])]
-    for number, one in enumerate(before.get("criteria", [])):
-        if one.get("key") not in kept:
-            removed = {"of": str(instrument.pk), "number": number, "question": one}
-            request.session[REMOVED] = removed
+def _remember(request: HttpRequest, instrument: Instrument, draft: Plain, at: str) -> None:
+    """Keep the question that will be removed with the session, so that it can come back."""
+    number = int(at) if at.isascii() and at.isdigit() else -1
+    if 0 <= number < len(draft.get("criteria", [])):
+        question = draft["criteria"][number]
+        request.session[REMOVED] = {
+            "of": str(instrument.pk), "number": number, "question": question,
+            "answers": take_answers(draft, str(question.get("key"))),
+        }  # fmt: skip
 
 
 def find_removed(request: HttpRequest, instrument: Instrument) -> Plain | None:
@@ -139,9 +142,7 @@ def _do(request: HttpRequest, instrument: Instrument, draft: Plain, done: str) -
     if done == "undo":
         return _undo(request, instrument, draft)
     if done.startswith("remove:"):
-        anchor = _change_list(draft, done)
-        _remember(request, instrument, find_base(instrument), draft)
-        return anchor
+        _remember(request, instrument, draft, done.removeprefix("remove:"))
     return _change_list(draft, done)
 
 
@@ -150,6 +151,7 @@ def _undo(request: HttpRequest, instrument: Instrument, draft: Plain) -> str:
     if removed is None:
         return ""
     draft["criteria"].insert(removed["number"], removed["question"])
+    put_answers(draft, str(removed["question"].get("key")), removed.get("answers", []))
     del request.session[REMOVED]
     return f"?open={removed['number']}#q-{removed['number']}"
 

@@ -20,6 +20,7 @@ from evalsite.building.parameters import (
 )
 from evalsite.building.tables import read_table
 from evalsite.protocol import FORMAT, installed_scales
+from evalsite.protocol.parts import COMMENT
 from evalsite.protocol.question_checks import RESERVED_KEYS
 
 # more questions or rows than a form may have are read no further
@@ -56,7 +57,8 @@ def start_draft(title: str) -> Plain:
 
 def make_column(label: str, taken: Iterable[Any]) -> str:
     """Return a column for a question of this name, which no other one and no file has."""
-    return make_key(label, RESERVED_KEYS.union(taken))
+    keys = {str(one) for one in taken}
+    return make_key(label, RESERVED_KEYS | keys | {"turn"} | {f"{key}_{COMMENT}" for key in keys})
 
 
 def start_question(label: str, taken: Any, scale: Plain) -> Plain:

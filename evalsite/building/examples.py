@@ -11,6 +11,8 @@ from evalsite.protocol.faults import Faults
 from evalsite.protocol.scale import Scale, get_scale
 
 _MOST = 100
+# several answers of which none is chosen, as in a gold column
+NOTHING = "-"
 
 
 def find_scale(criterion: Any) -> Scale | None:
@@ -94,28 +96,96 @@ def _read_item(
         if said == write_answer(before.get(was), criterion, is_gold=is_gold):
             answers[key] = before[was]
         else:
-            answers[key] = _read_answer(said, criterion, len(outputs), is_gold=is_gold)
+            read = _read_gold if is_gold else _read_rating
+            answers[key] = read(said, criterion, len(outputs))
     item.pop(name, None)
     return item | ({name: answers} if answers else {})
 
 
-def _read_answer(text: str, criterion: Plain, outputs: int, *, is_gold: bool) -> Any:
-    """Return an answer in the notation of instruments; what can't be read stays text."""
+def _read_gold(text: str, criterion: Plain, outputs: int) -> Any:
+    """Return a right answer in the notation of instruments; what can't be read stays text."""
     scale = find_scale(criterion)
+    if scale is None:
+        return text
     is_by_turn = criterion.get("per") == "turn"
-    if scale is not None and is_gold:
-        count = len(text.split(",")) if is_by_turn else outputs
-        try:
-            scale.parse_gold(text, [str(number) for number in range(1, count + 1)])
-            return [scale.gold_to_data(text)] if is_by_turn else scale.gold_to_data(text)
-        except (ValidationError, ValueError, LookupError, TypeError):
-            return text
-    parts = [read_whole(one) for one in text.split(",")]
-    if is_by_turn:
-        return [parts]
-    if criterion.get("per") == "output":
-        return parts
-    return parts[0] if len(parts) == 1 else parts
+    count = len(text.split(",")) if is_by_turn else outputs
+    try:
+        scale.parse_gold(text, [str(number) for number in range(1, count + 1)])
+        return [scale.gold_to_data(text)] if is_by_turn else scale.gold_to_data(text)
+    except (ValidationError, ValueError, LookupError, TypeError):
+        return text
+
+
+def _read_rating(text: str, criterion: Plain, outputs: int) -> Any:
+    """Return the first reading of this text that is an answer; if none is, the plainest one."""
+    scale = find_scale(criterion)
+    known = _name_answers(scale) if scale else {}
+
+    def read(words: str) -> Any:
+        said = words.strip()
+        return known.get(said.casefold(), read_whole(said))
+
+    def read_several(words: str) -> list[Any]:
+        return [] if words.strip() == NOTHING else [read(one) for one in words.split()]
+
+    parts, per = text.split(","), str(criterion.get("per"))
+    alone = [read(text), read_several(text), text]
+    lists: list[Any] = [[read(one) for one in parts], [read_several(one) for one in parts]]
+    if len(parts) == 1 or outputs == 1:
+        lists = [*([one] for one in alone), *lists]
+    is_of_item = per == "item"
+    answers: list[Any] = alone if is_of_item else lists
+    count = len(parts) if per == "turn" else outputs
+    right = [one for one in answers if scale and _is_answer(one, scale, per, count)]
+    answer = (right or [alone[0] if is_of_item else [read(one) for one in parts]])[0]
+    return [answer] if per == "turn" else answer
+
+
+def _name_answers(scale: Scale) -> Plain:
+    """Return the answers of a question by what they may be called: value, label, word of files."""
+    listed = scale.list_testable() or ()
+    return (
+        scale.file_words()
+        | {scale.name_tested(one).casefold(): one for one in listed}
+        | {str(one).casefold(): one for one in listed}
+    )
+
+
+def _is_answer(answer: Any, scale: Scale, per: str, outputs: int) -> bool:
+    faults = Faults()
+    if per == "item" and scale.per != "item":
+        answer, outputs = [answer], 1
+    scale.check_rating(answer, outputs, "", faults)
+    return not faults
+
+
+def describe_answers(criterion: Plain) -> str:
+    """Say what the rating of a worked example may be; "" as long as its question isn't right."""
+    scale = find_scale(criterion)
+    if scale is None:
+        return ""
+    names = [scale.name_tested(one) for one in scale.list_testable() or ()]
+    words = ", ".join(names) if scale.pair_only else scale.describe_choices()
+    return f"{words[:1].upper()}{words[1:]}."
+
+
+def _list_examples(draft: Plain) -> list[tuple[Plain, str]]:
+    """List the worked examples and practice items, each with the name of what holds its answers."""
+    parts = (("examples", "ratings"), ("practice", "gold"))
+    return [(one, name) for part, name in parts for one in draft.get(part, [])]
+
+
+def take_answers(draft: Plain, key: str) -> list[Any]:
+    """Take the answers to a question out of all examples, and return them in their order."""
+    return [one.get(name, {}).pop(key, None) for one, name in _list_examples(draft)]
+
+
+def put_answers(draft: Plain, key: str, taken: list[Any]) -> None:
+    """Give the examples the answers to a question back, if they are still as many."""
+    examples = _list_examples(draft)
+    for (one, name), answer in zip(examples, taken, strict=False):
+        if len(examples) == len(taken) and answer is not None:
+            one.setdefault(name, {}).setdefault(key, answer)
 
 
 def write_answer(answer: Any, criterion: Plain, *, is_gold: bool) -> str:
@@ -131,5 +201,13 @@ def write_answer(answer: Any, criterion: Plain, *, is_gold: bool) -> str:
         except (ValueError, LookupError, TypeError, AttributeError):
             return str(answer)
     if isinstance(answer, list):
-        return ", ".join("" if one is None else str(one) for one in answer)
+        if criterion.get("per") == "item" and scale is not None and scale.per != "item":
+            return _write_part(answer)
+        return ", ".join(map(_write_part, answer))
     return str(answer)
+
+
+def _write_part(part: Any) -> str:
+    if isinstance(part, list):
+        return " ".join(map(str, part)) or NOTHING
+    return "" if part is None else str(part)

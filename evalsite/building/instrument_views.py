@@ -63,7 +63,9 @@ def new_instrument(request: HttpRequest) -> HttpResponseBase:
     if request.method == "POST" and title:
         taken = {*installed_folders(), *Instrument.objects.values_list("key", flat=True)}
         draft = start_draft(title) if entry is None else copy_data(entry.config.to_data(), title)
-        draft["key"] = make_key(title, taken)[:40]
+        # the key of an instrument has two characters or more
+        words = title if len(make_key(title)) > 1 else f"instrument {title}"
+        draft["key"] = make_key(words, taken)[:40]
         instrument = create_instrument(key=draft["key"], title=title, by=request.user, draft=draft)
         return redirect("admin:instrument", instrument.pk)
     start = f"{entry.config.title} (copy)" if entry else ""

@@ -157,7 +157,11 @@ def _check_test(
     )
     key = data.get("criterion")
     if not isinstance(key, str) or key not in earlier:
-        faults.add("unknown_criterion", f"{place}.criterion", "must name an earlier criterion")
+        faults.add(
+            "unknown_criterion",
+            f"{place}.criterion",
+            "must name a question that comes before this one",
+        )
         return
     asked_per, scale = earlier[key]
     named = [name for name in (*_TESTS, *_LATER_TESTS) if name in data]
@@ -185,9 +189,14 @@ def _check_value(value: Any, place: str, test: str, scale: "Scale", faults: Faul
     elif test in ("at_least", "at_most"):
         check_whole(value, place, faults)
     else:
+        if value == []:
+            faults.add("length", place, "names no answer: choose at least one")
+            return
         known = scale.list_testable()
         for one in check_list(value, place, faults, least=1):
             if known is None:
                 check_whole(one, place, faults)
             elif not any(one == answer and type(one) is type(answer) for answer in known):
-                faults.add("unknown_answer", place, f"has {one!r}, which is no answer to it")
+                faults.add(
+                    "unknown_answer", place, f"has {one!r}, which isn't an answer to that question"
+                )

@@ -98,7 +98,11 @@ def check_key(value: Any, place: str, faults: Faults, pattern: re.Pattern[str] =
     """Check that this can name something in data: lower-case letters, digits and _."""
     if isinstance(value, str) and pattern.fullmatch(value):
         return True
-    faults.add("bad_key", place, "must be lower-case letters, digits and _, starting with a letter")
+    faults.add(
+        "bad_key",
+        place,
+        "must be lower-case letters, digits and _, starting with a letter, at most 40 characters",
+    )
     return False
 
 

@@ -1,6 +1,6 @@
 """Checks of criteria: what is asked, of what, on which scale, and when."""
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from typing import Any
 
 from evalsite.protocol.conditions import check_condition
@@ -15,7 +15,7 @@ from evalsite.protocol.faults import (
     check_unique,
     check_whole,
 )
-from evalsite.protocol.parts import LONGEST_COMMENT
+from evalsite.protocol.parts import COMMENT, LONGEST_COMMENT
 from evalsite.protocol.scale import get_scale, installed_scales
 
 # columns of files of ratings beside one for each criterion, and fields of rating pages; and beside
@@ -48,7 +48,22 @@ def check_criteria(
         if isinstance(key, str) and key not in known:
             place = f"criteria.{key}"
         _check_criterion(criterion, place, known, faults, is_pair=is_pair)
+    _check_columns(criteria, known, faults)
     return known
+
+
+def _check_columns(criteria: Any, known: Collection[str], faults: Faults) -> None:
+    """Check that no criterion has a column that files have because of another criterion."""
+    more: dict[str, str] = {}
+    for criterion in criteria if isinstance(criteria, list) else ():
+        if isinstance(criterion, Mapping):
+            key = criterion.get("key")
+            if criterion.get("comment"):
+                more[f"{key}_{COMMENT}"] = f"is the column of the comments on {key!r}"
+            if criterion.get("per") == "turn":
+                more["turn"] = "is the column that numbers the turns"
+    for key in sorted(more.keys() & known):
+        faults.add("reserved_column", f"criteria.{key}.key", f"{more[key]}: choose another name")
 
 
 def _check_criterion(
@@ -77,7 +92,9 @@ def _check_criterion(
     if key is not None and check_key(key, f"{place}.key", faults) and key in known:
         faults.add("duplicate", f"criteria.{key}", "has the key of another criterion")
     if isinstance(key, str) and key in RESERVED_KEYS:
-        faults.add("reserved_column", f"{place}.key", "is a name that the site uses itself")
+        faults.add(
+            "reserved_column", f"{place}.key", "is a name that the site uses itself: choose another"
+        )
     if "scale" in criterion:
         before = len(faults)
         _check_scale(criterion, place, faults, is_pair=is_pair)

@@ -452,7 +452,7 @@ class Scale:
         except ValidationError as error:
             faults.add("bad_gold", place, str(error.message))
         except (KeyError, TypeError):
-            faults.add("bad_gold", place, "isn't gold of this scale")
+            faults.add("bad_gold", place, "isn't a right answer on this scale")
 
 
 _DOUBTED = -2.0

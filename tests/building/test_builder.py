@@ -163,6 +163,67 @@ def test_questions_are_moved_duplicated_and_removed(staff):
     assert [one["name"] for one in instrument.draft["item"]["inputs"]] == ["source", "input"]
 
 
+def test_question_that_comes_back_has_its_edits_and_its_answers_in_examples_again(staff):
+    instrument = begin(staff)
+    post(staff, instrument, do="add")
+    post(staff, instrument, **{
+        "do": "draft", "q-1-label": "Tone",
+        **{f"{part}-0-{field}": text for part in ("examples", "practice")
+           for field, text in (("in-source", "Hello?"), ("out-0", "Hi."), ("why", "It is short."),
+                               ("answer-quality", "4"))},
+    })  # fmt: skip
+    answers = {"examples-0-answer-tone": "2", "practice-0-answer-tone": "1..2"}
+    post(staff, instrument, do="draft", **answers)
+
+    post(staff, instrument, **{"do": "remove:1", "q-1-question": "How friendly is it?"})
+    without = read_form(staff.get(reverse("admin:instrument", args=[instrument.pk])).text,
+                        "builder")  # fmt: skip
+    post(staff, instrument, do="undo")
+    post(staff, instrument, do="save")
+
+    instrument.refresh_from_db()
+    content = instrument.newest.content
+    assert not answers.keys() & without.keys()
+    assert content["criteria"][1]["question"] == "How friendly is it?"
+    assert content["examples"][0]["ratings"] == {"quality": [4], "tone": [2]}
+    assert content["practice"][0]["gold"] == {"quality": ["4"], "tone": ["1..2"]}
+
+
+@pytest.mark.parametrize(
+    ("kind", "said", "rating"),
+    [
+        ("likert", "Partly", [3]),
+        ("decision", "yes", [1]),
+        ("choice", "second option", ["second_option"]),
+        ("choices", "first_option second_option", [["first_option", "second_option"]]),
+        ("choices", "-", [[]]),
+        ("checklist", "1", [[1]]),
+        ("text", "Good, but long.", ["Good, but long."]),
+        ("number", "0", [0]),
+    ],
+)
+def test_worked_example_is_rated_on_any_kind_of_question(staff, kind, said, rating):
+    instrument = begin(staff)
+    post(staff, instrument, **{"do": "draft", "q-0-kind": kind})
+    example = {"in-source": "Hello?", "out-0": "Hi.", "answer-quality": said, "why": "It is short."}
+
+    page = post(staff, instrument, do="save", **{f"examples-0-{at}": example[at] for at in example})
+
+    instrument.refresh_from_db()
+    assert page.context["faults"] == []
+    assert instrument.newest.content["examples"][0]["ratings"] == {"quality": rating}
+
+
+@pytest.mark.parametrize("title", ["A", "!!!", "7", "品質"])
+def test_instrument_of_any_name_can_be_saved(staff, title):
+    instrument = begin(staff, title)
+
+    post(staff, instrument, do="save")
+
+    instrument.refresh_from_db()
+    assert instrument.newest.number == 1
+
+
 def test_words_with_markup_are_text_on_every_page(staff):
     hostile = "<script>alert(1)</script>{{ 7|add:7 }}"
     instrument = begin(staff, hostile)
@@ -307,13 +368,13 @@ def test_question_about_each_turn_is_built_by_hand(staff, jane):
 
     post(staff, instrument, **{
         "do": "add", "out-kind": "conversation", "outputs": "one", "q-0-label": "This turn",
-        "q-0-key": "turn", "q-0-question": "How good is it?",
+        "q-0-key": "this_turn", "q-0-question": "How good is it?",
     })  # fmt: skip
     post(staff, instrument, **{"do": "draft", "q-0-per": "turn"})
     half_way = staff.get(reverse("admin:instrument", args=[instrument.pk])).text
     post(staff, instrument, **{
         "do": "draft", "q-0-roles": "bot, assistant", "practice-0-out-0": spoken,
-        "practice-0-in-source": "A question", "practice-0-answer-turn": "4..5",
+        "practice-0-in-source": "A question", "practice-0-answer-this_turn": "4..5",
         "practice-0-why": "It answers.",
     })  # fmt: skip
 
@@ -324,7 +385,7 @@ def test_question_about_each_turn_is_built_by_hand(staff, jane):
     assert question["turns"] == {"roles": ["bot", "assistant"]}
     (practice,) = instrument.draft["practice"]
     assert practice["outputs"] == [json.loads(spoken)]
-    assert practice["gold"] == {"turn": [["4..5"]]}
+    assert practice["gold"] == {"this_turn": [["4..5"]]}
     assert not [one for one in check_instrument(instrument.draft) if "turn" in one.place]
 
 

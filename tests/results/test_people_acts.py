@@ -93,7 +93,17 @@ def test_people_are_excluded_together_with_one_reason(staff_client):
     assert "baseline" not in page
     assert none.status_code == 422
     assert "2 people excluded." in done.text
+    assert "Nothing would change" in act(staff_client, study, people, "stop").text
     assert Exclusion.objects.standing().count() == 2
+
+
+def test_all_people_of_a_list_are_those_of_that_list_alone(staff_client):
+    study = launch(make_study(items=1))
+    working, _other = make_working(study), make_participant(study)
+
+    page = act(staff_client, study, [], "note", everyone="yes", show="working").text
+
+    assert f"Add a note about {working.pseudonym}" in page
 
 
 @pytest.mark.slow

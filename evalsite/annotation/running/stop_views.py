@@ -39,11 +39,13 @@ class StopForm(forms.Form):
             ),
         ],
         widget=forms.RadioSelect,
+        error_messages={"required": "Choose why you are stopping them."},
     )
     reason = forms.CharField(
         label="Reason",
         max_length=200,
         help_text="For your team: it’s kept in the log. Participants don’t see it.",
+        error_messages={"required": "Enter a reason."},
     )
     message = forms.CharField(
         label="What they’ll read when they next open the study",

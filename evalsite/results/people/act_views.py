@@ -27,13 +27,13 @@ from evalsite.quality.pay import list_payable
 from evalsite.quality.pay_views import decide_on
 from evalsite.quality.plan_state import plan_of
 from evalsite.results.exclusions.views import ExclusionForm, list_bases
-from evalsite.results.people.lookup import clean_search, find_people
+from evalsite.results.people.lookup import MOST_AT_ONCE, clean_search, find_people, show_only
+from evalsite.results.people.work import read_work
 from evalsite.studies.forms import use_our_words
 from evalsite.studies.models import Item, Membership, Study
 from evalsite.studies.staff_pages import StudyView, may_see_identities
 from evalsite.studies.summary_lines import count_of
 
-MOST = 500
 SHOWN = 50
 INVALID = 422
 # what the form says when somebody comes to tell people something
@@ -80,12 +80,16 @@ class Act:
 
 
 def choose_people(request: HttpRequest, study: Study) -> list[Participant]:
-    """Return those who were ticked, or all whom the search finds; of this study alone."""
+    """Return those who were ticked, or all of the list or search; of this study alone."""
     if request.POST.get("everyone") == "yes":
         search = clean_search(request.POST.get("q", ""))
         sees = may_see_identities(request, study)
-        return list(find_people(study, search, by_receipt=sees).filter(is_pilot=False)[:MOST])
-    names = [name for name in request.POST.getlist("participant") if "\0" not in name][:MOST]
+        found = find_people(study, search, by_receipt=sees).filter(is_pilot=False)
+        shown = "" if search else request.POST.get("show", "")
+        return list(show_only(found, shown, read_work(study))[:MOST_AT_ONCE])
+    names = [name for name in request.POST.getlist("participant") if "\0" not in name][
+        :MOST_AT_ONCE
+    ]
     return list(study.participants.filter(pseudonym__in=names).order_by("-id"))
 
 
@@ -241,7 +245,11 @@ def _is_here(row: Row) -> bool:
 _ACTS = {
     "stop": Act(
         lambda data, study, people: StopForm(data),
-        lambda row: _is_here(row) and not row.person.is_pilot and row.now != "No set in progress",
+        lambda row: (
+            _is_here(row)
+            and not row.person.is_pilot
+            and not row.now.startswith("No set in progress")
+        ),
         _stop,
     ),
     "exclude": Act(

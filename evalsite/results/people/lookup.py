@@ -24,6 +24,8 @@ from evalsite.results.people.work import Work
 from evalsite.studies.models import Item, Study
 
 MAX_SEARCH = 60
+# one action changes at most so many people
+MOST_AT_ONCE = 500
 # at most so many flagged people come first in the list
 _MOST_FIRST = 200
 

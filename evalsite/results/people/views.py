@@ -22,6 +22,7 @@ from evalsite.results.people.answers import answers_of, describe_answers
 from evalsite.results.people.flags import list_raised
 from evalsite.results.people.indicators import draw_pace, find_others, list_indicators
 from evalsite.results.people.lookup import (
+    MOST_AT_ONCE,
     SHOWN,
     Person,
     clean_search,
@@ -71,6 +72,8 @@ def show_people(request: HttpRequest, study: Study) -> HttpResponseBase:
         {
             "search": search,
             "shown": shown,
+            "shown_label": SHOWN[shown],
+            "most_at_once": MOST_AT_ONCE,
             "counts": counts,
             "total": counts[0][2],
             "started": started,
