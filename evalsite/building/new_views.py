@@ -85,6 +85,7 @@ def new_study(request: HttpRequest) -> HttpResponseBase:
         "sections": sections,
         "has_found": any(section["entries"] for section in sections),
         "chosen": form["instrument"].value() or "",
+        "named": entry.config.title if entry else "",
         "title": "New study",
     }
     return TemplateResponse(

@@ -145,12 +145,12 @@ def create_instrument(*, key: str, title: str, by: Any, draft: Plain | None = No
 def change_draft(*, instrument: Instrument, draft: Plain, revision: int, by: Any) -> Instrument:
     """Keep this as the draft; DraftChanged if it isn't what this person had opened."""
     current = lock_instrument(instrument, by)
-    if draft == current.draft:
+    newest = current.newest
+    if draft == (current.draft or (newest.content if newest else {})):
         # the same form, sent twice
         return current
     if current.revision != revision:
-        raise DraftChanged(describe_change(current))
-    newest = current.newest
+        raise DraftChanged(describe_change(current, by))
     if newest is not None and draft == newest.content:
         draft = {}
     current.draft, current.changed_by = draft, by
@@ -170,7 +170,7 @@ def save_version(*, instrument: Instrument, revision: int, by: Any) -> Instrumen
     if not current.draft and newest is not None:
         return newest
     if current.revision != revision:
-        raise DraftChanged(describe_change(current))
+        raise DraftChanged(describe_change(current, by))
     data = {**current.draft, "version": newest.number + 1 if newest else 1}
     check_foreign(data)
     current.draft, current.changed_by = {}, by
@@ -246,11 +246,13 @@ def may(user: Any, instrument: Instrument, role: str) -> bool:
     )
 
 
-def describe_change(instrument: Instrument) -> str:
-    """Say who changed the draft last, and what to do about it."""
+def describe_change(instrument: Instrument, by: Any) -> str:
+    """Say to this person who changed the draft last, and what to do about it."""
     who = instrument.changed_by.get_username() if instrument.changed_by else "Someone"
+    if instrument.changed_by == by:
+        who = "In another tab, or before you went back, you"
     return (
-        f"{who} changed this draft after you opened it. Nothing was overwritten, and what you "
-        "entered is still on this page. Open the draft in another tab, and enter there what you "
+        f"{who} changed this draft after this page was opened. Nothing was overwritten, and what "
+        "you entered is still on this page. Open the draft in another tab, and enter there what you "
         "want to keep."
     )

@@ -267,10 +267,26 @@ def test_two_people_who_edit_lose_nothing(staff, jane):
     )
 
     assert conflict.status_code == again.status_code == 409
-    assert "jane changed this draft after you opened it" in conflict.text
+    assert "jane changed this draft after this page was opened" in conflict.text
     assert 'value="His"' in conflict.text
     instrument.refresh_from_db()
     assert instrument.draft["criteria"][0]["label"] == "Hers"
+
+
+def test_form_that_is_sent_twice_is_kept_once_and_one_from_before_says_who_changed_it(staff):
+    instrument = begin(staff)
+    address = reverse("admin:instrument", args=[instrument.pk])
+    opened = read_form(staff.get(address).text, "builder")
+
+    answers = [staff.post(address, opened | {"do": "save"}, follow=True) for _ in range(2)]
+    post(staff, instrument, **{"do": "draft", "q-0-label": "Later"})
+    before = staff.post(address, opened | {"do": "draft", "q-0-label": "Earlier"})
+
+    assert [answer.status_code for answer in answers] == [200, 200]
+    assert "Saved as version 1." in answers[1].text
+    assert instrument.versions.count() == 1
+    assert before.status_code == 409
+    assert "before you went back, you changed this draft" in before.text
 
 
 def test_question_of_another_instrument_is_found_added_and_says_when_it_differs(staff):

@@ -82,10 +82,12 @@ def test_study_is_made_of_the_gallery_or_of_a_version(staff, jane, value):
         value = f"version:{version.pk.hex}"
 
     given = {"title": "Spring", "instrument": value}
+    chosen = staff.get(reverse("admin:study-new"), {"instrument": value}).text
     staff.post(reverse("admin:study-new"), given)
     staff.post(reverse("admin:study-new"), given)
 
     studies = Study.objects.all()
+    assert "unless you choose another instrument above" in chosen
     assert [study.instrument.content["key"] for study in studies] == ["adequacy_fluency"] * 2
     assert len({study.instrument for study in studies}) == 1
     assert Instrument.objects.count() == 1
