@@ -253,6 +253,6 @@ def describe_change(instrument: Instrument, by: Any) -> str:
         who = "In another tab, or before you went back, you"
     return (
         f"{who} changed this draft after this page was opened. Nothing was overwritten, and what "
-        "you entered is still on this page. Open the draft in another tab, and enter there what you "
-        "want to keep."
+        "you entered is still on this page. Open the draft in another tab, and enter there what "
+        "you want to keep."
     )
