@@ -42,8 +42,9 @@ _owner_of = Prepared(
 
 
 def unknown_link(request: HttpRequest) -> HttpResponse:
-    """The one page for every address that opens nothing."""
-    return private(render(request, "participants/unknown.html", status=404))
+    """The one page for every address that opens nothing; it leads owners of a link back."""
+    home = address(request, "participant-home") if hasattr(request, "token") else ""
+    return private(render(request, "participants/unknown.html", {"home": home}, status=404))
 
 
 def private(response: HttpResponse) -> HttpResponse:

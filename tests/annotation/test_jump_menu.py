@@ -242,6 +242,7 @@ def test_review_lists_what_is_missing():
     assert "Answer the others, then you can finish." in tab.html
     assert tab.html.count("Not answered") == 3
     assert "Finish</button>" not in tab.html
+    assert f'<a class="btn main" href="{tab.home}sets/1/items/1/">Go to ' in tab.html
 
 
 def test_refused_page_keeps_the_menu_and_the_true_progress():

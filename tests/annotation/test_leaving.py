@@ -166,6 +166,15 @@ def test_a_pilots_answers_touch_no_slot():
     assert Slot.objects.free().count() == 9
 
 
+def test_a_page_that_does_not_exist_leads_its_owner_back():
+    tab = open_tab()
+
+    page = tab.client.get(tab.address_of(99))
+
+    assert page.status_code == 404
+    assert f'href="{tab.home}">Continue with the study' in page.content.decode()
+
+
 def test_a_link_of_nobody_opens_nothing():
     open_tab()
     before = snapshot()

@@ -47,6 +47,7 @@ def test_a_change_that_is_no_answer_is_asked_for_before_the_set_is_finished():
 
     assert [row.place for row, *_, is_wrong in page.context["rows"] if is_wrong] == [1]
     assert not page.context["is_complete"]
+    assert f'<a class="btn main" href="{tab.address_of(1)}">Go to ' in page.content.decode()
     assert ItemSet.objects.get().finished_at is None
     assert sorted(Rating.objects.values_list("value", flat=True)) == [10, 20, 30]
 

@@ -167,17 +167,20 @@ def review(request: HttpRequest, me: Participant, number: int) -> HttpResponse:
     done = item_set.total - len(unanswered_places(item_set, answered))
     table = tabulate_answers(me, item_set)
     config, names = me.study.config, gettext("%(name)s %(place)s")
+    rows = [
+        (
+            row,
+            names % {"name": config.item_name.lower(), "place": row.place},
+            address(request, "rating-page", number, row.place),
+            row.place in wrong,
+        )
+        for row in table.rows
+    ]
+    unsettled = wrong or missing
     context = page_context(request, me) | {
         "table": table,
-        "rows": [
-            (
-                row,
-                names % {"name": config.item_name.lower(), "place": row.place},
-                address(request, "rating-page", number, row.place),
-                row.place in wrong,
-            )
-            for row in table.rows
-        ],
+        "rows": rows,
+        "unsettled": next((row for row in rows if row[0].place in unsettled), None),
         "has_wrong": bool(wrong),
         "answered": done,
         "total": item_set.total,
