@@ -14,6 +14,7 @@ from django.template.response import TemplateResponse
 from django.views.decorators.http import require_http_methods, require_POST, require_safe
 
 from evalsite.building.builder_views import find_base, get_instrument
+from evalsite.building.changes import list_changes
 from evalsite.building.drafts import read_revision, start_draft
 from evalsite.building.gallery import describe_uses, find_entry
 from evalsite.building.parameters import Plain, make_key
@@ -139,7 +140,8 @@ def show_versions(request: HttpRequest, instrument_id: UUID) -> HttpResponseBase
     instrument = get_instrument(request, instrument_id)
     if request.method == "POST":
         number = request.POST.get("number", "")
-        version = _get_version(request, instrument_id, int(number) if number.isdigit() else 0)
+        is_number = number.isascii() and number.isdigit() and len(number) < 10
+        version = _get_version(request, instrument_id, int(number) if is_number else 0)
         try:
             change_draft(
                 instrument=instrument, draft=version.content,
@@ -150,12 +152,21 @@ def show_versions(request: HttpRequest, instrument_id: UUID) -> HttpResponseBase
         else:
             messages.success(request, f"The draft is now version {version.number} again.")
         return redirect("admin:instrument", instrument.pk)
-    versions = instrument.versions.annotate(uses=Count("studies")).defer("content")
+    versions = list(
+        instrument.versions.annotate(uses=Count("studies"))
+        .select_related("created_by")
+        .order_by("-number")
+    )
+    earlier = [*versions[1:], None]
     context = {
         "instrument": instrument,
         "versions": [
-            {"one": one, "uses": describe_uses(one.uses)}
-            for one in versions.select_related("created_by").order_by("-number")
+            {
+                "one": one,
+                "uses": describe_uses(one.uses),
+                "changes": list_changes(last.content, one.content) if last else [],
+            }
+            for one, last in zip(versions, earlier, strict=False)
         ],
         "can_edit": may(request.user, instrument, InstrumentMember.Role.EDITOR),
         "title": "Versions",
