@@ -166,7 +166,7 @@ def describe_answers(criterion: Plain) -> str:
         return ""
     names = [scale.name_tested(one) for one in scale.list_testable() or ()]
     words = ", ".join(names) if scale.pair_only else scale.describe_choices()
-    return f"{words[:1].upper()}{words[1:]}."
+    return f"Enter {words}."
 
 
 def _list_examples(draft: Plain) -> list[tuple[Plain, str]]:
