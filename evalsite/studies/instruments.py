@@ -249,10 +249,10 @@ def may(user: Any, instrument: Instrument, role: str) -> bool:
 def describe_change(instrument: Instrument, by: Any) -> str:
     """Say to this person who changed the draft last, and what to do about it."""
     who = instrument.changed_by.get_username() if instrument.changed_by else "Someone"
+    said = f"{who} changed this draft after this page was opened."
     if instrument.changed_by == by:
-        who = "In another tab, or before you went back, you"
+        said = "You changed this draft after this page was opened, perhaps in another tab."
     return (
-        f"{who} changed this draft after this page was opened. Nothing was overwritten, and what "
-        "you entered is still on this page. Open the draft in another tab, and enter there what "
-        "you want to keep."
+        f"{said} Nothing was overwritten, and what you entered is still on this page. Open the "
+        "draft in another tab, and enter there what you want to keep."
     )

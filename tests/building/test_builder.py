@@ -286,7 +286,7 @@ def test_form_that_is_sent_twice_is_kept_once_and_one_from_before_says_who_chang
     assert "Saved as version 1." in answers[1].text
     assert instrument.versions.count() == 1
     assert before.status_code == 409
-    assert "before you went back, you changed this draft" in before.text
+    assert "You changed this draft after this page was opened" in before.text
 
 
 def test_question_of_another_instrument_is_found_added_and_says_when_it_differs(staff):
