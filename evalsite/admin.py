@@ -2,6 +2,7 @@
 
 from dataclasses import dataclass
 from functools import wraps
+from http import HTTPStatus
 from importlib import import_module
 from typing import Any
 from urllib.parse import urlsplit
@@ -13,7 +14,7 @@ from django.contrib.auth.views import redirect_to_login
 from django.core.exceptions import PermissionDenied
 from django.http import Http404, HttpRequest, HttpResponse
 from django.http.response import HttpResponseBase
-from django.shortcuts import redirect
+from django.shortcuts import redirect, render
 from django.template.response import TemplateResponse
 from django.urls import URLPattern, URLResolver, path, reverse
 from django.utils import timezone
@@ -122,7 +123,7 @@ class EvalsiteAdminSite(AdminSite):
         """
         owner = getattr(view, "__self__", None)
         if not isinstance(owner, ModelAdmin):
-            return _ask_again_after_sign_in(super().admin_view(view, cacheable))
+            return _guide_senders(super().admin_view(view, cacheable))
 
         @wraps(view)
         def guarded(request: HttpRequest, *args: Any, **captured: Any) -> HttpResponseBase:
@@ -130,7 +131,7 @@ class EvalsiteAdminSite(AdminSite):
                 raise Http404
             return view(request, *args, **captured)
 
-        return _ask_again_after_sign_in(super().admin_view(guarded, cacheable))
+        return _guide_senders(super().admin_view(guarded, cacheable))
 
     def index(
         self, request: HttpRequest, extra_context: dict[str, Any] | None = None
@@ -308,13 +309,21 @@ def is_safe(request: HttpRequest) -> bool:
     return request.method in ("GET", "HEAD")
 
 
-def _ask_again_after_sign_in(view: Any) -> Any:
-    """Lead whoever sends a form signed out to sign in, then to the page that has the form."""
+def _guide_senders(view: Any) -> Any:
+    """Lead whoever sends a form signed out to sign in, then to the page that has the form.
+
+    An address that only takes forms has a page, for those who load it again.
+    """
 
     @wraps(view)
     def checked(request: HttpRequest, *args: Any, **captured: Any) -> HttpResponseBase:
         if is_safe(request) or request.user.is_authenticated:
-            return view(request, *args, **captured)
+            response: HttpResponseBase = view(request, *args, **captured)
+            if response.status_code == HTTPStatus.METHOD_NOT_ALLOWED and is_safe(request):
+                page = render(request, "405.html", status=response.status_code)
+                page.headers["Allow"] = response.headers["Allow"]
+                return page
+            return response
         sent_from = request.headers.get("Referer", "")
         if url_has_allowed_host_and_scheme(sent_from, {request.get_host()}):
             sent_from = urlsplit(sent_from)._replace(scheme="", netloc="").geturl()

@@ -147,6 +147,8 @@ def test_get_of_a_post_address_changes_nothing(staff_client, name):
     response = staff_client.get(url(name, study))
 
     assert response.status_code == 405
+    assert "POST" in response.headers["Allow"]
+    assert "Nothing was changed." in response.text
     assert study.participants.count() == 0
 
 
