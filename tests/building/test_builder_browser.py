@@ -138,9 +138,12 @@ def test_builder_needs_no_script(browser, live_server):
 
     page.check("[name=q-0-kind][value=decision]")
     follow(page, "[data-keep]")
+    preview = page.frame_locator(".build-frame")
+    # a press on a page that isn't painted yet is lost
+    expect(preview.locator("main")).to_be_visible()
     page.fill("#q-0-p-yes", "Certainly")
     follow(page, "noscript button, button[value=preview]")
-    expect(page.frame_locator(".build-frame").get_by_text("Certainly").first).to_be_visible()
+    expect(preview.get_by_text("Certainly").first).to_be_visible()
     follow(page, "text=Save version 1")
 
     assert Instrument.objects.get().newest.content["criteria"][0]["scale"]["yes"] == "Certainly"
