@@ -17,17 +17,6 @@ from tests.support.instruments import make_built_study, read_gallery
 pytestmark = pytest.mark.django_db
 
 
-@pytest.fixture
-def jane():
-    return make_user()
-
-
-@pytest.fixture
-def staff(client: Client, jane) -> Client:
-    client.force_login(jane)
-    return client
-
-
 def begin(staff: Client, title: str = "Chat replies") -> Instrument:
     staff.post(reverse("admin:instrument-new"), {"title": title})
     return Instrument.objects.get()

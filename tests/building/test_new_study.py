@@ -32,17 +32,6 @@ def answer(config: Protocol, sample: Sample) -> dict[str, str]:
     return given
 
 
-@pytest.fixture
-def jane():
-    return make_user()
-
-
-@pytest.fixture
-def staff(client: Client, jane) -> Client:
-    client.force_login(jane)
-    return client
-
-
 def test_refused_form_names_what_is_missing_at_the_top_with_a_link_to_it(staff):
     page = staff.post(reverse("admin:study-new"), {"title": ""})
 

@@ -1,26 +1,13 @@
 """Versions of an instrument: exported as they are, compared, and brought back."""
 
 import pytest
-from django.test import Client
 from django.urls import reverse
 
 from evalsite.studies.instruments import import_instrument
 from tests.building.test_builder import begin, post
-from tests.support.factories import make_user
 from tests.support.instruments import read_gallery
 
 pytestmark = pytest.mark.django_db
-
-
-@pytest.fixture
-def jane():
-    return make_user()
-
-
-@pytest.fixture
-def staff(client: Client, jane) -> Client:
-    client.force_login(jane)
-    return client
 
 
 def test_export_is_the_very_file_that_was_imported_and_an_old_version_can_come_back(staff, jane):
