@@ -57,6 +57,9 @@ async function keep() {
   else if (isStale) wait();
 }
 
+// a wide page can't be read on a narrow one
+if (matchMedia("(max-width: 44em)").matches) document.getElementById("as-phone").checked = true;
+
 function wait() {
   clearTimeout(timer);
   timer = setTimeout(keep, WAIT);

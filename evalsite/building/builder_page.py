@@ -5,13 +5,14 @@ from functools import lru_cache
 from typing import Any
 
 from evalsite.building.condition_fields import describe_condition
-from evalsite.building.drafts import DESIGN, start_draft, start_question
+from evalsite.building.drafts import DESIGN
 from evalsite.building.examples import describe_answers, write_answer
 from evalsite.building.faults import describe_faults
 from evalsite.building.fields import Field
-from evalsite.building.parameters import Parameter, Plain, list_parameters, start_scale
+from evalsite.building.parameters import TABLE, Parameter, Plain, list_parameters, start_scale
 from evalsite.building.pictures import Picture, draw_answer
 from evalsite.building.reuse import describe_origin
+from evalsite.building.starts import start_draft, start_question
 from evalsite.building.tables import describe_table
 from evalsite.building.trying import render_preview
 from evalsite.protocol import Protocol, check_instrument, installed_scales
@@ -176,7 +177,12 @@ def _describe_question(
         "parameters": [
             _describe_parameter(f"{at}-p-{name}", parameter, (scale or {}).get(name))
             for name, parameter in parameters.items()
-            if parameter.control != "table"
+            if parameter.control not in ("table", "group")
+        ],
+        "groups": [
+            _describe_group(f"{at}-p-{name}", parameter, (scale or {}).get(name))
+            for name, parameter in parameters.items()
+            if parameter.control == "group"
         ],
         "settings": _list_settings(at, one, kind, draft),
         "condition": describe_condition(at, one, criteria[:number])
@@ -189,6 +195,17 @@ def _describe_parameter(name: str, parameter: Parameter, value: Any) -> Field:
     return Field(
         name, parameter.label, shown, parameter.control, parameter.help, parameter.choices
     )  # fmt: skip
+
+
+def _describe_group(name: str, parameter: Parameter, value: Any) -> dict[str, Any]:
+    """Return the table of a group, and its other fields once there are rows."""
+    given = value if isinstance(value, dict) else {}
+    parts = dict(parameter.parts)
+    table = describe_table(f"{name}-{TABLE}", parts.pop(TABLE), given, parameter.parts)
+    fields = [
+        _describe_parameter(f"{name}-{part}", one, given.get(part)) for part, one in parts.items()
+    ]
+    return {"label": parameter.label, "table": table, "fields": fields if table.rows else []}
 
 
 def _list_settings(at: str, one: Plain, kind: str, draft: Plain) -> list[Field]:

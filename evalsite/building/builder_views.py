@@ -14,10 +14,18 @@ from django.urls import reverse
 from django.views.decorators.http import require_http_methods
 
 from evalsite.building.builder_page import build_page
-from evalsite.building.drafts import read_draft, read_revision, start_question
+from evalsite.building.drafts import read_draft, read_revision
 from evalsite.building.examples import put_answers, take_answers
 from evalsite.building.gallery import describe_uses
-from evalsite.building.parameters import Plain, list_parameters, make_key, start_scale
+from evalsite.building.parameters import (
+    TABLE,
+    Parameter,
+    Plain,
+    list_parameters,
+    make_key,
+    start_scale,
+)
+from evalsite.building.starts import start_question
 from evalsite.building.tables import change_table, list_entries
 from evalsite.protocol import installed_scales
 from evalsite.studies.instruments import (
@@ -190,22 +198,43 @@ def _change_list(draft: Plain, done: str) -> str:
 def _change_row(draft: Plain, what: str, at: str) -> str:
     """Change a table of a question: `at` is its field, with the number of a row after a colon."""
     name, _, row = at.partition(":")
-    match = re.fullmatch("q-([0-9]{1,4})-p-([a-z_]+)", name)
+    match = re.fullmatch("q-([0-9]{1,4})-p-([a-z_]+)(-options)?", name)
     criteria = draft["criteria"]
     if match is None or int(match[1]) >= len(criteria):
         return ""
-    scale = criteria[int(match[1])].get("scale", {})
+    scale, key = criteria[int(match[1])].get("scale", {}), match[2]
     kind = installed_scales().get(str(scale.get("kind")))
-    parameter = list_parameters(kind).get(match[2]) if kind else None
-    if kind is None or parameter is None or parameter.control != "table":
+    parameter = list_parameters(kind).get(key) if kind else None
+    if kind is None or parameter is None:
         return ""
-    entries = list_entries(scale.get(match[2]))
     number = int(row) if row.isascii() and row.isdigit() else 0
-    row_number = change_table(entries, what, number, is_mirrored=kind.pair_only)
-    scale[match[2]] = entries
-    if not entries and match[2] not in kind.needed:
-        del scale[match[2]]
-    return f"?open={match[1]}#{name}-{row_number}" if entries else f"?open={match[1]}#{name}"
+    if parameter.parts:
+        row_number = _change_group(scale, key, parameter, what, number)
+    elif parameter.control == "table":
+        entries = list_entries(scale.get(key))
+        row_number = change_table(
+            entries, what, number, noun=parameter.noun, is_mirrored=kind.pair_only
+        )
+        scale[key] = entries
+        if not entries and key not in kind.needed:
+            del scale[key]
+    else:
+        return ""
+    return f"?open={match[1]}#{name}" + (f"-{row_number}" if row_number >= 0 else "")
+
+
+def _change_group(scale: Plain, key: str, parameter: Parameter, what: str, number: int) -> int:
+    """Change the table of a group, which begins with its first row and ends with its last."""
+    is_new = not isinstance(scale.get(key), dict)
+    group = deepcopy(parameter.start) if is_new else scale[key]
+    entries = list_entries(group.get(TABLE))
+    noun = parameter.parts[TABLE].noun
+    row_number = change_table(entries, what, number, noun=noun, is_mirrored=False)
+    group[TABLE] = entries
+    scale[key] = group
+    if not entries:
+        del scale[key]
+    return 0 if is_new else row_number
 
 
 def _move(draft: Plain, what: str, number: int) -> str:

@@ -4,12 +4,14 @@ What the form has no field for stays as it was in the draft.
 """
 
 from collections import Counter
-from collections.abc import Container, Iterable, Mapping
+from collections.abc import Container, Mapping
 from copy import deepcopy
 from typing import Any
 
 from evalsite.building.examples import read_examples
 from evalsite.building.parameters import (
+    TABLE,
+    Parameter,
     Plain,
     is_key_of,
     list_parameters,
@@ -18,10 +20,9 @@ from evalsite.building.parameters import (
     read_whole,
     start_scale,
 )
+from evalsite.building.starts import follow_kind, follow_outputs, make_column
 from evalsite.building.tables import read_table
-from evalsite.protocol import FORMAT, installed_scales
-from evalsite.protocol.parts import COMMENT
-from evalsite.protocol.question_checks import RESERVED_KEYS
+from evalsite.protocol import installed_scales
 
 # more questions or rows than a form may have are read no further
 MOST = 400
@@ -29,45 +30,6 @@ _TEXTS = ("title", "summary", "instructions_title", "instructions", "language")
 _NEEDED = ("title", "summary", "instructions", "language")
 DESIGN = (("k", 3), ("set_size", 10))
 _CRITERION_TEXTS = ("question", "definition", "summary", "range_note")
-
-
-def start_draft(title: str) -> Plain:
-    """Return a new instrument with one question, which is right as it stands but for its words."""
-    scale = next(iter(installed_scales().values()))
-    return {
-        "format": FORMAT,
-        "key": make_key(title),
-        "version": 1,
-        "language": "en",
-        "title": title,
-        "summary": "Each text is rated on its own.",
-        "source": {
-            "cite": "Written for this study.", "licence": "none", "exact": "Nothing.",
-            "ours": "Everything.",
-        },
-        "instructions": "Read the text, then answer the questions about it.",
-        "item": {
-            "inputs": [{"name": "source", "label": "Source", "kind": "text"}],
-            "outputs": {"kind": "text", "least": 1, "most": 1},
-        },
-        "layout": {"outputs": "one", "questions": "beside"},
-        "criteria": [start_question("Quality", (), start_scale(scale))],
-    }  # fmt: skip
-
-
-def make_column(label: str, taken: Iterable[Any]) -> str:
-    """Return a column for a question of this name, which no other one and no file has."""
-    keys = {str(one) for one in taken}
-    return make_key(label, RESERVED_KEYS | keys | {"turn"} | {f"{key}_{COMMENT}" for key in keys})
-
-
-def start_question(label: str, taken: Any, scale: Plain) -> Plain:
-    per = installed_scales()[scale["kind"]].per
-    question = "How good is this text?" if label == "Quality" else "What do you think of it?"
-    return {
-        "key": make_column(label, taken), "label": label, "per": per, "question": question,
-        "scale": scale,
-    }  # fmt: skip
 
 
 def read_revision(data: Mapping[str, str]) -> int:
@@ -133,6 +95,7 @@ def _read_item(data: Mapping[str, str], draft: Plain) -> None:
         return
     outputs = item.setdefault("outputs", {})
     _set(outputs, "kind", read_text(data.get("out-kind", "text")))
+    follow_outputs(draft, layout.get("outputs"), data["outputs"])
     layout["outputs"] = data["outputs"]
     most = read_whole(data.get("out-most", "")) or 3
     least = outputs.get("least") if outputs.get("most") == most else 2
@@ -242,6 +205,7 @@ def _read_question(data: Mapping[str, str], at: str, base: Plain) -> Plain:
         question["per"] = data[f"{at}-per"]
     if scale and data.get(f"{at}-kind") != (before.get("scale") or {}).get("kind"):
         question["per"] = scale.per
+        follow_kind(question, before, scale)
     _read_turns(data, at, question)
     _read_extras(data, at, question)
     return question
@@ -267,22 +231,40 @@ def _read_scale(data: Mapping[str, str], at: str, before: Any) -> Plain:
         return {**before, "kind": kind or before.get("kind", "")}
     if before.get("kind") != kind:
         return start_scale(scale, before)
+    return _read_parameters(data, f"{at}-p", list_parameters(scale), before, scale.needed)
+
+
+def _read_parameters(
+    data: Mapping[str, str], at: str, parameters: Mapping[str, Parameter], before: Plain,
+    needed: Container[str],
+) -> Plain:  # fmt: skip
     found = dict(before)
-    for name, parameter in list_parameters(scale).items():
-        field = f"{at}-p-{name}"
-        if parameter.control == "table":
+    for name, parameter in parameters.items():
+        field = f"{at}-{name}"
+        if parameter.parts:
+            _set(found, name, _read_group(data, field, parameter, before.get(name)))
+        elif parameter.control == "table":
             if f"{field}-count" in data:
                 entries = read_table(data, field, parameter, before.get(name))
-                _set(found, name, entries or None, keep=name in scale.needed)
-                found.setdefault(name, []) if name in scale.needed else None
-            continue
-        if field in data or (parameter.control == "flag" and f"{at}-kind" in data):
+                _set(found, name, entries or None, keep=name in needed)
+                found.setdefault(name, []) if name in needed else None
+        elif field in data or parameter.control == "flag":
             value = parameter.read(data.get(field, ""), before.get(name))
-            _set(found, name, value or (None if name not in scale.needed else value),
-                 keep=name in scale.needed)  # fmt: skip
+            _set(found, name, value or (None if name not in needed else value),
+                 keep=name in needed)  # fmt: skip
             if value == 0 and not isinstance(value, bool):
                 found[name] = value
     return found
+
+
+def _read_group(
+    data: Mapping[str, str], at: str, parameter: Parameter, before: Any
+) -> Plain | None:
+    """Read the parts of a parameter; without an entry in its table it is left out."""
+    if not isinstance(before, dict) or f"{at}-{TABLE}-count" not in data:
+        return before if isinstance(before, dict) else None
+    found = _read_parameters(data, at, parameter.parts, before, parameter.needed_parts)
+    return found if found.get(TABLE) else None
 
 
 def _read_extras(data: Mapping[str, str], at: str, question: Plain) -> None:

@@ -20,6 +20,7 @@ _NAMES = {
     "eligibility": "Entry questions", "gold": "right answer", "ratings": "rating",
     "source": "Source", "title": "Title", "summary": "Summary", "instructions": "Instructions",
     "language": "Language", "translations": "Translations", "ask_if": "condition", "why": "reason",
+    "tags": "reasons",
 }  # fmt: skip
 
 
@@ -67,9 +68,15 @@ def _read_number(text: str) -> int | None:
 
 def _join(where: str, rest: list[str]) -> str:
     """Return the place in words: "Question 2 (Tone), point 3 name"."""
-    words = []
-    for part in rest:
+    words: list[str] = []
+    for at, part in enumerate(rest):
         if part == "scale":
+            continue
+        if words and words[-1] == "reasons" and part == "options":
+            words[-1] = "reason"
+            continue
+        if part == "label" and "scale" in rest[:at]:
+            words.append(part)
             continue
         number = _read_number(part)
         words.append(str(number + 1) if number is not None else _NAMES.get(part, part))

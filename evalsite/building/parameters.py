@@ -6,7 +6,7 @@ that a new kind with them can be built without anything else. Others are kept as
 
 import re
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 from evalsite.protocol.scale import Scale
@@ -14,6 +14,8 @@ from evalsite.protocol.scale import Scale
 Plain = dict[str, Any]
 _KEY_LINE = re.compile(r"\s*([a-z][a-z0-9_]{0,39})\s*:\s*(.+?)\s*")
 MOST_ROWS = 100
+# the part of a group that is a table
+TABLE = "options"
 _WHOLE = re.compile(r"-?[0-9]{1,9}")
 _NOT_KEY = re.compile(r"[^a-z0-9]+")
 
@@ -94,7 +96,8 @@ class Column:
 
     name: str
     label: str
-    control: str = "text"  # or whole, area, flag
+    control: str = "text"  # or whole, area, flag, key, select
+    choices: tuple[tuple[str, str], ...] = ()
     is_needed: bool = False
     needs: str = ""
     is_rare: bool = False
@@ -122,18 +125,25 @@ def _flag_column(name: str, label: str, needs: str = "", *, is_rare: bool = Fals
 class Parameter:
     """How a parameter is entered. `control` is the template's; `choices` are those of a select.
 
-    A list of entries is a table: its `columns`, and what one entry is called.
+    A list of entries is a table: its `columns`, and what one entry is called. A group has `parts`,
+    parameters of its own: it is there while its table has rows.
     """
 
     label: str
     columns: tuple[Column, ...] = ()
+    parts: Mapping[str, "Parameter"] = field(default_factory=dict)
     noun: str = ""
     control: str = "text"
     help: str = ""
     choices: tuple[tuple[str, str], ...] = ()
+    has_ends: bool = False  # of its labels only those at both ends are needed
     start: Any = None  # what a new question has, where the parameter is needed
     read: Callable[[str, Any], Any] = read_text
     write: Callable[[Any], str] = lambda value: "" if value is None else str(value)
+
+    @property
+    def needed_parts(self) -> frozenset[str]:
+        return frozenset(self.start or ())
 
 
 def _whole(label: str, start: int | None = None, help_text: str = "") -> Parameter:
@@ -157,10 +167,31 @@ _OPTIONS_HELP = (
     "Notes are shown below an option, one a line. In files, an option is named by its key."
 )
 
+_REASONS = {
+    "label": Parameter(label="Words above the reasons"),
+    "about": Parameter(
+        label="Reasons are about", control="select",
+        choices=(("each output", "Each output"), ("preferred", "The one that is preferred"),
+                 ("comparison", "The comparison")),
+    ),
+    "options": Parameter(
+        label="Reasons", control="table", noun="reason",
+        help="At least two, such as “Correct” and “Too long”. In files, a reason is named by its "
+             "key. Good and bad ones are for your analysis: participants see no difference.",
+        columns=(
+            _LABEL, _KEY,
+            Column(name="side", label="Good or bad", control="select",
+                   choices=(("", "Either"), ("good", "Good"), ("bad", "Bad"))),
+        ),
+    ),
+    "least": _whole("Tick at least", help_text="Empty: none has to be ticked."),
+    "most": _whole("Tick at most", help_text="Empty: any number."),
+}  # fmt: skip
+
 PARAMETERS: dict[str, Parameter] = {
     "points": Parameter(
         label="Points, low to high", control="table", noun="point", help=_VALUES_HELP,
-        start=POINTS, columns=(
+        has_ends=True, start=POINTS, columns=(
             _VALUE, _LABEL, _NOTES,
             _flag_column("reserved", "Reserved", needs="reserved_note", is_rare=True),
         ),
@@ -210,10 +241,23 @@ PARAMETERS: dict[str, Parameter] = {
     ),
     "both_good": Parameter(label="“Both are good”", help="Leave it empty to offer no such answer."),
     "both_bad": Parameter(label="“Both are bad”", help="Leave it empty to offer no such answer."),
+    "tags": Parameter(
+        label="Reasons to tick", control="group", parts=_REASONS,
+        start={"label": "Why?", "about": "each output",
+               "options": [{"key": "reason_1", "label": "Reason 1"}]},
+    ),
     "not_applicable": Parameter(
         label="“Not applicable”", help="The words of this answer. Leave it empty to offer none."
     ),
 }  # fmt: skip
+
+
+_GRADES = Parameter(
+    label="Answers, from the first output to the second", control="table", noun="point",
+    help="Below 0 the first output is better, above 0 the second; 0 is a tie, and may be left out. "
+         "Points are added and removed on both sides. Notes are shown below a point, one a line.",
+    start=SIDES, columns=(_VALUE, _LABEL, _NOTES),
+)  # fmt: skip
 
 
 def list_parameters(scale: type[Scale]) -> dict[str, Parameter]:
@@ -221,7 +265,8 @@ def list_parameters(scale: type[Scale]) -> dict[str, Parameter]:
     known = {*scale.needed, *scale.optional} - scale.unsupported
     order = list(PARAMETERS)
     names = sorted(known & PARAMETERS.keys(), key=order.index)
-    return {name: PARAMETERS[name] for name in sorted(names, key=lambda n: n not in scale.needed)}
+    found = {name: PARAMETERS[name] for name in sorted(names, key=lambda n: n not in scale.needed)}
+    return found | ({"points": _GRADES} if scale.pair_only and "points" in found else {})
 
 
 def start_scale(scale: type[Scale], before: Mapping[str, Any] | None = None) -> Plain:

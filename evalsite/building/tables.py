@@ -16,6 +16,7 @@ class Cell:
     label: str
     value: Any
     control: str
+    choices: tuple[tuple[str, str], ...] = ()
 
 
 @dataclass(frozen=True)
@@ -62,6 +63,7 @@ def describe_table(name: str, parameter: Parameter, scale: Plain, known: Contain
                     label=f"{column.label} of {parameter.noun} {number + 1}",
                     value=column.write(entry.get(column.name)),
                     control=column.control,
+                    choices=column.choices,
                 )
                 for column in columns
             ),
@@ -71,9 +73,7 @@ def describe_table(name: str, parameter: Parameter, scale: Plain, known: Contain
         for number, entry in enumerate(entries)
     )
     flags = " ".join(column.name for column in columns if column.control == "flag")
-    has_ends = parameter.columns[0].name == "value" and any(
-        entry.get("label") for entry in entries[1:-1]
-    )
+    has_ends = parameter.has_ends and any(entry.get("label") for entry in entries[1:-1])
     return Table(
         name, parameter.label, parameter.noun, parameter.help, columns, rows, has_ends, flags
     )
@@ -124,15 +124,20 @@ def _read_cell(text: str, column: Column, entry: Plain) -> None:
 # --- buttons ------------------------------------------------------------------------
 
 
-def change_table(entries: list[Plain], what: str, number: int, *, is_mirrored: bool) -> int:
+def change_table(
+    entries: list[Plain], what: str, number: int, *, noun: str, is_mirrored: bool
+) -> int:
     """Do what a button of a table says; return the row that the page goes on at."""
     if what == "add":
-        return _add(entries, is_mirrored=is_mirrored)
+        return _add(entries, noun, is_mirrored=is_mirrored)
     if what == "ends":
         for entry in entries[1:-1]:
             entry["label"] = ""
     elif number < len(entries) and what == "remove":
-        del entries[number]
+        value = entries.pop(number).get("value")
+        if is_mirrored and type(value) is int:
+            # of points that mirror each other both go
+            entries[:] = [one for one in entries if one.get("value") != -value]
     elif number < len(entries):
         to = number - 1 if what == "up" else number + 1
         if 0 <= to < len(entries):
@@ -150,18 +155,27 @@ def _swap(entries: list[Plain], one: int, other: int) -> None:
         )  # fmt: skip
 
 
-def _add(entries: list[Plain], *, is_mirrored: bool) -> int:
+# what a new point on both sides of 0 says
+_STRENGTHS = {1: "better", 2: "much better", 3: "far better"}
+
+
+def _add(entries: list[Plain], noun: str, *, is_mirrored: bool) -> int:
     """Add a row; to points on both sides of 0, one at each end."""
     if entries and "key" in entries[0]:
-        label = f"Option {len(entries) + 1}"
+        label = f"{noun.capitalize()} {len(entries) + 1}"
         entries.append(
             {"key": make_key(label, {one.get("key") for one in entries}), "label": label}
         )
         return len(entries) - 1
     values = list(_whole_values(entries))
-    if is_mirrored and values:
-        entries.insert(0, {"value": min(values) - 1, "label": ""})
-    entries.append({"value": max(values, default=0) + 1, "label": ""})
+    value = max(values, default=0) + 1
+    if is_mirrored:
+        words = _STRENGTHS.get(value, "")
+        first, second = (f"The {side} is {words}" if words else "" for side in ("first", "second"))
+        entries.insert(0, {"value": -value, "label": first})
+        entries.append({"value": value, "label": second})
+        return 0
+    entries.append({"value": value, "label": ""})
     return len(entries) - 1
 
 

@@ -65,7 +65,13 @@ def _check_output_columns(
     listed = check_list(item.get("output_columns", []), at, faults)
     outputs = item.get("outputs")
     if listed and isinstance(outputs, Mapping) and outputs.get("most") != 1:
-        faults.add("not_supported", at, "can only be used where an item has exactly one output")
+        faults.add(
+            "not_supported",
+            at,
+            "can only be used where an item has exactly one output. Show each output on its own "
+            "(outputs: least 1, most 1), or list the column under inputs: it then holds for all "
+            "outputs of an item",
+        )
     for number, column in enumerate(listed):
         _check_column(column, f"{at}.{number}", columns, faults, kinds=_OF_OUTPUTS)
 

@@ -229,7 +229,10 @@ def check_conversations(
         if outputs.get("kind") != "conversation":
             faults.add("no_turns", place, "is asked per turn, but the outputs are no conversations")
         elif outputs.get("most") != 1:
-            words = "can only be turn where an item has exactly one output"
+            words = (
+                "can only be turn where an item has exactly one output. Show each conversation on "
+                "its own (outputs: least 1, most 1)"
+            )
             faults.add("not_supported", f"{place}.per", words)
         if "x_highlight" in data:
             faults.add("not_supported", f"{place}.per", "can't be turn where passages are marked")

@@ -376,49 +376,6 @@ def test_question_about_each_turn_is_built_by_hand(staff, jane):
     assert not [one for one in check_instrument(instrument.draft) if "turn" in one.place]
 
 
-def test_points_are_added_moved_and_removed_in_a_table(staff):
-    instrument = begin(staff)
-    table = "q-0-p-points"
-
-    post(staff, instrument, **{"do": f"row-add:{table}", f"{table}-1-notes": "one\n\ntwo"})
-    post(staff, instrument, **{"do": f"row-up:{table}:1", f"{table}-5-label": "Beyond"})
-    post(staff, instrument, do=f"row-remove:{table}:2")
-    post(staff, instrument, do=f"row-ends:{table}")
-    instrument.refresh_from_db()
-    points = instrument.draft["criteria"][0]["scale"]["points"]
-    post(staff, instrument, do="draft", outputs="pair")
-    post(staff, instrument, **{"do": "draft", "q-0-kind": "preference"})
-    post(staff, instrument, do=f"row-add:{table}")
-
-    assert points == [
-        {"value": 1, "label": "A little", "notes": ["one", "two"]}, {"value": 2, "label": ""},
-        {"value": 4, "label": ""}, {"value": 5, "label": ""}, {"value": 6, "label": "Beyond"},
-    ]  # fmt: skip
-    instrument.refresh_from_db()
-    sides = instrument.draft["criteria"][0]["scale"]["points"]
-    assert [one["value"] for one in sides] == [-2, -1, 0, 1, 2]
-
-
-def test_options_may_be_for_themselves_or_have_a_box_for_words(staff):
-    instrument = begin(staff)
-    table = "q-0-p-options"
-    post(staff, instrument, **{"do": "draft", "q-0-kind": "choices"})
-
-    post(staff, instrument, do=f"row-add:{table}")
-    page = post(staff, instrument, **{
-        "do": "save", f"{table}-0-label": "Too long", f"{table}-0-key": "",
-        f"{table}-1-exclusive": "on", f"{table}-2-other": "on",
-    })  # fmt: skip
-
-    instrument.refresh_from_db()
-    assert instrument.newest is not None, page.context["faults"]
-    assert instrument.newest.content["criteria"][0]["scale"]["options"] == [
-        {"key": "too_long", "label": "Too long"},
-        {"key": "second_option", "label": "Second option", "exclusive": True},
-        {"key": "option_3", "label": "Option 3", "other": True},
-    ]
-
-
 def test_column_follows_its_name_until_a_version_has_it_and_what_refers_to_it_follows_too(staff):
     instrument = begin(staff)
     post(staff, instrument, **{

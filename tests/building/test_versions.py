@@ -45,7 +45,7 @@ def test_versions_say_what_each_changed(staff):
     second, first = page.context["versions"]
     assert second["changes"] == [
         "Question “Wit” was added", "Question “Tone” was removed", "Title",
-        "Question 1 (Quality), point 3 name",
+        "Question 1 (Quality), point 3 label",
     ]  # fmt: skip
     assert first["changes"] == []
     assert "The first version" in page.text

@@ -75,6 +75,17 @@ def test_study_of_each_instrument_of_the_gallery_is_rated_exported_and_read_back
     )
 
 
+def test_reasons_about_both_outputs_together_are_read_back():
+    content = next(one for one in read_gallery() if one["key"] == "arena_preference")
+    content["criteria"][0]["scale"]["tags"] |= {"about": "comparison", "least": 1}
+    study = make_rated(content)
+
+    report = check(pack(study))
+
+    assert {row["reasons"] for row in read(export(study)) if row["reasons"]} == {"useful"}
+    assert report.faults == []
+
+
 def test_draft_of_a_built_instrument_comes_back_as_a_draft_that_asks_the_same():
     content = read_gallery()[0]
     study = make_built_study(content)

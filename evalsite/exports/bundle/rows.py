@@ -443,10 +443,17 @@ def _turn_reasons(detail: Any, outputs: Mapping[Any, int], annotation: Annotatio
     if not isinstance(detail, dict) or not isinstance(detail.get("reasons"), dict):
         return detail
     reasons = {
-        str(_get(outputs, (annotation.item_id, read_whole(_as_number(position))), "output")): keys
+        _name_output(position, outputs, annotation): keys
         for position, keys in detail["reasons"].items()
     }
     return {**detail, "reasons": reasons}
+
+
+def _name_output(position: str, outputs: Mapping[Any, int], annotation: Annotation) -> str:
+    """Return the id of the output at this position; "all", which reasons about both have, stays."""
+    if position == "all":
+        return position
+    return str(_get(outputs, (annotation.item_id, read_whole(_as_number(position))), "output"))
 
 
 def _as_number(text: str) -> int | str:

@@ -367,7 +367,11 @@ class _Annotations:
         if text and not self.serializer.contents.has_free_text:
             text = WITHHELD
         if detail and "reasons" in detail:
-            reasons = {str(self.positions[int(pk)]): keys for pk, keys in detail["reasons"].items()}
+            # reasons about both outputs together have no output
+            reasons = {
+                str(self.positions[int(pk)]) if pk.isdecimal() else pk: keys
+                for pk, keys in detail["reasons"].items()
+            }
             detail = {**detail, "reasons": reasons}
         return [part, text, detail, turn] if turn else [part, text, detail]
 

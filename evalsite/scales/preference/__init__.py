@@ -13,7 +13,7 @@ from evalsite.protocol import Criterion
 from evalsite.protocol.faults import Faults, check_whole
 from evalsite.protocol.scale import PLAIN, Judged, Row, Scale, Stored
 from evalsite.scales.points import quote, verdict_in_words
-from evalsite.scales.preference.checking import PLAIN_VALUES, check_graded, is_plain
+from evalsite.scales.preference.checking import BOTH, PLAIN_VALUES, check_graded, is_plain
 from evalsite.scales.preference.graded import Graded
 
 TIE = "tie"
@@ -40,6 +40,7 @@ class Preference(Scale):
     asks_first: ClassVar[bool] = True
     pair_only: ClassVar[bool] = True
     needed: ClassVar[frozenset[str]] = frozenset({"points"})
+    optional: ClassVar[frozenset[str]] = frozenset({*BOTH, "tags", "display"})
     note_on_values: ClassVar[str] = "Preference: 1 if one output is preferred, 0 for a tie"
     may_ask_turn: ClassVar[bool] = False
     tests: ClassVar[frozenset[str]] = frozenset({"is"})

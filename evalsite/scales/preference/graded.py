@@ -288,7 +288,10 @@ class Graded(Scale):
     def right_values(
         self, right: Sequence[Judgement], outputs: int, standard: int | None
     ) -> list[Any | None]:
-        return [right[0]]
+        # a gold asks for no reasons, but a question may
+        keys = self.tags.keys[: self.tags.least] if self.tags else ()
+        reasons = tuple((place, key) for place in self.places for key in keys)
+        return [right[0]._replace(reasons=reasons)]
 
     # --- words
 

@@ -1,0 +1,82 @@
+"""What a new instrument and a new question say until somebody writes something else."""
+
+from collections.abc import Iterable
+from typing import Any
+
+from evalsite.building.parameters import Plain, make_key, start_scale
+from evalsite.protocol import FORMAT, installed_scales
+from evalsite.protocol.parts import COMMENT
+from evalsite.protocol.question_checks import RESERVED_KEYS
+from evalsite.protocol.scale import Scale
+
+# summary and instructions, by the outputs on a page
+_STARTS = {
+    "one": ("Each text is rated on its own.",
+            "Read the text, then answer the questions about it."),
+    "pair": ("Two texts are compared.",
+             "Read both texts, then answer the questions about them."),
+    "several": ("Several texts are rated side by side.",
+                "Read all texts, then answer the questions about them."),
+}  # fmt: skip
+
+
+def start_draft(title: str) -> Plain:
+    """Return a new instrument with one question, which is right as it stands but for its words."""
+    scale = next(iter(installed_scales().values()))
+    return {
+        "format": FORMAT,
+        "key": make_key(title),
+        "version": 1,
+        "language": "en",
+        "title": title,
+        "summary": _STARTS["one"][0],
+        "source": {
+            "cite": "Written for this study.", "licence": "none", "exact": "Nothing.",
+            "ours": "Everything.",
+        },
+        "instructions": _STARTS["one"][1],
+        "item": {
+            "inputs": [{"name": "source", "label": "Source", "kind": "text"}],
+            "outputs": {"kind": "text", "least": 1, "most": 1},
+        },
+        "layout": {"outputs": "one", "questions": "beside"},
+        "criteria": [start_question("Quality", (), start_scale(scale))],
+    }  # fmt: skip
+
+
+def make_column(label: str, taken: Iterable[Any]) -> str:
+    """Return a column for a question of this name, which no other one and no file has."""
+    keys = {str(one) for one in taken}
+    return make_key(label, RESERVED_KEYS | keys | {"turn"} | {f"{key}_{COMMENT}" for key in keys})
+
+
+def start_question(label: str, taken: Any, scale: Plain) -> Plain:
+    kind = installed_scales()[scale["kind"]]
+    return {
+        "key": make_column(label, taken), "label": label, "per": kind.per,
+        "question": _ask(kind, is_first=label == "Quality"), "scale": scale,
+    }  # fmt: skip
+
+
+def _ask(kind: type[Scale], *, is_first: bool) -> str:
+    """Return what a new question of this kind asks until somebody writes something else."""
+    if kind.pair_only:
+        return "Which one is better?"
+    return "How good is this text?" if is_first else "What do you think of it?"
+
+
+def follow_outputs(draft: Plain, before: Any, now: str) -> None:
+    """Let the texts that an instrument starts with speak of one text, of two or of several."""
+    pairs = zip(_STARTS.get(str(before), ("", "")), _STARTS.get(now, ("", "")), strict=True)
+    for name, (was, start) in zip(("summary", "instructions"), pairs, strict=True):
+        if start and draft.get(name) == was:
+            draft[name] = start
+
+
+def follow_kind(question: Plain, before: Plain, scale: type[Scale]) -> None:
+    """Let the question that another kind of answer starts with be the one of this kind."""
+    was = installed_scales().get(str((before.get("scale") or {}).get("kind")))
+    for is_first in (True, False):
+        if was and question.get("question") == _ask(was, is_first=is_first):
+            question["question"] = _ask(scale, is_first=is_first)
+            return
