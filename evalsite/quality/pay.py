@@ -153,6 +153,14 @@ class PaySet:
         has_id = self.visit is not None and bool(self.visit.person_id)
         return self.recruitment.adapter.hands_back and has_id and not self.is_submission
 
+    @property
+    def bonus_by_hand(self) -> Decimal:
+        """The bonus that is still to be paid and that no text for a platform names."""
+        is_named = self.recruitment.adapter.hands_back and self.visit and self.visit.person_id
+        if is_named or self.approval.bonus_marked_at is not None:
+            return Decimal(0)
+        return self.approval.bonus or Decimal(0)
+
 
 def with_answer_counts(sets: QuerySet[ItemSet]) -> QuerySet[ItemSet]:
     """Return the sets with the numbers of their answers, which `describe_sets` then knows."""
@@ -442,6 +450,33 @@ def mark_paid(
     if marked:
         AuditEntry.objects.record("marked as paid", by=by, study_id=study.pk, rows=marked)
     return marked
+
+
+@transaction.atomic
+def mark_sets_paid(*, study: Study, set_ids: Collection[Any], by: Any) -> int:
+    """Mark these sets as paid, with bonuses that no text for a platform names."""
+    _lock(study)
+    sets = [
+        one
+        for one in _find_sets(study, set_ids, State.APPROVED, State.PAID)
+        if one.state == State.APPROVED or one.bonus_by_hand
+    ]
+    bonus_ids = [one.item_set.pk for one in sets if one.bonus_by_hand]
+    mark_paid(study=study, by=by, set_ids=[one.item_set.pk for one in sets], bonus_ids=bonus_ids)
+    return len(sets)
+
+
+@transaction.atomic
+def unmark_paid(*, study: Study, set_ids: Collection[Any], by: Any) -> int:
+    """Take back that these sets, and their bonuses, are marked as paid; return how many were."""
+    _lock(study)
+    paid = Approval.objects.filter(study=study, item_set__in=set_ids, state=State.PAID)
+    unmarked = paid.update(state=State.APPROVED, marked_at=None, bonus_marked_at=None)
+    if unmarked:
+        AuditEntry.objects.record(
+            "no longer marked as paid", by=by, study_id=study.pk, rows=unmarked
+        )
+    return unmarked
 
 
 # --- reviews ------------------------------------------------------------------------------------

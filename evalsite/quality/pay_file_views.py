@@ -94,7 +94,8 @@ def mark(request: HttpRequest, study: Study, number: int) -> HttpResponseBase:
     )
     if marked:
         messages.success(request, f"{count_of(marked, 'payment')} marked as paid.")
-    return redirect("admin:study-pay", study.pk)
+    # what else is to be pasted is one click from there
+    return redirect(f"{redirect('admin:study-pay', study.pk).url}#files")
 
 
 @require_POST

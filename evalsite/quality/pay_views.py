@@ -31,8 +31,9 @@ from evalsite.quality.pay import (
     is_paid,
     list_payable,
     list_reviews,
-    mark_paid,
+    mark_sets_paid,
     reject_sets,
+    unmark_paid,
     with_answer_counts,
 )
 from evalsite.studies.forms import use_our_words
@@ -93,11 +94,16 @@ def show_pay(request: HttpRequest, study: Study) -> HttpResponseBase:
         "states": [(key, LABELS[key], number) for key, number in counts.items()],
         "total": sum(counts.values()),
         "waiting": counts[State.WAITING],
+        "approved": counts[State.APPROVED],
+        "acts": [
+            key for key in OFFERED if any(counts[one] for one in OFFERED[key] if state in ("", one))
+        ],
         "reviews": list(reviews) if counts[State.REVIEW] else [],
         "rate": rate,
         "promised": format_money(rate.promised, study.currency) if rate else "",
         "measured": format_money(rate.measured, study.currency) if rate else "",
         "exported": [one for one in rounds if one.number and one.adapter.export],
+        "pays": is_paid(study),
         "rounds": [one for one in rounds if one.number and one.adapter.hands_back],
         "may_decide": may_see_identities(request, study) and study.state != "archived",
     }
@@ -116,12 +122,13 @@ class DecisionForm(forms.Form):
         max_length=LONGEST_TEXT,
         widget=forms.Textarea(attrs={"rows": 4}),
     )
-    amount = forms.DecimalField(
-        label="Bonus for each set", max_digits=8, decimal_places=2, min_value=Decimal("0.01")
-    )
+    amount = forms.DecimalField(max_digits=8, decimal_places=2, min_value=Decimal("0.01"))
 
-    def __init__(self, *args: Any, do: str, sets: Sequence[PaySet], **kwargs: Any) -> None:
+    def __init__(
+        self, *args: Any, do: str, sets: Sequence[PaySet], currency: str, **kwargs: Any
+    ) -> None:
         super().__init__(*args, **kwargs)
+        self.fields["amount"].label = f"Bonus for each set ({currency})"
         wanted = {"reject": ("reason", "message"), "bonus": ("amount",)}.get(do, ())
         for name in [name for name in self.fields if name not in wanted]:
             del self.fields[name]
@@ -147,10 +154,13 @@ _ACTS = {
     "approve": Act((State.WAITING, State.REJECTED), "approved", approve_sets),
     "reject": Act((State.WAITING,), "rejected", reject_sets),
     "bonus": Act(tuple(State.values), "given a bonus", add_bonus),
-    "mark": Act((State.APPROVED,), "marked as paid", mark_paid),
+    "mark": Act((State.APPROVED,), "marked as paid", mark_sets_paid),
+    "unmark": Act((State.PAID,), "no longer marked as paid", unmark_paid),
 }
 
 
+# the states in which a set can be decided on in each way
+OFFERED = {key: act.states for key, act in _ACTS.items()}
 _APPROVE_PASSED = "approve-passed"
 
 
@@ -176,6 +186,9 @@ def decide(request: HttpRequest, study: Study) -> HttpResponseBase:
     do, ids = request.POST.get("do", ""), read_ids(request, "set")
     if do == _APPROVE_PASSED:
         do, ids = "approve", _list_passed(study)
+        if not ids:
+            messages.info(request, "Each set that is waiting failed an attention check.")
+            return redirect(f"{_pay_url(study)}?state={State.WAITING}")
     return decide_on(request, study, do, ids)
 
 
@@ -187,9 +200,15 @@ def decide_on(request: HttpRequest, study: Study, do: str, ids: list[UUID]) -> H
         messages.error(request, "Select one or more sets first.")
         return redirect("admin:study-pay", study.pk)
     found = list_payable(study).filter(pk__in=ids)
-    sets = [one for one in describe_sets(study, found) if one.state in act.states]
+    sets = [
+        one
+        for one in describe_sets(study, found)
+        if one.state in act.states
+        or (do == "mark" and one.state == State.PAID and one.bonus_by_hand)
+    ]
     is_confirmed = request.POST.get("confirmed") == "yes"
-    form = DecisionForm(request.POST if is_confirmed else None, do=do, sets=sets)
+    sent = request.POST if is_confirmed else None
+    form = DecisionForm(sent, do=do, sets=sets, currency=study.currency)
     if is_confirmed and sets and (form.is_valid() or not form.fields):
         try:
             return _run(request, study, do, ids, form)
@@ -201,11 +220,20 @@ def decide_on(request: HttpRequest, study: Study, do: str, ids: list[UUID]) -> H
         "sets": _as_rows(study, sets),
         "left_out": len(ids) - len(sets),
         "people": len({one.item_set.participant_id for one in sets}),
-        "amount": format_money(sum((one.worth for one in sets), Decimal(0)), study.currency),
+        "amount": format_money(_add_up(do, sets), study.currency),
         "notes": sorted({one.recruitment.adapter.approval_note for one in sets} - {""}),
     }
     status = INVALID if form.errors else 200
     return TemplateResponse(request, "quality/pay_decide.html", context, status=status)
+
+
+def _add_up(do: str, sets: Sequence[PaySet]) -> Decimal:
+    """Return what this decision is about, in all."""
+    if do == "approve":
+        return sum((one.worth for one in sets), Decimal(0))
+    paid_now = (one.bonus_by_hand if do == "mark" else Decimal(0) for one in sets)
+    kept = (one.amount for one in sets if do != "mark" or one.state != State.PAID)
+    return sum((*kept, *paid_now), Decimal(0))
 
 
 def _list_passed(study: Study) -> list[UUID]:
@@ -294,7 +322,13 @@ pay_views = [
         role=Membership.Role.EDITOR,
         is_shown=is_paid,
     ),
-    StudyView(path="pay/decide/", name="pay-decide", view=decide, role=Membership.Role.EDITOR),
+    StudyView(
+        path="pay/decide/",
+        name="pay-decide",
+        view=decide,
+        role=Membership.Role.EDITOR,
+        within="Pay",
+    ),
     StudyView(
         path="pay/reviews/<int:approval_id>/",
         name="pay-review",

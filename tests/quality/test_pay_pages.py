@@ -1,5 +1,6 @@
 """The pages on which pay is decided."""
 
+from decimal import Decimal
 from typing import Any
 
 import pytest
@@ -9,10 +10,12 @@ from django.test.utils import CaptureQueriesContext
 from django.urls import reverse
 
 from evalsite.lib.clock import now
+from evalsite.participants.models import Recruitment
 from evalsite.quality.models import Approval
-from evalsite.quality.pay import ask_for_review
+from evalsite.quality.pay import add_bonus, approve_sets, ask_for_review, mark_paid
 from evalsite.studies.models import Study
-from tests.quality.test_pay import BAD, LONG, begin, ids, reject_one, work
+from tests.quality.test_pay import BAD, LONG, begin, files_of, ids, reject_one, work
+from tests.support.factories import make_user
 from tests.support.rounds import Person
 
 pytestmark = pytest.mark.django_db
@@ -45,6 +48,87 @@ def test_a_decision_is_shown_before_it_is_made(staff_client):
     assert states == {good: "approved", bad: "rejected"}
     for wrong in ({}, {"do": "x", "set": good}, {"do": "approve", "set": "x"}):
         assert decide(staff_client, study, **wrong).status_code == 302
+
+
+def test_what_was_marked_as_paid_by_mistake_is_to_be_paid_again(staff_client):
+    recruitment = begin()
+    work(recruitment)
+    study = recruitment.study
+    [pk] = ids(study)
+    approve_sets(study=study, set_ids=[pk], by=make_user())
+    add_bonus(study=study, set_ids=[pk], amount=Decimal(1), by=make_user())
+    mark_paid(study=study, set_ids=[pk], bonus_ids=[pk], by=make_user())
+    assert not {"approve", "bonus"} & set(files_of(recruitment))
+
+    shown = decide(staff_client, study, do="unmark", set=pk)
+    assert Approval.objects.get().state == "paid"
+    # sent twice, it is taken back once
+    for _ in range(2):
+        decide(staff_client, study, do="unmark", set=pk, confirmed="yes")
+
+    assert [row.pay_set.item_set.pk for row in shown.context["sets"]] == [pk]
+    approval = Approval.objects.get()
+    assert (approval.state, approval.marked_at, approval.bonus_marked_at) == (
+        "approved",
+        None,
+        None,
+    )
+    assert {"approve", "bonus"} <= set(files_of(recruitment))
+
+
+@pytest.mark.parametrize(("key", "is_by_hand"), [("open_link", True), ("prolific", False)])
+def test_a_bonus_that_no_text_names_is_marked_with_its_set(staff_client, key, is_by_hand):
+    recruitment = begin(key, checks=0)
+    work(recruitment)
+    study = recruitment.study
+    [pk] = ids(study)
+    approve_sets(study=study, set_ids=[pk], by=make_user())
+    add_bonus(study=study, set_ids=[pk], amount=Decimal(1), by=make_user())
+
+    shown = decide(staff_client, study, do="mark", set=pk)
+    decide(staff_client, study, do="mark", set=pk, confirmed="yes")
+
+    assert shown.context["amount"] == ("£3.10" if is_by_hand else "£2.10")
+    approval = Approval.objects.get()
+    assert (approval.state, approval.bonus_marked_at is not None) == ("paid", is_by_hand)
+
+
+def test_only_decisions_that_fit_the_listed_sets_are_offered(staff_client):
+    recruitment = begin()
+    person = work(recruitment, 0, BAD)
+    study = recruitment.study
+    address = reverse("admin:study-pay", args=[study.pk])
+    page = reverse("admin:study-person", args=[study.pk, person.me.pseudonym])
+    waiting = [staff_client.get(one).context for one in (address, page)]
+
+    passed = staff_client.post(
+        reverse("admin:pay-decide", args=[study.pk]), {"do": "approve-passed"}, follow=True
+    )
+    approve_sets(study=study, set_ids=ids(study), by=make_user())
+    approved = [staff_client.get(one).context for one in (address, page)]
+
+    assert passed.redirect_chain == [(f"{address}?state=waiting", 302)]
+    assert (waiting[0]["acts"], waiting[1]["pay_acts"]) == (
+        ["approve", "reject", "bonus"],
+        ["approve", "reject"],
+    )
+    assert (approved[0]["acts"], approved[1]["pay_acts"]) == (["bonus", "mark"], [])
+
+
+def test_people_of_a_study_that_only_its_rounds_pay_show_their_pay(staff_client):
+    recruitment = begin()
+    Study.objects.update(pay_per_set=None)
+    Recruitment.objects.update(reward="3.50")
+    person = work(recruitment)
+    study = recruitment.study
+
+    people = staff_client.get(reverse("admin:study-people", args=[study.pk])).context
+    one = staff_client.get(reverse("admin:study-person", args=[study.pk, person.me.pseudonym]))
+
+    assert people["pays"]
+    assert [pay for _, _, pay in people["people_and_work"]] == ["1 waiting"]
+    assert one.context["sets"] == [(1, "Waiting", "£3.50")]
+    assert dict(one.context["facts_of_person"])["Pay"] == "£3.50"
 
 
 def test_the_page_takes_as_many_queries_for_two_sets_as_for_twenty(

@@ -183,7 +183,7 @@ def test_pay_and_finished_sets_stand_among_the_facts(staff_client):
     facts = dict(staff_client.get(url(me)).context["facts_of_person"])
 
     assert facts["Finished sets"].startswith("1: A, ")
-    assert facts["Pay for them"] == "£1.75"
+    assert facts["Pay"] == "£1.75"
 
 
 def test_flags_and_figures_of_the_newest_report_stand_on_both_pages(staff_client, study):

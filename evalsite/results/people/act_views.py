@@ -101,8 +101,7 @@ def act_on_people(request: HttpRequest, study: Study) -> HttpResponseBase:
         messages.error(request, "Select one or more people first.")
         return redirect("admin:study-people", study.pk)
     if do in ("approve", "reject"):
-        sets = list_payable(study).filter(participant__in=people)
-        return decide_on(request, study, do, list(sets.values_list("pk", flat=True)))
+        return _decide_on_pay(request, study, do, people)
     if do == "message":
         return _show_message(request, study, people)
     act = _ACTS.get(do)
@@ -133,6 +132,16 @@ def act_on_people(request: HttpRequest, study: Study) -> HttpResponseBase:
     }
     status = INVALID if form.errors else 200
     return TemplateResponse(request, "results/people_act.html", context, status=status)
+
+
+def _decide_on_pay(
+    request: HttpRequest, study: Study, do: str, people: Sequence[Participant]
+) -> HttpResponseBase:
+    sets = list(list_payable(study).filter(participant__in=people).values_list("pk", flat=True))
+    if not sets:
+        messages.info(request, "Nobody you selected has a set to pay yet.")
+        return redirect("admin:study-people", study.pk)
+    return decide_on(request, study, do, sets)
 
 
 def _report_done(request: HttpRequest, done: str, left_out: int) -> None:

@@ -1,5 +1,6 @@
 """Staff pages: who took part, and what one of them answered."""
 
+from decimal import Decimal
 from typing import Any
 
 from django.core.paginator import Paginator
@@ -14,8 +15,8 @@ from evalsite.participants.models import Participant
 from evalsite.participants.visits import list_fixed_codes
 from evalsite.quality.frozen_plans import is_hidden
 from evalsite.quality.notes import read_notes_of
-from evalsite.quality.pay import describe_sets, list_payable, with_answer_counts
-from evalsite.quality.pay_views import LABELS
+from evalsite.quality.pay import PaySet, describe_sets, is_paid, list_payable, with_answer_counts
+from evalsite.quality.pay_views import LABELS, OFFERED
 from evalsite.quality.scale_use import reserved_points
 from evalsite.results.analysis_plan.wording import write_limit
 from evalsite.results.people.answers import answers_of, describe_answers
@@ -64,7 +65,8 @@ def show_people(request: HttpRequest, study: Study) -> HttpResponseBase:
     people = describe_people(study, list(rows), with_figures=False, codes=codes)
     ids = [one.participant.pk for one in people]
     known = describe_work(work, ids)
-    pay = describe_pay(study, ids) if sees_receipts else {}
+    pays = sees_receipts and is_paid(study)
+    pay = describe_pay(study, ids) if pays else {}
     report = newest_report(study)
     return TemplateResponse(
         request,
@@ -88,6 +90,7 @@ def show_people(request: HttpRequest, study: Study) -> HttpResponseBase:
             "has_gold": any(one.gold for one in known.values()),
             "has_agreement": any(one.agreement for one in known.values()),
             "has_pay": bool(pay),
+            "pays": pays,
             "measured_at": work.figures.measured_at if work.figures else None,
             "others": describe_others(work),
             "first": work.people[work.to_review[0]].pseudonym if work.to_review else "",
@@ -134,19 +137,28 @@ def show_person(request: HttpRequest, study: Study, pseudonym: str) -> HttpRespo
     work = read_work(study)
     flagged = [work.people[pk].pseudonym for pk in work.to_review]
     sees_identities = may_see_identities(request, study)
+    paid_sets = _list_pay(study, participant)
     return TemplateResponse(
         request,
         "results/person.html",
         {
             "person": person,
-            "facts_of_person": _facts(
-                study, person, sees_receipt=may_see_identities(request, study)
-            ),
+            "facts_of_person": _facts(study, person, paid_sets, sees_receipt=sees_identities),
             "indicators": list_indicators(work, participant.pk),
             "flags": work.flags.get(participant.pk, []),
             "pace": draw_pace(participant.pk, find_usual_seconds(work.people)),
             "notes": read_notes_of(study, name="participant", ids=[participant.pk])[participant.pk],
-            "sets": _list_pay(study, participant) if sees_identities else [],
+            "sets": [
+                (one.item_set.number, LABELS[one.state], format_money(one.amount, study.currency))
+                for one in paid_sets
+            ]
+            if sees_identities
+            else [],
+            "pay_acts": [
+                key
+                for key in ("approve", "reject")
+                if any(one.state in OFFERED[key] for one in paid_sets)
+            ],
             "place_among": _find_place(flagged, participant.pseudonym),
             "sees_receipts": sees_identities,
             "rows": rows,
@@ -174,28 +186,26 @@ def _find_place(flagged: list[str], pseudonym: str) -> dict[str, Any] | None:
     }
 
 
-def _list_pay(study: Study, participant: Participant) -> list[tuple[int, str, str]]:
-    """Return each set that is paid, what was decided about it, and its amount."""
-    if study.pay_per_set is None:
+def _list_pay(study: Study, participant: Participant) -> list[PaySet]:
+    """Return each set of this person that something is due for."""
+    if not is_paid(study):
         return []
     sets = list_payable(study).filter(participant=participant).order_by("number")
-    sets = with_answer_counts(sets)
-    return [
-        (one.item_set.number, LABELS[one.state], format_money(one.amount, study.currency))
-        for one in describe_sets(study, sets)
-    ]
+    return describe_sets(study, with_answer_counts(sets))
 
 
-def _facts(study: Study, person: Person, *, sees_receipt: bool) -> list[tuple[str, Any]]:
+def _facts(
+    study: Study, person: Person, paid_sets: list[PaySet], *, sees_receipt: bool
+) -> list[tuple[str, Any]]:
     """Return the small facts on top; only those that mean something in this study."""
     facts: list[tuple[str, Any]] = [
         ("State", person.state),
         ("Answers", f"{person.answers:,}"),
         ("Finished sets", _name_sets(study, person)),
     ]
-    if study.pay_per_set is not None:
-        due = format_money(study.pay_per_set * len(person.finished), study.currency)
-        facts.append(("Pay for them", f"{due}, and the bonus" if person.has_bonus else due))
+    if paid_sets:
+        due = format_money(sum((one.amount for one in paid_sets), Decimal(0)), study.currency)
+        facts.append(("Pay", f"{due}, and the bonus" if person.has_bonus else due))
     if person.active_seconds is not None:
         facts.append(("Median active time", f"{person.active_seconds:.1f} s an item"))
     if person.checks is not None:

@@ -149,8 +149,6 @@ def _draw(seconds: list[float], usual: float) -> str:
 
 def describe_pay(study: Study, participants: Collection[int]) -> dict[int, str]:
     """Return how the sets of each of these people stand: "2 waiting, 1 approved"."""
-    if study.pay_per_set is None:
-        return {}
     rows = (
         list_payable(study)
         .filter(participant__in=participants)
