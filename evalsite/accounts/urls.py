@@ -39,16 +39,24 @@ urlpatterns = [
     ),
     path("email/<token>/", views.confirm_address, name="account-email"),
     path("two-factor/", totp_views.activate_totp, name="mfa_activate_totp"),
-    path("two-factor/off/", totp_views.deactivate_totp, name="mfa_deactivate_totp"),
-    path("two-factor/codes/", code_views.view_recovery_codes, name="mfa_view_recovery_codes"),
+    path(
+        "two-factor/off/",
+        views.two_factor_required(totp_views.deactivate_totp),
+        name="mfa_deactivate_totp",
+    ),
+    path(
+        "two-factor/codes/",
+        views.two_factor_required(code_views.view_recovery_codes),
+        name="mfa_view_recovery_codes",
+    ),
     path(
         "two-factor/codes/new/",
-        code_views.generate_recovery_codes,
+        views.two_factor_required(code_views.generate_recovery_codes),
         name="mfa_generate_recovery_codes",
     ),
     path(
         "two-factor/codes/file/",
-        code_views.download_recovery_codes,
+        views.two_factor_required(code_views.download_recovery_codes),
         name="mfa_download_recovery_codes",
     ),
     # where django-allauth leads to, and this site has one page for all of it

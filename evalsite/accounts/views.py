@@ -4,6 +4,7 @@ from typing import Any
 
 from allauth.account.views import LoginView, PasswordResetView
 from allauth.mfa.models import Authenticator
+from allauth.mfa.utils import is_mfa_enabled
 from django.conf import settings
 from django.contrib import admin, messages
 from django.contrib.auth.models import User
@@ -86,6 +87,18 @@ def staff_required(view: Any) -> Any:
     return guarded
 
 
+def two_factor_required(view: Any) -> Any:
+    """Show the view while two-factor sign-in is on; after it was turned off, the account."""
+
+    def guarded(request: HttpRequest, *args: Any, **kwargs: Any) -> HttpResponseBase:
+        if request.user.is_authenticated and not is_mfa_enabled(request.user):
+            return redirect("account")
+        response: HttpResponseBase = view(request, *args, **kwargs)
+        return response
+
+    return guarded
+
+
 @staff_required
 @require_http_methods(["GET", "HEAD", "POST"])
 def show_account(request: HttpRequest) -> HttpResponseBase:
@@ -130,9 +143,8 @@ def _save_profile(request: HttpRequest, user: User, data: dict[str, str]) -> Non
             email,
             {"account": user, "link": request.build_absolute_uri(link)},
         )
-        messages.success(
-            request, f"Open the link that we sent to {email}. Until then, the old address works."
-        )
+        meanwhile = " Until then, the old address works." if user.email else ""
+        messages.success(request, f"Open the link that we sent to {email}.{meanwhile}")
     else:
         change_address(user, email)
         messages.success(request, "Saved.")
