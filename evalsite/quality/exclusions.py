@@ -127,6 +127,20 @@ def take_back(*, exclusion: Exclusion, by: Any) -> bool:
     return True
 
 
+@transaction.atomic
+def take_back_many(*, study: Study, by: Any, ids: Collection[int] | None = None) -> int:
+    """Take these active exclusions back, or all of the study; return how many that were."""
+    Study.objects.select_for_update(no_key=True).get(pk=study.pk)
+    standing = Exclusion.objects.standing().filter(study=study)
+    if ids is not None:
+        standing = standing.filter(pk__in=ids)
+    found = list(standing.values_list("pk", flat=True))
+    if found:
+        Exclusion.objects.filter(pk__in=found).update(revoked_at=now(), revoked_by=by)
+        AuditEntry.objects.record(TAKEN_BACK, by=by, study_id=study.pk, exclusions=found)
+    return len(found)
+
+
 def count_reasons(study: Study) -> list[tuple[str, int]]:
     """Return the reasons of active exclusions, each with its number."""
     standing = Exclusion.objects.standing().filter(study=study)

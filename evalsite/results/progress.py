@@ -29,7 +29,7 @@ from evalsite.lib.clock import now
 from evalsite.participants.joins import find_recent_joins
 from evalsite.participants.models import ItemSet, Origin, Participant
 from evalsite.quality.models import Approval, Exclusion
-from evalsite.quality.pay import filter_state, list_payable, list_reviews
+from evalsite.quality.pay import filter_state, is_paid, list_payable, list_reviews
 from evalsite.studies.models import Batch, Item, Output, Study, System
 from evalsite.studies.summary_lines import count_groups, count_sets
 
@@ -299,7 +299,7 @@ def activity_of(study: Study) -> Activity:
 
 def _find_unapproved(study: Study) -> QuerySet[ItemSet]:
     """Return the sets whose pay waits for a decision; none of a study that pays nothing."""
-    if study.pay_per_set is None:
+    if not is_paid(study):
         return ItemSet.objects.none()
     waiting = filter_state(list_payable(study), Approval.State.WAITING)
     return ItemSet.objects.filter(pk__in=waiting.values("pk"))

@@ -9,6 +9,7 @@ from evalsite.studies.models import TeamRole
 class RoleRow:
     """Something that people do in a study, and from which role on."""
 
+    # completes “you can ...”
     label: str
     detail: str
     least: TeamRole
@@ -16,9 +17,9 @@ class RoleRow:
     pages: tuple[tuple[str, str], ...]
 
     @property
-    def marks(self) -> list[bool]:
-        """Return for each role, the least first, whether it may."""
-        return [role.rank >= self.least.rank for role in TeamRole]
+    def marks(self) -> list[tuple[TeamRole, bool]]:
+        """Return each role, the least first, with whether it may."""
+        return [(role, role.rank >= self.least.rank) for role in TeamRole]
 
 
 def _row(label: str, detail: str, least: TeamRole, *pages: str) -> RoleRow:
@@ -40,14 +41,14 @@ ROLE_TABLE = [
         "get study-export", "post export-file",
     ),
     _row(
-        "Set up",
+        "Set up the study",
         "Pilot, items, imports and their undo, checks",
         TeamRole.EDITOR,
         "get study-setup", "post upload-import", "post batch-undo", "get study-pilot",
     ),
     _row(
-        "Recruit",
-        "Invite participants and experts, recruitments",
+        "Recruit people",
+        "Invite participants and experts, rounds and their links",
         TeamRole.EDITOR,
         "get study-recruitments", "post study-experts", "post recruitment-switch",
     ),
@@ -64,37 +65,37 @@ ROLE_TABLE = [
         "post study-exclude", "post person-stop", "post expert-reassign",
     ),
     _row(
-        "Identities",
+        "See identities",
         "Entry and background answers, receipts, file of IDs",
         TeamRole.EDITOR_WITH_IDENTITIES,
         "post export-identities", "post export-answers",
     ),
     _row(
-        "Pay",
+        "Decide about pay",
         "Approve, reject, answer a review",
         TeamRole.EDITOR_WITH_IDENTITIES,
         "post round-pay", "post pay-decide", "post pay-review",
     ),
     _row(
-        "Launch, close, archive",
+        "Launch, close and archive the study",
         "",
         TeamRole.OWNER,
         "post study-launch-start", "post study-close", "post study-archive",
     ),
     _row(
-        "The analysis plan after launch",
-        "Change it, apply or decline its rules",
+        "Change the analysis plan after launch",
+        "Apply or decline its rules, reveal results early",
         TeamRole.OWNER,
     ),
     _row(
-        "Team",
+        "Change the team",
         "Roles, hand over",
         TeamRole.OWNER,
         "post team-invite", "post member-role", "post study-hand-over",
     ),
     _row(
-        "Delete",
-        "Erase a person, delete the study",
+        "Delete people’s data or the study",
+        "",
         TeamRole.OWNER,
         "post study-delete",
     ),

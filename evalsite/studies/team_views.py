@@ -135,14 +135,14 @@ def save_role(request: HttpRequest, study: Study, member_id: int) -> HttpRespons
     if not form.is_valid():
         messages.error(request, "Nothing was changed. Choose one of the roles.")
         return redirect("admin:study-member", study.pk, member_id)
+    role = form.cleaned_data["role"]
     try:
-        changed = change_role(
-            membership=membership, role=form.cleaned_data["role"], by=request.user
-        )
+        changed = change_role(membership=membership, role=role, by=request.user)
     except ValidationError as error:
         _show_errors(request, error)
     else:
-        messages.success(request, "Saved." if changed else "Nothing was changed.")
+        said = f"{membership.user.get_username()}’s role is now {role.label}."
+        messages.success(request, said if changed else "Nothing was changed.")
     return redirect("admin:study-team", study.pk)
 
 
@@ -160,7 +160,10 @@ def remove(request: HttpRequest, study: Study, member_id: int) -> HttpResponseBa
     except ValidationError as error:
         _show_errors(request, error)
         return redirect("admin:study-team", study.pk)
-    return _return_from(request, study)
+    name = membership.user.get_username()
+    is_own = membership.user_id == request.user.pk
+    said = "You have left the study." if is_own else f"{name} isn’t on the team any more."
+    return _return_from(request, study, said)
 
 
 @require_http_methods(["GET", "HEAD", "POST"])
@@ -175,7 +178,7 @@ def show_hand_over(request: HttpRequest, study: Study) -> HttpResponseBase:
         except ValidationError as error:
             form.add_error(None, error)
         else:
-            return _return_from(request, study)
+            return _return_from(request, study, "The study has been handed over.")
     return TemplateResponse(
         request,
         "studies/hand_over.html",
@@ -184,9 +187,9 @@ def show_hand_over(request: HttpRequest, study: Study) -> HttpResponseBase:
     )
 
 
-def _return_from(request: HttpRequest, study: Study) -> HttpResponseBase:
+def _return_from(request: HttpRequest, study: Study, said: str) -> HttpResponseBase:
     """Return to the team page, or to the list of studies if the user has left this one."""
-    messages.success(request, "The team is changed.")
+    messages.success(request, said)
     if Study.objects.visible_to(request.user).filter(pk=study.pk).exists():
         return redirect("admin:study-team", study.pk)
     return redirect("admin:index")

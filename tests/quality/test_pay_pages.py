@@ -13,6 +13,7 @@ from evalsite.lib.clock import now
 from evalsite.participants.models import Recruitment
 from evalsite.quality.models import Approval
 from evalsite.quality.pay import add_bonus, approve_sets, ask_for_review, mark_paid
+from evalsite.results.progress import activity_of
 from evalsite.studies.models import Study
 from tests.quality.test_pay import BAD, LONG, begin, files_of, ids, reject_one, work
 from tests.support.factories import make_user
@@ -125,6 +126,7 @@ def test_people_of_a_study_that_only_its_rounds_pay_show_their_pay(staff_client)
     people = staff_client.get(reverse("admin:study-people", args=[study.pk])).context
     one = staff_client.get(reverse("admin:study-person", args=[study.pk, person.me.pseudonym]))
 
+    assert activity_of(study).to_approve == 1
     assert people["pays"]
     assert [pay for _, _, pay in people["people_and_work"]] == ["1 waiting"]
     assert one.context["sets"] == [(1, "Waiting", "£3.50")]

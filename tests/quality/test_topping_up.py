@@ -151,7 +151,7 @@ def test_overview_offers_to_top_up_with_the_number_of_places(staff_client, study
     done = staff_client.post(reverse("admin:study-top-up", args=[study.pk]), follow=True).text
 
     assert "Top up" not in before
-    assert "2 items are short of 2 answers" in after
+    assert "2 answers are missing on 2 items" in after
     assert "Top up: ask for 2 more answers" in after
     assert "Topped up: 2 places more." in done
     assert "Top up: ask" not in done

@@ -19,7 +19,7 @@ from evalsite.results.exclusions import views
 from evalsite.studies.models import Study
 from tests.annotation.test_changing_k import answer_all
 from tests.site.test_staff_pages import member
-from tests.support.factories import make_participant, make_study
+from tests.support.factories import make_participant, make_study, make_user
 from tests.support.reports import keep_report, make_content, make_figure
 from tests.support.tabs import make_live
 
@@ -193,6 +193,29 @@ def test_exclusion_is_taken_back_and_stays_in_the_list(staff_client, study):
     assert entry.actor_name == "jane"
 
 
+@pytest.mark.parametrize("is_every", [False, True])
+def test_many_exclusions_are_taken_back_at_once(staff_client, study, is_every):
+    me, other = people_of(study)
+    elsewhere = make_study(title="Another")
+    stranger = exclude(
+        study=elsewhere, participants=[make_participant(elsewhere)], reason="x", by=make_user()
+    )[0]
+    for one in (me, other):
+        leave_out(staff_client, study, one)
+    address = page("exclusions-take-back", study)
+    ticked = Exclusion.objects.get(participant=me).pk
+    sent = {"every": "yes"} if is_every else {"exclusion": [ticked, stranger.pk, "x"]}
+
+    nothing = staff_client.post(address, {"exclusion": "x"}, follow=True)
+    pages = [staff_client.post(address, sent, follow=True) for _ in range(2)]
+
+    assert "Tick one or more" in nothing.text
+    assert f"{1 + is_every} exclusion" in pages[0].text
+    assert "taken back already" in pages[1].text
+    standing = set(Exclusion.objects.standing())
+    assert standing == {stranger} | set(Exclusion.objects.filter(participant=other)[: not is_every])
+
+
 # --- who may --------------------------------------------------------------------------------
 
 
@@ -362,7 +385,7 @@ def test_overview_tells_of_items_that_are_short_and_of_what_is_left_out(staff_cl
     overview = staff_client.get(page("study-overview", study)).text
     exclusions = staff_client.get(page("study-exclusions", study)).text
 
-    assert "2 items are short of 2 answers" in overview
+    assert "2 answers are missing on 2 items" in overview
     assert page("study-exclusions", study) in overview
     assert page("study-overview", study) in exclusions
 

@@ -48,6 +48,17 @@ def owner(study: Study) -> Client:
     return sign_in(User.objects.get(username="jane"))
 
 
+def test_whoever_was_taken_off_the_team_is_led_back_to_their_studies(study):
+    member = add_member(study, TeamRole.VIEWER, "member")
+    client = sign_in(member.user)
+    remove_member(membership=member, by=User.objects.get(username="jane"))
+
+    gone = client.get(url("study-overview", study))
+
+    assert gone.status_code == 404
+    assert f'href="{reverse("admin:index")}"' in gone.text
+
+
 # --- the page -----------------------------------------------------------------------
 
 

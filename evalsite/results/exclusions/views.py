@@ -26,6 +26,7 @@ from evalsite.quality.exclusions import (
     exclude,
     foresee_exclusion,
     take_back,
+    take_back_many,
 )
 from evalsite.quality.frozen_plans import (
     PLANNED,
@@ -327,6 +328,23 @@ def take_exclusion_back(request: HttpRequest, study: Study, exclusion_id: int) -
     return redirect("admin:study-exclusions", study.pk)
 
 
+@require_POST
+def take_exclusions_back(request: HttpRequest, study: Study) -> HttpResponseBase:
+    """Take the ticked exclusions back, or all that are active."""
+    given = request.POST.getlist("exclusion")[:MOST]
+    ids = [int(one) for one in given if one.isascii() and one.isdigit() and len(one) < 19]
+    is_every = request.POST.get("every") == "yes"
+    if not ids and not is_every:
+        messages.error(request, "Tick one or more exclusions first.")
+        return redirect("admin:study-exclusions", study.pk)
+    done = take_back_many(study=study, by=request.user, ids=None if is_every else ids)
+    said = f"{count_of(done, 'exclusion')} taken back. Those answers are in results again."
+    messages.success(
+        request, said if done else "Nothing was changed: they were taken back already."
+    )
+    return redirect("admin:study-exclusions", study.pk)
+
+
 _EDITOR = Membership.Role.EDITOR
 
 exclusion_views = [
@@ -349,6 +367,12 @@ exclusion_views = [
         path="exclusions/<int:exclusion_id>/take-back/",
         name="exclusion-take-back",
         view=take_exclusion_back,
+        role=_EDITOR,
+    ),
+    StudyView(
+        path="exclusions/take-back/",
+        name="exclusions-take-back",
+        view=take_exclusions_back,
         role=_EDITOR,
     ),
 ]

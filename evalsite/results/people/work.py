@@ -100,9 +100,9 @@ def describe_others(work: Work) -> str:
     if len(others) < 3:
         return ""
     paces = [one.seconds for one in others if one.seconds is not None]
-    low, high = write_seconds(min(paces)).removesuffix(" s"), write_seconds(max(paces))
+    low, high = (write_seconds(one).removesuffix(" s") for one in (min(paces), max(paces)))
     who = "The others take" if work.to_review else "They take"
-    text = f"{who} {low} to {high.removesuffix(' s')} seconds per item"
+    text = f"{who} {low if low == high else f'{low} to {high}'} seconds per item"
     agreements = [one.agreement for one in others if one.agreement is not None]
     if agreements and usual is not None:
         text += (
