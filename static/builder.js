@@ -81,6 +81,38 @@ form.addEventListener("change", (event) => {
   form.requestSubmit(button);
 });
 
+// Enter goes on: down a table, which gets a row at its end, or to the next text of a question. With
+// Ctrl it adds the next question.
+document.getElementById("enter-hint").hidden = false;
+form.addEventListener("keydown", (event) => {
+  if (event.key !== "Enter" || event.isComposing || event.shiftKey || event.altKey) return;
+  const mine = event.target;
+  if ((event.ctrlKey || event.metaKey) && mine.closest("details.qn")) {
+    event.preventDefault();
+    form.requestSubmit(form.querySelector("button[value=add]"));
+  } else if (mine.matches("input:not([type=checkbox], [type=radio])") && !event.ctrlKey) {
+    event.preventDefault();
+    goOn(mine);
+  }
+});
+
+function goOn(mine) {
+  const row = mine.closest("tbody tr");
+  if (row) {
+    const place = mine.closest("td").cellIndex;
+    const next = row.nextElementSibling?.cells[place].querySelector("input");
+    if (next) next.select();
+    else form.requestSubmit(row.closest("fieldset").querySelector("button[value^=row-add]"));
+  } else {
+    // the column follows the name by itself
+    const texts = [...(mine.closest("details, fieldset, section") ?? form)
+      .querySelectorAll("input:not([type], [name$=-key]), textarea")];
+    const next = texts[texts.indexOf(mine) + 1];
+    if (next) next.select();
+    else wait();
+  }
+}
+
 // two posts at once would look like two people
 form.addEventListener("submit", (event) => {
   clearTimeout(timer);

@@ -21,8 +21,8 @@ _NOT_KEY = re.compile(r"[^a-z0-9]+")
 
 
 def is_key_of(key: str, words: str) -> bool:
-    """Tell whether this key was made of these words, with or without a number after it."""
-    return re.fullmatch(rf"{make_key(words)}(_[0-9]+)?", key) is not None
+    """Tell whether this key was made of these words, with or without more after it."""
+    return re.fullmatch(rf"{make_key(words)}(_answer)?(_[0-9]+)?", key) is not None
 
 
 def make_key(words: str, taken: Any = ()) -> str:

@@ -47,6 +47,8 @@ def start_draft(title: str) -> Plain:
 def make_column(label: str, taken: Iterable[Any]) -> str:
     """Return a column for a question of this name, which no other one and no file has."""
     keys = {str(one) for one in taken}
+    if make_key(label) in RESERVED_KEYS:
+        label = f"{label} answer"
     return make_key(label, RESERVED_KEYS | keys | {"turn"} | {f"{key}_{COMMENT}" for key in keys})
 
 
