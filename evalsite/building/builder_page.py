@@ -1,12 +1,13 @@
 """What the page of the builder shows of a draft: fields filled from plain data, right or wrong."""
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any
 
 from evalsite.building.condition_fields import describe_condition
-from evalsite.building.drafts import DESIGN
-from evalsite.building.examples import describe_answers, write_answer
+from evalsite.building.drafts import DESIGN, list_columns
+from evalsite.building.examples import describe_answers, write_answer, write_cell
 from evalsite.building.faults import describe_faults
 from evalsite.building.fields import Field
 from evalsite.building.parameters import TABLE, Parameter, Plain, list_parameters, start_scale
@@ -17,7 +18,7 @@ from evalsite.building.tables import describe_table
 from evalsite.building.trying import render_preview
 from evalsite.protocol import Protocol, check_instrument, installed_scales
 from evalsite.protocol.data import write_structure
-from evalsite.protocol.page_checks import INPUT_KINDS, OUTPUT_KINDS
+from evalsite.protocol.page_checks import INPUT_KINDS, KINDS_OF_OUTPUTS, OUTPUT_KINDS
 from evalsite.protocol.translations import list_texts
 from evalsite.studies.instruments import find_faults
 
@@ -108,6 +109,7 @@ def _describe_page(draft: Plain) -> dict[str, Any]:
     ]  # fmt: skip
     if chosen == "several":
         fields.insert(1, Field("out-most", "At most so many", outputs.get("most", 3), "whole"))
+    own = [one.get("name") for one in _objects(item.get("output_columns"))]
     inputs = [
         {
             "number": number,
@@ -117,18 +119,34 @@ def _describe_page(draft: Plain) -> dict[str, Any]:
                 Field(f"in-{number}-name", "Column in uploads", column.get("name", "")),
                 Field(f"in-{number}-kind", "Kind", column.get("kind", "text"), "select",
                       choices=kinds),
-                Field(f"in-{number}-display", "Shown", column.get("display", "full"), "select",
-                      choices=_DISPLAYS),
+                *_describe_use(f"in-{number}", column, is_single=chosen == "one",
+                               is_of_output=column.get("name") in own),
                 Field(f"in-{number}-required", "Always there", column.get("required", True),
                       "flag"),
             ],
         }
-        for number, column in enumerate(_objects(item.get("inputs")))
+        for number, column in enumerate(list_columns(item))
     ]  # fmt: skip
     columns = ["system", "output", *(str(one["was"]) for one in inputs)]
     if chosen != "one":
         columns.insert(0, "item")
     return {"fields": fields, "inputs": inputs, "columns": ", ".join(columns)}
+
+
+def _describe_use(
+    at: str, column: Plain, *, is_single: bool, is_of_output: bool
+) -> Iterator[Field]:
+    """Yield how a column is shown; of one that only questions use, what it belongs to."""
+    if column.get("kind") not in KINDS_OF_OUTPUTS:
+        shown = column.get("display", "full")
+        yield Field(f"{at}-display", "Shown", shown, "select", choices=_DISPLAYS)
+    elif is_single or is_of_output:
+        yield Field(
+            f"{at}-of", "Belongs to", "output" if is_of_output else "input", "select",
+            choices=(("output", "The output"), ("input", "The inputs, whatever the output")),
+            help="Only questions use this column. Outputs of the same inputs are compared with "
+                 "each other.",
+        )  # fmt: skip
 
 
 # --- questions ----------------------------------------------------------------------
@@ -175,9 +193,10 @@ def _describe_question(
             if cls and parameter.control == "table"
         ],
         "parameters": [
-            _describe_parameter(f"{at}-p-{name}", parameter, (scale or {}).get(name))
+            _describe_parameter(f"{at}-p-{name}", parameter, (scale or {}).get(name), draft)
             for name, parameter in parameters.items()
             if parameter.control not in ("table", "group")
+            and not (name == "statements" and (scale or {}).get("from_column"))
         ],
         "groups": [
             _describe_group(f"{at}-p-{name}", parameter, (scale or {}).get(name))
@@ -190,11 +209,18 @@ def _describe_question(
     }  # fmt: skip
 
 
-def _describe_parameter(name: str, parameter: Parameter, value: Any) -> Field:
+def _describe_parameter(name: str, parameter: Parameter, value: Any, draft: Plain) -> Field:
     shown = value if parameter.control == "flag" else parameter.write(value)
-    return Field(
-        name, parameter.label, shown, parameter.control, parameter.help, parameter.choices
-    )  # fmt: skip
+    choices = parameter.choices
+    if parameter.column_kind:
+        columns = list_columns(draft.get("item", {}))
+        names = [
+            str(one.get("name")) for one in columns if one.get("kind") == parameter.column_kind
+        ]
+        lost = [shown] if shown and shown not in names else []
+        choices += tuple((one, f"The column {one}") for one in names)
+        choices += tuple((one, f"{one} (no longer a column of statements)") for one in lost)
+    return Field(name, parameter.label, shown, parameter.control, parameter.help, choices)
 
 
 def _describe_group(name: str, parameter: Parameter, value: Any) -> dict[str, Any]:
@@ -203,7 +229,8 @@ def _describe_group(name: str, parameter: Parameter, value: Any) -> dict[str, An
     parts = dict(parameter.parts)
     table = describe_table(f"{name}-{TABLE}", parts.pop(TABLE), given, parameter.parts)
     fields = [
-        _describe_parameter(f"{name}-{part}", one, given.get(part)) for part, one in parts.items()
+        _describe_parameter(f"{name}-{part}", one, given.get(part), {})
+        for part, one in parts.items()
     ]
     return {"label": parameter.label, "table": table, "fields": fields if table.rows else []}
 
@@ -215,6 +242,8 @@ def _list_settings(at: str, one: Plain, kind: str, draft: Plain) -> list[Field]:
     pers = [per for per in _PERS if _takes_per(kind, per)
             and (per != "turn" or has_turns or one.get("per") == "turn")]  # fmt: skip
     is_one = draft.get("layout", {}).get("outputs") == "one"
+    if is_one and "output" in pers and one.get("per") != "item":
+        pers = [per for per in pers if per != "item"]  # the item is its output
     names = _PERS | (
         {"output": "An answer for the whole conversation"} if has_turns and is_one else {}
     )
@@ -239,7 +268,7 @@ def _list_turns(at: str, turns: Any, draft: Plain) -> list[Field]:
     roles = turns.get("roles", [])
     columns = [
         str(column.get("name"))
-        for column in _objects(draft.get("item", {}).get("inputs"))
+        for column in list_columns(draft.get("item", {}))
         if column.get("kind") == "turns"
     ]
     return [
@@ -310,6 +339,13 @@ def _describe_example(draft: Plain, part: str, number: int, one: Plain) -> dict[
                 Field(f"{at}-in-{column.get('name')}", str(column.get("label")),
                       write_structure(inputs.get(column.get("name"), "")), "area")
                 for column in _objects(item.get("inputs"))
+            ),
+            *(
+                Field(f"{at}-in-{column.get('name')}",
+                      str(column.get("label") or column.get("name")),
+                      write_cell(one, str(column.get("name"))), "area",
+                      "One a line." if column.get("kind") == "statements" else "")
+                for column in _objects(item.get("output_columns"))
             ),
             *(
                 Field(f"{at}-out-{place}", f"Output {place + 1}" if count > 1 else "Output",

@@ -14,7 +14,7 @@ from django.urls import reverse
 from django.views.decorators.http import require_http_methods
 
 from evalsite.building.builder_page import build_page
-from evalsite.building.drafts import read_draft, read_revision
+from evalsite.building.drafts import list_columns, read_draft, read_revision, remove_column
 from evalsite.building.examples import put_answers, take_answers
 from evalsite.building.gallery import describe_uses
 from evalsite.building.parameters import (
@@ -82,6 +82,7 @@ def build(request: HttpRequest, instrument_id: UUID) -> HttpResponseBase:
         if done == "save":
             version = save_version(instrument=kept, revision=kept.revision, by=request.user)
             messages.success(request, f"Saved as version {version.number}.")
+            anchor = "#main"  # not where the page was: a browser would go there again
     except DraftChanged as error:
         messages.error(request, " ".join(error.messages))
         return _show(request, instrument, draft, can_edit=True, status=CONFLICT)
@@ -184,10 +185,10 @@ def _change_list(draft: Plain, done: str) -> str:
         return f"?open={len(criteria) - 1}#q-{len(criteria) - 1}"
     if what == "add-input":
         inputs = draft["item"].setdefault("inputs", [])
-        taken = {one.get("name") for one in inputs}
+        taken = {one.get("name") for one in list_columns(draft["item"])}
         name = make_key("input", taken)
         inputs.append({"name": name, "label": f"Input {len(inputs) + 1}", "kind": "text"})
-        return "#page"
+        return f"#in-{len(inputs) - 1}"
     if what.startswith("row-"):
         return _change_row(draft, what.removeprefix("row-"), at)
     if what in ("up", "down", "copy", "remove", "remove-input") and at.isascii() and at.isdigit():
@@ -239,9 +240,7 @@ def _change_group(scale: Plain, key: str, parameter: Parameter, what: str, numbe
 
 def _move(draft: Plain, what: str, number: int) -> str:
     if what == "remove-input":
-        inputs = draft["item"].get("inputs", [])
-        if number < len(inputs):
-            del inputs[number]
+        remove_column(draft["item"], number)
         return "#page"
     criteria = draft["criteria"]
     if number >= len(criteria):

@@ -23,6 +23,7 @@ from evalsite.building.parameters import (
 from evalsite.building.starts import follow_kind, follow_outputs, make_column
 from evalsite.building.tables import read_table
 from evalsite.protocol import installed_scales
+from evalsite.protocol.page_checks import KINDS_OF_OUTPUTS
 
 # more questions or rows than a form may have are read no further
 MOST = 400
@@ -87,10 +88,7 @@ def _read_item(data: Mapping[str, str], draft: Plain) -> None:
         if f"item-{name}" in data:
             _set(item, name, read_text(data[f"item-{name}"]))
     if "in-count" in data:
-        before = {str(column.get("name")): column for column in _objects(item.get("inputs"))}
-        item["inputs"] = [
-            _read_input(data, f"in-{number}", before) for number in _numbers(data, "in")
-        ]
+        _read_columns(data, item)
     if "outputs" not in data:
         return
     outputs = item.setdefault("outputs", {})
@@ -109,15 +107,50 @@ def _read_item(data: Mapping[str, str], draft: Plain) -> None:
         layout["order"] = data["order"]
 
 
+def list_columns(item: Plain) -> list[Plain]:
+    """List the columns of an item's inputs, then those of its only output."""
+    return [*_objects(item.get("inputs")), *_objects(item.get("output_columns"))]
+
+
+def remove_column(item: Plain, number: int) -> None:
+    """Remove the column of this number, from 0, in the order of `list_columns`."""
+    removed = list_columns(item)[number : number + 1]
+    for name in ("inputs", "output_columns"):
+        if name in item:
+            item[name] = [one for one in _objects(item[name]) if one not in removed]
+    if not item.get("output_columns"):
+        item.pop("output_columns", None)
+
+
+def _read_columns(data: Mapping[str, str], item: Plain) -> None:
+    before = {str(column.get("name")): column for column in list_columns(item)}
+    inputs: list[Plain] = []
+    own: list[Plain] = []
+    for number in _numbers(data, "in"):
+        at = f"in-{number}"
+        column = _read_input(data, at, before)
+        can_be_own = column["kind"] in KINDS_OF_OUTPUTS and data.get("outputs", "one") == "one"
+        if can_be_own and data.get(f"{at}-of", "output") == "output":
+            names = ("name", "label", "kind", "aliases", "required")
+            own.append({name: column[name] for name in names if column.get(name, "") != ""})
+        else:
+            inputs.append(column)
+    item["inputs"] = inputs
+    _set(item, "output_columns", own or None)
+
+
 def _read_input(data: Mapping[str, str], at: str, before: Mapping[str, Plain]) -> Plain:
-    label = data.get(f"{at}-label", "").strip()
-    column = dict(before.get(data.get(f"{at}-was", ""), {}))
-    column |= {
-        "name": data.get(f"{at}-name", "").strip() or make_key(label or "source"),
-        "label": label,
-        "kind": data.get(f"{at}-kind", "text"),
-    }
-    _set(column, "required", None if f"{at}-required" in data else False)
+    label, was = data.get(f"{at}-label", "").strip(), data.get(f"{at}-was", "")
+    column = dict(before.get(was, {}))
+    name = data.get(f"{at}-name", "").strip() or make_key(label or "source")
+    if name == was and is_key_of(name, "input") and label != column.get("label"):
+        # the column of a new input follows its name
+        name = make_key(label or "input", before)
+    column |= {"name": name, "label": label, "kind": data.get(f"{at}-kind", "text")}
+    if (f"{at}-required" in data) != column.get("required", True):
+        _set(column, "required", None if f"{at}-required" in data else False)
+    if column["kind"] in KINDS_OF_OUTPUTS:
+        return column
     display = data.get(f"{at}-display", "full")
     if display != column.get("display", "full"):
         column["display"] = display
@@ -231,7 +264,12 @@ def _read_scale(data: Mapping[str, str], at: str, before: Any) -> Plain:
         return {**before, "kind": kind or before.get("kind", "")}
     if before.get("kind") != kind:
         return start_scale(scale, before)
-    return _read_parameters(data, f"{at}-p", list_parameters(scale), before, scale.needed)
+    found = _read_parameters(data, f"{at}-p", list_parameters(scale), before, scale.needed)
+    if found.get("from_column") and not before.get("from_column"):
+        found.pop("statements", None)  # one of the two
+    elif before.get("from_column") and not found.get("from_column"):
+        found = start_scale(scale, found)
+    return found
 
 
 def _read_parameters(

@@ -75,9 +75,12 @@ def _read_item(
         if text
     ]
     why = data.get(f"{at}-why", "").strip()
-    if not (outputs or why or any(inputs.values())):
+    own = _read_own_columns(data, at, draft, kept)
+    if not (outputs or why or own or any(inputs.values())):
         return None
     item = dict(kept)
+    item.pop("columns", None)
+    item |= {"columns": own} if own else {}
     item |= {
         "inputs": {name: text for name, text in inputs.items() if text},
         "outputs": outputs,
@@ -100,6 +103,28 @@ def _read_item(
             answers[key] = read(said, criterion, len(outputs))
     item.pop(name, None)
     return item | ({name: answers} if answers else {})
+
+
+def _read_own_columns(data: Mapping[str, str], at: str, draft: Plain, kept: Plain) -> Plain:
+    """Read what an example says of its only output: statements, or turns."""
+    found = {}
+    for column in draft["item"].get("output_columns", []):
+        name = str(column.get("name", ""))
+        text = data.get(f"{at}-in-{name}", "").strip().replace("\r\n", "\n")
+        if text and text == write_cell(kept, name):
+            found[name] = kept["columns"][name]
+        elif text:
+            lines = [line.strip() for line in text.splitlines() if line.strip()]
+            found[name] = [lines if column.get("kind") == "statements" else text]
+    return found
+
+
+def write_cell(example: Plain, name: str) -> str:
+    """Write what an example says of its only output in this column, one line for each entry."""
+    columns = example.get("columns")
+    cells = columns.get(name) if isinstance(columns, dict) else None
+    cell = cells[0] if isinstance(cells, list) and cells else ""
+    return "\n".join(map(str, cell)) if isinstance(cell, list) else str(cell)
 
 
 def _read_gold(text: str, criterion: Plain, outputs: int) -> Any:

@@ -136,6 +136,7 @@ class Parameter:
     control: str = "text"
     help: str = ""
     choices: tuple[tuple[str, str], ...] = ()
+    column_kind: str = ""  # it names a column of this kind
     has_ends: bool = False  # of its labels only those at both ends are needed
     start: Any = None  # what a new question has, where the parameter is needed
     read: Callable[[str, Any], Any] = read_text
@@ -224,8 +225,10 @@ PARAMETERS: dict[str, Parameter] = {
         read=_read_statements, write=_write_statements,
     ),
     "from_column": Parameter(
-        label="Or statements from this column of the batch",
-        help="A column with one statement a line, in place of the list above.",
+        label="Statements come from", control="select", column_kind="statements",
+        choices=(("", "The list above, for all items"),),
+        help="For statements of each item’s own, add an input of the kind Statements, with one "
+             "statement a line.",
     ),
     "shuffle": Parameter(label="Options in random order", control="flag", read=read_flag),
     "least": _whole("At least"),

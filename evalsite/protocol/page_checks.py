@@ -25,7 +25,7 @@ INPUT_KINDS = _RICH_KINDS | {
     "statements",
     "turns",
 }
-_OF_OUTPUTS = frozenset({"statements", "turns"})
+KINDS_OF_OUTPUTS = frozenset({"statements", "turns"})
 LATER_INPUT_KINDS = frozenset({"spans"})
 OUTPUT_KINDS = _RICH_KINDS
 
@@ -73,7 +73,7 @@ def _check_output_columns(
             "outputs of an item",
         )
     for number, column in enumerate(listed):
-        _check_column(column, f"{at}.{number}", columns, faults, kinds=_OF_OUTPUTS)
+        _check_column(column, f"{at}.{number}", columns, faults, kinds=KINDS_OF_OUTPUTS)
 
 
 def _check_column(

@@ -89,3 +89,33 @@ def test_options_may_be_for_themselves_or_have_a_box_for_words(staff):
         {"key": "second_option", "label": "Second option", "exclusive": True},
         {"key": "option_3", "label": "Option 3", "other": True},
     ]
+
+
+def test_statements_of_each_output_come_from_a_column_that_follows_its_name(staff):
+    instrument = begin(staff)
+    post(staff, instrument, do="add-input")
+    post(staff, instrument, **{
+        "do": "draft", "in-1-label": "Sentences", "in-1-kind": "statements",
+        "q-0-kind": "checklist",
+    })  # fmt: skip
+    shown = post(staff, instrument, **{"do": "draft", "q-0-p-from_column": "sentences"})
+
+    page = post(staff, instrument, **{
+        "do": "save", "practice-0-in-source": "Rain.", "practice-0-out-0": "It rains. It snows.",
+        "practice-0-in-sentences": "It rains.\nIt snows.", "practice-0-answer-quality": "1 0",
+        "practice-0-why": "No word of snow.",
+    })  # fmt: skip
+
+    instrument.refresh_from_db()
+    assert "One a line." in shown.text
+    assert instrument.newest is not None, page.context["faults"]
+    content = instrument.newest.content
+    assert [one["name"] for one in content["item"]["inputs"]] == ["source"]
+    assert content["item"]["output_columns"] == [
+        {"name": "sentences", "label": "Sentences", "kind": "statements"}
+    ]
+    assert "statements" not in content["criteria"][0]["scale"]
+    assert content["practice"][0]["columns"] == {"sentences": [["It rains.", "It snows."]]}
+    post(staff, instrument, **{"do": "draft", "in-1-of": "input"})
+    instrument.refresh_from_db()
+    assert [one["name"] for one in instrument.draft["item"]["inputs"]] == ["source", "sentences"]
