@@ -58,7 +58,8 @@ async function keep() {
 }
 
 // a wide page can't be read on a narrow one
-if (matchMedia("(max-width: 44em)").matches) document.getElementById("as-phone").checked = true;
+const isNarrow = matchMedia("(max-width: 44em)").matches;
+if (isNarrow) document.getElementById("as-phone").checked = true;
 
 function wait() {
   clearTimeout(timer);
@@ -83,7 +84,7 @@ form.addEventListener("change", (event) => {
 
 // Enter goes on: down a table, which gets a row at its end, or to the next text of a question. With
 // Ctrl it adds the next question.
-document.getElementById("enter-hint").hidden = false;
+document.getElementById("enter-hint").hidden = isNarrow;
 form.addEventListener("keydown", (event) => {
   if (event.key !== "Enter" || event.isComposing || event.shiftKey || event.altKey) return;
   const mine = event.target;

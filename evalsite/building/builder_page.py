@@ -107,6 +107,8 @@ def _describe_page(draft: Plain) -> dict[str, Any]:
         Field("item-output_name", "What a page calls an output",
               item.get("output_name", ""), help="Empty: “Response”."),
     ]  # fmt: skip
+    if chosen == "one":
+        del fields[3]  # the order of outputs
     if chosen == "several":
         fields.insert(1, Field("out-most", "At most so many", outputs.get("most", 3), "whole"))
     own = [one.get("name") for one in _objects(item.get("output_columns"))]

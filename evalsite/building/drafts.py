@@ -103,7 +103,7 @@ def _read_item(data: Mapping[str, str], draft: Plain) -> None:
     place = data.get("inputs-place", "above")
     if place != layout.get("inputs", "above"):
         layout["inputs"] = place
-    if data.get("order", "random") != layout.get("order", "random"):
+    if data.get("order", layout.get("order", "random")) != layout.get("order", "random"):
         layout["order"] = data["order"]
 
 

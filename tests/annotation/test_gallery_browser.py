@@ -93,17 +93,23 @@ def test_arena_preference_is_rated_by_keyboard_by_touch_and_without_scripts(open
     page = open_item(study, "keyboard")
     assert find_faults_in_turn(page) == []
     page.keyboard.press(page.get_by_label("B is much better").get_attribute("data-key"))
+    press_tab_to(page, "[name='preference.2-useful']")
+    page.keyboard.press("Space")
     press_main(page)
 
     page = open_item(study, "touch")
     page.get_by_text("Both are bad", exact=True).tap()
+    page.locator("label:has([name='preference.1-incorrect'])").tap()
     page.fill("[name=what_is_bad]", "Answer the question.")
     leave(page, lambda: page.tap(MAIN))
 
     page = open_item(study, "no scripts")
     page.get_by_label("A is better", exact=True).check()
+    page.check("[name='preference.1-complete']")
     leave(page, lambda: page.click(MAIN))
 
     given = Rating.objects.filter(criterion="preference", part="").order_by("id")
     assert [abs(value) for value in given.values_list("value", flat=True)] == [2, 0, 1]
+    reasons = [next(iter(one.detail["reasons"].values())) for one in given]
+    assert reasons == [["useful"], ["incorrect"], ["complete"]]
     assert Rating.objects.get(criterion="what_is_bad").text == "Answer the question."
