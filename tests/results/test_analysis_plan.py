@@ -225,7 +225,7 @@ def test_readers_see_errors_the_smallest_difference_and_when_collection_stops(st
 
     save(staff_client, study, smallest="0.3", has_own_errors="on", stopping="closing")
 
-    html, plan = read(reader, study), dict(plan_in_words(describe_plan(study)))
+    html, plan = read(reader, study), dict(plan_in_words(describe_plan(study), criteria=1))
     assert "From one model of all systems." in before
     assert "Not stated." in before
     assert "A separate one for each pair of systems." in html
@@ -275,17 +275,34 @@ def test_reports_tell_the_plan_in_full(staff_client):
     with standing_at(MOMENT):
         save(staff_client, study, baseline="neural", exclusion_rule=RULE, gold="70")
 
-    told = dict(plan_in_words(describe_plan(study)))
+    told = dict(plan_in_words(describe_plan(study), criteria=1))
 
     when = "before the first answer, on 1 March 2026"
     assert told == {
         "Primary criterion": "none",
         "Comparisons": f"each system with the baseline neural; chosen {when}",
-        "p values": "corrected by Holm’s method, over these comparisons on all criteria",
+        "p values": "corrected by Holm’s method, over these comparisons",
         "Rule of exclusions": f"“{RULE}”; worded {when}",
         "Thresholds of flags": "Checks answered right: 70% (the software starts with 80%); "
         f"set {when}",
     }
+
+
+def test_rules_that_are_run_are_told_with_their_moment_and_none_as_taken_back(staff_client):
+    study = make_study()
+    with standing_at(MOMENT):
+        save(staff_client, study, exclusion_rule=RULE)
+    plan = describe_plan(study) | {"rules": ["Median time at most 2 s"]}
+
+    both, run = (
+        dict(plan_in_words(plan | {"exclusion_rule": text}, criteria=2)) for text in (RULE, "")
+    )
+
+    when = "worded before the first answer, on 1 March 2026"
+    assert both["Rule of exclusions"] == f"“{RULE}”; {when}"
+    assert run["Exclusion rules"] == f"Median time at most 2 s; {when}"
+    assert "Rule of exclusions" not in run
+    assert run["p values"].endswith("these comparisons on all criteria")
 
 
 def test_what_was_fixed_only_after_answers_limits_the_results(staff_client):
@@ -329,7 +346,7 @@ def test_the_results_page_tells_the_plan_of_its_report(staff_client, settings, t
 
 
 def test_a_study_without_a_plan_says_so():
-    told = dict(plan_in_words(describe_plan(make_study())))
+    told = dict(plan_in_words(describe_plan(make_study()), criteria=1))
 
     assert told["Comparisons"] == "every two systems"
     assert told["Rule of exclusions"] == "none was written down"
@@ -375,7 +392,7 @@ def test_margin_of_a_share_is_entered_in_percentage_points(staff_client):
 
     assert page.status_code == 302
     assert AnalysisPlan.objects.get(study=study).margins[0]["margin"] == 0.1
-    told = dict(plan_in_words(describe_plan(study)))["Tests against a margin"]
+    told = dict(plan_in_words(describe_plan(study), criteria=1))["Tests against a margin"]
     assert told.startswith(f"on {study.config.criteria[0].label}, ")
     assert "within 10 percentage points; decided before the first answer" in told
     assert re.search(r'name="margin-1" inputmode="decimal" value="10"', read(staff_client, study))
@@ -408,7 +425,7 @@ def test_hypothesis_about_no_comparison_with_the_baseline_is_refused(staff_clien
     assert refused.status_code == 422
     assert "Only comparisons with the baseline are tested." in refused.text
     assert taken.status_code == 302
-    told = dict(plan_in_words(describe_plan(study)))
+    told = dict(plan_in_words(describe_plan(study), criteria=1))
     label = study.config.criteria[0].label
     assert f"on {label}, neural is rated higher than template" in told["Hypotheses"]
 

@@ -95,7 +95,7 @@ def test_a_later_change_needs_a_reason_and_is_listed_as_a_deviation(staff_client
     assert saved.status_code == 302
     newest = AnalysisPlanVersion.objects.get(study=study, number=2)
     assert (newest.content["baseline"], newest.reason) == ("neural", "A referee asked")
-    words = dict(plan_in_words(describe_plan(study)))["Deviations"]
+    words = dict(plan_in_words(describe_plan(study), criteria=1))["Deviations"]
     assert "(version 2), with 0 answers in: A referee asked" in words
 
 
@@ -331,7 +331,7 @@ def test_revealing_is_kept_once_with_the_answers_that_were_in():
     assert done == [True, False]
     event = PlanEvent.objects.get(kind="revealed")
     assert (event.answers, event.number, event.by) == (3, 15, owner)
-    words = dict(plan_in_words(describe_plan(study)))["Deviations"]
+    words = dict(plan_in_words(describe_plan(study), criteria=1))["Deviations"]
     assert "Results were viewed on" in words
-    assert "with 3 of 15 answers in. For a talk" in words
+    assert "with 3 of 15 answers in. Reason: For a talk" in words
     assert not is_hidden(study)

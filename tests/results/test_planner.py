@@ -415,7 +415,7 @@ def test_kept_plan_is_printed_with_its_moment(staff_client):
     assert "power to find a ratio of 1.3 on Informativeness" in words
     assert "after correction for 3 comparisons" in words
     assert "Kept on" in answer.text
-    rows = dict(plan_in_words(describe_plan(study)))
+    rows = dict(plan_in_words(describe_plan(study), criteria=1))
     assert rows["Planned size"].startswith(f"{words}; chosen before the first answer")
 
 

@@ -47,7 +47,7 @@ def test_thresholds_are_told_as_the_plan_page_lists_them() -> None:
     own = {"top_share": 0.8, "gold": 0.7}
     plan = {"baseline": "", "exclusion_rule": "", "moments": {}, "limits": ["top_share", "gold"]}
 
-    told = [dict(plan_in_words(plan | {"thresholds": one})) for one in (own, turn(own))]
+    told = [dict(plan_in_words(plan | {"thresholds": one}, criteria=1)) for one in (own, turn(own))]
 
     assert told[0] == told[1]
     words = told[0]["Thresholds of flags"]

@@ -257,4 +257,7 @@ def _say(scale: Any, value: Any) -> str:
     if not isinstance(value, int):
         return ", ".join(scale.name_tested(one) for one in scale.list_tested(value))
     label = scale.label_of(value)
-    return label if 0 < len(label) <= _LONG_LABEL else str(value)
+    if not 0 < len(label) <= _LONG_LABEL:
+        return str(value)
+    # beside a bare 4, “best” wouldn't show how far apart they are
+    return label if scale.is_told_in_words or scale.compares else f"{value} ({label})"

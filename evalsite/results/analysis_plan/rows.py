@@ -68,12 +68,15 @@ class PlanRows:
             ],
         )
 
-    def act(self, do: str) -> None:
-        """Add or remove a row: "add-hypothesis", "remove-rule-2", "and-1", "drop-1-2"."""
+    def act(self, do: str, *, primary: str = "") -> None:
+        """Add or remove a row: "add-hypothesis", "remove-rule-2", "and-1", "drop-1-2".
+
+        A new hypothesis is about the primary criterion.
+        """
         name, *numbers = re.findall(r"[a-z]+(?:-[a-z]+)*|\d+", do)[:3] or [""]
         places = [int(number) - 1 for number in numbers]
         if name == "add-hypothesis" and len(self.hypotheses) < MOST:
-            self.hypotheses.append(dict.fromkeys(_HYPOTHESIS, ""))
+            self.hypotheses.append(dict.fromkeys(_HYPOTHESIS, "") | {"criterion": primary})
         elif name == "add-rule" and len(self.rules) < MOST:
             self.rules.append([dict.fromkeys(_CONDITION, "")])
         elif name == "remove-hypothesis":

@@ -62,7 +62,7 @@ def show_analysis_plan(request: HttpRequest, study: Study) -> HttpResponseBase:
     do = request.POST.get("do", "")
     if do:
         form = PlanForm(None, study=study, stored=stored, systems=systems, unsaved=sent)
-        rows.act(do)
+        rows.act(do, primary=request.POST.get("primary", ""))
     else:
         form = PlanForm(sent, study=study, stored=stored, systems=systems)
     if sent is not None and not do and _save(request, study, form, rows):

@@ -36,8 +36,11 @@ def describe_moment(plan: Plan, name: str) -> str:
     return f"before the first answer, {day}"
 
 
-def plan_in_words(plan: Plan) -> Rows:
-    """The plan as names and words, for reports; [] of a report from before there were plans."""
+def plan_in_words(plan: Plan, *, criteria: int) -> Rows:
+    """The plan as names and words, for reports; [] of a report from before there were plans.
+
+    `criteria`: how many are compared.
+    """
     if not plan:
         return []
     margins = [describe_margin(plan, one) for one in plan.get("margins") or ()]
@@ -45,7 +48,7 @@ def plan_in_words(plan: Plan) -> Rows:
     return [
         ("Primary criterion", _describe_primary(plan)),
         ("Comparisons", describe_comparisons(plan)),
-        ("p values", _describe_correction(plan)),
+        ("p values", _describe_correction(plan, criteria)),
         *(
             [("Tests against a margin", _add_moment(plan, "margins", "; ".join(margins)))]
             if margins
@@ -59,11 +62,19 @@ def plan_in_words(plan: Plan) -> Rows:
         *([("Standard errors", OWN_ERRORS)] if plan.get("has_own_errors") else []),
         *([("Smallest difference", describe_smallest(plan))] if plan.get("smallest") else []),
         *([("Planned size", describe_size(plan))] if plan.get("size") else []),
-        ("Rule of exclusions", describe_rule(plan)),
-        *([("Exclusion rules", "; ".join(plan["rules"]))] if plan.get("rules") else []),
+        *_describe_rules(plan),
         ("Thresholds of flags", _describe_thresholds(plan)),
         *_describe_frozen(plan),
     ]
+
+
+def _describe_rules(plan: Plan) -> Rows:
+    """Return the rules that are run, and the one in words; where there are any, what is there."""
+    rules = plan.get("rules") or ()
+    rows = [("Exclusion rules", _add_worded(plan, "; ".join(rules)))] if rules else []
+    if plan["exclusion_rule"] or not rules:
+        rows.append(("Rule of exclusions", describe_rule(plan)))
+    return rows
 
 
 def _describe_frozen(plan: Plan) -> Rows:
@@ -105,7 +116,7 @@ def describe_deviation(one: Mapping[str, Any]) -> str:
         case "revealed":
             known = f"{one['answers']:,} of {one['planned']:,} answers" if one["planned"] else ""
             words = f"Results were viewed on {at}, {f'with {known} in' if known else so_far}"
-            return f"{words}.{f' {reason}.' if reason else ''}"
+            return f"{words}.{f' Reason: {reason}.' if reason else ''}"
         case "declined":
             return f"The exclusion rules weren’t applied at closing, on {at}{said}."
         case "topped_up":
@@ -129,12 +140,14 @@ def _describe_primary(plan: Plan) -> str:
     return _add_moment(plan, "primary", _find_label(plan, key) if key else "none")
 
 
-def _describe_correction(plan: Plan) -> str:
+def _describe_correction(plan: Plan, criteria: int) -> str:
     which = "these comparisons"
     if plan.get("hypotheses") and not plan["baseline"]:
         which = "the comparisons that the hypotheses name (the others are exploratory)"
-    where = "on each criterion" if plan.get("primary") else "on all criteria"
-    return f"corrected by Holm’s method, over {which} {where}"
+    words = f"corrected by Holm’s method, over {which}"
+    if criteria < 2:
+        return words
+    return f"{words} on each criterion" if plan.get("primary") else f"{words} on all criteria"
 
 
 def describe_margin(plan: Plan, margin: Mapping[str, Any]) -> str:
@@ -179,11 +192,17 @@ def describe_comparisons(plan: Plan) -> str:
     return f"every two systems; decided {moment}" if moment else "every two systems"
 
 
+def _add_worded(plan: Plan, words: str) -> str:
+    """Add when the rules, of either kind, were last changed."""
+    moment = describe_moment(plan, "exclusion_rule")
+    return f"{words}; worded {moment}" if moment else words
+
+
 def describe_rule(plan: Plan) -> str:
     """Return the rule with its moment: whether it was worded before data were seen."""
     moment = describe_moment(plan, "exclusion_rule")
     if rule := " ".join(plan["exclusion_rule"].split()):
-        return f"“{rule}”; worded {moment}" if moment else f"“{rule}”"
+        return _add_worded(plan, f"“{rule}”")
     return f"none; it was taken back {moment}" if moment else "none was written down"
 
 

@@ -127,7 +127,8 @@ def _describe_decision(study: Study, form: DecisionForm) -> str:
         return "Everyone is left in. The report lists this as a deviation."
     event = PlanEvent.objects.filter(study=study, kind=PlanEvent.Kind.APPLIED).last()
     gone = 0 if event is None else event.number
-    return f"The rules are applied: {count_of(gone, 'more person', 'more people')} excluded."
+    who = count_of(gone, "more person", "more people") if gone else "nobody else"
+    return f"The rules are applied: {who} excluded."
 
 
 # --- closing --------------------------------------------------------------------------------

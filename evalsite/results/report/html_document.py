@@ -68,7 +68,7 @@ def write_page(study: Study, report: Report, *, is_further: bool = False) -> str
         "warnings": _warnings(found, None)[: None if is_further else _MOST_WARNINGS],
         "evaluated": describe_evaluated(facts),
         "collection": describe_collection(facts),
-        "plan": plan_in_words(facts.plan),
+        "plan": plan_in_words(facts.plan, criteria=len(facts.criteria)),
         "making": describe_making(facts),
         "method": summarise_method(facts, found),
         "design": tabulate_design(found),

@@ -106,7 +106,7 @@ def _describe_frame(study: Study, report: Report, found: dict[str, Any]) -> dict
             for key, one in labels.items()
         ],
         "details": [one for one in list_parts(report.content) if one[0] not in labels],
-        "plan": plan_in_words(report.content.get("plan", {})),
+        "plan": plan_in_words(report.content.get("plan", {}), criteria=len(labels)),
         "found": found,
         "used": report.content["kept"]["data"]["annotations"],
         "whole": whole and whole["data"]["annotations"],

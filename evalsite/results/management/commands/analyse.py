@@ -120,7 +120,8 @@ def write_text(study: Study, report: Report) -> Iterator[str]:
     yield facts.title
     yield from (f"! {one['text']}" for one in found["warnings"] if one["criterion"] is None)
     yield ""
-    yield from align([[*fact] for fact in (*describe_evaluated(facts), *plan_in_words(facts.plan))])
+    plan = plan_in_words(facts.plan, criteria=len(facts.criteria))
+    yield from align([[*fact] for fact in (*describe_evaluated(facts), *plan)])
     yield from write_table(tabulate_design(found))
     for part in list_shown(report):
         warnings = [one["text"] for one in found["warnings"] if one["criterion"] == part.key]
