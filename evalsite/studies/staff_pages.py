@@ -100,6 +100,12 @@ def has_role(request: HttpRequest, study: Study, role: Membership.Role) -> bool:
     return is_enough(held_rank(request, study), role)
 
 
+def may_edit(request: HttpRequest, study: Study) -> bool:
+    """Return whether this person may change the study: archived ones refuse what is posted."""
+    is_open = study.state != Study.State.ARCHIVED
+    return is_open and has_role(request, study, Membership.Role.EDITOR)
+
+
 def may_see_identities(request: HttpRequest, study: Study) -> bool:
     """Return whether this person may see who takes part: owners, and editors who were allowed to.
 

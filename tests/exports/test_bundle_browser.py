@@ -25,7 +25,7 @@ def test_bundle_is_made_and_taken_without_a_fault_at_any_width(
 
     page.goto(f"{live_server}{reverse('admin:export-bundle', args=[study.pk])}")
     faults = find_faults_in_turn(page)
-    follow(page, "text=Make the .zip")
+    follow(page, "text=Create the bundle")
     faults += find_faults_in_turn(page)
     run_job(Job.objects.get(kind="bundle"))
     page.wait_for_selector("button:has-text('Download')")

@@ -79,7 +79,7 @@ def test_page_tells_of_work_and_then_of_what_is_ready(staff_client, study):
     run_job(Job.objects.get(kind="bundle"))
     ready = staff_client.get(url("export-bundle", study))
 
-    assert "Making the .zip" in working.content.decode()
+    assert "Creating the bundle" in working.content.decode()
     assert is_watched(working)
     assert "What goes in" not in working.content.decode()
     assert Job.objects.get().result["sha256"] in ready.content.decode()

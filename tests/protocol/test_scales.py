@@ -245,6 +245,18 @@ class Percent(Scale):
         return forms.IntegerField(min_value=self.minimum, max_value=self.maximum)
 
 
+def test_points_without_words_are_told_by_their_number():
+    scale = Likert(
+        points=tuple(Point(value=n, label=one) for n, one in enumerate(("worst", "", "best"), 1))
+    )
+
+    assert scale.describe_values() == "1 = worst, 2, 3 = best"
+    assert scale.name_choices() == ("1: worst", "2", "3: best")
+    assert [scale.name_given(value) for value in (2, 3)] == ["2", "3 (best)"]
+    assert scale.words() == "a rating scale of 3 points"
+    assert "- 2\n" in scale.write_markdown()
+
+
 POINTS = Likert(
     points=(
         Point(value=1, label="bad", notes=("no sentence", "no words")),

@@ -193,3 +193,24 @@ def test_viewers_get_no_form_and_no_action():
     person = viewer.get(f"/admin/studies/{study.pk}/people/{me.pseudonym}/")
     assert person.status_code == 200
     assert "Add a note" not in person.text
+
+
+def test_an_archived_study_offers_nothing_to_do_with_its_people(staff_client):
+    study = launch(make_study(items=2))
+    me, other = make_annotator(study), make_annotator(study)
+    for one, item in zip((me, other), study.items.main(), strict=True):
+        answer_item(one, item)
+    for one in (me, other):
+        confirm(staff_client, study, [one], "exclude", reason="Twice")
+    pages = [
+        url("study-people", study),
+        url("study-exclusions", study),
+        f"{url('study-people', study)}{me.pseudonym}/",
+    ]
+    acts = ('name="do"', "take-back/", "exclusions/new/")
+    before = [any(one in staff_client.get(address).text for one in acts) for address in pages]
+    Study.objects.update(state=Study.State.ARCHIVED)
+
+    after = [any(one in staff_client.get(address).text for one in acts) for address in pages]
+
+    assert (before, after) == ([True] * 3, [False] * 3)

@@ -54,7 +54,7 @@ from evalsite.results.people.lookup import describe_people, with_answers
 from evalsite.results.progress import count_edge
 from evalsite.results.report.computation import newest_analysis, newest_report
 from evalsite.studies.models import Membership, Study
-from evalsite.studies.staff_pages import StudyView, has_role
+from evalsite.studies.staff_pages import StudyView, has_role, may_edit
 from evalsite.studies.summary_lines import count_of
 
 # --- form -----------------------------------------------------------------------------
@@ -216,14 +216,15 @@ def _describe_results(
     """
     if is_blind:
         return {"are_systems_hidden": True, "report": report,
-                "can_decide": has_role(request, study, Membership.Role.EDITOR)}  # fmt: skip
+                "can_decide": may_edit(request, study)}  # fmt: skip
     job = newest_analysis(study)
     return {
         "report": report,
         "main": show_main(report, is_excluding=counts["standing"] > 0),
         "since": counts["since"],
         "is_computing": job is not None and job.is_open and not job.is_stale,
-        "can_decide": has_role(request, study, Membership.Role.EDITOR),
+        "can_decide": may_edit(request, study),
+        "can_compute": has_role(request, study, Membership.Role.EDITOR),
     }
 
 

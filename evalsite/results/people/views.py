@@ -40,7 +40,7 @@ from evalsite.results.people.work_flags import find_usual_seconds, list_rules
 from evalsite.results.report.computation import newest_report
 from evalsite.studies.bonus import promises_bonus
 from evalsite.studies.models import Membership, Study
-from evalsite.studies.staff_pages import StudyView, has_role, may_see_identities
+from evalsite.studies.staff_pages import StudyView, has_role, may_edit, may_see_identities
 from evalsite.studies.summary_lines import count_of, format_money
 from evalsite.studies.time_zones import zone_of
 
@@ -107,7 +107,7 @@ def show_people(request: HttpRequest, study: Study) -> HttpResponseBase:
                 excluded=work.name(work.excluded),
             ),
             "sees_receipts": sees_receipts,
-            "can_exclude": has_role(request, study, Membership.Role.EDITOR),
+            "can_exclude": may_edit(request, study),
         },
     )
 
@@ -168,7 +168,7 @@ def show_person(request: HttpRequest, study: Study, pseudonym: str) -> HttpRespo
             ],
             "has_active": any(given.active_seconds is not None for given in answers),
             "report": report,
-            "can_exclude": has_role(request, study, Membership.Role.EDITOR),
+            "can_exclude": may_edit(request, study),
             "is_owner": has_role(request, study, Membership.Role.OWNER),
         },
     )

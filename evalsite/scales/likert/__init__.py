@@ -200,7 +200,8 @@ class Likert(ScaleOfParts):
             return self.not_applicable
         if any(len(point.label) > _SHORT_LABEL for point in self.points):
             return str(value)
-        return f"{value} ({self.label_of(value)})"
+        label = self.label_of(value)
+        return f"{value} ({label})" if label else str(value)
 
     # --- words
 
@@ -208,7 +209,7 @@ class Likert(ScaleOfParts):
         return join_choices(str(point.value) for point in self.points)
 
     def describe_values(self) -> str:
-        return ", ".join(f"{point.value} = {point.label}" for point in self.points)
+        return ", ".join(_join(point.value, " = ", point.label) for point in self.points)
 
     def write_markdown(self) -> str:
         lines = [line for point in self.points_shown for line in self._write_point(point)]
@@ -217,15 +218,19 @@ class Likert(ScaleOfParts):
 
     def _write_point(self, point: ShownPoint) -> list[str]:
         reserved = " (reserved)" if point.reserved else ""
-        colon = "" if self.is_out_of else ":"
-        first = f"- {point.number}{colon} {point.label}{reserved}"
+        colon = "" if self.is_out_of or not point.label else ":"
+        first = f"- {point.number}{colon} {point.label}{reserved}".rstrip()
         return [first, *(f"  - {note}" for note in point.notes)]
 
     def words(self) -> str:
-        return f"a rating scale of {len(self.points)} labelled points"
+        points = f"a rating scale of {len(self.points)}"
+        if all(point.label for point in self.points):
+            return f"{points} labelled points"
+        return f"{points} points"
 
     def name_choices(self) -> tuple[str, ...]:
-        return (*(f"{point.value}: {point.label}" for point in self.points), *self.name_na())
+        named = (_join(point.value, ": ", point.label) for point in self.points)
+        return (*named, *self.name_na())
 
     # --- plain data
 
@@ -278,6 +283,11 @@ class Likert(ScaleOfParts):
         whole = [value for value in values if isinstance(value, int)]
         if len(whole) == len(points) and whole != sorted(set(whole)):
             faults.add("order", f"{place}.points", "must have values that rise")
+
+
+def _join(value: int, sign: str, label: str) -> str:
+    """Return the point with its label; points between the ends may have none."""
+    return f"{value}{sign}{label}" if label else str(value)
 
 
 def _point_to_data(point: Point) -> dict[str, Any]:
