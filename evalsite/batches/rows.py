@@ -102,7 +102,8 @@ def _fits(file: SourceFile, one: Format, shape: Shape, line: Any, start: bytes) 
     if shape.names:
         return fnmatch.fnmatch(PurePosixPath(file.name).name, shape.names)
     if shape.output_column:
-        return any(_is_output(shape, name) for name in _read_header_row(file))
+        is_output = re.compile(shape.output_column, re.DOTALL).fullmatch
+        return any(map(is_output, _read_header_row(file)))
     if shape.container == "columns":
         first: Any = dict.fromkeys(_read_header_row(file), "")
     elif shape.container == "lines":
@@ -125,10 +126,6 @@ def _read_header_row(file: SourceFile) -> list[str]:
         return _read_csv(file)[0]
     except Unusable:
         return []
-
-
-def _is_output(shape: Shape, name: str) -> bool:
-    return re.fullmatch(shape.output_column, name, re.DOTALL) is not None
 
 
 # --- rows ---------------------------------------------------------------------------------

@@ -2,9 +2,11 @@
 
 import csv
 import json
+from copy import deepcopy
 
 import pytest
 
+from evalsite.analysis import __main__ as command
 from evalsite.analysis.__main__ import main
 from evalsite.analysis.report import make_report
 from evalsite.analysis.report.replication import Side, make_repetition
@@ -13,6 +15,25 @@ from tests.support.published import published_file
 
 HEAD = "participant,item,system,criterion,value,submitted_at"
 PAIRS = "participant,item,criterion,preferred,outcome,system_1,system_2"
+
+
+@pytest.fixture(scope="module", autouse=True)
+def _each_report_once():
+    """Most comparisons have a study in common with others: its own report takes longest."""
+    known = {}
+    report = command._report
+
+    def report_once(table, others, instrument, options):
+        ours = {"ratings", "repeat", "json"}
+        asked = {key: one for key, one in vars(options).items() if key not in ours}
+        key = repr((table.rows.to_csv(), others, instrument, sorted(asked.items())))
+        if key not in known:
+            known[key] = report(table, others, instrument, options)
+        return deepcopy(known[key])
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(command, "_report", report_once)
+        yield
 
 
 def write_file(path, rows, head=HEAD):
@@ -172,7 +193,7 @@ def test_other_scales_refuse_scores_and_agreement_but_not_findings(tmp_path, cap
 
 @pytest.mark.slow
 def test_criteria_of_one_study_only_are_told(tmp_path, capsys):
-    other = [row.replace("clarity", "fluency") for row in rate(day=2)]
+    other = [row.replace("clarity", "fluency") for row in rate(day=2, items=range(4))]
 
     found = compare(tmp_path, capsys, [*rate(), *other], rate(day=3), "--scale", "1-7")
 
@@ -185,11 +206,11 @@ def test_criteria_of_one_study_only_are_told(tmp_path, capsys):
 @pytest.mark.slow
 def test_magnitudes_of_other_standards_are_put_in_relation(tmp_path, capsys):
     head = f"{HEAD},standard"
-    one = [f"{row},100" for row in rate()]
+    one = [f"{row},100" for row in rate(items=range(5))]
     # twice the number for everything, the standard too
     two = [
         ",".join([*row.split(",")[:4], str(2 * int(row.split(",")[4])), row.split(",")[5], "200"])
-        for row in rate(day=2)
+        for row in rate(day=2, items=range(5))
     ]
 
     found = compare(tmp_path, capsys, one, two, "--protocol", "magnitude", head=head)

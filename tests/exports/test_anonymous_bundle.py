@@ -1,7 +1,7 @@
 """Anonymous bundles: none of the names planted in a study is in any byte, and they are bundles."""
 
 import io
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -20,9 +20,10 @@ from evalsite.jobs.services import run_job
 from evalsite.quality.models import AnalysisPlan, Exclusion
 from evalsite.studies.models import Invitation, Item, Membership, Study, System
 from tests.exports.test_bundle_pages import url
-from tests.support.bundles import check, close, make_full_study, move_data, read_files
+from tests.support.bundles import close, examine, make_full_study, move_data, read_files
 from tests.support.emptying import no_rows
 from tests.support.factories import launch, make_annotator, make_study, make_user
+from tests.support.lasting import lasting_rows
 
 pytestmark = pytest.mark.django_db
 
@@ -31,11 +32,21 @@ PLANTED = (
 )  # fmt: skip
 
 
+@pytest.fixture(scope="module")
+def made(request: pytest.FixtureRequest) -> Iterator[Study]:
+    """A full study with names wherever researchers write: made once, for all tests."""
+    with lasting_rows(request):
+        yield make_named()
+
+
 @pytest.fixture
-def study(settings: Any, tmp_path: Path) -> Study:
-    """A full study with names wherever researchers write."""
+def study(made: Study, db: None, settings: Any, tmp_path: Path) -> Study:
     move_data(settings, tmp_path)
     settings.ALLOWED_HOSTS = ["lab-host.uni.example", "testserver"]
+    return Study.objects.get(pk=made.pk)
+
+
+def make_named() -> Study:
     study = make_full_study(
         "rrgen",
         title="Hill-Lab pilot: Mori & Ruiz",
@@ -90,7 +101,7 @@ def test_no_byte_of_an_anonymous_bundle_names_who_made_it_and_it_is_a_bundle(stu
     assert find_any(planted, "\n".join(files).encode()) == []
     assert made.left == {}
     assert made.replaced["Jane Mori"] > 1
-    report = check(bundle)
+    report = examine(bundle)
     assert report.is_sound, report.faults
     assert b"Researcher_v2" in files["data/items.csv"]
     assert report.about["study"]["contact_email"] == "removed@example.org"

@@ -68,7 +68,7 @@ def test_example_batch_is_uploaded_rated_computed_and_exported(instrument, batch
     study = upload(instrument, batch)
     run_job(launch_study(study=study, by=make_user()))
     study.refresh_from_db()
-    list(simulate_crowd(study, participants=6, seed="batch"))
+    list(simulate_crowd(study, participants=3, seed="batch"))
 
     report = compute_report(study)
 

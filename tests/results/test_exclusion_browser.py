@@ -14,8 +14,16 @@ from tests.support.tabs import make_live
 pytestmark = pytest.mark.django_db(transaction=True)
 
 
+def press_enter(page):
+    with page.expect_navigation():
+        page.keyboard.press("Enter")
+
+
 def walk(page, live_server):
-    """The pages on the way from the list of people to an exclusion that was taken back."""
+    """The pages on the way from the list of people to an exclusion that was taken back.
+
+    People are excluded with the keyboard alone.
+    """
     user = make_user(is_superuser=True)
     sign_in(page, live_server, user)
     study = make_live(items=2, k=2, set_size=2, by=user)
@@ -25,14 +33,17 @@ def walk(page, live_server):
     keep_report(study, raters=raters, everything=make_content())
     page.goto(f"{live_server}{reverse('admin:study-people', args=[study.pk])}")
     yield "people"
-    page.click(f"label:has([value='{me.pseudonym}'])")
-    follow(page, "button[value=exclude]")
+    press_tab_to(page, f"[value='{me.pseudonym}']")
+    page.keyboard.press("Space")
+    press_tab_to(page, "button[value=exclude]")
+    press_enter(page)
     yield "confirmation"
     follow(page, "button.main")
     page.wait_for_selector(".problem")
     yield "confirmation without a reason"
-    page.fill("#id_reason", "Answered while the page was hidden")
-    follow(page, "button.main")
+    press_tab_to(page, "#id_reason")
+    page.keyboard.type("Answered while the page was hidden")
+    press_enter(page)
     page.wait_for_selector(".messagelist")
     yield "exclusions"
     assert Exclusion.objects.standing().get().participant == me
@@ -47,30 +58,13 @@ def walk(page, live_server):
     yield "confirmation of one answer"
 
 
-def test_excluding_and_taking_back_has_no_fault_of_accessibility(page, live_server):
+def test_excluding_by_keyboard_and_taking_back_has_no_fault_of_accessibility(page, live_server):
     watch = Watch(page)
 
     faults = {step: find_faults_in_turn(page) for step in walk(page, live_server)}
 
     assert {step: found for step, found in faults.items() if found} == {}
     assert watch.found == []
-
-
-def test_people_are_excluded_with_the_keyboard_alone(page, live_server):
-    steps = walk(page, live_server)
-    next(steps)
-
-    press_tab_to(page, "[name=participant]")
-    page.keyboard.press("Space")
-    press_tab_to(page, "button[value=exclude]")
-    with page.expect_navigation():
-        page.keyboard.press("Enter")
-    press_tab_to(page, "#id_reason")
-    page.keyboard.type("Too fast")
-    with page.expect_navigation():
-        page.keyboard.press("Enter")
-
-    assert Exclusion.objects.standing().count() == 1
 
 
 def test_boxes_to_tick_are_large_enough_for_a_thumb(page, live_server):

@@ -34,8 +34,10 @@ def draw_all(name: str) -> list[Drawing]:
 
 @pytest.mark.slow
 def test_same_numbers_give_the_same_bytes() -> None:
-    for kind in ("svg", "pdf"):
-        one, two = ([write_drawing(each, kind) for each in draw_all("alpha")] for _ in range(2))
+    for kind, some in (("svg", slice(None)), ("pdf", slice(1))):
+        one, two = (
+            [write_drawing(each, kind) for each in draw_all("alpha")[some]] for _ in range(2)
+        )
         assert one == two
 
 

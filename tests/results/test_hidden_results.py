@@ -31,6 +31,7 @@ from evalsite.results.report.limitations import list_limits
 from evalsite.studies.models import Study
 from tests.site.test_staff_pages import member, url
 from tests.support.factories import make_user
+from tests.support.lasting import lasting_rows
 from tests.support.planned import ONE_POINT, SCORES, add_person, make_planned_study
 from tests.support.reports import keep_report
 
@@ -41,9 +42,20 @@ FILES = ("items", "participants", "ratings", "ratings_simple", "ratings_wide", "
 SENT = ("export-file", "export-workbook", "export-ready", "export-bundle-file")
 
 
-@pytest.fixture
-def study(db: None) -> Study:
+@pytest.fixture(scope="module")
+def made(request: pytest.FixtureRequest) -> Iterator[Study]:
     """Three people, one of them excluded, a report, a large file and a bundle."""
+    with lasting_rows(request):
+        yield make()
+
+
+@pytest.fixture
+def study(made: Study, db: None) -> Study:
+    """The study that was made once for all tests, each of which may change it for itself."""
+    return Study.objects.get(pk=made.pk)
+
+
+def make() -> Study:
     study = make_planned_study(rules=[ONE_POINT])
     # people name items after systems
     for item, name in zip(study.items.main(), SCORES, strict=True):
@@ -86,13 +98,11 @@ def list_addresses(study: Study, *, sent: bool) -> Iterator[tuple[str, dict[str,
             yield f"{url('study-exclude', study)}?annotation={answer.key}", {}
 
 
-def read_all(client: Client, study: Study, *, sent: bool) -> dict[str, tuple[int, str]]:
-    found = {}
+def read_all(client: Client, study: Study, *, sent: bool) -> Iterator[tuple[str, tuple[int, str]]]:
     for address, _ in list_addresses(study, sent=sent):
         answer = (client.post if sent else client.get)(address)
         content = answer.getvalue() if answer.streaming else answer.content
-        found[address] = answer.status_code, content.decode("utf-8", errors="replace")
-    return found
+        yield address, (answer.status_code, content.decode("utf-8", errors="replace"))
 
 
 def names_systems_beside_ratings(text: str) -> bool:
@@ -107,7 +117,7 @@ def test_no_page_and_no_file_names_a_system_beside_ratings(study):
     owner = Client()
     owner.force_login(make_user(), backend="django.contrib.auth.backends.ModelBackend")
 
-    pages = read_all(owner, study, sent=False) | read_all(owner, study, sent=True)
+    pages = {**dict(read_all(owner, study, sent=False)), **dict(read_all(owner, study, sent=True))}
     revealing = {
         address: (code, text)
         for address, (code, text) in pages.items()
@@ -122,7 +132,7 @@ def test_no_page_and_no_file_names_a_system_beside_ratings(study):
     # and once revealed, systems stand beside them
     PlanEvent.objects.create(study=study, kind="revealed", answers=9)
     opened = read_all(owner, study, sent=True)
-    assert any(names_systems_beside_ratings(text) for _, text in opened.values())
+    assert any(names_systems_beside_ratings(text) for _, (_, text) in opened)
 
 
 def test_asking_for_results_leads_to_the_form_which_only_owners_have(study, staff_client):

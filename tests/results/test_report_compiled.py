@@ -44,7 +44,7 @@ def run_tex(folder: Path, *command: str) -> str:
 
 
 @pytest.mark.skipif(bool(MISSING), reason=MISSING)
-@pytest.mark.parametrize("protocol", each_protocol("rrgen"))
+@pytest.mark.parametrize("protocol", each_protocol("magnitude"))
 def test_the_fragment_compiles_with_hostile_names(
     protocol: str, db: None, drawings: None, settings: Settings, tmp_path: Path
 ) -> None:

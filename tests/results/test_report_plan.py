@@ -6,10 +6,7 @@ from typing import Any
 
 import pytest
 
-from evalsite.annotation.running.simulation import simulate_crowd
-from evalsite.imports.demo import make_demo_study
 from evalsite.lib.clock import standing_at
-from evalsite.protocol import get_protocol
 from evalsite.quality.exclusion_rules import list_conditions
 from evalsite.quality.plan_state import plan_of
 from evalsite.results.analysis_plan.stored import change_plan, mark_plan
@@ -24,6 +21,7 @@ from evalsite.results.report.wording import let_go
 from evalsite.studies.models import Study, System
 from tests.results.test_report_latex import check_latex
 from tests.support.factories import answer_item, launch, make_annotator, make_study, make_user
+from tests.support.repeated import rate
 from tests.support.reported import HOSTILE
 
 pytestmark = pytest.mark.django_db
@@ -54,13 +52,15 @@ def kept() -> dict[str, Any]:
 def report(db: None, settings: Any, tmp_path: Path, kept: dict[str, Any]) -> Report:
     """The report of a study that was compared with a baseline, by thresholds of its own."""
     settings.DATA_DIR = tmp_path
-    study = make_demo_study(get_protocol("magnitude"), by=make_user())
+    study = make_study(items=6)
     for system, name in zip(study.systems.order_by("name"), HOSTILE, strict=True):
         System.objects.filter(pk=system.pk).update(name=name)
     with standing_at(BEFORE):
         write_plan(study, baseline=BASELINE, thresholds=OWN, exclusion_rule=RULE)
     if not kept:
-        list(simulate_crowd(study, participants=4, seed="plan"))
+        rate(study)
+        # who found all nearly alike
+        rate(study, people=1, step=2)
         kept["content"], kept["sha256"] = analyse_study(study)
     return Report.objects.create(study=study, fingerprint="0", **kept)
 

@@ -105,7 +105,7 @@ def read_all(study: Study, folder: Path) -> tuple[Any, ...]:
 
 @pytest.mark.both_databases
 @pytest.mark.slow
-@pytest.mark.parametrize("step", [3, pytest.param(1, marks=pytest.mark.torture)])
+@pytest.mark.parametrize("step", [7, pytest.param(1, marks=pytest.mark.torture)])
 def test_snapshot_is_of_before_or_after_a_change_whenever_that_happens(
     study: Study, tmp_path: Path, step: int
 ) -> None:

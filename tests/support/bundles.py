@@ -34,7 +34,7 @@ from evalsite.protocol import installed_protocols
 from evalsite.quality.models import AnalysisPlan, Exclusion
 from evalsite.studies.models import Output, Study
 from evalsite.studies.version_cache import forget_versions
-from tests.support.emptying import no_rows
+from tests.support.emptying import made_once, no_rows
 from tests.support.factories import (
     make_annotator,
     make_participant,
@@ -140,10 +140,14 @@ def close(study: Study) -> Study:
 @cache
 def bundle_of(protocol: str, *, with_free_text: bool = True) -> bytes:
     """The bundle of a full, closed study that stands nowhere any more: made once, for all tests."""
-    with transaction.atomic():
-        bundle = pack(close(make_full_study(protocol)), has_free_text=with_free_text)
-        transaction.set_rollback(True)
-    return bundle
+
+    def make() -> bytes:
+        with transaction.atomic():
+            bundle = pack(close(make_full_study(protocol)), has_free_text=with_free_text)
+            transaction.set_rollback(True)
+        return bundle
+
+    return made_once(f"bundle-{protocol}-{with_free_text}", make)
 
 
 def pack(study: Study, **contents: bool) -> bytes:

@@ -179,14 +179,16 @@ def pytest_collection() -> Generator[None, object, object]:
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """Slow tests come first; on PostgreSQL only those whose answer may differ there."""
+    """Files with slow tests come first; on PostgreSQL only those whose answer may differ there."""
     for item in items:
         if not _SLOW_FIXTURES.isdisjoint(getattr(item, "fixturenames", ())):
             item.add_marker("slow")
     if not config.getoption("all_cases"):
         _leave_repeats_to_torture(items)
-    # or the last process would be busy with one of them when the others are done
-    items.sort(key=lambda item: item.get_closest_marker("slow") is None)
+    # Or the last process would be busy with one of them when the others are done. What the tests of
+    # a file share is made once: they stay together.
+    slow = {item.path for item in items if item.get_closest_marker("slow")}
+    items.sort(key=lambda item: item.path not in slow)
     if config.getoption("few"):
         _keep(_list_few(items), items, config)
     if config.getoption("database") != "postgresql":

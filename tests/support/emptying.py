@@ -7,7 +7,7 @@ tables, with rows or without, and make all content types and permissions again.
 import fcntl
 import os
 import shutil
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -70,6 +70,15 @@ def locked(path: Path) -> Iterator[None]:
     with path.open("w") as file:
         fcntl.flock(file, fcntl.LOCK_EX)
         yield
+
+
+def made_once(name: str, make: Callable[[], bytes]) -> bytes:
+    """Return what the first process of this run that asked for it made."""
+    kept = Path(os.environ["EVALSITE_TEST_TEMPLATE"]).with_name(name)
+    with locked(kept.with_suffix(".lock")):
+        if not kept.exists():
+            kept.write_bytes(make())
+        return kept.read_bytes()
 
 
 def _make_template(template: Path) -> None:

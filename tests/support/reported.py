@@ -1,7 +1,6 @@
 """A study and its report; what it says is computed once a run, for all tests that read it."""
 
 import json
-import os
 from pathlib import Path
 from typing import Any
 
@@ -14,7 +13,7 @@ from evalsite.results.models import Report
 from evalsite.results.report.computation import analyse_study
 from evalsite.studies.models import Study, StudyVersion, System
 from evalsite.studies.version_cache import forget_versions
-from tests.support.emptying import locked
+from tests.support.emptying import made_once
 from tests.support.factories import make_participant, make_user
 from tests.support.fixtures import PLAIN_DRAWINGS
 
@@ -47,13 +46,9 @@ def _make(protocol: str) -> Study:
 
 
 def _analyse_once(protocol: str) -> Any:
-    """Return what the first process of the run that asked for it computed."""
-    kept = Path(os.environ["EVALSITE_TEST_TEMPLATE"]).with_name(f"report-{protocol}")
-    with locked(kept.with_suffix(".lock")):
-        if not kept.exists():
-            analysed = _analyse(_make(protocol))
-            kept.write_text(json.dumps(analysed), encoding="utf-8")
-        return json.loads(kept.read_text(encoding="utf-8"))
+    return json.loads(
+        made_once(f"report-{protocol}", lambda: json.dumps(_analyse(_make(protocol))).encode())
+    )
 
 
 def _analyse(study: Study) -> Any:
