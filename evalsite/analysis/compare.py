@@ -35,7 +35,7 @@ from evalsite.analysis.clusters import (
 )
 from evalsite.analysis.effects import DRAWS as EFFECT_DRAWS
 from evalsite.analysis.effects import effect_figures, rounded
-from evalsite.analysis.figure import LEVEL, Figure, Reason, leave_open, undefined
+from evalsite.analysis.figure import ALL_EQUAL, LEVEL, Figure, Reason, leave_open, undefined
 from evalsite.analysis.findings import write_p
 from evalsite.analysis.intervals import (
     TINY,
@@ -329,7 +329,7 @@ def _differences(
         return [_over_items(data, i, j) for i, j in pairs], None, cautions
     if np.ptp(data.value) == 0:
         same = t_figure(
-            "difference", estimate=0.0, se=0.0, df=1.0, method="all ratings equal", n=data.counts()
+            "difference", estimate=0.0, se=0.0, df=1.0, method=ALL_EQUAL, n=data.counts()
         )
         return [same for _ in pairs], None, cautions
     mixed = mixed or fit_mixed(data)

@@ -40,7 +40,7 @@ def explain_disagreement(criterion: Mapping[str, Any]) -> Iterator[str]:
         yield f"{start} The residual varies more than raters do: {spread}."
         return
     even = (len(points) ** 2 - 1) / 12
-    scale = f"all points used alike would have {sqrt(even):.2f}"
+    scale = f"with all points used equally often it would be {sqrt(even):.2f}"
     is_narrow = of_outputs < _NARROW_OUTPUTS * even and of_rest < _NARROW_REST * even
     why = (
         "Outputs lie within a narrow range, and raters near one another"

@@ -20,14 +20,13 @@ def find_disagreeing(pairs: Sequence[Pair]) -> list[Pair]:
 def describe_disagreeing(pairs: Sequence[Pair]) -> str:
     """Of which pairs the rank test and the test of means do not say the same, with both p."""
     phrases = [
-        f"of {pair['system_1']} and {pair['system_2']} p {write_p(over[0])} and p "
-        f"{write_p(over[1])}"
+        f"{pair['system_1']} and {pair['system_2']}, p {write_p(over[0])} and p {write_p(over[1])}"
         for pair in pairs
         if (over := _read(pair)) and _differ(*over)
     ]
     return (
-        "A rank test (Wilcoxon) and a test of means over the same inputs (sign flips) fall on two "
-        f"sides of 5% before correction: {_list(phrases)}. Look at the distributions."
+        "A rank test (Wilcoxon) and a test of means (sign flips) over the same inputs disagree at "
+        f"the 5% level, before correction: {_list(phrases)}. Look at the distributions."
     )
 
 
@@ -41,13 +40,13 @@ def describe_narrower(pairs: Sequence[Pair]) -> Iterator[str]:
             continue
         if _differ(over[0], p):
             phrases.append(
-                f"of {pair['system_1']} and {pair['system_2']} p {write_p(p)}, by them p "
-                f"{write_p(over[0])} (Wilcoxon) and {write_p(over[1])} (sign flips)"
+                f"{pair['system_1']} and {pair['system_2']}, p {write_p(p)} by the comparison, "
+                f"p {write_p(over[0])} by Wilcoxon and p {write_p(over[1])} by sign flips"
             )
     if phrases:
         yield (
             "The checks generalise over inputs only, the comparison over raters too, so before "
-            f"correction they may fall on two sides of 5%: {_list(phrases)}."
+            f"correction they may disagree at the 5% level: {_list(phrases)}."
         )
 
 

@@ -342,3 +342,8 @@ def _describe_missing(field: str, mapping: Mapping[str, str]) -> Problem:
             "criterion, or to “value1” and “system1”, “value2” and “system2”, and so on."
         )
     return Problem("column_missing", message, field)
+
+
+def name_option(criterion: str, option: str) -> str:
+    """Name the criterion that one option of a choice becomes where numbers are needed."""
+    return f"{criterion}__{option}"

@@ -56,7 +56,7 @@ def test_narrow_range_is_told_by_standard_deviations(tmp_path: Path) -> None:
     why = find_why(found)
     assert "Outputs lie within a narrow range" in why
     # seven points used alike: sqrt((49 - 1) / 12)
-    assert "all points used alike would have 2.00" in why
+    assert "with all points used equally often it would be 2.00" in why
 
 
 def test_noise_is_told_where_ratings_of_one_output_lie_apart(tmp_path: Path) -> None:

@@ -16,6 +16,7 @@ from evalsite.exports.bundle.restore import restore_bundle
 from evalsite.jobs.services import run_job
 from evalsite.results.report.computation import compute_report
 from evalsite.results.report.criterion_tables import tabulate_outcomes
+from evalsite.results.report.datasheet import fill_datasheet, list_open
 from evalsite.studies.instruments import import_instrument
 from evalsite.studies.models import Instrument, Study
 from tests.support.batches import import_rows, make_rows
@@ -123,6 +124,25 @@ def test_new_version_of_the_instrument_leaves_a_running_study_and_its_bundle_as_
 
     assert Study.objects.get(pk=study.pk).config == config
     assert check(pack(study)).faults == []
+
+
+def test_datasheet_tells_of_options_and_of_questions_without_figures():
+    content = deepcopy(next(one for one in read_gallery() if one["key"] == "helpsteer2"))
+    content["criteria"].append({
+        "key": "grounds", "label": "Why", "per": "output", "question": "Why?",
+        "scale": {"kind": "text"},
+    })  # fmt: skip
+    study = make_rated(content)
+
+    sheet = fill_datasheet(study, compute_report(study))
+
+    chapters = {one.title: {e.topic: e.answer for e in one.entries} for one in sheet.chapters}
+    problems = chapters["Quality criterion: Problems"]
+    agreement = problems["Agreement between evaluators"]
+    assert "Key information is missing: Percent agreement" in agreement
+    texts = chapters["Quality criterion: Why"]["How responses were aggregated and analysed"]
+    assert texts == "not at all: there is no figure of these answers"
+    assert "Question put" not in " ".join(one for one in list_open(sheet) if "Helpfulness" in one)
 
 
 def test_words_on_a_comparison_are_no_tie_in_files_and_figures():

@@ -8,12 +8,12 @@ from django.urls import reverse
 from django.utils.html import escape
 
 from evalsite.analysis.families import FAMILIES
-from evalsite.analysis.report.answer_parts import name_option
 from evalsite.annotation.models import Annotation
 from evalsite.annotation.pages.question_view import QuestionView
 from evalsite.annotation.pages.screens import answered_screen, entered_values
 from evalsite.annotation.running.simulation import simulate_crowd
 from evalsite.exports.codebook import write_codebook
+from evalsite.lib.rating_columns import name_option
 from evalsite.protocol import Criterion, Protocol, installed_protocols
 from evalsite.results.models import Report
 from evalsite.results.report.computation import analyse_study

@@ -348,7 +348,7 @@ def test_the_results_page_tells_the_plan_of_its_report(staff_client, settings, t
 def test_a_study_without_a_plan_says_so():
     told = dict(plan_in_words(describe_plan(make_study()), criteria=1))
 
-    assert told["Comparisons"] == "every two systems"
+    assert told["Comparisons"] == "all pairs of systems"
     assert told["Rule of exclusions"] == "none was written down"
     assert told["Thresholds of flags"] == "the defaults"
 

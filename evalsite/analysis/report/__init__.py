@@ -163,7 +163,8 @@ def make_report(
     margins = [one.get("margins") or [] for one in criteria]
     for tests in [chain(*margins)] if family.is_across else margins:
         correct_margins(tests)
-    families = {str(one["key"]): find_family(one) for one in instrument}
+    # an option that was ticked doesn't accept an output
+    families = {str(one["key"]): find_family(one) for one in instrument if "of" not in one}
     together = report_together(table, others, families, seed, ignored)
     warnings += warn_of_likeness(together, {str(one["key"]): one["label"] for one in instrument})
     report = {

@@ -219,8 +219,8 @@ def _find_contradictions(
     good = low + (high - low) * _GOOD_SHARE
     bad = low + (high - low) * _BAD_SHARE
     texts = {
-        "rejected": f"rejected, though every score is {good:g} or more",
-        "accepted": f"accepted, though a score is {bad:g} or less",
+        "rejected": f"rejected, though every score is {good:.3g} or more",
+        "accepted": f"accepted, though a score is {bad:.3g} or less",
     }
     return find_contradictions(accepted=accepted, scores=scores, good=good, bad=bad), texts
 

@@ -14,6 +14,7 @@ import pandas as pd
 
 from evalsite.analysis.families import find_family
 from evalsite.analysis.table import Table
+from evalsite.lib.rating_columns import name_option
 
 Instrument = Sequence[Mapping[str, Any]]
 COMMENT = "comment"
@@ -74,11 +75,6 @@ def _describe_option(one: Mapping[str, Any], option: Mapping[str, str]) -> dict[
         "minimum": 0,
         "maximum": 1,
     }
-
-
-def name_option(criterion: str, option: str) -> str:
-    """Name the criterion that one option of a choice becomes."""
-    return f"{criterion}__{option}"
 
 
 def _take_options(

@@ -10,7 +10,7 @@ from evalsite.analysis.design import count_parts
 from evalsite.analysis.disagreement import SHARES
 from evalsite.analysis.explanations import explain_disagreement
 from evalsite.analysis.families import find_family, get_numbers
-from evalsite.analysis.figure import METHODS_VERSION, Figure
+from evalsite.analysis.figure import ALL_EQUAL, METHODS_VERSION, Figure
 from evalsite.analysis.other_tests import describe_disagreeing, describe_narrower
 from evalsite.analysis.table import Table
 
@@ -294,7 +294,10 @@ def _describe_pairs(pairs: Sequence[Mapping[str, Any]], baseline: str | None) ->
     number = sum(effect.details.get("p") is not None for effect in compared)
     # of a pair that shares its only input, another method than of all other pairs
     methods = [one.method for one in sorted(compared, key=lambda one: "only" in one.details)]
-    yield f"Systems are compared by: {methods[0]}. The item factor is the input, not the item."
+    if methods[0] == ALL_EQUAL:
+        yield "All ratings are equal, so nothing is tested."
+    else:
+        yield f"Systems are compared by: {methods[0]}. The item factor is the input, not the item."
     if methods[-1] != methods[0] and any("only" in one.details for one in compared):
         yield f"Two systems that share their only input, by: {methods[-1]}."
     if any(pair["finding"]["code"] == "one_rater" for pair in pairs):

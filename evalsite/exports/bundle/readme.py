@@ -63,7 +63,7 @@ def write_texts(content: Mapping[str, Any]) -> str:
     return "\n\n".join(part for part in parts if part) + "\n"
 
 
-def write_scales(content: Mapping[str, Any]) -> str:
+def write_scales(content: Mapping[str, Any], *, with_conditions: bool = False) -> str:
     """Write the criteria of a version with their questions and scales, as Markdown."""
     try:
         criteria = read_criteria(content["instrument"])
@@ -71,6 +71,16 @@ def write_scales(content: Mapping[str, Any]) -> str:
         # the rest of the bundle can still be read
         return "A kind of question that was asked is no longer installed on this site.\n"
     parts = [part for criterion in criteria for part in _describe_criterion(criterion)]
+    if with_conditions:
+        known = {one.key: one for one in criteria}
+        parts = [
+            part
+            for one in criteria
+            for part in (
+                *_describe_criterion(one),
+                f"Asked only if {one.ask_if.describe(known)}." if one.ask_if else "",
+            )
+        ]
     return "\n\n".join(part for part in parts if part) + "\n"
 
 

@@ -189,7 +189,7 @@ def describe_comparisons(plan: Plan) -> str:
     if plan["baseline"]:
         words = f"each system with the baseline {plan['baseline']}"
         return f"{words}; chosen {moment}" if moment else words
-    return f"every two systems; decided {moment}" if moment else "every two systems"
+    return f"all pairs of systems; decided {moment}" if moment else "all pairs of systems"
 
 
 def _add_worded(plan: Plan, words: str) -> str:

@@ -27,7 +27,12 @@ def make_appendix(study: Study) -> Document:
             ),
             Section(
                 title="What participants were asked",
-                texts=[Text(heading="Questions", markdown=write_scales(shown_content(study)))],
+                texts=[
+                    Text(
+                        heading="Questions",
+                        markdown=write_scales(shown_content(study), with_conditions=True),
+                    )
+                ],
             ),
             *_show_screen(study),
             *_list_questions(context),

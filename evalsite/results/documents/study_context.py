@@ -41,8 +41,10 @@ def collect_context(study: Study) -> dict[str, Any]:
     people = Participant.objects.filter(study=study, is_pilot=False)
     recruitments = list(study.recruitments.all())
     eligibility = config.eligibility if study.is_eligibility_on else None
+    rounds = [_describe_round(study, one) for one in recruitments]
     return {
         "study": study,
+        "is_paid": study.pay_per_set is not None or any(one.pay for one in rounds),
         "config": config,
         "texts": content["texts"],
         "settings": content["settings"],
@@ -56,7 +58,7 @@ def collect_context(study: Study) -> dict[str, Any]:
         "eligibility": eligibility,
         "questions": list(map(_describe_question, eligibility.questions if eligibility else ())),
         "background": list(map(_describe_question, list_background(study))),
-        "rounds": [_describe_round(study, one) for one in recruitments],
+        "rounds": rounds,
         "identity_days": settings.IDENTITY_DAYS,
         "most_identity_days": MOST_IDENTITY_DAYS,
         "has_ids": any(one.adapter.person for one in recruitments),

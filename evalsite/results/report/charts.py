@@ -46,10 +46,17 @@ class Axis:
 
 
 def make_axis(
-    values: Iterable[float | None], *, times: float = 1, is_bounded: bool = False
+    values: Iterable[float | None],
+    *,
+    times: float = 1,
+    is_bounded: bool = False,
+    is_share: bool = False,
 ) -> Axis:
-    """Return an axis with round ticks that holds all of these values."""
+    """Return an axis with round ticks that holds all of these values; of shares, from 0 to 1."""
     known = [one for one in values if one is not None]
+    if is_share:
+        times, known = 100, [min(max(one, 0.0), 1.0) for one in known]
+        known = known if len(set(known)) > 1 else []
     low, high = (min(known), max(known)) if known else (0.0, 1.0)
     if high - low < 1e-9:
         low, high = low - 0.5, high + 0.5

@@ -159,10 +159,7 @@ def _share_axes(criteria: Iterable[Figure]) -> dict[tuple[str, ...], Axis]:
             ends = _find_ends(figure, system.get("from_average"), criterion)
             values.setdefault(scale, []).extend((figure["value"], *ends))
             shares |= {scale} if is_share(figure) else set()
-    return {
-        scale: make_axis(known, times=100 if scale in shares else 1)
-        for scale, known in values.items()
-    }
+    return {scale: make_axis(known, is_share=scale in shares) for scale, known in values.items()}
 
 
 def _find_ends(

@@ -5,10 +5,12 @@ official form is what is filled in and handed over.
 """
 
 import json
+from collections.abc import Iterable
 from dataclasses import asdict, dataclass
 from operator import itemgetter
 from typing import Any
 
+from evalsite.lib.rating_columns import name_option
 from evalsite.results.analysis_plan.wording import (
     describe_comparisons,
     describe_deviation,
@@ -66,6 +68,7 @@ def fill_datasheet(study: Study, report: Report) -> Datasheet:
     rule = describe_rules(facts.plan) if facts.plan else ""
     deviations = " ".join(map(describe_deviation, (facts.plan or {}).get("deviations") or ()))
     shared = make_context(facts) | {"rule": rule, "deviations": deviations.rstrip(".")}
+    options = {one.key: one.scale.list_options() for one in study.config.criteria}
     inputs = list(dict.fromkeys(f"{one.label} ({one.kind})" for one in study.config.inputs))
 
     def fill(number: str, title: str, name: str, **known: Any) -> Chapter:
@@ -89,7 +92,7 @@ def fill_datasheet(study: Study, report: Report) -> Datasheet:
             *(
                 fill(
                     "4", f"Quality criterion: {asked.label}", "criterion",
-                    **_collect_criterion(asked, found, facts),
+                    **_collect_criterion(asked, options.get(asked.key, ()), found, facts),
                 )
                 for asked in facts.criteria
             ),
@@ -123,9 +126,13 @@ def _list_detectable(found: dict[str, Any]) -> list[dict[str, str]]:
     return rows
 
 
-def _collect_criterion(asked: Asked, found: dict[str, Any], facts: Facts) -> dict[str, Any]:
-    """Describe one criterion for the sheet."""
-    criterion = next(one for one in found["criteria"] if one["key"] == asked.key)
+def _collect_criterion(
+    asked: Asked, options: Iterable[tuple[str, str]], found: dict[str, Any], facts: Facts
+) -> dict[str, Any]:
+    """Describe one criterion for the sheet: of a choice each option; of texts there is nothing."""
+    starts = {asked.key: ""}
+    starts |= {name_option(asked.key, key): f"{label}: " for key, label in options}
+    parts = [(starts[one["key"]], one) for one in found["criteria"] if one["key"] in starts]
     # what both passes of the same raters say
     start = f"{asked.label}: "
     repeats = [
@@ -135,12 +142,15 @@ def _collect_criterion(asked: Asked, found: dict[str, Any], facts: Facts) -> dic
     ]
     return {
         "asked": asked,
-        "notes": criterion["notes"],
-        "findings": [pair["finding"]["text"] for pair in criterion["pairs"]],
+        "notes": list(dict.fromkeys(note for _, one in parts for note in one["notes"])),
+        "findings": [
+            f"{of}{pair['finding']['text']}" for of, one in parts for pair in one["pairs"]
+        ],
         "comparisons": describe_comparisons(facts.plan) if facts.plan else "",
         "agreement": [
-            _write_figure(figure) | {"name": name_with_raters(figure)}
-            for figure in criterion["agreement"]
+            _write_figure(figure) | {"name": f"{of}{name_with_raters(figure)}"}
+            for of, one in parts
+            for figure in one["agreement"]
             if figure["value"] is not None
         ],
         "repeats": _write_figures(repeats),

@@ -11,6 +11,7 @@ from django.template.loader import render_to_string
 from django.utils.html import strip_tags
 
 from evalsite.analysis.families.turns import TURNS
+from evalsite.analysis.figure import ALL_EQUAL
 from evalsite.results.analysis_plan.wording import describe_moment, describe_size
 from evalsite.results.report.criterion_tables import is_by_model
 from evalsite.results.report.criterion_view import view_criteria
@@ -27,6 +28,7 @@ Criteria = Sequence[dict[str, Any]]
 Context = dict[str, Any]
 
 # what the templates name, in the order in which a paper does, by how names of figures begin
+_MOST_LISTED = 3  # more criteria of one kind are "all other criteria"
 _AGREEMENT = ("alpha", "ac1", "ac2", "ICC", "kendall_w", "fleiss")
 _OTHER_AGREEMENT = ("percent_agreement", "within_1", "pairwise_spearman", "pairwise_tau_b")
 _OTHER_TESTS = ("wilcoxon", "sign_flip", "sign_test", "sign_test_of_majorities", "sign_within")
@@ -159,6 +161,8 @@ def _collect_tests(criteria: Criteria, facts: Facts, family: dict[str, Any]) -> 
     wanted = [one for one in criteria if one["pairs"]]
     compared = [one for one in wanted if _list_tested(one)]
     others = [one for one in wanted if one not in compared]
+    # the largest group last, so that most criteria needn't be listed
+    groups = sorted(_group(compared, _find_test), key=lambda group: len(group[1]))
     has_baseline = any(one.get("baseline") for one in compared)
     return {
         "tested": [
@@ -168,8 +172,10 @@ def _collect_tests(criteria: Criteria, facts: Facts, family: dict[str, Any]) -> 
                 "terms": terms,
                 "labels": _list_labels(some),
                 "is_all": len(some) == len(wanted),
+                "is_equal": methods == (ALL_EQUAL,),
+                "is_rest": len(some) > _MOST_LISTED and some is groups[-1][1] and not others,
             }
-            for (baseline, methods, terms), some in _group(compared, _find_test)
+            for (baseline, methods, terms), some in groups
         ],
         "untested": [
             {
