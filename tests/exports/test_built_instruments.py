@@ -14,6 +14,8 @@ from evalsite.annotation.running.launch import launch_study
 from evalsite.annotation.running.simulation import simulate_crowd
 from evalsite.exports.bundle.restore import restore_bundle
 from evalsite.jobs.services import run_job
+from evalsite.results.documents.contents import make_appendix
+from evalsite.results.documents.document import write_html
 from evalsite.results.report.computation import compute_report
 from evalsite.results.report.criterion_tables import tabulate_outcomes
 from evalsite.results.report.datasheet import fill_datasheet, list_open
@@ -126,7 +128,7 @@ def test_new_version_of_the_instrument_leaves_a_running_study_and_its_bundle_as_
     assert check(pack(study)).faults == []
 
 
-def test_datasheet_tells_of_options_and_of_questions_without_figures():
+def test_papers_tell_of_options_conditions_and_questions_without_figures():
     content = deepcopy(next(one for one in read_gallery() if one["key"] == "helpsteer2"))
     content["criteria"].append({
         "key": "grounds", "label": "Why", "per": "output", "question": "Why?",
@@ -134,7 +136,8 @@ def test_datasheet_tells_of_options_and_of_questions_without_figures():
     })  # fmt: skip
     study = make_rated(content)
 
-    sheet = fill_datasheet(study, compute_report(study))
+    report = compute_report(study)
+    sheet, appendix = fill_datasheet(study, report), write_html(make_appendix(study))
 
     chapters = {one.title: {e.topic: e.answer for e in one.entries} for one in sheet.chapters}
     problems = chapters["Quality criterion: Problems"]
@@ -142,6 +145,9 @@ def test_datasheet_tells_of_options_and_of_questions_without_figures():
     assert "Key information is missing: Percent agreement" in agreement
     texts = chapters["Quality criterion: Why"]["How responses were aggregated and analysed"]
     assert texts == "not at all: there is no figure of these answers"
+    # an option that was ticked accepts no output
+    assert report.content["kept"]["together"]["decision"] is None
+    assert "Asked only if “Correctness” is 3 or less." in appendix
     assert "Question put" not in " ".join(one for one in list_open(sheet) if "Helpfulness" in one)
 
 

@@ -112,6 +112,12 @@ def test_ticks_of_coefficients_have_no_zero_before_the_point() -> None:
     assert [tick.label for tick in axis.ticks] == ["−.5", "0", ".5", "1"]
 
 
+def test_axis_of_shares_ends_at_none_and_at_all() -> None:
+    for values in ([-0.2, 1.3], [1.0, 1.0]):
+        labels = [tick.label for tick in make_axis(values, is_share=True).ticks]
+        assert (labels[0], labels[-1]) == ("0%", "100%")
+
+
 def test_axis_of_equal_values_and_of_none_has_a_width() -> None:
     assert make_axis([3.0, 3.0]).place(3.0) == "50.0%"
     assert make_axis([]).place(0.5) == "50.0%"

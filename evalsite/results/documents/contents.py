@@ -72,10 +72,6 @@ def make_ethics(study: Study) -> Document:
     )
 
 
-def _write_questions(study: Study) -> str:
-    return write_scales(shown_content(study), with_conditions=True)
-
-
 def _show_flow(study: Study) -> Iterable[Section]:
     """Return how many people came, left and are analysed, once anybody came."""
     flow = count_people(study)
