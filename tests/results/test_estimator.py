@@ -4,6 +4,7 @@ import csv
 import random
 import re
 from collections.abc import Callable
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -23,6 +24,18 @@ DECISION = [{"value": 0, "label": "no"}, {"value": 1, "label": "yes"}]
 ANSWERS = {"likert": POINTS, "decision": DECISION, "magnitude": []}
 # what rounding to the last printed digit may set apart
 HALF = {"likert": 0.005, "magnitude": 0.05, "decision": 0.5}
+
+
+@pytest.fixture(scope="module")
+def find(tmp_path_factory: pytest.TempPathFactory) -> Callable[..., dict[str, Any]]:
+    """Return what is found in the ratings of a kind, with or without gaps: computed once."""
+
+    @cache
+    def find(kind: str, *, has_gaps: bool) -> dict[str, Any]:
+        path = tmp_path_factory.mktemp("ratings") / "ratings.csv"
+        return make_report(path, rate(kind, has_gaps=has_gaps), kind)
+
+    return find
 
 
 def make_report(path: Path, rows: list[tuple[str, str, str, int]], kind: str) -> dict[str, Any]:
@@ -73,9 +86,9 @@ def read_printed(criterion: dict[str, Any]) -> tuple[dict[str, float], float]:
 @pytest.mark.parametrize("has_gaps", [True, False])
 @pytest.mark.parametrize("kind", ["likert", "magnitude", "decision"])
 def test_printed_effect_is_that_of_the_printed_means(
-    tmp_path: Path, kind: str, has_gaps: bool
+    find: Callable[..., dict[str, Any]], kind: str, has_gaps: bool
 ) -> None:
-    criterion = make_report(tmp_path / "ratings.csv", rate(kind, has_gaps=has_gaps), kind)
+    criterion = find(kind, has_gaps=has_gaps)
 
     means, effect = read_printed(criterion)
 
@@ -93,9 +106,9 @@ def test_printed_effect_is_that_of_the_printed_means(
 
 @pytest.mark.parametrize("kind", ["likert", "magnitude", "decision"])
 def test_means_of_all_ratings_stand_beside_those_of_the_model_and_both_are_named(
-    tmp_path: Path, kind: str
+    find: Callable[..., dict[str, Any]], kind: str
 ) -> None:
-    criterion = make_report(tmp_path / "ratings.csv", rate(kind, has_gaps=True), kind)
+    criterion = find(kind, has_gaps=True)
 
     table = tabulate_systems(criterion)
 
@@ -114,8 +127,10 @@ def test_means_of_all_ratings_stand_beside_those_of_the_model_and_both_are_named
     assert tabulate_sizes(criterion) is not None
 
 
-def test_without_gaps_the_means_of_the_model_are_those_of_all_ratings(tmp_path: Path) -> None:
-    criterion = make_report(tmp_path / "ratings.csv", rate("likert", has_gaps=False), "likert")
+def test_without_gaps_the_means_of_the_model_are_those_of_all_ratings(
+    find: Callable[..., dict[str, Any]],
+) -> None:
+    criterion = find("likert", has_gaps=False)
 
     assert criterion["estimator"] == "model"
     for one in criterion["systems"]:

@@ -2,6 +2,7 @@
 
 import csv
 import io
+from collections.abc import Iterator
 from hashlib import sha256
 from typing import Any
 
@@ -13,6 +14,7 @@ from django.urls import reverse
 from evalsite.imports.core import Source
 from evalsite.imports.metrics.importer import store_scores, undo_scores
 from evalsite.imports.models import MetricFile
+from evalsite.results.models import Report
 from evalsite.results.report.computation import compute_report, newest_report, take_fingerprint
 from evalsite.results.report.html_document import write_page
 from evalsite.results.report.latex_document import list_files
@@ -20,6 +22,7 @@ from evalsite.studies.models import Study
 from tests.support.checking import check_scores
 from tests.support.factories import make_study
 from tests.support.imported import load, rows_for
+from tests.support.lasting import lasting_rows
 
 pytestmark = pytest.mark.django_db
 
@@ -43,11 +46,29 @@ def store(study: Study, **metrics: Any) -> MetricFile:
 
 
 @pytest.fixture
-def study() -> Study:
+def study(db: None) -> Study:
+    return make_rated()
+
+
+def make_rated() -> Study:
     """Magnitudes of 60 + 10 for each step of item and place; both people give the same."""
     study = make_study(items=3, k=2)
     load(study, rows_for(study, ["w1", "w2"]))
     return study
+
+
+@pytest.fixture(scope="module")
+def made(request: pytest.FixtureRequest) -> Iterator[Report]:
+    """The report of the study with the scores of two metrics: computed once, and only read."""
+    with lasting_rows(request):
+        study = make_rated()
+        store(study, BLEU=close, chrF=far)
+        yield compute_report(study)
+
+
+@pytest.fixture
+def report(made: Report, db: None) -> Report:
+    return Report.objects.get(pk=made.pk)
 
 
 def close(item: int, system: int) -> float:
@@ -86,11 +107,9 @@ def test_scores_taken_back_bring_the_report_from_before_to_the_front(study: Stud
 
 @pytest.mark.slow
 def test_results_show_each_metric_beside_what_people_said(
-    study: Study, staff_client: Client
+    report: Report, staff_client: Client
 ) -> None:
-    store(study, BLEU=close, chrF=far)
-
-    report = compute_report(study)
+    study = report.study
     address = reverse("admin:study-results", args=[study.pk])
     page = staff_client.get(f"{address}?part=informativeness").content.decode()
 
@@ -118,9 +137,8 @@ def test_results_show_each_metric_beside_what_people_said(
 
 
 @pytest.mark.slow
-def test_reports_to_be_saved_hold_the_metrics(study: Study) -> None:
-    store(study, BLEU=close, chrF=far)
-    report = compute_report(study)
+def test_reports_to_be_saved_hold_the_metrics(report: Report) -> None:
+    study = report.study
 
     page = write_page(study, report, is_further=True)
     files = list_files(study, report)

@@ -52,8 +52,8 @@ def _analyse_once(protocol: str) -> Any:
 
 
 def _analyse(study: Study) -> Any:
-    """What four simulated people say, one answer of one of them excluded."""
-    list(simulate_crowd(study, participants=4, seed="report"))
+    """What three simulated people say, one answer of one of them excluded."""
+    list(simulate_crowd(study, participants=3, seed="report"))
     answer = Annotation.objects.filter(study=study).counted().order_by("pk").first()
     excluded = Exclusion.objects.create(study=study, annotation=answer, reason=REASON)
     analysed = analyse_study(study)
