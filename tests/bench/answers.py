@@ -1,11 +1,12 @@
 """A study that a crowd has rated already: as many ratings as are asked for, in a few statements."""
 
-from datetime import timedelta
+from datetime import datetime, timedelta
 from uuid import uuid4
 
 from django.db import connection
 
 from evalsite.annotation.models import Annotation, Rating, Slot
+from evalsite.lib.clock import now
 from evalsite.participants.models import ItemSet, make_completion_code
 from evalsite.studies.models import Output, Study
 from tests.bench.study import SET_SIZE, make_live_study
@@ -15,15 +16,19 @@ _PER_PERSON = 300
 _PER_ANNOTATION = 3
 _K = 3
 _CHUNK = 20_000
+_DAYS = timedelta(days=10)
+_PACE = timedelta(seconds=20)
 _VALUE = "1 + (one.id * 7 + output.id * 13) %% 400"
 
 
 def make_crowded_study(items: int, *, people: int, each: int) -> Study:
-    """A live study on which so many people have given so many answers each."""
+    """A live study on which so many people have given so many answers each, over ten days."""
     study = make_live_study(items)
     slots = list(Slot.objects.filter(study=study, no=0).order_by("id")[: people * each])
+    began = now() - _DAYS
     for start in range(0, len(slots), each):
-        _answer(study, slots[start : start + each])
+        moment = began + start / len(slots) * (_DAYS - each * _PACE)
+        _answer(study, slots[start : start + each], moment)
     _rate_all(study)
     return study
 
@@ -36,15 +41,15 @@ def make_rated_study(ratings: int) -> Study:
         slots = Slot.objects.filter(study=study, no=number).order_by("id")
         while free := list(slots.free()[:_CHUNK]):
             for start in range(0, len(free), _PER_PERSON):
-                _answer(study, free[start : start + _PER_PERSON])
+                _answer(study, free[start : start + _PER_PERSON], now())
     _rate_all(study)
     return study
 
 
-def _answer(study: Study, slots: list[Slot]) -> None:
-    """One person has answered all of these, in sets."""
+def _answer(study: Study, slots: list[Slot], moment: datetime) -> None:
+    """One person has answered all of these, in sets, from this moment on."""
     me = make_annotator(study)
-    moment, version = me.created_at, study.versions.last()
+    version = study.versions.last()
     sets = ItemSet.objects.bulk_create(
         ItemSet(
             study=study,
@@ -73,8 +78,8 @@ def _answer(study: Study, slots: list[Slot]) -> None:
             order_shown=[(slot.arrangement + turn) % 3 for turn in range(3)],
             device="wide-landscape",
             language="en-GB",
-            started_at=moment,
-            submitted_at=moment + timedelta(milliseconds=7 * number + 1234),
+            started_at=moment + number * _PACE,
+            submitted_at=moment + (number + 1) * _PACE,
             active_ms=1000 + number,
         )
         for number, slot in enumerate(slots)
