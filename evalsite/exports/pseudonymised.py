@@ -7,7 +7,7 @@ from typing import Any
 
 from evalsite.annotation.models import Annotation, Rating
 from evalsite.exports.csv_writer import write_rows
-from evalsite.lib.counting import count_together
+from evalsite.lib.counts import count_together
 from evalsite.protocol.parts import COMMENT
 from evalsite.studies.models import Item, Study
 

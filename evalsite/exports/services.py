@@ -22,7 +22,7 @@ from evalsite.exports.selection import OUT, Selection
 from evalsite.exports.snapshot import consistent_cut
 from evalsite.exports.workbook import write_workbook
 from evalsite.imports.models import MetricScore
-from evalsite.lib.counting import count_together
+from evalsite.lib.counts import count_together
 from evalsite.participants.models import Origin
 from evalsite.studies.models import Item, Output, Study
 from evalsite.studies.summary_lines import count_of, name_start

@@ -54,7 +54,7 @@ from evalsite.exports.services import (
 from evalsite.exports.workbook import MOST_ROWS
 from evalsite.jobs.live_page import keep_watching
 from evalsite.jobs.models import Job
-from evalsite.lib.counting import count_together
+from evalsite.lib.counts import count_together
 from evalsite.quality.frozen_plans import find_version, is_hidden
 from evalsite.studies.models import Membership, Study
 from evalsite.studies.staff_pages import has_role, may_see_identities

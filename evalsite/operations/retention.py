@@ -17,8 +17,8 @@ from evalsite.participants.models import (
     Participant,
     ParticipantIdentity,
     Visit,
-    make_receipt,
 )
+from evalsite.participants.random_codes import make_receipt
 from evalsite.participants.recognition import forget_marks
 from evalsite.quality.models import Approval, PeopleFigures
 from evalsite.studies.consent_sentences import MOST_IDENTITY_DAYS

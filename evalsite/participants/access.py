@@ -15,7 +15,8 @@ from django.views.decorators.csrf import csrf_exempt
 
 from evalsite.lib.prepared import Prepared
 from evalsite.lib.rate_limits import RateLimit
-from evalsite.participants.models import Origin, Participant, hash_token
+from evalsite.participants.models import Origin, Participant
+from evalsite.participants.random_codes import hash_token
 from evalsite.participants.services import Withdrawn
 from evalsite.studies.models import Study
 from evalsite.studies.versions import shown_content

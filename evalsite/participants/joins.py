@@ -24,8 +24,8 @@ from evalsite.participants.models import (
     PersonalLink,
     Recruitment,
     Visit,
-    hash_token,
 )
+from evalsite.participants.random_codes import hash_token
 from evalsite.participants.services import admit_participant
 from evalsite.platforms import Outcome
 from evalsite.platforms.arrival import Arrival

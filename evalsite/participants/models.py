@@ -11,15 +11,13 @@ from django.utils.crypto import salted_hmac
 
 from evalsite.lib.clock import now
 from evalsite.lib.prepared import Prepared
-from evalsite.participants.codes import hash_token as hash_token
-from evalsite.participants.codes import make_completion_code as make_completion_code
-from evalsite.participants.codes import make_outcome_code as make_outcome_code
-from evalsite.participants.codes import make_pseudonym as make_pseudonym
-from evalsite.participants.codes import make_receipt as make_receipt
 from evalsite.participants.expert_models import Expert as Expert
 from evalsite.participants.expert_models import ExpertMail as ExpertMail
 from evalsite.participants.pilot_models import PilotComment as PilotComment
 from evalsite.participants.pilot_models import Tester as Tester
+from evalsite.participants.random_codes import hash_token
+from evalsite.participants.random_codes import make_pseudonym as make_pseudonym
+from evalsite.participants.random_codes import make_receipt as make_receipt
 from evalsite.participants.screening_models import EarlierStudyRule as EarlierStudyRule
 from evalsite.participants.screening_models import ParticipantMark as ParticipantMark
 from evalsite.participants.screening_models import Quota as Quota

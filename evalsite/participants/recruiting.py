@@ -15,9 +15,8 @@ from evalsite.participants.models import (
     PersonalLink,
     Recruitment,
     Visit,
-    hash_token,
-    make_outcome_code,
 )
+from evalsite.participants.random_codes import hash_token, make_outcome_code
 from evalsite.participants.recognition import has_rules
 from evalsite.platforms import Outcome, Platform
 from evalsite.studies.models import Study

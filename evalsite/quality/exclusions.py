@@ -12,7 +12,7 @@ from django.db.models import Q, QuerySet
 from evalsite.annotation.models import Annotation
 from evalsite.audit.models import AuditEntry
 from evalsite.lib.clock import now
-from evalsite.lib.counting import count_together
+from evalsite.lib.counts import count_together
 from evalsite.participants.models import Participant
 from evalsite.quality.models import MOST_LETTERS, Exclusion, ExclusionRule
 from evalsite.quality.top_up import Shortage, excluded_answers, find_shortage

@@ -19,7 +19,7 @@ from evalsite.annotation.running.launch import (
 )
 from evalsite.audit.models import AuditEntry
 from evalsite.lib.clock import now
-from evalsite.lib.counting import count_together
+from evalsite.lib.counts import count_together
 from evalsite.quality.exclusion_rules import describe_rule, list_conditions
 from evalsite.quality.models import (
     AnalysisPlan,

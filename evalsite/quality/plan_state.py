@@ -5,7 +5,7 @@ from datetime import datetime
 from django.db.models import Q, QuerySet
 
 from evalsite.annotation.models import Annotation
-from evalsite.lib.counting import count_together
+from evalsite.lib.counts import count_together
 from evalsite.participants.models import Origin
 from evalsite.quality.models import AnalysisPlan
 from evalsite.studies.models import Item, Study

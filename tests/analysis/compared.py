@@ -3,8 +3,8 @@
 import numpy as np
 
 from evalsite.analysis.compare import find_differences
-from evalsite.analysis.crossed import find_error, mean_squares
 from evalsite.analysis.pairs import find_pair_tests
+from evalsite.analysis.planning import find_error, mean_squares
 
 
 def compare_systems(data, *, correction="holm", others=(), **options):

@@ -7,7 +7,6 @@ from hypothesis import strategies as st
 
 from evalsite.analysis.binary_tests import cochran_q, mcnemar, wilson_share
 from evalsite.analysis.bootstrap import drawn_figure, two_way_means
-from evalsite.analysis.crossed import mean_squares
 from evalsite.analysis.effects import (
     cliffs_delta,
     cohen_dz,
@@ -17,6 +16,7 @@ from evalsite.analysis.effects import (
 )
 from evalsite.analysis.intervals import t_figure
 from evalsite.analysis.multiple_testing import correct
+from evalsite.analysis.planning import mean_squares
 from evalsite.analysis.rank_tests import (
     flip_by_counting,
     friedman,

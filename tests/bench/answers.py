@@ -7,7 +7,8 @@ from django.db import connection
 
 from evalsite.annotation.models import Annotation, Rating, Slot
 from evalsite.lib.clock import now
-from evalsite.participants.models import ItemSet, make_completion_code
+from evalsite.participants.models import ItemSet
+from evalsite.participants.random_codes import make_completion_code
 from evalsite.studies.models import Output, Study
 from tests.bench.study import SET_SIZE, make_live_study
 from tests.support.factories import make_annotator

@@ -2,7 +2,7 @@
 
 import pytest
 
-from evalsite.lib.counting import count_together
+from evalsite.lib.counts import count_together
 from evalsite.studies.models import Item, Output, Study
 from tests.support.factories import make_study
 

@@ -15,8 +15,8 @@ from evalsite.participants.models import (
     Participant,
     ParticipantIdentity,
     Visit,
-    hash_token,
 )
+from evalsite.participants.random_codes import hash_token
 from evalsite.participants.services import instructions_hash, record_consent
 from evalsite.studies.models import Study
 from tests.support.annotators import read_fields

@@ -7,7 +7,8 @@ from urllib.parse import urlencode
 
 from django.test import Client
 
-from evalsite.participants.models import Participant, Recruitment, Visit, hash_token
+from evalsite.participants.models import Participant, Recruitment, Visit
+from evalsite.participants.random_codes import hash_token
 from evalsite.participants.recruiting import create_recruitment, promised_pay, turn_on
 from evalsite.platforms import Outcome, Platform, installed_platforms
 from evalsite.studies.models import Study

@@ -33,8 +33,8 @@ from evalsite.participants.models import (
     Participant,
     PersonalLink,
     Recruitment,
-    hash_token,
 )
+from evalsite.participants.random_codes import hash_token
 from evalsite.participants.recruiting import promised_pay
 from evalsite.participants.views import shut_sentence, study_facts
 from evalsite.participants.visits import end_visit, find_visit

@@ -17,7 +17,8 @@ from evalsite.annotation.pages.screens import Screen, answered_screen, entered_v
 from evalsite.annotation.pages.view_models import NO_GROUP, GroupPlace
 from evalsite.lib.clock import now
 from evalsite.lib.prepared import Prepared
-from evalsite.participants.models import ItemSet, Participant, make_completion_code
+from evalsite.participants.models import ItemSet, Participant
+from evalsite.participants.random_codes import make_completion_code
 from evalsite.participants.services import has_agreed
 from evalsite.participants.visits import complete_visit
 from evalsite.studies.models import Item, Study

@@ -9,8 +9,8 @@ from evalsite.participants.models import (
     Participant,
     StopKind,
     Visit,
-    make_completion_code,
 )
+from evalsite.participants.random_codes import make_completion_code
 from evalsite.participants.visits import find_visit
 from evalsite.platforms import Outcome
 

@@ -16,7 +16,7 @@ from evalsite.annotation.allocation.feasibility import (
     most_each,
 )
 from evalsite.lib.clock import now
-from evalsite.lib.counting import count_together
+from evalsite.lib.counts import count_together
 from evalsite.studies.consent_sentences import find_unknown_marks
 from evalsite.studies.models import Item, Study
 from evalsite.studies.qualification import plan_qualification

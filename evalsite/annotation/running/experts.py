@@ -32,8 +32,8 @@ from evalsite.participants.models import (
     Participant,
     PersonalLink,
     Recruitment,
-    hash_token,
 )
+from evalsite.participants.random_codes import hash_token
 from evalsite.participants.recruiting import create_recruitment, turn_on
 from evalsite.platforms import installed_platforms
 from evalsite.studies.models import Item, Study

@@ -29,7 +29,8 @@ from evalsite.lib.clock import now, standing_at
 from evalsite.lib.rate_limits import lifted
 from evalsite.lib.seeds import make_random
 from evalsite.participants.joins import unlimited_joins
-from evalsite.participants.models import Origin, Participant, ParticipantLink, hash_token
+from evalsite.participants.models import Origin, Participant, ParticipantLink
+from evalsite.participants.random_codes import hash_token
 from evalsite.participants.services import admit_participant
 from evalsite.protocol import Criterion
 from evalsite.protocol.entry_questions import find_accepted

@@ -46,8 +46,8 @@ from evalsite.participants.models import (
     Consent,
     ItemSet,
     Participant,
-    make_completion_code,
 )
+from evalsite.participants.random_codes import make_completion_code
 from evalsite.quality.models import Exclusion
 from evalsite.studies.models import Item, Output, Study, System
 from evalsite.studies.services import item_keys

@@ -14,7 +14,7 @@ from evalsite.quality.exclusion_rules import COMPARISONS, MEASURES
 from evalsite.quality.frozen_plans import find_first
 from evalsite.results.analysis_plan.dry_run import list_targets, try_rules
 from evalsite.results.analysis_plan.forms import EVERY_PAIR, PlanForm
-from evalsite.results.analysis_plan.rows import RELATIONS, PlanRows
+from evalsite.results.analysis_plan.plan_rows import RELATIONS, PlanRows
 from evalsite.results.analysis_plan.stored import (
     Stored,
     change_plan,

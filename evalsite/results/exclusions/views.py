@@ -18,7 +18,7 @@ from django.template.response import TemplateResponse
 from django.views.decorators.http import require_http_methods, require_POST, require_safe
 
 from evalsite.annotation.models import Annotation
-from evalsite.lib.counting import count_together
+from evalsite.lib.counts import count_together
 from evalsite.participants.models import Participant
 from evalsite.quality.exclusion_rules import describe_rule, list_rules, run_rules
 from evalsite.quality.exclusions import (

@@ -14,7 +14,7 @@ from django.views.decorators.http import require_POST
 from evalsite.analysis.families import find_family
 from evalsite.annotation.running.launch import find_held
 from evalsite.jobs.live_page import keep_watching
-from evalsite.lib.counting import count_together
+from evalsite.lib.counts import count_together
 from evalsite.quality.frozen_plans import find_version, is_hidden, reveal_results
 from evalsite.quality.models import MOST_LETTERS, ExclusionRule
 from evalsite.results.models import Report

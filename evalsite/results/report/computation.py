@@ -26,7 +26,7 @@ from evalsite.imports.models import MetricFile
 from evalsite.jobs.models import Job
 from evalsite.jobs.services import job_kind, report_progress, revive_job, start_job
 from evalsite.lib.clock import now
-from evalsite.lib.counting import count_together
+from evalsite.lib.counts import count_together
 from evalsite.lib.integrity import is_violation
 from evalsite.lib.seeds import derive_number
 from evalsite.participants.models import Participant

@@ -15,7 +15,6 @@ from evalsite.analysis.equivalence import judge_margin
 from evalsite.analysis.explanations import explain_weighing
 from evalsite.analysis.families.numbers import Numbers, Prepared, average_outputs
 from evalsite.analysis.families.preference import PREFERENCE
-from evalsite.analysis.families.preference.grades import add_grades
 from evalsite.analysis.figure import Figure, Reason, leave_open, undefined
 from evalsite.analysis.findings import describe_finding, order_pairs
 from evalsite.analysis.intervals import detectable_figure
@@ -34,6 +33,7 @@ from evalsite.analysis.simulated_ratings import Design, Floats, Parts
 from evalsite.analysis.table import Table
 
 _OUTCOMES = [-1.0, 0.0, 1.0]
+_BOTH = ("good", "bad")
 
 
 class PreferenceNumbers(Numbers):
@@ -69,7 +69,7 @@ class PreferenceNumbers(Numbers):
             "answers": [],
             "standard": None,
             "systems": systems,
-            "pairs": add_grades(order_pairs(pairs, systems), rows),
+            "pairs": _add_grades(order_pairs(pairs, systems), rows),
             "margins": _judge_margins(result, plan),
             **({"hypotheses": hypotheses} if hypotheses else {}),
             "weighing": explain_weighing(systems, pairs),
@@ -367,3 +367,37 @@ def _list_tests(result: PairsResult) -> list[Figure]:
 
 
 NUMBERS = PreferenceNumbers()
+
+
+# --- graded answers: by how much an output is preferred, and why it is a tie ----------------------
+
+
+def _describe_grades(rows: pd.DataFrame, first: str, second: str) -> dict[str, Any] | None:
+    """Return the mean step of a pair, and how often both were good or bad; None: nothing graded.
+
+    Steps towards `first` count as positive ones, and every tie as 0.
+    """
+    if not (rows.both != "").any() and not (rows.value.abs() > 1).any():
+        return None
+    own = rows[
+        ((rows.system_1 == first) & (rows.system_2 == second))
+        | ((rows.system_1 == second) & (rows.system_2 == first))
+    ]
+    towards = -own.outcome.where(own.system_1 == first, -own.outcome)
+    steps = own.value.fillna(0) * towards
+    mean = Figure(
+        name="mean_step",
+        method="mean of steps, a tie as 0",
+        value=float(steps.mean()),
+        n={"answers": len(own)},
+        details={"interval": "none: the test of the pair is of its net wins"},
+    )
+    return {"mean": mean, **{f"both_{name}": int((own.both == name).sum()) for name in _BOTH}}
+
+
+def _add_grades(pairs: list[dict[str, Any]], rows: pd.DataFrame) -> list[dict[str, Any]]:
+    """Return the pairs, each with what its answers say of it where they were graded."""
+    found: list[tuple[dict[str, Any], Mapping[str, Any] | None]] = [
+        (pair, _describe_grades(rows, pair["system_1"], pair["system_2"])) for pair in pairs
+    ]
+    return [pair | {"grades": grades} if grades else pair for pair, grades in found]
