@@ -22,7 +22,7 @@ from evalsite.analysis.families import (
     name_kind,
 )
 from evalsite.analysis.families.numbers import find_scale
-from evalsite.analysis.families.per_turn import TURNS
+from evalsite.analysis.families.turns import TURNS
 from evalsite.analysis.findings import write_p
 from evalsite.analysis.gate import FAULTY, add_gate, find_outcome, read_gate
 from evalsite.analysis.plan import Margin, Plan

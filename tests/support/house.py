@@ -17,7 +17,7 @@ CONVENTIONAL = {
 }  # fmt: skip
 # participles and everyday words that say nothing of what a file is about
 CRYPTIC = re.compile(
-    r"^(looking|making|manners|shelf|taking|steering|yardsticks|showing|facts|signs|turns|cut|told"
+    r"^(looking|making|manners|shelf|taking|steering|yardsticks|showing|facts|signs|cut|told"
     r"|others|plain|codes|alone|together|marked|found|fitting|picking|dealing|holding|leaving"
     r"|offering|counting|computed|gathering|describing|examining|packing|opening|layout|replaying"
     r"|sending|reading|writing|persons|repeating|preferring|explaining|ignoring|qualifying"

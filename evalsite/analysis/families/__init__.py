@@ -12,11 +12,11 @@ from evalsite.analysis.families.categories import CATEGORIES
 from evalsite.analysis.families.decision import DECISION
 from evalsite.analysis.families.family import Family, Planner
 from evalsite.analysis.families.magnitude import MAGNITUDE
-from evalsite.analysis.families.per_turn import TURNS
 from evalsite.analysis.families.points import POINTS
 from evalsite.analysis.families.preference import PREFERENCE
 from evalsite.analysis.families.shares import SHARES
 from evalsite.analysis.families.text import TEXT
+from evalsite.analysis.families.turns import TURNS
 
 if TYPE_CHECKING:
     from evalsite.analysis.families.numbers import Numbers

@@ -10,7 +10,7 @@ from typing import Any
 from django.template.loader import render_to_string
 from django.utils.html import strip_tags
 
-from evalsite.analysis.families.per_turn import TURNS
+from evalsite.analysis.families.turns import TURNS
 from evalsite.analysis.figure import ALL_EQUAL
 from evalsite.results.analysis_plan.wording import describe_moment, describe_size
 from evalsite.results.report.criterion_tables import is_by_model

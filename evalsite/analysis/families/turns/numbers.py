@@ -4,8 +4,8 @@ from collections.abc import Mapping
 from typing import Any
 
 from evalsite.analysis.families.numbers import Ends
-from evalsite.analysis.families.per_turn import TURNS
 from evalsite.analysis.families.shares.numbers import SharesNumbers
+from evalsite.analysis.families.turns import TURNS
 
 
 class TurnsNumbers(SharesNumbers):
