@@ -74,7 +74,7 @@ form.addEventListener("input", (event) => {
 // another kind or condition has other fields: they come with the page
 form.addEventListener("change", (event) => {
   const name = event.target.name;
-  if (!/-(kind|per|if|test)$/.test(name) && name !== "outputs") return;
+  if (!/-(kind|per|if|test|from_column)$/.test(name) && name !== "outputs") return;
   clearTimeout(timer);
   const opened = event.target.closest("details.qn");
   const button = form.querySelector("[data-keep]");

@@ -110,6 +110,7 @@ def _show(
     opened = request.GET.get("open", "")
     context = build_page(draft, opened) | {
         "instrument": instrument,
+        "opened": opened,
         "newest": newest,
         "uses": uses,
         "uses_words": describe_uses(uses),

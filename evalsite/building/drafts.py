@@ -265,7 +265,7 @@ def _read_scale(data: Mapping[str, str], at: str, before: Any) -> Plain:
     if before.get("kind") != kind:
         return start_scale(scale, before)
     found = _read_parameters(data, f"{at}-p", list_parameters(scale), before, scale.needed)
-    if found.get("from_column") and not before.get("from_column"):
+    if found.get("from_column"):
         found.pop("statements", None)  # one of the two
     elif before.get("from_column") and not found.get("from_column"):
         found = start_scale(scale, found)

@@ -101,6 +101,8 @@ def test_statements_of_each_output_come_from_a_column_that_follows_its_name(staf
     shown = post(staff, instrument, **{"do": "draft", "q-0-p-from_column": "sentences"})
 
     page = post(staff, instrument, **{
+        # a page that was open before the column was chosen still has the list
+        "q-0-p-statements": "It answers the question",
         "do": "save", "practice-0-in-source": "Rain.", "practice-0-out-0": "It rains. It snows.",
         "practice-0-in-sentences": "It rains.\nIt snows.", "practice-0-answer-quality": "1 0",
         "practice-0-why": "No word of snow.",
