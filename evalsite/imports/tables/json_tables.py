@@ -19,7 +19,7 @@ _MAX_DEPTH = 50
 _MAX_VALUES = 100_000  # in an object; each takes far more memory than its characters
 _OPENS_OBJECT = re.compile(r"\s*\{\s*(?:[\"}]|$)")
 _OPENS_LIST = re.compile(r"\s*\[\s*(?:[\{\]]|$)")
-_OPENS_WRAPPED = re.compile(r"\s*\{\s*\"(?:[^\"\\]++|\\.)*\"\s*:\s*(?=\[\s*(?:[\{\]]|$))", re.DOTALL)
+_OPENS_WRAPPED = re.compile(r'\s*\{\s*"(?:[^"\\]++|\\.)*"\s*:\s*(?=\[\s*(?:[\{\]]|$))', re.DOTALL)
 # a string is passed over whole, also one that never ends
 _PARTS = re.compile(r'"(?:[^"\\]++|\\.)*+"?|[\[\]{},]', re.DOTALL)
 _BRACES = re.compile(r'"(?:[^"\\]++|\\.)*+(?:"|(?P<open>))|[{}]', re.DOTALL)
