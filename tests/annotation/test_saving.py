@@ -123,16 +123,15 @@ NASTY = [
 ]
 
 
-@pytest.mark.parametrize("typed", NASTY)
-def test_whatever_is_typed_is_answered_with_the_form_and_all_that_was_entered(typed):
+def test_whatever_is_typed_is_answered_with_the_form_and_all_that_was_entered():
     tab = open_tab()
 
-    page = refused(tab, tab.save((typed, "80", "90")))
-
-    assert page.entered[1:] == ("80", "90")
-    kept = typed.replace("\x00", "")[:5000]
-    assert page.entered[0].split() == kept.split()
-    assert "<script>alert" not in page.page.content.decode()
+    for typed in NASTY:
+        page = refused(tab, tab.save((typed, "80", "90")))
+        assert page.entered[1:] == ("80", "90")
+        kept = typed.replace("\x00", "")[:5000]
+        assert page.entered[0].split() == kept.split()
+        assert "<script>alert" not in page.page.content.decode()
 
 
 @pytest.mark.both_databases
