@@ -12,6 +12,7 @@ from django.db.models import Q
 from evalsite.annotation.fsck import find_breaches
 from evalsite.annotation.models import TOP_UP_ACTION, TOP_UP_FROM, RatingsFile, Slot
 from evalsite.audit.models import AuditEntry
+from evalsite.exports.bundle.bulk_store import reading, store_rows
 from evalsite.exports.bundle.fields import Misshapen, read_fields, read_whole
 from evalsite.exports.bundle.format import (
     ANALYSIS_PLAN,
@@ -38,7 +39,7 @@ from evalsite.exports.bundle.read import (
     check_instrument_of,
     open_bundle,
 )
-from evalsite.exports.bundle.rows import RowStore, reading, store_rows
+from evalsite.exports.bundle.rows import RowStore
 from evalsite.exports.bundle.verify import Report, verify_bundle
 from evalsite.imports.models import MetricFile
 from evalsite.lib.clock import now

@@ -6,16 +6,16 @@ refuses is a BadBundle that names the file and the line.
 
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from contextlib import contextmanager
 from functools import partial
 from itertools import groupby
 from typing import Any
 from uuid import uuid4
 
-from django.db import DatabaseError, IntegrityError, models, transaction
+from django.db import IntegrityError, models
 from django.db.models import OuterRef, Subquery
 
 from evalsite.annotation.models import Annotation, Highlight, Rating, Revision, Slot
+from evalsite.exports.bundle.bulk_store import PAGE, explain, reading, store_rows
 from evalsite.exports.bundle.fields import Misshapen, read_fields, read_text, read_whole
 from evalsite.exports.bundle.format import (
     ANNOTATION_FIELDS,
@@ -39,14 +39,9 @@ from evalsite.exports.bundle.format import (
     REVISION_FIELDS,
     SET_FIELDS,
 )
-from evalsite.exports.bundle.read import UNREADABLE, BadBundle, Bundle, Row, in_pages
+from evalsite.exports.bundle.read import BadBundle, Bundle, Row, in_pages
 from evalsite.imports.models import MetricScore
-from evalsite.participants.models import (
-    Answer,
-    Consent,
-    ItemSet,
-    Participant,
-)
+from evalsite.participants.models import Answer, Consent, ItemSet, Participant
 from evalsite.participants.random_codes import make_completion_code
 from evalsite.quality.models import Exclusion
 from evalsite.studies.models import Item, Output, Study, System
@@ -57,7 +52,6 @@ _KEY = re.compile(r"[A-Za-z0-9][A-Za-z0-9._:/-]{0,127}")
 _REPEAT = re.compile(r"[A-Za-z0-9][A-Za-z0-9._:/ -]*\(repeat [0-9-]+\)")
 # people come with all of their sets
 _PEOPLE = 50
-_PLACES = 2_000
 _MOST_NAMES = 500
 
 
@@ -228,7 +222,7 @@ class RowStore:
         # before any batch is open, the plan has the places that a launch would make
         if not self.study.batches.filter(opened_at__isnull=False).exists():
             return
-        for page in in_pages(lines, _PLACES):
+        for page in in_pages(lines, PAGE):
             items = self._find_items(page)
             pairs = []
             for row in page:
@@ -458,50 +452,3 @@ def _name_output(position: str, outputs: Mapping[Any, int], annotation: Annotati
 
 def _as_number(text: str) -> int | str:
     return int(text) if text.isascii() and text.isdigit() and len(text) < 5 else text
-
-
-@contextmanager
-def reading(row: Row) -> Iterator[None]:
-    """Turn what can't be read in a row into a BadBundle that names the line."""
-    try:
-        yield
-    except Misshapen as error:
-        raise BadBundle("row_invalid", f"{error}.", row.file, row.line) from None
-    except UNREADABLE:
-        message = "something is missing or has the wrong type."
-        raise BadBundle("row_invalid", message, row.file, row.line) from None
-
-
-def store_rows(pairs: Iterable[tuple[Row, models.Model]]) -> None:
-    """Store rows of one model; if the database refuses one, the BadBundle names its line."""
-    for page in in_pages(pairs, _PLACES):
-        model = type(page[0][1])
-        try:
-            with transaction.atomic():
-                model._default_manager.bulk_create([made for _, made in page])
-        except DatabaseError:
-            _find_refused(page)
-            raise
-
-
-def _find_refused(page: list[tuple[Row, models.Model]]) -> None:
-    """Store rows again one by one, up to the one that is refused."""
-    for row, made in page:
-        try:
-            with transaction.atomic():
-                made.save(force_insert=True)
-        except DatabaseError as error:
-            message = explain(error, type(made))
-            raise BadBundle("row_refused", message, row.file, row.line) from None
-
-
-def explain(error: DatabaseError, model: type[models.Model]) -> str:
-    """Return which rule of the database a row breaks, in the words of its constraint."""
-    text = str(error)
-    for constraint in model._meta.constraints:
-        names = getattr(constraint, "fields", ())
-        fields = [model._meta.get_field(name) for name in names]
-        columns = [f"{model._meta.db_table}.{getattr(one, 'column', '')}" for one in fields]
-        if constraint.name in text or (columns and text.endswith(f": {', '.join(columns)}")):
-            return f"this breaks the rule “{constraint.name.replace('_', ' ')}”."
-    return f"the database refuses this: {text.splitlines()[0]}."

@@ -20,6 +20,7 @@ from django.core.exceptions import ValidationError
 
 import evalsite
 from evalsite.annotation.fsck import is_in_progress
+from evalsite.exports.bundle.data_package import describe_package
 from evalsite.exports.bundle.format import (
     ANALYSIS_PLAN,
     ANNOTATION_ROWS,
@@ -56,7 +57,6 @@ from evalsite.exports.bundle.format import (
     write_checksums,
 )
 from evalsite.exports.bundle.readme import (
-    describe_package,
     list_all_chapters,
     write_codebook_csv,
     write_codebook_page,
