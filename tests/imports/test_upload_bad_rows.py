@@ -31,6 +31,8 @@ def test_bad_12_every_missing_column_is_told(check: Check) -> None:
     checked = check("a,b\n1,2\n")
 
     assert [fault.column for fault in checked.faults] == ["item", "mr", "system", "output"]
+    # the page of the mapping names columns by their labels
+    assert "Column “mr” (Meaning representation) is missing" in told(checked)[1]
 
 
 @pytest.mark.parametrize("twin", ["output", " Output ", "OUTPUT"])

@@ -3,6 +3,7 @@
 import re
 import shutil
 import subprocess
+from decimal import Decimal
 from html import unescape
 from pathlib import Path
 
@@ -17,6 +18,7 @@ from evalsite.results.documents.document import write_html, write_latex
 from evalsite.results.documents.latex_markdown import write_blocks
 from evalsite.results.documents.people_flow import count_people
 from evalsite.studies.models import Study
+from tests.support.checks import add_checks
 from tests.support.factories import (
     answer_item,
     launch,
@@ -122,6 +124,21 @@ def test_what_only_people_know_is_marked_and_counted(study: Study) -> None:
     assert document.open > 0
     assert page.count("To be filled in.") == document.open
     assert f"{document.open} entries are left for you to fill in" in page
+
+
+@pytest.mark.parametrize("checks", [0, 2])
+def test_only_checks_that_a_study_has_are_a_reason_to_refuse_pay(checks: int) -> None:
+    study = make_study(items=2, pay_per_set=Decimal("2.10"))
+    if checks:
+        add_checks(study, checks, kind="attention")
+
+    page = write_html(make_ethics(study))
+    unpaid = write_html(make_ethics(make_study(items=2)))
+
+    assert "Reasons to refuse pay" in page
+    assert ("failed attention checks" in page) == bool(checks)
+    assert "clear low effort" in page
+    assert "Reasons to refuse pay" not in unpaid
 
 
 def test_nothing_of_a_study_s_texts_runs(study: Study) -> None:

@@ -185,7 +185,10 @@ def _describe_missing(
         for name in mapping
         if not any(name.startswith((f"{other}.", f"{other}[")) for other in mapping)
     ]
-    message = f"Column “{field}” is missing. Found: {', '.join(columns) or 'none'}."
+    # the page lists columns by their labels
+    label = next((one.label for one in config.inputs if one.name == field), field)
+    named = f"“{field}”" if label.lower() == field.lower() else f"“{field}” ({label})"
+    message = f"Column {named} is missing. Found: {', '.join(columns) or 'none'}."
     if field == "item":
         message += " Without it, it isn't clear which outputs belong to which item."
     if near := find_near(field, mapping, config):

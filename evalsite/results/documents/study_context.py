@@ -1,13 +1,15 @@
 """What the documents of a study are filled in from; everything is known before any result."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from django.conf import settings
 
-from evalsite.participants.models import Participant
+from evalsite.participants.models import Participant, Recruitment
 from evalsite.protocol import EntryQuestion
 from evalsite.quality.exclusions import count_reasons
+from evalsite.quality.pay import is_paid
 from evalsite.results.analysis_plan.stored import describe_plan
 from evalsite.results.analysis_plan.wording import describe_rules
 from evalsite.studies.consent_sentences import MOST_IDENTITY_DAYS
@@ -66,7 +68,20 @@ def collect_context(study: Study) -> dict[str, Any]:
         "withdrawn": people.filter(withdrawn_at__isnull=False).count(),
         "rule": describe_rules(describe_plan(study)),
         "exclusions": count_reasons(study),
+        "refusals": _list_refusals(study, recruitments) if is_paid(study) else None,
     }
+
+
+def _list_refusals(study: Study, recruitments: Sequence[Recruitment]) -> list[str]:
+    """Return what a set may be rejected for: the reasons that its platforms accept."""
+    has_checks = study.items.filter(kind=Item.Kind.ATTENTION).exists()
+    labels = {
+        reason.key: reason.label[0].lower() + reason.label[1:].replace(": ", ", ")
+        for one in recruitments or [Recruitment.objects.open_link(study)]
+        for reason in one.adapter.reasons
+        if has_checks or not reason.failed_checks
+    }
+    return list(labels.values())
 
 
 def _describe_question(question: EntryQuestion) -> tuple[str, list[str]]:
