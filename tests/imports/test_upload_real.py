@@ -52,8 +52,9 @@ def test_pairs_of_letters_go_in_once_their_input_is_mapped() -> None:
     checked = check("pairwise", read(PAIRS), {"concept": "dialogue"})
 
     assert told(refused) == [
-        "line 1, dialogue: Column “dialogue” is missing. Found: concept, choice_A, choice_B, "
-        "choice_A_id, choice_B_id. Did you mean “concept”? Map it, or rename it."
+        "line 1, dialogue: Column “dialogue” (Dialogue so far) is missing. Found: concept, "
+        "choice_A, choice_B, choice_A_id, choice_B_id. Did you mean “concept”? Map it, or rename "
+        "it."
     ]
     assert told(checked) == []
     firsts = [item.outputs[0].system for item in checked.items]

@@ -130,7 +130,7 @@ def test_a_threshold_that_cannot_be_is_refused(staff_client, threshold):
     page = save(staff_client, study, **rule, **{"threshold-1-1": threshold})
 
     assert page.status_code == 422
-    assert "Enter a whole number from 0 to 1,000." in page.text
+    assert ">Rule 1: Enter a whole number from 0 to 1,000.<" in page.text
     assert not study.exclusion_rules.exists()
 
 

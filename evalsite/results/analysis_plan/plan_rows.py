@@ -204,6 +204,16 @@ class PlanRows:
         conditions = probe.clean_rules()[0]
         return f"Rule {number}" if probe.errors else describe_rule(conditions)
 
+    @property
+    def named_errors(self) -> list[tuple[str, str]]:
+        """Return each error by the field that it is about, with the row that holds it."""
+        found = []
+        for key, error in self.errors.items():
+            name, number, *_ = key.split("-")
+            row = "Rule" if name in _CONDITION else "Hypothesis"
+            found.append((key, f"{row} {number}: {error}" if number.isdigit() else error))
+        return found
+
     def _find_errors(self, key: str, names: tuple[str, ...]) -> list[str]:
         return [self.errors[f"{name}-{key}"] for name in names if f"{name}-{key}" in self.errors]
 
