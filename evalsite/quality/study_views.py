@@ -8,6 +8,7 @@ from django.shortcuts import redirect
 from django.views.decorators.http import require_POST
 
 from evalsite.quality.pay_file_views import pay_file_views
+from evalsite.quality.pay_table import pay_table_views
 from evalsite.quality.pay_views import pay_views
 from evalsite.quality.top_up import top_up
 from evalsite.studies.models import Membership, Study
@@ -31,5 +32,6 @@ def add_places(request: HttpRequest, study: Study) -> HttpResponseBase:
 study_views = [
     *pay_views,
     *pay_file_views,
+    *pay_table_views,
     StudyView(path="top-up/", name="study-top-up", view=add_places, role=Membership.Role.EDITOR),
 ]

@@ -1,5 +1,7 @@
 """The pages on which pay is decided."""
 
+import csv
+import io
 from decimal import Decimal
 from typing import Any
 
@@ -92,6 +94,34 @@ def test_a_bonus_that_no_text_names_is_marked_with_its_set(staff_client, key, is
     assert shown.context["amount"] == ("£3.10" if is_by_hand else "£2.10")
     approval = Approval.objects.get()
     assert (approval.state, approval.bonus_marked_at is not None) == ("paid", is_by_hand)
+
+
+def test_all_pay_is_downloaded_as_a_table_without_identities(staff_client):
+    recruitment = begin()
+    first, second = work(recruitment, 0), work(recruitment, 1, BAD)
+    study = recruitment.study
+    pk, _ = ids(study)
+    approve_sets(study=study, set_ids=[pk], by=make_user())
+    add_bonus(study=study, set_ids=[pk], amount=Decimal(1), by=make_user())
+    mark_paid(study=study, set_ids=[pk], by=make_user())
+
+    text = staff_client.get(reverse("admin:pay-table", args=[study.pk])).text
+
+    paid, waiting = csv.DictReader(io.StringIO(text))
+    assert [one["participant"] for one in (paid, waiting)] == [
+        first.me.pseudonym,
+        second.me.pseudonym,
+    ]
+    assert (paid["state"], paid["amount"], paid["bonus"], paid["currency"]) == (
+        "paid", "2.10", "1.00", "GBP",
+    )  # fmt: skip
+    assert paid["paid_at"]
+    assert not paid["bonus_paid_at"]
+    assert (waiting["state"], waiting["attention_failed"]) == (
+        "waiting",
+        waiting["attention_asked"],
+    )
+    assert first.query["PROLIFIC_PID"] not in text
 
 
 def test_only_decisions_that_fit_the_listed_sets_are_offered(staff_client):

@@ -55,7 +55,7 @@ READ = {
     ],
     EDITORS: [
         "study-places-kept", "study-recruitments", "study-recruitment", "study-experts",
-        "expert-reassign", "study-pay", "pay-review",
+        "expert-reassign", "study-pay", "pay-table", "pay-review",
         "person-stop",
         "personal-links",
         "setup-basics", "setup-first-page", "setup-instructions", "setup-checks", "setup-work",
