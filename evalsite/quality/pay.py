@@ -8,7 +8,6 @@ from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass
 from datetime import timedelta
 from decimal import ROUND_UP, Decimal
-from statistics import median
 from typing import Any
 
 from django.conf import settings
@@ -30,8 +29,6 @@ from evalsite.studies.models import Item, Study
 
 State = Approval.State
 _PENNY = Decimal("0.01")
-# as many sets as the median is taken of
-_LATEST = 1000
 LONGEST_TEXT = 2000
 
 
@@ -255,52 +252,6 @@ def list_failed_checks(study: Study, item_set: ItemSet) -> list[tuple[int, str]]
         place = item_set.item_ids.index(annotation.item_id) + 1
         found += [(place, one.sentence) for one in said if not one.is_met]
     return sorted(found)
-
-
-def median_minutes(study: Study) -> float | None:
-    """Return the median time of the latest finished sets; None: there are none."""
-    finished = list_payable(study).filter(finished_at__isnull=False).order_by("-finished_at")
-    rows = finished.values_list("created_at", "finished_at", "visit__arrived_at")[:_LATEST]
-    times = [
-        (end - min(began, came or began)).total_seconds() / 60
-        for began, end, came in rows
-        if end is not None
-    ]
-    return median(times) if times else None
-
-
-@dataclass(frozen=True, kw_only=True)
-class Rate:
-    """What a study pays an hour: as promised, and at the median of what sets took."""
-
-    promised: Decimal
-    measured: Decimal
-    promised_minutes: int
-    minutes: float
-
-    @property
-    def is_low(self) -> bool:
-        return self.measured < self.promised
-
-
-def find_rate(study: Study, rounds: Sequence[Recruitment]) -> Rate | None:
-    """Return the hourly pay of the study, once a set is finished; None without pay.
-
-    By its first round that is on; without one, by the study's own link.
-    """
-    own = next((one for one in rounds if not one.number), Recruitment(study=study, number=0))
-    recruitment = next((one for one in rounds if one.number and one.is_on), own)
-    recruitment.study = study
-    pay, minutes = promised_pay(recruitment), median_minutes(study)
-    if not pay or minutes is None:
-        return None
-    promised = promised_minutes(recruitment)
-    return Rate(
-        promised=pay * 60 / promised,
-        measured=pay * 60 / Decimal(max(minutes, 0.1)),
-        promised_minutes=promised,
-        minutes=minutes,
-    )
 
 
 def is_paid(study: Study) -> bool:

@@ -26,7 +26,6 @@ from evalsite.quality.pay import (
     count_states,
     describe_sets,
     filter_state,
-    find_rate,
     find_reasons,
     is_paid,
     list_payable,
@@ -36,6 +35,7 @@ from evalsite.quality.pay import (
     unmark_paid,
     with_answer_counts,
 )
+from evalsite.quality.pay_rate import find_rate
 from evalsite.studies.forms import use_our_words
 from evalsite.studies.models import Membership, Study
 from evalsite.studies.staff_pages import StudyView, may_see_identities
