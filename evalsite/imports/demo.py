@@ -4,6 +4,7 @@ import json
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
+from datetime import timedelta
 from math import ceil
 from typing import Any
 
@@ -17,6 +18,7 @@ from evalsite.annotation.running.simulation import SETS_A_PERSON, simulate_crowd
 from evalsite.imports.batches.importer import import_file
 from evalsite.jobs.models import Job
 from evalsite.jobs.services import run_job
+from evalsite.lib.clock import now, standing_at
 from evalsite.participants.models import Origin, Participant
 from evalsite.protocol import Protocol, find_folder, installed_folders
 from evalsite.studies.instruments import adopt_instrument, read_file
@@ -28,6 +30,7 @@ from evalsite.studies.set_size import mains_per_set
 FIXTURES = settings.BASE_DIR / "fixtures"
 DEMO_FILE = FIXTURES / "demo.json"
 _MOST_TOLD = 3  # faults of a batch
+_AGE = timedelta(days=2)
 # what mistakes in the folder of a protocol raise: in its code, its files or its templates
 _MISTAKES = (
     ArithmeticError,
@@ -64,16 +67,16 @@ def make_demo_studies(*, by: Any) -> tuple[list[Study], list[FailedDemo]]:
     """Make a live demo of each installed protocol that has none; return all demos and failures."""
     studies: list[Study] = []
     failures: list[FailedDemo] = []
-    for folder in installed_folders().values():
-        launched = Study.objects.filter(is_demo=True, launched_at__isnull=False)
-        if study := launched.filter(protocol=folder.label).first():
-            studies.append(study)
-            continue
-        with collect_failure(folder.label, failures):
-            studies.append(make_demo_study(folder.instrument, by=by))
-    built = Study.objects.filter(is_demo=True, launched_at__isnull=False, instrument__isnull=False)
-    with collect_failure("instrument", failures):
-        studies.append(built.first() or make_built_demo(by=by))
+    demos = Study.objects.filter(is_demo=True, launched_at__isnull=False)
+    # launched before the first of the crowd comes
+    with standing_at(now() - _AGE):
+        for folder in installed_folders().values():
+            with collect_failure(folder.label, failures):
+                known = demos.filter(protocol=folder.label).first()
+                studies.append(known or make_demo_study(folder.instrument, by=by))
+        with collect_failure("instrument", failures):
+            built = demos.filter(instrument__isnull=False).first()
+            studies.append(built or make_built_demo(by=by))
     return studies, failures
 
 

@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 from django.core.management import call_command
+from django.db.models import F
 
 from evalsite.annotation.models import Annotation
 from evalsite.imports.demo import make_demo_studies, read_demo
@@ -166,4 +167,7 @@ def test_crowd_that_fails_is_named_and_the_others_come(monkeypatch):
     assert "fluency" in err
     assert f"KeyError: '{hook}'" in err
     assert len(out.splitlines()) == 2
-    assert Annotation.objects.filter(study__protocol="rrgen", origin="simulated").exists()
+    simulated = Annotation.objects.filter(study__protocol="rrgen", origin="simulated")
+    assert simulated.exists()
+    # as in any study, nobody came before the launch
+    assert not simulated.filter(started_at__lt=F("study__launched_at")).exists()
