@@ -6,6 +6,8 @@ from uuid import UUID
 from django.conf import settings
 from django.db import models
 
+from evalsite.lib.clock import now
+
 
 class AuditEntryManager(models.Manager["AuditEntry"]):
     def record(
@@ -31,7 +33,7 @@ class AuditEntry(models.Model):
     actor = models.ForeignKey(settings.AUTH_USER_MODEL, null=True, on_delete=models.SET_NULL)
     actor_name = models.CharField(max_length=150, blank=True)
     detail = models.JSONField(default=dict)
-    created_at = models.DateTimeField(auto_now_add=True)
+    created_at = models.DateTimeField(default=now, editable=False)
 
     objects = AuditEntryManager()
 
