@@ -26,8 +26,8 @@ def test_a_rank_test_that_parts_from_the_means_is_told_with_the_pair_and_both_p(
     found = report(rate_apart([[1] * 11 + [-6]] * 6))
 
     assert find_warnings(found) == [
-        "A rank test (Wilcoxon) and a test of means over the same inputs (sign flips) fall on two "
-        "sides of 5% before correction: of A and B p = .020 and p = .726. Look at the "
+        "A rank test (Wilcoxon) and a test of means (sign flips) over the same inputs disagree at "
+        "the 5% level, before correction: A and B, p = .020 and p = .726. Look at the "
         "distributions."
     ]
 
@@ -42,7 +42,7 @@ def test_tests_over_inputs_that_agree_say_that_they_leave_raters_out(
     (criterion,) = found["criteria"]
     (note,) = [one for one in criterion["notes"] if one.startswith("The checks generalise over")]
     assert "over inputs only, the comparison over raters too" in note
-    assert note.endswith("by them p < .001 (Wilcoxon) and < .001 (sign flips).")
+    assert note.endswith("p < .001 by Wilcoxon and p < .001 by sign flips.")
     assert criterion["pairs"][0]["effect"]["details"]["p"] > 0.05
 
 
@@ -50,7 +50,7 @@ def test_checks_on_the_same_side_as_the_comparison_need_no_words(report: Report)
     found = report(rate_apart([[2, 1] * 6, [1, 2] * 6, [2, 1] * 6, [1, 1] * 6]))
 
     assert not find_warnings(found)
-    assert not any("two sides" in note for note in found["criteria"][0]["notes"])
+    assert not any("at the 5% level" in note for note in found["criteria"][0]["notes"])
 
 
 def test_five_inputs_are_too_few_to_set_two_tests_against_each_other(
