@@ -34,19 +34,19 @@ var/secret:
 test test-fast torture: export PYTHONDONTWRITEBYTECODE =
 
 test-fast: .venv/.installed-dev ## run two cases of each test on SQLite, without browsers, other processes and long tests (3 minutes)
-	$(BIN)/pytest -n 3 --dist worksteal -q --few -m "not slow and not torture"
+	$(BIN)/pytest -n 4 --dist worksteal -q --few -m "not slow and not torture"
 
 test: .venv/.installed-dev system-tools ## run the test suite on SQLite and on PostgreSQL
 	@sqlite=passed; postgresql=passed; \
-	$(BIN)/pytest -n 3 --dist worksteal -rs || sqlite=FAILED; \
-	$(BIN)/pytest -n 3 --dist worksteal -rs --database postgresql || postgresql=FAILED; \
+	$(BIN)/pytest -n 4 --dist worksteal -rs || sqlite=FAILED; \
+	$(BIN)/pytest -n 4 --dist worksteal -rs --database postgresql || postgresql=FAILED; \
 	echo "SQLite: $$sqlite. PostgreSQL: $$postgresql."; \
 	[ "$$sqlite$$postgresql" = passedpassed ]
 
 torture: .venv/.installed-dev system-tools ## run tests too long for the suite: large crowds, random steps, every faulty file, kill -9
 	$(BIN)/pytest -m torture -q -rs
 	$(BIN)/pytest -m torture -q -rs --whole --database postgresql
-	$(BIN)/pytest -n 3 --dist worksteal -q -rs --whole --database postgresql
+	$(BIN)/pytest -n 4 --dist worksteal -q -rs --whole --database postgresql
 	$(BIN)/pytest -q -rs --hypothesis-profile default -m "hypothesis and not torture"
 	EVALSITE_TEST_LOOKS=all $(BIN)/pytest -q -rs $$(grep -l find_faults_in_turn tests/*/test_*.py)
 	$(BIN)/python -m tests.torture --runs 10
