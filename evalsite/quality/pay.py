@@ -28,6 +28,7 @@ from evalsite.quality.models import Approval
 from evalsite.studies.models import Item, Study
 
 State = Approval.State
+_PAID_ROUNDS = "evalsite_paid_rounds"
 _PENNY = Decimal("0.01")
 LONGEST_TEXT = 2000
 
@@ -255,10 +256,13 @@ def list_failed_checks(study: Study, item_set: ItemSet) -> list[tuple[int, str]]
 
 
 def is_paid(study: Study) -> bool:
-    """Return whether anybody was promised pay in this study."""
+    """Return whether anybody was promised pay in this study; what is found is kept with it."""
     if study.pay_per_set is not None:
         return True
-    return study.recruitments.filter(reward__isnull=False).exists()
+    kept = vars(study)
+    if _PAID_ROUNDS not in kept:
+        kept[_PAID_ROUNDS] = study.recruitments.filter(reward__isnull=False).exists()
+    return bool(kept[_PAID_ROUNDS])
 
 
 # --- decisions ----------------------------------------------------------------------------------

@@ -112,7 +112,7 @@ def test_list_of_many_people_takes_the_queries_of_a_few(
 ):
     study = make_study(items=1)
     finish_set(make_participant(study), "AAAA-0001")
-    with django_assert_max_num_queries(17) as few:
+    with django_assert_max_num_queries(14) as few:
         staff_client.get(url(study))
     for number in range(60):
         finish_set(make_participant(study), f"BBBB-{number:04}")
