@@ -167,26 +167,18 @@ def _list_codes(recruitment: Recruitment) -> dict[str, OutcomeCode]:
     return {one.outcome: one for one in recruitment.codes.all()}
 
 
-def find_fixed_code(recruitment: Recruitment) -> str:
-    """Return the code that everyone gets who completes a set in this round; "" if there is none."""
-    own = _list_codes(recruitment).get(Outcome.COMPLETED)
-    return own.code if own else ""
-
-
 def list_fixed_codes(study: Study) -> "FixedCodes":
     """Return the codes that people of this study get for completed work, other than a set's own."""
-    rounds = {
-        code.recruitment_id: code.code
-        for code in OutcomeCode.objects.filter(
-            recruitment__study=study, outcome=Outcome.COMPLETED
-        ).exclude(code="")
-    }
-    if not rounds:
+    codes = OutcomeCode.objects.filter(recruitment__study=study, outcome=Outcome.COMPLETED)
+    found = [*codes.exclude(code="").values_list("recruitment_id", "recruitment__number", "code")]
+    if not found:
         return FixedCodes()
+    rounds = {pk: code for pk, _, code in found}
     last_rounds = Visit.objects.filter(study=study).order_by("arrived_at", "id")
     by_person: dict[int, Any] = dict(last_rounds.values_list("participant", "recruitment"))
     return FixedCodes(
-        other=find_fixed_code(Recruitment.objects.open_link(study)),
+        # the study's own link is round 0
+        other=next((code for _, number, code in found if number == 0), ""),
         by_person={person: rounds.get(pk, "") for person, pk in by_person.items()},
         known=frozenset(rounds.values()),
     )
