@@ -310,7 +310,7 @@ def is_safe(request: HttpRequest) -> bool:
 
 
 def _guide_senders(view: Any) -> Any:
-    """Lead whoever sends a form signed out to sign in, then to the page that has the form.
+    """Have people who send a form signed out sign in, then return to the page with the form.
 
     An address that only takes forms has a page, for those who load it again.
     """

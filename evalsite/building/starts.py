@@ -1,4 +1,4 @@
-"""What a new instrument and a new question say until somebody writes something else."""
+"""The texts that a new instrument and a new question start with."""
 
 from collections.abc import Iterable
 from typing import Any
@@ -61,7 +61,7 @@ def start_question(label: str, taken: Any, scale: Plain) -> Plain:
 
 
 def _ask(kind: type[Scale], *, is_first: bool) -> str:
-    """Return what a new question of this kind asks until somebody writes something else."""
+    """Return the question that a new one of this kind starts with."""
     if kind.pair_only:
         return "Which one is better?"
     return "How good is this text?" if is_first else "What do you think of it?"
