@@ -21,7 +21,7 @@ from evalsite.participants.models import (
     ParticipantIdentity,
     Visit,
 )
-from evalsite.participants.visits import list_fixed_codes
+from evalsite.participants.visits import read_rounds, with_last_round
 from evalsite.studies.models import Item, Study
 
 IDS_FILE = "participants_ids.csv"
@@ -99,7 +99,9 @@ class _People:
     """What the file says of each participant, whichever their visits."""
 
     def __init__(self, study: Study) -> None:
-        self._fixed_codes = list_fixed_codes(study)
+        self._rounds = read_rounds(study)
+        people = with_last_round(Participant.objects.filter(study=study)).order_by()
+        self._last_rounds: dict[int, int | None] = dict(people.values_list("pk", "last_round"))
         self._codes: defaultdict[int, list[str]] = defaultdict(list)
         sets = ItemSet.objects.filter(study=study)
         finished = sets.filter(finished_at__isnull=False).order_by("participant_id", "number")
@@ -114,7 +116,7 @@ class _People:
     def describe(self, participant: Participant) -> dict[str, str]:
         codes = self._codes.get(participant.pk, [])
         # a code of the round's own is what participants are shown
-        fixed = self._fixed_codes.of(participant.pk)
+        fixed = self._rounds.code_of(self._last_rounds.get(participant.pk))
         shown = [fixed] if codes and fixed else codes
         return {
             "participant": participant.pseudonym,

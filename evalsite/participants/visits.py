@@ -6,7 +6,7 @@ from math import ceil
 from typing import Any
 
 from django.conf import settings
-from django.db.models import Min
+from django.db.models import Min, OuterRef, QuerySet, Subquery
 
 from evalsite.lib.clock import now
 from evalsite.lib.prepared import Prepared
@@ -32,6 +32,7 @@ _REVISABLE = frozenset([Outcome.NO_CONSENT, Outcome.NO_PLACE, Outcome.WRONG_DEVI
 # so short a time after consent is not paid
 _UNPAID_SECONDS = 60
 _PENNY = Decimal("0.01")
+_ROUNDS = "evalsite_rounds"
 
 _last_visit_of = Prepared(
     lambda pk: (
@@ -167,31 +168,44 @@ def _list_codes(recruitment: Recruitment) -> dict[str, OutcomeCode]:
     return {one.outcome: one for one in recruitment.codes.all()}
 
 
-def list_fixed_codes(study: Study) -> "FixedCodes":
-    """Return the codes that people of this study get for completed work, other than a set's own."""
-    codes = OutcomeCode.objects.filter(recruitment__study=study, outcome=Outcome.COMPLETED)
-    found = [*codes.exclude(code="").values_list("recruitment_id", "recruitment__number", "code")]
-    if not found:
-        return FixedCodes()
-    rounds = {pk: code for pk, _, code in found}
-    last_rounds = Visit.objects.filter(study=study).order_by("arrived_at", "id")
-    by_person: dict[int, Any] = dict(last_rounds.values_list("participant", "recruitment"))
-    return FixedCodes(
-        # the study's own link is round 0
-        other=next((code for _, number, code in found if number == 0), ""),
-        by_person={person: rounds.get(pk, "") for person, pk in by_person.items()},
-        known=frozenset(rounds.values()),
-    )
+def read_rounds(study: Study) -> "Rounds":
+    """Return what the study's rounds give for completed work; what is found is kept with it."""
+    kept = vars(study)
+    if _ROUNDS not in kept:
+        kept[_ROUNDS] = _read_rounds(study)
+    found: Rounds = kept[_ROUNDS]
+    return found
+
+
+def _read_rounds(study: Study) -> "Rounds":
+    completed = OutcomeCode.objects.filter(recruitment=OuterRef("pk"), outcome=Outcome.COMPLETED)
+    rounds = study.recruitments.order_by().annotate(fixed=Subquery(completed.values("code")[:1]))
+    codes: dict[int | None, str] = {}
+    pays = False
+    for pk, number, reward, code in rounds.values_list("pk", "number", "reward", "fixed"):
+        pays = pays or reward is not None
+        # the study's own link is round 0, and people without a visit came by it
+        codes |= {pk: code or ""} | ({} if number else {None: code or ""})
+    return Rounds(codes=codes, pays=pays)
+
+
+def with_last_round(people: QuerySet[Participant]) -> QuerySet[Any]:
+    """Return these people with the round of their last visit, which `Rounds.code_of` asks for."""
+    visits = Visit.objects.filter(participant=OuterRef("pk")).order_by("-arrived_at", "-id")
+    return people.annotate(last_round=Subquery(visits.values("recruitment")[:1]))
 
 
 @dataclass(frozen=True)
-class FixedCodes:
-    """The fixed code of each person, by the round of their last visit."""
+class Rounds:
+    """The code that each round gives other than a set's own ("": none), and whether one pays."""
 
-    # of people without a visit
-    other: str = ""
-    by_person: Any = None
-    known: frozenset[str] = frozenset()
+    codes: dict[int | None, str]
+    pays: bool
 
-    def of(self, participant_id: int) -> str:
-        return str((self.by_person or {}).get(participant_id, self.other))
+    @property
+    def shared_codes(self) -> set[str]:
+        return set(self.codes.values()) - {""}
+
+    def code_of(self, last_round: int | None) -> str:
+        """Return the code of somebody whose last visit was in this round."""
+        return self.codes.get(last_round, "")

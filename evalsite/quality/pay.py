@@ -22,13 +22,13 @@ from evalsite.audit.models import AuditEntry
 from evalsite.lib.clock import now
 from evalsite.participants.models import REPORTED, ItemSet, Origin, Participant, Recruitment, Visit
 from evalsite.participants.recruiting import promised_minutes, promised_pay
+from evalsite.participants.visits import read_rounds
 from evalsite.platforms import Outcome, Reason
 from evalsite.quality.check_results import judge_answers, judge_checks
 from evalsite.quality.models import Approval
 from evalsite.studies.models import Item, Study
 
 State = Approval.State
-_PAID_ROUNDS = "evalsite_paid_rounds"
 _PENNY = Decimal("0.01")
 LONGEST_TEXT = 2000
 
@@ -256,13 +256,8 @@ def list_failed_checks(study: Study, item_set: ItemSet) -> list[tuple[int, str]]
 
 
 def is_paid(study: Study) -> bool:
-    """Return whether anybody was promised pay in this study; what is found is kept with it."""
-    if study.pay_per_set is not None:
-        return True
-    kept = vars(study)
-    if _PAID_ROUNDS not in kept:
-        kept[_PAID_ROUNDS] = study.recruitments.filter(reward__isnull=False).exists()
-    return bool(kept[_PAID_ROUNDS])
+    """Return whether anybody was promised pay in this study."""
+    return study.pay_per_set is not None or read_rounds(study).pays
 
 
 # --- decisions ----------------------------------------------------------------------------------

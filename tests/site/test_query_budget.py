@@ -1,5 +1,6 @@
 """Each page of a study asks the database at most 14 times, for 2 rows as for more."""
 
+from decimal import Decimal
 from typing import Any
 from uuid import uuid4
 
@@ -12,7 +13,7 @@ from evalsite.admin import collect_study_views
 from evalsite.imports.uploads import keep_upload
 from evalsite.jobs.models import Job
 from evalsite.lib.clock import now
-from evalsite.participants.models import ItemSet, PilotComment
+from evalsite.participants.models import ItemSet, PilotComment, Visit
 from evalsite.quality.exclusions import exclude
 from evalsite.quality.frozen_plans import reveal_results
 from evalsite.quality.models import Approval, Note
@@ -154,3 +155,22 @@ def test_every_page_of_a_study_takes_few_queries_however_many_rows_it_has():
     assert len(few) > 140
     assert {name: n for name, n in few.items() if n > MOST and name not in LARGER} == {}
     assert {name: (n, many[name]) for name, n in few.items() if many.get(name, n) != n} == {}
+
+
+def test_people_of_paid_rounds_take_few_queries_too():
+    study = make_study(items=0, protocol="rrgen")
+    client = sign_in(study.memberships.first().user)
+    round_of_ten = make_round(study, "prolific", is_on=False, reward=Decimal(10))
+    for number in range(3):
+        me = make_annotator(study)
+        Visit.objects.create(study=study, recruitment=round_of_ten, participant=me)
+        ItemSet.objects.create(
+            study=study, participant=me, number=1, code=f"CODE-{number:04}", finished_at=now()
+        )
+    exclude(study=study, participants=[me], reason="Too fast", by=None)
+    keep_report(study)
+    store_figures(study)
+
+    parts = {"pseudonym": me.pseudonym}
+    assert count_queries(client, study, parts, {"study-people"})["study-people"] <= MOST
+    assert "1 waiting" in client.get(reverse("admin:study-people", args=[study.pk])).text

@@ -5,7 +5,7 @@ dealt, if at that moment no place was left to deal to them: each had gone to som
 filled it since, or the study had ended.
 """
 
-from collections.abc import Collection, Iterable
+from collections.abc import Iterable
 from datetime import UTC, datetime
 
 from django.db.models import Max
@@ -19,18 +19,15 @@ from evalsite.studies.models import Item, Study
 _NOT_DEALT = datetime.max.replace(tzinfo=UTC)
 
 
-def find_earners(study: Study, participants: Collection[int] | None = None) -> set[int]:
-    """To whom of these participants the bonus is due; of all of the study if none are named."""
+def find_earners(study: Study, sets: Iterable[ItemSet] | None = None) -> set[int]:
+    """To whom of the people with these sets, all that they have, the bonus is due; None: of all."""
     if not promises_bonus(study):
         return set()
-    rows = ItemSet.objects.filter(study=study).order_by("number")
-    if participants is not None:
-        rows = rows.filter(participant__in=participants)
-    sets: dict[int, list[ItemSet]] = {}
-    for item_set in rows:
-        sets.setdefault(item_set.participant_id, []).append(item_set)
+    by_person: dict[int, list[ItemSet]] = {}
+    for item_set in ItemSet.objects.filter(study=study) if sets is None else sets:
+        by_person.setdefault(item_set.participant_id, []).append(item_set)
     earners, fewer = set(), {}
-    for participant, own in sets.items():
+    for participant, own in by_person.items():
         finished = [one.finished_at for one in own if one.finished_at is not None]
         if len(finished) >= (study.max_sets or 0):
             earners.add(participant)
@@ -97,6 +94,6 @@ def _last_dealt(study: Study) -> dict[object, datetime]:
 
 def due_bonus(me: Participant) -> str:
     """Return the sentence for a person to whom the bonus is due; "" for others."""
-    if me.pk not in find_earners(me.study, [me.pk]):
+    if me.pk not in find_earners(me.study, me.item_sets.all()):
         return ""
     return due_bonus_in_words(me.study, me.item_sets.filter(finished_at__isnull=False).count())

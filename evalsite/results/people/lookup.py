@@ -6,14 +6,14 @@ from dataclasses import dataclass, field
 from statistics import median
 from typing import Any
 
-from django.db.models import Case, Count, Exists, OuterRef, Q, QuerySet, Subquery, When
+from django.db.models import Case, Count, OuterRef, Q, QuerySet, Subquery, When
 from django.db.models.functions import Coalesce
 
-from evalsite.analysis.thresholds import make_thresholds
+from evalsite.analysis.thresholds import Thresholds, make_thresholds
 from evalsite.annotation.models import Annotation
 from evalsite.annotation.pages.bonus import find_earners
 from evalsite.participants.models import ItemSet, Origin, Participant
-from evalsite.participants.visits import FixedCodes, list_fixed_codes
+from evalsite.participants.visits import read_rounds, with_last_round
 from evalsite.quality.check_results import ChecksMet, count_checks
 from evalsite.quality.models import Exclusion
 from evalsite.quality.scale_use import ReservedUse, count_reserved, reserved_points
@@ -78,29 +78,18 @@ def show_only(people: QuerySet[Participant], shown: str, work: Work) -> QuerySet
         return people.filter(pk__in=work.to_review)
     if shown == "excluded":
         return people.filter(pk__in=work.excluded)
-    return people.filter(_IS_WORKING) if shown == "working" else people
+    return people.filter(pk__in=work.working) if shown == "working" else people
 
 
-_IS_WORKING = Exists(
-    ItemSet.objects.filter(participant=OuterRef("pk"), finished_at__isnull=True)
-) & Q(withdrawn_at__isnull=True, stopped_at__isnull=True)
-
-
-def count_people(study: Study, work: Work) -> tuple[list[tuple[str, str, int]], int]:
-    """Return the lists that one can choose (key, label, size), and how many aren't pilots."""
-    people = Participant.objects.filter(study=study)
-    found = people.aggregate(
-        all=Count("pk"),
-        working=Count("pk", filter=_IS_WORKING),
-        started=Count("pk", filter=Q(is_pilot=False)),
-    )
+def count_people(work: Work) -> list[tuple[str, str, int]]:
+    """Return the lists that one can choose: key, label and size."""
     sizes = {
-        "": found["all"],
+        "": work.total,
         "review": len(work.to_review),
-        "working": found["working"],
+        "working": len(work.working),
         "excluded": len(work.excluded),
     }
-    return [(key, label, sizes[key]) for key, label in SHOWN.items()], found["started"]
+    return [(key, label, sizes[key]) for key, label in SHOWN.items()]
 
 
 def put_first(people: QuerySet[Participant], flagged: Sequence[int]) -> QuerySet[Participant]:
@@ -115,8 +104,7 @@ def put_first(people: QuerySet[Participant], flagged: Sequence[int]) -> QuerySet
 
 
 def _is_fixed_code(study: Study, search: str) -> bool:
-    known = list_fixed_codes(study).known
-    return search.casefold() in {code.casefold() for code in known}
+    return search.casefold() in {code.casefold() for code in read_rounds(study).shared_codes}
 
 
 def describe_people(
@@ -125,20 +113,21 @@ def describe_people(
     report: Report | None = None,
     *,
     with_figures: bool = True,
-    codes: FixedCodes | None = None,
+    limits: Thresholds | None = None,
 ) -> list[Person]:
     """These participants with their sets and answers, in a few queries for all of them.
 
-    `with_figures`: their checks and seconds too; `codes`: the study's, where they are at hand.
+    `with_figures`: their checks and seconds too; `limits`: the plan's, where they are at hand.
     """
     ids = [one.pk for one in participants]
+    every = ItemSet.objects.filter(study=study, participant__in=ids).order_by("number")
     sets: dict[int, list[ItemSet]] = {}
-    for item_set in ItemSet.objects.filter(study=study, participant__in=ids).order_by("number"):
+    for item_set in every:
         sets.setdefault(item_set.participant_id, []).append(item_set)
-    earners = find_earners(study, ids)
-    reserved = _count_reserved(study, ids)
+    earners = find_earners(study, every)
+    reserved = _count_reserved(study, ids, limits)
     checks = count_checks(study, ids) if with_figures and study.check_every else {}
-    codes = codes or list_fixed_codes(study)
+    rounds = read_rounds(study)
     seconds = _active_seconds(study, ids) if with_figures else {}
     excluded, notes = _excluded(study, ids), read_notes(report)
     return [
@@ -147,7 +136,7 @@ def describe_people(
             state=state_of(one, sets.get(one.pk, [])),
             answers=one.given,
             finished=[
-                (item_set, codes.of(one.pk) or item_set.code)
+                (item_set, rounds.code_of(one.last_round) or item_set.code)
                 for item_set in sets.get(one.pk, [])
                 if item_set.finished_at is not None
             ],
@@ -162,21 +151,23 @@ def describe_people(
     ]
 
 
-def _count_reserved(study: Study, ids: list[int]) -> dict[int, ReservedUse]:
+def _count_reserved(
+    study: Study, ids: list[int], limits: Thresholds | None
+) -> dict[int, ReservedUse]:
     if not reserved_points(study.config):
         return {}
-    limits = make_thresholds(own_thresholds(study, plan_of(study)))
+    limits = limits or make_thresholds(own_thresholds(study, plan_of(study)))
     return count_reserved(study, ids, most=limits.reserved, fewest=limits.reserved_ratings)
 
 
 def with_answers(people: QuerySet[Participant]) -> QuerySet[Any]:
-    """Return these people with the number of their answers, as `describe_people` needs them."""
+    """Return these people with what `describe_people` asks for: their answers and last round."""
     # practice is there to be learned from, and controls tell of people, not of systems
     given = Annotation.objects.agreed().filter(
         participant=OuterRef("pk"), item__kind=Item.Kind.MAIN
     )
     counts = given.order_by().values("participant").annotate(given=Count("pk")).values("given")
-    return people.annotate(given=Coalesce(Subquery(counts), 0))
+    return with_last_round(people).annotate(given=Coalesce(Subquery(counts), 0))
 
 
 def _active_seconds(study: Study, ids: list[int]) -> dict[int, float]:

@@ -12,7 +12,7 @@ from django.views.decorators.http import require_safe
 
 from evalsite.analysis.thresholds import BY_KEY, Thresholds
 from evalsite.participants.models import Participant
-from evalsite.participants.visits import list_fixed_codes
+from evalsite.participants.visits import read_rounds
 from evalsite.quality.frozen_plans import is_hidden
 from evalsite.quality.notes import read_notes_of
 from evalsite.quality.pay import PaySet, describe_sets, is_paid, list_payable, with_answer_counts
@@ -53,7 +53,7 @@ def show_people(request: HttpRequest, study: Study) -> HttpResponseBase:
     search = clean_search(request.GET.get("q", ""))
     sees_receipts = may_see_identities(request, study)
     work = read_work(study)
-    counts, started = count_people(study, work)
+    counts = count_people(work)
     shown = request.GET.get("show", "")
     shown = shown if shown in SHOWN and not search else ""
     found = show_only(find_people(study, search, by_receipt=sees_receipts), shown, work)
@@ -61,8 +61,7 @@ def show_people(request: HttpRequest, study: Study) -> HttpResponseBase:
     if not search:
         pages.count = next(size for key, _, size in counts if key == shown)
     rows = pages.get_page(request.GET.get("page"))
-    codes = list_fixed_codes(study)
-    people = describe_people(study, list(rows), with_figures=False, codes=codes)
+    people = describe_people(study, list(rows), with_figures=False, limits=work.limits)
     ids = [one.participant.pk for one in people]
     known = describe_work(work, ids)
     pays = sees_receipts and is_paid(study)
@@ -77,8 +76,8 @@ def show_people(request: HttpRequest, study: Study) -> HttpResponseBase:
             "shown_label": SHOWN[shown],
             "most_at_once": MOST_AT_ONCE,
             "counts": counts,
-            "total": counts[0][2],
-            "started": started,
+            "total": work.total,
+            "started": work.started,
             "rows": rows,
             "found": count_of(rows.paginator.count, "person", "people"),
             "people": people,
@@ -95,7 +94,7 @@ def show_people(request: HttpRequest, study: Study) -> HttpResponseBase:
             "others": describe_others(work),
             "first": work.people[work.to_review[0]].pseudonym if work.to_review else "",
             "rules": list_rules(work.limits),
-            "shared_codes": sorted(codes.known),
+            "shared_codes": sorted(read_rounds(study).shared_codes),
             "bonus": promises_bonus(study),
             "often": _describe_often(study, work.limits),
             "report": report,

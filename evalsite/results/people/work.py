@@ -8,6 +8,7 @@ from django.db.models import Count, Exists, OuterRef, Q
 
 from evalsite.analysis.figure import write_coefficient
 from evalsite.analysis.thresholds import Thresholds, make_thresholds
+from evalsite.participants.models import ItemSet
 from evalsite.quality.models import Approval, Exclusion, PeopleFigures
 from evalsite.quality.pay import list_payable
 from evalsite.quality.people_figures import find_figures, read_people
@@ -36,6 +37,9 @@ class Work:
     flags: dict[int, list[PersonFlag]]
     limits: Thresholds
     excluded: set[int]
+    working: set[int]
+    total: int
+    started: int  # without pilots
 
     @property
     def to_review(self) -> list[int]:
@@ -65,28 +69,33 @@ def read_work(study: Study) -> Work:
     """Return the stored figures, less those of people who withdrew since, with flags."""
     figures = find_figures(study)
     people = read_people(figures)
-    excluded, left = _find_gone(study)
-    for pk in left:
-        people.pop(pk, None)
+    states = _read_states(study)
+    for one in states:
+        if one.withdrawn_at is not None:
+            people.pop(one.pk, None)
     limits = make_thresholds(own_thresholds(study, plan_of(study)))
     return Work(
         figures=figures,
         people=people,
         flags=flag_people(people, limits),
         limits=limits,
-        excluded=excluded,
+        excluded={one.pk for one in states if one.is_excluded},
+        working={one.pk for one in states if one.is_working},
+        total=len(states),
+        started=sum(not one.is_pilot for one in states),
     )
 
 
-def _find_gone(study: Study) -> tuple[set[int], set[int]]:
-    """Return who is excluded, and who withdrew."""
+def _read_states(study: Study) -> list[Any]:
+    """Return who is a pilot, withdrew, is excluded and is working, of all people of the study."""
+    unfinished = ItemSet.objects.filter(participant=OuterRef("pk"), finished_at__isnull=True)
     standing = Exclusion.objects.standing().filter(participant=OuterRef("pk"))
-    gone = study.participants.annotate(is_excluded=Exists(standing)).filter(
-        Q(is_excluded=True) | Q(withdrawn_at__isnull=False)
+    is_here = Q(withdrawn_at__isnull=True, stopped_at__isnull=True)
+    people = study.participants.annotate(
+        is_excluded=Exists(standing), is_working=Exists(unfinished) & is_here
     )
-    rows = list(gone.order_by().values_list("pk", "is_excluded", "withdrawn_at"))
-    excluded = {pk for pk, is_excluded, _ in rows if is_excluded}
-    return excluded, {pk for pk, _, withdrawn_at in rows if withdrawn_at is not None}
+    columns = ("pk", "is_pilot", "withdrawn_at", "is_excluded", "is_working")
+    return list(people.order_by().values_list(*columns, named=True))
 
 
 def describe_others(work: Work) -> str:
