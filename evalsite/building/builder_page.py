@@ -105,7 +105,7 @@ def _describe_page(draft: Plain) -> dict[str, Any]:
         Field("out-kind", "Kind of output", outputs.get("kind", "text"), "select",
               choices=tuple((kind, kind.capitalize()) for kind in sorted(OUTPUT_KINDS))),
         Field("item-output_name", "What a page calls an output",
-              item.get("output_name", ""), help="Empty: “Response”."),
+              item.get("output_name", ""), help="If empty: “Response”."),
     ]  # fmt: skip
     if chosen == "one":
         del fields[3]  # the order of outputs
@@ -123,7 +123,7 @@ def _describe_page(draft: Plain) -> dict[str, Any]:
                       choices=kinds),
                 *_describe_use(f"in-{number}", column, is_single=chosen == "one",
                                is_of_output=column.get("name") in own),
-                Field(f"in-{number}-required", "Always there", column.get("required", True),
+                Field(f"in-{number}-required", "Every item has it", column.get("required", True),
                       "flag"),
             ],
         }

@@ -15,7 +15,7 @@ _SECTIONS = {
 _NAMES = {
     "item": "Page", "layout": "Page", "inputs": "input", "outputs": "outputs", "points": "point",
     "options": "option", "statements": "statement", "marks": "mark", "per": "asked",
-    "label": "name", "key": "column", "scale": "answer", "practice": "Practice",
+    "label": "name", "key": "column", "name": "column", "scale": "answer", "practice": "Practice",
     "examples": "Worked example", "comprehension": "Check of the instructions",
     "eligibility": "Entry questions", "gold": "right answer", "ratings": "rating",
     "source": "Source", "title": "Title", "summary": "Summary", "instructions": "Instructions",
@@ -75,7 +75,7 @@ def _join(where: str, rest: list[str]) -> str:
         if words and words[-1] == "reasons" and part == "options":
             words[-1] = "reason"
             continue
-        if part == "label" and "scale" in rest[:at]:
+        if part in ("label", "key") and "scale" in rest[:at]:
             words.append(part)
             continue
         number = _read_number(part)

@@ -6,7 +6,7 @@ that a new kind with them can be built without anything else. Others are kept as
 
 import re
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from evalsite.protocol.scale import Scale
@@ -152,11 +152,11 @@ def _whole(label: str, start: int | None = None, help_text: str = "") -> Paramet
 
 
 POINTS = [
-    {"value": 1, "label": "Not at all"},
-    {"value": 2, "label": "A little"},
-    {"value": 3, "label": "Partly"},
-    {"value": 4, "label": "Mostly"},
-    {"value": 5, "label": "Completely"},
+    {"value": 1, "label": "Very bad"},
+    {"value": 2, "label": "Bad"},
+    {"value": 3, "label": "Fair"},
+    {"value": 4, "label": "Good"},
+    {"value": 5, "label": "Very good"},
 ]
 SIDES = [
     {"value": -1, "label": "The first is better"},
@@ -231,9 +231,9 @@ PARAMETERS: dict[str, Parameter] = {
              "statement a line.",
     ),
     "shuffle": Parameter(label="Options in random order", control="flag", read=read_flag),
-    "least": _whole("At least"),
-    "most": _whole("At most"),
-    "lines": _whole("Lines of the box"),
+    "least": _whole("Fewest"),
+    "most": _whole("Most"),
+    "lines": _whole("Height of the box, in lines"),
     "shown": Parameter(label="Order on the page", control="select",
                        choices=(("", "Low to high"), ("falling", "High to low"))),
     "display": Parameter(label="Arrangement", control="select",
@@ -269,6 +269,8 @@ def list_parameters(scale: type[Scale]) -> dict[str, Parameter]:
     order = list(PARAMETERS)
     names = sorted(known & PARAMETERS.keys(), key=order.index)
     found = {name: PARAMETERS[name] for name in sorted(names, key=lambda n: n not in scale.needed)}
+    for name in found.keys() & {"least", "most"}:
+        found[name] = replace(found[name], label=f"{found[name].label} {scale.counted}")
     return found | ({"points": _GRADES} if scale.pair_only and "points" in found else {})
 
 

@@ -98,11 +98,13 @@ def check_key(value: Any, place: str, faults: Faults, pattern: re.Pattern[str] =
     """Check that this can name something in data: lower-case letters, digits and _."""
     if isinstance(value, str) and pattern.fullmatch(value):
         return True
-    faults.add(
-        "bad_key",
-        place,
-        "must be lower-case letters, digits and _, starting with a letter, at most 40 characters",
+    message = (
+        "must be lower-case letters, digits and _, starting with a letter, at most 40 characters"
     )
+    similar = re.sub(r"[^a-z0-9]+", "_", value.lower()).strip("_") if isinstance(value, str) else ""
+    if pattern.fullmatch(similar):
+        message += f", such as {similar}"
+    faults.add("bad_key", place, message)
     return False
 
 

@@ -89,6 +89,7 @@ class Scale:
     # what conditions may ask of its answers, beside whether there is one
     tests: ClassVar[frozenset[str]] = frozenset()
     note_on_values: ClassVar[str] = ""  # for the codebook: what the numbers mean
+    counted: ClassVar[str] = ""  # what its parameters least and most count: "characters"
     # in data: the keys of its parameters, and of those that can be left out
     needed: ClassVar[frozenset[str]] = frozenset()
     optional: ClassVar[frozenset[str]] = frozenset()

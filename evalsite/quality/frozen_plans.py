@@ -91,9 +91,10 @@ def freeze_plan(study: Study, by: Any, reason: str = "") -> AnalysisPlanVersion:
         answers=count_answers_in(study),
         frozen_by=by if getattr(by, "is_authenticated", False) else None,
     )
-    AuditEntry.objects.record(
-        FROZEN, by=by, study_id=study.pk, version=version.number, sha256=digest
-    )
+    if version.has_plan or newest is not None:
+        AuditEntry.objects.record(
+            FROZEN, by=by, study_id=study.pk, version=version.number, sha256=digest
+        )
     return version
 
 

@@ -199,6 +199,7 @@ class SectionForm(forms.ModelForm):
         model = Study
         fields = [name for section in SECTIONS for name in section.fields]
         labels = {
+            "contact_email": "Contact e-mail",
             "content_warning": "Content warning",
             "covers_items": "Cover each item",
             "consent": "Consent text",
@@ -228,7 +229,6 @@ class SectionForm(forms.ModelForm):
         }
         help_texts = {
             "organisation": "Who runs the study. It is shown on every page.",
-            "contact_email": "Whom participants write to.",
             "headline": "One line above the summary on the first page. May be empty.",
             "summary": "What people will do, in two sentences.",
             "consent": (

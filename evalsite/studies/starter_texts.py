@@ -27,7 +27,7 @@ We keep your answers until [REPLACE: how long the data is kept, and where].
 
 **Pay.** [REPLACE: how much is paid and how, or that nothing is paid]
 
-**Questions.** Write to [REPLACE: name and email address of the person to ask].
+**Questions.** Write to [REPLACE: name and e-mail address of the person to ask].
 
 **Responsible for your data.** [REPLACE: your organisation, and where people can complain]
 

@@ -54,7 +54,7 @@ def press_launch(client, study: Study):
         ({"summary": "[REPLACE: a] and [REPLACE: b]"}, "There are 2 in the summary"),
         ({"summary": "[REPLACE: a]", "consent": "[REPLACE: b]"}, "There is 1 in the "),
         ({"title": "[REPLACE: title]"}, "1 in the title"),
-        ({"contact_email": ""}, "Enter an email address"),
+        ({"contact_email": ""}, "Enter an e-mail address"),
         ({"options": {"standard_score": 0}}, "must be 1 or more"),
         ({"closes_at": now() - timedelta(hours=1)}, "The closing date is past."),
         ({"expected_participants": 2}, "You expect 2 people"),

@@ -63,8 +63,8 @@ def test_instrument_is_built_by_hand_saved_as_a_version_and_used(staff, jane):
 
     helpful, true = content["criteria"]
     assert helpful["scale"]["points"] == [
-        {"value": 1, "label": "Not at all"}, {"value": 2, "label": ""},
-        {"value": 3, "label": "Partly", "notes": ["half of it"]},
+        {"value": 1, "label": "Very bad"}, {"value": 2, "label": ""},
+        {"value": 3, "label": "Fair", "notes": ["half of it"]},
         {"value": 4, "label": "Completely"},
     ]  # fmt: skip
     assert true["scale"] == {"kind": "decision", "yes": "True", "no": "No"}
@@ -114,6 +114,23 @@ def test_fault_of_the_second_of_two_equal_columns_names_the_second(staff):
     assert [(one.anchor, one.where, one.message) for one in page.context["faults"]] == [
         ("q-1", "Question 2, name", "must not be empty"),
         ("q-1", "Question 2", "has the same column in exports as another question"),
+    ]
+
+
+def test_fault_of_a_name_in_files_says_which_field_it_is_and_suggests_another_name(staff):
+    instrument = begin(staff)
+    post(staff, instrument, **{"do": "draft", "q-0-kind": "choice"})
+
+    page = post(staff, instrument, **{
+        "do": "save", "in-0-name": "The source", "q-0-key": "My quality",
+        "q-0-p-options-0-key": "1st Option",
+    })  # fmt: skip
+
+    rule = "must be lower-case letters, digits and _, starting with a letter, at most 40 characters"
+    assert [(one.where, one.message) for one in page.context["faults"]] == [
+        ("Page, input 1 column", f"{rule}, such as the_source"),
+        ("Question 1 (Quality), column", f"{rule}, such as my_quality"),
+        ("Question 1 (Quality), option 1 key", rule),
     ]
 
 
@@ -181,7 +198,7 @@ def test_question_that_comes_back_has_its_edits_and_its_answers_in_examples_agai
 @pytest.mark.parametrize(
     ("kind", "said", "rating"),
     [
-        ("likert", "Partly", [3]),
+        ("likert", "Fair", [3]),
         ("decision", "yes", [1]),
         ("choice", "second option", ["second_option"]),
         ("choices", "first_option second_option", [["first_option", "second_option"]]),

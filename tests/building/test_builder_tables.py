@@ -22,7 +22,7 @@ def test_points_are_added_moved_and_removed_in_a_table(staff):
     post(staff, instrument, do=f"row-add:{table}")
 
     assert points == [
-        {"value": 1, "label": "A little", "notes": ["one", "two"]}, {"value": 2, "label": ""},
+        {"value": 1, "label": "Bad", "notes": ["one", "two"]}, {"value": 2, "label": ""},
         {"value": 4, "label": ""}, {"value": 5, "label": ""}, {"value": 6, "label": "Beyond"},
     ]  # fmt: skip
     instrument.refresh_from_db()

@@ -206,6 +206,17 @@ def test_bad_21_ids_that_a_spreadsheet_or_a_path_could_misread_are_refused(
     assert len(told(checked)[0]) < 300
 
 
+@pytest.mark.parametrize(
+    ("key", "advice"), [("a  b c", "For example, write “a-b-c”."), ("é b", ""), ("", "")]
+)
+def test_bad_21_id_with_spaces_gets_one_without_as_advice(
+    check: Check, key: str, advice: str
+) -> None:
+    checked = check(GOOD.replace("m1", key))
+
+    assert told(checked)[0].partition("For example")[1:] == advice.partition("For example")[1:]
+
+
 def test_bad_21_longest_id_and_all_its_signs_are_taken(check: Check) -> None:
     checked = check(GOOD.replace("m1", "A.b_c:d/e-" + "9" * 118))
 

@@ -176,7 +176,7 @@ def _check_recognition(study: Study) -> list[Check]:
 
 
 def _check_contact(study: Study) -> Check:
-    problem = "" if study.contact_email else "Enter an email address that participants write to."
+    problem = "" if study.contact_email else "Enter an e-mail address that participants write to."
     return Check(
         label="Participants know whom to ask",
         problem=problem,

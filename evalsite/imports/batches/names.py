@@ -19,9 +19,11 @@ def check_id(text: str) -> str:
     if not text.strip():
         return "The id is empty. Give one in every row."
     if not ID_PATTERN.fullmatch(text):
+        joined = "-".join(text.split())
+        advice = f" For example, write “{joined}”." if ID_PATTERN.fullmatch(joined) else ""
         return (
             f"“{_shorten(text)}” can't be an id. Use up to {MAX_KEY} characters: letters A to Z, "
-            "digits and . _ : / -, no spaces, starting with a letter or digit."
+            f"digits and . _ : / -, no spaces, starting with a letter or digit.{advice}"
         )
     if is_reserved(text):
         return f"“{text}” is kept for practice items of the protocol. Choose another id."

@@ -93,6 +93,7 @@ class Checklist(Scale):
     maximum: ClassVar[int] = 1
     kind: ClassVar[str] = "checklist"
     family: ClassVar[str] = "shares"
+    counted: ClassVar[str] = "statements"
     has_parts: ClassVar[bool] = True
     tests: ClassVar[frozenset[str]] = frozenset({"includes"})
     note_on_values: ClassVar[str] = "Checklist: 1 for yes, 0 for no"

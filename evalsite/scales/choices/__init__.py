@@ -92,6 +92,7 @@ class Choices(ScaleOfOptions):
     kind: ClassVar[str] = "choices"
     title: ClassVar[str] = "Choose several"
     family: ClassVar[str] = "categories"
+    counted: ClassVar[str] = "options ticked"
     has_parts: ClassVar[bool] = True
     is_told_in_words: ClassVar[bool] = True
     may_ask_item: ClassVar[bool] = True

@@ -51,6 +51,7 @@ class Text(Scale):
     kind: ClassVar[str] = "text"
     title: ClassVar[str] = "Free text"
     family: ClassVar[str] = "text"
+    counted: ClassVar[str] = "characters"
     is_typed: ClassVar[bool] = True
     may_ask_item: ClassVar[bool] = True
     optional: ClassVar[frozenset[str]] = frozenset({"lines", "least", "most"})
