@@ -44,7 +44,7 @@ def show_copy(request: HttpRequest) -> HttpResponseBase:
     use_our_words(form.fields.values())
     if is_post and form.is_valid():
         study = copy_study(**form.cleaned_data, by=request.user)
-        messages.success(request, "The copy is made. Look at its settings next.")
+        messages.success(request, "This is the copy. Check its settings before you launch it.")
         return redirect("admin:study-overview", study.pk)
     context = {"form": form, "title": "Copy a study"}
     status = INVALID if is_post else 200

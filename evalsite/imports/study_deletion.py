@@ -78,9 +78,12 @@ def delete_draft(*, study: Study, by: Any) -> None:
 def confirm_delete(request: HttpRequest, study: Study) -> HttpResponseBase:
     """Show what would go, or why nothing can."""
     pilots = study.participants.filter(is_pilot=True).count()
-    return TemplateResponse(
-        request, "studies/delete.html", {"reason": why_kept(study), "pilots": pilots}
-    )
+    context = {
+        "reason": why_kept(study),
+        "pilots": pilots,
+        "has_batches": not study.is_launched and study.batches.exists(),
+    }
+    return TemplateResponse(request, "studies/delete.html", context)
 
 
 @require_POST

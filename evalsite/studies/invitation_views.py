@@ -33,7 +33,7 @@ def show_invitation(request: HttpRequest, token: str) -> HttpResponse:
         return _refuse(request, invitation)
     form = AccountForm(
         request.POST if request.POST.get("do") == "create" else None,
-        initial={"email": invitation.label if "@" in invitation.label else ""},
+        initial={"email": _address_in(invitation)},
     )
     if request.method == "POST":
         return _answer(request, invitation, token, form)
@@ -91,8 +91,11 @@ def _ask(
 ) -> HttpResponse:
     user = _signed_in(request)
     held = Membership.objects.filter(study=invitation.study_id, user=user).first() if user else None
+    address = _address_in(invitation)
+    is_own = user is None or user.email.lower() == address.lower()
     context: dict[str, Any] = {
         "title": "Invitation",
+        "other_address": "" if is_own else address,
         "invitation": invitation,
         "form": form,
         "is_signed_in": user is not None,
@@ -114,12 +117,19 @@ def _ask(
     return _render(request, "studies/invitation.html", context, status, policy="strict-origin")
 
 
+def _address_in(invitation: Invitation) -> str:
+    """Return the e-mail address that the invitation is for, if its label is one."""
+    return invitation.label if "@" in invitation.label else ""
+
+
 def _refuse(request: HttpRequest, invitation: Invitation) -> HttpResponse:
-    """Say why the link is closed; the person who accepted it goes on to the study instead."""
+    """Say why the link is closed; the person who accepted it goes on to what it gave instead."""
     user = _signed_in(request)
-    is_member = user and Membership.objects.filter(study=invitation.study_id, user=user).exists()
-    if is_member and invitation.accepted_by_id == user.pk:
-        return _keep_secret(redirect("admin:study-overview", invitation.study_id))
+    if user and invitation.accepted_by_id == user.pk:
+        if invitation.study_id is None:
+            return _keep_secret(redirect("admin:index"))
+        if Membership.objects.filter(study=invitation.study_id, user=user).exists():
+            return _keep_secret(redirect("admin:study-overview", invitation.study_id))
     return _close(request, invitation.state, GONE, invitation)
 
 
@@ -130,6 +140,7 @@ def _close(
     context = {
         "title": "Invitation",
         "why": why,
+        "is_to_a_study": invitation is not None and invitation.study_id is not None,
         "expired_at": invitation.expires_at if invitation else None,
         "accepted_at": invitation.accepted_at if invitation else None,
         "is_signed_in": _signed_in(request) is not None,

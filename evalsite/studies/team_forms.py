@@ -73,7 +73,10 @@ class HandOverForm(forms.Form):
     """Who becomes an owner, and what becomes of the one who hands over."""
 
     to = forms.ModelChoiceField(
-        label="New owner", queryset=Membership.objects.none(), empty_label=None
+        label="New owner",
+        queryset=Membership.objects.none(),
+        empty_label="Choose a member",
+        error_messages={"required": "Choose who becomes an owner."},
     )
     step_down = forms.ChoiceField(
         label="And you",
@@ -90,10 +93,16 @@ class HandOverForm(forms.Form):
         super().__init__(*args, **kwargs)
         field: Any = self.fields["to"]
         field.queryset = others
-        field.label_from_instance = lambda membership: membership.user.get_username()
+        field.label_from_instance = _name_member
 
     def clean_step_down(self) -> StepDown:
         return StepDown(self.cleaned_data["step_down"])
+
+
+def _name_member(membership: Membership) -> str:
+    user = membership.user
+    name, known_as = user.get_full_name(), user.get_username()
+    return f"{name} ({known_as})" if name else known_as
 
 
 class AccountForm(UserCreationForm[User]):

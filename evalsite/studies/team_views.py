@@ -169,7 +169,7 @@ def remove(request: HttpRequest, study: Study, member_id: int) -> HttpResponseBa
 @require_http_methods(["GET", "HEAD", "POST"])
 def show_hand_over(request: HttpRequest, study: Study) -> HttpResponseBase:
     """Make another member an owner and, if wanted, step down."""
-    others = list_members(study).exclude(user_id=request.user.pk or 0)
+    others = list_members(study).filter(user__is_active=True).exclude(user_id=request.user.pk or 0)
     is_post = request.method == "POST"
     form = HandOverForm(request.POST if is_post else None, others=others)
     if is_post and form.is_valid():

@@ -116,6 +116,7 @@ def test_pages_of_an_archived_study_say_so_and_are_read(staff_client, archived):
         assert page.status_code == 200, name
         assert "This study is archived: you can read" in page.text, name
         assert ">Save</button>" not in page.text, name
+        assert "until you close it" not in page.text, name
 
 
 def test_analysis_plan_of_an_archived_study_is_told_without_its_form(staff_client, closed):

@@ -62,7 +62,7 @@ def test_draft_is_deleted_on_its_pages_with_pilots_reports_and_files(
 
     assert url("study-delete-confirm", study) in staff_client.get(url("setup-basics", study)).text
     asked = staff_client.get(url("study-delete-confirm", study))
-    assert "with 1 pilot and what was answered there" in asked.text
+    assert "with 1 pilot and the answers given there" in asked.text
     with django_capture_on_commit_callbacks(execute=True):
         page = staff_client.post(url("study-delete", study), follow=True)
 

@@ -162,6 +162,15 @@ def test_link_works_once(study):
     assert roles(study) == {"jane": "owner", "ann": "editor"}
 
 
+@pytest.mark.parametrize("own", ["Ann@example.org", "ben@example.org"])
+def test_page_says_whom_the_invitation_is_for_if_the_account_has_another_address(study, own):
+    invitation = invite(study, label="ann@example.org")
+
+    page = sign_in(make_user("someone", email=own)).get(path(invitation))
+
+    assert ("ann@example.org" in page.text) == (own == "ben@example.org")
+
+
 @pytest.mark.parametrize("held", TeamRole)
 @pytest.mark.parametrize("offered", TeamRole)
 def test_accepting_never_lowers_a_role(study, held, offered):

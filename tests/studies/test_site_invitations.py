@@ -56,11 +56,12 @@ def test_invited_person_gets_an_account_and_creates_a_study_without_other_rights
 
 def test_link_works_once(admin):
     link = invite(admin)
-    create(link, "priya")
+    client, _ = create(link, "priya")
 
     _, status = create(link, "second")
 
     assert status == 410
+    assert client.get(link).url == "/admin/"
     assert Client().get(link).status_code == 410
     assert not User.objects.filter(username="second").exists()
 

@@ -250,15 +250,17 @@ def test_handing_over_to_nobody_changes_nothing(study, owner):
         user=make_user("ben"),
         role="viewer",
     )
-    wrong: list[Any] = [owner_of(study).pk, other.pk, "", "x"]
+    disabled = add_member(study, TeamRole.EDITOR, "ann")
+    User.objects.filter(username="ann").update(is_active=False)
+    wrong: list[Any] = [owner_of(study).pk, other.pk, disabled.pk, "", "x"]
 
     given = [
         owner.post(url("study-hand-over", study), {"to": to, "step_down": "leave"}).status_code
         for to in wrong
     ]
 
-    assert given == [422] * 4
-    assert roles(study) == {"jane": "owner"}
+    assert given == [422] * 5
+    assert roles(study) == {"ann": "editor", "jane": "owner"}
 
 
 # --- at one moment ------------------------------------------------------------------
