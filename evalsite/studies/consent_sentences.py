@@ -65,7 +65,10 @@ def _list_kept(study: Any, config: Protocol) -> Iterator[str]:
     elif study.check_every:
         yield _("How you did on the checks of attention.")
     yield _("Whether your screen has the width of a phone, a tablet or a computer.")
-    yield _("If you come from a platform, your ID there, separately from your answers.")
+    yield _(
+        "If you come from a platform, your ID there; if we invited you, your name or e-mail "
+        "address. We keep them separately from your answers."
+    )
 
 
 def _write_ids(study: Any, config: Protocol) -> str:

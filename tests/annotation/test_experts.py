@@ -277,6 +277,21 @@ def test_a_link_starts_nothing_before_start_is_pressed_and_says_what_is_to_do():
     assert list_progress(study)[0].seen_at is not None
 
 
+def test_who_finishes_a_set_reads_how_many_of_their_items_are_left_and_until_when():
+    study = small(items=5, max_sets=1)
+    visitor = Visitor(invite(study, "Ana Costa", due_on=date(2126, 11, 30))[0]).arrive()
+
+    visitor.work(2)
+    page = visitor.client.get(f"{visitor.home}finish/").text
+    visitor.work(2)
+    later = visitor.client.get(f"{visitor.home}finish/").text
+
+    assert "3 of your items are left" in page
+    assert "30 November 2126" in page
+    assert "1 of your items is left" in later
+    assert "another set" not in page + later
+
+
 @pytest.mark.parametrize(("pay", "shown"), [(None, False), ("2.50", True)])
 def test_an_unpaid_study_shows_experts_no_pay_and_no_code(pay, shown):
     study = small(pay_per_set=pay)

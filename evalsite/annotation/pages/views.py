@@ -5,10 +5,12 @@ from typing import Any
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import redirect, render
 from django.template.loader import render_to_string
-from django.utils.translation import gettext
+from django.utils.formats import date_format
+from django.utils.translation import gettext, ngettext
 from django.utils.translation import gettext_lazy as _
 from django.views.decorators.http import require_http_methods, require_safe
 
+from evalsite.annotation.allocation.assigned import list_left
 from evalsite.annotation.allocation.claims import has_work, may_have_another_set
 from evalsite.annotation.allocation.leases import answered_items, held_until, prolong_reservation
 from evalsite.annotation.models import Annotation
@@ -40,7 +42,7 @@ from evalsite.participants.access import (
 )
 from evalsite.participants.forms import FeedbackForm
 from evalsite.participants.joins import visible_receipt
-from evalsite.participants.models import Participant, StopKind
+from evalsite.participants.models import Expert, Participant, StopKind
 from evalsite.participants.services import (
     finished_sets,
     has_agreed,
@@ -55,7 +57,6 @@ from evalsite.participants.visits import describe_kept_id, find_way_out
 from evalsite.platforms import Outcome
 from evalsite.protocol import Example
 from evalsite.studies.bonus import open_bonus_in_words
-from evalsite.studies.models import Study
 from evalsite.studies.qualification import plan_qualification
 from evalsite.studies.questions import list_background
 from evalsite.studies.set_size import items_per_set
@@ -240,14 +241,13 @@ def finish(request: HttpRequest, me: Participant) -> HttpResponse:
         return redirect(address(request, "participant-finish") + "?feedback=saved")
     shown = [item_id for item_set in sets for item_id in item_set.item_ids]
     done = me.annotations.filter(item__in=shown).count()
-    next_set = _next_set_label(me, len(sets))
+    another = _describe_another_set(me, len(sets))
     context = page_context(request, me) | {
         "done": done,
         **codes,
-        "next_set": next_set,
-        "another_label": _describe_another_set(me.study) if next_set else "",
+        **another,
         # if they may do more it is not due yet, and asking looks at every place of the study
-        "bonus": "" if next_set else due_bonus(me),
+        "bonus": "" if another else due_bonus(me),
         "start_url": address(request, "participant-start"),
         "feedback_saved": request.GET.get("feedback") == "saved",
         "errors": [(name, messages[0]) for name, messages in form.errors.items()],
@@ -269,19 +269,30 @@ def finish(request: HttpRequest, me: Participant) -> HttpResponse:
     return render(request, "annotation/finish.html", context, status=422 if form.errors else 200)
 
 
-def _describe_another_set(study: Study) -> str:
-    """Return what the next set is: its size, and its pay if there is any."""
+def _describe_another_set(me: Participant, finished: int) -> dict[str, Any]:
+    """Return what the next set is: its size and pay; for experts what is left, and by when."""
+    study = me.study
+    if me.is_pilot or not has_work(me, study):
+        return {}
+    if me.is_expert:
+        return {**_describe_left(me), "is_assigned": True}
     words: dict[str, Any] = {"number": items_per_set(study)}
-    if study.pay_per_set is None:
-        return str(_("Do another set of %(number)s") % words)
-    words["pay"] = format_money(study.pay_per_set, study.currency)
-    return str(_("Do another set of %(number)s (%(pay)s)") % words)
+    label = _("Do another set of %(number)s")
+    if study.pay_per_set is not None:
+        words["pay"] = format_money(study.pay_per_set, study.currency)
+        label = _("Do another set of %(number)s (%(pay)s)")
+    return {"another_label": label % words, "next_set": open_bonus_in_words(study, finished)}
 
 
-def _next_set_label(me: Participant, finished: int) -> str:
-    if me.is_pilot or not has_work(me, me.study):
-        return ""
-    return open_bonus_in_words(me.study, finished)
+def _describe_left(me: Participant) -> dict[str, Any]:
+    left = len(list_left(me))
+    label = ngettext("%(count)s of your items is left", "%(count)s of your items are left", left)
+    due_on = Expert.objects.filter(link__participant=me).values_list("due_on", flat=True).first()
+    later = gettext("You can go on now, or come back later with the same link.")
+    if due_on is not None:
+        day = {"day": date_format(due_on, "j F Y")}
+        later = f"{later} {gettext('Please finish by %(day)s.') % day}"
+    return {"another_label": label % {"count": left}, "next_set": later}
 
 
 @participant_page

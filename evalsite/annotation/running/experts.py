@@ -162,8 +162,8 @@ def _refuse_groups_twice(study: Study, shares: Sequence[Collection[int]]) -> Non
         groups = Item.objects.filter(pk__in=items).order_by().values("group")
         if groups.annotate(n=Count("pk")).filter(n__gt=1).exists():
             raise ValidationError(
-                "Each person may see only one item of an input in this study. Give experts their "
-                "items by a column that respects this.",
+                "In this study nobody may see two items of one input, but these experts would. "
+                "Give them their items by a column that avoids this.",
                 code="once",
             )
 
