@@ -21,6 +21,7 @@ from evalsite.jobs.services import run_job
 from evalsite.lib.clock import now, standing_at
 from evalsite.participants.models import Origin, Participant
 from evalsite.protocol import Protocol, find_folder, installed_folders
+from evalsite.quality.models import PeopleFigures
 from evalsite.studies.instruments import adopt_instrument, read_file
 from evalsite.studies.models import Batch, Study
 from evalsite.studies.services import create_study
@@ -142,7 +143,11 @@ def add_demo_crowds() -> tuple[list[tuple[Study, int]], list[FailedDemo]]:
     failures: list[FailedDemo] = []
     for study in Study.objects.filter(is_demo=True, state=Study.State.LIVE):
         with collect_failure(study.protocol, failures):
-            filled.append((study, add_demo_crowd(study)))
+            people = add_demo_crowd(study)
+            filled.append((study, people))
+            if people:
+                # the worker takes answers that are given in the past for measured already
+                PeopleFigures.objects.filter(study=study).delete()
     return filled, failures
 
 

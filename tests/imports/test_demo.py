@@ -13,6 +13,8 @@ from django.db.models import F
 from evalsite.annotation.models import Annotation
 from evalsite.imports.demo import make_demo_studies, read_demo
 from evalsite.protocol import Protocol, ProtocolConfig, find_folder
+from evalsite.quality.models import PeopleFigures
+from evalsite.quality.people_figures import measure_new_answers, store_figures
 from evalsite.studies.models import Batch, Item, Study
 from tests.support.factories import make_study, make_user
 
@@ -171,3 +173,16 @@ def test_crowd_that_fails_is_named_and_the_others_come(monkeypatch):
     assert simulated.exists()
     # as in any study, nobody came before the launch
     assert not simulated.filter(started_at__lt=F("study__launched_at")).exists()
+
+
+@pytest.mark.slow
+def test_crowd_that_comes_after_people_were_measured_is_measured_too():
+    made, _ = make_demo_studies(by=make_user())
+    for study in made:
+        store_figures(study)
+
+    run_demo("--crowd")
+    measure_new_answers()
+
+    for study in made:
+        assert PeopleFigures.objects.get(study=study).people
