@@ -14,7 +14,7 @@ from django.http import HttpRequest
 from django.http.response import HttpResponseBase
 from django.shortcuts import get_object_or_404, redirect
 from django.template.response import TemplateResponse
-from django.views.decorators.http import require_http_methods, require_POST, require_safe
+from django.views.decorators.http import require_http_methods, require_safe
 
 from evalsite.quality.models import Approval
 from evalsite.quality.pay import (
@@ -38,7 +38,12 @@ from evalsite.quality.pay import (
 from evalsite.quality.pay_rate import find_rate
 from evalsite.studies.forms import use_our_words
 from evalsite.studies.models import Membership, Study
-from evalsite.studies.staff_pages import StudyView, may_see_identities
+from evalsite.studies.staff_pages import (
+    StudyView,
+    may_see_identities,
+    move_into_address,
+    read_choice,
+)
 from evalsite.studies.summary_lines import count_of, format_money
 
 INVALID = 422
@@ -170,9 +175,9 @@ def _insist_on_identities(request: HttpRequest, study: Study) -> None:
 
 
 def read_ids(request: HttpRequest, name: str) -> list[UUID]:
-    """Return the ids that were posted under this name; what is none is left out."""
+    """Return the ids that were chosen under this name; what is none is left out."""
     found = []
-    for text in request.POST.getlist(name):
+    for text in read_choice(request).getlist(name):
         try:
             found.append(UUID(text))
         except ValueError:
@@ -180,10 +185,13 @@ def read_ids(request: HttpRequest, name: str) -> list[UUID]:
     return found
 
 
-@require_POST
+@require_http_methods(["GET", "HEAD", "POST"])
 def decide(request: HttpRequest, study: Study) -> HttpResponseBase:
     """Show what would be decided about the selected sets, then decide it."""
-    do, ids = request.POST.get("do", ""), read_ids(request, "set")
+    _insist_on_identities(request, study)
+    if moved := move_into_address(request):
+        return moved
+    do, ids = read_choice(request).get("do", ""), read_ids(request, "set")
     if do == _APPROVE_PASSED:
         do, ids = "approve", _list_passed(study)
         if not ids:

@@ -163,7 +163,7 @@ def mark(client: Client, recruitment: Recruitment, file: Any) -> None:
 
 def decide(client: Client, recruitment: Recruitment, do: str, **sent: Any) -> Any:
     address = reverse("admin:pay-decide", args=[recruitment.study_id])
-    return client.post(address, {"do": do, **sent})
+    return client.post(address, {"do": do, **sent}, follow=True)
 
 
 def compare_outcomes(recruitment: Recruitment, prolific: SimulatedProlific) -> None:

@@ -114,13 +114,52 @@ def test_five_hundred_people_are_acted_on_at_once(staff_client, django_assert_ma
         for number in range(500)
     )
 
+    address, _ = act(staff_client, study, [], "note", everyone="yes").redirect_chain[-1]
     with django_assert_max_num_queries(14):
-        page = act(staff_client, study, [], "note", everyone="yes").text
+        page = staff_client.get(address).text
     confirm(staff_client, study, list(study.participants.all()), "note", text="From the fair")
 
     assert "Add a note about 500 people" in page
     assert "and 450 more" in page
     assert Note.objects.count() == 500
+
+
+def test_page_that_says_what_would_happen_is_reloaded_without_sending_a_form(staff_client):
+    study = launch(make_study(items=6, k=2, set_size=3))
+    me = make_working(study)
+
+    for do in ("stop", "exclude", "note"):
+        [(address, status)] = act(staff_client, study, [me], do).redirect_chain
+        page = staff_client.get(address)
+
+        assert (status, page.status_code) == (302, 200)
+        assert me.pseudonym in page.text
+        assert "csrf" not in address
+
+
+def test_more_people_than_fit_into_an_address_are_acted_on_all_the_same(staff_client):
+    study = make_study(items=1)
+    people = [make_participant(study) for _ in range(200)]
+
+    page = act(staff_client, study, people, "note")
+
+    assert page.redirect_chain == []
+    assert "Add a note about 200 people" in page.text
+
+
+def test_reading_a_page_never_shows_identities(staff_client):
+    study = launch(make_study(items=2))
+    me = make_annotator(study)
+    ParticipantIdentity.objects.create(
+        study=study, participant=me, platform="prolific", outside_id="5f0c0ffee5f0c0ffee5f0c0f"
+    )
+
+    page = staff_client.get(
+        url("study-people-act", study), {"do": "message", "participant": me.pseudonym}
+    )
+
+    assert page.url == url("study-people", study)
+    assert not AuditEntry.objects.filter(action="identity view").exists()
 
 
 def test_pay_is_decided_from_the_list_of_people(staff_client):

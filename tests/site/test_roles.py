@@ -55,8 +55,8 @@ READ = {
     ],
     EDITORS: [
         "study-places-kept", "study-recruitments", "study-recruitment", "study-experts",
-        "expert-reassign", "study-pay", "pay-table", "pay-review",
-        "person-stop",
+        "expert-reassign", "study-pay", "pay-table", "pay-review", "pay-decide",
+        "person-stop", "study-people-act",
         "personal-links",
         "setup-basics", "setup-first-page", "setup-instructions", "setup-checks", "setup-work",
         "setup-preview", "study-setup", "check-new", "study-pilot", "study-launch", "study-held",
@@ -118,7 +118,7 @@ IDENTITIES = {
     ("post", "export-bundle-file"), ("post", "export-identities"),
     ("post", "export-answers"),
     ("post", "round-pay"), ("post", "round-pay-file"), ("post", "round-pay-mark"),
-    ("post", "pay-decide"), ("post", "pay-review"), ("get", "pay-review"),
+    ("post", "pay-decide"), ("get", "pay-decide"), ("post", "pay-review"), ("get", "pay-review"),
 }  # fmt: skip
 ALLOWED = (200, 302, 303, 404, 409, 410, 422)  # the role is enough; the rest is the page's own
 # Parameters that name a row of the study.

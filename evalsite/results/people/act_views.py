@@ -12,7 +12,7 @@ from django.http import HttpRequest
 from django.http.response import HttpResponseBase
 from django.shortcuts import get_object_or_404, redirect
 from django.template.response import TemplateResponse
-from django.views.decorators.http import require_POST
+from django.views.decorators.http import require_http_methods, require_POST
 
 from evalsite.annotation.models import Annotation, Slot
 from evalsite.annotation.pages.stopping import stop_person
@@ -31,11 +31,18 @@ from evalsite.results.people.lookup import MOST_AT_ONCE, clean_search, find_peop
 from evalsite.results.people.work import read_work
 from evalsite.studies.forms import use_our_words
 from evalsite.studies.models import Item, Membership, Study
-from evalsite.studies.staff_pages import StudyView, may_see_identities
+from evalsite.studies.staff_pages import (
+    StudyView,
+    may_see_identities,
+    move_into_address,
+    read_choice,
+)
 from evalsite.studies.summary_lines import count_of
 
 SHOWN = 50
 INVALID = 422
+# its page shows identities, which the log keeps: it is never an address that changes nothing
+_MESSAGE = "message"
 # what the form says when somebody comes to tell people something
 MESSAGE = (
     "Thank you for your work on our study. We have looked at your answers and would like to ask "
@@ -81,33 +88,41 @@ class Act:
 
 def choose_people(request: HttpRequest, study: Study) -> list[Participant]:
     """Return those who were ticked, or all of the list or search; of this study alone."""
-    if request.POST.get("everyone") == "yes":
-        search = clean_search(request.POST.get("q", ""))
+    chosen = read_choice(request)
+    if chosen.get("everyone") == "yes":
+        search = clean_search(chosen.get("q", ""))
         sees = may_see_identities(request, study)
         found = find_people(study, search, by_receipt=sees).filter(is_pilot=False)
-        shown = "" if search else request.POST.get("show", "")
+        shown = "" if search else chosen.get("show", "")
         return list(show_only(found, shown, read_work(study))[:MOST_AT_ONCE])
-    names = [name for name in request.POST.getlist("participant") if "\0" not in name][
-        :MOST_AT_ONCE
-    ]
+    names = [name for name in chosen.getlist("participant") if "\0" not in name][:MOST_AT_ONCE]
     return list(study.participants.filter(pseudonym__in=names).order_by("-id"))
 
 
-@require_POST
+@require_http_methods(["GET", "HEAD", "POST"])
 def act_on_people(request: HttpRequest, study: Study) -> HttpResponseBase:
     """Show what the action would do to each person, then do it."""
-    do, people = request.POST.get("do", ""), choose_people(request, study)
+    do = read_choice(request).get("do", "")
+    if do != _MESSAGE and (moved := move_into_address(request)):
+        return moved
+    people = choose_people(request, study)
     if not people:
         messages.error(request, "Select one or more people first.")
-        return redirect("admin:study-people", study.pk)
-    if do in ("approve", "reject"):
+    elif do in ("approve", "reject"):
         return _decide_on_pay(request, study, do, people)
-    if do == "message":
+    elif do == _MESSAGE and request.method == "POST":
         return _show_message(request, study, people)
-    act = _ACTS.get(do)
-    if act is None:
+    elif do in _ACTS:
+        return _act(request, study, do, people)
+    else:
         messages.error(request, "Choose what to do with them.")
-        return redirect("admin:study-people", study.pk)
+    return redirect("admin:study-people", study.pk)
+
+
+def _act(
+    request: HttpRequest, study: Study, do: str, people: Sequence[Participant]
+) -> HttpResponseBase:
+    act = _ACTS[do]
     rows = describe_rows(study, people, act.changes)
     open_people = [row.person for row in rows if row.changes]
     is_confirmed = request.POST.get("confirmed") == "yes"
