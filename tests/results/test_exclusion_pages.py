@@ -71,7 +71,7 @@ def test_exclusion_is_made_with_its_reason_and_leads_to_what_it_changes(staff_cl
     response = leave_out(staff_client, study, me, reason="  Read nothing ")
 
     assert response.redirect_chain == [(page("study-exclusions", study), 302)]
-    assert "This leaves 2 answers more out of results." in response.text
+    assert "This leaves 2 more answers out of results." in response.text
     assert "2 of 4 that count" in response.text
     exclusion = Exclusion.objects.get()
     assert (exclusion.participant, exclusion.reason) == (me, "Read nothing")
@@ -171,7 +171,7 @@ def test_one_answer_is_excluded_alone(staff_client, study):
     assert f"?annotation={answer.key}" in person
     assert answer.item.key in confirm
     assert "1 of 4 answers that count" in confirm
-    assert "This leaves 1 answer more out of results." in done.text
+    assert "This leaves 1 more answer out of results." in done.text
     assert f"only the answer to {answer.item.key}" in done.text
     assert Exclusion.objects.get().annotation == answer
 

@@ -311,8 +311,9 @@ def _exclude(
         messages.error(request, " ".join(error.messages))
         return redirect("admin:study-exclusions", study.pk)
     if made:
-        left_out = count_of(excluded_answers(study).count() - before, "answer")
-        messages.success(request, f"Excluded. This leaves {left_out} more out of results.")
+        more = excluded_answers(study).count() - before
+        words = count_of(more, "more answer")
+        messages.success(request, f"Excluded. This leaves {words} out of results.")
     else:
         messages.success(request, "That is excluded already. Nothing was changed.")
     return redirect("admin:study-exclusions", study.pk)
