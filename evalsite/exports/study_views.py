@@ -6,7 +6,9 @@ from evalsite.exports.views import (
     download_codebook,
     download_file,
     download_identities,
+    download_instrument,
     download_ready,
+    download_script,
     download_workbook,
     show_codebook,
     show_export,
@@ -22,6 +24,8 @@ study_views = [
     ),
     StudyView(path="files/codebook/", name="export-codebook", view=show_codebook, within="Files"),
     StudyView(path="files/codebook.csv", name="export-codebook-csv", view=download_codebook),
+    StudyView(path="files/analysis.<slug:kind>", name="export-script", view=download_script),
+    StudyView(path="files/instrument.json", name="export-instrument", view=download_instrument),
     # before the other files, whose addresses look alike
     StudyView(
         path="files/participants_ids.csv",

@@ -10,7 +10,7 @@ from uuid import UUID
 from django.contrib import messages
 from django.core.exceptions import PermissionDenied, ValidationError
 from django.db.models import Max, QuerySet
-from django.http import FileResponse, Http404, HttpRequest, StreamingHttpResponse
+from django.http import FileResponse, Http404, HttpRequest, HttpResponse, StreamingHttpResponse
 from django.http.response import HttpResponseBase
 from django.shortcuts import get_object_or_404, redirect
 from django.template.response import TemplateResponse
@@ -39,6 +39,7 @@ from evalsite.exports.jobs import (
 from evalsite.exports.person_answers import ANSWERS_FILE, find_answers, write_answers
 from evalsite.exports.pseudonymised import FILES as PSEUDONYMISED
 from evalsite.exports.pseudonymised import count_pseudonymised, write_pseudonymised
+from evalsite.exports.scripts import read_scripts
 from evalsite.exports.selection import Selection, SelectionForm
 from evalsite.exports.services import (
     Choice,
@@ -56,6 +57,7 @@ from evalsite.jobs.live_page import keep_watching
 from evalsite.jobs.models import Job
 from evalsite.lib.counts import count_together
 from evalsite.quality.frozen_plans import find_version, is_hidden
+from evalsite.studies.instruments import write_file
 from evalsite.studies.models import Membership, Study
 from evalsite.studies.staff_pages import has_role, may_see_identities
 from evalsite.studies.summary_lines import name_start
@@ -93,13 +95,16 @@ def show_export(request: HttpRequest, study: Study) -> HttpResponseBase:
     form = SelectionForm(request.GET)
     jobs = list(Job.objects.filter(study_id=study.pk, kind=KIND).order_by("-created_at")[:_READ])
     pending = list_pending(jobs)
+    offers = list_offers(study, form.selection)
+    has_rows = any(one.rows for one in offers if one.name == "annotations")
+    no_answers = "" if has_rows else explain_no_answers(study)
     context = {
         "form": form,
         "chosen": describe(form.selection.describe()),
-        "offers": list_offers(study, form.selection),
-        "no_answers": explain_no_answers(study),
-        "is_simulated": has_simulated(study),
-        "imports": describe_imports(study),
+        "offers": offers,
+        "no_answers": no_answers,
+        "is_simulated": not no_answers and has_simulated(study),
+        "imports": [] if no_answers else describe_imports(study),
         "pending": pending,
         "ready": list_ready(jobs),
         "kept_days": KEPT_DAYS,
@@ -255,6 +260,31 @@ def download_codebook(request: HttpRequest, study: Study) -> HttpResponseBase:
         write_codebook(study.config, asks_to_share=study.asks_to_share),
         f"{name_start(study)}-codebook.csv",
     )
+
+
+@require_safe
+def download_script(request: HttpRequest, study: Study, kind: str) -> HttpResponseBase:
+    """Send one of the scripts that read ratings.csv."""
+    name = f"analysis.{kind}"
+    scripts = read_scripts()
+    if name not in scripts:
+        raise Http404("No such script.")
+    return _send_text(scripts[name], "text/plain", name)
+
+
+@require_safe
+def download_instrument(request: HttpRequest, study: Study) -> HttpResponseBase:
+    """Send the instrument built on the web that the study was made from."""
+    version = study.instrument
+    if version is None:
+        raise Http404("This study asks the questions of a protocol.")
+    name = f"{version.instrument.key}-{version.number}.json"
+    return _send_text(write_file(version.content), "application/json", name)
+
+
+def _send_text(text: str, content_type: str, name: str) -> HttpResponse:
+    headers = {"Content-Disposition": f'attachment; filename="{name}"'}
+    return HttpResponse(text, content_type=f"{content_type}; charset=utf-8", headers=headers)
 
 
 # --- what the page lists ----------------------------------------------------------------------

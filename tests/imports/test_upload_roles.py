@@ -60,6 +60,7 @@ def test_viewer_sees_items_and_exports_and_uploads_nothing(
         assert (status != 403) == (name in open_to_all), (name, status)
     assert open_to_all == {
         "batch-list", "batch-template", "study-export", "export-codebook", "export-codebook-csv",
+        "export-script", "export-instrument",
         "export-file", "export-workbook", "export-ready", "export-bundle", "export-bundle-make",
         "export-anonymous", "export-anonymous-make",
         "export-bundle-file", "ratings-list", "metrics-list", "metrics-template", "metrics-missing",

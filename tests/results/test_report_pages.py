@@ -1,5 +1,6 @@
 """Downloads of the results: who may read gets them, as files, without heavy libraries."""
 
+import json
 from io import BytesIO
 from pathlib import Path
 from typing import Any
@@ -10,10 +11,13 @@ import pytest
 from django.test import Client
 from django.urls import reverse
 
+from evalsite.exports.scripts import read_scripts
 from evalsite.results.models import Report
 from evalsite.results.report.views import report_views
+from evalsite.studies.instruments import import_instrument
 from evalsite.studies.models import Membership, Study
 from tests.support.factories import make_study, make_user
+from tests.support.instruments import make_built_study, read_gallery
 from tests.support.reported import keep_report, make_reported_study
 
 Settings = Any
@@ -92,3 +96,47 @@ def test_the_results_page_offers_every_download(study: Study, report: Report) ->
 
     for name in TYPES:
         assert f'href="{address(name, report)}"' in page
+
+
+def test_files_offer_each_file_of_the_newest_report_and_how_many_answers_it_is_of(
+    study: Study, report: Report
+) -> None:
+    viewer = sign_in(Membership.Role.VIEWER, study)
+    address = reverse("admin:study-export", args=[study.pk])
+
+    page = viewer.get(address).text
+
+    for name in [*TYPES, "study-results-report"]:
+        assert reverse(f"admin:{name}", args=[study.pk, report.pk]) in page
+    answers = report.content["kept"]["data"]["annotations"]
+    assert f"<p>from {answers} answers<br>computed " in page
+    Report.objects.all().delete()
+    assert "not computed yet" in viewer.get(address).text
+
+
+def test_files_offer_the_scripts_as_they_are_in_bundles(study: Study) -> None:
+    viewer = sign_in(Membership.Role.VIEWER, study)
+
+    for name, text in read_scripts().items():
+        address = reverse("admin:export-script", args=[study.pk, name.partition(".")[2]])
+        assert address in viewer.get(reverse("admin:study-export", args=[study.pk])).text
+        sent = viewer.get(address)
+        assert sent.text == text
+        assert sent["Content-Disposition"] == f'attachment; filename="{name}"'
+    assert viewer.get(reverse("admin:export-script", args=[study.pk, "exe"])).status_code == 404
+    # what a protocol asks is on every site
+    assert viewer.get(reverse("admin:export-instrument", args=[study.pk])).status_code == 404
+
+
+@pytest.mark.django_db
+def test_files_offer_a_built_instrument_that_can_be_imported_elsewhere() -> None:
+    content = next(one for one in read_gallery() if one["key"] == "adequacy_fluency")
+    study = make_built_study(content)
+    viewer = sign_in(Membership.Role.VIEWER, study)
+    address = reverse("admin:export-instrument", args=[study.pk])
+
+    assert address in viewer.get(reverse("admin:study-export", args=[study.pk])).text
+    sent = json.loads(viewer.get(address).text)
+
+    version, _ = import_instrument(data=sent, by=make_user())
+    assert version.content == study.instrument.content

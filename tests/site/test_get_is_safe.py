@@ -233,7 +233,7 @@ def make_staff_pages() -> dict[str, list[Any]]:
         "invitation_id": [invitation.pk],
         "part": ["informativeness", "raters"],
         "name": ["informativeness-systems", "appendix", "other", "magnitude", built.pk.hex],
-        "kind": ["svg", "pdf", "html", "exe", "approve", "protocol", "version"],
+        "kind": ["svg", "pdf", "html", "exe", "R", "approve", "protocol", "version"],
         "instrument_id": [built.instrument.pk, uuid4()],
         "bundle_id": [UUID(bundle.subject), uuid4()],
         "key": ["first_language", "nothing"],
