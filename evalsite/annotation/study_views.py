@@ -164,7 +164,7 @@ study_views = [
     StudyView(
         path="archive/undo/",
         name="study-unarchive",
-        view=_steer(unarchive_study, "Brought back among your studies."),
+        view=_steer(unarchive_study, "Restored. It is back among your studies."),
         role=_OWNER,
         is_reading=True,
     ),

@@ -24,7 +24,7 @@ def add_places(request: HttpRequest, study: Study) -> HttpResponseBase:
     except ValidationError as error:
         messages.error(request, " ".join(error.messages))
     else:
-        words = f"Topped up: {count_of(added, 'place')} more." if added else "No item is short."
+        words = f"Topped up: {count_of(added, 'more place')}." if added else "No item is short."
         messages.success(request, words)
     return redirect("admin:study-overview", study.pk)
 

@@ -153,7 +153,7 @@ def test_overview_offers_to_top_up_with_the_number_of_places(staff_client, study
     assert "Top up" not in before
     assert "2 answers are missing on 2 items" in after
     assert "Top up: ask for 2 more answers" in after
-    assert "Topped up: 2 places more." in done
+    assert "Topped up: 2 more places." in done
     assert "Top up: ask" not in done
 
 

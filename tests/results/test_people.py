@@ -93,9 +93,11 @@ def test_fixed_code_finds_all_who_finished_and_says_that_it_is_shared(staff_clie
     make_participant(study)
 
     page = staff_client.get(url(study), {"q": "done-1"})
+    other = staff_client.get(url(study), {"q": me.pseudonym})
 
     assert [person.participant for person in page.context["people"]] == [me]
     assert page.context["shared_codes"] == ["DONE-1"]
+    assert other.context["shared_codes"] == []
 
 
 def test_broken_search_and_page_are_answered(staff_client):

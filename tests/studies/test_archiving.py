@@ -55,7 +55,7 @@ def test_closed_study_is_archived_and_brought_back_with_its_buttons(staff_client
 
     page = staff_client.post(url("study-unarchive", closed), follow=True)
 
-    assert "Brought back among your studies." in page.text
+    assert "Restored. It is back among your studies." in page.text
     assert state_of(closed) == "closed"
     logged = AuditEntry.objects.filter(study_id=closed.pk).values_list("action", flat=True)
     assert {"study archived", "study brought back"} <= set(logged)

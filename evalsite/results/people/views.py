@@ -1,5 +1,6 @@
 """Staff pages: who took part, and what one of them answered."""
 
+from collections.abc import Iterable
 from decimal import Decimal
 from typing import Any
 
@@ -94,7 +95,7 @@ def show_people(request: HttpRequest, study: Study) -> HttpResponseBase:
             "others": describe_others(work),
             "first": work.people[work.to_review[0]].pseudonym if work.to_review else "",
             "rules": list_rules(work.limits),
-            "shared_codes": sorted(read_rounds(study).shared_codes),
+            "shared_codes": _find_codes(read_rounds(study).shared_codes, search),
             "bonus": promises_bonus(study),
             "often": _describe_often(study, work.limits),
             "report": report,
@@ -109,6 +110,10 @@ def show_people(request: HttpRequest, study: Study) -> HttpResponseBase:
             "can_exclude": may_edit(request, study),
         },
     )
+
+
+def _find_codes(codes: Iterable[str], search: str) -> list[str]:
+    return sorted(code for code in codes if search.casefold() in code.casefold())
 
 
 def _describe_often(study: Study, limits: Thresholds) -> dict[str, str] | None:
