@@ -242,6 +242,10 @@ def test_reassigning_offers_nobody_who_has_one_of_the_items_and_can_free_them():
     assert refused.value.code == "has_items"
     assert moved == [4, 0]
     assert Slot.objects.free().count() == 4
+    # their link asks for nothing that would lead nowhere
+    for method in (Client().get, Client().post):
+        assert "Your items were given to someone else." in method(f"/p/{ana.link.token}/").text
+    assert not ParticipantLink.objects.exists()
 
 
 def test_closing_ends_the_work_and_keeps_nothing():

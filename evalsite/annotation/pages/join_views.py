@@ -90,6 +90,12 @@ def open_personal_link(request: HttpRequest, token: str) -> HttpResponse:
 
 def _answer_invited(request: HttpRequest, link: PersonalLink, token: str) -> HttpResponse:
     recruitment, study = link.recruitment, link.recruitment.study
+    if study.is_open and _has_nothing_left(link):
+        words = {
+            "heading": _("There is nothing left for you to do"),
+            "sentence": _("Your items were given to someone else. You can close this page."),
+        }
+        return render(request, "participants/closed.html", _shut_context(study) | words)
     is_known = link.participant_id is not None and (study.is_open or link.is_used)
     if request.method == "POST" and (is_known or (study.is_open and _has_free_place(recruitment))):
         use_personal_link(link)
@@ -107,11 +113,20 @@ def _answer_invited(request: HttpRequest, link: PersonalLink, token: str) -> Htt
     return render(request, "participants/landing.html", context)
 
 
+def _has_nothing_left(link: PersonalLink) -> bool:
+    """Whether all items of an expert who hasn't started were reassigned."""
+    is_new_expert = link.participant_id is not None and not link.is_used
+    return is_new_expert and not _count_assigned(link)
+
+
+def _count_assigned(link: PersonalLink) -> int:
+    return Slot.objects.assigned().filter(participant=link.participant_id).count()
+
+
 def _describe_assigned(link: PersonalLink) -> dict[str, Any]:
     """Return what the first page says to an expert: what they were given, and by when."""
     study, expert = link.recruitment.study, Expert.objects.get(link=link)
-    total = Slot.objects.assigned().filter(participant=link.participant_id).count()
-    facts = [(study.config.item_names, str(total), "")]
+    facts = [(study.config.item_names, str(_count_assigned(link)), "")]
     if expert.due_on is not None:
         facts.append((_("Please finish by"), date_format(expert.due_on, "j F Y"), ""))
     pay = promised_pay(link.recruitment)
