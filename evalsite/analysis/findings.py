@@ -12,7 +12,7 @@ ALPHA = 0.05
 MOST_TOLD = 0.9994  # a p value that rounds to 1 is reported as near it
 _WORDS = {
     "difference": ("is rated {size} points higher than {second}", "the difference is {value}"),
-    "ratio": ("is rated {size} times {second}", "the ratio is {value}"),
+    "ratio": ("is rated {size} times as high as {second}", "the ratio is {value}"),
     "risk_difference": (
         "is accepted {size} percentage points more often than {second}",
         "the difference is {value} percentage points",
@@ -26,7 +26,7 @@ _IN_PERCENT = {"risk_difference", "net_win_share"}
 # where every difference is the same: of the whole scale, and of less
 _ALWAYS = {
     "difference": "is rated {size} points higher than {second}",
-    "ratio": "is rated {size} times {second}",
+    "ratio": "is rated {size} times as high as {second}",
     "risk_difference": "is accepted {size} percentage points more often than {second}",
     "net_win_share": "is preferred to {second} by {size} percentage points of all answers",
 }
@@ -169,10 +169,7 @@ def _describe_correction(effect: Figure, p: float | None) -> str:
     alone, family = effect.details.get("p"), effect.details.get("family") or 0
     if p is None or alone is None or alone >= ALPHA or family < 2:
         return ""
-    return (
-        " The interval is of this pair alone: with the correction for "
-        f"{family} comparisons it is not enough."
-    )
+    return f" The interval is for this pair alone, without the correction for {family} comparisons."
 
 
 def write_size(effect: Figure, *, is_higher: bool) -> str:

@@ -141,7 +141,12 @@ def test_rater_who_is_always_as_far_from_the_others_does_not_drift(report: Repor
     ("kind", "values", "effect", "words"),
     [
         ("likert", (5, 3), 2, "A is rated 2.00 points higher than B, exactly so much by every"),
-        ("magnitude", (100, 50), 2, "A is rated 2.00 times B, exactly so much by every rater"),
+        (
+            "magnitude",
+            (100, 50),
+            2,
+            "A is rated 2.00 times as high as B, exactly so much by every rater",
+        ),
         ("decision", (1, 0), 1, "A is accepted and B is not, by every rater on every input"),
     ],
 )

@@ -88,7 +88,7 @@ def test_interval_without_zero_says_that_the_correction_is_why(report: Report) -
             details = pair["effect"]["details"]
             is_why = details["p"] < 0.05 <= details["p_corrected"]
             told.append(is_why)
-            words = "with the correction for 3 comparisons it is not enough"
+            words = "without the correction for 3 comparisons"
             assert (words in pair["finding"]["text"]) == is_why
     assert any(told)
 
@@ -104,7 +104,7 @@ def test_single_raters_are_warned_of_and_the_model_of_pairs_is_told(report: Repo
     assert "mixed model of all systems" in notes
     assert "residual" in notes
     # nobody rates an output here
-    assert "taken over items that two raters or more answered" in notes
+    assert "computed over items that two or more raters answered" in notes
     assert "with one answer are left out" in notes
 
 

@@ -141,7 +141,7 @@ def test_plan_comes_back_with_its_moments_where_the_data_do(is_copy):
     assert (plan.exclusion_rule, plan.changed_by) == (RULE, None)
     told = dict(plan_in_words(describe_plan(study), criteria=1))
     assert "chosen before the first answer" in told["Comparisons"]
-    assert "worded after " in told["Rule of exclusions"]
+    assert "worded after " in told["Exclusion rule"]
 
 
 @pytest.mark.slow

@@ -69,6 +69,17 @@ def test_a_figure_that_was_changed_is_named(bundle: bytes) -> None:
     assert "kept.data.ratings" in report.faults[0].message
 
 
+@pytest.mark.slow
+def test_sentences_of_a_report_may_become_clearer(bundle: bytes) -> None:
+    def reword(figures: dict[str, Any]) -> dict[str, Any]:
+        criterion = figures["kept"]["criteria"][0]
+        criterion["notes"] = ["Other words."]
+        criterion["pairs"][0]["finding"]["text"] = "Other words."
+        return figures
+
+    assert examine(change(bundle, REPORT, reword)).faults == []
+
+
 def test_figures_of_other_methods_are_left_alone_and_that_is_said(bundle: bytes) -> None:
     def name_other_methods(about: dict[str, Any]) -> dict[str, Any]:
         return about | {"methods": "0"}

@@ -282,7 +282,7 @@ def test_reports_tell_the_plan_in_full(staff_client):
         "Primary criterion": "none",
         "Comparisons": f"each system with the baseline neural; chosen {when}",
         "p values": "corrected by Holm’s method, over these comparisons",
-        "Rule of exclusions": f"“{RULE}”; worded {when}",
+        "Exclusion rule": f"“{RULE}”; worded {when}",
         "Thresholds of flags": "Checks answered right: 70% (the software starts with 80%); "
         f"set {when}",
     }
@@ -299,9 +299,9 @@ def test_rules_that_are_run_are_told_with_their_moment_and_none_as_taken_back(st
     )
 
     when = "worded before the first answer, on 1 March 2026"
-    assert both["Rule of exclusions"] == f"“{RULE}”; {when}"
+    assert both["Exclusion rule"] == f"“{RULE}”; {when}"
     assert run["Exclusion rules"] == f"Median time at most 2 s; {when}"
-    assert "Rule of exclusions" not in run
+    assert "Exclusion rule" not in run
     assert run["p values"].endswith("these comparisons on all criteria")
 
 
@@ -319,8 +319,7 @@ def test_what_was_fixed_only_after_answers_limits_the_results(staff_client):
     assert [one["code"] for one in warn_of_plan(late, has_excluded=False)] == ["late_baseline"]
     assert [one["text"] for one in warn_of_plan(late, has_excluded=True)] == [
         "The baseline was chosen after 1 answer, on 2 March 2026: not before data were seen.",
-        "The rule of exclusions was worded after 1 answer, on 2 March 2026: not before data were "
-        "seen.",
+        "The exclusion rule was worded after 1 answer, on 2 March 2026: not before data were seen.",
     ]
 
 
@@ -349,7 +348,7 @@ def test_a_study_without_a_plan_says_so():
     told = dict(plan_in_words(describe_plan(make_study()), criteria=1))
 
     assert told["Comparisons"] == "all pairs of systems"
-    assert told["Rule of exclusions"] == "none was written down"
+    assert told["Exclusion rule"] == "none was written down"
     assert told["Thresholds of flags"] == "the defaults"
 
 

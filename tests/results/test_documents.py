@@ -19,6 +19,7 @@ from evalsite.results.documents.latex_markdown import write_blocks
 from evalsite.results.documents.people_flow import count_people
 from evalsite.studies.models import Study
 from tests.support.checks import add_checks
+from tests.support.experts import invite
 from tests.support.factories import (
     answer_item,
     launch,
@@ -124,6 +125,18 @@ def test_what_only_people_know_is_marked_and_counted(study: Study) -> None:
     assert document.open > 0
     assert page.count("To be filled in.") == document.open
     assert f"{document.open} entries are left for you to fill in" in page
+
+
+def test_ethics_application_tells_of_warnings_and_of_names_of_experts() -> None:
+    study = launch(make_study(items=2, content_warning="Insults."))
+    bare = write_html(make_ethics(make_study(items=2)))
+    invite(study)
+
+    page = write_html(make_ethics(study))
+
+    for words in ("first page: Insults.", "skip an item", "names and e-mail addresses of invited"):
+        assert words in page
+        assert words not in bare
 
 
 @pytest.mark.parametrize("checks", [0, 2])

@@ -65,11 +65,24 @@ def test_what_the_study_knows_is_filled_in(study: Study, report: Report) -> None
     kept = report.content["kept"]
 
     assert f"{kept['data']['ratings']} ratings" in str(find(sheet, "Number of outputs"))
-    assert str(find(sheet, "Number of evaluators")).startswith(f"{kept['data']['participants']}, ")
+    people = kept["data"]["participants"]
+    assert f"none: {people} simulated participants" in str(find(sheet, "Number of evaluators"))
     assert find(sheet, "Consent text") == study.consent
     assert find(sheet, "Definition given") == study.config.criteria[0].definition
     assert kept["criteria"][0]["pairs"][0]["finding"]["text"] in str(find(sheet, "Comparisons"))
     assert "Krippendorff" in str(find(sheet, "Agreement between"))
+
+
+def test_evaluators_are_people_where_ratings_are_not_all_simulated(
+    study: Study, report: Report
+) -> None:
+    data = report.content["kept"]["data"]
+    data["origins"] |= {"own": 1, "simulated": data["ratings"] - 1}
+
+    said = str(find(fill_datasheet(study, report), "Number of evaluators"))
+
+    assert said.startswith(f"{data['participants']} participants, each one person")
+    assert f"ratings: 1 collected with this software; {data['ratings'] - 1} simulated" in said
 
 
 def test_rules_and_departures_from_the_plan_are_told_where_ratings_were_collected_here(
@@ -87,9 +100,9 @@ def test_rules_and_departures_from_the_plan_are_told_where_ratings_were_collecte
 
     said, fragment = find(fill_datasheet(study, report), "Quality"), write_fragment(study, report)
 
-    assert "rule of exclusions: fails at least 2 checks" in str(said)
+    assert "exclusion rule: fails at least 2 checks" in str(said)
     assert "The exclusion rules weren’t applied at closing" in str(said)
-    assert "whoever meets any of these rules: fails at least 2 checks." in fragment
+    assert "anyone who meets any of these rules: fails at least 2 checks." in fragment
     assert "No exclusion rule was set." not in fragment
 
 

@@ -261,7 +261,7 @@ def test_no_bootstrap_is_claimed_for_the_means_of_the_model(study: Study, report
 
     drawn, _, modelled = told.partition("main tables")
     assert "of these figures are percentiles of 2,000 draws" in drawn
-    assert "the mixed model instead, with intervals of the $t$ distribution" in modelled
+    assert "the mixed model instead, with intervals from the $t$ distribution" in modelled
 
 
 def test_questions_about_turns_are_told_with_their_turns_and_as_means_of_means(
@@ -304,11 +304,15 @@ def test_every_p_value_of_a_finding_is_one_formula() -> None:
 
 
 def test_methods_name_the_instrument_and_how_an_input_is_met(study: Study, report: Report) -> None:
-    fragment = write_fragment(study, report)
+    once = write_fragment(study, report)
+    data = report.content["kept"]["data"]
+    data["items"] = data["groups"] + 1
+    often = write_fragment(study, report)
 
-    assert "The instrument follows" not in fragment
-    assert f"The instrument was ``{study.config.title}'', based on" in fragment
-    assert "A participant could see an input in several items." in fragment
+    assert "The instrument follows" not in once
+    assert f"The instrument was ``{study.config.title}'', based on" in once
+    assert "A participant could see an input in several items." not in once
+    assert "A participant could see an input in several items." in often
 
 
 def test_every_reference_is_well_formed() -> None:
@@ -352,7 +356,7 @@ def test_simulated_ratings_are_told_in_the_methods_and_under_every_table(
     captions = re.findall(r"\\caption\{(.*)\}$", fragment, flags=re.M)
     assert captions
     assert all("Simulated ratings" in caption for caption in captions)
-    assert r"\textbf{Of these," in fragment
+    assert r"\textbf{All of these are simulated," in fragment
 
 
 def test_ratings_collected_elsewhere_get_no_story_of_this_site(

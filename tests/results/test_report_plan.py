@@ -102,14 +102,14 @@ def test_every_form_of_the_report_tells_baseline_family_and_rule(report: Report)
     assert f"each system with the baseline {BASELINE}; chosen before the first answer" in printed
     assert f"“{RULE}”; worded before the first answer" in printed
     assert "Checks answered right: 70% (the software starts with 80%)" in printed
-    assert "<dt>Rule of exclusions</dt>" in page
+    assert "<dt>Exclusion rule</dt>" in page
     assert "50% \\input{this}.”; worded before the first answer" in page
     assert "whoever needs &lt; 2 s &amp; says" in page
     assert "The exclusion rule was worded before the first answer, on" in latex
     assert "over these comparisons of a criterion" in latex
     assert "are compared with the baseline a\\_b" in latex
     assert "\\input{this}" not in latex
-    assert "rule of exclusions: “Left out: whoever needs" in sheet
+    assert "exclusion rule: “Left out: whoever needs" in sheet
     assert "Compared: each system with the baseline" in sheet
     check_latex(latex)
 
@@ -137,7 +137,7 @@ def test_a_report_from_before_there_were_plans_is_still_shown(report: Report) ->
     page, latex = write_page(report.study, report), write_fragment(report.study, report)
 
     assert "Analysis plan" not in page
-    assert "rule of exclusions" not in latex
+    assert "exclusion rule" not in latex
     assert write_markdown(fill_datasheet(report.study, report))
 
 

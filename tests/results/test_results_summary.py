@@ -400,3 +400,15 @@ def test_first_look_is_told_with_its_answers_and_the_top_up_after_it(
 
     assert look == Look(at=job.finished_at, answers=0, asked_later=8)
     assert "8 more answers were asked for" in page
+
+
+def test_results_that_were_first_there_after_closing_are_no_early_look(study: Study) -> None:
+    study.closed_at = now()
+    Job.objects.create(kind="analysis", study_id=study.pk, state="done", finished_at=now())
+
+    late = find_first_look(study)
+    study.closed_at = now()
+    early = find_first_look(study)
+
+    assert late is None
+    assert early is not None

@@ -237,8 +237,8 @@ def _write(criterion: Mapping[str, Any]) -> Iterator[str]:
     if slips := criterion.get("slips"):
         yield (
             f"Possible slips, such as 700 for 70: {slips.value:,.0f} of {slips.n['ratings']:,} "
-            f"scores ({slips.method}). They count; in the winsorised mean none counts as "
-            "further off than that."
+            f"scores ({slips.method}). They count in full; the winsorised mean moves "
+            "each to that limit."
         )
     if pairs:
         yield from _describe_pairs(pairs, criterion.get("baseline"))
@@ -248,7 +248,7 @@ def _write(criterion: Mapping[str, Any]) -> Iterator[str]:
     yield from _describe_model(criterion.get("model") or {})
     yield from get_numbers(family).write_notes(criterion)
     if any(one.name == "position_effect" and one.value is not None for one in criterion["tests"]):
-        yield "Davidson's model has a term for the place on which an output stood."
+        yield "Davidson's model has a term for the place of an output on the page."
     if any(one["rank"] for one in systems):
         yield (
             "A rank range counts the systems that are clearly above, and those that are clearly "
@@ -331,7 +331,9 @@ def _describe_across(effects: Sequence[Figure]) -> str:
     across, within = details.get("family", 0), details.get("family_within", 0)
     if across <= within:
         return ""
-    return f" and {across - within:,} comparisons of the other criteria, {across:,} in all"
+    others = across - within
+    noun = "comparison" if others == 1 else "comparisons"
+    return f" and {others:,} {noun} of the other criteria, {across:,} in all"
 
 
 def _describe_sizes(pairs: Sequence[Mapping[str, Any]]) -> Iterator[str]:
@@ -358,7 +360,7 @@ def _describe_classics(tests: Sequence[Figure]) -> Iterator[str]:
     """The tests that old papers report: they see less of the design."""
     classics = [one for one in tests if one.name.partition(", ")[0] in _CLASSICS]
     for one in classics:
-        yield f"{_CLASSICS[one.name.partition(', ')[0]]}: {one.method}. It leaves raters out."
+        yield f"{_CLASSICS[one.name.partition(', ')[0]]}: {one.method}. It ignores raters."
         if left_out := one.n.get("inputs_tied", 0) + one.n.get("inputs_incomplete", 0):
             phrases = [
                 f"{one.n[key]:,} where {words}"
@@ -419,7 +421,7 @@ def _describe_agreement(figures: Sequence[Figure]) -> Iterator[str]:
     unit = figures[0].details.get("unit", "output")
     rated, rating = ("rated", "rating") if unit == "output" else ("answered", "answer")
     yield (
-        f"Agreement is taken over {unit}s that two raters or more {rated}"
+        f"Agreement is computed over {unit}s that two or more raters {rated}"
         + (f"; {left_out:,} with one {rating} are left out" if left_out else "")
         + ". Intervals treat raters and inputs as samples, unless a method says otherwise."
     )
@@ -428,7 +430,7 @@ def _describe_agreement(figures: Sequence[Figure]) -> Iterator[str]:
         yield (
             f"Of the variance of ratings, {shares['share_of_units']:.0%} lies between outputs, "
             f"{shares['share_of_raters']:.0%} between raters who are more or less strict, and "
-            f"{shares['share_of_rest']:.0%} is the rest. Where agreement is low, this says why: "
+            f"{shares['share_of_rest']:.0%} is the rest. Where agreement is low, this shows why: "
             "raters set apart by strictness, outputs that hardly differ, or noise."
         )
     if any(one.details.get("warning") for one in figures):

@@ -99,7 +99,7 @@ def _check_conditions(conditions: Any) -> None:
         and type(one["threshold"]) in (int, float)
         for one in conditions
     ):
-        raise Misshapen("a rule of exclusions has a condition that can't be")
+        raise Misshapen("an exclusion rule has a condition that can't be")
 
 
 def store_frozen(study: Study, plain: Mapping[str, Any], *, has_data: bool) -> None:

@@ -53,7 +53,7 @@ class ThresholdField(forms.DecimalField):
 
 
 class PlanForm(forms.Form):
-    """Baseline, rule of exclusions, and a field for each threshold."""
+    """Baseline, exclusion rule, and a field for each threshold."""
 
     # without it nothing can be saved: the plan may be another by now
     seen = forms.CharField(required=False, widget=forms.HiddenInput)

@@ -1,4 +1,4 @@
-"""The analysis plan of a study: its baseline, its thresholds of flags, its rule of exclusions."""
+"""The analysis plan of a study: its baseline, its thresholds of flags, its exclusion rule."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass

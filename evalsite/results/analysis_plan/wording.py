@@ -73,7 +73,7 @@ def _describe_rules(plan: Plan) -> Rows:
     rules = plan.get("rules") or ()
     rows = [("Exclusion rules", _add_worded(plan, "; ".join(rules)))] if rules else []
     if plan["exclusion_rule"] or not rules:
-        rows.append(("Rule of exclusions", describe_rule(plan)))
+        rows.append(("Exclusion rule", describe_rule(plan)))
     return rows
 
 
@@ -235,7 +235,7 @@ def warn_of_plan(plan: Plan, *, has_excluded: bool) -> list[dict[str, Any]]:
     if plan.get("margins"):
         found.append(("late_margins", "margins", "The margin was set"))
     if plan["exclusion_rule"] and has_excluded:
-        found.append(("late_rule", "exclusion_rule", "The rule of exclusions was worded"))
+        found.append(("late_rule", "exclusion_rule", "The exclusion rule was worded"))
     return [
         {
             "code": code,

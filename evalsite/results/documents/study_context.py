@@ -64,6 +64,7 @@ def collect_context(study: Study) -> dict[str, Any]:
         "identity_days": settings.IDENTITY_DAYS,
         "most_identity_days": MOST_IDENTITY_DAYS,
         "has_ids": any(one.adapter.person for one in recruitments),
+        "has_experts": study.experts.exists(),
         "people": people.count(),
         "withdrawn": people.filter(withdrawn_at__isnull=False).count(),
         "rule": describe_rules(describe_plan(study)),

@@ -37,7 +37,7 @@ class Look:
 
 
 def find_first_look(study: Study) -> Look | None:
-    """Return the first look, or None if results were never there.
+    """Return the first look, or None if results were never there before the study was closed.
 
     With a frozen plan, results that were computed while systems were hidden showed none: it was
     when an owner revealed them, or before the plan was frozen.
@@ -63,6 +63,8 @@ def find_first_look(study: Study) -> Look | None:
         look = Look(at=revealed_at, answers=answers, asked_later=0, is_revealed=True)
     else:
         return None
+    if study.closed_at is not None and look.at >= study.closed_at:
+        return None  # nobody could go on because of it
     if last_asked is None or last_asked <= look.at:
         return look
     later = _find_asked(study).filter(created_at__gt=look.at)

@@ -296,7 +296,7 @@ class Magnitude(Scale):
     # --- words
 
     def words(self) -> str:
-        return "magnitude estimation: a whole number, as large as the quality"
+        return "magnitude estimation: a whole number in proportion to the quality"
 
     # --- simulated participants
 
