@@ -152,6 +152,14 @@ class AnnotationQuerySet(models.QuerySet["Annotation"]):
         """All but those that wait for their person's consent, which no file and no count holds."""
         return self.filter(awaits_consent=False)
 
+    def given(self) -> "AnnotationQuerySet":
+        """Answers as pages count them: without practice, checks and what was withdrawn."""
+        return (
+            self.agreed()
+            .filter(item__kind=Item.Kind.MAIN)
+            .exclude(status=Annotation.Status.WITHDRAWN)
+        )
+
     def reports(self) -> "AnnotationQuerySet":
         """Return open problem reports on items of any kind; without those of pilots."""
         standing = (Annotation.Status.SURPLUS, Annotation.Status.CONTROL)

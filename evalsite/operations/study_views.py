@@ -23,10 +23,9 @@ def erase(request: HttpRequest, study: Study, pseudonym: str) -> HttpResponseBas
         erase_person(person, by=request.user)
         messages.success(request, f"{person.pseudonym} is erased.")
         return redirect("admin:study-person", study.pk, person.pseudonym)
-    answers = Annotation.objects.filter(participant=person)
     context = {
         "person": person,
-        "answers": answers.exclude(status=Annotation.Status.WITHDRAWN).count(),
+        "answers": Annotation.objects.given().filter(participant=person).count(),
     }
     return TemplateResponse(request, "studies/erase_person.html", context)
 

@@ -4,6 +4,7 @@ from typing import Any
 
 import pytest
 from django.test import Client
+from django.urls import reverse
 
 from evalsite.annotation.allocation.claims import claim_set
 from evalsite.annotation.models import Slot
@@ -95,6 +96,16 @@ def test_people_are_excluded_together_with_one_reason(staff_client):
     assert "2 people excluded." in done.text
     assert "Nothing would change" in act(staff_client, study, people, "stop").text
     assert Exclusion.objects.standing().count() == 2
+
+
+def test_stopping_and_erasing_count_answers_without_practice_as_the_list_does(staff_client):
+    study = make_planned_study()
+    me = add_person(study)
+    answer_item(me, study.items.practice().first())
+
+    for name in ("person-stop", "person-erase"):
+        page = staff_client.get(reverse(f"admin:{name}", args=[study.pk, me.pseudonym]))
+        assert page.context["answers"] == 3
 
 
 def test_all_people_of_a_list_are_those_of_that_list_alone(staff_client):

@@ -76,11 +76,10 @@ def stop(request: HttpRequest, study: Study, pseudonym: str) -> HttpResponseBase
         else:
             messages.warning(request, f"{person.pseudonym} has left already.")
         return redirect("admin:study-person", study.pk, person.pseudonym)
-    answers = Annotation.objects.filter(participant=person)
     context = {
         "person": person,
         "form": form,
-        "answers": answers.exclude(status=Annotation.Status.WITHDRAWN).count(),
+        "answers": Annotation.objects.given().filter(participant=person).count(),
         "held": Slot.objects.leased().filter(participant=person).count(),
         "has_left": person.stopped_at is not None,
     }

@@ -30,7 +30,7 @@ from evalsite.results.exclusions.views import ExclusionForm, list_bases
 from evalsite.results.people.lookup import MOST_AT_ONCE, clean_search, find_people, show_only
 from evalsite.results.people.work import read_work
 from evalsite.studies.forms import use_our_words
-from evalsite.studies.models import Item, Membership, Study
+from evalsite.studies.models import Membership, Study
 from evalsite.studies.staff_pages import (
     StudyView,
     may_see_identities,
@@ -171,9 +171,7 @@ def describe_rows(
 ) -> list[Row]:
     """Return where each of these people is, in a few queries for all of them."""
     ids = [one.pk for one in people]
-    # counted as in the list of people: practice and checks aren't answers
-    answers = Annotation.objects.agreed().filter(participant__in=ids, item__kind=Item.Kind.MAIN)
-    answers = answers.exclude(status=Annotation.Status.WITHDRAWN).order_by()
+    answers = Annotation.objects.given().filter(participant__in=ids).order_by()
     given = dict(answers.values_list("participant").annotate(n=Count("pk")))
     held = dict(
         Slot.objects.leased().filter(participant__in=ids).order_by()
