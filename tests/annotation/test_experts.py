@@ -248,6 +248,17 @@ def test_reassigning_offers_nobody_who_has_one_of_the_items_and_can_free_them():
     assert not ParticipantLink.objects.exists()
 
 
+def test_who_had_begun_and_has_nothing_left_is_not_asked_to_wait():
+    study = small()
+    ana, _ = invite(study, "Ana Costa", "Ben Okafor")
+    visitor = Visitor(ana).arrive()
+
+    reassign(expert=ana, to=None, by=make_user())
+    page = visitor.client.get(visitor.home, follow=True)
+
+    assert "Your items were given to someone else." in page.text
+
+
 def test_closing_ends_the_work_and_keeps_nothing():
     study = small()
     [expert] = invite(study, "Ana Costa")

@@ -248,6 +248,13 @@ def _could_begin(me: Participant) -> bool:
     return me.is_pilot or has_work(me, me.study)
 
 
+# what experts read whose items were all reassigned
+NOTHING_LEFT = {
+    "heading": _("There is nothing left for you to do"),
+    "sentence": _("Your items were given to someone else. You can close this page."),
+}
+
+
 @participant_page
 @require_safe
 def no_work(request: HttpRequest, me: Participant) -> HttpResponse:
@@ -264,6 +271,8 @@ def no_work(request: HttpRequest, me: Participant) -> HttpResponse:
     finished = me.annotations.exclude(item__kind=Item.Kind.PRACTICE).count()
     if not finished and "taken" not in request.GET and _could_begin(me):
         return redirect(address(request, "participant-start"))
+    if me.is_expert and not finished:
+        return render(request, "participants/closed.html", page_context(request, me) | NOTHING_LEFT)
     context = page_context(request, me) | {
         **describe_waiting(name_platform(me), address(request, "participant-no-work")),
         "is_complete": not may_come_free(me.study),

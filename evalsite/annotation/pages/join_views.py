@@ -15,7 +15,7 @@ from django.views.decorators.http import require_http_methods
 from evalsite.annotation.allocation.claims import has_free_place, may_come_free
 from evalsite.annotation.allocation.rounds import has_place_left
 from evalsite.annotation.models import Slot
-from evalsite.annotation.pages.entry_views import describe_waiting
+from evalsite.annotation.pages.entry_views import NOTHING_LEFT, describe_waiting
 from evalsite.annotation.pages.views import home
 from evalsite.lib.rate_limits import client_address
 from evalsite.participants.access import language_of, private, unknown_link
@@ -91,11 +91,7 @@ def open_personal_link(request: HttpRequest, token: str) -> HttpResponse:
 def _answer_invited(request: HttpRequest, link: PersonalLink, token: str) -> HttpResponse:
     recruitment, study = link.recruitment, link.recruitment.study
     if study.is_open and _has_nothing_left(link):
-        words = {
-            "heading": _("There is nothing left for you to do"),
-            "sentence": _("Your items were given to someone else. You can close this page."),
-        }
-        return render(request, "participants/closed.html", _shut_context(study) | words)
+        return render(request, "participants/closed.html", _shut_context(study) | NOTHING_LEFT)
     is_known = link.participant_id is not None and (study.is_open or link.is_used)
     if request.method == "POST" and (is_known or (study.is_open and _has_free_place(recruitment))):
         use_personal_link(link)
