@@ -13,6 +13,7 @@ from django.views.decorators.http import require_http_methods, require_POST, req
 
 from evalsite.studies.invitation_terms import link_of, mail_invitation
 from evalsite.studies.members import (
+    StepDown,
     change_role,
     hand_over,
     invite_colleague,
@@ -171,10 +172,13 @@ def show_hand_over(request: HttpRequest, study: Study) -> HttpResponseBase:
     """Make another member an owner and, if wanted, step down."""
     others = list_members(study).filter(user__is_active=True).exclude(user_id=request.user.pk or 0)
     is_post = request.method == "POST"
-    form = HandOverForm(request.POST if is_post else None, others=others)
+    is_member = list_members(study).filter(user_id=request.user.pk or 0).exists()
+    form = HandOverForm(request.POST if is_post else None, others=others, is_member=is_member)
     if is_post and form.is_valid():
         try:
-            hand_over(study=study, by=request.user, **form.cleaned_data)
+            hand_over(
+                study=study, by=request.user, **{"step_down": StepDown.OWNER} | form.cleaned_data
+            )
         except ValidationError as error:
             form.add_error(None, error)
         else:

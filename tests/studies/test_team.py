@@ -243,6 +243,17 @@ def test_owner_hands_the_study_over(study, owner, step_down, left):
     assert roles(study) == left
 
 
+def test_administrator_outside_the_team_makes_a_member_owner_and_has_no_role_to_give_up(study):
+    member = add_member(study, TeamRole.VIEWER, "ann")
+    root = sign_in(make_user("root", is_superuser=True))
+
+    page = root.get(url("study-hand-over", study))
+    root.post(url("study-hand-over", study), {"to": member.pk})
+
+    assert 'name="step_down"' not in page.text
+    assert roles(study) == {"ann": "owner", "jane": "owner"}
+
+
 def test_handing_over_to_nobody_changes_nothing(study, owner):
     stranger = make_user("zoe")
     other = Membership.objects.create(
