@@ -103,16 +103,20 @@ def test_appendix_counts_each_person_once_where_they_ended() -> None:
     make_participant(study, is_checked=False, is_eligible=True)
     make_participant(study, is_pilot=True)
     make_participant(study, origin="imported")
+    before = unescape(write_html(make_appendix(study)))
+    make_participant(study, origin="simulated", is_eligible=False)
 
     flow = count_people(study)
     page = unescape(write_html(make_appendix(study)))
 
     ends = ("analysed", "excluded", "withdrew", "no_answers", "not_agreed", "not_eligible",
             "quota", "failed_check")  # fmt: skip
-    assert flow.ends == dict.fromkeys(ends, 1)
-    assert (flow.arrived, flow.answered) == (8, 2)
+    assert flow.ends == dict.fromkeys(ends, 1) | {"not_eligible": 2}
+    assert (flow.arrived, flow.answered) == (9, 2)
+    assert "9 people, 1 of them simulated" in page
+    assert "simulated" not in before
     assert (
-        "1 not eligible by their answers; 1 because a quota was full; "
+        "2 not eligible by their answers; 1 because a quota was full; "
         "1 after the check of the instructions"
     ) in page
 

@@ -81,7 +81,7 @@ def test_figures_made_in_one_way_are_told_together_with_the_range_of_what_went_i
     told = describe_computed([entry(figure, pair="A : B") for figure in figures])
 
     assert told == [
-        "Hedges’ g of inputs: made up. Interval of 95%: bootstrap, percentile (300 draws, seed 1)."
+        "Hedges’ g of inputs: made up. 95% interval: bootstrap, percentile (300 draws, seed 1)."
         " From 30 to 38 inputs."
     ]
 

@@ -64,7 +64,10 @@ def test_what_the_study_knows_is_filled_in(study: Study, report: Report) -> None
     sheet = fill_datasheet(study, report)
     kept = report.content["kept"]
 
-    assert f"{kept['data']['ratings']} ratings" in str(find(sheet, "Number of outputs"))
+    counted = str(find(sheet, "Number of outputs"))
+    (per_output,) = [one for one in kept["design"] if one["name"] == "ratings_per_output"]
+    assert counted.startswith(f"{per_output['n']['outputs']} outputs of ")
+    assert f"{kept['data']['ratings']} ratings" in counted
     people = kept["data"]["participants"]
     assert f"none: {people} simulated participants" in str(find(sheet, "Number of evaluators"))
     assert find(sheet, "Consent text") == study.consent

@@ -228,7 +228,7 @@ def test_way_of_a_figure_names_method_interval_draws_seed_and_what_went_in(
     html = staff_client.get(f"{page('study-results', study)}?part=informativeness").content.decode()
 
     assert (
-        "Geometric mean: made up. Interval of 95%: bootstrap over items and "
+        "Geometric mean: made up. 95% interval: bootstrap over items and "
         "raters, percentile "
         "(2,000 draws, seed 1). From 6 ratings, 2 raters."
     ) in html

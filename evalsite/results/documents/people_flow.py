@@ -20,6 +20,7 @@ class PeopleFlow:
 
     invited: int
     ends: dict[str, int]
+    simulated: int
 
     @property
     def arrived(self) -> int:
@@ -57,5 +58,7 @@ def count_people(study: Study) -> PeopleFlow:
     people = Participant.objects.filter(~Q(origin=Origin.IMPORTED), study=study, is_pilot=False)
     counts = people.order_by().annotate(end=end).values_list("end").annotate(n=Count("pk"))
     return PeopleFlow(
-        invited=PersonalLink.objects.filter(study=study).count(), ends=dict(counts)
-    )  # fmt: skip
+        invited=PersonalLink.objects.filter(study=study).count(),
+        ends=dict(counts),
+        simulated=people.filter(origin=Origin.SIMULATED).count(),
+    )

@@ -21,7 +21,13 @@ from evalsite.results.models import Report
 from evalsite.results.report.agreement_tables import name_with_raters
 from evalsite.results.report.prose import list_entries, render_prose, write_prose
 from evalsite.results.report.study_facts import Asked, Facts, collect_facts, make_context
-from evalsite.results.report.wording import label_warnings, name_figure, write_interval, write_value
+from evalsite.results.report.wording import (
+    is_about_pairs,
+    label_warnings,
+    name_figure,
+    write_interval,
+    write_value,
+)
 from evalsite.studies.models import Study
 
 FORM = "https://nlp-heds.github.io"
@@ -86,6 +92,7 @@ def fill_datasheet(study: Study, report: Report) -> Datasheet:
             fill("1", "Main reference and supplementary resources", "resources"),
             fill("2", "Evaluated systems", "systems", inputs=inputs),
             fill("3.1", "Sample of system outputs", "outputs", detectable=_list_detectable(found),
+                 units=_count_units(found), is_about_pairs=is_about_pairs(found),
                  size=describe_size(facts.plan) if facts.plan.get("size") else ""),
             fill("3.2", "Evaluators", "evaluators"),
             fill("3.3", "Experimental design", "design"),
@@ -102,6 +109,12 @@ def fill_datasheet(study: Study, report: Report) -> Datasheet:
 
 
 # --- facts of sections --------------------------------------------------------------------
+
+
+def _count_units(found: dict[str, Any]) -> int | None:
+    """Count the outputs, or the comparisons, that were rated; None if that isn't known."""
+    known = (one["n"] for one in found["design"] if one["name"] == "ratings_per_output")
+    return next((count["outputs"] for count in known if "outputs" in count), None)
 
 
 def _list_detectable(found: dict[str, Any]) -> list[dict[str, str]]:
