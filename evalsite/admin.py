@@ -21,6 +21,7 @@ from django.utils import timezone
 from django.utils.http import url_has_allowed_host_and_scheme, urlencode
 from django.views.generic import RedirectView
 
+from evalsite.help_pages import show_chapter, show_help
 from evalsite.jobs.schedule import count_problems, list_schedule
 from evalsite.studies.models import Membership, Study
 from evalsite.studies.staff_pages import (
@@ -100,6 +101,14 @@ class EvalsiteAdminSite(AdminSite):
             name="site-invitations",
         )
         schedule = path("schedule/", self.admin_view(self._frame(self.schedule)), name="schedule")
+        chapters = [
+            path("help/", self.admin_view(self._frame(show_help)), name="help"),
+            path(
+                "help/<slug:name>/",
+                self.admin_view(self._frame(show_chapter)),
+                name="help-chapter",
+            ),
+        ]
         password = path(
             "password_change/",
             RedirectView.as_view(pattern_name="account_change_password"),
@@ -110,6 +119,7 @@ class EvalsiteAdminSite(AdminSite):
             records,
             invitations,
             schedule,
+            *chapters,
             password,
             *pages,
             *map(_redirect_moved, MOVED),

@@ -16,7 +16,7 @@ _TAGS = {
     "p", "br", "hr", "h2", "h3", "h4", "ul", "ol", "li", "strong", "em", "code", "pre",
     "blockquote", "a", "table", "thead", "tbody", "tr", "th", "td",
 }  # fmt: skip
-_ATTRIBUTES = {"a": {"href"}, "h2": {"id"}, "h3": {"id"}, "h4": {"id"}}
+_ATTRIBUTES = {"a": {"href"}, "h2": {"id"}, "h3": {"id"}, "h4": {"id"}, "table": {"tabindex"}}
 _SCHEMES = {"http", "https", "mailto"}
 # no id that a page itself gives begins like this
 _PREFIX = "part-"
@@ -24,14 +24,19 @@ _PREFIX = "part-"
 _LEVELS = {"h1": "h2", "h5": "h4", "h6": "h4"}
 
 
-def render_markdown(text: str, *, with_anchors: bool = False) -> SafeString:
+def render_markdown(
+    text: str, *, with_anchors: bool = False, with_wide_tables: bool = False
+) -> SafeString:
     """HTML of a Markdown text; raw HTML in it is shown as text, and only listed tags come out.
 
-    With anchors, for the one text of a page that has them, each heading can be linked to.
+    With anchors, for the one text of a page that has them, each heading can be linked to. Wide
+    tables are scrolled sideways, by keyboard too.
     """
     tokens = _PARSER.parse(text)
     for token in tokens:
         token.tag = _LEVELS.get(token.tag, token.tag)
+        if with_wide_tables and token.type == "table_open":
+            token.attrSet("tabindex", "0")
     if with_anchors:
         for heading, anchor in _find_headings(tokens).items():
             tokens[heading].attrSet("id", anchor)

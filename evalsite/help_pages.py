@@ -1,0 +1,100 @@
+"""The documentation as pages of the site, in the version that is installed."""
+
+import re
+from collections.abc import Iterator
+from functools import cache
+from itertools import pairwise
+from typing import NamedTuple
+
+from django.conf import settings
+from django.http import Http404, HttpRequest
+from django.template.response import TemplateResponse
+from django.urls import reverse
+from django.utils.safestring import SafeString
+from django.views.decorators.http import require_safe
+
+from evalsite.lib.markdown import list_anchors, parse_markdown, render_markdown
+
+# by whom it is read: names of files in docs/, with what they answer
+CHAPTERS: dict[str, dict[str, str]] = {
+    "Planning and collecting": {
+        "getting-outputs-in": "What a file of outputs may look like, with a recipe for each form.",
+        "protocols": "What the five protocols ask, rule by rule, and where they depart from their "
+        "documents.",
+        "instruments": "Building an instrument of your own, as a form or as a file.",
+        "designs": "Who sees what, in which order and on which side, and how that is balanced.",
+        "recruiting": "Rounds on crowd platforms, personal links, experts, codes and pay.",
+    },
+    "Results": {
+        "results": "The pages of results, the analysis plan, the report and its files.",
+        "analysis": "How every figure is computed, and how often its tests and intervals err.",
+        "files": "Every kind of file that comes in or goes out, bundles included.",
+    },
+    "Running the site": {
+        "deploying": "Settings, servers, upgrades and checks.",
+        "backup": "Backing up, restoring and moving a site.",
+    },
+    "Changing the code": {
+        "new-protocol": "A protocol of your own, as one folder.",
+        "new-scale": "A new kind of question, as one folder.",
+        "measurements": "How fast the site is, and how it withstands crowds and crashes.",
+    },
+}
+_TITLE = re.compile(r"\A# (.+)\n")
+# of another of these files, or of a part of the same one
+_LINK = re.compile(r"\]\((?:([a-z-]+)\.md)?(?:#([^)]+))?\)")
+# of a file of the code, which this site doesn't show
+_CODE = re.compile(r"\[([^]]+)\]\(\.\./[^)]+\)")
+# what `render_markdown` makes of a heading's words: this, and so many characters
+_ANCHOR, _LONGEST = "#part-", 60
+
+
+class Chapter(NamedTuple):
+    """A document; `sections`: what leads to each of its headings, as words and anchor."""
+
+    title: str
+    sections: list[tuple[str, str]]
+    html: SafeString
+
+
+@require_safe
+def show_help(request: HttpRequest) -> TemplateResponse:
+    """List the chapters."""
+    parts = {
+        part: [(name, _read(name).title, line) for name, line in chapters.items()]
+        for part, chapters in CHAPTERS.items()
+    }
+    return TemplateResponse(request, "admin/help.html", {"title": "Help", "parts": parts})
+
+
+@require_safe
+def show_chapter(request: HttpRequest, name: str) -> TemplateResponse:
+    """Show one chapter."""
+    if not any(name in chapters for chapters in CHAPTERS.values()):
+        raise Http404("No such chapter.")
+    return TemplateResponse(request, "admin/help_chapter.html", _read(name)._asdict())
+
+
+@cache
+def _read(name: str) -> Chapter:
+    text = (settings.BASE_DIR / "docs" / f"{name}.md").read_text(encoding="utf-8")
+    title = _TITLE.match(text)
+    assert title is not None
+    body = _LINK.sub(_lead, _CODE.sub(r"\1", text[title.end() :]))
+    html = render_markdown(body, with_anchors=True, with_wide_tables=True)
+    return Chapter(title[1], list(_list_sections(body)), html)
+
+
+def _list_sections(body: str) -> Iterator[tuple[str, str]]:
+    anchors = list_anchors(body)
+    for opening, inner in pairwise(parse_markdown(body)):
+        if opening.type == "heading_open" and opening.tag == "h2":
+            words = "".join(one.content for one in inner.children or []).strip()
+            yield words, anchors[words]
+
+
+def _lead(link: re.Match[str]) -> str:
+    """Lead to a chapter of the site instead of a file beside this one."""
+    name, part = link.groups()
+    address = reverse("admin:help-chapter", args=[name]) if name else ""
+    return f"]({address}{_ANCHOR + part[:_LONGEST] if part else ''})"
