@@ -1,5 +1,7 @@
 """Columns of participants.csv and metrics.csv."""
 
+from dataclasses import replace
+
 from evalsite.exports.column import (
     EXCLUDED,
     FLAG,
@@ -81,7 +83,10 @@ PARTICIPANTS = (
         allowed=ISO, missing="not withdrawn",
         cell=lambda person: "" if person.withdrawn_at is None else write_time(person.withdrawn_at),
     ),
-    *EXCLUDED,
+    replace(
+        EXCLUDED[0], meaning="Whether a researcher has excluded the participant from the analysis."
+    ),
+    EXCLUDED[1],
 )  # fmt: skip
 
 METRICS = (

@@ -330,9 +330,9 @@ def _describe_scripts(scripts: list[str], baseline: str) -> Iterator[str]:
         )
     if "analysis.R" in scripts:
         yield (
-            "`analysis.R` does not check whether ratings determine a comparison: it prints p "
-            "values also of a system with ratings of one input or by one rater, and where one "
-            "rater rated everything. The results pages do not test these."
+            "`analysis.R` does not check whether ratings determine a comparison: it "
+            "also prints p values for a system rated on one input or by one rater only, and where "
+            "one rater rated everything. The results pages do not test these."
         )
 
 
