@@ -148,6 +148,22 @@ def test_page_that_says_what_would_happen_is_reloaded_without_sending_a_form(sta
         assert "csrf" not in address
 
 
+@pytest.mark.parametrize("do", ["stop", "exclude", "note"])
+def test_page_of_all_people_in_a_list_asks_at_most_14_times(
+    staff_client, django_assert_max_num_queries, do
+):
+    study = launch(make_study(items=6, k=2, set_size=3))
+    for _ in range(2):
+        make_working(study)
+
+    with django_assert_max_num_queries(14):
+        page = staff_client.get(
+            url("study-people-act", study), {"do": do, "everyone": "yes", "show": "working"}
+        )
+
+    assert page.status_code == 200
+
+
 def test_more_people_than_fit_into_an_address_are_acted_on_all_the_same(staff_client):
     study = make_study(items=1)
     people = [make_participant(study) for _ in range(200)]

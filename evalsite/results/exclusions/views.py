@@ -90,7 +90,7 @@ class ExclusionForm(forms.Form):
 
 
 def list_bases(
-    study: Study, people: Sequence[Participant], plan: AnalysisPlan
+    study: Study, people: Sequence[Participant], plan: AnalysisPlan | None = None
 ) -> list[tuple[str, str]]:
     """Return what an exclusion can rest on under a frozen plan; [] without one."""
     if find_version(study) is None:
@@ -101,7 +101,7 @@ def list_bases(
         for one in outcomes
         if one.rule is not None and all(person.pk in one.people for person in people)
     ]
-    if plan.exclusion_rule:
+    if (plan or plan_of(study)).exclusion_rule:
         bases.append((PLANNED, "The plan’s rule in words"))
     return [*bases, ("other", "Another reason")]
 

@@ -7,7 +7,7 @@ from typing import Any
 from django import forms
 from django.contrib import messages
 from django.core.exceptions import PermissionDenied, ValidationError
-from django.db.models import Count
+from django.db.models import Count, Exists, OuterRef, QuerySet
 from django.http import HttpRequest
 from django.http.response import HttpResponseBase
 from django.shortcuts import get_object_or_404, redirect
@@ -25,10 +25,10 @@ from evalsite.quality.models import LONGEST_NOTE, Exclusion, ExclusionRule, Note
 from evalsite.quality.notes import add_notes, delete_note
 from evalsite.quality.pay import list_payable
 from evalsite.quality.pay_views import decide_on
-from evalsite.quality.plan_state import plan_of
 from evalsite.results.exclusions.views import ExclusionForm, list_bases
 from evalsite.results.people.lookup import MOST_AT_ONCE, clean_search, find_people, show_only
 from evalsite.results.people.work import read_work
+from evalsite.results.progress import count_edge
 from evalsite.studies.forms import use_our_words
 from evalsite.studies.models import Membership, Study
 from evalsite.studies.staff_pages import (
@@ -86,17 +86,28 @@ class Act:
     run: Callable[..., str]
 
 
-def choose_people(request: HttpRequest, study: Study) -> list[Participant]:
-    """Return those who were ticked, or all of the list or search; of this study alone."""
+def choose_people(request: HttpRequest, study: Study) -> list[Any]:
+    """Return those who were ticked, or all of the list or search; of this study alone.
+
+    Each of them says with `is_excluded` whether they are excluded.
+    """
     chosen = read_choice(request)
     if chosen.get("everyone") == "yes":
         search = clean_search(chosen.get("q", ""))
         sees = may_see_identities(request, study)
         found = find_people(study, search, by_receipt=sees).filter(is_pilot=False)
         shown = "" if search else chosen.get("show", "")
-        return list(show_only(found, shown, read_work(study))[:MOST_AT_ONCE])
+        if shown:
+            found = show_only(found, shown, read_work(study))
+        return list(_mark_excluded(found)[:MOST_AT_ONCE])
     names = [name for name in chosen.getlist("participant") if "\0" not in name][:MOST_AT_ONCE]
-    return list(study.participants.filter(pseudonym__in=names).order_by("-id"))
+    found = study.participants.filter(pseudonym__in=names).order_by("-id")
+    return list(_mark_excluded(found))
+
+
+def _mark_excluded(people: QuerySet[Participant]) -> QuerySet[Any]:
+    standing = Exclusion.objects.standing().filter(participant=OuterRef("pk"))
+    return people.annotate(is_excluded=Exists(standing))
 
 
 @require_http_methods(["GET", "HEAD", "POST"])
@@ -123,7 +134,7 @@ def _act(
     request: HttpRequest, study: Study, do: str, people: Sequence[Participant]
 ) -> HttpResponseBase:
     act = _ACTS[do]
-    rows = describe_rows(study, people, act.changes)
+    rows = describe_rows(people, act.changes, is_stopping=do == "stop")
     open_people = [row.person for row in rows if row.changes]
     is_confirmed = request.POST.get("confirmed") == "yes"
     form = act.make_form(request.POST if is_confirmed else None, study, open_people)
@@ -167,32 +178,26 @@ def _report_done(request: HttpRequest, done: str, left_out: int) -> None:
 
 
 def describe_rows(
-    study: Study, people: Sequence[Participant], changes: Callable[[Row], bool]
+    people: Sequence[Any], changes: Callable[[Row], bool], *, is_stopping: bool
 ) -> list[Row]:
     """Return where each of these people is, in a few queries for all of them."""
     ids = [one.pk for one in people]
     answers = Annotation.objects.given().filter(participant__in=ids).order_by()
     given = dict(answers.values_list("participant").annotate(n=Count("pk")))
-    held = dict(
-        Slot.objects.leased().filter(participant__in=ids).order_by()
-        .values_list("participant").annotate(n=Count("pk"))
-    )  # fmt: skip
+    # only who is stopped gives back what they hold
+    leased = Slot.objects.leased().filter(participant__in=ids if is_stopping else [])
+    held = dict(leased.order_by().values_list("participant").annotate(n=Count("pk")))
     open_sets = dict(
         ItemSet.objects.filter(participant__in=ids, finished_at=None).values_list(
             "participant", "number"
         )
-    )
-    excluded = set(
-        Exclusion.objects.standing()
-        .filter(study=study, participant__in=ids)
-        .values_list("participant", flat=True)
     )
     rows = []
     for one in people:
         state = _name_state(one, open_sets.get(one.pk))
         row = Row(
             person=one,
-            now=f"{state}, excluded" if one.pk in excluded else state,
+            now=f"{state}, excluded" if one.is_excluded else state,
             answers=given.get(one.pk, 0),
             held=held.get(one.pk, 0),
             changes=True,
@@ -222,9 +227,8 @@ def _sum_rows(study: Study, rows: Sequence[Row]) -> dict[str, Any]:
 
 
 def _foresee(study: Study, people: Sequence[Participant]) -> dict[str, Any]:
-    counted = Annotation.objects.filter(study=study).counted().count()
     effect = foresee_exclusion(study, participants=people, annotations=[])
-    return {"effect": effect, "counted": counted}
+    return {"effect": effect, "counted": count_edge(study).done}
 
 
 # --- what is done -------------------------------------------------------------------------------
@@ -275,9 +279,7 @@ _ACTS = {
         _stop,
     ),
     "exclude": Act(
-        lambda data, study, people: ExclusionForm(
-            data, bases=list_bases(study, people, plan_of(study))
-        ),
+        lambda data, study, people: ExclusionForm(data, bases=list_bases(study, people)),
         lambda row: not row.now.endswith("excluded"),
         _exclude,
     ),
