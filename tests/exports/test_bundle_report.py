@@ -70,14 +70,18 @@ def test_a_figure_that_was_changed_is_named(bundle: bytes) -> None:
 
 
 @pytest.mark.slow
-def test_sentences_of_a_report_may_become_clearer(bundle: bytes) -> None:
+def test_other_words_for_the_same_figures_are_remarked_on_and_no_fault(bundle: bytes) -> None:
     def reword(figures: dict[str, Any]) -> dict[str, Any]:
         criterion = figures["kept"]["criteria"][0]
         criterion["notes"] = ["Other words."]
         criterion["pairs"][0]["finding"]["text"] = "Other words."
         return figures
 
-    assert examine(change(bundle, REPORT, reword)).faults == []
+    reworded = examine(change(bundle, REPORT, reword))
+
+    assert reworded.faults == []
+    assert any("Some sentences in" in remark for remark in reworded.remarks)
+    assert not any("Some sentences in" in remark for remark in examine(bundle).remarks)
 
 
 def test_figures_of_other_methods_are_left_alone_and_that_is_said(bundle: bytes) -> None:

@@ -281,8 +281,14 @@ class Comparison:
             return
         said = self.bundle.read_json(REPORT)
         for source in REPORT_SOURCES:
-            faults = list(compare_figures("", said, source.compute(self.study)))
+            found = source.compute(self.study)
+            faults = list(compare_figures("", said, found))
             yield from faults
+            if list(_list_sentences(said)) != list(_list_sentences(found)):
+                self.findings.remarks.append(
+                    f"Some sentences in {REPORT} aren't what this Evalsite writes of its figures. "
+                    "The report was made by an earlier version, or they were changed by hand."
+                )
             if not faults:
                 self.findings.checks.append("Every figure of its report, computed again.")
 
@@ -422,6 +428,16 @@ def compare_figures(name: str, said: Any, found: Any) -> Iterator[Fault]:
     elif said != found or type(said) is not type(found):
         message = f"{name} is {_shorten(said)}, but {_shorten(found)} when computed again."
         yield Fault("figure_differs", message, REPORT)
+
+
+def _list_sentences(figures: Any) -> Iterator[Any]:
+    """Yield what a report says in words, which `compare_figures` leaves out."""
+    if isinstance(figures, dict):
+        yield from (figures[key] for key in sorted(figures.keys() & _SENTENCES))
+        figures = [figures[key] for key in sorted(figures)]
+    if isinstance(figures, list):
+        for part in figures:
+            yield from _list_sentences(part)
 
 
 def _shorten(value: Any) -> str:
