@@ -69,10 +69,10 @@ def test_row_tells_code_answers_receipt_and_state(staff_client):
 @pytest.mark.parametrize(
     ("fields", "state"),
     [
-        ({}, "working"),
+        ({}, "in progress"),
         ({"stopped_at": now()}, "stopped"),
         ({"withdrawn_at": now(), "stopped_at": now()}, "withdrawn"),
-        ({"is_pilot": True}, "pilot, working"),
+        ({"is_pilot": True}, "pilot, in progress"),
     ],
 )
 def test_state_says_where_somebody_stands(staff_client, fields, state):

@@ -69,7 +69,7 @@ def find_people(study: Study, search: str, *, by_receipt: bool) -> QuerySet[Part
 
 
 # which people a list shows, and what it calls them
-SHOWN = {"": "All", "review": "To review", "working": "Working", "excluded": "Excluded"}
+SHOWN = {"": "All", "review": "To review", "working": "In progress", "excluded": "Excluded"}
 
 
 def show_only(people: QuerySet[Participant], shown: str, work: Work) -> QuerySet[Participant]:
@@ -200,7 +200,7 @@ def state_of(participant: Participant, sets: list[ItemSet]) -> str:
     elif participant.is_qualified is False:
         state = "not qualified"
     elif any(item_set.finished_at is None for item_set in sets):
-        state = "stopped" if participant.stopped_at is not None else "working"
+        state = "stopped" if participant.stopped_at is not None else "in progress"
     elif sets:
         state = "finished"
     elif participant.stopped_at is not None:
