@@ -216,6 +216,7 @@ def test_a_message_is_copied_with_ids_and_seeing_them_is_kept(staff_client):
     editor = act(member(study, "editor"), study, [me], "message")
 
     assert "5f1e2d3c4b5a69788796a5b4" in page
+    assert "Prolific: 1 id<" in page
     assert "Nothing is sent from here." in page
     assert AuditEntry.objects.filter(action="identity view").count() == 1
     assert editor.status_code == 403

@@ -19,6 +19,7 @@ from evalsite.annotation.pages.stopping import stop_person
 from evalsite.annotation.running.stop_views import StopForm
 from evalsite.audit.models import AuditEntry
 from evalsite.participants.models import ItemSet, Participant, ParticipantIdentity, StopKind
+from evalsite.platforms import get_platform
 from evalsite.quality.exclusions import exclude, foresee_exclusion
 from evalsite.quality.frozen_plans import PLANNED
 from evalsite.quality.models import LONGEST_NOTE, Exclusion, ExclusionRule, Note
@@ -310,7 +311,9 @@ def _show_message(
     context = {
         "text": MESSAGE,
         "people": people,
-        "platforms": [(name, "\n".join(ids), len(ids)) for name, ids in by_platform.items()],
+        "platforms": [
+            (get_platform(key).label, "\n".join(ids), len(ids)) for key, ids in by_platform.items()
+        ],
     }
     return TemplateResponse(request, "results/people_message.html", context)
 
