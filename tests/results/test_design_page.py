@@ -6,6 +6,7 @@ import pytest
 from django.db import connection
 from django.test.utils import CaptureQueriesContext
 
+from evalsite.annotation.models import Slot
 from evalsite.jobs.models import Job
 from evalsite.lib.clock import now
 from evalsite.results.design import views
@@ -31,6 +32,18 @@ def test_the_page_shows_planned_beside_achieved(staff_client):
     assert '<th scope="rowgroup" rowspan="2" class="es-words">b</th>' in page.text
     assert "Largest difference of one system: planned 0, achieved 1." in page.text
     assert "Achieved: over the 3 answers so far that count;" in page.text
+
+
+def test_the_headline_says_whether_the_places_are_those_of_the_seed(staff_client):
+    study = launch(make_study(items=2))
+    draft = staff_client.get(url("study-design", make_study(items=2))).text
+    planned = staff_client.get(url("study-design", study)).text
+    Slot.objects.filter(pk=Slot.objects.filter(study=study).first().pk).update(pos=99)
+    changed = staff_client.get(url("study-design", study)).text
+
+    assert "<h1>How the work will be handed out</h1>" in draft
+    assert "<h1>The design is as planned</h1>" in planned
+    assert "<h1>1 place differs from the plan</h1>" in changed
 
 
 def test_a_draft_shows_what_will_be_planned_and_how_many_people_it_takes(staff_client):

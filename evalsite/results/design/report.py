@@ -77,6 +77,8 @@ class Report:
     facts: list[tuple[str, str]]
     has_places: bool
     replay: str = ""
+    # places that aren't those of the seed; None: not counted
+    strays: int | None = None
     answers: int = 0
     measures: list[Measure] = field(default_factory=list)
     tables: list[Table] = field(default_factory=list)
@@ -102,7 +104,7 @@ class Report:
 
     def take_counts(self, other: "Report") -> None:
         """What was counted is what the other report says; what was chosen stays."""
-        self.replay, self.answers = other.replay, other.answers
+        self.replay, self.strays, self.answers = other.replay, other.strays, other.answers
         self.measures, self.tables = other.measures, other.tables
         self.left_out = other.left_out
 
@@ -144,7 +146,7 @@ def report_design(
 
 
 def _add_replay(report: Report, study: Study, systems: dict[int, str]) -> None:
-    strays = count_strays(study, systems)
+    report.strays = strays = count_strays(study, systems)
     report.replay = "The places are exactly those that the seed gives."
     if strays:
         report.replay = (
