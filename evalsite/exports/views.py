@@ -277,7 +277,8 @@ def download_instrument(request: HttpRequest, study: Study) -> HttpResponseBase:
     """Send the instrument built on the web that the study was made from."""
     version = study.instrument
     if version is None:
-        raise Http404("This study asks the questions of a protocol.")
+        # what a protocol asks is on every site
+        return redirect("admin:study-export", study.pk)
     name = f"{version.instrument.key}-{version.number}.json"
     return _send_text(write_file(version.content), "application/json", name)
 
