@@ -15,7 +15,7 @@ from django.views.decorators.http import require_safe
 
 from evalsite.lib.markdown import list_anchors, parse_markdown, render_markdown
 
-# by whom it is read: names of files in docs/, with what they answer
+# by subject: names of files in docs/, with what each of them answers
 CHAPTERS: dict[str, dict[str, str]] = {
     "Planning and collecting": {
         "getting-outputs-in": "What a file of outputs may look like, with a recipe for each form.",
