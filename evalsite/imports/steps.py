@@ -80,13 +80,22 @@ def check_upload(upload: Upload, *, tell: Tell | None = None) -> Any:
     part = upload.faults_path.with_suffix(".part")
     part.write_bytes(list_faults(checked.faults).encode())
     part.replace(upload.faults_path)
-    upload.report = asdict(describe(importer_of(upload), checked, upload.study))
+    upload.report = _replace_nul(asdict(describe(importer_of(upload), checked, upload.study)))
     upload.checked_at = now()
     # not save(): a file that was given up meanwhile stays away
     kept = Upload.objects.filter(pk=upload.pk)
     if not kept.update(report=upload.report, checked_at=upload.checked_at):
         forget_bytes(upload)
     return checked
+
+
+def _replace_nul(plain: Any) -> Any:
+    """Return plain data with U+FFFD for each NUL, which PostgreSQL doesn't store in JSON."""
+    if isinstance(plain, str):
+        return plain.replace("\0", "\ufffd")
+    if isinstance(plain, dict):
+        return {_replace_nul(key): _replace_nul(value) for key, value in plain.items()}
+    return [_replace_nul(one) for one in plain] if isinstance(plain, list | tuple) else plain
 
 
 def _remember_mapping(upload: Upload) -> None:

@@ -10,7 +10,6 @@ from django.http import HttpRequest, HttpResponse, JsonResponse
 from django.shortcuts import redirect, render
 from django.urls import reverse
 from django.utils import translation
-from django.views import defaults
 from django.views.decorators.csrf import csrf_exempt
 
 from evalsite.lib.prepared import Prepared
@@ -189,7 +188,10 @@ def personal_link(request: HttpRequest) -> str:
 
 
 def page_not_found(request: HttpRequest, exception: Exception) -> HttpResponse:
-    """The constant page for addresses below /p/ and /join/; Django's own for everybody else."""
+    """The constant page for addresses below /p/ and /join/, and a plain one for all others.
+
+    Neither reads the body, as Django's own would for its CSRF token: a broken one would fail there.
+    """
     if request.path.startswith(("/p/", "/join/")):
         return unknown_link(request)
-    return defaults.page_not_found(request, exception)
+    return render(request, "404.html", status=404)

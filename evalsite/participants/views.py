@@ -1,6 +1,7 @@
 """Facts of a study for participants' pages, and stopping for now."""
 
-from typing import Any
+from datetime import datetime
+from typing import Any, cast
 
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import render
@@ -17,6 +18,7 @@ from evalsite.participants.services import shown_codes
 from evalsite.studies.models import Study
 from evalsite.studies.set_size import items_per_set
 from evalsite.studies.summary_lines import format_money
+from evalsite.studies.time_zones import zone_of
 
 
 def shut_sentence(study: Study) -> dict[str, Any]:
@@ -26,6 +28,8 @@ def shut_sentence(study: Study) -> dict[str, Any]:
             "heading": _("This study has not started yet"),
             "sentence": _("Please come back later."),
         }
+    if opens_later(study):
+        return describe_opening(study)
     if study.state == Study.State.PAUSED:
         return {
             "heading": _("This study is paused"),
@@ -37,6 +41,22 @@ def shut_sentence(study: Study) -> dict[str, Any]:
         day = date_format(timezone.localtime(ended), "j F Y")
         sentence = f"{sentence} {_('It ended on %(day)s.') % {'day': day}}"
     return {"heading": _("This study is closed"), "sentence": sentence}
+
+
+def opens_later(study: Study) -> bool:
+    """Whether it is live, but nobody can start before a time that is set."""
+    return study.state == Study.State.LIVE and study.is_before_opening
+
+
+def describe_opening(study: Study) -> dict[str, Any]:
+    """Say from when on people can start."""
+    opens_at = cast(datetime, study.opens_at)
+    moment = date_format(opens_at.astimezone(zone_of(study)), "j F Y, H:i")
+    return {
+        "heading": _("You can start on %(moment)s (%(zone)s)")
+        % {"moment": moment, "zone": study.time_zone.replace("_", " ")},
+        "sentence": _("Please come back then with the same link."),
+    }
 
 
 def study_facts(study: Study, recruitment: Recruitment) -> list[tuple[str, str, str]]:

@@ -1,23 +1,37 @@
-"""Closing studies at the time that was set for it."""
+"""Closing studies at the time that was set for it, or once all their answers are in."""
 
-from evalsite.annotation.running.launch import close_at_its_time, count_held
+from django.db.models import Q
+
+from evalsite.annotation.models import Slot
+from evalsite.annotation.running.launch import close_by_itself, count_held
+from evalsite.jobs.models import Job
 from evalsite.jobs.schedule import scheduled
 from evalsite.lib.clock import now
-from evalsite.studies.models import Study
+from evalsite.studies.models import Batch, Study
+from evalsite.studies.setting_changes import PLACES
 
 
-@scheduled("Close studies at their closing time")
+@scheduled("Close studies at their closing time, or when all answers are in")
 def close_due_studies() -> str:
     """Close what is due, once nobody is at work on it.
 
     Results that a plan hides stay hidden until an owner has applied its rules, or declined to.
     """
-    due = Study.objects.filter(
-        state__in=[Study.State.LIVE, Study.State.PAUSED], closes_at__lte=now()
-    )
+    running = Study.objects.filter(state__in=[Study.State.LIVE, Study.State.PAUSED])
     closed = 0
-    for study in due:
-        if count_held(study) is None:
-            close_at_its_time(study=study)
+    for study in running.filter(Q(closes_at__lte=now()) | Q(closes_when_full=True)):
+        if (study.is_past_its_end or _has_all_answers(study)) and count_held(study) is None:
+            why = "closing time" if study.is_past_its_end else "last answer"
+            close_by_itself(study=study, why=why)
             closed += 1
     return f"{closed} closed" if closed else ""
+
+
+def _has_all_answers(study: Study) -> bool:
+    """Whether every place is answered, and none is to come."""
+    slots = Slot.objects.filter(study=study)
+    waiting = Batch.objects.filter(study=study, opened_at=None)
+    places = Job.objects.filter(study_id=study.pk, kind=PLACES).order_by("created_at").last()
+    # one that stopped in the middle will go on
+    is_at_rest = places is None or places.state == Job.State.DONE
+    return is_at_rest and not any(rows.exists() for rows in (slots.free(), slots.leased(), waiting))

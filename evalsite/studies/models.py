@@ -77,7 +77,7 @@ class Study(models.Model):
     PAY = ("minutes_per_set", "pay_per_set", "has_bonus", "bonus", "currency")
     HISTORY = (
         "is_demo", "expected_participants", "created_at", "revision", "time_zone", "pay_target",
-        "pilot_generation", "is_pilot_link_on",
+        "pilot_generation", "is_pilot_link_on", "description", "closes_when_full",
     )  # fmt: skip
     SELDOM_READ = (*TEXTS, *QUESTIONS, *HISTORY)
 
@@ -96,6 +96,8 @@ class Study(models.Model):
     # texts
     title = models.CharField(max_length=120)
     organisation = models.CharField(max_length=120, blank=True)
+    # for the team and the datasheet; participants don't see it
+    description = models.TextField(blank=True)
     contact_name = models.CharField(max_length=120, blank=True)
     contact_email = models.EmailField(blank=True)
     headline = models.CharField(max_length=160, blank=True)
@@ -178,7 +180,10 @@ class Study(models.Model):
     pay_target = models.DecimalField(
         max_digits=8, decimal_places=2, null=True, blank=True, validators=[MinValueValidator(0)]
     )
+    # nobody is let in before the one; the other, or the last answer, closes the study
+    opens_at = models.DateTimeField(null=True, blank=True)
     closes_at = models.DateTimeField(null=True, blank=True)
+    closes_when_full = models.BooleanField(default=False)
 
     created_at = models.DateTimeField(auto_now_add=True)
     launched_at = models.DateTimeField(null=True)
@@ -234,6 +239,10 @@ class Study(models.Model):
         return self.closes_at is not None and now() >= self.closes_at
 
     @property
+    def is_before_opening(self) -> bool:
+        return self.opens_at is not None and now() < self.opens_at
+
+    @property
     def has_ended(self) -> bool:
         """Whether it was closed for good, and perhaps put away since."""
         return self.state in (self.State.CLOSED, self.State.ARCHIVED)
@@ -241,7 +250,8 @@ class Study(models.Model):
     @property
     def is_open(self) -> bool:
         """Whether new work may be handed out now."""
-        return self.state == self.State.LIVE and not self.is_past_its_end
+        is_in_time = not (self.is_before_opening or self.is_past_its_end)
+        return self.state == self.State.LIVE and is_in_time
 
 
 class StudyVersion(models.Model):

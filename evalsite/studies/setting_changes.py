@@ -48,6 +48,11 @@ def digest_settings(study: Study, names: Iterable[str]) -> str:
     return sha256(text.encode()).hexdigest()[:16]
 
 
+def has_opened(study: Study) -> bool:
+    """Return whether people could begin by now."""
+    return study.is_launched and not study.is_before_opening
+
+
 def name_new_version(version: StudyVersion) -> str:
     """Return what the box says that makes changed texts the next version."""
     return f"Make version {version.number + 1} of the texts"
@@ -81,6 +86,8 @@ def change_settings(
         return current
     if current.version is not None:
         _refuse_after_launch(current.version, changed, values, is_new_version)
+    if "opens_at" in changed and has_opened(current):
+        raise ValidationError("The study has opened, so its opening date can’t be changed.")
     for name in changed:
         setattr(current, name, values[name])
     _refuse_long_sheet(current)

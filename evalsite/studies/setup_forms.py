@@ -1,4 +1,4 @@
-"""Set up: its sections, each a form of its own over some of a study's settings."""
+"""Set up: the form of a section, over some of a study's settings."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -17,7 +17,14 @@ from evalsite.protocol import Protocol
 from evalsite.studies.forms import use_our_words
 from evalsite.studies.models import Study
 from evalsite.studies.set_size import FEWEST
-from evalsite.studies.setting_changes import DESIGN, SHOWN, digest_settings, name_new_version
+from evalsite.studies.setting_changes import (
+    DESIGN,
+    SHOWN,
+    digest_settings,
+    has_opened,
+    name_new_version,
+)
+from evalsite.studies.setup_sections import SECTIONS, Section
 
 _MINUTES = "%Y-%m-%dT%H:%M"
 # what a person may choose: places, not the abbreviations and offsets beside them
@@ -32,118 +39,6 @@ def list_time_zones() -> list[str]:
     """Return the time zones to choose from: UTC, then places."""
     return ["UTC", *sorted(name for name in available_timezones() if name.startswith(_REGIONS))]
 
-
-@dataclass(frozen=True, kw_only=True)
-class Group:
-    """Fields of a section under one heading."""
-
-    title: str
-    names: tuple[str, ...]
-    is_paired: bool = False  # short fields, two in a row
-
-
-@dataclass(frozen=True, kw_only=True)
-class Section:
-    """One page of Set up: its name in addresses and in the navigation, and its fields."""
-
-    key: str
-    label: str
-    groups: tuple[Group, ...]
-    has_options: bool = False  # the protocol's own
-    previews: tuple[str, ...] = ()
-
-    @property
-    def fields(self) -> list[str]:
-        return [name for group in self.groups for name in group.names]
-
-    @property
-    def page(self) -> str:
-        """Return the name of its page."""
-        return f"setup-{self.key}"
-
-
-SECTIONS = (
-    Section(
-        key="basics",
-        label="Basics",
-        groups=(
-            Group(title="Study", names=("title", "language")),
-            Group(title="Dates", names=("time_zone", "closes_at"), is_paired=True),
-            Group(
-                title="Contact for participants",
-                names=("organisation", "contact_name", "contact_email"),
-            ),
-        ),
-        previews=("landing",),
-    ),
-    Section(
-        key="first-page",
-        label="First page and consent",
-        groups=(
-            Group(title="First page", names=("headline", "summary")),
-            Group(title="Texts that may distress", names=("content_warning", "covers_items")),
-            Group(
-                title="Consent",
-                names=("consent", "minimum_age", "asks_to_share", "recognise_days"),
-            ),
-            Group(title="Who may take part", names=("is_eligibility_on",)),
-        ),
-        previews=("landing", "consent"),
-    ),
-    Section(
-        key="instructions",
-        label="Instructions",
-        groups=(
-            Group(title="Text", names=("instructions",)),
-            Group(
-                title="Before the work",
-                names=(
-                    "is_check_on", "is_practice_on", "may_skip_practice", "is_qualification_on",
-                    "pass_mark",
-                ),
-            ),
-            Group(title="On each item", names=("is_aided",)),
-        ),
-        has_options=True,
-        previews=("instructions", "item"),
-    ),
-    Section(
-        key="checks",
-        label="Checks",
-        groups=(
-            Group(title="How many", names=("check_every",)),
-            Group(
-                title="Hidden repeats",
-                names=("repeat_percent", "repeat_distance"),
-                is_paired=True,
-            ),
-        ),
-    ),
-    Section(
-        key="work",
-        label="Work and pay",
-        groups=(
-            Group(
-                title="Answers and sets",
-                names=("k", "set_size", "max_sets", "max_items", "lease_minutes"),
-                is_paired=True,
-            ),
-            Group(
-                title="Design",
-                names=("item_order", "groups", "expected_participants"),
-                is_paired=True,
-            ),
-            Group(
-                title="Pay",
-                names=("minutes_per_set", "pay_per_set", "currency", "pay_target"),
-                is_paired=True,
-            ),
-            Group(title="Bonus", names=("has_bonus", "bonus")),
-        ),
-        previews=("landing",),
-    ),
-)  # fmt: skip
-OF_SECTION = {name: section for section in SECTIONS for name in section.fields}
 
 _LEAST = {"minutes_per_set": 1, "bonus": Decimal("0.01"), "pay_target": Decimal("0.01")}
 
@@ -168,16 +63,27 @@ class SectionForm(forms.ModelForm):
     # what was saved when the page was opened
     seen = forms.CharField(widget=forms.HiddenInput)
     is_new_version = forms.BooleanField(required=False)
+    opens_at = MomentField(
+        required=False,
+        label="Opening date and time",
+        help_text=(
+            "Until then links work, but the first page says when people can start. Leave it empty "
+            "to open at launch."
+        ),
+        widget=forms.DateTimeInput(attrs={"type": "datetime-local"}, format=_MINUTES),
+    )
     closes_at = MomentField(
         required=False,
         label="Closing date and time",
-        help_text="No new sets start after it. Leave it empty to close the study yourself.",
+        help_text=(
+            "Nobody new can start after it, and the study closes once nobody is at work. You can "
+            "always close it yourself."
+        ),
         widget=forms.DateTimeInput(attrs={"type": "datetime-local"}, format=_MINUTES),
     )
     time_zone = forms.ChoiceField(
         label="Time zone",
         choices=lambda: [(name, name.replace("_", " ")) for name in list_time_zones()],
-        help_text="For the dates of this section.",
     )
 
     language = forms.CharField(
@@ -188,7 +94,11 @@ class SectionForm(forms.ModelForm):
                 "Enter a language code, such as en, de or pt-BR.",
             )
         ],
-        help_text="The language of the items, as a code such as en, de or pt-BR.",
+        help_text=(
+            "Of your items and texts, as a code such as en, de or pt-BR. Screen readers need it to "
+            "pronounce them."
+        ),
+        widget=forms.TextInput(attrs={"list": "languages"}),
     )
     currency = forms.CharField(
         validators=[RegexValidator(r"\A[A-Z]{3}\Z", "Enter three capital letters, such as GBP.")],
@@ -199,6 +109,8 @@ class SectionForm(forms.ModelForm):
         model = Study
         fields = [name for section in SECTIONS for name in section.fields]
         labels = {
+            "description": "Description for colleagues",
+            "closes_when_full": "Close when all answers are in",
             "contact_email": "Contact e-mail",
             "content_warning": "Content warning",
             "covers_items": "Cover each item",
@@ -228,6 +140,11 @@ class SectionForm(forms.ModelForm):
             "pay_target": "Your target per hour",
         }
         help_texts = {
+            "description": "Participants never see it. The datasheet prints it.",
+            "closes_when_full": (
+                "Otherwise the study stays open: nobody new can start, and you can still ask for "
+                "more answers."
+            ),
             "organisation": "Who runs the study. It is shown on every page.",
             "headline": "One line above the summary on the first page. May be empty.",
             "summary": "What people will do, in two sentences.",
@@ -308,6 +225,7 @@ class SectionForm(forms.ModelForm):
             "pay_target": "Only your team sees it.",
         }
         widgets = {
+            "description": forms.Textarea(attrs={"rows": 3}),
             "summary": forms.Textarea(attrs={"rows": 3}),
             "content_warning": forms.Textarea(attrs={"rows": 2}),
             "consent": forms.Textarea(attrs={"rows": 16}),
@@ -341,10 +259,14 @@ class SectionForm(forms.ModelForm):
         return [*names, *(["options"] if has_options else [])]
 
     def _use_time_zone(self) -> None:
-        if "closes_at" in self.fields:
-            zone = self.data.get("time_zone") or self.instance.time_zone
-            zone = zone if zone in list_time_zones() else self.instance.time_zone
-            cast(MomentField, self.fields["closes_at"]).zone = ZoneInfo(zone)
+        if "time_zone" not in self.fields:
+            return
+        name = self.data.get("time_zone") or self.instance.time_zone
+        zone = ZoneInfo(name if name in list_time_zones() else self.instance.time_zone)
+        for field in ("opens_at", "closes_at"):
+            cast(MomentField, self.fields[field]).zone = zone
+        there = timezone.localtime(now(), zone)
+        self.fields["time_zone"].help_text = f"For these dates. It is {there:%H:%M} there now."
 
     def note_change(self) -> list[tuple[str, Any]]:
         """Take note of what someone else saved: what now differs from the fields, by label.
@@ -404,6 +326,9 @@ class SectionForm(forms.ModelForm):
         for name in DESIGN:
             if name in self.fields:
                 self.fields[name].disabled = True
+        if "opens_at" in self.fields and has_opened(self.instance):
+            self.fields["opens_at"].disabled = True
+            self.fields["opens_at"].help_text = "The study has opened, so this can’t be changed."
         tick = self.fields["is_new_version"]
         tick.label = name_new_version(self.instance.version)
         tick.help_text = (
@@ -414,6 +339,7 @@ class SectionForm(forms.ModelForm):
     def clean(self) -> dict[str, Any]:
         cleaned = super().clean() or {}
         self._check_bonus(cleaned)
+        self._check_dates(cleaned)
         # Browsers send CRLF; without this, saving unchanged texts would change them.
         return {
             name: value.replace("\r\n", "\n") if isinstance(value, str) else value
@@ -432,9 +358,20 @@ class SectionForm(forms.ModelForm):
                 "bonus", "Tick “Bonus for all sets”, or leave its amount empty: none is promised."
             )
 
+    def _check_dates(self, cleaned: dict[str, Any]) -> None:
+        opens_at, closes_at = cleaned.get("opens_at"), cleaned.get("closes_at")
+        if opens_at and closes_at and closes_at <= opens_at:
+            self.add_error("closes_at", "Choose a moment after the opening.")
+
+    def clean_opens_at(self) -> Any:
+        return self._find_moment("opens_at")
+
     def clean_closes_at(self) -> Any:
-        moment = self.cleaned_data["closes_at"]
-        if moment and "closes_at" in self.changed_data and moment <= now():
+        return self._find_moment("closes_at")
+
+    def _find_moment(self, name: str) -> Any:
+        moment = self.cleaned_data[name]
+        if moment and name in self.changed_data and moment <= now():
             raise ValidationError("Choose a moment in the future.")
         return moment
 
@@ -473,8 +410,8 @@ def list_groups(form: SectionForm, options: forms.Form | None) -> Iterator[Shown
                 title=group.title,
                 fields=fields,
                 is_paired=group.is_paired,
-                is_locked=form.is_frozen and all(one.field.disabled for one in fields),
-                is_partly_locked=form.is_frozen and any(one.field.disabled for one in fields),
+                is_locked=form.is_frozen and all(one.name in DESIGN for one in fields),
+                is_partly_locked=form.is_frozen and any(one.name in DESIGN for one in fields),
             )
     if options is not None:
         yield ShownGroup(

@@ -62,6 +62,8 @@ def describe_study(study: Study, *, items: int, systems: int) -> list[str]:
         facts.append("demo")
     if study.closed_at is not None:
         facts.append(f"closed {format_local(study, study.closed_at)}")
+    elif study.is_before_opening and study.opens_at is not None:
+        facts.append(f"opens {format_local(study, study.opens_at)}")
     elif study.closes_at is not None:
         verb = "ended" if study.is_past_its_end else "ends"
         facts.append(f"{verb} {format_local(study, study.closes_at)}")

@@ -20,7 +20,8 @@ from evalsite.exports.services import Choice, stream_file
 from evalsite.lib.clock import now, standing_at
 from evalsite.participants.models import ItemSet
 from evalsite.studies.models import Study
-from evalsite.studies.setup_forms import OF_SECTION, SectionForm
+from evalsite.studies.setup_forms import SectionForm
+from evalsite.studies.setup_sections import OF_SECTION
 from evalsite.studies.versions import shown_content
 from tests.support.factories import (
     answer_item,

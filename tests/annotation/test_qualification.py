@@ -19,7 +19,8 @@ from evalsite.results.people.lookup import state_of
 from evalsite.studies.models import Study
 from evalsite.studies.qualification import plan_qualification
 from evalsite.studies.setting_changes import change_settings
-from evalsite.studies.setup_forms import OF_SECTION, SectionForm
+from evalsite.studies.setup_forms import SectionForm
+from evalsite.studies.setup_sections import OF_SECTION
 from evalsite.studies.versions import build_content
 from tests.support.factories import (
     launch,

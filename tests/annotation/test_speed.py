@@ -73,6 +73,7 @@ def test_every_column_of_a_study_is_in_one_group_or_says_what_the_study_is():
         "state",
         "seed",
         "version",
+        "opens_at",
         "closes_at",
         "launched_at",
         "closed_at",

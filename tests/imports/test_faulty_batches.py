@@ -14,6 +14,7 @@ from evalsite.imports.core import check_source
 from evalsite.imports.models import Upload
 from evalsite.studies.models import Batch, Item, Output, Study
 from tests.support.hostile_files import HostileFile, list_text_files, list_workbooks
+from tests.support.queues import run_waiting_jobs
 
 pytestmark = pytest.mark.django_db
 
@@ -81,11 +82,13 @@ def upload(client: Any, study: Study, name: str, data: bytes, options: Any = Non
 
 
 def try_to_import(client: Any, study: Study, file: Upload) -> int:
-    """Look at the preview, press Import, and count the batches."""
+    """Look at the preview, press Import, and count the batches. Large files are read by jobs."""
+    run_waiting_jobs()
     for step in ("upload-preview", "upload-faults"):
         page = client.get(reverse(f"admin:{step}", args=[study.pk, file.pk]))
         assert page.status_code in (200, 404)
     client.post(reverse("admin:upload-import", args=[study.pk, file.pk]))
+    run_waiting_jobs()
     return Batch.objects.filter(study=study).count()
 
 
@@ -106,6 +109,14 @@ def test_the_page_stores_all_of_a_file_or_nothing(
     check_page(
         study, staff_client, next((one for one in files if "faults" in CASES[one]), files[0])
     )
+
+
+@pytest.mark.both_databases
+@pytest.mark.parametrize("name", ["03-utf-16-be-without-mark.csv", "08-nul.csv"])
+def test_what_the_page_keeps_of_a_file_with_nul_can_be_stored(
+    study: Study, staff_client: Any, name: str
+) -> None:
+    check_page(study, staff_client, name)
 
 
 @pytest.mark.torture

@@ -185,6 +185,7 @@ def test_reason_of_a_practice_item_is_in_view_with_the_first_verdict(page, live_
     expect(verdicts.first).to_be_in_viewport(ratio=1)
     shown = [verdicts.nth(place).evaluate(IN_VIEW) for place in range(verdicts.count())]
     reason = 0 if protocol == "rrgen" else -1
-    assert len(shown) > 2
     assert shown[reason] == 1, shown
-    assert 1 in shown[1:-1], shown
+    # a practice item of pairwise has one question
+    assert len(shown) > 2 or protocol == "pairwise"
+    assert 1 in shown[1:-1] or protocol == "pairwise", shown

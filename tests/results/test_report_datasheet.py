@@ -52,6 +52,15 @@ def find(sheet: Datasheet, topic: str) -> str | None:
     return answer
 
 
+def test_what_the_team_wrote_about_the_study_is_printed(study: Study, report: Report) -> None:
+    Study.objects.filter(pk=study.pk).update(description="Do <b>fitter</b> replies help?")
+    study.refresh_from_db()
+
+    sheet = fill_datasheet(study, report)
+
+    assert find(sheet, "What the evaluation is about") == "Do <b>fitter</b> replies help?"
+
+
 def test_every_section_of_the_form_is_there(study: Study, report: Report) -> None:
     sheet = fill_datasheet(study, report)
 

@@ -3,6 +3,7 @@
 from collections import Counter
 
 import pytest
+from django.test import Client
 
 from tests.support.fuzzing import BOUNDARY, CODECS, KINDS, Fuzz, Outcome
 from tests.support.wsgi import Site
@@ -45,6 +46,16 @@ def test_bad_73_a_sample_of_hostile_requests_meets_no_fault(fuzz):
 
     assert {one.request.kind for one in outcomes} == set(KINDS)
     assert describe_faults(outcomes) == ""
+
+
+@pytest.mark.parametrize("path", ["/nothing/", "/admin/studies/%00/"])
+def test_a_broken_body_sent_to_no_page_is_not_read(path):
+    client = Client(enforce_csrf_checks=True)
+    client.cookies["csrftoken"] = "a" * 32
+
+    response = client.generic("POST", path, b"--cut", content_type="multipart/form-data")
+
+    assert response.status_code == 404
 
 
 @pytest.mark.torture

@@ -10,7 +10,7 @@ from evalsite.audit.models import AuditEntry
 from evalsite.lib.clock import now
 from evalsite.results.progress import activity_of
 from evalsite.studies.models import Item, Membership, Study
-from evalsite.studies.setup_forms import OF_SECTION
+from evalsite.studies.setup_sections import OF_SECTION
 from evalsite.studies.starter_texts import find_placeholders
 from evalsite.studies.summary_lines import describe_work
 from evalsite.studies.versions import shown_content
@@ -304,7 +304,7 @@ def test_closing_date_is_entered_and_shown_in_the_studys_time_zone(staff_client)
 
     page = staff_client.get(address(study, "basics"))
     assert study.closes_at == datetime(2099, 7, 1, 16, tzinfo=UTC)
-    assert "Closes on 1 July 2099, 18:00 (Europe/Berlin)" in page.text
+    assert "closes on 1 July 2099, 18:00 (Europe/Berlin)" in page.text
     assert 'value="2099-07-01T18:00"' in page.text
     assert save(staff_client, study, time_zone="Mars/Base").status_code == 422
 

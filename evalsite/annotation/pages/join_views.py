@@ -36,7 +36,12 @@ from evalsite.participants.models import (
 )
 from evalsite.participants.random_codes import hash_token
 from evalsite.participants.recruiting import promised_pay
-from evalsite.participants.views import shut_sentence, study_facts
+from evalsite.participants.views import (
+    describe_opening,
+    opens_later,
+    shut_sentence,
+    study_facts,
+)
 from evalsite.participants.visits import end_visit, find_visit
 from evalsite.platforms import Outcome, Platform
 from evalsite.platforms.arrival import (
@@ -96,7 +101,7 @@ def _answer_invited(request: HttpRequest, link: PersonalLink, token: str) -> Htt
     if request.method == "POST" and (is_known or (study.is_open and _has_free_place(recruitment))):
         use_personal_link(link)
         return redirect("participant-home", token)
-    if not study.is_open:
+    if _is_shut(study):
         return render(request, "participants/closed.html", _shut_context(study))
     own_address = reverse("participant-home", args=[token])
     context = _landing_context(recruitment, Arrival()) | {
@@ -149,7 +154,7 @@ def _answer(request: HttpRequest, recruitment: Recruitment) -> HttpResponse:
         return private(_refuse(request, recruitment, error.problem))
     if arrival.token and _is_known_elsewhere(study, arrival):
         return private(_refuse(request, recruitment, Problem.KNOWN))
-    if not study.is_open and not _is_coming_back(request, study, arrival):
+    if _is_shut(study) and not _is_coming_back(request, study, arrival):
         context = _shut_context(study) | _offer_way_back(recruitment, arrival)
         return private(render(request, "participants/closed.html", context))
     is_start = request.method == "POST" and not arrival.is_preview and "typed" not in request.POST
@@ -163,7 +168,8 @@ def _answer(request: HttpRequest, recruitment: Recruitment) -> HttpResponse:
 def _has_free_place(recruitment: Recruitment) -> bool:
     """Return whether a newcomer by this link would be dealt something now."""
     study = recruitment.study
-    return recruitment.is_on and has_place_left(recruitment, study) and has_free_place(study)
+    has_room = recruitment.is_on and has_place_left(recruitment, study)
+    return study.is_open and has_room and has_free_place(study)
 
 
 def _is_coming_back(request: HttpRequest, study: Study, arrival: Arrival) -> bool:
@@ -238,7 +244,7 @@ def _refuse_arrival(
     platform: str,
     more: dict[str, Any] | None = None,
 ) -> HttpResponse:
-    if not study.is_open:
+    if _is_shut(study):
         return render(request, "participants/closed.html", _shut_context(study))
     context = {
         "texts": shown_content(study)["texts"],
@@ -284,6 +290,7 @@ def _landing_context(recruitment: Recruitment, arrival: Arrival) -> dict[str, An
     has_place = recruitment.is_on and has_place_left(recruitment, study)
     return describe_waiting(platform, join_url) | {
         "is_free": is_free,
+        "opening": describe_opening(study) if opens_later(study) else None,
         "is_complete": not is_free and has_place and not may_come_free(study),
         "is_full": not has_place,
         "texts": shown_content(study)["texts"],
@@ -302,6 +309,11 @@ def _landing_context(recruitment: Recruitment, arrival: Arrival) -> dict[str, An
         "is_preview": arrival.is_preview,
         "refuses_phones": recruitment.refuses_phones,
     }
+
+
+def _is_shut(study: Study) -> bool:
+    """Whether nobody gets a first page: the study is over or halted, or was never launched."""
+    return not (study.is_open or opens_later(study))
 
 
 def _shut_context(study: Study) -> dict[str, Any]:

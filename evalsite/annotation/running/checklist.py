@@ -29,7 +29,7 @@ from evalsite.studies.set_size import (
     most_items,
 )
 from evalsite.studies.setting_changes import WITH_PLACEHOLDERS
-from evalsite.studies.setup_forms import OF_SECTION
+from evalsite.studies.setup_sections import OF_SECTION
 from evalsite.studies.starter_texts import find_placeholders
 from evalsite.studies.summary_lines import count_of, list_of
 from evalsite.studies.versions import protocol_instructions, shown_content

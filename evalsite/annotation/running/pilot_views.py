@@ -31,7 +31,7 @@ from evalsite.annotation.running.setup import describe_setup
 from evalsite.participants.pilot_models import PilotComment
 from evalsite.studies.models import Membership, Study
 from evalsite.studies.setting_changes import change_settings
-from evalsite.studies.setup_forms import OF_SECTION
+from evalsite.studies.setup_sections import OF_SECTION
 from evalsite.studies.staff_pages import StudyView
 from evalsite.studies.summary_lines import format_money, minutes_per_set
 

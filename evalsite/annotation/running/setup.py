@@ -1,6 +1,7 @@
 """How far the setting-up of a study is: what its sections still lack, and what they add up to."""
 
 from dataclasses import dataclass
+from datetime import datetime
 from functools import cached_property
 from zoneinfo import ZoneInfo
 
@@ -17,7 +18,7 @@ from evalsite.annotation.running.checklist import (
     people_needed,
 )
 from evalsite.studies.models import Study
-from evalsite.studies.setup_forms import SECTIONS
+from evalsite.studies.setup_sections import SECTIONS
 from evalsite.studies.summary_lines import (
     Estimate,
     MetOnce,
@@ -116,9 +117,27 @@ def describe_setup(study: Study) -> Setup:
     return known
 
 
-def describe_closing(study: Study) -> str:
-    """Return when the study closes by itself, in its time zone; "" if it doesn't."""
-    if study.closes_at is None:
-        return ""
-    moment = timezone.localtime(study.closes_at, ZoneInfo(study.time_zone))
-    return f"{date_format(moment, 'j F Y, H:i')} ({study.time_zone.replace('_', ' ')})"
+def describe_dates(study: Study) -> str:
+    """Return when people can begin, and when the study closes by itself, in its time zone."""
+    if study.has_ended:
+        ended = study.closed_at
+        return "" if ended is None else f"Closed on {_format_date(study, ended)}"
+    end = _describe_end(study)
+    if study.is_launched and not study.is_before_opening:
+        return end
+    opens_at = study.opens_at
+    start = "Opens at launch" if opens_at is None else f"Opens on {_format_date(study, opens_at)}"
+    return f"{start}{',' if end.startswith('Closes') else ', and'} {end[0].lower()}{end[1:]}"
+
+
+def _describe_end(study: Study) -> str:
+    last = "" if study.closes_at is None else _format_date(study, study.closes_at)
+    if study.closes_when_full:
+        latest = f", on {last} at the latest" if last else ""
+        return f"Closes when all answers are in{latest}"
+    return f"Closes on {last}" if last else "Stays open until you close it"
+
+
+def _format_date(study: Study, moment: datetime) -> str:
+    local = timezone.localtime(moment, ZoneInfo(study.time_zone))
+    return f"{date_format(local, 'j F Y, H:i')} ({study.time_zone.replace('_', ' ')})"

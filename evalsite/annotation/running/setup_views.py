@@ -2,9 +2,11 @@
 
 from collections.abc import Callable
 from copy import copy
+from functools import cache
 from typing import Any
 
 from django import forms
+from django.conf.locale import LANG_INFO
 from django.contrib import messages
 from django.core.exceptions import ValidationError
 from django.http import Http404, HttpRequest, HttpResponse
@@ -17,7 +19,7 @@ from evalsite.annotation.running.launch import describe_frozen, launch_study, ne
 from evalsite.annotation.running.made_check_views import made_check_views
 from evalsite.annotation.running.made_checks import list_made, list_uploaded
 from evalsite.annotation.running.previews import is_preview, make_previews
-from evalsite.annotation.running.setup import describe_closing, describe_setup
+from evalsite.annotation.running.setup import describe_dates, describe_setup
 from evalsite.jobs.live_page import keep_watching
 from evalsite.studies.models import Item, Membership, Study
 from evalsite.studies.setting_changes import (
@@ -25,13 +27,8 @@ from evalsite.studies.setting_changes import (
     change_settings,
     describe_last_change,
 )
-from evalsite.studies.setup_forms import (
-    SECTIONS,
-    Section,
-    SectionForm,
-    list_groups,
-    make_options_form,
-)
+from evalsite.studies.setup_forms import SectionForm, list_groups, make_options_form
+from evalsite.studies.setup_sections import SECTIONS, Section
 from evalsite.studies.staff_pages import StudyView, has_role, study_url
 from evalsite.studies.starter_texts import find_placeholders
 from evalsite.studies.summary_lines import describe_work, list_of
@@ -107,7 +104,7 @@ def _describe_section(
         "shown": shown,
         "groups": list(list_groups(form, options)),
         "has_errors": bool(form.errors or (options and options.errors)),
-        "closes": describe_closing(shown),
+        "dates": describe_dates(shown),
         "next_name": _choose_next(study, section)[1],
         "previews": make_previews(shown, section.previews),
         "placeholders": [
@@ -118,10 +115,18 @@ def _describe_section(
         "checks": _list_checks(study) if section.key == "checks" else [],
         "work": describe_work(shown, setup.work.items, setup.find_groups(shown)) if adds_up else "",
         "own_instructions": (protocol_instructions(study) if section.key == "instructions" else ""),
+        "languages": _list_languages() if section.key == "basics" else [],
         "can_delete": (
             section.key == "basics" and not study.is_launched and study.version_id is None
         ),
     }
+
+
+@cache
+def _list_languages() -> list[tuple[str, str]]:
+    """Return codes of languages with their English names, by name."""
+    names = {code: about["name"] for code, about in LANG_INFO.items() if "name" in about}
+    return sorted(names.items(), key=lambda one: one[1])
 
 
 def _list_checks(study: Study) -> list[tuple[Item, list[tuple[str, str]], bool]]:
@@ -201,7 +206,7 @@ def show_launch(request: HttpRequest, study: Study) -> HttpResponseBase:
             "job": job,
             "can_restart": job is not None and (not job.is_open or job.is_stale),
             "setup": setup,
-            "closes": describe_closing(study),
+            "dates": describe_dates(study),
             "problems": [(one, study_url(one.url_name, study)) for one in setup.problems],
             "remarks": [(one, study_url(one.url_name, study)) for one in setup.remarks],
             "sections": [

@@ -47,7 +47,7 @@ ARCHIVE, WORDS, FOUND = "anonymous.zip", "words.json", "replaced.json"
 _FIELDS: dict[type[models.Model], tuple[str, ...]] = {
     Study: (
         "title", "organisation", "contact_name", "contact_email", "headline", "summary", "consent",
-        "instructions", "content_warning", "questions", "options",
+        "instructions", "content_warning", "description", "questions", "options",
     ),
     System: ("name",),
     Batch: ("file_name", "import_notes"),

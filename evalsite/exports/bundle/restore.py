@@ -223,7 +223,8 @@ class Loader:
             self.study.instrument = adopt_instrument(data=self.plain[BUILT], by=self.owner)
         if not self.has_data:
             self.study.is_demo = False
-            self.study.launched_at = self.study.closed_at = self.study.closes_at = None
+            self.study.launched_at = self.study.closed_at = None
+            self.study.opens_at = self.study.closes_at = None
             self.study.instructions = self._find_instructions()
         # `save` alone would overwrite a study with this id
         store_rows([(Row(STUDY, 1, {}), self.study)])

@@ -89,7 +89,8 @@ def fill_datasheet(study: Study, report: Report) -> Datasheet:
         ratings_sha256=facts.sha256,
         cautions=tuple(label_warnings(found)),
         chapters=(
-            fill("1", "Main reference and supplementary resources", "resources"),
+            fill("1", "Main reference and supplementary resources", "resources",
+                 description=study.description),
             fill("2", "Evaluated systems", "systems", inputs=inputs),
             fill("3.1", "Sample of system outputs", "outputs", detectable=_list_detectable(found),
                  units=_count_units(found), is_about_pairs=is_about_pairs(found),
