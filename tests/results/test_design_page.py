@@ -14,7 +14,7 @@ from evalsite.results.design.balance_count import newest_report, start_count
 from evalsite.results.design.report import report_design
 from evalsite.studies.models import Membership, Study
 from tests.results.test_design_report import make_counted
-from tests.site.test_staff_pages import HOSTILE, member, sign_in, url
+from tests.site.test_staff_pages import HOSTILE, answer, member, sign_in, url
 from tests.support.browsing import is_watched
 from tests.support.factories import launch, make_study, make_user
 from tests.support.queues import run_waiting_jobs
@@ -28,10 +28,28 @@ def test_the_page_shows_planned_beside_achieved(staff_client):
     page = staff_client.get(url("study-design", study))
 
     assert page.status_code == 200
-    assert "<caption>System by side</caption>" in page.text
+    assert '<caption class="vh">System by side</caption>' in page.text
     assert '<th scope="rowgroup" rowspan="2" class="es-words">b</th>' in page.text
     assert "Largest difference of one system: planned 0, achieved 1." in page.text
-    assert "Achieved: over the 3 answers so far that count;" in page.text
+    assert "<h3>Answers per participant</h3> <span>2 participants: 1 to 2 answers each." in page.text
+    assert "“Achieved” counts the 3 answers so far," in page.text
+
+
+def test_the_page_shows_how_many_items_of_each_system_have_how_many_answers(staff_client):
+    study = launch(make_study(items=4, k=3))
+    first, second, third, _ = study.items.main()
+    for item, number in ((first, 3), (second, 3), (third, 1)):
+        for _ in range(number):
+            answer(study, item)
+
+    page = staff_client.get(url("study-design", study)).text
+
+    assert "<b>2 of 4 items have all 3 answers.</b>" in page
+    assert (
+        'aria-label="neural, 4 items: 1 with 0 answers, 1 with 1 answer, 2 with 3 answers"' in page
+    )
+    assert '<rect class="r3" x="50.00%" y="20%" width="50.00%" height="60%"/>' in page
+    assert "<h3>Item by item</h3> <span>1 item has no answer yet.</span>" in page
 
 
 def test_the_headline_says_whether_the_places_are_those_of_the_seed(staff_client):
@@ -151,7 +169,7 @@ def test_a_large_study_is_counted_by_a_job_and_the_page_says_when(staff_client, 
     after = staff_client.get(url("study-design", large_study))
 
     assert "The study has 4 places: counting them takes a minute." in before.text
-    assert "<caption>" not in before.text
+    assert "Largest differences" not in before.text
     assert "Counting. This page follows the count" in during.text
     assert is_watched(during)
     assert "What follows was counted on" in after.text

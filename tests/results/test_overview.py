@@ -208,6 +208,9 @@ def test_strip_has_a_cell_for_each_item_of_a_system(db):
     assert strip is not None
     assert [row.name for row in strip.rows] == ["baseline", "neural", "template"]
     assert [shade for _, shade in strip.rows[0].cells] == ["r3", "held", "r0", "r0"]
+    assert [(bar.start, bar.width) for bar in strip.rows[0].bars] == [
+        ("0.00%", "50.00%"), ("50.00%", "25.00%"), ("75.00%", "25.00%"),
+    ]  # fmt: skip
     assert (strip.rows[0].done, strip.rows[0].target, strip.rows[0].empty) == (4, 12, 2)
     assert [(level.shade, level.items) for level in strip.levels] == [
         ("r0", 2), ("r1", 1), ("r2", 0), ("r3", 1),

@@ -73,11 +73,15 @@ def row_of(places: Places, system: int, size: int) -> list[int]:
 
 @dataclass(frozen=True, kw_only=True)
 class PerItem:
-    """How many main items have so many places, so many answers that count, and so many outputs."""
+    """How many main items have so many places, so many answers that count, and so many outputs.
+
+    `groups`: how many groups hold so many items.
+    """
 
     planned: dict[int, int]
     achieved: dict[int, int]
     outputs: dict[int, int]
+    groups: Counter[int]
 
     @property
     def sizes(self) -> list[int]:
@@ -89,16 +93,21 @@ def count_per_item(study: Study) -> PerItem:
     """Count the places, the answers and the outputs of each main item, in one query."""
     items = Item.objects.main().filter(study=study).order_by()
     counts = items.values_list(
+        "group",
         _count_of_item(Slot.objects.all()),
         _count_of_item(Annotation.objects.counted()),
         _count_of_item(Output.objects.all()),
     )
     found = Counter[int](), Counter[int](), Counter[int]()
-    for row in counts.iterator():
+    groups = Counter[str]()
+    for group, *row in counts.iterator():
+        groups[group] += 1
         for counter, number in zip(found, row, strict=True):
             counter[number] += 1
     planned, achieved, outputs = (dict(sorted(one.items())) for one in found)
-    return PerItem(planned=planned, achieved=achieved, outputs=outputs)
+    return PerItem(
+        planned=planned, achieved=achieved, outputs=outputs, groups=Counter(groups.values())
+    )
 
 
 def _count_of_item(rows: QuerySet[Any]) -> Any:
@@ -213,11 +222,6 @@ def count_meetings(study: Study, systems: Sequence[int]) -> Meetings:
 
 
 # --- places in a group ---------------------------------------------------------------------------
-
-
-def count_group_sizes(study: Study) -> Counter[int]:
-    """Return how many groups hold so many items, by that number."""
-    return Counter(_group_counts(study).values_list("size", flat=True).iterator())
 
 
 def _group_counts(study: Study) -> QuerySet[Any]:

@@ -9,8 +9,8 @@ from evalsite.annotation.allocation.slots import count_strays
 from evalsite.results.design.evenness import (
     PerItem,
     Places,
+    Spread,
     count_group_places,
-    count_group_sizes,
     count_meetings,
     count_per_item,
     count_places,
@@ -57,6 +57,10 @@ class Table:
     columns: list[str]
     rows: list[Row]
     words: str
+
+    @property
+    def has_plan(self) -> bool:
+        return any(row.planned is not None for row in self.rows)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -125,8 +129,7 @@ def report_design(
     """Return the design with its balance; before there are places, only what was chosen."""
     items = count_per_item(study)
     has_places = any(items.planned)
-    groups = count_group_sizes(study)
-    report = begin_report(study, has_places=has_places, groups=groups.total())
+    report = begin_report(study, has_places=has_places, groups=items.groups.total())
     if not has_places:
         return report
     systems = dict(System.objects.filter(study=study).values_list("pk", "name"))
@@ -136,7 +139,7 @@ def report_design(
         partial(_add_items, report, items),
         partial(_add_people, report, study),
         *(partial(_add_places, report, study, systems, size, sizes) for size in sizes),
-        partial(_add_group_places, report, study, systems, sizes, sorted(groups)),
+        partial(_add_group_places, report, study, systems, sizes, sorted(items.groups)),
         partial(_add_meetings, report, study, systems, sizes),
     ]
     for done, add_part in enumerate(parts, start=1):
@@ -208,9 +211,17 @@ def _add_people(report: Report, study: Study) -> None:
             head="Number",
             columns=["fewest", "median", "most"],
             rows=[Row(name="Answers", achieved=[spread.fewest, round(spread.median), spread.most])],
-            words=f"Of {count_of(spread.of, 'participant')}. How much each gives is not planned.",
+            words=(
+                f"{count_of(spread.of, 'participant')}: {_between(spread)} each. "
+                "How much each gives is not planned."
+            ),
         )
     )
+
+
+def _between(spread: Spread) -> str:
+    least = f"{spread.fewest:,} to " if spread.fewest != spread.most else ""
+    return f"{least}{count_of(spread.most, 'answer')}"
 
 
 # --- systems over places ------------------------------------------------------------------------

@@ -15,6 +15,7 @@ from evalsite.jobs.models import Job
 from evalsite.results.design.balance_count import newest_count, newest_report, start_count
 from evalsite.results.design.report import begin_report, report_design
 from evalsite.results.design.wording import promise_design
+from evalsite.results.overview.item_strip import draw_strip
 from evalsite.results.progress import count_edge
 from evalsite.studies.models import Membership, Study
 from evalsite.studies.staff_pages import StudyView, has_role, study_url
@@ -34,6 +35,8 @@ def show_design(request: HttpRequest, study: Study) -> HttpResponseBase:
         context = {"report": (report := report_design(study))}
         if not report.has_places:
             context |= _describe_draft(request, study)
+    if context["report"].has_places:
+        context["strip"] = draw_strip(study, count_edge(study).items)
     response = TemplateResponse(request, "results/design.html", context)
     return keep_watching(response, context.get("job"))
 
