@@ -31,7 +31,9 @@ def test_the_page_shows_planned_beside_achieved(staff_client):
     assert '<caption class="vh">System by side</caption>' in page.text
     assert '<th scope="rowgroup" rowspan="2" class="es-words">b</th>' in page.text
     assert "Largest difference of one system: planned 0, achieved 1." in page.text
-    assert "<h3>Answers per participant</h3> <span>2 participants: 1 to 2 answers each." in page.text
+    assert (
+        "<h3>Answers per participant</h3> <span>2 participants: 1 to 2 answers each." in page.text
+    )
     assert "“Achieved” counts the 3 answers so far," in page.text
 
 

@@ -345,7 +345,7 @@ def _unpaid(study: Study) -> str:
     if not study.has_bonus or study.bonus is not None or study.pay_per_set is not None:
         return ""
     return (
-        "People are promised a bonus, but neither a pay nor its amount is set. If you pay none, "
+        "People are promised a bonus, but neither pay nor an amount is set. If you pay none, "
         "untick “Bonus for all sets”."
     )
 
