@@ -47,7 +47,7 @@ torture: .venv/.installed-dev system-tools ## run tests too long for the suite: 
 	$(BIN)/pytest -m torture -q -rs
 	$(BIN)/pytest -m torture -q -rs --whole --database postgresql
 	$(BIN)/pytest -n 4 --dist worksteal -q -rs --whole --database postgresql
-	$(BIN)/pytest -q -rs --hypothesis-profile default -m "hypothesis and not torture"
+	$(BIN)/pytest -q -rs --hypothesis-profile torture -m "hypothesis and not torture"
 	EVALSITE_TEST_LOOKS=all $(BIN)/pytest -q -rs $$(grep -l find_faults_in_turn tests/*/test_*.py)
 	$(BIN)/python -m tests.torture --runs 10
 	$(BIN)/python -m tests.torture.power --cuts 25

@@ -28,7 +28,8 @@ from evalsite.exports.services import describe_imports
 from evalsite.lib.clock import now
 from evalsite.participants.joins import find_recent_joins
 from evalsite.participants.models import ItemSet, Origin, Participant
-from evalsite.quality.models import Approval, Exclusion
+from evalsite.quality.frozen_plans import list_hidden
+from evalsite.quality.models import AnalysisPlanVersion, Approval, Exclusion
 from evalsite.quality.pay import filter_state, is_paid, list_payable, list_reviews
 from evalsite.studies.models import Batch, Item, Output, Study, System
 from evalsite.studies.summary_lines import count_groups, count_sets
@@ -210,6 +211,17 @@ def _count_by_study(rows: QuerySet[Any], ids: Collection[UUID]) -> dict[UUID, in
 
 
 @dataclass(frozen=True, kw_only=True)
+class NewestPlan:
+    """The version of the analysis plan that holds, and whether it hides results by system now."""
+
+    number: int
+    frozen_at: datetime
+    answers: int  # that were in before
+    is_empty: bool
+    hides: bool
+
+
+@dataclass(frozen=True, kw_only=True)
 class Activity:
     """What goes on in one study beyond its count of answers."""
 
@@ -231,6 +243,7 @@ class Activity:
     review_due_at: datetime | None = None
     to_approve: int = 0
     imported: tuple[str, ...] = ()
+    plan: NewestPlan | None = None
 
 
 def activity_of(study: Study) -> Activity:
@@ -268,6 +281,7 @@ def activity_of(study: Study) -> Activity:
         "excluded": _count_in_study(study, Exclusion.objects.standing()),
         "quiet": _count_in_study(study, _find_quiet_places(study)),
         "is_imported": Exists(RatingsFile.objects.filter(study=study)),
+        **_plan_columns(study),
     }
     row = _read_columns(study, columns)
     edge = study.__dict__["edge"] = _read_edge(study, row)
@@ -294,6 +308,29 @@ def activity_of(study: Study) -> Activity:
         excluded=row["excluded"],
         may_be_quiet=row["quiet"] > 0,
         imported=tuple(describe_imports(study)) if row["is_imported"] else (),
+        plan=_read_plan(row),
+    )
+
+
+_OF_PLAN = ("number", "frozen_at", "answers", "has_plan")
+
+
+def _plan_columns(study: Study) -> dict[str, Any]:
+    newest = AnalysisPlanVersion.objects.filter(study=study).order_by("-number")
+    found = {f"plan_{name}": Subquery(newest.values(name)[:1]) for name in _OF_PLAN}
+    return {**found, "plan_hides": Exists(list_hidden().filter(pk=study.pk))}
+
+
+def _read_plan(row: dict[str, Any]) -> NewestPlan | None:
+    number, frozen_at, answers, has_plan = (row[f"plan_{name}"] for name in _OF_PLAN)
+    if number is None:
+        return None
+    return NewestPlan(
+        number=number,
+        frozen_at=frozen_at,
+        answers=answers,
+        is_empty=not has_plan,
+        hides=row["plan_hides"],
     )
 
 

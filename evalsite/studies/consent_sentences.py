@@ -114,8 +114,34 @@ def _write_leaving(study: Any, config: Protocol) -> str:
     return f"{stop} {delete} {share}"
 
 
+def _write_pay(study: Any, config: Protocol) -> str:
+    # rounds may pay more or less than the study
+    if study.pay_per_set is None:
+        return _("Taking part is unpaid, unless the first page says what you’re paid.")
+    return _("The first page says what you’re paid for a set, and about how long a set takes.")
+
+
+def _write_contact(study: Any, config: Protocol) -> str:
+    who = ", ".join(filter(None, (study.contact_name, study.contact_email)))
+    if not who:
+        return _("Write to the address at the bottom of every page.")
+    return _("Write to %(who)s.") % {"who": who}
+
+
+def _write_responsible(study: Any, config: Protocol) -> str:
+    who = study.organisation or study.contact_name or _("The team that runs this study")
+    words = _(
+        "%(who)s is responsible for your data. If you have a complaint, tell us, or turn to the "
+        "authority for data protection where you live."
+    )
+    return words % {"who": who}
+
+
 _SENTENCES: Mapping[str, Callable[[Any, Protocol], str]] = {
     "what we keep": _write_kept,
     "who sees your id": _write_ids,
     "changing your mind": _write_leaving,
+    "pay": _write_pay,
+    "whom to ask": _write_contact,
+    "who is responsible": _write_responsible,
 }

@@ -25,11 +25,11 @@ We keep your answers until [REPLACE: how long the data is kept, and where].
 
 **If you change your mind.** [SETTINGS: changing your mind]
 
-**Pay.** [REPLACE: how much is paid and how, or that nothing is paid]
+**Pay.** [SETTINGS: pay]
 
-**Questions.** Write to [REPLACE: name and e-mail address of the person to ask].
+**Questions.** [SETTINGS: whom to ask]
 
-**Responsible for your data.** [REPLACE: your organisation, and where people can complain]
+**Responsible for your data.** [SETTINGS: who is responsible]
 
 **Ethics.** [REPLACE: who approved the study, and the reference number]"""
 

@@ -181,6 +181,30 @@ def test_viewers_are_asked_for_nothing(db):
     assert "Resume" not in page.text
 
 
+# --- balance and plan -----------------------------------------------------------------------
+
+
+def test_overview_says_how_even_answers_are_over_systems(staff_client):
+    study = make_live()
+    assert 'id="balance"' not in overview(staff_client, study).text
+    answer_all(study, 3, over=timedelta(hours=3))
+
+    assert "Every system has 3 answers." in overview(staff_client, study).text
+
+
+def test_overview_says_when_the_plan_was_frozen_and_while_it_hides_results(db):
+    study = make_planned_study()
+    client = sign_in(study.memberships.first().user)
+    while_live = overview(client, study).text
+    Study.objects.filter(pk=study.pk).update(state="closed", closed_at=now())
+    closed = overview(client, study).text
+
+    assert "Version 1, frozen on" in while_live
+    assert "before the first answer" in while_live
+    assert "stay hidden until you close the study" in while_live
+    assert "stay hidden" not in closed
+
+
 # --- the strip ------------------------------------------------------------------------------
 
 

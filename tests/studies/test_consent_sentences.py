@@ -48,6 +48,23 @@ def test_standard_text_has_no_mark_left_and_names_how_long_people_are_recognised
     assert "For 365 days" in text
 
 
+def test_contact_organisation_and_pay_are_said_from_the_settings():
+    marks = "[SETTINGS: pay] [SETTINGS: whom to ask] [SETTINGS: who is responsible]"
+    paid = consent_of(
+        make(
+            consent=marks, pay_per_set="2.10", organisation="Language Lab",
+            contact_name="Jane Mori", contact_email="lab@example.org",
+        )
+    )  # fmt: skip
+    unpaid = consent_of(make(consent=marks, organisation="", contact_name="", contact_email=""))
+
+    assert "Write to Jane Mori, lab@example.org." in paid
+    assert "Language Lab is responsible for your data." in paid
+    assert "what you’re paid for a set" in paid
+    assert "Taking part is unpaid" in unpaid
+    assert "The team that runs this study is responsible" in unpaid
+
+
 def test_text_that_people_agreed_to_does_not_follow_the_settings_of_the_site(settings):
     study = launch(make())
     before = consent_of(study)

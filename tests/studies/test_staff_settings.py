@@ -70,6 +70,19 @@ def test_new_study_is_a_draft_of_its_protocol_owned_by_its_maker(staff_client, r
     assert find_placeholders(study.consent)
 
 
+def test_new_study_is_run_by_whom_the_maker_named_last(staff_client, researcher):
+    make_study(by=researcher, organisation="Language Lab")
+    make_study(by=researcher, organisation="", title="Newer")
+    make_study(by=researcher, organisation="Demo", is_demo=True)
+    make_study(by=make_user("sam"), organisation="Another lab")
+
+    staff_client.post(
+        reverse("admin:study-new"), {"title": "Newest", "instrument": "protocol:magnitude"}
+    )
+
+    assert Study.objects.get(title="Newest").organisation == "Language Lab"
+
+
 def test_participants_write_to_whoever_made_the_study_and_the_launch_page_says_so(
     staff_client, researcher
 ):

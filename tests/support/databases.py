@@ -22,11 +22,12 @@ from hypothesis import HealthCheck, settings
 # One thread of linear algebra for each test: many cost more than they bring on small tables.
 os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 
-# fewer examples than Hypothesis draws by itself, as in `make torture`; how long drawing takes says
-# nothing on a busy machine
+# how long drawing and running an example takes says nothing on a busy machine
 settings.register_profile(
-    "suite", settings.default, max_examples=30, suppress_health_check=[HealthCheck.too_slow]
+    "torture", settings.default, deadline=None, suppress_health_check=[HealthCheck.too_slow]
 )
+# fewer examples than Hypothesis draws by itself
+settings.register_profile("suite", settings.get_profile("torture"), max_examples=30)
 settings.load_profile("suite")
 
 _DATABASE_FIXTURES = {"db", "transactional_db", "django_db_setup"}

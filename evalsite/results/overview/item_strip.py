@@ -59,6 +59,9 @@ class Strip:
     held: int
     per_cell: int
     left_out: int  # systems that are not shown
+    fewest: int  # answers of a system, over all systems
+    most: int
+    systems: int
 
 
 def draw_strip(study: Study, items: int) -> Strip | None:
@@ -84,6 +87,9 @@ def draw_strip(study: Study, items: int) -> Strip | None:
         held=len(held & counted.keys()),
         per_cell=-(-largest // MOST_CELLS) if largest else 1,
         left_out=len(rows) - len(shown),
+        fewest=min((row.done for row in rows), default=0),
+        most=max((row.done for row in rows), default=0),
+        systems=len(rows),
     )
 
 
