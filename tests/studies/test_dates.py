@@ -92,10 +92,12 @@ def test_opening_date_may_move_until_the_study_has_opened(staff_client, research
 
     save(staff_client, study, opens_at="2099-05-01T08:00")
     moved = study.opens_at
+    preview = basics(staff_client, study).context["previews"][0].html
     Study.objects.filter(pk=study.pk).update(opens_at=None)
     study.refresh_from_db()
     page = basics(staff_client, study)
 
+    assert "You can start on 1 May 2099" in preview
     assert moved == MAY
     assert page.context["form"].fields["opens_at"].disabled
     assert "The study has opened, so this can’t be changed." in page.text

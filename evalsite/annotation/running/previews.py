@@ -14,7 +14,7 @@ from evalsite.lib.markdown import render_markdown
 from evalsite.lib.seeds import arrange, derive_number
 from evalsite.participants.access import language_of
 from evalsite.participants.models import Participant, Recruitment
-from evalsite.participants.views import study_facts
+from evalsite.participants.views import describe_opening, study_facts
 from evalsite.studies.bonus import cap_in_words
 from evalsite.studies.consent_sentences import fill_in
 from evalsite.studies.models import Item, Study
@@ -56,6 +56,7 @@ def _make_landing(study: Study) -> str:
         _frame(study)
         | {
             "is_free": True,
+            "opening": describe_opening(study) if study.is_before_opening else None,
             "facts": study_facts(study, recruitment),
             "cap": cap_in_words(study),
             "has_entry": bool(eligibility),
