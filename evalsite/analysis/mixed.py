@@ -6,6 +6,7 @@ output has, and is free of which raters it met.
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from itertools import combinations
 from math import exp
 from typing import Any
 
@@ -16,13 +17,14 @@ from scipy import sparse
 from evalsite.analysis.effects_in_blocks import Table, one_hot
 from evalsite.analysis.figure import Figure, Reason, undefined
 from evalsite.analysis.intervals import t_figure
-from evalsite.analysis.rated_order import Codes
+from evalsite.analysis.rated_order import Codes, factor_codes
 from evalsite.analysis.reml import (
     METHOD,
     MOST_CORRECTION,
     RemlFit,
     TooManyEffects,
     fit_reml,
+    signed,
     usable_terms,
 )
 from evalsite.analysis.scores import Scores
@@ -188,6 +190,60 @@ class Mixed:
     def separates_outputs(self) -> bool:
         """Whether outputs can be told apart: not where each has one rating of its own."""
         return self.fit is not None and any(term in self.tables for term in _OF_OUTPUTS)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Layout:
+    """Who rates what, as the model takes it: the incidence of each term, the codes of the fixed
+    means, and the contrast of these for each pair of systems."""
+
+    tables: Mapping[str, Table]
+    fixed: Codes
+    blocks: Sequence[Codes]
+    contrasts: Mapping[frozenset[str], Floats]
+
+
+def lay_out_scores(data: Scores, rater: Codes) -> Layout:
+    """What the model of all systems is made of, beside the values; every term it may have."""
+    unit = np.eye(len(data.systems))
+    return Layout(
+        tables={
+            name: one_hot(factor_codes(code)) for name, code in _list_terms(data, rater).items()
+        },
+        fixed=data.system,
+        blocks=(),
+        contrasts={
+            frozenset((data.systems[i], data.systems[j])): unit[j] - unit[i]
+            for i, j in combinations(range(len(data.systems)), 2)
+        },
+    )
+
+
+def lay_out_pairs(
+    systems: Sequence[str],
+    rater: Codes,
+    *,
+    unit: Codes,
+    block: Codes,
+    sides: tuple[Codes, Codes],
+    met: Sequence[tuple[int, int]],
+) -> Layout:
+    """What the model of preferences is made of, beside the outcomes: a mean for each pair that
+    `met`, the lower place first in `sides`."""
+    s, (low, high) = len(systems), sides
+    place = {pair: number for number, pair in enumerate(met)}
+    factors = {"rater:system": rater, "input:system": unit}
+    if len(np.unique(block)) < len(np.unique(unit)):
+        factors["cluster:system"] = block
+    return Layout(
+        tables={name: signed(code * s + low, code * s + high) for name, code in factors.items()},
+        fixed=np.array([place[ij] for ij in zip(low.tolist(), high.tolist(), strict=True)]),
+        blocks=list(factors.values()),
+        contrasts={
+            frozenset((systems[i], systems[j])): np.eye(len(met))[number]
+            for number, (i, j) in enumerate(met)
+        },
+    )
 
 
 def fit_mixed(data: Scores) -> Mixed:

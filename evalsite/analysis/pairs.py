@@ -15,7 +15,7 @@ from evalsite.analysis.bootstrap import drawn_figure, draws_for, two_way_sums
 from evalsite.analysis.davidson import count_pairs
 from evalsite.analysis.figure import LEVEL, Figure, Reason, undefined
 from evalsite.analysis.intervals import TINY, Units, describe_equal_differences, t_figure
-from evalsite.analysis.mixed import Mixed, fit_tables
+from evalsite.analysis.mixed import Mixed, fit_tables, lay_out_pairs
 from evalsite.analysis.model_pairs import ONE_INPUT, list_some
 from evalsite.analysis.multiple_testing import Correction
 from evalsite.analysis.named_pairs import correct_named, mark_named
@@ -25,7 +25,6 @@ from evalsite.analysis.plan import Named
 from evalsite.analysis.rank_tests import majority_sign, sign_test_of_counts
 from evalsite.analysis.rated_order import canonical_rows
 from evalsite.analysis.reml import METHOD as REML
-from evalsite.analysis.reml import signed
 from evalsite.analysis.resample import SEED
 from evalsite.analysis.strengths import Strengths, does_fit, find_strengths
 
@@ -243,14 +242,10 @@ def fit_pairs(data: Preferences, met: Sequence[tuple[int, int]]) -> Mixed:
     value = np.where(data.left == low, data.outcome, -data.outcome)
     if np.ptp(value) == 0:
         return Mixed(reason=Reason.NO_VARIATION)
-    place = {pair: number for number, pair in enumerate(met)}
-    pair = np.array([place[ij] for ij in zip(low.tolist(), high.tolist(), strict=True)])
-    s = len(data.systems)
-    factors = {"rater:system": data.rater, "input:system": data.unit}
-    if len(np.unique(data.item)) < len(np.unique(data.unit)):
-        factors["cluster:system"] = data.item
-    tables = {name: signed(code * s + low, code * s + high) for name, code in factors.items()}
-    return fit_tables(value, tables, pair, dropped={}, blocks=list(factors.values()))
+    laid = lay_out_pairs(
+        data.systems, data.rater, unit=data.unit, block=data.item, sides=(low, high), met=met
+    )
+    return fit_tables(value, laid.tables, laid.fixed, dropped={}, blocks=laid.blocks)
 
 
 def draw_tables(data: Preferences, *, draws: int, seed: int) -> Floats:

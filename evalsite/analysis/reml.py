@@ -277,14 +277,20 @@ def signed(plus: Any, minus: Any) -> Table:
 
 
 def fit_reml(
-    value: Any, terms: Mapping[str, Any], *, system: Any = None, blocks: Any = ()
+    value: Any,
+    terms: Mapping[str, Any],
+    *,
+    system: Any = None,
+    blocks: Any = (),
+    known: tuple[Mapping[str, float], float] | None = None,
 ) -> RemlFit:
     """The fitted model of `value` (n,) with independent effects of each term, by REML.
 
     `terms`: name -> codes or names (n,), or an incidence (n, levels) as of `signed`. `system`:
     codes 0..p-1 (n,) of the fixed means; None: one mean for all. `blocks`: codes (n,) of factors
-    that terms may lie within, beside the terms themselves. Raises TooManyEffects, and ValueError
-    where the values do not vary or the rows are no more than the means: ask first.
+    that terms may lie within, beside the terms themselves. `known`: the variances of the terms and
+    of the residual, taken as they are. Raises TooManyEffects, and ValueError where the values do
+    not vary or the rows are no more than the means: ask first.
     """
     y = np.asarray(value, dtype=np.float64)
     fixed = np.zeros(len(y), dtype=np.int64) if system is None else np.asarray(system)
@@ -303,7 +309,11 @@ def fit_reml(
             tables[name] = one_hot(factors[-1])
     scale = float(y.std())
     model = _Model(y / scale, one_hot(fixed), tables, factors)
-    state, converged = _search(model)
+    if known is None:
+        state, converged = _search(model)
+    else:
+        given = [*(known[0][name] for name in model.names), known[1]]
+        state, converged = model.at(np.array(given) / scale**2), True
     slopes = model.derivatives(state, with_expected=True)
     assert slopes.expected is not None
     spread = _invert_information(slopes.expected)

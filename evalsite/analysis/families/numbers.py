@@ -12,6 +12,8 @@ from evalsite.analysis.families.family import Family
 from evalsite.analysis.figure import Figure
 from evalsite.analysis.intra_rater import POOLED, compare_passes
 from evalsite.analysis.metrics import LEVELS
+from evalsite.analysis.mixed import Layout
+from evalsite.analysis.pair_figures import keep_detectable
 from evalsite.analysis.plan import Plan
 from evalsite.analysis.simulated_ratings import Design, Floats, Parts
 from evalsite.analysis.table import Table
@@ -52,6 +54,18 @@ class Numbers:
         pair.
         """
         raise NotImplementedError
+
+    def lay_out(self, rows: pd.DataFrame) -> Layout:
+        """Return who rates what as the model of `prepare` takes it, without the values.
+
+        `rows`: a row for each rating with participant, group, block and system; of a family that
+        compares with system_1 and system_2.
+        """
+        raise NotImplementedError
+
+    def keep_detectable(self, figure: Figure | None, most: float) -> Figure | None:
+        """Return the smallest effect that the design finds, if there can be such an effect."""
+        return keep_detectable(figure, most)
 
     def list_answers(
         self, table: Table, key: str, scale: list[float] | None

@@ -24,16 +24,19 @@ from evalsite.analysis.figure import Figure, Reason, undefined
 from evalsite.analysis.findings import describe_finding, order_pairs
 from evalsite.analysis.magnitude import log_ratio
 from evalsite.analysis.mixed import (
+    Layout,
     Mixed,
     fit_mixed,
+    lay_out_scores,
     list_from_average,
     mean_figures,
     predict_outputs,
 )
 from evalsite.analysis.named_pairs import describe_family, judge_hypotheses
 from evalsite.analysis.other_tests import find_disagreeing
-from evalsite.analysis.pair_figures import keep_detectable, keep_possible, turn_figure
+from evalsite.analysis.pair_figures import keep_possible, turn_figure
 from evalsite.analysis.plan import Plan
+from evalsite.analysis.rated_order import factor_codes
 from evalsite.analysis.scores import Scores, read_scores
 from evalsite.analysis.table import Table
 
@@ -207,6 +210,23 @@ class ScoredNumbers(Numbers):
             "outputs": partial(self._list_outputs, table, scores, mixed),
         }
 
+    def lay_out(self, rows: pd.DataFrame) -> Layout:
+        systems, codes = np.unique(rows.system.to_numpy(str), return_inverse=True)
+        rater, group, block = map(factor_codes, (rows.participant, rows.group, rows.block))
+        scores = Scores(
+            systems=[str(one) for one in systems],
+            raters=int(rater.max()) + 1,
+            rater=rater,
+            group=group,
+            block=block,
+            system=codes.astype(np.int64),
+            value=np.zeros(len(rows)),
+            row=np.arange(len(rows)),
+            is_log=self.family.is_log,
+            has_clusters=bool((rows.block != rows.group).any()),
+        )
+        return lay_out_scores(scores, rater)
+
     # --- what a family may do otherwise
 
     def find_ends(self, described: Mapping[str, Any]) -> Ends | None:
@@ -238,10 +258,6 @@ class ScoredNumbers(Numbers):
         """Return the least and the largest effect that there can be."""
         most = ends[1] - ends[0] if ends else inf
         return -most, most
-
-    def keep_detectable(self, figure: Figure | None, most: float) -> Figure | None:
-        """Return the smallest effect that the design finds, if there can be such an effect."""
-        return keep_detectable(figure, most)
 
     def list_tests(self, table: Table, comparison: Comparison) -> list[Figure]:
         """Return the tests of all systems."""

@@ -19,6 +19,7 @@ from evalsite.quality.frozen_plans import find_version, is_hidden, reveal_result
 from evalsite.quality.models import MOST_LETTERS, ExclusionRule
 from evalsite.results.models import Report
 from evalsite.results.people.flags import list_raised
+from evalsite.results.power.own_study import find_projection, write_expected
 from evalsite.results.progress import count_edge
 from evalsite.results.report.computation import newest_analysis, newest_report, take_fingerprint
 from evalsite.results.report.criterion_view import view_criteria
@@ -64,14 +65,16 @@ def show_hidden(
         "at_work": counts["at_work"],
         "rules": counts["rules"],
         "held": counts["held"],
-        "hidden": None if report is None else describe_report(report, edge.done, edge.target),
+        "hidden": None
+        if report is None
+        else describe_report(report, find_projection(study, report, job)),
     }
     status = 422 if form is not None else 200
     response = TemplateResponse(request, "results/hidden.html", context, status=status)
     return keep_watching(response, job)
 
 
-def describe_report(report: Report, done: int, target: int) -> dict[str, Any]:
+def describe_report(report: Report, projection: dict[str, Any] | None) -> dict[str, Any]:
     """Return what a report says without its systems."""
     kept = report.content["kept"]
     views = view_criteria(kept, None)
@@ -81,17 +84,15 @@ def describe_report(report: Report, done: int, target: int) -> dict[str, Any]:
         "criteria": [
             {
                 "view": view,
-                "precision": _find_precision(criterion, 1.0),
-                "later": _find_precision(criterion, sqrt(done / target))
-                if 0 < done < target
-                else "",
+                "precision": _find_precision(criterion),
+                "later": write_expected(projection, criterion) if projection else "",
             }
             for view, criterion in zip(views, kept["criteria"], strict=True)
         ],
     }
 
 
-def _find_precision(criterion: dict[str, Any], times: float) -> str:
+def _find_precision(criterion: dict[str, Any]) -> str:
     """Return how far the widest interval of a difference reaches, in words; "" of none."""
     ends = [(pair["effect"]["low"], pair["effect"]["high"]) for pair in criterion["pairs"]]
     known = [(low, high) for low, high in ends if low is not None and high is not None]
@@ -100,8 +101,8 @@ def _find_precision(criterion: dict[str, Any], times: float) -> str:
     family = find_family(criterion)
     if family.is_log:
         factor = max(sqrt(high / low) for low, high in known if low > 0)
-        return f"× {factor**times:.2f}"
-    half = max(high - low for low, high in known) / 2 * times
+        return f"× {factor:.2f}"
+    half = max(high - low for low, high in known) / 2
     if family.compares or family.decides:
         return f"±{100 * half:.0f} percentage points" if half <= 1 else f"±{half:.2f}"
     return f"±{half:.2f}"

@@ -10,7 +10,7 @@ from evalsite.analysis.families.family import Source
 from evalsite.jobs.models import Job
 from evalsite.jobs.services import job_kind, report_progress, revive_job, start_job
 from evalsite.lib.seeds import derive_number
-from evalsite.results.report.computation import newest_report
+from evalsite.results.models import Report
 from evalsite.studies.models import Study
 from evalsite.studies.versions import hash_content
 
@@ -39,9 +39,8 @@ def find_source(simulation: str, key: str) -> Source | None:
     return next((one for one in list_sources([simulation]) if one.key == key), None)
 
 
-def list_models(study: Study) -> dict[str, dict[str, Any]]:
-    """By criterion, what the newest report found of how ratings vary, where it found anything."""
-    report = newest_report(study)
+def list_models(study: Study, report: Report | None) -> dict[str, dict[str, Any]]:
+    """By criterion, what the report found of how ratings vary, where it found anything."""
     if report is None:
         return {}
     kept = report.content["kept"]

@@ -11,13 +11,14 @@ from evalsite.analysis.families.family import Planner
 from evalsite.analysis.plan import Plan
 from evalsite.protocol import Criterion
 from evalsite.quality.plan_state import plan_of
+from evalsite.results.models import Report
 from evalsite.results.power.design_search import (
     FEW_RATERS,
     count_most_items,
     list_models,
     list_sources,
 )
-from evalsite.results.report.computation import newest_report
+from evalsite.results.progress import count_edge
 from evalsite.studies.models import Study
 
 MOST_DESIGNS = 24
@@ -107,11 +108,11 @@ class PlannerForm(forms.Form):
         help_text="Left empty: no cost is worked out.",
     )
 
-    def __init__(self, *args: Any, study: Study, **kwargs: Any) -> None:
+    def __init__(self, *args: Any, study: Study, report: Report | None, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
-        self.study = study
+        self.study, self.report = study, report
         self.criteria = list_criteria(study)
-        self.models = list_models(study)
+        self.models = list_models(study, report)
         planners = list_planners_of(self.criteria)
         self._choose_criteria()
         self._name_difference(planners)
@@ -164,7 +165,7 @@ class PlannerForm(forms.Form):
             return "Your own results are best, even those of a small study."
         if all(one.no_results for one in planners):
             return " ".join(one.no_results for one in planners)
-        if newest_report(self.study) is not None:
+        if self.report is not None:
             return (
                 "Your results can't show it yet: that takes at least two systems, and at least "
                 "two raters with several inputs each."
@@ -314,7 +315,7 @@ def _begin(study: Study, planners: list[Planner]) -> dict[str, Any]:
         "difference": planners[0].example if planners else "",
         "raters": "6, 12, 24",
         "per_output": f"{study.k}, {study.k + 2}",
-        "systems": max(study.systems.count(), 2),
+        "systems": max(count_edge(study).systems, 2),
         "ties": 30,
         "price": study.pay_per_set,
     }

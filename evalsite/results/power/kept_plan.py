@@ -18,13 +18,15 @@ def keep_plan(*, study: Study, content: dict[str, Any], by: Any) -> SizePlan:
     plan, _ = SizePlan.objects.update_or_create(
         study=study, defaults={"content": content, "kept_at": now(), "kept_by": by}
     )
+    study.size_plan = plan
     AuditEntry.objects.record(ACTION, by=by, study_id=study.pk, **content)
     return plan
 
 
 def find_plan(study: Study) -> SizePlan | None:
     """Return the kept size of the study, if there is one."""
-    return SizePlan.objects.filter(study=study).first()
+    # which the study at hand remembers: a page asks twice
+    return getattr(study, "size_plan", None)
 
 
 def describe_kept(study: Study) -> dict[str, Any] | None:

@@ -15,10 +15,15 @@ from django.views.decorators.http import require_http_methods, require_POST, req
 from evalsite.exports.csv_writer import write_rows
 from evalsite.jobs.live_page import keep_watching
 from evalsite.jobs.models import Job
+from evalsite.quality.frozen_plans import is_hidden
+from evalsite.results.models import Report
 from evalsite.results.power.design_search import KIND, start_plan
 from evalsite.results.power.finished_plan import describe_size, list_plan, show_plan
 from evalsite.results.power.forms import PlannerForm, list_criteria, show_choice
 from evalsite.results.power.kept_plan import choose_row, describe_kept, keep_plan
+from evalsite.results.power.own_study import describe_detected, find_projection, list_projected
+from evalsite.results.progress import count_edge
+from evalsite.results.report.computation import newest_analysis, newest_report
 from evalsite.studies.models import Membership, Study
 from evalsite.studies.staff_pages import StudyView, has_role
 from evalsite.studies.summary_lines import name_start
@@ -34,19 +39,31 @@ def show_planner(request: HttpRequest, study: Study) -> HttpResponseBase:
     job = _find_plan(request, study)
     initial = None if job is None else show_choice(job.params)
     posted = request.POST if request.method == "POST" else None
-    form = PlannerForm(posted, study=study, initial=initial) if list_criteria(study) else None
+    report = newest_report(study)
+    form = None
+    if list_criteria(study):
+        form = PlannerForm(posted, study=study, report=report, initial=initial)
     if posted is not None and form is not None and form.is_valid():
         started = start_plan(study=study, choice=form.choice, by=request.user)
         return redirect(f"{reverse('admin:study-planner', args=[study.pk])}?plan={started.pk}#plan")
-    return _answer(request, study, form if may_plan else None, job)
+    return _answer(request, study, report, form if may_plan else None, job)
 
 
 def _answer(
-    request: HttpRequest, study: Study, form: PlannerForm | None, job: Job | None
+    request: HttpRequest,
+    study: Study,
+    report: Report | None,
+    form: PlannerForm | None,
+    job: Job | None,
 ) -> HttpResponseBase:
     has_errors = form is not None and bool(form.errors)
     is_planning = job is not None and job.is_open and not job.is_stale and not has_errors
+    computing = newest_analysis(study)
+    is_computing = computing is not None and computing.is_open and not computing.is_stale
     context: dict[str, Any] = {
+        **_describe_own(request, study, report, computing),
+        "is_computing": is_computing,
+        "computing": computing,
         "form": form,
         "has_errors": has_errors,
         "can_be_planned": bool(list_criteria(study)),
@@ -59,7 +76,34 @@ def _answer(
         request, "results/planner.html", context, status=422 if has_errors else 200
     )
     # no words are lost: the form is hidden meanwhile
-    return keep_watching(response, job)
+    return keep_watching(response, job, computing)
+
+
+def _describe_own(
+    request: HttpRequest, study: Study, report: Report | None, computing: Job | None
+) -> dict[str, Any]:
+    """Return what this study itself detects, once it is launched and compares systems."""
+    edge, projection = count_edge(study), find_projection(study, report, computing)
+    criteria = list_projected(report, projection) if report and projection else []
+    is_compared = edge.systems > 1 and (study.is_launched or edge.done > 0)
+    if projection is not None and not criteria:
+        is_compared = False
+    asked = request.GET.get("criterion", "")
+    keys = [one["key"] for one in criteria]
+    detected = None
+    if report and projection and keys:
+        key = asked if asked in keys else keys[0]
+        detected = describe_detected(study, report, projection, key, edge)
+    return {
+        "edge": edge,
+        "report": report,
+        "is_compared": is_compared,
+        "criteria": criteria,
+        "detected": detected,
+        "has_answers": edge.done > 0,
+        "can_restart": has_role(request, study, Membership.Role.EDITOR),
+        "is_hidden": is_hidden(study),
+    }
 
 
 def _find_plan(request: HttpRequest, study: Study) -> Job | None:

@@ -37,6 +37,7 @@ from evalsite.results.analysis_plan.stored import describe_plan, find_state
 from evalsite.results.analysis_plan.wording import warn_of_plan
 from evalsite.results.models import Report
 from evalsite.results.progress import count_edge
+from evalsite.results.report.ahead import project
 from evalsite.results.report.first_look import KIND, Look, find_first_look
 from evalsite.results.report.raters_met import RatersMet, find_raters_met
 from evalsite.studies.models import Study
@@ -113,8 +114,11 @@ def start_analysis(*, study: Study, by: Any) -> Job:
 def run_analysis(job: Job) -> dict[str, Any]:
     """Compute the report of the study's data as they are now."""
     study = Study.objects.get(pk=str(job.study_id))
-    report = compute_report(study, progress=partial(report_progress, job))
-    return {"report": str(report.pk)}
+    with open_snapshot(study) as snapshot:
+        report = report_on(snapshot, progress=partial(report_progress, job))
+        instrument, target = describe_instrument(study), snapshot.target
+        ahead = project(snapshot.study, report, snapshot.paths, instrument, target=target)
+    return {"report": str(report.pk), "ahead": ahead}
 
 
 # --- what a report is computed from ---------------------------------------------------------
@@ -281,7 +285,7 @@ def _analyse(
         digest = file_digest(file, "sha256").hexdigest()
     content = make_reports(
         snapshot.paths,
-        instrument=[_describe(criterion, study) for criterion in study.config.criteria],
+        instrument=describe_instrument(study),
         seed=seed_of(study),
         plan=Plan.read(plan),
         thresholds=plan["thresholds"],
@@ -324,6 +328,11 @@ def _add_outputs(path: Path, table: Any) -> None:
 def seed_of(study: Study) -> int:
     """Return the seed of everything that is drawn: the same for every report of a study."""
     return derive_number(study.seed, "analysis") % 1_000_000
+
+
+def describe_instrument(study: Study) -> list[dict[str, Any]]:
+    """Return the criteria as the analysis reads them."""
+    return [_describe(criterion, study) for criterion in study.config.criteria]
 
 
 def _describe(criterion: Criterion, study: Study) -> dict[str, Any]:

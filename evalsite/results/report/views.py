@@ -157,7 +157,8 @@ def compute_results(request: HttpRequest, study: Study) -> HttpResponseBase:
         start_analysis(study=study, by=request.user)
     except ValidationError as error:
         messages.error(request, " ".join(error.messages))
-    return redirect("admin:study-results", study.pk)
+    is_from_power = request.POST.get("back") == "power"
+    return redirect("admin:study-planner" if is_from_power else "admin:study-results", study.pk)
 
 
 @require_safe

@@ -19,6 +19,7 @@ from evalsite.analysis.figure import Figure, Reason, leave_open, undefined
 from evalsite.analysis.findings import describe_finding, order_pairs
 from evalsite.analysis.intervals import detectable_figure
 from evalsite.analysis.intra_rater import compare_swapped
+from evalsite.analysis.mixed import Layout, lay_out_pairs
 from evalsite.analysis.named_pairs import describe_family, judge_hypotheses
 from evalsite.analysis.pair_figures import keep_detectable, keep_possible, turn_figure
 from evalsite.analysis.pairs import (
@@ -29,6 +30,7 @@ from evalsite.analysis.pairs import (
     read_preferences,
 )
 from evalsite.analysis.plan import Plan
+from evalsite.analysis.rated_order import factor_codes
 from evalsite.analysis.simulated_ratings import Design, Floats, Parts
 from evalsite.analysis.table import Table
 
@@ -84,6 +86,24 @@ class PreferenceNumbers(Numbers):
             "drawn": "clusters of inputs" if (rows.cluster != "").any() else "inputs",
             "cautions": result.cautions,
         }
+
+    def lay_out(self, rows: pd.DataFrame) -> Layout:
+        sides = rows[["system_1", "system_2"]].to_numpy(str)
+        systems, codes = np.unique(sides, return_inverse=True)
+        codes = np.sort(codes.reshape(sides.shape).astype(np.int64), axis=1)
+        low, high = codes.T
+        return lay_out_pairs(
+            [str(one) for one in systems],
+            factor_codes(rows.participant),
+            unit=factor_codes(rows.group),
+            block=factor_codes(rows.block),
+            sides=(low, high),
+            met=sorted(set(zip(low.tolist(), high.tolist(), strict=True))),
+        )
+
+    def keep_detectable(self, figure: Figure | None, most: float) -> Figure | None:
+        # a net share
+        return keep_detectable(figure, min(most, 1.0))
 
     def write_notes(self, criterion: Mapping[str, Any]) -> Iterator[str]:
         """Yield the model of strengths, how far it fits, and the model of each pair."""
