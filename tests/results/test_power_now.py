@@ -149,6 +149,16 @@ def test_the_headline_says_what_can_be_detected(staff_client, known, words):
     assert headline(staff_client, study) == words
 
 
+def test_a_study_that_is_over_is_offered_no_more_answers(staff_client):
+    study = make_planned_study()
+    add_person(study)
+    keep_projection(study, options=[PLANNED])
+    Study.objects.filter(pk=study.pk).update(state="closed")
+
+    assert "What more answers would buy" not in staff_client.get(url("study-planner", study)).text
+    assert headline(staff_client, study) == "This study can now detect a ratio of 1.40"
+
+
 def test_where_no_difference_is_large_enough_the_page_says_so(staff_client):
     study = make_planned_study()
     add_person(study)

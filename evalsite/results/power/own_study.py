@@ -115,7 +115,9 @@ def describe_detected(
     family = find_family(criterion)
     smallest = found["smallest"]
     options = [{"key": "now", "sets": 0, "answers": 0, **found["now"]}] if found["now"] else []
-    options += found["options"]
+    has_ended = study.state in (Study.State.CLOSED, Study.State.ARCHIVED)
+    # nobody can answer any more
+    options += [] if has_ended else found["options"]
     axis = make_axis(
         [smallest, *(one["detectable"] for one in options)], times=100 if _is_share(family) else 1
     )
@@ -136,7 +138,7 @@ def describe_detected(
         used=count_of(found["used"], "answer"),
         raters=raters,
         has_few_raters=raters < FEW_RATERS,
-        why=found["why"],
+        why="" if has_ended else found["why"],
         is_reached=bool(rows) and rows[0].meets,
         is_current=report.fingerprint == take_fingerprint(study)
         and settings == describe_settings(study, edge.target),
