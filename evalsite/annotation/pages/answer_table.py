@@ -3,7 +3,7 @@
 from collections import defaultdict
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 from django.utils.text import Truncator
 from django.utils.translation import gettext as _
@@ -95,20 +95,26 @@ _answers_of = Prepared(
         .order_by()
     )
 )
+
+
+class _Given(NamedTuple):
+    """A rating as the table needs it; a model's row each would cost more than all else here."""
+
+    annotation_id: int
+    criterion: str
+    output_id: int | None
+    value: int | None
+    value_typed: str
+    part: str
+    text: str
+    detail: dict[str, Any] | None
+    turn: int
+
+
 _ratings_of = Prepared(
     lambda *annotations: (
         Rating.objects.filter(annotation__pk__in=annotations)
-        .only(
-            "annotation",
-            "criterion",
-            "output",
-            "value",
-            "value_typed",
-            "part",
-            "text",
-            "detail",
-            "turn",
-        )
+        .values_list(*_Given._fields)
         .order_by("id")
     )
 )
@@ -122,8 +128,9 @@ def tabulate_answers(me: Participant, item_set: ItemSet) -> AnswerTable:
     for output in _outputs_of.all(*items):
         outputs[output.item_id].append(output)
     answers = {answer.item_id: answer for answer in _answers_of.all(me.pk, *items)}
-    ratings: dict[int, list[Rating]] = defaultdict(list)
-    for rating in _ratings_of.all(*(answer.pk for answer in answers.values())):
+    ratings: dict[int, list[_Given]] = defaultdict(list)
+    for row in _ratings_of.all(*(answer.pk for answer in answers.values())):
+        rating = _Given(*row)
         ratings[rating.annotation_id].append(rating)
     rows = []
     outcomes = dict.fromkeys(Annotation.Outcome.values, 0)
@@ -161,7 +168,7 @@ def _describe_unrated(config: Protocol, place: int, text: str, annotation: Annot
     return AnswerRow(place, text, state=state, is_reported=True)
 
 
-def _list_cells(screen: Screen, ratings: Sequence[Rating]) -> tuple[AnswerCell, ...]:
+def _list_cells(screen: Screen, ratings: Sequence[_Given]) -> tuple[AnswerCell, ...]:
     config = screen.study.config
     entries = entered_ratings(screen, ratings)
     asked = question_names(config, len(screen.outputs), screen.criteria)

@@ -1,13 +1,14 @@
 """One item as one participant meets it: its row, its outputs in order, its slot."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from typing import Protocol
 
 from django.utils.crypto import salted_hmac
 
 from evalsite.annotation.allocation.arrangement import order_for
-from evalsite.annotation.models import Annotation, Rating, Slot
+from evalsite.annotation.models import Annotation, Slot
 from evalsite.annotation.pages.highlights import Span, marks_fields, write_marks
 from evalsite.annotation.pages.view_models import (
     NO_GROUP,
@@ -21,6 +22,7 @@ from evalsite.lib.prepared import Prepared
 from evalsite.participants.models import Participant
 from evalsite.protocol import Criterion
 from evalsite.protocol.parts import COMMENT
+from evalsite.protocol.scale import Stored
 from evalsite.studies.gold import find_gold
 from evalsite.studies.models import Item, Output, Study
 from evalsite.studies.versions import shown_content
@@ -139,9 +141,18 @@ def entered_values(screen: Screen, annotation: Annotation) -> dict[str, str]:
     return values | _entered_marks(screen, annotation)
 
 
-def entered_ratings(screen: Screen, ratings: Iterable[Rating]) -> dict[str, str]:
+class GivenRating(Stored, Protocol):
+    """A rating, or anything else with the fields of its row."""
+
+    @property
+    def criterion(self) -> str: ...
+    @property
+    def value_typed(self) -> str: ...
+
+
+def entered_ratings(screen: Screen, ratings: Iterable[GivenRating]) -> dict[str, str]:
     """Return the entries of the questions and of comments on them, by their names."""
-    given: dict[str, list[Rating]] = {}
+    given: dict[str, list[GivenRating]] = {}
     for rating in ratings:
         given.setdefault(rating.criterion, []).append(rating)
     places = range(len(screen.outputs))
@@ -156,7 +167,7 @@ def entered_ratings(screen: Screen, ratings: Iterable[Rating]) -> dict[str, str]
     for name, criterion, number in question_names(
         screen.study.config, len(screen.outputs), screen.criteria
     ):
-        own = given.get(criterion.key, ())
+        own: Sequence[GivenRating] = given.get(criterion.key, ())
         place = 1 if criterion.per_turn else number
         output_id = screen.output_ids[place - 1] if place else None
         if criterion.per_turn:
@@ -170,7 +181,7 @@ def entered_ratings(screen: Screen, ratings: Iterable[Rating]) -> dict[str, str]
     return values
 
 
-def _find_typed(ratings: Iterable[Rating], output_id: int | None) -> str:
+def _find_typed(ratings: Iterable[GivenRating], output_id: int | None) -> str:
     typed = (one.value_typed for one in ratings if one.output_id == output_id)
     return next((text for text in typed if text), "")
 
