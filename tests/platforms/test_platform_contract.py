@@ -175,18 +175,24 @@ def test_nothing_is_given_away_before_the_set_is_finished(key):
     assert person.visit.outcome == ""
 
 
+_ON_FINISH = "CREATE TRIGGER disk_full BEFORE UPDATE OF finished_at ON participants_itemset"
+_DISK_FULL = {
+    "sqlite": f"{_ON_FINISH} BEGIN SELECT RAISE(ABORT, 'disk full'); END",
+    "postgresql": f"""CREATE FUNCTION refuse() RETURNS trigger LANGUAGE plpgsql AS
+        $$ BEGIN RAISE 'disk full'; END $$; {_ON_FINISH} EXECUTE FUNCTION refuse()""",
+}
+_SPACE_AGAIN = {"sqlite": "", "postgresql": "ON participants_itemset"}
+
+
 @pytest.mark.parametrize("key", NAMED)
 def test_while_the_last_save_fails_there_is_neither_code_nor_link(key):
     person = Person(begin(key)).enter().rate()
     person.client.raise_request_exception = False
     with connection.cursor() as cursor:
-        cursor.execute(
-            "CREATE TRIGGER disk_full BEFORE UPDATE OF finished_at ON participants_itemset"
-            " BEGIN SELECT RAISE(ABORT, 'disk full'); END"
-        )
+        cursor.execute(_DISK_FULL[connection.vendor])
 
         failed = person.client.post(f"{person.home}sets/1/review/", follow=True)
-        cursor.execute("DROP TRIGGER disk_full")
+        cursor.execute(f"DROP TRIGGER disk_full {_SPACE_AGAIN[connection.vendor]}")
     shown = person.open()
 
     assert failed.status_code == 500
