@@ -113,6 +113,8 @@ def test_overview_says_when_it_opens(staff_client):
     page = staff_client.get(reverse("admin:study-overview", args=[study.pk]))
 
     assert "Opens on 1 May 2099" in page.text
+    # people can be invited before
+    assert 'id="join-link"' in page.text
 
 
 @pytest.mark.parametrize(

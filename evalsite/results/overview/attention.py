@@ -90,7 +90,7 @@ def _while_live(
     tasks = [Task(key="burst", count=joined)] if joined >= BURST else []
     if progress.target and progress.done >= progress.target:
         return [*tasks, *([Task(key="close")] if is_owner else [])]
-    if progress.last_at is None and study.is_open:
+    if progress.last_at is None and not study.is_past_its_end:
         return [*tasks, Task(key="invite")]
     return tasks
 
