@@ -33,8 +33,8 @@ Criterion = Mapping[str, Any]
 
 @dataclass(frozen=True, kw_only=True)
 class Reach:
-    """The smallest difference found with 80% power in a planned comparison: after correction, and
-    by itself; and how far its 95% interval reaches, the widest. Of logarithms where `is_log`."""
+    """The smallest difference found with 80% power in a planned comparison, after correction and
+    without it, and the half-width of the widest 95% interval; in logarithms where `is_log`."""
 
     detectable: float | None
     alone: float | None
