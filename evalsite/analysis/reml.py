@@ -32,6 +32,7 @@ __all__ = ["METHOD", "RemlFit", "TooManyEffects", "fit_reml", "signed", "usable_
 Floats = NDArray[np.float64]
 
 METHOD = "REML, crossed random effects (Kenward-Roger)"
+_LEAST_INFORMATION = 1e-8
 _ROUNDS = 200
 _LEAST_DF = 1.0
 # of the model's own variance: an error above this many times it is no correction any more
@@ -239,9 +240,17 @@ def _adjust(state: _State, slopes: _Slopes, spread: Floats) -> Floats:
 
 
 def _invert_information(expected: Floats) -> Floats:
-    """Twice the inverse of the expected information, what it can't tell apart left out."""
-    size = np.sqrt(np.maximum(np.diag(expected), 1e-300))
-    return np.asarray(2 * np.linalg.pinv(expected / np.outer(size, size), rcond=1e-11)
+    """Twice the inverse of the expected information; sums of variances it can't tell apart stay.
+
+    A variance that the ratings say nothing of, such as that of raters who rate one system each, is
+    as good as unknown: its own variance is 2 / _LEAST_INFORMATION, where all ratings have 1.
+    """
+    known = expected.copy()
+    unknown = np.diag(expected) < _LEAST_INFORMATION
+    known[unknown] = known[:, unknown] = 0.0
+    known[unknown, unknown] = _LEAST_INFORMATION
+    size = np.sqrt(np.diag(known))
+    return np.asarray(2 * np.linalg.pinv(known / np.outer(size, size), rcond=1e-11)
                       / np.outer(size, size))  # fmt: skip
 
 

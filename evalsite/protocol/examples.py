@@ -182,8 +182,13 @@ def _list_turns(
     outputs, inputs = example.get("outputs"), example.get("inputs")
     if not isinstance(outputs, list) or len(outputs) != 1 or not isinstance(inputs, Mapping):
         return {}
-    columns = example.get("columns", {})
-    own = {name: cells[0] for name, cells in columns.items() if cells} if columns else {}
+    columns = example.get("columns")
+    # of the one output; what is no list is a fault of its own
+    own = {
+        name: cells[0]
+        for name, cells in (columns.items() if isinstance(columns, Mapping) else ())
+        if isinstance(cells, list) and cells
+    }
     for criterion in criteria:
         if criterion["per"] != "turn":
             continue

@@ -320,6 +320,27 @@ def test_variance_of_nothing_is_zero_and_named():
     assert fit.converged
 
 
+def test_systems_with_raters_of_their_own_are_compared_with_the_least_certainty():
+    """Whether a system or its only rater differs can't be known: of the raters nothing is."""
+    rater = np.repeat(np.arange(4), 20)
+    value = np.random.default_rng(1).normal(size=80) + rater
+    item = np.tile(np.arange(20), 4)
+
+    for terms in (
+        {"rater": rater},
+        {"rater": rater, "item": item},
+        {"rater": rater, "team": rater // 2},
+    ):
+        fit = fit_reml(value, terms, system=rater)
+
+        _, se, df = fit.contrast([-1, 1, 0, 0])
+        # the error that the model has without Kenward and Roger's correction: nothing is corrected
+        assert se == pytest.approx(
+            np.sqrt([-1, 1, 0, 0] @ fit.covariance @ [-1, 1, 0, 0]), rel=1e-6
+        )
+        assert df == 1
+
+
 def test_inputs_are_integrated_out_of_the_model_of_systems(monkeypatch):
     # of 60 inputs and 5 raters only raters, with and without systems, may stay: 5 + 5 * 2
     monkeypatch.setattr(effects_in_blocks, "MOST_OUTER", 15)

@@ -158,12 +158,12 @@ def test_builder_needs_no_script(browser, live_server):
     follow(page, "text=Start building")
 
     preview = page.frame_locator(".build-frame")
-    # a press on a page that isn't painted yet is lost
     expect(preview.locator("main")).to_be_visible()
     page.check("[name=q-0-kind][value=decision]")
     follow(page, "[data-keep]")
     expect(preview.locator("main")).to_be_visible()
     page.fill("#q-0-p-yes", "Certainly")
+    page.screenshot()  # it waits for the page to be painted; a press before that may be lost
     follow(page, "noscript button, button[value=preview]")
     expect(preview.get_by_text("Certainly").first).to_be_visible()
     follow(page, "text=Save version 1")

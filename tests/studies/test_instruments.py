@@ -96,6 +96,14 @@ def test_any_change_of_one_value_is_read_or_refused_but_never_an_error(data: st.
         assert Protocol.from_stored(content).to_data()["criteria"]
 
 
+@pytest.mark.parametrize("columns", [True, "x", [None], {"sentences": True}, {"sentences": 1.5}])
+def test_columns_of_an_example_that_are_none_are_refused(columns: object):
+    content = deepcopy(next(one for one in read_gallery() if one["key"] == "factual_checklist"))
+    content["practice"][0]["columns"] = columns
+
+    assert "type" in {fault.code for fault in find_faults(content)}
+
+
 @pytest.mark.parametrize("content", read_gallery(), ids=lambda content: content["key"])
 def test_gallery_is_read_and_written_without_loss(content: dict):
     assert not find_faults(content)
