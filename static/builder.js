@@ -85,6 +85,17 @@ form.addEventListener("change", (event) => {
 // Enter goes on: down a table, which gets a row at its end, or to the next text of a question. With
 // Ctrl it adds the next question.
 document.getElementById("enter-hint").hidden = isNarrow;
+let isTab = false;
+form.addEventListener("keydown", (event) => {
+  isTab = event.key === "Tab";
+});
+form.addEventListener("pointerdown", () => {
+  isTab = false;
+});
+// Tab selects the text of a question, as it does in every field of one line
+form.addEventListener("focusin", (event) => {
+  if (isTab && event.target.matches("details.qn textarea")) event.target.select();
+});
 form.addEventListener("keydown", (event) => {
   if (event.key !== "Enter" || event.isComposing || event.shiftKey || event.altKey) return;
   const mine = event.target;

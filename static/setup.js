@@ -24,6 +24,22 @@ async function update() {
   }
 }
 
+// a missing part is selected in its box, so that typing replaces it
+document.addEventListener("click", (event) => {
+  const link = event.target.closest("a[data-find]");
+  if (!link) return;
+  const box = document.querySelector(link.getAttribute("href"));
+  const start = box.value.indexOf(link.dataset.find);
+  if (start < 0) return;
+  event.preventDefault();
+  box.scrollIntoView({ block: "center" });
+  // a box shows its caret when it gets the focus, not when something is selected
+  box.blur();
+  box.setSelectionRange(start, start);
+  box.focus({ preventScroll: false });
+  box.setSelectionRange(start, start + link.dataset.find.length);
+});
+
 document.getElementById("problem")?.focus();
 if (button) button.hidden = true;
 form?.addEventListener("input", (event) => {

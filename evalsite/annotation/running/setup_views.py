@@ -52,6 +52,8 @@ def _choose_next(study: Study, section: Section) -> tuple[str, str]:
     is_draft = study.version_id is None and not study.has_ended
     if is_draft and all(one.url_name == section.page for one in describe_setup(study).problems):
         return "study-launch", "the launch checklist"
+    if section.key == "basics" and describe_setup(study).counts.items:
+        return "setup-first-page", "first page and consent"
     return _NEXT[section.key]
 
 
@@ -108,10 +110,12 @@ def _describe_section(
         "next_name": _choose_next(study, section)[1],
         "previews": make_previews(shown, section.previews),
         "placeholders": [
-            mark
-            for name in ("summary", "consent", "headline")
+            (mark, form[name])
+            for name in ("headline", "summary", "consent")
+            if name in form.fields
             for mark in find_placeholders(getattr(shown, name))
         ],
+        "lacking": [one for one in describe_setup(shown).problems if one.url_name == section.page],
         "checks": _list_checks(study) if section.key == "checks" else [],
         "work": describe_work(shown, setup.work.items, setup.find_groups(shown)) if adds_up else "",
         "own_instructions": (protocol_instructions(study) if section.key == "instructions" else ""),
