@@ -40,6 +40,18 @@ document.addEventListener("click", (event) => {
   box.setSelectionRange(start, start + link.dataset.find.length);
 });
 
+// so it is by a press on it in the box
+document.addEventListener("click", (event) => {
+  const box = event.target;
+  if (!box.matches("form[data-live] textarea") || box.selectionStart !== box.selectionEnd) return;
+  for (const mark of box.value.matchAll(/\[REPLACE:[^\]]*\]/g)) {
+    const end = mark.index + mark[0].length;
+    if (mark.index < box.selectionStart && box.selectionStart < end) {
+      box.setSelectionRange(mark.index, end);
+    }
+  }
+});
+
 document.getElementById("problem")?.focus();
 if (button) button.hidden = true;
 form?.addEventListener("input", (event) => {
