@@ -68,6 +68,12 @@ function wait() {
 
 form.addEventListener("input", (event) => {
   if (event.target.name === "as") return;
+  // the heading of a question follows its name
+  const name = /^q-\d+-label$/.test(event.target.name) && event.target.value.trim();
+  if (name) {
+    const heading = event.target.closest("details").querySelector("summary b");
+    heading.textContent = `${parseInt(heading.textContent)}. ${name}`;
+  }
   wait();
 });
 

@@ -129,7 +129,7 @@ def _describe_page(draft: Plain) -> dict[str, Any]:
         }
         for number, column in enumerate(list_columns(item))
     ]  # fmt: skip
-    columns = ["system", "output", *(str(one["was"]) for one in inputs)]
+    columns = [*(str(one["was"]) for one in inputs), "system", "output"]
     if chosen != "one":
         columns.insert(0, "item")
     return {"fields": fields, "inputs": inputs, "columns": ", ".join(columns)}

@@ -87,18 +87,34 @@ def _draw_card(x: float, y: float, width: float, height: float) -> Iterator[Shap
 def _draw_scale(
     scale: Scale, row: int, x: float, top: float, width: float, height: float
 ) -> Iterator[Shape]:
-    """Draw what is chosen from: points, a line, or a box."""
+    """Draw what is chosen from: points, a line, boxes to tick, or a box to write in."""
     # first, tie, second
     answers = len(scale.list_answers()) or (3 if scale.compares else 0)
-    if 2 <= answers <= _MOST_SEGMENTS:
+    if scale.has_parts:
+        yield from _draw_ticks(x, top, width, height)
+    elif 2 <= answers <= _MOST_SEGMENTS:
         chosen = (answers - 1 - row) % answers
         part = width / answers
         for number in range(answers):
             kind = "t" if number == chosen else "s"
             yield Shape(kind, x + number * part, top, part, height, 2)
         yield Shape("a", x + (chosen + 0.5) * part, top + height / 2, radius=3)
+    elif scale.is_written:
+        yield Shape("s", x, top, width / 2, height, 2)
+        yield Shape("l", x + 6, top + height / 2 - 1.5, width / 8)
     elif isinstance(getattr(scale, "maximum", None), int):
         yield Shape("l", x, top + height / 2 - 1.5, width, 3, 2)
         yield Shape("a", x + width * (0.4 + row * 3 % 5 * 0.1), top + height / 2, radius=5)
     else:
         yield Shape("s", x, top, width, height, 2)
+
+
+def _draw_ticks(x: float, top: float, width: float, height: float) -> Iterator[Shape]:
+    """Draw three boxes side by side, the first and the last one ticked."""
+    part, side = width / 3, min(height, 10)
+    for number in range(3):
+        left = x + number * part
+        yield Shape("s" if number == 1 else "t", left, top + (height - side) / 2, side, side, 2)
+        if number != 1:
+            yield Shape("a", left + side / 2, top + height / 2, radius=2.5)
+        yield Shape("l", left + side + 4, top + height / 2 - 1.5, part - side - 10)

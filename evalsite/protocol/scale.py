@@ -78,6 +78,7 @@ class Scale:
     may_ask_item: ClassVar[bool] = False
     has_parts: ClassVar[bool] = False  # an answer is several rows
     is_typed: ClassVar[bool] = False  # what is entered varies too much for a page to be kept
+    is_written: ClassVar[bool] = False  # a number is written into a box
     keeps_typed: ClassVar[bool] = False  # the text that was typed is kept beside the number
     has_standard: ClassVar[bool] = False  # values relate to a standard of their item
     compares: ClassVar[bool] = False  # an answer prefers one of two outputs, or neither

@@ -118,6 +118,7 @@ def test_summary_quality_is_built_by_hand_and_launched_in_under_three_minutes(pa
             hand.press("Control+a")
         expect(page.locator(f"#q-{number}-label")).to_be_focused()
         hand.type(label)
+        expect(page.locator(f"#q-{number} > summary b")).to_have_text(f"{number + 1}. {label}")
         hand.press("Enter")
         hand.type(question)
         if not number:

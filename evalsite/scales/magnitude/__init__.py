@@ -249,6 +249,7 @@ class Magnitude(Scale):
     family: ClassVar[str] = "magnitude"
     is_typed: ClassVar[bool] = True
     keeps_typed: ClassVar[bool] = True
+    is_written: ClassVar[bool] = True
     has_standard: ClassVar[bool] = True
     optional: ClassVar[frozenset[str]] = frozenset({"minimum", "maximum", "standard"})
     may_ask_turn: ClassVar[bool] = False

@@ -14,6 +14,7 @@ class Number(BoundedScale):
 
     unit: str = ""
     kind: ClassVar[str] = "number"
+    is_written: ClassVar[bool] = True
     optional: ClassVar[frozenset[str]] = frozenset({"unit", "not_applicable"})
 
     def words(self) -> str:
