@@ -424,43 +424,6 @@ def test_ticked_change_of_a_text_makes_the_next_version(staff_client):
     assert study.versions.get(number=1).content["texts"]["consent"] != "We keep less."
 
 
-def test_page_of_a_section_says_what_it_lacks_and_where(staff_client):
-    study = make_study(
-        items=1,
-        contact_email="",
-        summary="Rate. [REPLACE: what people do]",
-        consent="[REPLACE: all]",
-    )
-
-    basics = staff_client.get(address(study, "basics"))
-    first_page = staff_client.get(address(study, "first-page")).text
-    work = staff_client.get(address(study, "work"))
-
-    assert "Enter an e-mail address that participants write to" in basics.text
-    for place, mark in (
-        ("id_summary", "[REPLACE: what people do]"),
-        ("id_consent", "[REPLACE: all]"),
-    ):
-        assert f'<a href="#{place}" data-find="{mark}">{mark}</a>' in first_page
-    assert work.context["lacking"] == []
-
-
-def test_saving_the_basics_goes_on_to_the_items_until_there_are_some(staff_client):
-    without, with_items = make_study(items=0), make_study(items=1, consent="[REPLACE: all]")
-
-    pages = [
-        staff_client.post(
-            address(study, "basics"), entries(staff_client, study, "basics", do="continue")
-        ).url
-        for study in (without, with_items)
-    ]
-
-    assert pages == [
-        reverse("admin:batch-list", args=[without.pk]),
-        address(with_items, "first-page"),
-    ]
-
-
 def test_new_version_with_a_placeholder_is_refused(staff_client):
     study = launch(make_study())
 
