@@ -36,11 +36,11 @@ document.addEventListener("click", (event) => {
   // a box shows its caret when it gets the focus, not when something is selected
   box.blur();
   box.setSelectionRange(start, start);
-  box.focus({ preventScroll: false });
+  box.focus();
   box.setSelectionRange(start, start + link.dataset.find.length);
 });
 
-// so it is by a press on it in the box
+// a press on it in its box selects it too
 document.addEventListener("click", (event) => {
   const box = event.target;
   if (!box.matches("form[data-live] textarea") || box.selectionStart !== box.selectionEnd) return;

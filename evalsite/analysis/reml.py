@@ -32,6 +32,7 @@ __all__ = ["METHOD", "RemlFit", "TooManyEffects", "fit_reml", "signed", "usable_
 Floats = NDArray[np.float64]
 
 METHOD = "REML, crossed random effects (Kenward-Roger)"
+# about a variance, where that of all ratings is 1: with less, its standard error exceeds 10,000
 _LEAST_INFORMATION = 1e-8
 _ROUNDS = 200
 _LEAST_DF = 1.0
