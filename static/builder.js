@@ -74,6 +74,9 @@ form.addEventListener("input", (event) => {
     const heading = event.target.closest("details").querySelector("summary b");
     heading.textContent = `${parseInt(heading.textContent)}. ${name}`;
   }
+  // a saved version offers its use first, until something is changed
+  document.querySelector(".head .main")?.classList.remove("main");
+  form.querySelector("button[value=save]").classList.add("main");
   wait();
 });
 
