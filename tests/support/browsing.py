@@ -262,6 +262,8 @@ def find_faults_in_all_looks(
 
     The page stands in the wide window afterwards.
     """
+    # a click returns as soon as its page begins, perhaps without one element yet
+    page.wait_for_load_state()
     found = []
     for width, height in tight:
         page.set_viewport_size({"width": width, "height": height})
