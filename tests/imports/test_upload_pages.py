@@ -2,6 +2,7 @@
 
 import csv
 import io
+import re
 from collections.abc import Callable
 from datetime import timedelta
 from typing import Any
@@ -416,3 +417,41 @@ def test_rows_that_stay_out_are_not_counted_as_imported(staff_client: Client, st
     assert "Import 3 rows" in looked_at
     assert "Imported 3 rows as 1 item." in done
     assert Batch.objects.get().rows == 3
+
+
+@pytest.mark.parametrize("outputs", [1, 2])
+def test_page_says_that_each_output_of_a_row_becomes_an_item(
+    staff_client: Client, make_study: Callable[..., Any], outputs: int
+) -> None:
+    study = make_study(items=0, protocol="rrgen")
+    rows = "".join(f"r{n},Nice app,s{m},Thanks {m}\n" for n in (1, 2) for m in range(outputs))
+
+    page = send(staff_client, study, f"item,review,system,output\n{rows}").content.decode()
+
+    assert f"{2 * outputs} items" in page
+    assert ("becomes one for each of its outputs: <bdi>r1/1</bdi>, <bdi>r1/2</bdi>" in page) == (
+        outputs == 2
+    )
+
+
+def test_with_items_the_page_leads_on_to_what_is_lacking_or_to_the_launch(
+    staff_client: Client, make_study: Callable[..., Any]
+) -> None:
+    study = make_study(items=0)
+
+    def go_on() -> list[str]:
+        page = staff_client.get(address("batch-list", study)).content.decode()
+        return re.findall(r'href="([^"]+)">Continue to ', page)
+
+    without = go_on()
+    press_import(staff_client, study, keep_upload(
+        study=study, file_name="a.csv", chunks=[GOOD.encode()], by=None
+    ))  # fmt: skip
+    ready = go_on()
+    Study.objects.filter(pk=study.pk).update(summary="[REPLACE: what it is about]")
+
+    assert without == []
+    assert ready == [address("study-launch", study)]
+    assert go_on() == [address("setup-first-page", study)]
+    launch(study)
+    assert go_on() == []

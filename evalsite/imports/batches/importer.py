@@ -78,10 +78,11 @@ class ItemImporter(Importer):
             "items": len(checked.items),
             "outputs": checked.outputs,
             "systems": len(checked.systems),
-            # the first items: key, inputs, systems and texts
+            # the first items: key, whether it is one output of several, inputs, systems and texts
             "examples": [
                 {
                     "key": item.key,
+                    "is_part": item.is_part,
                     "inputs": item.inputs,
                     "outputs": [[output.system, output.text] for output in item.outputs],
                 }

@@ -66,6 +66,11 @@ class CheckedItem:
     # as JSON, where that is known already
     inputs_text: str = field(default="", compare=False, repr=False)
 
+    @property
+    def is_part(self) -> bool:
+        """Whether the file has an item of which this is only one output, or one pair of them."""
+        return self.key.startswith(f"{self.extra.get('item')}/")
+
     def list_values(self) -> tuple[str, str, str, str, str, str, str]:
         """As a database stores them, from the key on."""
         return (

@@ -174,7 +174,9 @@ class ItemPages(ImportPages):
 
     def describe(self, study: Study, upload: Upload, report: Report) -> dict[str, Any]:
         summary = report.summary
+        parts = [one["key"] for one in summary["examples"] if one.get("is_part")]
         return {
+            "parts": [] if makes_pairs(study.config) else parts[:2],
             "previews": preview_items(study, summary["examples"]),
             "is_regular": summary["outputs"] == summary["items"] * summary["systems"],
             "counts": {
