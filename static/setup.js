@@ -22,9 +22,20 @@ async function update() {
     const made = page.getElementById(part.id);
     if (made) part.replaceChildren(...made.childNodes);
   }
+  showHint();
 }
 
 // a missing part is selected in its box, so that typing replaces it
+const listMarks = (box) => [...box.value.matchAll(/\[REPLACE:[^\]]*\]/g)];
+
+function select(box, start, length) {
+  // a box shows its caret when it gets the focus, not when something is selected
+  box.blur();
+  box.setSelectionRange(start, start);
+  box.focus();
+  box.setSelectionRange(start, start + length);
+}
+
 document.addEventListener("click", (event) => {
   const link = event.target.closest("a[data-find]");
   if (!link) return;
@@ -33,24 +44,44 @@ document.addEventListener("click", (event) => {
   if (start < 0) return;
   event.preventDefault();
   box.scrollIntoView({ block: "center" });
-  // a box shows its caret when it gets the focus, not when something is selected
-  box.blur();
-  box.setSelectionRange(start, start);
-  box.focus();
-  box.setSelectionRange(start, start + link.dataset.find.length);
+  select(box, start, link.dataset.find.length);
 });
 
 // a press on it in its box selects it too
 document.addEventListener("click", (event) => {
   const box = event.target;
   if (!box.matches("form[data-live] textarea") || box.selectionStart !== box.selectionEnd) return;
-  for (const mark of box.value.matchAll(/\[REPLACE:[^\]]*\]/g)) {
-    const end = mark.index + mark[0].length;
-    if (mark.index < box.selectionStart && box.selectionStart < end) {
-      box.setSelectionRange(mark.index, end);
-    }
-  }
+  const caret = box.selectionStart;
+  const mark = listMarks(box).find((one) => one.index < caret && caret < one.index + one[0].length);
+  if (mark) box.setSelectionRange(mark.index, mark.index + mark[0].length);
 });
+
+// Tab goes on to the next one, in the same box or in the one that it enters
+let isTab = false;
+form?.addEventListener("keydown", (event) => {
+  isTab = event.key === "Tab" && !event.shiftKey && !event.ctrlKey && !event.altKey && !event.metaKey;
+  const box = event.target;
+  if (!isTab || !box.matches("textarea")) return;
+  const mark = listMarks(box).find((one) => one.index >= box.selectionEnd);
+  if (!mark) return;
+  event.preventDefault();
+  isTab = false;
+  select(box, mark.index, mark[0].length);
+});
+form?.addEventListener("focusin", (event) => {
+  const mark = isTab && event.target.matches("textarea") && listMarks(event.target)[0];
+  if (mark) event.target.setSelectionRange(mark.index, mark.index + mark[0].length);
+});
+form?.addEventListener("pointerdown", () => {
+  isTab = false;
+});
+
+const hasKeys = matchMedia("(hover: hover)").matches;
+function showHint() {
+  const hint = document.getElementById("tab-hint");
+  if (hint) hint.hidden = !hasKeys;
+}
+showHint();
 
 document.getElementById("problem")?.focus();
 if (button) button.hidden = true;

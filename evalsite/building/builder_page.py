@@ -13,7 +13,7 @@ from evalsite.building.fields import Field
 from evalsite.building.parameters import TABLE, Parameter, Plain, list_parameters, start_scale
 from evalsite.building.pictures import Picture, draw_answer
 from evalsite.building.reuse import describe_origin
-from evalsite.building.starts import start_draft, start_question
+from evalsite.building.starts import find_comment_kind, start_draft, start_question
 from evalsite.building.tables import describe_table
 from evalsite.building.trying import render_preview
 from evalsite.protocol import Protocol, check_instrument, installed_scales
@@ -50,6 +50,7 @@ def build_page(draft: Plain, opened: str = "") -> dict[str, Any]:
         "draft": draft,
         "faults": found,
         "faulty": faulty,
+        "comment_kind": find_comment_kind(),
         "about": _list_about(draft),
         "page": _describe_page(draft),
         "questions": [

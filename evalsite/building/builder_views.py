@@ -23,9 +23,8 @@ from evalsite.building.parameters import (
     Plain,
     list_parameters,
     make_key,
-    start_scale,
 )
-from evalsite.building.starts import start_question
+from evalsite.building.starts import add_question
 from evalsite.building.tables import change_table, list_entries
 from evalsite.protocol import installed_scales
 from evalsite.studies.instruments import (
@@ -174,15 +173,7 @@ def _change_list(draft: Plain, done: str) -> str:
     what, _, at = done.partition(":")
     criteria = draft.setdefault("criteria", [])
     if what == "add":
-        kind = at if at in installed_scales() else next(iter(installed_scales()))
-        taken = {one.get("key") for one in criteria}
-        label = f"Question {len(criteria) + 1}"
-        scale = start_scale(installed_scales()[kind])
-        last = criteria[-1].get("scale") if criteria else None
-        if not at and isinstance(last, dict) and last.get("kind") == kind and "points" in last:
-            # most instruments ask several questions on one scale
-            scale = deepcopy(last)
-        criteria.append(start_question(label, taken, scale))
+        add_question(criteria, at)
         return f"?open={len(criteria) - 1}#q-{len(criteria) - 1}"
     if what == "add-input":
         inputs = draft["item"].setdefault("inputs", [])

@@ -236,11 +236,13 @@ def _read_question(data: Mapping[str, str], at: str, base: Plain) -> Plain:
     scale = installed_scales().get(str(question["scale"].get("kind")))
     if f"{at}-per" in data:
         question["per"] = data[f"{at}-per"]
-    if scale and data.get(f"{at}-kind") != (before.get("scale") or {}).get("kind"):
+    is_other = data.get(f"{at}-kind") != (before.get("scale") or {}).get("kind")
+    if scale and is_other:
         question["per"] = scale.per
-        follow_kind(question, before, scale)
     _read_turns(data, at, question)
     _read_extras(data, at, question)
+    if scale and is_other:
+        follow_kind(question, before, scale)
     return question
 
 

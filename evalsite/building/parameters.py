@@ -240,7 +240,8 @@ PARAMETERS: dict[str, Parameter] = {
                          choices=(("", "In a row"), ("stacked", "One below the other"))),
     "reserved_note": Parameter(
         label="Note on reserved points",
-        help="When to use points that are reserved. Fill it in to mark such points above.",
+        help="Says when reserved points are to be used. Once it is filled in, points above can be "
+             "marked as reserved.",
     ),
     "both_good": Parameter(label="“Both are good”", help="Leave it empty to offer no such answer."),
     "both_bad": Parameter(label="“Both are bad”", help="Leave it empty to offer no such answer."),

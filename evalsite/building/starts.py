@@ -1,6 +1,7 @@
 """The texts that a new instrument and a new question start with."""
 
 from collections.abc import Iterable
+from copy import deepcopy
 from typing import Any
 
 from evalsite.building.parameters import Plain, make_key, start_scale
@@ -54,16 +55,38 @@ def make_column(label: str, taken: Iterable[Any]) -> str:
 
 def start_question(label: str, taken: Any, scale: Plain) -> Plain:
     kind = installed_scales()[scale["kind"]]
-    return {
+    question = {
         "key": make_column(label, taken), "label": label, "per": kind.per,
         "question": _ask(kind, is_first=label == "Quality"), "scale": scale,
     }  # fmt: skip
+    return question | ({"required": False} if kind.starts_optional else {})
+
+
+def add_question(criteria: list[Plain], kind: str) -> None:
+    """Add a question of this kind, or of the first one, on the scale that the last such one has."""
+    scale = installed_scales().get(kind) or next(iter(installed_scales().values()))
+    scales = [one.get("scale") for one in reversed(criteria)]
+    # most instruments ask several questions on one scale
+    same = (
+        one for one in scales
+        if isinstance(one, dict) and one.get("kind") == scale.kind and "points" in one
+    )  # fmt: skip
+    label = "Comment" if scale.starts_optional else f"Question {len(criteria) + 1}"
+    taken = {one.get("key") for one in criteria}
+    criteria.append(start_question(label, taken, deepcopy(next(same, start_scale(scale)))))
+
+
+def find_comment_kind() -> str:
+    """Return the kind of a comment box, or "" where none is installed."""
+    return next((one.kind for one in installed_scales().values() if one.starts_optional), "")
 
 
 def _ask(kind: type[Scale], *, is_first: bool) -> str:
     """Return the question that a new one of this kind starts with."""
     if kind.pair_only:
         return "Which one is better?"
+    if kind.starts_optional:
+        return "Do you have any comments?"
     return "How good is this text?" if is_first else "What do you think of it?"
 
 
@@ -76,8 +99,11 @@ def follow_outputs(draft: Plain, before: Any, now: str) -> None:
 
 
 def follow_kind(question: Plain, before: Plain, scale: type[Scale]) -> None:
-    """Let the question that another kind of answer starts with be the one of this kind."""
+    """Let what another kind of answer starts with be as this kind has it."""
     was = installed_scales().get(str((before.get("scale") or {}).get("kind")))
+    if was and was.starts_optional != scale.starts_optional:
+        question.pop("required", None)
+        question |= {"required": False} if scale.starts_optional else {}
     for is_first in (True, False):
         if was and question.get("question") == _ask(was, is_first=is_first):
             question["question"] = _ask(scale, is_first=is_first)

@@ -76,6 +76,7 @@ class Scale:
     per: ClassVar[Literal["output", "item"]] = "output"
     # it may be asked of the item as a whole, too
     may_ask_item: ClassVar[bool] = False
+    starts_optional: ClassVar[bool] = False  # a new question of this kind needs no answer
     has_parts: ClassVar[bool] = False  # an answer is several rows
     is_typed: ClassVar[bool] = False  # what is entered varies too much for a page to be kept
     is_written: ClassVar[bool] = False  # a number is written into a box

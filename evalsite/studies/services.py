@@ -9,7 +9,7 @@ from evalsite.audit.models import AuditEntry
 from evalsite.lib.seeds import derive_numbers
 from evalsite.protocol import Example, get_protocol
 from evalsite.studies.models import InstrumentVersion, Item, Membership, Output, Study
-from evalsite.studies.starter_texts import CONSENT, RECOGNISE_DAYS, SUMMARY
+from evalsite.studies.starter_texts import CONSENT, RECOGNISE_DAYS, write_summary
 from evalsite.studies.version_cache import read_built
 
 
@@ -38,7 +38,7 @@ def create_study(
             "max_sets": design.max_sets,
             "has_bonus": design.has_bonus,
             "groups": design.groups,
-            "summary": SUMMARY,
+            "summary": write_summary(len(config.criteria), is_one=config.outputs[1] == 1),
             "consent": CONSENT,
             "recognise_days": RECOGNISE_DAYS,
             **fields,

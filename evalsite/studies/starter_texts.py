@@ -4,9 +4,17 @@ import re
 
 _MARK = re.compile(r"\[REPLACE:[^\]]*\]?")
 
-SUMMARY = (
-    "You read short texts and say how good they are. [REPLACE: what people do, in 2 sentences]"
-)
+_NUMBERS = ("one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten")
+
+
+def write_summary(questions: int, *, is_one: bool) -> str:
+    """Return what people do, in a sentence; `is_one`: an item has one output."""
+    number = _NUMBERS[questions - 1] if questions <= len(_NUMBERS) else f"{questions:,}"
+    asked = f"{number} question{'' if questions == 1 else 's'}"
+    if is_one:
+        return f"You read short texts and answer {asked} about each."
+    return f"You read short texts side by side and answer {asked} about them."
+
 
 RECOGNISE_DAYS = 365
 
@@ -19,7 +27,7 @@ CONSENT = """\
 
 [SETTINGS: what we keep]
 
-We keep your answers until [REPLACE: how long the data is kept, and where].
+We keep your answers [REPLACE: for how long, and where].
 
 **Who sees your ID, and for how long.** [SETTINGS: who sees your ID]
 

@@ -441,3 +441,21 @@ def test_condition_on_several_answers_says_of_which(staff):
     assert instrument.newest is not None, page.context["faults"]
     asked = instrument.newest.content["criteria"][1]["ask_if"]
     assert asked == {"criterion": "quality", "is": [1, 2], "outputs": "every"}
+
+
+def test_a_comment_box_needs_no_answer_whether_it_is_added_or_becomes_one(staff):
+    instrument = begin(staff)
+    post(staff, instrument, do="add:text")
+    post(staff, instrument, do="add")
+    instrument.refresh_from_db()
+    first, added, other = instrument.draft["criteria"]
+
+    needed = []
+    for kind in ("text", "likert"):
+        post(staff, instrument, **{"q-2-kind": kind})
+        instrument.refresh_from_db()
+        needed.append(instrument.draft["criteria"][2].get("required", True))
+
+    assert (added["label"], added["required"]) == ("Comment", False)
+    assert other["scale"] == first["scale"]
+    assert needed == [False, True]

@@ -25,9 +25,8 @@ CRITERIA = {
 COMMENT = "What else should we know?"
 # in place of what the texts that a study starts with leave open
 MISSING = (
-    "You rate four qualities of summaries.",
     "To compare two systems.",
-    "2036, at our university",
+    "until 2036, at our university",
     "Ethics board, 12/2026",
 )
 # of the keystroke-level model (Card, Moran and Newell 1980): seconds for a key (an average typist,
@@ -86,16 +85,19 @@ class Hand:
 
 
 def fill_in(page: Page, hand: Hand) -> None:
-    """What the texts leave open is written: each part is selected from the list, or in its box."""
+    """What the texts leave open is written: the first is selected from the list, Tab goes on."""
     missing = page.locator("#live-missing a")
+    expect(missing).to_have_count(len(MISSING))
+    expect(page.locator("#tab-hint")).to_be_visible()
     for number, text in enumerate(MISSING):
-        expect(missing).to_have_count(len(MISSING) - number)
-        if number == 1:  # in the first line of the box
-            hand.click("#id_consent", position={"x": 300, "y": 22})
+        if number:
+            hand.press("Tab")
         else:
             hand.click("#live-missing a >> nth=0")
         hand.type(text)
     expect(page.locator("#live-missing")).to_be_hidden()
+    hand.press("Tab")
+    expect(page.locator("#id_consent")).not_to_be_focused()
 
 
 def test_summary_quality_is_built_by_hand_and_launched_in_under_three_minutes(page, live_server):
@@ -127,13 +129,12 @@ def test_summary_quality_is_built_by_hand_and_launched_in_under_three_minutes(pa
             hand.type("worst")
             hand.press("Enter", "Enter", "Enter", "Enter")
             hand.type("best")
-    hand.turn("Control+Enter")
+    hand.go("text=Add a comment box")
     expect(page.locator("#q-4-label")).to_be_focused()
-    hand.type("Comment")
+    expect(page.locator("#q-4-label")).to_have_value("Comment")
+    expect(page.locator("[name=q-4-required]")).not_to_be_checked()
     hand.press("Enter")
     hand.type(COMMENT)
-    hand.go("#q-4 label:has-text('Free text')")
-    hand.click("[name=q-4-required]")
     expect(page.locator("#kept")).to_contain_text("Draft kept")
     frame = page.frame_locator(".build-frame")
     for label in [*CRITERIA, COMMENT]:
@@ -146,7 +147,7 @@ def test_summary_quality_is_built_by_hand_and_launched_in_under_three_minutes(pa
     hand.clicks += 3  # the button, the file and “Open” of the browser's own window
     hand.go("text=Look at the file")
     hand.go("button:has-text('Import ')")
-    hand.go("nav >> text=First page and consent")
+    hand.go("text=Continue to the first page")
     fill_in(page, hand)
     hand.go("text=Save and continue to the launch checklist")
     hand.go("button:text-is('Launch')")

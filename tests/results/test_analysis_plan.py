@@ -15,7 +15,8 @@ from evalsite.results.analysis_plan.stored import ACTION, describe_plan, limits_
 from evalsite.results.analysis_plan.wording import describe_moment, plan_in_words, warn_of_plan
 from evalsite.studies.models import Study, System
 from tests.site.test_staff_pages import HOSTILE, answer, member, url
-from tests.support.factories import make_study
+from tests.support.factories import make_study, make_user
+from tests.support.instruments import make_built_study, read_gallery
 from tests.support.reports import keep_report
 
 pytestmark = pytest.mark.django_db
@@ -438,3 +439,15 @@ def test_margin_and_primary_criterion_that_came_late_are_warned_of(staff_client)
     codes = {one["code"] for one in warn_of_plan(describe_plan(study), has_excluded=False)}
 
     assert codes == {"late_primary", "late_margins"}
+
+
+def test_words_are_neither_a_primary_criterion_nor_the_subject_of_a_hypothesis(staff_client):
+    arena = next(one for one in read_gallery() if one["key"] == "arena_preference")
+    study = make_built_study(arena, by=make_user())
+
+    html = read(staff_client, study)
+    sent = save(staff_client, study, primary="what_is_bad")
+
+    assert '<option value="preference"' in html
+    assert 'value="what_is_bad"' not in html
+    assert "Choose a criterion of this study, or none." in sent.text

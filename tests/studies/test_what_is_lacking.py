@@ -21,7 +21,8 @@ def test_page_of_a_section_says_what_it_lacks_and_where(staff_client):
     first_page = staff_client.get(address(study, "first-page")).text
     work = staff_client.get(address(study, "work"))
 
-    assert "Enter an e-mail address that participants write to" in basics.text
+    problem = "Enter an e-mail address that participants can write to"
+    assert f'<a href="#id_contact_email">{problem}</a>' in basics.text
     for place, mark in (
         ("id_summary", "[REPLACE: what people do]"),
         ("id_consent", "[REPLACE: all]"),

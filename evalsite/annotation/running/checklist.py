@@ -51,6 +51,7 @@ class Check:
     problem: str = ""
     remark: str = ""
     url_name: str = "setup-work"
+    field: str = ""  # of that page, where one mends it
     offers: tuple[Offer, ...] = ()
 
     @property
@@ -176,11 +177,12 @@ def _check_recognition(study: Study) -> list[Check]:
 
 
 def _check_contact(study: Study) -> Check:
-    problem = "" if study.contact_email else "Enter an e-mail address that participants write to."
+    problem = "Enter an e-mail address that participants can write to."
     return Check(
         label="Participants know whom to ask",
-        problem=problem,
+        problem="" if study.contact_email else problem,
         url_name=OF_SECTION["contact_email"].page,
+        field="contact_email",
     )
 
 

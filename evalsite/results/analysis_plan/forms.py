@@ -9,7 +9,13 @@ from django.core.exceptions import ValidationError
 
 from evalsite.analysis.thresholds import Limit
 from evalsite.quality.models import LONGEST_RULE, MOST_LETTERS, AnalysisPlan
-from evalsite.results.analysis_plan.stored import Stored, limits_of, mark_plan, own_thresholds
+from evalsite.results.analysis_plan.stored import (
+    Stored,
+    limits_of,
+    list_analysed,
+    mark_plan,
+    own_thresholds,
+)
 from evalsite.results.analysis_plan.wording import write_limit
 from evalsite.studies.models import Study
 
@@ -199,9 +205,9 @@ class PlanForm(forms.Form):
 
 
 def _list_criteria(study: Study, plan: AnalysisPlan) -> list[tuple[str, str]]:
-    known = [(one.key, one.label) for one in study.config.criteria]
+    known = [(one.key, one.label) for one in list_analysed(study)]
     if plan.primary and plan.primary not in dict(known):
-        known.append((plan.primary, f"{plan.primary}, which is not there now"))
+        known.append((plan.primary, f"{plan.primary}, which can’t be compared now"))
     return [("", "None: correct across all criteria"), *known]
 
 

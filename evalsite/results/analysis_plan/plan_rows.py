@@ -9,6 +9,7 @@ from typing import Any
 from evalsite.analysis.families import FAMILIES
 from evalsite.quality.exclusion_rules import COMPARISONS, MEASURES, describe_rule
 from evalsite.quality.models import DIFFERENCES, AnalysisPlan
+from evalsite.results.analysis_plan.stored import list_analysed
 from evalsite.studies.models import Study
 
 RELATIONS = {
@@ -120,7 +121,7 @@ class PlanRows:
     def _clean_hypothesis(
         self, study: Study, systems: set[str], number: int, row: Row
     ) -> dict[str, Any]:
-        criteria = {one.key: one for one in study.config.criteria}
+        criteria = {one.key for one in list_analysed(study)}
         self._check(row["system"] in systems, f"system-{number}", "Choose a system.")
         self._check(row["other"] in systems, f"other-{number}", "Choose a system.")
         is_other = row["system"] != row["other"] or not row["system"]

@@ -11,6 +11,7 @@ from evalsite.analysis.families import get_family
 from evalsite.analysis.thresholds import Limit, list_limits
 from evalsite.audit.models import AuditEntry
 from evalsite.lib.clock import now
+from evalsite.protocol import Criterion
 from evalsite.quality.exclusion_rules import describe_rule, list_conditions
 from evalsite.quality.frozen_plans import (
     find_first,
@@ -45,6 +46,11 @@ def limits_of(study: Study) -> list[Limit]:
         has_reserved=bool(reserved_points(study.config)),
         has_repeats=bool(study.repeat_percent),
     )
+
+
+def list_analysed(study: Study) -> list[Criterion]:
+    """Return the criteria that can be compared; words are only read."""
+    return [one for one in study.config.criteria if get_family(one.family).is_analysed]
 
 
 def own_thresholds(study: Study, plan: AnalysisPlan) -> dict[str, float]:

@@ -20,6 +20,7 @@ from evalsite.results.analysis_plan.stored import (
     change_plan,
     describe_plan,
     limits_of,
+    list_analysed,
     read_plan,
 )
 from evalsite.results.analysis_plan.wording import (
@@ -75,7 +76,7 @@ def show_analysis_plan(request: HttpRequest, study: Study) -> HttpResponseBase:
         "relations": RELATIONS,
         "measures": [(key, one.label) for key, one in MEASURES.items()],
         "comparisons": COMPARISONS,
-        "criteria": [(one.key, one.label) for one in study.config.criteria],
+        "criteria": [(one.key, one.label) for one in list_analysed(study)],
         "systems": systems,
         **_describe_size(study, stored),
         **_run(request, study, rows, do),

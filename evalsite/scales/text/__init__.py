@@ -54,6 +54,7 @@ class Text(Scale):
     counted: ClassVar[str] = "characters"
     is_typed: ClassVar[bool] = True
     may_ask_item: ClassVar[bool] = True
+    starts_optional: ClassVar[bool] = True
     optional: ClassVar[frozenset[str]] = frozenset({"lines", "least", "most"})
 
     @property
