@@ -33,6 +33,7 @@ from tests.support.instruments import GALLERY, read_gallery
 
 pytestmark = pytest.mark.django_db
 
+CONTENTS = read_gallery()
 FAULTY = sorted((GALLERY / "faulty").glob("*.json"))
 
 
@@ -83,7 +84,7 @@ ODD = st.sampled_from(
 )
 @given(data=st.data())
 def test_any_change_of_one_value_is_read_or_refused_but_never_an_error(data: st.DataObject):
-    content = deepcopy(data.draw(st.sampled_from(read_gallery())))
+    content = deepcopy(data.draw(st.sampled_from(CONTENTS)))
     *way, last = data.draw(st.sampled_from(_list_places(content)))
     holder = content
     for name in way:
@@ -104,7 +105,7 @@ def test_columns_of_an_example_that_are_none_are_refused(columns: object):
     assert "type" in {fault.code for fault in find_faults(content)}
 
 
-@pytest.mark.parametrize("content", read_gallery(), ids=lambda content: content["key"])
+@pytest.mark.parametrize("content", CONTENTS, ids=lambda content: content["key"])
 def test_gallery_is_read_and_written_without_loss(content: dict):
     assert not find_faults(content)
     assert Protocol.from_data(Protocol.from_data(content).to_data()) == Protocol.from_data(content)
