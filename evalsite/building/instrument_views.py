@@ -62,9 +62,14 @@ def new_instrument(request: HttpRequest) -> HttpResponseBase:
     """Begin an instrument: empty, or as a copy of what the address names."""
     entry = find_entry(request.GET.get("of", ""), request.user)
     title = request.POST.get("title", "").strip()[:200]
+    output_name = request.POST.get("output_name", "").strip()[:60]
     if request.method == "POST" and title:
         taken = {*installed_folders(), *Instrument.objects.values_list("key", flat=True)}
-        draft = start_draft(title) if entry is None else copy_data(entry.config.to_data(), title)
+        draft = (
+            start_draft(title, output_name)
+            if entry is None
+            else copy_data(entry.config.to_data(), title)
+        )
         # the key of an instrument has two characters or more
         words = title if len(make_key(title)) > 1 else f"instrument {title}"
         draft["key"] = make_key(words, taken)[:40]
@@ -73,7 +78,8 @@ def new_instrument(request: HttpRequest) -> HttpResponseBase:
     start = f"{entry.config.title} (copy)" if entry else ""
     is_missing = request.method == "POST"
     context = {
-        "entry": entry, "start": start, "is_missing": is_missing, "title": "New instrument",
+        "entry": entry, "start": start, "output_name": output_name, "is_missing": is_missing,
+        "title": "New instrument",
     }  # fmt: skip
     status = INVALID if is_missing else 200
     return TemplateResponse(request, "building/new_instrument.html", context, status=status)

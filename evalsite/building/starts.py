@@ -21,8 +21,11 @@ _STARTS = {
 }  # fmt: skip
 
 
-def start_draft(title: str) -> Plain:
-    """Return a new instrument with one question, which is right as it stands but for its words."""
+def start_draft(title: str, output_name: str = "") -> Plain:
+    """Return a new instrument with one question, which is right as it stands but for its words.
+
+    `output_name`: what a page calls an output, if it isn't to be the usual word.
+    """
     scale = next(iter(installed_scales().values()))
     return {
         "format": FORMAT,
@@ -36,7 +39,7 @@ def start_draft(title: str) -> Plain:
             "ours": "Everything.",
         },
         "instructions": _STARTS["one"][1],
-        "item": {
+        "item": ({"output_name": output_name} if output_name else {}) | {
             "inputs": [{"name": "source", "label": "Source", "kind": "text"}],
             "outputs": {"kind": "text", "least": 1, "most": 1},
         },

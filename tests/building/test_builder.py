@@ -18,7 +18,7 @@ pytestmark = pytest.mark.django_db
 
 
 def begin(staff: Client, title: str = "Chat replies") -> Instrument:
-    staff.post(reverse("admin:instrument-new"), {"title": title})
+    staff.post(reverse("admin:instrument-new"), {"title": title, "output_name": "Reply"})
     return Instrument.objects.get()
 
 
@@ -62,6 +62,7 @@ def test_instrument_is_built_by_hand_saved_as_a_version_and_used(staff, jane):
     staff.post(reverse("admin:study-new"), given)
 
     helpful, true = content["criteria"]
+    assert content["item"]["output_name"] == "Reply"
     assert helpful["scale"]["points"] == [
         {"value": 1, "label": "Very bad"}, {"value": 2, "label": ""},
         {"value": 3, "label": "Fair", "notes": ["half of it"]},

@@ -108,6 +108,8 @@ def test_summary_quality_is_built_by_hand_and_launched_in_under_three_minutes(pa
     hand.go("text=New study")
     hand.go("text=Build your own instrument")
     hand.type("Summary quality")
+    hand.press("Tab")
+    hand.type("Summary")
     hand.go("text=Start building")
 
     for number, (label, question) in enumerate(CRITERIA.items()):

@@ -76,7 +76,10 @@ def test_study_is_made_of_the_gallery_or_of_a_version(staff, jane, value):
     staff.post(reverse("admin:study-new"), given)
 
     studies = Study.objects.all()
-    assert "unless you choose another instrument above" in chosen
+    # all that is left is a title
+    assert f'<input type="hidden" name="instrument" value="{value}">' in chosen
+    assert 'type="radio"' not in chosen
+    assert "Choose another instrument" in chosen
     assert [study.instrument.content["key"] for study in studies] == ["adequacy_fluency"] * 2
     assert len({study.instrument for study in studies}) == 1
     assert Instrument.objects.count() == 1
