@@ -128,7 +128,9 @@ function goOn(mine) {
     // the column follows the name by itself
     const texts = [...(mine.closest("details, fieldset, section") ?? form)
       .querySelectorAll("input:not([type], [name$=-key]), textarea")];
-    const next = texts[texts.indexOf(mine) + 1];
+    // after the last text of the page come the questions
+    const first = mine.closest("details") ? null : form.querySelector("details.qn[open] input:not([type])");
+    const next = texts[texts.indexOf(mine) + 1] ?? first;
     if (next) next.select();
     else wait();
   }

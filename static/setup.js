@@ -22,13 +22,20 @@ async function update() {
     const made = page.getElementById(part.id);
     if (made) part.replaceChildren(...made.childNodes);
   }
-  showHint();
 }
 
 // a missing part is selected in its box, so that typing replaces it
 const listMarks = (box) => [...box.value.matchAll(/\[REPLACE:[^\]]*\]/g)];
 
+const hasKeys = matchMedia("(hover: hover)").matches;
+const hint = Object.assign(document.createElement("p"), {
+  className: "help",
+  textContent: "Tab goes on to the next [REPLACE: …].",
+});
+
 function select(box, start, length) {
+  // where one looks while one types
+  if (hasKeys && listMarks(box).length > 1) box.after(hint);
   // a box shows its caret when it gets the focus, not when something is selected
   box.blur();
   box.setSelectionRange(start, start);
@@ -75,13 +82,6 @@ form?.addEventListener("focusin", (event) => {
 form?.addEventListener("pointerdown", () => {
   isTab = false;
 });
-
-const hasKeys = matchMedia("(hover: hover)").matches;
-function showHint() {
-  const hint = document.getElementById("tab-hint");
-  if (hint) hint.hidden = !hasKeys;
-}
-showHint();
 
 document.getElementById("problem")?.focus();
 if (button) button.hidden = true;

@@ -11,6 +11,7 @@ from django.http import Http404, HttpRequest, HttpResponse
 from django.http.response import HttpResponseBase
 from django.shortcuts import redirect
 from django.template.response import TemplateResponse
+from django.urls import reverse
 from django.views.decorators.http import require_http_methods, require_POST, require_safe
 
 from evalsite.building.builder_views import find_base, get_instrument
@@ -74,7 +75,9 @@ def new_instrument(request: HttpRequest) -> HttpResponseBase:
         words = title if len(make_key(title)) > 1 else f"instrument {title}"
         draft["key"] = make_key(words, taken)[:40]
         instrument = create_instrument(key=draft["key"], title=title, by=request.user, draft=draft)
-        return redirect("admin:instrument", instrument.pk)
+        address = reverse("admin:instrument", args=[instrument.pk])
+        # of a new one the first question is what is left to write
+        return redirect(address if entry else f"{address}#q-0")
     start = f"{entry.config.title} (copy)" if entry else ""
     is_missing = request.method == "POST"
     context = {

@@ -163,9 +163,9 @@ SIDES = [
     {"value": 0, "label": "They are equal"},
     {"value": 1, "label": "The second is better"},
 ]
-_VALUES_HELP = "Both ends need words. Notes are shown below a point, one a line."
+_VALUES_HELP = "Both ends need a label. Notes are shown below a point, one per line."
 _OPTIONS_HELP = (
-    "Notes are shown below an option, one a line. In files, an option is named by its key."
+    "Notes are shown below an option, one per line. In files, an option is named by its key."
 )
 
 _REASONS = {
@@ -228,7 +228,7 @@ PARAMETERS: dict[str, Parameter] = {
         label="Statements come from", control="select", column_kind="statements",
         choices=(("", "The list above, for all items"),),
         help="For statements of each item’s own, add an input of the kind Statements, with one "
-             "statement a line.",
+             "statement per line.",
     ),
     "shuffle": Parameter(label="Options in random order", control="flag", read=read_flag),
     "least": _whole("Fewest"),
@@ -259,7 +259,7 @@ PARAMETERS: dict[str, Parameter] = {
 _GRADES = Parameter(
     label="Answers, from the first output to the second", control="table", noun="point",
     help="Below 0 the first output is better, above 0 the second; 0 is a tie, and may be left out. "
-         "Points are added and removed on both sides. Notes are shown below a point, one a line.",
+         "Points are added and removed on both sides. Notes are shown below a point, one per line.",
     start=SIDES, columns=(_VALUE, _LABEL, _NOTES),
 )  # fmt: skip
 

@@ -7,7 +7,7 @@ from django.db import transaction
 
 from evalsite.audit.models import AuditEntry
 from evalsite.lib.seeds import derive_numbers
-from evalsite.protocol import Example, get_protocol
+from evalsite.protocol import Example, Protocol, get_protocol
 from evalsite.studies.models import InstrumentVersion, Item, Membership, Output, Study
 from evalsite.studies.starter_texts import CONSENT, RECOGNISE_DAYS, write_summary
 from evalsite.studies.version_cache import read_built
@@ -38,7 +38,7 @@ def create_study(
             "max_sets": design.max_sets,
             "has_bonus": design.has_bonus,
             "groups": design.groups,
-            "summary": write_summary(len(config.criteria), is_one=config.outputs[1] == 1),
+            "summary": write_summary(_count_questions(config), is_one=config.outputs[1] == 1),
             "consent": CONSENT,
             "recognise_days": RECOGNISE_DAYS,
             **fields,
@@ -48,6 +48,11 @@ def create_study(
     add_practice_items(study, study.config.practice)
     AuditEntry.objects.record("study created", by=by, study_id=study.pk, protocol=config.key)
     return study
+
+
+def _count_questions(config: Protocol) -> int:
+    """Return how many questions an item has, without comments and what else may stay open."""
+    return sum(one.is_always_answered for one in config.criteria) or len(config.criteria)
 
 
 def add_practice_items(study: Study, examples: Iterable[Example]) -> None:

@@ -12,8 +12,8 @@ def write_summary(questions: int, *, is_one: bool) -> str:
     number = _NUMBERS[questions - 1] if questions <= len(_NUMBERS) else f"{questions:,}"
     asked = f"{number} question{'' if questions == 1 else 's'}"
     if is_one:
-        return f"You read short texts and answer {asked} about each."
-    return f"You read short texts side by side and answer {asked} about them."
+        return f"You read texts and answer {asked} about each."
+    return f"You read texts side by side and answer {asked} about them."
 
 
 RECOGNISE_DAYS = 365

@@ -3,8 +3,11 @@
 import pytest
 from django.urls import reverse
 
+from evalsite.studies.models import Study
+from evalsite.studies.services import create_study
 from tests.studies.test_staff_settings import address, entries
-from tests.support.factories import make_study
+from tests.support.factories import make_study, make_user
+from tests.support.instruments import make_built_study, read_gallery
 
 pytestmark = pytest.mark.django_db
 
@@ -45,3 +48,21 @@ def test_saving_the_basics_goes_on_to_the_items_until_there_are_some(staff_clien
         reverse("admin:batch-list", args=[without.pk]),
         address(with_items, "first-page"),
     ]
+
+
+@pytest.mark.parametrize(
+    ("key", "summary"),
+    [
+        ("summeval", "You read texts and answer four questions about each."),
+        # what is bad is asked only where both are
+        ("arena_preference", "You read texts side by side and answer one question about them."),
+    ],
+)
+def test_study_starts_with_a_summary_that_lacks_nothing(key, summary):
+    content = next(one for one in read_gallery() if one["key"] == key)
+    jane = make_user()
+    version = make_built_study(content, by=jane).instrument
+
+    create_study(title="Second", by=jane, instrument=version)
+
+    assert Study.objects.get(title="Second").summary == summary
