@@ -20,7 +20,7 @@ from evalsite.audit.models import AuditEntry
 from evalsite.jobs.models import Job
 from evalsite.jobs.services import begin_job
 from evalsite.lib.clock import now
-from evalsite.studies.models import Membership, Study
+from evalsite.studies.models import Item, Membership, Output, Study
 from tests.support.browsing import is_watched
 from tests.support.factories import make_study, make_user
 from tests.support.queues import run_waiting_jobs
@@ -40,6 +40,24 @@ def press_launch(client, study: Study):
     run_waiting_jobs()
     study.refresh_from_db()
     return client.get(url("study-launch", study), follow=True)
+
+
+# --- what is worth a look -------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("words", "minutes", "warns"), [(79, 10, False), (80, 10, True), (80, 11, False)]
+)
+def test_less_time_than_reading_takes_is_worth_a_look(staff_client, words, minutes, warns):
+    """238 words a minute are the mean of silent reading (Brysbaert 2019): 10 x 3 x 79 take 9.96."""
+    study = make_study(items=2, protocol="rrgen", set_size=10, minutes_per_set=minutes)
+    Item.objects.filter(study=study).update(inputs={"review": ""})
+    Output.objects.filter(study=study).update(text="word " * words)
+
+    page = staff_client.get(url("study-launch", study)).text
+
+    assert ("People are told less time than reading takes" in page) is warns
+    assert ("about 11 minutes; people are told about 10." in page) is warns
 
 
 # --- what is refused ------------------------------------------------------------------------

@@ -2,6 +2,7 @@
 
 import re
 from dataclasses import dataclass, replace
+from math import ceil
 
 from django.db.models import Count
 
@@ -31,11 +32,12 @@ from evalsite.studies.set_size import (
 from evalsite.studies.setting_changes import WITH_PLACEHOLDERS
 from evalsite.studies.setup_sections import OF_SECTION
 from evalsite.studies.starter_texts import find_placeholders
-from evalsite.studies.summary_lines import count_of, list_of
+from evalsite.studies.summary_lines import count_of, list_of, minutes_per_set
 from evalsite.studies.versions import protocol_instructions, shown_content
 
 _NAMES = {"consent": "consent text"}
 _NO_END = 10**9
+_READ, _WORDS_A_MINUTE = 30, 238
 _END_OF_SENTENCE = re.compile(r"(?<=[.!?]) (?=[A-Z])")
 
 
@@ -160,6 +162,32 @@ def _check_placeholders(study: Study) -> Check:
         )
     return Check(
         label="No placeholder is left in the texts", problem=problem, url_name=section.page
+    )
+
+
+def check_reading_time(study: Study) -> Check:
+    """People are told of as much time as reading alone takes; a remark if it is less.
+
+    By the first items. At 238 words a minute: the mean of silent reading in English (Brysbaert
+    2019, Journal of Memory and Language 109).
+    """
+    items = study.items.main().order_by("pk")[:_READ].prefetch_related("outputs")
+    words = [
+        len(text.split())
+        for item in items
+        for text in (*map(str, item.inputs.values()), *(one.text for one in item.outputs.all()))
+    ]
+    told = minutes_per_set(study)
+    takes = ceil(sum(words) * items_per_set(study) / max(len(items), 1) / _WORDS_A_MINUTE)
+    remark = (
+        f"People are told less time than reading takes. At {_WORDS_A_MINUTE} words a minute, the "
+        f"texts of a set take about {count_of(takes, 'minute')}; people are told about {told:,}. "
+        "Enter the minutes of a set, or make sets smaller."
+    )
+    return Check(
+        label="There is time to read the texts",
+        remark=remark if takes > told else "",
+        url_name=OF_SECTION["minutes_per_set"].page,
     )
 
 

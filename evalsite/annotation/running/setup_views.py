@@ -15,6 +15,7 @@ from django.shortcuts import redirect
 from django.template.response import TemplateResponse
 from django.views.decorators.http import require_http_methods, require_POST, require_safe
 
+from evalsite.annotation.running.checklist import check_reading_time
 from evalsite.annotation.running.launch import describe_frozen, launch_study, newest_launch
 from evalsite.annotation.running.made_check_views import made_check_views
 from evalsite.annotation.running.made_checks import list_made, list_uploaded
@@ -203,6 +204,8 @@ def show_launch(request: HttpRequest, study: Study) -> HttpResponseBase:
         return redirect("admin:study-overview", study.pk)
     job = newest_launch(study)
     setup = describe_setup(study)
+    reading = check_reading_time(study)
+    remarks = [*setup.remarks, *([reading] if reading.remark else [])]
     response = TemplateResponse(
         request,
         "studies/launch.html",
@@ -212,7 +215,7 @@ def show_launch(request: HttpRequest, study: Study) -> HttpResponseBase:
             "setup": setup,
             "dates": describe_dates(study),
             "problems": [(one, study_url(one.url_name, study)) for one in setup.problems],
-            "remarks": [(one, study_url(one.url_name, study)) for one in setup.remarks],
+            "remarks": [(one, study_url(one.url_name, study)) for one in remarks],
             "sections": [
                 (section, study_url(section.page, study))
                 for section in SECTIONS
