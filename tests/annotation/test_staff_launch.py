@@ -248,7 +248,7 @@ def test_launch_says_what_is_final_and_that_no_pilot_was_taken(staff_client):
 
     after = staff_client.get(url("study-launch", study)).text
 
-    assert "This can't be undone" in before
+    assert "This can’t be undone" in before
     assert "Nobody has tried it yet" in before
     assert "Nobody has tried it yet" not in after
 
