@@ -185,12 +185,12 @@ def test_message_stays_while_the_page_follows_a_job(page: Page, live_server: Any
     page.evaluate("document.querySelector('[name=since][type=hidden]').value = 'no day'")
     page.click("[aria-label='items as CSV']")
     said = page.locator(".messagelist")
-    expect(said).to_contain_text("can’t be read")
+    expect(said).to_contain_text("can't be read")
 
     finish(job)
 
     expect(page.locator(STATUS)).to_have_text("Writing annotations.csv: done.")
-    expect(said).to_contain_text("can’t be read")
+    expect(said).to_contain_text("can't be read")
 
 
 def test_outage_is_survived_with_longer_pauses(page: Page, live_server: Any) -> None:
