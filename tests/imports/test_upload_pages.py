@@ -429,7 +429,7 @@ def test_page_says_that_each_output_of_a_row_becomes_an_item(
     page = send(staff_client, study, f"item,review,system,output\n{rows}").content.decode()
 
     assert f"{2 * outputs} items" in page
-    assert ("becomes one for each of its outputs: <bdi>r1/1</bdi>, <bdi>r1/2</bdi>" in page) == (
+    assert ("becomes one item per output: <bdi>r1/1</bdi>, <bdi>r1/2</bdi>" in page) == (
         outputs == 2
     )
 
