@@ -3,11 +3,11 @@
 To build the SQL of a queryset takes Django many times as long as it takes the database to answer:
 docs/decisions/0003-prepared-queries.md has the figures. The querysets stay Django's own; what is
 the same at each run is kept, for each connection, and a run fills in its values. Private parts of
-Django are used here and nowhere else: a compiler's `klass_info` and converters, and
-`get_related_populators`.
+Django are used here and nowhere else: a compiler's `klass_info` and converters,
+`get_related_populators`, and the `_state` of a row.
 """
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from datetime import UTC, datetime
 from typing import Any, Generic, TypeVar
 from uuid import UUID
@@ -15,6 +15,7 @@ from uuid import UUID
 from django.core.exceptions import EmptyResultSet
 from django.db import connections, models
 from django.db.backends.base.base import BaseDatabaseWrapper
+from django.db.models.base import ModelState
 from django.db.models.query import ModelIterable, get_related_populators
 from django.db.transaction import TransactionManagementError
 
@@ -131,6 +132,32 @@ class PreparedInsert:
         return str(kept[self, count])
 
 
+class _Rows:
+    """Makes rows as a model's `from_db` does, without `__init__` and its signals.
+
+    Those take several times as long as all else that is done for a row, and none of our models has
+    an `__init__` or a listener.
+    """
+
+    def __init__(self, model: type[models.Model]) -> None:
+        self.model = model
+
+    def from_db(self, alias: str, names: Sequence[str], columns: Sequence[Any]) -> models.Model:
+        row = self.model.__new__(self.model)
+        row._state = ModelState()
+        row._state.adding, row._state.db = False, alias
+        # what wasn't asked for is read when it is used, as after `defer`
+        row.__dict__.update(zip(names, columns, strict=True))
+        return row
+
+
+def _use_rows(populators: Iterable[Any]) -> None:
+    """Let related rows be made in the same way, at every depth."""
+    for populator in populators:
+        populator.model_cls = _Rows(populator.model_cls)
+        _use_rows(populator.related_populators)
+
+
 class _Select:
     """One SELECT of one connection, and how its columns become rows."""
 
@@ -147,11 +174,13 @@ class _Select:
         self.model = info["model"] if queryset._iterable_class is ModelIterable else None
         if self.model is None:
             return
+        self.make = _Rows(self.model).from_db
         first, last = info["select_fields"][0], info["select_fields"][-1]
         self.own = slice(first, last + 1)
         self.names = [column.target.attname for column, *_ in select[self.own]]
         # the stubs know a later Django, which wants an argument more; a test reads related rows
         self.populators = get_related_populators(info, select, connection.alias)  # type: ignore[call-arg]
+        _use_rows(self.populators)
 
     def rows(self, values: tuple[Any, ...]) -> Iterator[Any]:
         if self.is_locking and not self.connection.in_atomic_block:
@@ -165,7 +194,7 @@ class _Select:
             yield from map(tuple, found)
             return
         for columns in found:
-            row = self.model.from_db(self.connection.alias, self.names, columns[self.own])
+            row = self.make(self.connection.alias, self.names, columns[self.own])
             for populator in self.populators:
                 populator.populate(columns, row)
             yield row

@@ -5,8 +5,10 @@ from contextlib import nullcontext
 from datetime import UTC, datetime, timedelta
 
 import pytest
+from django.apps import apps
 from django.db import connection, transaction
 from django.db.models import Model
+from django.db.models.signals import post_init, pre_init
 from django.db.transaction import TransactionManagementError
 from django.test.utils import CaptureQueriesContext
 from django.utils import timezone
@@ -114,6 +116,15 @@ def test_columns_that_are_left_out_are_read_when_they_are_asked_for():
 
     assert found.study.get_deferred_fields() == {"consent"}
     assert found.study.consent == study.consent
+
+
+def test_no_model_has_an_init_or_a_listener_that_a_prepared_query_would_leave_out():
+    ours = [model for model in apps.get_models() if model.__module__.startswith("evalsite.")]
+
+    assert [model for model in ours if model.__init__ is not Model.__init__] == []
+    assert [
+        model for model in ours if pre_init.has_listeners(model) or post_init.has_listeners(model)
+    ] == []
 
 
 def test_a_row_that_is_found_can_be_saved_as_any_other():

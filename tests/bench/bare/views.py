@@ -1,3 +1,4 @@
+from datetime import timedelta
 from functools import cache
 from typing import Any
 
@@ -6,6 +7,7 @@ from django.shortcuts import redirect, render
 from django.views.decorators.csrf import csrf_exempt
 
 from evalsite.annotation.pages.view_models import Progress, view_item
+from evalsite.lib.clock import now
 from evalsite.protocol import get_protocol
 from tests.bench.bare.models import Row
 
@@ -44,7 +46,10 @@ def _page() -> dict[str, Any]:
             "title": "Restaurant descriptions", "organisation": "University of Exampleton",
             "contact_name": "Ada Example", "contact_email": "ada@example.org", "language": "en",
         },
-        "urls": {name: f"{home}{name}/" for name in ("home", "instructions", "stop", "withdraw")},
+        "urls": {
+            name: f"{home}{name}/"
+            for name in ("home", "examples", "instructions", "stop", "withdraw")
+        },
         "item": view_item(
             config, inputs={"mr": MR}, texts=TEXTS, options=config.default_options
         ),
@@ -52,10 +57,14 @@ def _page() -> dict[str, Any]:
         "place": 4,
         "total": 10,
         "state": "x" * 120,
+        "order_mark": "0" * 12,
+        "status": "Saved",
         "errors": [],
         "has_back": True,
         "draft_url": f"{home}draft/",
         "report_url": f"{home}sets/1/items/4/report/?state={'x' * 120}",
         "progress": Progress(3, 10),
         "minutes_left": 4,
+        "lease_until": now() + timedelta(hours=1),
+        "reserved_until": None,
     }  # fmt: skip
