@@ -94,7 +94,12 @@ class OutputIndex:
             self._places.append(place)
 
     def find(self, pk: int) -> tuple[int, str]:
-        return self._known[self._places[bisect_left(self._ids, pk)]]
+        """Return the number and the system of this output of the study."""
+        # outputs of one upload follow one another
+        place = pk - self._ids[0]
+        if place >= len(self._ids) or self._ids[place] != pk:
+            place = bisect_left(self._ids, pk)
+        return self._known[self._places[place]]
 
 
 class OutputRow(NamedTuple):

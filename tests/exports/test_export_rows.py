@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 
 from evalsite.annotation.models import Rating, Revision
+from evalsite.exports.rows import OutputIndex
 from evalsite.exports.selection import Selection
 from evalsite.exports.services import count_rows
 from evalsite.participants.models import ItemSet
@@ -220,6 +221,18 @@ def test_rows_of_another_study_never_get_in(
     annotate(other, make_participant(other), main_items(other)[0])
 
     assert read(export(study)) == []
+
+
+def test_each_output_is_found_where_others_are_missing_before_it(study: Study) -> None:
+    outputs = Output.objects.filter(item__study=study).order_by("pk")
+    Output.objects.filter(pk__in=[one.pk for one in outputs[1::3]]).delete()
+    names = dict(study.systems.values_list("pk", "name"))
+
+    index = OutputIndex(study, {None: "", **names})
+
+    assert [index.find(one.pk) for one in outputs.all()] == [
+        (one.position + 1, names.get(one.system_id, "")) for one in outputs.all()
+    ]
 
 
 @pytest.mark.both_databases
