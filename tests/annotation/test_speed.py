@@ -1,7 +1,7 @@
 """What a rating costs, in queries and function calls: counts that no machine changes.
 
-`make bench` measures the times. The bounds on calls leave at most a fifth to spare: who adds more than that
-to the busiest pages should know, and raise them on purpose.
+`make bench` measures the times. The bounds on calls leave at most a fifth to spare: who adds more
+than that to the busiest pages should know, and raise them on purpose.
 """
 
 from collections.abc import Callable
