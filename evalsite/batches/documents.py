@@ -1,7 +1,7 @@
-"""Values out of a JSON document that may be larger than memory, and nested however deep."""
+"""Values out of JSON that may be larger than memory; what is nested too deep is refused."""
 
 from collections.abc import Iterator, Sequence
-from typing import IO, Any
+from typing import IO, Any, NoReturn
 
 import ijson
 
@@ -61,6 +61,13 @@ def _skip(first: Event, events: Events) -> None:
     while depth:
         event, _ = next(events)
         depth += (event in _STARTS) - (event in _ENDS)
+        if depth > _MOST_DEEP:
+            # a file of nothing but brackets would be looked through for minutes
+            _refuse_depth()
+
+
+def _refuse_depth() -> NoReturn:
+    raise Unusable("json_depth", f"A value is nested more than {_MOST_DEEP} deep.")
 
 
 def _build(first: Event, events: Events, left: int) -> Any:
@@ -68,7 +75,7 @@ def _build(first: Event, events: Events, left: int) -> Any:
     if event not in _STARTS:
         return value
     if not left:
-        raise Unusable("json_depth", f"A value is nested more than {_MOST_DEEP} deep.")
+        _refuse_depth()
     if event == "start_array":
         return [_build(one, events, left - 1) for one in iter(lambda: next(events), _END_OF_LIST)]
     built: dict[str, Any] = {}

@@ -1,5 +1,6 @@
 """Files that can't be joined are refused with a code and with what to do; nothing is half read."""
 
+import io
 import json
 import stat
 import zipfile
@@ -11,6 +12,7 @@ from backports.zstd import zipfile as zstd_zip
 
 from evalsite.batches import files as batch_files
 from evalsite.batches.batch import convert
+from evalsite.batches.documents import read_items, read_value
 from evalsite.batches.faults import Undecided, Unusable
 from evalsite.batches.options import find_named
 from tests.batches.test_formats import FOLDER, read_batch
@@ -232,6 +234,17 @@ def test_json_nested_ten_thousand_levels_deep_is_refused(tmp_path):
     fault = refuse(write(tmp_path, {"question.jsonl": deep, "A.jsonl": [answer(1, "x")]}))
 
     assert fault.code in {"json_depth", "unknown_format", "files_left"}
+
+
+@pytest.mark.parametrize("read", [read_value, lambda *given: [*read_items(*given)]])
+def test_document_of_nothing_but_brackets_is_refused_without_reading_on(read):
+    file = io.BytesIO(b'{"before":' + b"[" * 20_000_000)
+
+    with pytest.raises(Unusable) as refused:
+        read(file, ["rows"])
+
+    assert refused.value.code == "json_depth"
+    assert file.tell() < 5_000_000
 
 
 def test_the_same_file_twice_is_no_second_sample(tmp_path):
