@@ -15,8 +15,9 @@ from numpy.typing import NDArray
 from scipy import sparse
 from scipy.sparse import csgraph
 
-from evalsite.analysis.davidson_steps import FAR, Cells, climb, make_design
+from evalsite.analysis.davidson_steps import Cells, climb, make_design
 from evalsite.analysis.figure import Reason
+from evalsite.analysis.newton import FAR
 
 Floats = NDArray[np.float64]
 

@@ -11,14 +11,13 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
+from evalsite.analysis import newton
+
 Floats = NDArray[np.float64]
 Cells = NDArray[np.int64]  # (cells, 2): left and right system
 # One parameter of each cell (-1: none), and its sign there.
 _Term = tuple[NDArray[np.int64], Floats]
 
-FAR = 15.0  # a log strength or position beyond this has no end
-_ROUNDS = 60
-_NEAR = 1e-10  # a step that is no step any more
 _TOGETHER = 250  # tables climbed at once
 _NUMBERS = 500_000  # of one array of a step, at most
 
@@ -90,30 +89,15 @@ def _multiply(one: list[_Term], other: list[_Term], p: int) -> list[_Term]:
 def climb(design: Design, counts: Floats, start: Floats) -> tuple[Floats, Floats, Floats]:
     """Parameters (draws, p), Hessians (draws, p, p) and log-likelihoods (draws,) of the best fit.
 
-    `counts`: (draws, cells, 3), without ties where none are modelled. A table is done when its step
-    is next to nothing, or after 60: strengths without end would climb forever.
+    `counts`: (draws, cells, 3), without ties where none are modelled.
     """
-    draws, p = len(counts), design.parameters
-    beta, hessian, loglik = np.tile(start, (draws, 1)), np.zeros((draws, p, p)), np.zeros(draws)
     left = np.ascontiguousarray(counts.transpose(2, 1, 0))  # (3, cells, draws)
-    climbing = np.arange(draws)
-    for _ in range(_ROUNDS):
-        gradient, found, loglik[climbing] = _evaluate(design, left, beta[climbing])
-        hessian[climbing] = found
-        step = _step(found, gradient, left.sum(axis=(0, 1)))
-        moves = np.abs(step).max(axis=1, initial=0.0) >= _NEAR
-        if not moves.any():
-            break
-        climbing, step = climbing[moves], step[moves]
-        left = left if moves.all() else left[:, :, moves]
-        beta[climbing] = np.clip(beta[climbing] + step, -2 * FAR, 2 * FAR)
-    return beta, hessian, loglik
 
+    def evaluate(beta: Floats, which: NDArray[np.intp]) -> tuple[Floats, Floats, Floats]:
+        some = left if len(which) == len(counts) else left[:, :, which]
+        return _evaluate(design, some, beta)
 
-def _step(hessian: Floats, gradient: Floats, answers: Floats) -> Floats:
-    ridge = 1e-9 * (1 + answers)[:, None, None] * np.eye(hessian.shape[1])
-    step = np.linalg.solve(hessian + ridge, gradient[:, :, None])[:, :, 0]
-    return np.asarray(np.clip(step, -2.0, 2.0))
+    return newton.climb(evaluate, start, answers=left.sum(axis=(0, 1)))
 
 
 def _evaluate(design: Design, counts: Floats, beta: Floats) -> tuple[Floats, Floats, Floats]:

@@ -9,13 +9,13 @@ them. Fitted by maximum likelihood; no order of presentation enters.
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from itertools import permutations
+from itertools import combinations
 from typing import Any
 
 import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
-from scipy import optimize, sparse, special
+from scipy import sparse, special
 from scipy.sparse import csgraph
 
 from evalsite.analysis.bootstrap import METHOD as OVER_BOTH
@@ -23,6 +23,7 @@ from evalsite.analysis.bootstrap import METHOD_ITEMS as OVER_ITEMS
 from evalsite.analysis.bootstrap import draws_for, two_way_sums
 from evalsite.analysis.clusters import certainly_above, find_clusters, order_ranges, rank_ranges
 from evalsite.analysis.figure import Figure, Reason, undefined
+from evalsite.analysis.newton import climb
 from evalsite.analysis.rated_order import canonical_rows
 from evalsite.analysis.resample import ALL_THE_SAME, SEED, describe_draws
 
@@ -33,7 +34,7 @@ Order = tuple[tuple[int, ...], ...]
 
 METHOD = "Plackett-Luce on the order within a page, a tie as the average over its orders"
 MOST_ORDERS = 720  # to which the ties of one screen may expand: six tied, or three and five
-FAR = 15.0
+_NUMBERS = 500_000  # of one array of a step, at most
 MOST_SEPARATED = 0.05  # of the draws; with more of them without strengths there is no interval
 
 
@@ -131,67 +132,74 @@ def _order(levels: Codes) -> Order:
 
 
 @dataclass(frozen=True, kw_only=True)
-class _Paths:
-    """Every strict order behind the orders, as rows of choices to be summed."""
+class _Choices:
+    """What orders say: one choice after another, each of a system from those that are left.
 
-    first: list[Codes]  # by place: the system chosen, -1 past the end
-    left: list[NDArray[np.bool_]]  # by place: (paths, systems) still to choose from
-    order: Codes  # (paths,) which order the path belongs to
+    A tie stands for all its orders in equal parts. So the log-likelihood of theta is the sum of
+    `ranked` * theta less the sum of `made` * log(sum of exp(theta) over the systems left).
+    """
+
+    ranked: Floats  # (orders, systems): 1 for the systems of the order
+    left: NDArray[np.bool_]  # (sets, systems): what there was to choose from
+    made: sparse.csr_matrix  # (orders, sets): how many choices an order makes from each set
 
 
-def _paths(orders: Sequence[Order], systems: int) -> _Paths:
-    rows: list[tuple[int, ...]] = []
-    owner = []
+def _list_choices(orders: Sequence[Order], systems: int) -> _Choices:
+    sets: dict[tuple[int, ...], int] = {}
+    cells: list[tuple[int, int, float]] = []
     for number, order in enumerate(orders):
-        strict: list[tuple[int, ...]] = [()]
+        after = [system for level in order for system in level]
         for level in order:
-            strict = [before + more for before in strict for more in permutations(level)]
-        rows += strict
-        owner += [number] * len(strict)
-    longest = max((len(row) for row in rows), default=0)
-    left = np.zeros((len(rows), systems), dtype=bool)
-    for k, row in enumerate(rows):
-        left[k, list(row)] = True
-    first, remaining = [], []
-    for place in range(longest - 1):
-        chosen = np.array([row[place] if place < len(row) - 1 else -1 for row in rows])
-        first.append(chosen)
-        remaining.append(left.copy())
-        there = chosen >= 0
-        left[np.flatnonzero(there), chosen[there]] = False
-    return _Paths(first=first, left=remaining, order=np.array(owner, dtype=np.int64))
-
-
-def _log_likelihoods(theta: Floats, paths: _Paths, orders: int) -> tuple[Floats, Floats]:
-    """The log chance of each order (orders,), averaged over its paths, and its slope."""
-    chance, slope = np.zeros(len(paths.order)), np.zeros((len(paths.order), len(theta)))
-    for chosen, left in zip(paths.first, paths.left, strict=True):
-        there = np.flatnonzero(chosen >= 0)
-        weight = np.where(left[there], np.exp(theta - theta.max()), 0.0)
-        share = weight / weight.sum(axis=1, keepdims=True)
-        chance[there] += np.log(share[np.arange(len(there)), chosen[there]])
-        slope[there] -= share
-        slope[there, chosen[there]] += 1
-    each = np.bincount(paths.order, minlength=orders)
-    mean = np.zeros((orders, len(theta)))
-    np.add.at(mean, paths.order, slope)
-    return np.bincount(paths.order, weights=chance, minlength=orders) / each, mean / each[:, None]
-
-
-def _fit(counts: Floats, paths: _Paths, start: Floats) -> tuple[Floats, float]:
-    """Log strengths, the first at 0, and the log-likelihood."""
-
-    def loss(free: Floats) -> tuple[float, Floats]:
-        theta = np.concatenate([[0.0], free])
-        chance, slope = _log_likelihoods(theta, paths, len(counts))
-        return -float(counts @ chance), -(counts @ slope)[1:]
-
-    bounds = [(-FAR, FAR)] * (len(start) - 1)
-    options = {"ftol": 1e-13, "gtol": 1e-8, "maxiter": 500}
-    found = optimize.minimize(
-        loss, start[1:], jac=True, method="L-BFGS-B", bounds=bounds, options=options
+            after = after[len(level) :]
+            for size in range(1, len(level) + 1):
+                some = [*combinations(level, size)]
+                for one in some:
+                    place = sets.setdefault(tuple(sorted((*one, *after))), len(sets))
+                    cells.append((number, place, 1 / len(some)))
+    left = np.zeros((len(sets), systems), dtype=bool)
+    for members, place in sets.items():
+        left[place, list(members)] = True
+    row, column, share = (np.array(part) for part in zip(*cells, strict=True))
+    return _Choices(
+        ranked=(find_levels(orders, systems) >= 0).astype(np.float64),
+        left=left,
+        made=sparse.csr_matrix((share, (row, column)), shape=(len(orders), len(sets))),
     )
-    return np.concatenate([[0.0], found.x]), -float(found.fun)
+
+
+def _fit(counts: Floats, choices: _Choices, start: Floats) -> tuple[Floats, Floats]:
+    """Log strengths (draws, systems), the first at 0, and log-likelihoods (draws,).
+
+    `counts` (draws, orders): how often each order was seen.
+    """
+    together = max(1, _NUMBERS // choices.left.size)
+    parts = [
+        _fit_together(counts[at : at + together], choices, start)
+        for at in range(0, len(counts), together)
+    ]
+    theta, loglik = (np.concatenate(part) for part in zip(*parts, strict=True))
+    return theta, loglik
+
+
+def _fit_together(counts: Floats, choices: _Choices, start: Floats) -> tuple[Floats, Floats]:
+    ranked, made = counts @ choices.ranked, counts @ choices.made
+
+    def evaluate(free: Floats, which: NDArray[np.intp]) -> tuple[Floats, Floats, Floats]:
+        theta = np.pad(free, ((0, 0), (1, 0)))
+        top = theta.max(axis=1, keepdims=True)
+        weight = np.exp(theta - top)[:, None, :] * choices.left
+        sums = weight.sum(axis=2, keepdims=True)
+        share = weight / sums
+        taken = share * made[which][:, :, None]
+        expected = taken.sum(axis=1)
+        gradient = ranked[which] - expected
+        hessian = expected[:, :, None] * np.eye(theta.shape[1]) - share.transpose(0, 2, 1) @ taken
+        logs = np.log(sums[:, :, 0]) + top
+        loglik = (ranked[which] * theta).sum(axis=1) - (made[which] * logs).sum(axis=1)
+        return gradient[:, 1:], hessian[:, 1:, 1:], loglik
+
+    free, _, loglik = climb(evaluate, start[1:], answers=counts.sum(axis=1))
+    return np.pad(free, ((0, 0), (1, 0))), loglik
 
 
 def find_fault(orders: Sequence[Order], systems: int) -> Reason | None:
@@ -204,7 +212,8 @@ def find_fault(orders: Sequence[Order], systems: int) -> Reason | None:
     met = ((level[:, :, None] >= 0) & (level[:, None, :] >= 0)).any(axis=0)
     if csgraph.connected_components(sparse.csr_matrix(met), directed=False)[0] > 1:
         return Reason.DISCONNECTED
-    return Reason.SEPARATED if _is_separated(_find_above(level)) else None
+    seen = np.ones((1, len(orders)))
+    return Reason.SEPARATED if _find_separated(level, seen)[0] else None
 
 
 def find_levels(orders: Sequence[Order], systems: int) -> Codes:
@@ -216,18 +225,18 @@ def find_levels(orders: Sequence[Order], systems: int) -> Codes:
     return found
 
 
-def _find_above(level: Codes) -> NDArray[np.bool_]:
-    """Return whether a system is above another, or tied with it, in each order."""
+def _find_separated(level: Codes, counts: Floats) -> NDArray[np.bool_]:
+    """Return of each table of orders (draws, orders) whether its strengths have no end: some
+    systems are always above some others."""
     one, other = level[:, :, None], level[:, None, :]
-    return np.asarray((one >= 0) & (other >= 0) & (one <= other))
-
-
-def _is_separated(above: NDArray[np.bool_]) -> bool:
-    """Return whether some systems are always above some others (orders, systems, systems), so that
-    strengths have no end."""
-    links = sparse.csr_matrix(above.any(axis=0))
-    parts = csgraph.connected_components(links, connection="strong")[0]
-    return bool(parts > 1)
+    above = (one >= 0) & (other >= 0) & (one <= other)  # or tied with it
+    systems = level.shape[1]
+    links = (counts > 0) @ sparse.csr_matrix(above.reshape(len(level), -1).astype(np.float32))
+    reached = (links > 0).reshape(-1, systems, systems).astype(np.float32)
+    for _ in range(max(1, systems - 1).bit_length()):
+        # twice as many steps from one system to another
+        reached = (reached @ reached > 0).astype(np.float32)
+    return np.asarray((reached == 0).any(axis=(1, 2)))
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -263,9 +272,9 @@ def rank_within_screens(
             strengths=figures, loglik=None, rank_ranges={}, clusters=[], screens=data.screens,
             left_out=data.left_out,
         )  # fmt: skip
-    paths = _paths(data.orders, s)
-    theta, loglik = _fit(data.counts, paths, np.zeros(s))
-    drawn = _draw(data, paths, theta, draws or min(draws_for(data.screens), 500), seed)
+    choices = _list_choices(data.orders, s)
+    [theta], [loglik] = _fit(data.counts[None], choices, np.zeros(s))
+    drawn = _draw(data, choices, theta, draws or min(draws_for(data.screens), 500), seed)
     scores = theta - theta.mean()
     separated = np.isnan(drawn).any(axis=1)
     figures = {
@@ -276,7 +285,7 @@ def rank_within_screens(
     ranges, clusters = _rank(data.systems, scores, drawn[~separated]) if is_known else ({}, [])
     return PlackettResult(
         strengths=figures,
-        loglik=loglik,
+        loglik=float(loglik),
         rank_ranges=ranges,
         clusters=clusters,
         screens=data.screens,
@@ -284,15 +293,14 @@ def rank_within_screens(
     )
 
 
-def _draw(data: Rankings, paths: _Paths, theta: Floats, draws: int, seed: int) -> Floats:
+def _draw(data: Rankings, choices: _Choices, theta: Floats, draws: int, seed: int) -> Floats:
     """The strengths (draws, systems) of each draw; NaN where a draw has none that are finite."""
     one = sparse.csc_matrix((np.ones(data.screens), (np.arange(data.screens), data.order)))
     tables = two_way_sums(data.rater, data.item, one, draws=draws, seed=seed)
-    above = _find_above(find_levels(data.orders, len(data.systems)))
+    has_end = ~_find_separated(find_levels(data.orders, len(data.systems)), tables)
     drawn = np.full((len(tables), len(data.systems)), np.nan)
-    for number, table in enumerate(tables):
-        if not _is_separated(above[table > 0]):
-            drawn[number] = _fit(table, paths, theta)[0]
+    if has_end.any():
+        drawn[has_end] = _fit(tables[has_end], choices, theta)[0]
     return drawn - drawn.mean(axis=1, keepdims=True)
 
 

@@ -16,8 +16,8 @@ from evalsite.analysis.davidson import (
     fit_davidson,
     fit_draws,
 )
-from evalsite.analysis.davidson_steps import FAR
 from evalsite.analysis.figure import LEVEL, Figure, Reason, undefined
+from evalsite.analysis.newton import FAR
 from evalsite.analysis.resample import describe_draws
 
 Floats = NDArray[np.float64]

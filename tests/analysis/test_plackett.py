@@ -1,5 +1,7 @@
 """Plackett-Luce: the vector, undefined cases, and the order within real screens."""
 
+from itertools import pairwise, permutations
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -138,6 +140,31 @@ def test_a_tie_is_half_a_win_each_way():
 
     # three wins and two halves against one and two halves
     assert found["a"].value - found["b"].value == pytest.approx(np.log(4 / 2), abs=1e-6)
+
+
+def test_log_likelihood_of_a_tie_is_the_average_over_all_its_orders():
+    values = [(3, 3, 3, 1), (1, 2, 2, 2), (2, 2, 3, 3), (4, 1, 1, 4), (1, 3, 2, 1)]
+    data = pd.DataFrame(
+        [(f"r{number}", "i", system, value) for number, row in enumerate(values)
+         for system, value in zip("abcd", row, strict=True)],
+        columns=["rater", "item", "system", "value"],
+    )  # fmt: skip
+
+    found = rank_within_screens(read(data), draws=2)
+
+    weight = [np.exp(found.strengths[system].value) for system in "abcd"]
+    total = 0.0
+    for row in values:
+        orders = [order for order in permutations(range(4))
+                  if all(row[a] >= row[b] for a, b in pairwise(order))]  # fmt: skip
+        total += np.mean(
+            [
+                sum(np.log(weight[one] / sum(weight[k] for k in order[place:]))
+                    for place, one in enumerate(order))
+                for order in orders
+            ]
+        )  # fmt: skip
+    assert found.loglik == pytest.approx(total, abs=1e-9)
 
 
 def make_screens(rows):
