@@ -4,6 +4,7 @@ import stat
 import zlib
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path, PurePosixPath
 from typing import IO
 
@@ -157,20 +158,20 @@ def list_entries(file: SourceFile, most_bytes: int) -> list[zipfile.ZipInfo]:
 
 
 def _open_folder(file: SourceFile, entries: Sequence[zipfile.ZipInfo]) -> Iterator[SourceFile]:
+    # one for all: each would read the list of entries again
+    archive = open_zip(file)
     for entry in entries:
         name = entry.filename.replace("\\", "/")
         if not _is_hidden(name.split("/")):
-            yield SourceFile(name, lambda name=entry.filename: open_entry(file, name))  # type: ignore[misc]
+            yield SourceFile(name, partial(_open_entry, archive, entry.filename, file.name))
 
 
-def open_entry(file: SourceFile, name: str) -> IO[bytes]:
-    """Open an entry to read it from its start; the archive stays open as long as it does."""
+def _open_entry(archive: zipfile.ZipFile, name: str, file: str) -> IO[bytes]:
+    """Open an entry to read it from its start, whatever else of the archive is read meanwhile."""
     try:
-        return open_zip(file).open(name)
+        return archive.open(name)
     except _BROKEN:
-        raise Unusable(
-            "file_damaged", f"The entry {quote(name)} is damaged.", file=file.name
-        ) from None
+        raise Unusable("file_damaged", f"The entry {quote(name)} is damaged.", file=file) from None
 
 
 def read_entry(archive: zipfile.ZipFile, name: str, file: SourceFile) -> bytes:

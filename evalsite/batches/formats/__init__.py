@@ -40,6 +40,7 @@ after         columns after each of them that say something of that output
 import tomllib
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from functools import cache
 from itertools import chain
 from pathlib import Path
 
@@ -113,6 +114,7 @@ def load_formats(folders: Sequence[Path] = (FOLDER,)) -> list[Format]:
     return sorted(formats, key=lambda one: one.is_last)
 
 
+@cache
 def _load(path: Path) -> Format:
     data = tomllib.loads(path.read_text(encoding="utf-8"))
     return Format(

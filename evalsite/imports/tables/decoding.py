@@ -143,8 +143,9 @@ def _preview_windows_1252(source: BinaryIO) -> EncodingPreview | None:
                 return None
             if not line.isascii():
                 for match in _ODD.finditer(line):
-                    is_new = not counts.keys() >= set(match[0])
-                    counts.update(match[0])
+                    odd = set(match[0])
+                    is_new = not counts.keys() >= odd
+                    counts.update({one: match[0].count(one) for one in odd})
                     if match.end() <= shown or len(places) == _PLACES:
                         continue
                     if is_new or len(places) < _SHOW_ANYWAY:
