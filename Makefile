@@ -30,23 +30,26 @@ var/secret:
 
 # --- tests and checks ------------------------------------------------------------
 
+# Processes that run tests: one more than cores, as some tests wait for others.
+WORKERS ?= 3
+
 # Tests start many processes. Without .pyc files each one would compile all of the code again.
 test test-fast torture: export PYTHONDONTWRITEBYTECODE =
 
 test-fast: .venv/.installed-dev ## run two cases of each test on SQLite, without browsers, other processes and long tests (3 minutes)
-	$(BIN)/pytest -n 4 --dist worksteal -q --few -m "not slow and not torture"
+	$(BIN)/pytest -n $(WORKERS) --dist worksteal -q --few -m "not slow and not torture"
 
 test: .venv/.installed-dev system-tools ## run the test suite on SQLite and on PostgreSQL
 	@sqlite=passed; postgresql=passed; \
-	$(BIN)/pytest -n 4 --dist worksteal -rs || sqlite=FAILED; \
-	$(BIN)/pytest -n 4 --dist worksteal -rs --database postgresql || postgresql=FAILED; \
+	$(BIN)/pytest -n $(WORKERS) --dist worksteal -rs || sqlite=FAILED; \
+	$(BIN)/pytest -n $(WORKERS) --dist worksteal -rs --database postgresql || postgresql=FAILED; \
 	echo "SQLite: $$sqlite. PostgreSQL: $$postgresql."; \
 	[ "$$sqlite$$postgresql" = passedpassed ]
 
 torture: .venv/.installed-dev system-tools ## run tests too long for the suite: large crowds, random steps, every faulty file, kill -9
 	$(BIN)/pytest -m torture -q -rs
 	$(BIN)/pytest -m torture -q -rs --whole --database postgresql
-	$(BIN)/pytest -n 4 --dist worksteal -q -rs --whole --database postgresql
+	$(BIN)/pytest -n $(WORKERS) --dist worksteal -q -rs --whole --database postgresql
 	$(BIN)/pytest -q -rs --hypothesis-profile torture -m "hypothesis and not torture"
 	EVALSITE_TEST_LOOKS=all $(BIN)/pytest -q -rs $$(grep -l find_faults_in_turn tests/*/test_*.py)
 	$(BIN)/python -m tests.torture --runs 10
