@@ -226,8 +226,10 @@ def find_levels(orders: Sequence[Order], systems: int) -> Codes:
 
 
 def _find_separated(level: Codes, counts: Floats) -> NDArray[np.bool_]:
-    """Return of each table of orders (draws, orders) whether its strengths have no end: some
-    systems are always above some others."""
+    """Tell of each table (draws, orders) whether some systems are always above some others.
+
+    Then strengths have no end.
+    """
     one, other = level[:, :, None], level[:, None, :]
     above = (one >= 0) & (other >= 0) & (one <= other)  # or tied with it
     systems = level.shape[1]

@@ -332,8 +332,7 @@ class AnswerReader:
             number, name = (0, "") if output is None else find_output(output)
             chosen = number
             # words on a comparison prefer nothing, nor are they a tie
-            is_comment = bool(more) and more[0] == COMMENT
-            if criterion in compared and not is_comment:
+            if criterion in compared and not (more and more[0] == COMMENT):
                 # which of two is preferred is said of neither output
                 number, name = 0, ""
                 comparison = self._compare_systems(answer, chosen)
