@@ -30,7 +30,7 @@ var/secret:
 
 # --- tests and checks ------------------------------------------------------------
 
-# Processes that run tests: one more than cores, as some tests wait for others.
+# Processes that run tests: for two cores, since some tests wait; more for more cores.
 WORKERS ?= 3
 
 # Tests start many processes. Without .pyc files each one would compile all of the code again.
