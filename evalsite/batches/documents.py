@@ -62,12 +62,12 @@ def _skip(first: Event, events: Events) -> None:
         event, _ = next(events)
         depth += (event in _STARTS) - (event in _ENDS)
         if depth > _MOST_DEEP:
-            # a file of nothing but brackets would be looked through for minutes
+            # or a file of nothing but brackets would be looked through to its end
             _refuse_depth()
 
 
 def _refuse_depth() -> NoReturn:
-    raise Unusable("json_depth", f"A value is nested more than {_MOST_DEEP} deep.")
+    raise Unusable("json_depth", f"A value is nested more than {_MOST_DEEP} deep. Flatten it.")
 
 
 def _build(first: Event, events: Events, left: int) -> Any:

@@ -216,6 +216,7 @@ def show_launch(request: HttpRequest, study: Study) -> HttpResponseBase:
             "dates": describe_dates(study),
             "problems": [(one, study_url(one.url_name, study)) for one in setup.problems],
             "remarks": [(one, study_url(one.url_name, study)) for one in remarks],
+            "looks": len(remarks) + (not setup.counts.pilots),
             "sections": [
                 (section, study_url(section.page, study))
                 for section in SECTIONS
