@@ -1,12 +1,13 @@
 """The files that were given: alone, in folders or in zip files; nothing is unpacked to disk."""
 
+import io
 import stat
 import zlib
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path, PurePosixPath
-from typing import IO
+from typing import IO, Any
 
 # as Python's own since 3.14: it reads entries that are compressed with zstd
 from backports.zstd import ZstdError, zipfile
@@ -168,10 +169,42 @@ def _open_folder(file: SourceFile, entries: Sequence[zipfile.ZipInfo]) -> Iterat
 
 def _open_entry(archive: zipfile.ZipFile, name: str, file: str) -> IO[bytes]:
     """Open an entry to read it from its start, whatever else of the archive is read meanwhile."""
+    damaged = Unusable("file_damaged", f"The entry {quote(name)} is damaged.", file=file)
     try:
-        return archive.open(name)
+        return io.BufferedReader(_Entry(archive.open(name), damaged))
     except _BROKEN:
-        raise Unusable("file_damaged", f"The entry {quote(name)} is damaged.", file=file) from None
+        raise damaged from None
+
+
+class _Entry(io.RawIOBase):
+    """An entry of a zip; Unusable if what is read of it turns out to be damaged."""
+
+    def __init__(self, entry: IO[bytes], damaged: Unusable) -> None:
+        self._entry, self._damaged = entry, damaged
+
+    def readable(self) -> bool:
+        return True
+
+    def seekable(self) -> bool:
+        return True
+
+    def seek(self, offset: int, whence: int = io.SEEK_SET) -> int:
+        try:
+            return self._entry.seek(offset, whence)
+        except _BROKEN:
+            raise self._damaged from None
+
+    def readinto(self, buffer: Any) -> int:
+        try:
+            piece = self._entry.read(len(buffer))
+        except _BROKEN:
+            raise self._damaged from None
+        buffer[: len(piece)] = piece
+        return len(piece)
+
+    def close(self) -> None:
+        self._entry.close()
+        super().close()
 
 
 def read_entry(archive: zipfile.ZipFile, name: str, file: SourceFile) -> bytes:

@@ -54,7 +54,7 @@ class Study(models.Model):
     class ItemOrder(models.TextChoices):
         RANDOM = "random", "random for each participant"
         UPLOADED = "uploaded", "as uploaded"
-        BLOCKED = "blocked", "blocked: what hangs together follows one another"
+        BLOCKED = "blocked", "blocked: related items follow one another"
 
     class Groups(models.TextChoices):
         FREE = "free", "free: any items in a set"

@@ -2,15 +2,11 @@
 
 import io
 import json
-import stat
-import zipfile
 from pathlib import Path
 from typing import Any
 
 import pytest
-from backports.zstd import zipfile as zstd_zip
 
-from evalsite.batches import files as batch_files
 from evalsite.batches.batch import convert
 from evalsite.batches.documents import read_items, read_value
 from evalsite.batches.faults import Undecided, Unusable
@@ -280,75 +276,6 @@ def test_two_hundred_files_are_read(tmp_path):
     assert len(read_batch(write(tmp_path, files))) == 199
 
 
-# --- zip files ----------------------------------------------------------------------------
-
-
-def pack(folder: Path, entries: dict[str, str], **mode: int) -> Path:
-    path = folder / "packed.zip"
-    with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as archive:
-        for name, text in entries.items():
-            entry = zipfile.ZipInfo(name)
-            entry.external_attr = mode.get("mode", 0o644) << 16
-            archive.writestr(entry, text)
-    return path
-
-
-def test_a_zip_is_a_folder(tmp_path):
-    rows = read_batch([pack(tmp_path, {f"run/{name}": text for name, text in LINES.items()})])
-
-    assert [row["output"] for row in rows] == ["eins", "zwei"]
-
-
-@pytest.mark.parametrize("name", ["../a.txt", "/a.txt", "x/../../a.txt", "C:/a.txt", "..\\a.txt"])
-def test_an_entry_that_leads_out_of_the_zip_is_refused(tmp_path, name):
-    assert refuse([pack(tmp_path, {"source.txt": "one\n", name: "x\n"})]).code == "zip_entry"
-
-
-def test_a_link_in_a_zip_is_refused(tmp_path):
-    path = pack(tmp_path, {"source.txt": "/etc/passwd"}, mode=stat.S_IFLNK | 0o777)
-
-    assert refuse([path]).code == "zip_entry"
-
-
-def test_ten_thousand_entries_are_refused(tmp_path):
-    path = pack(tmp_path, {f"{number}.txt": "x" for number in range(10_000)})
-
-    assert refuse([path]).code == "too_many_files"
-
-
-def test_a_zip_that_unpacks_to_too_much_is_refused(tmp_path):
-    path = pack(tmp_path, {"source.txt": "x" * 10_000, "a.txt": "y"})
-    files, names = find_named([("", path)])
-
-    with pytest.raises(Unusable) as caught:
-        convert(files, names=names, most_bytes=5_000)
-
-    assert caught.value.code == "too_large"
-
-
-def test_an_entry_larger_than_it_says_is_refused(tmp_path, monkeypatch):
-    """A bomb of zstd lies about its size: no more is read than a record may have."""
-    monkeypatch.setattr(batch_files, "MOST_IN_RECORD", 1_000)
-    (path, *_) = sorted(FOLDER.glob("inspect/*.eval"))
-
-    assert refuse([path]).code in {"too_large", "unknown_format"}
-
-
-def test_a_bomb_of_zstd_is_refused_before_it_is_unpacked(tmp_path):
-    path = tmp_path / "log.eval"
-    with zstd_zip.ZipFile(path, "w", zstd_zip.ZIP_ZSTANDARD) as log:
-        with log.open("header.json", "w") as entry:
-            for _ in range(300):
-                entry.write(b" " * 1024**2)
-        log.writestr("samples/1_epoch_1.json", "{}")
-
-    with pytest.raises(Unusable) as caught:
-        convert(find_named([("", path)])[0], most_bytes=200 * 1024**2)
-
-    assert path.stat().st_size < 100_000
-    assert caught.value.code == "too_large"
-
-
 def test_a_first_row_longer_than_what_is_searched_first_is_known(tmp_path):
     (path, *_) = sorted(FOLDER.glob("inspect/*.json"))
     log = json.loads(path.read_text(encoding="utf-8"))
@@ -442,13 +369,6 @@ def test_several_inputs_of_a_table_are_several_columns(tmp_path):
         {"item": "", "question": "Q", "context": "C", "system": name, "output": name}
         for name in "AB"
     ]
-
-
-def test_a_damaged_zip_is_refused(tmp_path):
-    path = pack(tmp_path, LINES)
-    path.write_bytes(path.read_bytes()[:-30])
-
-    assert refuse([path]).code == "file_damaged"
 
 
 def test_ten_megabytes_in_a_cell_are_read(tmp_path):
