@@ -1,7 +1,12 @@
 # All commands for newcomers and CI. Needs Python 3.11 or later; uses uv if it is installed.
 
 PORT ?= 8000
-PYTHON ?= python3
+# The system's Python, if it is recent enough: distributions build it with its optimisations. Without them,
+# as pyenv builds it unless told otherwise, everything takes 1.3 to 1.8 times as long.
+ifndef PYTHON
+PYTHON := $(shell /usr/bin/python3 -c "import ensurepip, sys; sys.exit(sys.version_info < (3, 11))" 2>/dev/null \
+  && echo /usr/bin/python3 || echo python3)
+endif
 BIN := .venv/bin
 UV := $(shell command -v uv 2>/dev/null)
 
