@@ -1,4 +1,4 @@
-"""How fast and noisy the machine is while it measures: the time of a loop that is always the same."""
+"""How fast and noisy the machine is meanwhile: the time of a loop that is always the same."""
 
 from statistics import median
 from time import perf_counter, process_time
