@@ -171,7 +171,7 @@ def _open_entry(archive: zipfile.ZipFile, name: str, file: str) -> IO[bytes]:
     """Open an entry to read it from its start, whatever else of the archive is read meanwhile."""
     damaged = Unusable("file_damaged", f"The entry {quote(name)} is damaged.", file=file)
     try:
-        return io.BufferedReader(_Entry(archive.open(name), damaged), 65_536)
+        return io.BufferedReader(_Entry(archive.open(name), damaged))
     except _BROKEN:
         raise damaged from None
 
