@@ -169,11 +169,16 @@ def _open_folder(file: SourceFile, entries: Sequence[zipfile.ZipInfo]) -> Iterat
 
 def _open_entry(archive: zipfile.ZipFile, name: str, file: str) -> IO[bytes]:
     """Open an entry to read it from its start, whatever else of the archive is read meanwhile."""
-    damaged = Unusable("file_damaged", f"The entry {quote(name)} is damaged.", file=file)
+    damaged = _make_damaged(name, file)
     try:
         return io.BufferedReader(_Entry(archive.open(name), damaged))
     except _BROKEN:
         raise damaged from None
+
+
+def _make_damaged(name: str, file: str) -> Unusable:
+    message = f"The entry {quote(name)} is damaged. Make the zip file again."
+    return Unusable("entry_damaged", message, file=file)
 
 
 class _Entry(io.RawIOBase):
@@ -213,9 +218,7 @@ def read_entry(archive: zipfile.ZipFile, name: str, file: SourceFile) -> bytes:
         with archive.open(name) as entry:
             content = entry.read(MOST_IN_RECORD + 1)
     except _BROKEN:
-        raise Unusable(
-            "file_damaged", f"The entry {quote(name)} is damaged.", file=file.name
-        ) from None
+        raise _make_damaged(name, file.name) from None
     if len(content) > MOST_IN_RECORD:
         message = f"The entry {quote(name)} has more than {MOST_IN_RECORD // 1024**2} MB."
         raise Unusable("too_large", message, file=file.name)

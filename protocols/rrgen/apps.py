@@ -36,9 +36,8 @@ class RrgenConfig(ProtocolConfig):
         key="rrgen",
         title="Responses to reviews: four scales, accept or reject",
         summary=(
-            "One response to a review a screen, scored from 1 to 7 on four criteria, then accepted "
-            "or "
-            "rejected. The responses to a review follow one another."
+            "One response to a review on each screen, scored from 1 to 7 on four criteria, then "
+            "accepted or rejected. The responses to a review come one after another."
         ),
         source=Source(
             cite=(

@@ -103,4 +103,4 @@ def test_a_zip_with_a_damaged_entry_is_refused(tmp_path, packed, name):
 
     fault = refuse([path])
 
-    assert (fault.code, name in fault.message) == ("file_damaged", True)
+    assert (fault.code, name in fault.message) == ("entry_damaged", True)
