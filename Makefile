@@ -2,7 +2,7 @@
 
 PORT ?= 8000
 # The system's Python, if it is recent enough: distributions build it with its optimisations. Without them,
-# as pyenv builds it unless told otherwise, everything takes 1.3 to 1.8 times as long.
+# as pyenv builds it unless told otherwise, work takes 1.1 to 1.9 times as long.
 ifndef PYTHON
 PYTHON := $(shell /usr/bin/python3 -c "import ensurepip, sys; sys.exit(sys.version_info < (3, 11))" 2>/dev/null \
   && echo /usr/bin/python3 || echo python3)

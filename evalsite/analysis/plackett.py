@@ -226,9 +226,9 @@ def find_levels(orders: Sequence[Order], systems: int) -> Codes:
 
 
 def _find_separated(level: Codes, counts: Floats) -> NDArray[np.bool_]:
-    """Tell of each table (draws, orders) whether some systems are always above some others.
+    """Return for each table (draws, orders) whether some systems are always above some others.
 
-    Then strengths have no end.
+    If so, their strengths are infinite.
     """
     one, other = level[:, :, None], level[:, None, :]
     above = (one >= 0) & (other >= 0) & (one <= other)  # or tied with it

@@ -231,7 +231,7 @@ _fuzz = hypothesis_settings(
     cuts=st.lists(st.tuples(st.integers(0, 4000), st.binary(min_size=1, max_size=4)), max_size=4),
     end=st.integers(10, 4000),
 )
-# no part of it is that of a document any more, and what is left of one is damaged
+# its names are broken, so it is no workbook any more, and one of its parts is damaged
 @example(cuts=[(49, b"\n"), (1561, b"\x02")], end=10)
 def test_bad_31_broken_file_is_refused_and_never_breaks_the_reader(
     study: Any, cuts: list[tuple[int, bytes]], end: int

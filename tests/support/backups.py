@@ -89,7 +89,7 @@ def keep(study: Study, data: bytes = b"a,b\n1,2\n") -> Upload:
 
 def unpack(path: Path, folder: Path) -> Path:
     with tarfile.open(path) as archive:
-        for part in archive:  # Python 3.11.2, Debian's, can't be asked for the filter "data"
+        for part in archive:  # the filter "data" came after Debian's Python 3.11.2
             target = folder / part.name
             target.parent.mkdir(parents=True, exist_ok=True)
             target.write_bytes(archive.extractfile(part).read())
