@@ -87,8 +87,9 @@ SQLITE_OPTIONS = {
 }
 
 
-# whatever the server's own default is: off lost answers that had been acknowledged
-POSTGRESQL_OPTIONS = {"options": "-c synchronous_commit=on"}
+# Whatever the server's own defaults are: without synchronous_commit, answers that had been
+# acknowledged were lost, and compiling a query of one study costs more than running it.
+POSTGRESQL_OPTIONS = {"options": "-c synchronous_commit=on -c jit=off"}
 
 
 def read_database(name: str, default: str) -> dict[str, Any]:

@@ -270,6 +270,23 @@ def test_postgresql_waits_for_the_disk_whatever_the_server_prefers():
 
 @pytest.mark.both_databases
 @only_postgresql
+@pytest.mark.django_db(transaction=True)
+def test_postgresql_compiles_no_query_whatever_the_server_prefers():
+    name = connection.ops.quote_name(connection.settings_dict["NAME"])
+    with connection.cursor() as cursor:
+        cursor.execute(f"ALTER DATABASE {name} SET jit = on")
+    connection.close()  # the next one asks the server anew
+
+    with connection.cursor() as cursor:
+        cursor.execute("SHOW jit")
+        in_force = cursor.fetchone()[0]
+        cursor.execute(f"ALTER DATABASE {name} RESET jit")
+
+    assert in_force == "off"
+
+
+@pytest.mark.both_databases
+@only_postgresql
 @pytest.mark.django_db
 def test_postgresql_that_may_lose_answers_is_refused():
     with connection.cursor() as cursor:
