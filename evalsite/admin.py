@@ -22,6 +22,7 @@ from django.utils.http import url_has_allowed_host_and_scheme, urlencode
 from django.views.generic import RedirectView
 
 from evalsite.help_pages import show_chapter, show_help
+from evalsite.jobs.clock_watch import find_jump, trust_clock
 from evalsite.jobs.schedule import count_problems, list_schedule
 from evalsite.studies.models import Membership, Study
 from evalsite.studies.staff_pages import (
@@ -170,12 +171,19 @@ class EvalsiteAdminSite(AdminSite):
         context = {"apps": apps, "title": "Records", "problems": count_problems()}
         return TemplateResponse(request, "admin/records.html", context)
 
-    def schedule(self, request: HttpRequest) -> TemplateResponse:
-        """Show superusers what happens at set times, and how it went."""
+    def schedule(self, request: HttpRequest) -> HttpResponse:
+        """Show superusers what happens at set times, and how it went; take "the clock is right"."""
         if not request.user.is_superuser:
             raise PermissionDenied
+        if request.method == "POST":
+            trust_clock(by=request.user)
+            return redirect("admin:schedule")
         tasks = list_schedule()
-        context = {"tasks": tasks, "problems": sum(task.has_problem for task in tasks)}
+        context = {
+            "tasks": tasks,
+            "problems": sum(task.has_problem for task in tasks),
+            "jumped_at": find_jump(),
+        }
         return TemplateResponse(request, "admin/schedule.html", context)
 
     def _name(self) -> dict[str, Any]:

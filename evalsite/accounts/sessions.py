@@ -105,7 +105,7 @@ def begin_session(sender: Any, request: HttpRequest, **kwargs: Any) -> None:
     request.session[_SEEN] = now().isoformat()
 
 
-@scheduled("Delete ended sessions", every=DAILY)
+@scheduled("Delete ended sessions", every=DAILY, is_deleting=True)
 def delete_ended_sessions() -> str:
     """Delete sessions and counts of failed sign-ins that have ended."""
     moment = now()

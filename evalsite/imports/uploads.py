@@ -179,7 +179,7 @@ def find_kept_until(upload: Upload) -> datetime:
     return longest
 
 
-@scheduled("Delete files that were uploaded and not imported", every=HOURLY)
+@scheduled("Delete files that were uploaded and not imported", every=HOURLY, is_deleting=True)
 def prune_uploads() -> None:
     """Remove uploads that were not imported in time, except files that an open job needs.
 

@@ -41,7 +41,7 @@ def find_expiry(study: Study) -> datetime | None:
     return min(last + timedelta(days=settings.IDENTITY_DAYS), study.closed_at + LONGEST)
 
 
-@scheduled("Delete identities whose time is over", every=HOURLY)
+@scheduled("Delete identities whose time is over", every=HOURLY, is_deleting=True)
 def retain() -> str:
     """Keep nothing for longer than was said."""
     deleted = delete_expired()

@@ -318,7 +318,7 @@ def find_recent_joins(window: timedelta) -> "QuerySet[JoinCount]":
     return JoinCount.objects.filter(joined_at__gt=now() - window)
 
 
-@scheduled("Forget counts of arrivals", every=HOURLY)
+@scheduled("Forget counts of arrivals", every=HOURLY, is_deleting=True)
 def forget_old_joins() -> None:
     """Delete counts that are older than a day."""
     JoinCount.objects.filter(joined_at__lt=now() - _KEPT).delete()

@@ -182,7 +182,7 @@ def run_import(job: Job) -> dict[str, Any]:
     return {"study": str(study.pk), "title": study.title, "remarks": restored.remarks}
 
 
-@scheduled("Delete bundles that were uploaded", every=HOURLY)
+@scheduled("Delete bundles that were uploaded", every=HOURLY, is_deleting=True)
 def delete_uploaded_bundles() -> str | None:
     """Delete files that were uploaded longer ago than such files are kept."""
     oldest = (timezone.now() - timedelta(days=KEPT_DAYS)).timestamp()
