@@ -23,6 +23,7 @@ from django.views.generic import RedirectView
 
 from evalsite.help_pages import show_chapter, show_help
 from evalsite.jobs.clock_watch import find_jump, trust_clock
+from evalsite.jobs.outbox import list_refused
 from evalsite.jobs.schedule import count_problems, list_schedule
 from evalsite.studies.models import Membership, Study
 from evalsite.studies.staff_pages import (
@@ -183,6 +184,7 @@ class EvalsiteAdminSite(AdminSite):
             "tasks": tasks,
             "problems": sum(task.has_problem for task in tasks),
             "jumped_at": find_jump(),
+            "refused": list_refused(),
         }
         return TemplateResponse(request, "admin/schedule.html", context)
 

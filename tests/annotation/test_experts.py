@@ -329,7 +329,8 @@ def test_mail_that_fails_is_kept_reported_and_sent_later(mail_on, staff_client):
     study, start = small(), now()
     Membership.objects.get_or_create(study=study, user=make_user(), role="owner")
     invite(study, "Ana Costa")
-    down = patch("django.core.mail.EmailMessage.send", side_effect=SMTPServerDisconnected)
+    backend = "django.core.mail.backends.locmem.EmailBackend"
+    down = patch(f"{backend}.send_messages", side_effect=SMTPServerDisconnected)
 
     with down:
         for minute in (0, 1, 11):
