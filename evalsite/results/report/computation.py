@@ -4,7 +4,7 @@ import json
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass
-from datetime import datetime
+from datetime import datetime, timedelta
 from functools import partial
 from hashlib import file_digest
 from pathlib import Path
@@ -14,7 +14,7 @@ from typing import Any
 
 from django.conf import settings
 from django.db import IntegrityError, transaction
-from django.db.models import Count, Max, Q
+from django.db.models import Count, Exists, Max, OuterRef, Q
 
 import evalsite
 from evalsite.analysis.figure import METHODS_VERSION
@@ -24,10 +24,12 @@ from evalsite.exports.services import Choice, write_file
 from evalsite.exports.snapshot import consistent_cut
 from evalsite.imports.models import MetricFile
 from evalsite.jobs.models import Job
+from evalsite.jobs.schedule import DAILY, scheduled
 from evalsite.jobs.services import job_kind, report_progress, revive_job, start_job
 from evalsite.lib.clock import now
 from evalsite.lib.counts import count_together
 from evalsite.lib.integrity import is_violation
+from evalsite.lib.old_files import delete_older
 from evalsite.lib.seeds import derive_number
 from evalsite.participants.models import Participant
 from evalsite.protocol import Criterion, Scale
@@ -43,8 +45,11 @@ from evalsite.results.report.raters_met import RatersMet, find_raters_met
 from evalsite.studies.models import Study
 from evalsite.studies.versions import hash_content
 
-# reports of earlier data that are kept in addition to the newest
+# reports of earlier data that are kept in addition to the newest, and for how long
 _KEPT = 5
+_KEPT_FOR = timedelta(days=30)
+# files of a report that is being computed have no row yet
+_COMPUTED_WITHIN = timedelta(days=1)
 _FILES = ("ratings", "annotations", "items")
 
 
@@ -377,6 +382,29 @@ def _forget_old(study: Study) -> None:
     for old in Report.objects.filter(study=study)[_KEPT:]:
         old.delete()
         _delete_files(old)
+
+
+@scheduled("Delete earlier reports and their drawings", every=DAILY, is_deleting=True)
+def delete_old_reports() -> str:
+    """Keep the newest report of each study and those of the last 30 days, with their drawings.
+
+    A report of the same data can be computed again.
+    """
+    later = Report.objects.filter(
+        study=OuterRef("study"), requested_at__gt=OuterRef("requested_at")
+    )
+    old = Report.objects.filter(Exists(later), requested_at__lt=now() - _KEPT_FOR)
+    deleted = 0
+    for report in old.only("id", "requested_at"):
+        # it may have been asked for again since
+        if Report.objects.filter(pk=report.pk, requested_at=report.requested_at).delete()[0]:
+            _delete_files(report)
+            deleted += 1
+    kept = {str(pk) for pk in Report.objects.values_list("pk", flat=True)}
+    folders = (settings.DATA_DIR / "reports").glob("*")
+    strays = [folder for folder in folders if folder.name not in kept]
+    deleted += delete_older(strays, _COMPUTED_WITHIN)
+    return f"{deleted} deleted" if deleted else ""
 
 
 def _delete_files(report: Report) -> None:
