@@ -85,7 +85,7 @@ def write_anonymous(
 
     ValidationError if the archive wouldn't pass the check of bundles.
     """
-    with TemporaryDirectory(dir=settings.DATA_DIR, prefix="anonymous-") as path:
+    with TemporaryDirectory(dir=settings.DATA_DIR, prefix="tmp-anonymous-") as path:
         folder = Path(path)
         with (folder / "bundle.zip").open("w+b") as source:
             packed = write_bundle(study_id, contents, source)

@@ -3,6 +3,7 @@
 import csv
 import io
 import json
+import os
 import re
 import zlib
 from collections import Counter
@@ -59,9 +60,10 @@ Plain = dict[str, Any]
 _T = TypeVar("_T")
 
 MOST_FILES = 1_000
-MOST_BYTES = 16 * 1024**3
-MOST_RATIO = 200
-# a small file may be as repetitive as it likes
+MOST_BYTES = 1024**3
+# bundles of real studies unpack to about ten times their size
+MOST_RATIO = 20
+# a small bundle may be as repetitive as it likes
 _SMALL = 1024**2
 # texts that are held whole, and one line of records
 MOST_TEXT = 64 * 1024**2
@@ -211,11 +213,12 @@ def open_bundle(file: IO[bytes]) -> Iterator[Bundle]:
             "archive_damaged", "This isn't a .zip archive, or part of it is missing."
         ) from None
     with archive:
-        _check_directory(archive.infolist())
+        _check_directory(archive.infolist(), packed=file.seek(0, os.SEEK_END))
         yield Bundle(archive)
 
 
-def _check_directory(infos: list[ZipInfo]) -> None:
+def _check_directory(infos: list[ZipInfo], *, packed: int) -> None:
+    """Refuse what the directory of an archive of so many bytes mustn't say."""
     if len(infos) > MOST_FILES:
         raise BadBundle(
             "too_many_files",
@@ -232,6 +235,11 @@ def _check_directory(infos: list[ZipInfo]) -> None:
         raise BadBundle(
             "too_large", f"Unpacked, the archive has {total:,} bytes, more than {MOST_BYTES:,}."
         )
+    if total > max(_SMALL, MOST_RATIO * packed):
+        raise BadBundle(
+            "archive_bomb",
+            f"Unpacked, the archive has {total:,} bytes, more than {MOST_RATIO} times its size.",
+        )
 
 
 def _check_entry(info: ZipInfo) -> None:
@@ -245,8 +253,6 @@ def _check_entry(info: ZipInfo) -> None:
         raise BadBundle("encrypted", f"{name} is encrypted. Bundles never are.")
     if info.compress_type not in (ZIP_STORED, ZIP_DEFLATED):
         raise BadBundle("compression", f"{name} is compressed in a way that bundles don't use.")
-    if info.file_size > _SMALL and info.file_size > MOST_RATIO * max(1, info.compress_size):
-        raise BadBundle("archive_bomb", f"{name} unpacks to more than {MOST_RATIO} times its size.")
 
 
 # --- checksums ----------------------------------------------------------------------------

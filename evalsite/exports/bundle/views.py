@@ -19,6 +19,7 @@ from evalsite.exports.bundle.job import (
     find_file,
     has_data,
     has_entry_answers,
+    list_kept,
     name_download,
     start_packing,
 )
@@ -44,7 +45,7 @@ def show_bundles(request: HttpRequest, study: Study) -> HttpResponseBase:
         # then the page comes again by itself, and would forget what was ticked
         "is_working": any(job.is_open and not job.is_stale for job in pending),
         "bundles": [
-            (job, sees_identities or not has_entry_answers(job)) for job in jobs if find_file(job)
+            (job, sees_identities or not has_entry_answers(job)) for job in list_kept(jobs)
         ],
         "sees_identities": sees_identities,
         "kept_days": KEPT_DAYS,

@@ -103,7 +103,7 @@ def write_bundle(
     """Write the archive into `target`, which must be open for reading too."""
     settings.DATA_DIR.mkdir(parents=True, exist_ok=True)
     # beside the database: /tmp is memory on many machines
-    with TemporaryDirectory(dir=settings.DATA_DIR, prefix="bundle-") as path:
+    with TemporaryDirectory(dir=settings.DATA_DIR, prefix="tmp-bundle-") as path:
         folder = Folder(Path(path))
         ratings = write_files(study_id, contents, folder, progress)
         pack_folder(folder, target)
