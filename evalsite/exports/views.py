@@ -21,6 +21,7 @@ from evalsite.audit.models import AuditEntry
 from evalsite.exports.codebook import PANDAS, list_chapters, write_codebook
 from evalsite.exports.columns import list_downloads_of
 from evalsite.exports.csv_writer import BYTE_ORDER_MARK, send_csv
+from evalsite.exports.file_counts import find_counts
 from evalsite.exports.identities import (
     IDS_FILE,
     find_identities,
@@ -38,9 +39,9 @@ from evalsite.exports.jobs import (
 )
 from evalsite.exports.person_answers import ANSWERS_FILE, find_answers, write_answers
 from evalsite.exports.pseudonymised import FILES as PSEUDONYMISED
-from evalsite.exports.pseudonymised import count_pseudonymised, write_pseudonymised
+from evalsite.exports.pseudonymised import write_pseudonymised
 from evalsite.exports.scripts import read_scripts
-from evalsite.exports.selection import Selection, SelectionForm
+from evalsite.exports.selection import SelectionForm
 from evalsite.exports.services import (
     Choice,
     Written,
@@ -95,13 +96,16 @@ def show_export(request: HttpRequest, study: Study) -> HttpResponseBase:
     form = SelectionForm(request.GET)
     jobs = list(Job.objects.filter(study_id=study.pk, kind=KIND).order_by("-created_at")[:_READ])
     pending = list_pending(jobs)
-    offers = list_offers(study, form.selection)
-    has_rows = any(one.rows for one in offers if one.name == "annotations")
-    no_answers = "" if has_rows else explain_no_answers(study)
+    counts = find_counts(study)
+    chosen = describe(form.selection.describe())
+    # a choice of rows is counted when it is made; all rows were counted before
+    rows = count_rows(study, form.selection) if chosen else counts and counts.rows
+    no_answers = explain_no_answers(study)
     context = {
         "form": form,
-        "chosen": describe(form.selection.describe()),
-        "offers": offers,
+        "chosen": chosen,
+        "counted_at": counts and not chosen and counts.counted_at,
+        "offers": list_offers(study, rows or {}),
         "no_answers": no_answers,
         "is_simulated": not no_answers and has_simulated(study),
         "imports": [] if no_answers else describe_imports(study),
@@ -118,13 +122,15 @@ def show_export(request: HttpRequest, study: Study) -> HttpResponseBase:
 
 def _show_hidden(request: HttpRequest, study: Study) -> HttpResponseBase:
     """Show the files by what they would reveal."""
-    offers = {offer.name: offer for offer in list_offers(study, Selection())}
-    counts = count_pseudonymised(study)
+    counts = find_counts(study)
+    offers = {offer.name: offer for offer in list_offers(study, counts.rows if counts else {})}
+    rows = counts.pseudonymised if counts else {}
     pseudonymised = [
-        Offer(name, purpose, counts[name], offers[name].last)
+        Offer(name, purpose, rows.get(name), offers[name].last)
         for name, purpose in PSEUDONYMISED.items()
     ]
     context = {
+        "counted_at": counts and counts.counted_at,
         "free": [offers[name] for name in FREE],
         "pseudonymised": pseudonymised,
         "revealing": [one for name, one in offers.items() if name not in FREE],
@@ -305,16 +311,17 @@ class Offer:
 
     name: str
     purpose: str
-    rows: int
+    # None: they haven't been counted yet
+    rows: int | None
     last: Download | None
 
     @property
     def is_large(self) -> bool:
-        return is_large(self.rows)
+        return is_large(self.rows or 0)
 
     @property
     def fits_sheet(self) -> bool:
-        return self.rows <= MOST_ROWS
+        return (self.rows or 0) <= MOST_ROWS
 
 
 @dataclass(frozen=True)
@@ -333,9 +340,12 @@ class LargeFile:
         return int(self.job.result["size"])
 
 
-def list_offers(study: Study, selection: Selection) -> list[Offer]:
-    counts, last = count_rows(study, selection), _find_last(study)
-    return [Offer(name, _PURPOSES[name], rows, last.get(name)) for name, rows in counts.items()]
+def list_offers(study: Study, rows: Mapping[str, int]) -> list[Offer]:
+    last = _find_last(study)
+    return [
+        Offer(name, _PURPOSES[name], rows.get(name), last.get(name))
+        for name in list_downloads_of(study)
+    ]
 
 
 def _find_last(study: Study) -> dict[str, Download]:
