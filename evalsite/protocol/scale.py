@@ -349,6 +349,26 @@ class Scale:
         words = zip(ratings, labels, strict=True)
         return ", ".join(f"{value} ({label})" if label else str(value) for value, label in words)
 
+    # --- words of pages for staff
+
+    def describe_answer(self, rows: Sequence[Stored]) -> str:
+        """Say what was answered about one output, or one turn, as its rows are stored."""
+        value = rows[0].value
+        if value is None:
+            return self.not_applicable or "not applicable"
+        label = self.label_of(value)
+        return label if self.is_told_in_words and label else self.describe_ratings([value])
+
+    def describe_comparison(
+        self, row: Stored, names: Mapping[int, str], shown: Mapping[int, str]
+    ) -> str:
+        """Say what was answered about two outputs, where the scale compares them.
+
+        `names` are what outputs are called here, by id; `shown` what the page of the person called
+        them, in its order.
+        """
+        raise NotImplementedError
+
     # --- words of reports
 
     def words(self) -> str:
