@@ -21,6 +21,8 @@ from evalsite.results.people.answer_words import (
 )
 from evalsite.studies.models import Item, Output, Study
 
+# characters of an answer that fit beside its chart
+_LONG = 24
 # one answer to an item, with all of its ratings
 Answered = tuple[Annotation, list[Rating]]
 
@@ -35,6 +37,11 @@ class Given:
     written: list[Line]
     note: str
     share: float
+
+    @property
+    def is_long(self) -> bool:
+        """Return whether the answer needs a row of its own under the chart."""
+        return len(self.answer) > _LONG
 
     @property
     def place(self) -> str:

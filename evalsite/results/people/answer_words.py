@@ -102,7 +102,7 @@ def describe_answer(
             elif len(criteria) == 1 and not turn:
                 lines[name].append(words)
             else:
-                sign = ":" if is_said_in_words(criterion, answered) else ""
+                sign = "" if words.removeprefix("-").isdecimal() else ":"
                 lines[name].append(f"{label}{sign} {words}")
         comments = [row.text for row in rows if row.part == COMMENT]
         # a comment on a comparison isn't about the output preferred
@@ -137,14 +137,6 @@ def describe_rows(criterion: Criterion | None, rows: Sequence[Rating], names: Na
     if criterion.scale.compares:
         return criterion.scale.describe_comparison(rows[0], names.here, names.shown)
     return criterion.scale.describe_answer(rows)
-
-
-def is_said_in_words(criterion: Criterion | None, rows: Sequence[Rating]) -> bool:
-    """Return whether the words of an answer begin with no number."""
-    scale = None if criterion is None else criterion.scale
-    return scale is not None and (
-        scale.is_told_in_words or scale.has_parts or rows[0].value is None
-    )
 
 
 def _join_names(*names: str) -> str:
