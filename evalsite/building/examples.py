@@ -8,7 +8,8 @@ from django.core.exceptions import ValidationError
 from evalsite.building.parameters import Plain, read_whole
 from evalsite.protocol.data import read_structure, write_structure
 from evalsite.protocol.faults import Faults
-from evalsite.protocol.scale import Scale, get_scale
+from evalsite.protocol.installed_scales import get_scale
+from evalsite.protocol.scale import Scale
 
 _MOST = 100
 # several answers of which none is chosen, as in a gold column

@@ -100,7 +100,7 @@ def show_export(request: HttpRequest, study: Study) -> HttpResponseBase:
     chosen = describe(form.selection.describe())
     # a choice of rows is counted when it is made; all rows were counted before
     rows = count_rows(study, form.selection) if chosen else counts and counts.rows
-    no_answers = explain_no_answers(study)
+    no_answers = "" if rows and rows["annotations"] else explain_no_answers(study)
     context = {
         "form": form,
         "chosen": chosen,

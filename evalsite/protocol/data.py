@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from evalsite.protocol.conditions import Condition
 from evalsite.protocol.entry_questions import read_eligibility, write_eligibility
+from evalsite.protocol.installed_scales import get_scale
 from evalsite.protocol.parts import (
     LONGEST_COMMENT,
     Aid,
@@ -22,7 +23,6 @@ from evalsite.protocol.parts import (
     Source,
     Turns,
 )
-from evalsite.protocol.scale import get_scale
 
 if TYPE_CHECKING:
     from evalsite.protocol.instrument import Protocol
