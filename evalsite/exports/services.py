@@ -18,7 +18,7 @@ from evalsite.exports.answers import AnswerReader
 from evalsite.exports.columns import list_downloads_of
 from evalsite.exports.csv_writer import write_blocks
 from evalsite.exports.rows import Group, read_items, read_metrics, read_participants
-from evalsite.exports.selection import OUT, Selection
+from evalsite.exports.selection import Selection
 from evalsite.exports.snapshot import consistent_cut
 from evalsite.exports.workbook import write_workbook
 from evalsite.imports.models import MetricScore
@@ -28,11 +28,11 @@ from evalsite.studies.models import Item, Output, Study
 from evalsite.studies.summary_lines import count_of, name_start
 
 SIMPLE = "ratings_simple"
-# what results count: all that the file for a quick look holds
+# what the file for a quick look holds: what results count, and beside it, marked, what is excluded
 _RESULTS: dict[str, Any] = {
     "status": Annotation.Status.COUNTED,
     "kind": Item.Kind.MAIN,
-    "excluded": OUT,
+    "excluded": "",
 }
 _BLOCK = 256 * 1024
 

@@ -36,6 +36,7 @@ from evalsite.exports.jobs import (
     read_choice,
     start_export,
 )
+from evalsite.exports.misread_ids import describe_misread
 from evalsite.exports.person_answers import ANSWERS_FILE, find_answers, write_answers
 from evalsite.exports.pseudonymised import FILES as PSEUDONYMISED
 from evalsite.exports.pseudonymised import count_pseudonymised, write_pseudonymised
@@ -69,9 +70,8 @@ _READ = 50
 FREE = ("items", "participants")
 _PURPOSES = {
     "ratings_simple": "For a quick look: one row for each output and participant (for preferences, "
-    "each comparison), one column for each criterion. Only counted answers to main items that "
-    "aren’t excluded. Ids that could be read as numbers, dates or missing values begin with a "
-    "word, as in “item 007”.",
+    "each comparison), with a column for each criterion, reasons and comments. Only counted "
+    "answers to main items; excluded ones are marked.",
     "ratings": "One row for each rating, with everything that an analysis needs.",
     "ratings_wide": "One row for each output that was rated (for preferences, each "
     "comparison), and one column for each criterion.",
@@ -110,6 +110,7 @@ def show_export(request: HttpRequest, study: Study) -> HttpResponseBase:
         "kept_days": KEPT_DAYS,
         "downloads": list_last_downloads(study),
         "pandas": PANDAS,
+        "misread": describe_misread(study),
         "identities": _describe_identities(request, study),
     }
     response = TemplateResponse(request, "exports/export.html", context)
@@ -249,7 +250,8 @@ def download_ready(request: HttpRequest, study: Study, job_id: UUID) -> HttpResp
 
 @require_safe
 def show_codebook(request: HttpRequest, study: Study) -> HttpResponseBase:
-    chapters = list_chapters(study.config, list_downloads_of(study))
+    files = list_downloads_of(study)
+    chapters = list_chapters(study.config, files, misread=describe_misread(study))
     context: dict[str, Any] = {"chapters": chapters, "pandas": PANDAS}
     return TemplateResponse(request, "exports/codebook.html", context)
 
@@ -257,7 +259,9 @@ def show_codebook(request: HttpRequest, study: Study) -> HttpResponseBase:
 @require_safe
 def download_codebook(request: HttpRequest, study: Study) -> HttpResponseBase:
     return send_csv(
-        write_codebook(study.config, asks_to_share=study.asks_to_share),
+        write_codebook(
+            study.config, asks_to_share=study.asks_to_share, misread=describe_misread(study)
+        ),
         f"{name_start(study)}-codebook.csv",
     )
 

@@ -18,9 +18,9 @@ from evalsite.exports.bundle.format import (
     STUDY,
     Contents,
 )
-from evalsite.exports.codebook import HEADER, PANDAS, Chapter, list_chapters
+from evalsite.exports.codebook import PANDAS, Chapter, list_chapters
 from evalsite.exports.columns import list_files_of
-from evalsite.exports.csv_writer import guard_cell, write_rows
+from evalsite.exports.misread_ids import describe_misread
 from evalsite.protocol import Criterion
 from evalsite.protocol.version_0_1 import read_criteria
 from evalsite.quality.models import PLAN_MOMENTS
@@ -90,20 +90,8 @@ def _describe_criterion(criterion: Criterion) -> Iterator[str]:
 def list_all_chapters(study: Study) -> list[Chapter]:
     """Return every table of the bundle with its columns."""
     own = [Chapter(name.rpartition("/")[2], columns) for name, columns in OWN_FILES.items()]
-    return [*list_chapters(study.config, list_files_of(study)), *own]
-
-
-def write_codebook_csv(chapters: list[Chapter]) -> str:
-    """Return the codebook as CSV: one row for each column of each table."""
-    rows = [
-        (
-            chapter.file, column.name, column.meaning, column.type,
-            column.allowed, column.missing, column.derived,
-        )
-        for chapter in chapters
-        for column in chapter.columns
-    ]  # fmt: skip
-    return write_rows([HEADER, *([guard_cell(cell) for cell in row] for row in rows)])
+    files = list_files_of(study)
+    return [*list_chapters(study.config, files, misread=describe_misread(study)), *own]
 
 
 def write_codebook_page(chapters: list[Chapter], title: str) -> str:

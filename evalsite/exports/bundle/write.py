@@ -58,7 +58,6 @@ from evalsite.exports.bundle.format import (
 )
 from evalsite.exports.bundle.readme import (
     list_all_chapters,
-    write_codebook_csv,
     write_codebook_page,
     write_instructions,
     write_readme,
@@ -66,6 +65,7 @@ from evalsite.exports.bundle.readme import (
     write_texts,
 )
 from evalsite.exports.bundle.serialize import Plain, Serializer, read_plan
+from evalsite.exports.codebook import write_chapters
 from evalsite.exports.column import write_time
 from evalsite.exports.columns import list_files_of
 from evalsite.exports.csv_writer import LINE_END
@@ -306,7 +306,7 @@ def _describe(
 ) -> None:  # fmt: skip
     """Write the files that describe the others, checksums last."""
     chapters = list_all_chapters(study)
-    folder.write(CODEBOOK, write_codebook_csv(chapters))
+    folder.write(CODEBOOK, write_chapters(chapters))
     folder.write(CODEBOOK_PAGE, write_codebook_page(chapters, study.title))
     scripts = read_scripts() if contents.has_data else {}
     for name, text in scripts.items():
