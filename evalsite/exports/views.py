@@ -103,7 +103,7 @@ def show_export(request: HttpRequest, study: Study) -> HttpResponseBase:
         "chosen": describe(form.selection.describe()),
         "offers": offers,
         "no_answers": no_answers,
-        "is_simulated": not no_answers and has_simulated(study),
+        "is_simulated": not no_answers and has_simulated(study, form.selection),
         "imports": [] if no_answers else describe_imports(study),
         "pending": pending,
         "ready": list_ready(jobs),

@@ -70,6 +70,7 @@ from evalsite.exports.column import write_time
 from evalsite.exports.columns import list_files_of
 from evalsite.exports.csv_writer import LINE_END
 from evalsite.exports.scripts import read_scripts
+from evalsite.exports.selection import Selection
 from evalsite.exports.services import Choice, write_file
 from evalsite.exports.snapshot import consistent_cut
 from evalsite.studies.models import Study
@@ -258,11 +259,16 @@ def _format_exclusions(exclusions: Iterable[Plain]) -> Iterator[list[Any]]:
         ]
 
 
+def select_answers(study: Study, contents: Contents) -> Selection:
+    """Return which answers the bundle holds, if it holds any."""
+    return Selection(only_shared=contents.is_public and study.asks_to_share)
+
+
 def _write_data(study: Study, name: str, contents: Contents, file: IO[bytes]) -> None:
     """Write an exported file; free text only if it is asked for."""
     columns = list_files_of(study)[name]
     withheld = {one.name: one.withheld for one in columns if one.withheld is not None}
-    choice = Choice(file=name, only_shared=contents.is_public and study.asks_to_share)
+    choice = Choice(file=name, only_shared=select_answers(study, contents).only_shared)
     if contents.has_free_text or not withheld:
         write_file(study, choice, file)
         return
