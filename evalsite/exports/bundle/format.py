@@ -49,8 +49,12 @@ class ReportSource:
     find: Callable[[Study], dict[str, Any] | None]
     # those of the data, computed now
     compute: Callable[[Study], dict[str, Any]]
+    # the study's analysis plan as names and words, the same as in its reports
+    describe_plan: Callable[[Study], list[tuple[str, str]]]
 
 
+# the name of what departs from the plan
+DEVIATIONS = "Deviations"
 # one at most, put here by the app that makes reports
 REPORT_SOURCES: list[ReportSource] = []
 

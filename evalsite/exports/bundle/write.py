@@ -4,6 +4,7 @@ import csv
 import io
 import json
 import shutil
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -28,6 +29,7 @@ from evalsite.exports.bundle.format import (
     CODEBOOK,
     CODEBOOK_PAGE,
     DATAPACKAGE,
+    DEVIATIONS,
     DRAFT,
     DRAFT_CONTENT,
     EXCLUSION_COLUMNS,
@@ -74,6 +76,7 @@ from evalsite.exports.selection import Selection
 from evalsite.exports.services import Choice, write_file
 from evalsite.exports.snapshot import consistent_cut
 from evalsite.studies.models import Study
+from evalsite.studies.summary_lines import count_of
 from evalsite.studies.versions import build_content, shown_content
 
 # the earliest day an archive can have, so that the bytes don't depend on the day
@@ -137,14 +140,15 @@ def write_files(
         study = Study.objects.select_related("version").get(pk=study_id)
         _check_places_at_rest(study)
         rows = Serializer(study, contents)
-        counts, plain = _write_rows(study, contents, folder, rows)
+        counts, plain, exclusions = _write_rows(study, contents, folder, rows)
         left_out = left_out or rows.count_left_out()
         plan = read_plan(study)
+        planned = _describe_plan(study, exclusions, has_data=contents.has_data)
         if contents.has_data:
             _write_report(study, folder)
     progress(1, 3)
     folder.write_json(ANALYSIS_PLAN, plan)
-    _describe(study, plain, counts, contents, folder, plan, left_out)
+    _describe(study, plain, counts, contents, folder, plan, planned, left_out)
     progress(2, 3)
     return int(counts["ratings"])
 
@@ -204,9 +208,9 @@ class Folder:
 
 def _write_rows(
     study: Study, contents: Contents, folder: Folder, rows: Serializer
-) -> tuple[Plain, Plain]:
-    """Write all rows from the database; return counts, and the study as plain data."""
-    plain = rows.read_study()
+) -> tuple[Plain, Plain, list[Plain]]:
+    """Write all rows from the database; return counts, the study as plain data, and exclusions."""
+    plain, exclusions = rows.read_study(), []
     folder.write_rows(ITEM_ROWS, rows.read_items())
     folder.write_table(PLAN, PLAN_COLUMNS, rows.read_places())
     if contents.has_data:
@@ -228,7 +232,23 @@ def _write_rows(
         shown = build_content(study)
         folder.write(name_version(DRAFT, DRAFT_CONTENT), dump(shown))
         _write_shown(DRAFT, shown, folder)
-    return rows.list_counts(), plain
+    return rows.list_counts(), plain, exclusions
+
+
+def _describe_plan(
+    study: Study, exclusions: Iterable[Plain], *, has_data: bool
+) -> list[tuple[str, str]]:
+    """Return the plan, and who is left out, as names and words: those of reports."""
+    rows = [row for source in REPORT_SOURCES for row in source.describe_plan(study)]
+    if not has_data:
+        # what came of it goes with the data
+        return [(name, words) for name, words in rows if name != DEVIATIONS]
+    reasons = Counter(one["reason"] for one in exclusions if one["revoked_at"] is None)
+    left_out = ", ".join(
+        f"“{' '.join(reason.split())}” ({count_of(number, 'decision')})"
+        for reason, number in sorted(reasons.items())
+    )
+    return [*rows, *([("Reasons of exclusions", left_out)] if left_out else [])]
 
 
 def _write_report(study: Study, folder: Folder) -> None:
@@ -308,7 +328,7 @@ def _as_text(file: IO[bytes]) -> Iterator[io.TextIOWrapper]:
 
 def _describe(
     study: Study, plain: Plain, counts: Plain, contents: Contents, folder: Folder, plan: Plain,
-    left_out: dict[str, int] | None,
+    planned: list[tuple[str, str]], left_out: dict[str, int] | None,
 ) -> None:  # fmt: skip
     """Write the files that describe the others, checksums last."""
     chapters = list_all_chapters(study)
@@ -352,12 +372,20 @@ def _describe(
             names,
             sorted(scripts),
             plan,
+            planned=planned,
+            free_text=_list_free_text(study),
             has_report=REPORT in folder.files,
             left_out=left_out,
         ),
     )
     sums = {name: digest for name, (_, digest) in folder.files.items()}
     folder.write(CHECKSUMS, write_checksums(sums))
+
+
+def _list_free_text(study: Study) -> list[str]:
+    """List the columns that hold what people wrote in their own words, each once."""
+    files = list_files_of(study).values()
+    return list(dict.fromkeys(one.name for own in files for one in own if one.withheld is not None))
 
 
 def pack_folder(folder: Folder, target: IO[bytes]) -> None:

@@ -34,7 +34,7 @@ from evalsite.protocol import Criterion, Scale
 from evalsite.quality.exclusions import count_reasons
 from evalsite.quality.models import Exclusion
 from evalsite.results.analysis_plan.stored import describe_plan, find_state
-from evalsite.results.analysis_plan.wording import warn_of_plan
+from evalsite.results.analysis_plan.wording import plan_in_words, warn_of_plan
 from evalsite.results.models import Report
 from evalsite.results.progress import count_edge
 from evalsite.results.report.ahead import project
@@ -259,6 +259,12 @@ def find_figures(study: Study) -> dict[str, Any] | None:
 def compute_figures(study: Study) -> dict[str, Any]:
     """Return the figures that a report of the study's data has, computed now."""
     return _pick_figures(*analyse_study(study))
+
+
+def put_plan_in_words(study: Study) -> list[tuple[str, str]]:
+    """Return the plan as reports word it, without the planned size, which no bundle carries."""
+    plan = {name: part for name, part in describe_plan(study).items() if name != "size"}
+    return plan_in_words(plan, criteria=len(study.config.criteria))
 
 
 def _pick_figures(content: dict[str, Any], digest: str) -> dict[str, Any]:
