@@ -5,7 +5,7 @@ from dataclasses import dataclass, replace
 
 from evalsite.exports.column import Column
 from evalsite.exports.columns import list_downloads, list_files
-from evalsite.exports.csv_writer import guard_cell, write_rows
+from evalsite.lib.csv_writer import guard_cell, write_rows
 from evalsite.protocol import Protocol
 
 HEADER = ("file", "column", "meaning", "type", "allowed", "empty means", "derived")

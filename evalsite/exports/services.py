@@ -15,8 +15,8 @@ from django.utils.formats import date_format
 from evalsite.annotation.models import Annotation, Highlight, Rating, RatingsFile
 from evalsite.audit.models import AuditEntry
 from evalsite.exports.answers import AnswerReader
+from evalsite.exports.blocks import write_blocks
 from evalsite.exports.columns import list_downloads_of
-from evalsite.exports.csv_writer import write_blocks
 from evalsite.exports.rows import Group, read_items, read_metrics, read_participants
 from evalsite.exports.selection import Selection
 from evalsite.exports.snapshot import consistent_cut

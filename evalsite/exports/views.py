@@ -20,7 +20,6 @@ from django.views.decorators.http import require_POST, require_safe
 from evalsite.audit.models import AuditEntry
 from evalsite.exports.codebook import PANDAS, list_chapters, write_codebook
 from evalsite.exports.columns import list_downloads_of
-from evalsite.exports.csv_writer import BYTE_ORDER_MARK, send_csv
 from evalsite.exports.identities import (
     IDS_FILE,
     find_identities,
@@ -57,6 +56,8 @@ from evalsite.exports.workbook import MOST_ROWS
 from evalsite.jobs.live_page import keep_watching
 from evalsite.jobs.models import Job
 from evalsite.lib.counts import count_together
+from evalsite.lib.csv_download import send_csv
+from evalsite.lib.csv_writer import BYTE_ORDER_MARK
 from evalsite.quality.frozen_plans import find_version, is_hidden
 from evalsite.studies.instruments import write_file
 from evalsite.studies.models import Membership, Study

@@ -70,11 +70,11 @@ from evalsite.exports.bundle.serialize import Plain, Serializer, read_plan
 from evalsite.exports.codebook import write_chapters
 from evalsite.exports.column import write_time
 from evalsite.exports.columns import list_files_of
-from evalsite.exports.csv_writer import LINE_END
 from evalsite.exports.scripts import read_scripts
 from evalsite.exports.selection import Selection
 from evalsite.exports.services import Choice, write_file
 from evalsite.exports.snapshot import consistent_cut
+from evalsite.lib.csv_writer import write_csv
 from evalsite.studies.models import Study
 from evalsite.studies.summary_lines import count_of
 from evalsite.studies.versions import build_content, shown_content
@@ -198,9 +198,8 @@ class Folder:
         self, name: str, columns: Iterable[Column], rows: Iterable[Iterable[Any]]
     ) -> None:
         with self.create(name) as file, _as_text(file) as text:
-            writer = csv.writer(text, lineterminator=LINE_END)
-            writer.writerow([column.name for column in columns])
-            writer.writerows(rows)
+            write_csv(text, [[column.name for column in columns]])
+            write_csv(text, rows)
 
 
 # --- inside the cut -----------------------------------------------------------------------
@@ -303,14 +302,16 @@ def _withhold(source: IO[bytes], target: IO[bytes], withheld: Mapping[str, str])
     csv.field_size_limit(settings.UPLOAD_MAX_CELL)
     with _as_text(source) as lines, _as_text(target) as text:
         reader = csv.reader(lines, strict=True)
-        writer = csv.writer(text, lineterminator=LINE_END)
         header = next(reader)
-        writer.writerow(header)
         places = {at: withheld[name] for at, name in enumerate(header) if name in withheld}
-        for row in reader:
+
+        def withhold(row: list[str]) -> list[str]:
             for place, words in places.items():
                 row[place] = words if row[place] else ""
-            writer.writerow(row)
+            return row
+
+        write_csv(text, [header])
+        write_csv(text, map(withhold, reader))
 
 
 @contextmanager

@@ -19,7 +19,6 @@ from django.db.models import Count, Max, Q
 import evalsite
 from evalsite.analysis.figure import METHODS_VERSION
 from evalsite.annotation.models import Annotation, RatingsFile, Revision
-from evalsite.exports.csv_writer import LINE_END
 from evalsite.exports.services import Choice, write_file
 from evalsite.exports.snapshot import consistent_cut
 from evalsite.imports.models import MetricFile
@@ -27,6 +26,7 @@ from evalsite.jobs.models import Job
 from evalsite.jobs.services import job_kind, report_progress, revive_job, start_job
 from evalsite.lib.clock import now
 from evalsite.lib.counts import count_together
+from evalsite.lib.csv_writer import write_csv
 from evalsite.lib.integrity import is_violation
 from evalsite.lib.seeds import derive_number
 from evalsite.participants.models import Participant
@@ -328,7 +328,10 @@ def _add_outputs(path: Path, table: Any) -> None:
     """Append the table of one more criterion to the file."""
     is_new = not path.exists()
     path.parent.mkdir(parents=True, exist_ok=True)
-    table.to_csv(path, mode="a", header=is_new, index=False, lineterminator=LINE_END)
+    cells = table.astype(object).where(table.notna(), "")
+    with path.open("a", encoding="utf-8", newline="") as file:
+        write_csv(file, [table.columns] if is_new else [])
+        write_csv(file, cells.itertuples(index=False))
 
 
 def seed_of(study: Study) -> int:
