@@ -24,7 +24,7 @@ from evalsite.results.report.datasheet import fill_datasheet, write_markdown
 from evalsite.results.report.html_document import write_page
 from evalsite.studies.models import Study
 from tests.support.bundles import check, pack, read_files
-from tests.support.exports import read
+from tests.support.exports import export, read
 from tests.support.factories import make_user
 from tests.support.planned import ONE_POINT, add_person, make_planned_study
 
@@ -154,6 +154,20 @@ def test_readme_report_datasheet_and_names_agree(has_simulated_people: bool) -> 
     assert "3 of 15 annotations are simulated" in words["README"]
     assert find_number(r"([\d,]+) simulated, which", words["datasheet"]) == 9
     assert find_number(r"([\d,]+) simulated, which", words["report"]) == 9
+
+
+def test_table_of_outputs_has_the_numbers_of_items_last() -> None:
+    study = make_eventful_study(has_simulated_people=False)
+
+    table = read(compute_report(study).outputs.read_bytes())
+
+    numbers = {
+        row["item"]: (row["item_no"], row["group_no"]) for row in read(export(study, "items"))
+    }
+    assert list(table[0])[-2:] == ["item_no", "group_no"]
+    assert len(table) == 9
+    for row in table:
+        assert (row["item_no"], row["group_no"]) == numbers[row["item"]]
 
 
 @pytest.mark.parametrize("has_free_text", [False, True])

@@ -296,7 +296,9 @@ def _analyse(
         plan=Plan.read(plan),
         thresholds=plan["thresholds"],
         progress=progress or (lambda done, total: None),
-        keep_outputs=None if outputs is None else partial(_add_outputs, outputs),
+        keep_outputs=None
+        if outputs is None
+        else partial(_add_outputs, outputs, _read_numbers(snapshot.paths["items"])),
     )
     for report in filter(None, content.values()):
         report["warnings"] += warn_of_plan(plan, has_excluded=content["all"] is not None)
@@ -324,10 +326,21 @@ def _describe_look(snapshot: Snapshot) -> dict[str, Any]:
     return {"look": look.to_data()}
 
 
-def _add_outputs(path: Path, table: Any) -> None:
-    """Append the table of one more criterion to the file."""
+def _read_numbers(path: Path) -> Any:
+    """Read the numbers of items and groups, by item, from an exported items.csv."""
+    import pandas as pd  # noqa: PLC0415 (it stays out of web processes)
+
+    rows = pd.read_csv(
+        path, usecols=["item", "item_no", "group_no"], dtype={"item": str}, keep_default_na=False
+    )
+    return rows.drop_duplicates("item").set_index("item")
+
+
+def _add_outputs(path: Path, numbers: Any, table: Any) -> None:
+    """Append the table of one more criterion to the file, with the items' numbers last."""
     is_new = not path.exists()
     path.parent.mkdir(parents=True, exist_ok=True)
+    table = table.join(numbers, on="item")
     cells = table.astype(object).where(table.notna(), "")
     with path.open("a", encoding="utf-8", newline="") as file:
         write_csv(file, [table.columns] if is_new else [])
