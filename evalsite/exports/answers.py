@@ -20,7 +20,6 @@ from evalsite.exports.kind_columns import comment_column
 from evalsite.exports.rows import (
     PAGE,
     Group,
-    ItemNumbers,
     OutputIndex,
     as_text,
     as_text_or_empty,
@@ -36,6 +35,7 @@ from evalsite.protocol import Criterion, Scale
 from evalsite.protocol.parts import COMMENT
 from evalsite.protocol.scale import NA, Row
 from evalsite.studies.gold import Gold
+from evalsite.studies.item_numbers import ItemNumbers
 from evalsite.studies.models import Item, Output, Study, StudyVersion, System
 
 # what only some kinds of questions have

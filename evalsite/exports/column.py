@@ -161,7 +161,8 @@ ITEM_NUMBERS = (
         "item_no", WHOLE, "The item as a whole number, which is the same in every file of the "
         "study and which no program misreads: join files on it.",
         allowed="1 and more",
-        derived="counted over the study's items in the order in which they were added",
+        derived="counted over the study's items in the order in which they were added; items that "
+        "are taken back leave a gap while later ones are there",
     ),
     Column(
         "group_no", WHOLE, "The group as a whole number, which is the same in every file of the "

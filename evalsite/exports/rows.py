@@ -21,6 +21,7 @@ from evalsite.exports.selection import Selection
 from evalsite.imports.models import MetricScore
 from evalsite.participants.models import ItemSet, Origin
 from evalsite.quality.models import Exclusion
+from evalsite.studies.item_numbers import ItemNumbers
 from evalsite.studies.models import Item, Output, Study
 
 Group = tuple[Any, Sequence[Any]]
@@ -100,26 +101,6 @@ class OutputIndex:
         if place >= len(self._ids) or self._ids[place] != pk:
             place = bisect_left(self._ids, pk)
         return self._known[self._places[place]]
-
-
-class ItemNumbers:
-    """The numbers of a study's items and of their groups, in 16 bytes an item.
-
-    Items are counted in the order in which they were added, so a later batch changes no number.
-    """
-
-    def __init__(self, study: Study) -> None:
-        self._ids, self._groups = array("q"), array("q")
-        first: dict[str, int] = {}
-        items = Item.objects.filter(study=study).order_by("id").values_list("id", "group")
-        for number, (pk, group) in enumerate(items.iterator(chunk_size=PAGE), start=1):
-            self._ids.append(pk)
-            self._groups.append(first.setdefault(group, number))
-
-    def find(self, pk: int) -> tuple[str, str]:
-        """Return the numbers of this item of the study and of its group."""
-        place = bisect_left(self._ids, pk)
-        return str(place + 1), str(self._groups[place])
 
 
 class OutputRow(NamedTuple):

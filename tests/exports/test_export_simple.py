@@ -1,5 +1,6 @@
 """ratings_simple.csv: its columns and rows, and joining it with the other files by default."""
 
+import io
 import shutil
 import subprocess
 from collections.abc import Callable
@@ -13,13 +14,17 @@ from django.test import Client
 from django.urls import reverse
 
 from evalsite.annotation.models import Annotation, Rating
+from evalsite.annotation.running.made_checks import delete_check
+from evalsite.exports.bundle.restore import restore_bundle
 from evalsite.exports.misread_ids import list_misread
 from evalsite.exports.services import Choice, count_file, name_file
+from evalsite.imports.batches.store import undo_batch
 from evalsite.participants.models import Participant
 from evalsite.protocol import Protocol, installed_protocols
 from evalsite.quality.models import Exclusion
 from evalsite.studies.models import Item, Study
 from tests.support.batches import import_rows, make_rows
+from tests.support.bundles import change, check, pack
 from tests.support.exports import START, annotate, export, main_items, read, study
 from tests.support.factories import make_user
 from tests.support.imported import load, rows_for
@@ -115,6 +120,84 @@ def test_numbers_of_items_are_the_same_in_later_exports_and_after_more_batches(
     # groups go by name, whichever batch their items came in
     assert later["item-1"][1] == later["item-3"][1] == first["item-3"][1]
     assert later["item-2"][1] == later["item-4"][1] != later["item-1"][1]
+
+
+def number_all(study: Study) -> dict[str, str]:
+    return {row["item"]: row["item_no"] for row in read(export(study, "items"))}
+
+
+@pytest.mark.django_db
+def test_items_keep_their_numbers_when_an_earlier_batch_is_taken_back(
+    make_study: Callable[..., Any],
+) -> None:
+    study = make_study(items=0)
+    by = make_user()
+    rows = make_rows(study.config, items=4)
+    batches = [
+        import_rows(study, [row for row in rows if row["item"] == f"item-{n}"], sha256=str(n))
+        for n in (1, 2, 3)
+    ]
+    before = number_all(study)
+
+    undo_batch(batch=batches[1], by=by)
+    import_rows(study, [row for row in rows if row["item"] == "item-4"], sha256="4")
+
+    after = number_all(study)
+    assert before.keys() - after.keys() == {"item-2"}
+    assert {item: after[item] for item in before.keys() & after.keys()} == {
+        item: number for item, number in before.items() if item != "item-2"
+    }
+    assert after["item-4"] not in before.values()
+    undo_batch(batch=batches[0], by=by)
+    assert number_all(study) == {item: number for item, number in after.items() if item != "item-1"}
+
+
+@pytest.mark.django_db
+def test_items_keep_their_numbers_when_a_check_is_deleted(make_study: Callable[..., Any]) -> None:
+    study = make_study(items=0)
+    import_rows(study, make_rows(study.config, items=3))
+    before = number_all(study)
+
+    delete_check(study=study, item=study.items.get(key="item-2"), by=make_user())
+
+    before.pop("item-2")
+    assert number_all(study) == before
+
+
+@pytest.mark.django_db
+def test_the_last_batch_taken_back_leaves_no_gap(make_study: Callable[..., Any]) -> None:
+    study = make_study(items=0)
+    rows = make_rows(study.config, items=2)
+    batch = import_rows(study, rows)
+    before = number_all(study)
+
+    undo_batch(batch=batch, by=make_user())
+    import_rows(study, rows)
+
+    assert number_all(study) == before
+
+
+@pytest.mark.django_db
+@pytest.mark.usefixtures("checks_here")
+def test_numbers_with_gaps_come_back_from_a_bundle(make_study: Callable[..., Any]) -> None:
+    study = make_study(items=0)
+    rows = make_rows(study.config, items=2)
+    first = import_rows(study, rows[:3], sha256="1")
+    import_rows(study, rows[3:], sha256="2")
+    undo_batch(batch=first, by=make_user())
+    bundle = pack(study)
+
+    copy = restore_bundle(
+        file=io.BytesIO(bundle), owner=make_user("new"), by="a test", is_copy=True
+    ).study
+
+    assert check(bundle).faults == []
+    assert number_all(copy) == number_all(study) == {"practice-1": "1", "item-2": "3"}
+    for odd in ([[1]], [[2, 1]], [[1, 2], [3, 4]], [["1", 2]], [[0, 2]], [[1, 2**31]]):
+        changed = change(bundle, "study.json", lambda about, odd=odd: about | {
+            "study": about["study"] | {"unused_numbers": odd}
+        })  # fmt: skip
+        assert check(changed).codes == ["study_invalid"], odd
 
 
 @pytest.mark.django_db
