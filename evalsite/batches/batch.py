@@ -1,6 +1,5 @@
 """From files to one batch: a CSV with a row for each output, which the site imports."""
 
-import csv
 import hashlib
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -25,6 +24,7 @@ from evalsite.batches.roles import (
     set_role,
 )
 from evalsite.batches.rows import Recognised, is_zip_of_a_tool, recognise
+from evalsite.lib.csv_writer import write_csv
 from evalsite.lib.words import count_of
 
 _TAKEN = {"item", "system", "output"}
@@ -47,13 +47,8 @@ class Batch:
 
     def write(self, target: TextIO) -> int:
         """Write the batch as CSV and return the number of rows."""
-        writer = csv.writer(target, lineterminator="\n")
-        writer.writerow(self.header)
-        rows = 0
-        for row in self.rows:
-            writer.writerow(row)
-            rows += 1
-        return rows
+        write_csv(target, [self.header], line_end="\n")
+        return write_csv(target, self.rows, line_end="\n")
 
 
 def convert(

@@ -4,7 +4,7 @@ import json
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from evalsite.exports.columns import TIE
+TIE = "tie"
 
 
 class Comparison(NamedTuple):

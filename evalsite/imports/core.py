@@ -15,7 +15,6 @@ from django.db import models
 from evalsite.batches.faults import Question
 from evalsite.batches.paths import last_name
 from evalsite.batches.roles import FileUse
-from evalsite.exports.csv_writer import guard_cell, write_rows
 from evalsite.imports.columns import LEAVE_OUT, Field, check_fields, check_header, known_columns
 from evalsite.imports.models import Upload
 from evalsite.imports.tables.faults import (
@@ -29,6 +28,7 @@ from evalsite.imports.tables.nested import Nested
 from evalsite.imports.tables.outputs import SEED
 from evalsite.imports.tables.reader import open_table
 from evalsite.imports.tables.table import Limits, Row, Table, peek
+from evalsite.lib.csv_writer import guard_cell, write_rows
 from evalsite.studies.models import Study
 from evalsite.studies.summary_lines import count_of
 

@@ -15,12 +15,19 @@ from uuid import UUID
 from django.core import signing
 from django.http import QueryDict
 
-from evalsite.platforms.contract import Parameter, Platform, installed_platforms
+from evalsite.platforms.contract import (
+    SAFE_ID,
+    Parameter,
+    Platform,
+    are_safe,
+    installed_platforms,
+)
 
 _SALT = "evalsite.arrival"
 # left in the link when the platform did not fill in its placeholder
 _PLACEHOLDERS = ("{{", "%}", "[[", "${", "[ID]", "%SURVEY_CODE%")
-_SPACE = r"[\s\u00a0\u200b-\u200d\u2060\ufeff]+"
+# what may stand around an id that was copied; never what begins a line, as U+2028 does
+_SPACE = r"(?:(?![\u2028\u2029])[\s\u00a0\u200b-\u200d\u2060\ufeff])+"
 _AROUND = re.compile(rf"\A{_SPACE}|{_SPACE}\Z")
 
 
@@ -70,6 +77,10 @@ class Arrival:
     def key(self) -> str:
         """The id by which this person is recognised: no two differ by case alone."""
         return self.person_id.lower()
+
+    @property
+    def has_safe_ids(self) -> bool:
+        return are_safe(self.person_id, self.visit_id, self.platform_study_id)
 
 
 Given = Mapping[str, Sequence[str]]
@@ -168,7 +179,8 @@ def _read_one(parameter: Parameter, values: Sequence[str]) -> str:
     """Return the well-formed id that all of the values spell, or "" if there is none."""
     spelled = {parameter.spell(value) for value in values}
     value = spelled.pop()
-    return value if not spelled and parameter.pattern.fullmatch(value) else ""
+    is_good = SAFE_ID.fullmatch(value) and parameter.pattern.fullmatch(value)
+    return value if not spelled and is_good else ""
 
 
 def _is_placeholder(value: str) -> bool:
@@ -200,4 +212,8 @@ def open_arrival(text: str, study_id: UUID, number: int) -> Arrival:
         data: dict[str, Any] = signing.loads(text, salt=f"{_SALT}.{study_id}.{number}")
     except (signing.BadSignature, UnicodeError) as error:
         raise BadArrival(Problem.MALFORMED) from error
-    return Arrival(**data | {"flags": tuple(data["flags"])})
+    arrival = Arrival(**data | {"flags": tuple(data["flags"])})
+    # the page may have been opened when ids could be anything
+    if not arrival.has_safe_ids:
+        raise BadArrival(Problem.MALFORMED)
+    return arrival

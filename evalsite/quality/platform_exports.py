@@ -15,6 +15,7 @@ from django.core.exceptions import ValidationError
 
 from evalsite.annotation.allocation.leases import lock_participant, release_places
 from evalsite.audit.models import AuditEntry
+from evalsite.lib.csv_writer import write_guarded
 from evalsite.lib.deadlocks import in_transaction
 from evalsite.participants.models import ItemSet, Participant, Recruitment, Visit
 from evalsite.participants.visits import find_visit
@@ -235,8 +236,5 @@ def fill_export(recruitment: Recruitment, table: Table, joined: Joined) -> str:
             )
             names += [name for name in filled if name not in names]
         rows.append(filled)
-    text = io.StringIO()
-    writer = csv.DictWriter(text, names, restval="", lineterminator="\n")
-    writer.writeheader()
-    writer.writerows(rows)
-    return text.getvalue()
+    lines = [[row.get(name, "") for name in names] for row in rows]
+    return write_guarded([names, *lines], line_end="\n")

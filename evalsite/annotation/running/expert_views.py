@@ -1,13 +1,11 @@
 """Staff pages: experts, their items and progress, inviting more, and reassigning."""
 
-import csv
-import io
 from typing import Any
 
 from django import forms
 from django.contrib import messages
 from django.core.exceptions import ValidationError
-from django.http import HttpRequest, HttpResponse
+from django.http import HttpRequest
 from django.http.response import HttpResponseBase
 from django.shortcuts import get_object_or_404, redirect
 from django.template.response import TemplateResponse
@@ -30,6 +28,8 @@ from evalsite.annotation.running.experts import (
 )
 from evalsite.audit.models import AuditEntry
 from evalsite.lib.clock import now
+from evalsite.lib.csv_download import send_csv
+from evalsite.lib.csv_writer import write_guarded
 from evalsite.lib.mail import is_mail_on
 from evalsite.participants.models import Expert, PersonalLink
 from evalsite.participants.recruiting import renew_personal_link
@@ -184,12 +184,8 @@ def download_links(request: HttpRequest, study: Study) -> HttpResponseBase:
         rows.append([*row, *([expert.name, expert.email] if sees_names else [])])
     if sees_names:
         AuditEntry.objects.record("identity view", by=request.user, study_id=study.pk)
-    table = io.StringIO()
-    csv.writer(table, lineterminator="\n").writerows(rows)
-    response = HttpResponse(table.getvalue(), content_type="text/csv; charset=utf-8")
-    response.headers["Content-Disposition"] = 'attachment; filename="expert_links.csv"'
-    response.headers["Cache-Control"] = "no-store"
-    return response
+    text = write_guarded(rows, line_end="\n")
+    return send_csv(text, "expert_links.csv", is_personal=True)
 
 
 @require_http_methods(["GET", "HEAD", "POST"])

@@ -1,7 +1,5 @@
 """Staff pages: the rounds of a study, what to paste where, and who has come by each of them."""
 
-import csv
-import io
 import re
 from collections.abc import Callable
 from copy import copy
@@ -12,7 +10,7 @@ from typing import Any, NamedTuple
 from django.contrib import messages
 from django.core.exceptions import ValidationError
 from django.db.models import Count, Q, Sum
-from django.http import HttpRequest, HttpResponse
+from django.http import HttpRequest
 from django.http.response import HttpResponseBase
 from django.shortcuts import get_object_or_404, redirect
 from django.template.response import TemplateResponse
@@ -21,6 +19,8 @@ from django.views.decorators.http import require_http_methods, require_POST, req
 
 from evalsite.annotation.allocation.rounds import keep_taken, list_taken
 from evalsite.annotation.running.round_warnings import list_warnings
+from evalsite.lib.csv_download import send_csv
+from evalsite.lib.csv_writer import write_guarded
 from evalsite.participants.models import Expert, OutcomeCode, PersonalLink, Recruitment, Visit
 from evalsite.participants.recruiting import (
     MOST_LINKS,
@@ -238,12 +238,8 @@ def download_links(request: HttpRequest, study: Study, number: int) -> HttpRespo
         (str(link.number), address, link.participant.pseudonym if link.participant else "")
         for link, address in _list_links(request, _find(study, number))
     ]
-    table = io.StringIO()
-    csv.writer(table, lineterminator="\n").writerows([("number", "link", "participant"), *rows])
-    response = HttpResponse(table.getvalue(), content_type="text/csv; charset=utf-8")
-    response.headers["Content-Disposition"] = 'attachment; filename="personal_links.csv"'
-    response.headers["Cache-Control"] = "no-store"
-    return response
+    text = write_guarded([("number", "link", "participant"), *rows], line_end="\n")
+    return send_csv(text, "personal_links.csv", is_personal=True)
 
 
 def _count_outcomes(recruitment: Recruitment) -> dict[str, Arrivals]:

@@ -321,7 +321,8 @@ class Comparison:
         scripts = [name for name in read_scripts() if name in self.bundle.names]
         # how many answers were in, and who was left out, can't be told again
         described = [CODEBOOK] if self.is_public else [README, CODEBOOK]
-        others = {name for name in described if name in self.sums}
+        # texts that other columns were described in are of an earlier state of that version
+        others = {name for name in described if name in self.sums and self.is_same_schema}
         differing = [
             name
             for name in (*scripts, *sorted(others))

@@ -53,6 +53,7 @@ from evalsite.protocol.checking import check_instrument
 from evalsite.protocol.data import FORMAT as INSTRUMENT_FORMAT
 from evalsite.protocol.version_0_1 import read_criteria, read_stored
 from evalsite.studies.instruments import find_faults
+from evalsite.studies.item_numbers import are_unused_numbers
 from evalsite.studies.models import Batch, Study, StudyVersion
 from evalsite.studies.questions import check_own_questions
 
@@ -363,9 +364,7 @@ def _check_about(about: Plain) -> None:
             raise Misshapen(f"{name} can't be {flags[name]!r}")
     _check_left_out(about.get(LEFT_OUT_COUNTS))
     study = about["study"]
-    read_fields(Study, ("id", *STUDY_FIELDS), study)
-    if faults := check_own_questions(study["questions"]):
-        raise Misshapen(str(faults[0]))
+    _check_study(study)
     for model, names, rows in (
         (Batch, BATCH_FIELDS, study["batches"]),
         (RatingsFile, RATINGS_FILE_FIELDS, study["ratings_files"]),
@@ -382,6 +381,14 @@ def _check_about(about: Plain) -> None:
     read_text(about["software"])
     if not all(isinstance(data, dict) for data in (about["counts"], about["instrument"])):
         raise Misshapen("counts or instrument have the wrong type")
+
+
+def _check_study(study: Plain) -> None:
+    read_fields(Study, ("id", *STUDY_FIELDS), study)
+    if not are_unused_numbers(study["unused_numbers"]):
+        raise Misshapen("unused_numbers aren't pairs of whole numbers in order")
+    if faults := check_own_questions(study["questions"]):
+        raise Misshapen(str(faults[0]))
 
 
 def _check_left_out(counts: Plain | None) -> None:

@@ -19,7 +19,6 @@ from evalsite.annotation.running.pilot import pilot_answers
 from evalsite.annotation.running.places_views import describe_places
 from evalsite.annotation.running.previews import Preview, render_item
 from evalsite.batches.formats import load_formats
-from evalsite.exports.csv_writer import write_rows
 from evalsite.imports.batches.columns import makes_pairs
 from evalsite.imports.batches.importer import ITEMS
 from evalsite.imports.batches.store import takes_items
@@ -38,6 +37,7 @@ from evalsite.imports.waiting import (
     split_spent,
 )
 from evalsite.jobs.models import Job
+from evalsite.lib.csv_writer import write_rows
 from evalsite.protocol import Example, Protocol
 from evalsite.studies.models import Batch, Item, Membership, Output, Study
 from evalsite.studies.staff_pages import StudyView, has_role

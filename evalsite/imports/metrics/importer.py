@@ -50,7 +50,8 @@ _NAMES = {
 # what batches and exports say of an output in addition to its id: these aren't metrics
 _OTHERS = frozenset(
     ("study", "batch", "group", "cluster", "kind", "repeat_of", "held", "output_id", "output",
-     "output_is_empty", "extra", "text", "reference", "references", "gold_why")
+     "output_is_empty", "extra", "text", "reference", "references", "gold_why", "item_no",
+     "group_no")
 )  # fmt: skip
 _NUMBER = re.compile(r"[+-]?(?:[0-9]+(?:\.[0-9]*)?|\.[0-9]+)(?:[eE][+-]?[0-9]+)?")
 _WITH_COMMA = re.compile(r"[+-]?[0-9]*,[0-9]+")

@@ -5,9 +5,9 @@ import re
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from evalsite.exports.csv_writer import write_rows
 from evalsite.imports.metrics.importer import LONGEST_METRIC
 from evalsite.imports.models import MetricScore
+from evalsite.lib.csv_writer import write_rows
 from evalsite.studies.models import Item, Study
 
 NAME = "scores kept with the items.csv"
