@@ -29,7 +29,14 @@ from evalsite.annotation.pages.next_step import (
 from evalsite.annotation.pages.saving import Saved
 from evalsite.lib.clock import now
 from evalsite.lib.markdown import render_markdown
-from evalsite.participants.access import address, page_context, participant_page, personal_link
+from evalsite.participants.access import (
+    address,
+    first_link_only,
+    page_context,
+    participant_page,
+    personal_link,
+    refuse_later_visit,
+)
 from evalsite.participants.forms import EntryForm
 from evalsite.participants.models import Participant, Refusal
 from evalsite.participants.recognition import has_rules
@@ -73,8 +80,11 @@ def consent(request: HttpRequest, me: Participant) -> HttpResponse:
         choice = request.POST.get("go")
         is_declined = choice == "decline"
         error = _fault_of_consent(request, me, is_given=choice == "agree")
+        is_later = me.later_visit_id is not None and bool(me.consented_to)
+        if is_declined and is_later:
+            return refuse_later_visit(request, me)
         if is_declined or not error:
-            may_share = request.POST.get("share") == "yes"
+            may_share = bool(me.may_share) if is_later else request.POST.get("share") == "yes"
             answer_consent(participant=me, is_given=not is_declined, may_share=may_share)
             return _go_on(request, me)
     context = page_context(request, me) | {
@@ -128,6 +138,7 @@ def declined(request: HttpRequest, me: Participant) -> HttpResponse:
 
 
 @participant_page
+@first_link_only
 @require_http_methods(["GET", "HEAD", "POST"])
 def sharing(request: HttpRequest, me: Participant) -> HttpResponse:
     """Whether my answers may be shared: changed for as long as they can be deleted."""

@@ -152,7 +152,7 @@ def _answer(request: HttpRequest, recruitment: Recruitment) -> HttpResponse:
         arrival = _find_arrival(request, recruitment)
     except BadArrival as error:
         return private(_refuse(request, recruitment, error.problem))
-    if arrival.token and _is_known_elsewhere(study, arrival):
+    if arrival.is_typed and _is_known_elsewhere(study, arrival):
         return private(_refuse(request, recruitment, Problem.KNOWN))
     if _is_shut(study) and not _is_coming_back(request, study, arrival):
         context = _shut_context(study) | _offer_way_back(recruitment, arrival)
@@ -177,7 +177,7 @@ def _is_coming_back(request: HttpRequest, study: Study, arrival: Arrival) -> boo
 
     Only a POST is looked up: a link alone never reveals whether an id took part.
     """
-    if request.method != "POST" or not arrival.person_id or arrival.token:
+    if request.method != "POST" or not arrival.person_id or arrival.is_typed:
         return False
     return find_person(study, arrival) is not None
 
