@@ -210,6 +210,7 @@ def list_due_bonuses(recruitment: Recruitment) -> QuerySet[Visit]:
 # --- personal links -------------------------------------------------------------------
 
 MOST_LINKS = 500
+LINKS_VIEWED = "links viewed"
 
 
 @transaction.atomic
@@ -244,6 +245,12 @@ def renew_personal_link(*, link: PersonalLink, generation: int, by: Any) -> None
         token_hash=current.token_hash
     )
     _record("personal link renewed", current.recruitment, by, number=current.number)
+
+
+def record_look_at_links(*, study: Study, links: int, by: Any, **detail: Any) -> None:
+    """Log that somebody saw links, with which they could act for the people invited."""
+    if links:
+        AuditEntry.objects.record(LINKS_VIEWED, by=by, study_id=study.pk, links=links, **detail)
 
 
 def _record(action: str, recruitment: Recruitment, by: Any, **detail: Any) -> None:

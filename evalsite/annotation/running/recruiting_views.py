@@ -10,7 +10,7 @@ from decimal import Decimal
 from typing import Any, NamedTuple
 
 from django.contrib import messages
-from django.core.exceptions import ValidationError
+from django.core.exceptions import PermissionDenied, ValidationError
 from django.db.models import Count, Q, Sum
 from django.http import HttpRequest, HttpResponse
 from django.http.response import HttpResponseBase
@@ -31,6 +31,7 @@ from evalsite.participants.recruiting import (
     find_obstacles,
     promised_hourly_pay,
     promised_minutes,
+    record_look_at_links,
     remove_code,
     renew_personal_link,
     store_open_link,
@@ -204,39 +205,70 @@ def _describe(
         "latest": Visit.objects.filter(recruitment=recruitment.pk)
         .select_related("participant")
         .order_by("-id")[:_LATEST],
-        "sees_identities": bool(bonuses) and may_see_identities(request, study),
+        "sees_identities": may_see_identities(request, study),
         "bonuses": bonuses,
         "bonus_total": format_money(bonus_total, currency),
         "experts": platform.has_personal_links
         and Expert.objects.filter(link__recruitment=recruitment.pk).exists(),
-        "personal_links": _list_links(request, recruitment),
+        "personal_links": [(link, "") for link in _list_links(recruitment)],
         "most_links": MOST_LINKS,
         "setup": f"platforms/{platform.key}/setup.html",
         "rules": f"platforms/{platform.key}/rules.html",
     }
 
 
-def _list_links(request: HttpRequest, recruitment: Recruitment) -> list[tuple[PersonalLink, str]]:
-    """Return the personal links of a round, each with its address."""
+def _list_links(recruitment: Recruitment) -> list[PersonalLink]:
     if not recruitment.adapter.has_personal_links:
         return []
-    links = recruitment.personal_links.select_related("participant")
-    return [(link, _address_of(request, link)) for link in links]
+    return list(recruitment.personal_links.select_related("participant"))
 
 
-def _address_of(request: HttpRequest, link: PersonalLink) -> str:
+def address_of(request: HttpRequest, link: PersonalLink) -> str:
     """Return the address to send; "" if it can't be derived again."""
     token = link.token
     path = reverse("participant-home", args=[token]) if token else ""
     return request.build_absolute_uri(path) if path else ""
 
 
-@require_safe
+def insist_on_links(request: HttpRequest, study: Study) -> None:
+    """Raise PermissionDenied unless this person may see links, by which anybody acts as another."""
+    if not may_see_identities(request, study):
+        raise PermissionDenied
+
+
+@require_POST
+def show_links(request: HttpRequest, study: Study, number: int) -> HttpResponseBase:
+    """The round's page with its personal links. By POST, since the log keeps who saw them."""
+    insist_on_links(request, study)
+    recruitment = _find(study, number)
+    stored = [] if recruitment._state.adding else list(recruitment.codes.all())
+    links = _list_links(recruitment)
+    record_look_at_links(study=study, links=len(links), by=request.user, round=number)
+    context = _describe(request, recruitment, stored) | {
+        "form": RecruitmentForm(instance=copy(recruitment), stored=stored),
+        "personal_links": [(link, address_of(request, link)) for link in links],
+        "shows_links": True,
+    }
+    response = TemplateResponse(request, "studies/recruitment.html", context)
+    response.headers["Cache-Control"] = "no-store"
+    return response
+
+
+@require_POST
 def download_links(request: HttpRequest, study: Study, number: int) -> HttpResponseBase:
     """The personal links as a file: number, link, and the person who uses it."""
+    insist_on_links(request, study)
+    links = _list_links(_find(study, number))
+    record_look_at_links(
+        study=study, links=len(links), by=request.user, round=number, file="personal_links.csv"
+    )
     rows = [
-        (str(link.number), address, link.participant.pseudonym if link.participant else "")
-        for link, address in _list_links(request, _find(study, number))
+        (
+            str(link.number),
+            address_of(request, link),
+            link.participant.pseudonym if link.participant else "",
+        )
+        for link in links
     ]
     table = io.StringIO()
     csv.writer(table, lineterminator="\n").writerows([("number", "link", "participant"), *rows])
@@ -312,6 +344,8 @@ def _create_links(recruitment: Recruitment, request: HttpRequest) -> None:
 
 
 def _renew_link(recruitment: Recruitment, request: HttpRequest) -> None:
+    # whoever ends a link has to hand over the new one
+    insist_on_links(request, recruitment.study)
     named = re.fullmatch("([0-9]{1,4})-([0-9]{1,9})", request.POST.get("link", ""), re.ASCII)
     link = recruitment.personal_links.filter(number=int(named[1])).first() if named else None
     if named is None or link is None:
@@ -365,9 +399,18 @@ recruiting_views = [
         role=_EDITOR,
     ),
     StudyView(
+        path="invite/<int:number>/links/",
+        name="personal-links-show",
+        view=show_links,
+        role=_EDITOR,
+        within="Invite",
+        is_reading=True,
+    ),
+    StudyView(
         path="invite/<int:number>/links.csv",
         name="personal-links",
         view=download_links,
         role=_EDITOR,
+        is_reading=True,
     ),
 ]
