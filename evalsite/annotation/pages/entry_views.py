@@ -11,10 +11,11 @@ from evalsite.annotation.allocation.claims import (
     claim_set,
     deal_pilot_set,
     end_without_place,
+    find_shortage,
     has_work,
-    may_come_free,
     settle_entry,
 )
+from evalsite.annotation.allocation.rounds import has_place_left
 from evalsite.annotation.models import Annotation
 from evalsite.annotation.pages.bonus import due_bonus
 from evalsite.annotation.pages.consent import answer_consent
@@ -284,9 +285,12 @@ def no_work(request: HttpRequest, me: Participant) -> HttpResponse:
         return redirect(address(request, "participant-start"))
     if me.is_expert and not finished:
         return render(request, "participants/closed.html", page_context(request, me) | NOTHING_LEFT)
+    visit = find_visit(me)
+    is_full = visit is not None and not has_place_left(visit.recruitment, me.study, but=visit)
     context = page_context(request, me) | {
         **describe_waiting(name_platform(me), address(request, "participant-no-work")),
-        "is_complete": not may_come_free(me.study),
+        "is_full": is_full,
+        "shortage": "" if me.is_pilot else find_shortage(me.study, me),
         "until": me.study.closes_at,
         "finished": finished,
         **shown_codes(me),
