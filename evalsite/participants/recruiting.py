@@ -61,6 +61,8 @@ def create_recruitment(
         number=last + 1,
         platform=platform.key,
         settings={one.name: one.initial for one in platform.settings},
+        # people who were invited by name go on for as long as there is work, unless limited
+        has_further_sets=platform.has_personal_links,
     )
     for outcome, leaves in platform.exits.items():
         if leaves.starts_with_code:

@@ -20,6 +20,7 @@ from django.urls import reverse
 from django.views.decorators.http import require_http_methods, require_POST, require_safe
 
 from evalsite.annotation.allocation.rounds import keep_taken, list_taken
+from evalsite.annotation.running.invited_people import count_out_of_reach
 from evalsite.annotation.running.round_warnings import list_warnings
 from evalsite.participants.models import Expert, OutcomeCode, PersonalLink, Recruitment, Visit
 from evalsite.participants.recruiting import (
@@ -199,6 +200,8 @@ def _describe(
         ],
         "obstacles": obstacles,
         "warnings": list_warnings(recruitment) if platform.hands_back else [],
+        "out_of_reach": count_out_of_reach(study) if platform.has_personal_links else 0,
+        "sets_limit": _describe_limit(recruitment),
         "hourly": format_money(hourly, currency) if hourly is not None else "",
         "advised": format_money(Decimal(advised), currency) if advised else "",
         "minutes": promised_minutes(recruitment),
@@ -215,6 +218,12 @@ def _describe(
         "setup": f"platforms/{platform.key}/setup.html",
         "rules": f"platforms/{platform.key}/rules.html",
     }
+
+
+def _describe_limit(recruitment: Recruitment) -> str:
+    """Return how many sets each person of a round with personal links may do."""
+    most = recruitment.study.max_sets if recruitment.has_further_sets else 1
+    return "" if most is None else count_of(most, "set")
 
 
 def _list_links(recruitment: Recruitment) -> list[PersonalLink]:
