@@ -11,6 +11,7 @@ from django.urls import get_resolver, reverse
 from evalsite.annotation.allocation.claims import claim_set
 from evalsite.annotation.models import Annotation, Rating
 from evalsite.annotation.pages.sets import finish_set
+from evalsite.lib.clock import now
 from evalsite.participants.joins import use_personal_link
 from evalsite.participants.models import (
     Answer,
@@ -391,14 +392,15 @@ def test_parts_of_a_sheet_that_were_answered_earlier_are_left_out():
     recruitment = make_round(study, "prolific")
     first = arrive(recruitment, FIRST)
     make_ready(owner_of(first))
-    claim_set(owner_of(first))
+    Participant.objects.filter(study=study).update(practised_at=now())
     own = Sheet(study, owner_of(first))
-    own.save(answer(1, 4, 4))
+    own.save(answer(1, 4, 4, 4))
 
     page = Client().get(f"{arrive(recruitment, OTHER)}sets/1/")
 
-    parts = re.findall('data-part="([0-9]+)"', own.open().html)
-    assert re.findall('data-part="([0-9]+)"', page.text) == parts[1:]
+    assert own.open().done == [1]
+    assert re.findall('data-part="([0-9]+)"', own.html) == ["1", "2", "3", "4"]
+    assert re.findall('data-part="([0-9]+)"', page.text) == ["2", "3", "4"]
 
 
 def test_start_pressed_twice_without_a_visit_opens_the_same_link_twice():
