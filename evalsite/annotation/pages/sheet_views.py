@@ -75,15 +75,8 @@ from evalsite.studies.bonus import bonus_in_words
 from evalsite.studies.versions import covers_items, has_sheet, shown_content
 
 # of several outcomes of one press, the first that occurs is told
-_TELLING = (
-    Saved.ENDED,
-    Saved.FINAL,
-    Saved.EARLIER,
-    Saved.REPLACED,
-    Saved.CHANGED,
-    Saved.SAVED,
-    Saved.ALREADY,
-)
+_TELLING = (Saved.ENDED, Saved.FINAL, Saved.EARLIER, Saved.REPLACED, Saved.CHANGED, Saved.SAVED,
+            Saved.ALREADY)  # fmt: skip
 
 
 def show_unsaved(request: HttpRequest, me: Participant, wait: int, number: int) -> HttpResponse:
