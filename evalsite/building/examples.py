@@ -130,9 +130,9 @@ def _read_own_columns(
 ) -> Plain:
     """Read what an example says of its only output: statements, or turns."""
     found = {}
-    inputs, own = (draft["item"].get(name, []) for name in ("inputs", "output_columns"))
-    names = name_columns([*inputs, *own])[len(inputs) :]
-    for name, column in zip(names, own, strict=True):
+    inputs, columns = (draft["item"].get(name, []) for name in ("inputs", "output_columns"))
+    names = name_columns([*inputs, *columns])[len(inputs) :]
+    for name, column in zip(names, columns, strict=True):
         was = renamed.columns.get(name, name)
         text = data.get(f"{at}-in-{was}", "").strip().replace("\r\n", "\n")
         if text and text == write_cell(kept, was):

@@ -176,7 +176,7 @@ def shown_codes(me: Participant, finished: list[ItemSet] | None = None) -> dict[
     finished = finished_sets(me) if finished is None else finished
     if not finished:
         return {"code": "", "earlier_codes": [], "way_out": WayOut()}
-    shown = [one for one in finished if may_show_code(me, one)]
+    shown = [item_set for item_set in finished if may_show_code(me, item_set)]
     *earlier, last = shown or [ItemSet()]
     way_out = find_way_out(me, Outcome.COMPLETED, set_code=last.code)
     if way_out.hands_over and not way_out.code:

@@ -62,7 +62,7 @@ def test_an_input_that_takes_the_name_of_another_and_gives_it_back_loses_no_text
 
 def test_a_column_renamed_on_a_page_that_was_only_looked_at_loses_nothing(staff, jane):
     """Without scripts, the page with what participants will see comes before it is kept."""
-    content = next(one for one in read_gallery() if one["key"] == "adequacy_fluency")
+    content = next(item for item in read_gallery() if item["key"] == "adequacy_fluency")
     version, _ = import_instrument(data=content, by=jane)
     address = reverse("admin:instrument", args=[version.instrument.pk])
     shown = read_form(staff.get(address).text, "builder")
@@ -76,16 +76,16 @@ def test_a_column_renamed_on_a_page_that_was_only_looked_at_loses_nothing(staff,
     before, after = content["item"]["inputs"][0], draft["item"]["inputs"][0]
     assert after == before | {"name": "renamed"}
     for part in ("practice", "examples"):
-        texts = [one["inputs"][old] for one in content.get(part, [])]
-        assert [one["inputs"]["renamed"] for one in draft.get(part, [])] == texts
+        texts = [example["inputs"][old] for example in content.get(part, [])]
+        assert [example["inputs"]["renamed"] for example in draft.get(part, [])] == texts
     assert content["practice"]
 
 
 def test_questions_and_translations_follow_a_column_that_is_renamed(staff, jane):
     content = next(
-        one
-        for one in read_gallery()
-        if any("from_column" in question["scale"] for question in one["criteria"])
+        instrument
+        for instrument in read_gallery()
+        if any("from_column" in question["scale"] for question in instrument["criteria"])
     )
     version, _ = import_instrument(data=content, by=jane)
     instrument = version.instrument
@@ -94,8 +94,8 @@ def test_questions_and_translations_follow_a_column_that_is_renamed(staff, jane)
     at = next(name for name, text in shown.items() if text == column["name"] and "-was" in name)
     language = reverse("admin:instrument-language", args=[instrument.pk])
     texts = staff.get(language, {"tag": "de"}).context["texts"]
-    told = f"item.output_columns.{column['name']}.label"
-    number = next(one["number"] for one in texts if one["address"] == told)
+    address = f"item.output_columns.{column['name']}.label"
+    number = next(text["number"] for text in texts if text["address"] == address)
     instrument.refresh_from_db()
     staff.post(language, {"tag": "de", "revision": instrument.revision, f"text-{number}": "Wort"})
 
@@ -107,6 +107,6 @@ def test_questions_and_translations_follow_a_column_that_is_renamed(staff, jane)
     assert named == {"claims"}
     assert draft["translations"] == {"de": {"item.output_columns.claims.label": "Wort"}}
     for part in ("practice", "examples"):
-        for one, other in zip(content.get(part, []), draft.get(part, []), strict=True):
-            assert [*other.get("columns", {})] == ["claims"][: len(one.get("columns", {}))]
-            assert [*other.get("columns", {}).values()] == [*one.get("columns", {}).values()]
+        for before, after in zip(content.get(part, []), draft.get(part, []), strict=True):
+            assert [*after.get("columns", {})] == ["claims"][: len(before.get("columns", {}))]
+            assert [*after.get("columns", {}).values()] == [*before.get("columns", {}).values()]

@@ -53,10 +53,10 @@ def test_sharing_tells_nobody_who_has_an_account(staff):
             for role in ("viewer", "owner", "editor")
         ]
         pages += [staff.post(share, {"remove": name}, follow=True)]
-        told = " ".join(page.text for page in pages)
-        for own in (name, str(instrument.pk), f"Replies {number}", f"replies_{number}"):
-            told = told.replace(own, "-")
-        bodies.append(re.sub('name="csrfmiddlewaretoken" value="[^"]+"', "", told))
+        text = " ".join(page.text for page in pages)
+        for word in (name, str(instrument.pk), f"Replies {number}", f"replies_{number}"):
+            text = text.replace(word, "-")
+        bodies.append(re.sub('name="csrfmiddlewaretoken" value="[^"]+"', "", text))
 
     assert len({*bodies}) == 1
     assert ">Viewer<" in bodies[0]

@@ -54,9 +54,9 @@ def walk_all(filled: list[tuple[Study, int]]) -> None:
         assert item_set.code in Client().get(f"{mint_link(me)}finish/").text, study.title
         study.refresh_from_db()
         for _ in range(SETS_KEPT - 1):
-            dealt = claim_set(make_annotator(study))
-            assert dealt is not None, study.title
-            mains = study.items.main().filter(pk__in=dealt.item_ids).count()
+            another = claim_set(make_annotator(study))
+            assert another is not None, study.title
+            mains = study.items.main().filter(pk__in=another.item_ids).count()
             assert mains == mains_per_set(study), study.title
 
 

@@ -46,7 +46,7 @@ def test_another_visit_of_the_id_opens_no_earlier_answer():
     prolific = installed_platforms()["prolific"]
     study.recruitments.create(
         number=1, platform="prolific", is_on=True,
-        settings={one.name: one.initial for one in prolific.settings},
+        settings={setting.name: setting.initial for setting in prolific.settings},
     )  # fmt: skip
     me = make_annotator(study)
     ParticipantIdentity.objects.create(
@@ -214,7 +214,7 @@ def link_of(world: World, kind: str) -> str:
 def list_addresses(home: str) -> dict[str, list[str]]:
     """Every address of a participant, by the name of its page: with each number that it takes."""
     token = home.split("/")[2]
-    found: dict[str, list[str]] = {}
+    addresses: dict[str, list[str]] = {}
     for pattern in get_resolver().url_patterns:
         if not str(pattern.pattern).startswith("p/<token>/"):
             continue
@@ -222,9 +222,9 @@ def list_addresses(home: str) -> dict[str, list[str]]:
         for number, place in ((1, 1), (1, 2), (2, 1), (2, 2)):
             values = {"token": token, "number": number, "place": place}
             address = reverse(pattern.name, kwargs={name: values[name] for name in names})
-            if address not in found.setdefault(pattern.name, []):
-                found[pattern.name].append(address)
-    return found
+            if address not in addresses.setdefault(pattern.name, []):
+                addresses[pattern.name].append(address)
+    return addresses
 
 
 def test_every_page_of_participants_says_which_links_open_it():
@@ -244,7 +244,7 @@ def test_pages_show_what_was_saved_to_links_of_the_first_visit_only(world, kind)
         for name, addresses in list_addresses(home).items()
     }
 
-    told = {
+    telling = {
         name
         for name, answers in pages.items()
         if any(secret in page.text for page in answers for secret in list_secrets(world))
@@ -252,7 +252,7 @@ def test_pages_show_what_was_saved_to_links_of_the_first_visit_only(world, kind)
     refused = {
         name for name, answers in pages.items() if {one.status_code for one in answers} == {403}
     }
-    assert told == (SECRET if is_first else set())
+    assert telling == (SECRET if is_first else set())
     first_only = {name for name, right in RIGHTS.items() if right == FIRST_ONLY}
     assert refused == (set() if is_first else first_only)
 
@@ -360,7 +360,7 @@ def test_an_answer_is_not_found_out_by_sending_values(world):
         for score in ("500", "600")
     ]
 
-    assert len({one.headers["Location"] for one in answers}) == 1
+    assert len({response.headers["Location"] for response in answers}) == 1
     assert "was=earlier" in answers[0].headers["Location"]
     values = Rating.objects.filter(annotation__item=item).values_list("value", flat=True)
     assert set(values) == {500}
@@ -393,13 +393,13 @@ def test_parts_of_a_sheet_that_were_answered_earlier_are_left_out():
     first = arrive(recruitment, FIRST)
     make_ready(owner_of(first))
     Participant.objects.filter(study=study).update(practised_at=now())
-    own = Sheet(study, owner_of(first))
-    own.save(answer(1, 4, 4, 4))
+    sheet = Sheet(study, owner_of(first))
+    sheet.save(answer(1, 4, 4, 4))
 
     page = Client().get(f"{arrive(recruitment, OTHER)}sets/1/")
 
-    assert own.open().done == [1]
-    assert re.findall('data-part="([0-9]+)"', own.html) == ["1", "2", "3", "4"]
+    assert sheet.open().done == [1]
+    assert re.findall('data-part="([0-9]+)"', sheet.html) == ["1", "2", "3", "4"]
     assert re.findall('data-part="([0-9]+)"', page.text) == ["2", "3", "4"]
 
 

@@ -55,7 +55,7 @@ def read_pages(client: Client, study: Study) -> dict[tuple[str, str], tuple[str,
     """What each page of the study answers by each method, and how often that was logged."""
     parts: dict[str, Any] = find_parts(study) | {"number": 1}
     parts["expert_id"] = study.experts.get(email=NAMELESS).pk
-    found = {}
+    answers = {}
     for page in collect_study_views():
         captured = [parts[name] for name in PARAMETER.findall(page.path)]
         address = reverse(f"admin:{page.name}", args=[study.pk, *captured])
@@ -67,8 +67,8 @@ def read_pages(client: Client, study: Study) -> dict[tuple[str, str], tuple[str,
                 looks = AuditEntry.objects.filter(action=LOGGED).count() - before
                 transaction.set_rollback(True)
             text = body.decode(errors="replace") + str(response.headers)
-            found[method, page.name] = (text, looks)
-    return found
+            answers[method, page.name] = (text, looks)
+    return answers
 
 
 def find_holders(pages: dict[tuple[str, str], tuple[str, int]], *words: str) -> set[Any]:
@@ -92,11 +92,15 @@ def test_links_are_shown_to_people_who_may_see_identities_and_each_look_is_logge
 def test_addresses_of_invited_people_are_shown_to_owners_only(study, kind):
     pages = read_pages(client_of(kind, study), study)
 
-    found = find_holders(pages, EXPERT, NAMELESS, COLLEAGUE)
+    holders = find_holders(pages, EXPERT, NAMELESS, COLLEAGUE)
     if kind != "owner":
-        assert found == set()
+        assert holders == set()
     else:
-        assert {("get", "study-team"), ("post", "expert-links"), ("get", "study-experts")} <= found
+        assert {
+            ("get", "study-team"),
+            ("post", "expert-links"),
+            ("get", "study-experts"),
+        } <= holders
 
 
 def test_an_editor_refused_the_links_is_told_so(study):

@@ -330,16 +330,16 @@ def find_shortage(study: Study, me: Participant | None = None) -> Shortage:
     missing = Slot.objects.filter(study=study).exclude(state=Slot.State.DONE)
     if not missing.exists():
         return Shortage.COMPLETE
-    held, others = missing.filter(item__held_at__isnull=False), Slot.objects.leased()
-    others = others.filter(study=study, item__held_at__isnull=True)
+    checked = missing.filter(item__held_at__isnull=False)
+    taken = Slot.objects.leased().filter(study=study, item__held_at__isnull=True)
     if me is not None:
         if not may_have_another_set(me, study):
             return Shortage.DONE
-        held = held.exclude(item__annotations__participant=me)
-        others = others.filter(new_to(me.pk, study.pk, study.groups))
-    if others.exists():
+        checked = checked.exclude(item__annotations__participant=me)
+        taken = taken.filter(new_to(me.pk, study.pk, study.groups))
+    if taken.exists():
         return Shortage.TAKEN
-    if held.exists():
+    if checked.exists():
         return Shortage.CHECKED
     return Shortage.TAKEN if me is None else Shortage.DONE
 

@@ -159,11 +159,11 @@ def suggestions(request: HttpRequest, me: Participant) -> HttpResponse:
     if request.method == "POST":
         Participant.objects.filter(pk=me.pk, practised_at=None).update(practised_at=now())
         return redirect(address(request, "participant-start"))
-    explained = [one for one in explain_try(me) if me.may_reopen(one.annotation.visit_id)]
+    explained = [answer for answer in explain_try(me) if me.may_reopen(answer.annotation.visit_id)]
     results = explain_questions(me) if me.later_visit_id is None else []
     context = page_context(request, me) | {
         "score": score_of(me),
-        "explained": [_show(one, number) for number, one in enumerate(explained, start=1)],
+        "explained": [_show(answer, number) for number, answer in enumerate(explained, start=1)],
         "questions": [result for result in results if not result.is_met],
         "is_read": me.practised_at is not None,
     }

@@ -158,7 +158,7 @@ def _show_earlier(
 ) -> HttpResponse:
     """Say that this item is answered, without the answer, and lead on to one that isn't."""
     missing = unanswered_places(item_set, times)
-    following = next((one for one in missing if one > place), next(iter(missing), None))
+    following = next((later for later in missing if later > place), next(iter(missing), None))
     names = (
         ("rating-page", item_set.number, following)
         if following

@@ -478,5 +478,7 @@ def _has_earlier(participant: Participant, item: Item) -> bool:
     visit = participant.later_visit_id
     if visit is None:
         return False
-    rows = participant.annotations.filter(item=item), participant.drafts.filter(item=item)
-    return any(found.exclude(visit=visit).exists() for found in rows)
+    answers, drafts = (
+        rows.filter(item=item) for rows in (participant.annotations, participant.drafts)
+    )
+    return answers.exclude(visit=visit).exists() or drafts.exclude(visit=visit).exists()

@@ -60,13 +60,13 @@ def load_parts(me: Participant, item_set: ItemSet) -> list[ShownPart]:
     items = Item.objects.filter(pk__in=places).prefetch_related(by_position)
     slots = {slot.item_id: slot for slot in Slot.objects.filter(participant=me, item__in=places)}
     drafts = {
-        one.item_id: one
-        for one in Draft.objects.filter(participant=me, item__in=places)
-        if me.may_reopen(one.visit_id)
+        draft.item_id: draft
+        for draft in Draft.objects.filter(participant=me, item__in=places)
+        if me.may_reopen(draft.visit_id)
     }
     answers = Annotation.objects.filter(participant=me, item__in=places)
     answered = {answer.item_id: answer for answer in answers.prefetch_related("ratings")}
-    earlier = {item for item, one in answered.items() if not me.may_reopen(one.visit_id)}
+    earlier = {item for item, answer in answered.items() if not me.may_reopen(answer.visit_id)}
     parts = [
         _load_part(
             me,

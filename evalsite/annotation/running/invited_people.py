@@ -21,7 +21,7 @@ class Invited(NamedTuple):
     has_further_sets: bool
     sets: int
     done: int
-    held: int
+    leased: int
 
 
 def count_out_of_reach(study: Study) -> int:
@@ -83,7 +83,7 @@ def _count_left(study: Study, units: int, person: Invited) -> int:
     left = units - person.done
     limit = study.max_sets if person.has_further_sets else 1
     if limit is not None:
-        left = min(left, person.held + max(0, limit - person.sets) * mains_per_set(study))
+        left = min(left, person.leased + max(0, limit - person.sets) * mains_per_set(study))
     if study.max_items is not None:
         left = min(left, study.max_items - person.done)
     return max(0, left)
@@ -93,9 +93,9 @@ def _count_short(slots: QuerySet[Slot], is_missing: Q, people: list[Invited]) ->
     """Return how many answers are missing for want of people who haven't answered the item."""
     known = [person.participant for person in people if person.participant is not None]
     items = slots.values("item").annotate(
-        wanted=Count("pk", filter=is_missing),
-        given=Count("pk", filter=_DONE & Q(participant__in=known)),
+        missing=Count("pk", filter=is_missing),
+        answered=Count("pk", filter=_DONE & Q(participant__in=known)),
     )
-    short = items.filter(wanted__gt=0, wanted__gte=len(people) + 1 - F("given"))
-    total = short.aggregate(total=Sum(F("wanted") + F("given") - len(people)))["total"]
+    short = items.filter(missing__gt=0, missing__gte=len(people) + 1 - F("answered"))
+    total = short.aggregate(total=Sum(F("missing") + F("answered") - len(people)))["total"]
     return int(total or 0)
