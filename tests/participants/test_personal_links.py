@@ -117,3 +117,11 @@ def test_one_link_pressed_twenty_times_at_once_is_one_person(staff_client, study
 
     assert {answer.status_code for answer in answers} == {302}
     assert Participant.objects.count() == Visit.objects.count() == 1
+
+
+def test_settings_are_saved_from_the_page_that_shows_the_links_too(staff_client, study):
+    create(staff_client, study)
+    page = staff_client.post(url("personal-links-show", study))
+
+    assert f'action="{url("study-recruitment", study)}"' in page.text
+    assert "no-store" in page.headers["Cache-Control"]
