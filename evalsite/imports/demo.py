@@ -32,6 +32,10 @@ FIXTURES = settings.BASE_DIR / "fixtures"
 DEMO_FILE = FIXTURES / "demo.json"
 _MOST_TOLD = 3  # faults of a batch
 _AGE = timedelta(days=2)
+# so that there is something to compare
+_LEAST_CROWD = 2
+# sets that stay free beside the crowd, for people who try the demo
+SETS_KEPT = 10
 # what mistakes in the folder of a protocol raise: in its code, its files or its templates
 _MISTAKES = (
     ArithmeticError,
@@ -125,6 +129,10 @@ def make_built_demo(*, by: Any) -> Study:
 
 
 def _launch(study: Study, *, by: Any) -> Study:
+    """Launch the study, with as many more answers to an item as the sets for visitors take."""
+    more = SETS_KEPT * mains_per_set(study) / study.items.main().count()
+    study.k += ceil(more)
+    study.save(update_fields=["k"])
     job = run_job(launch_study(study=study, by=by))
     if job.state != Job.State.DONE:
         raise ValidationError(job.message)
@@ -154,7 +162,10 @@ def add_demo_crowds() -> tuple[list[tuple[Study, int]], list[FailedDemo]]:
 def add_demo_crowd(study: Study) -> int:
     """Simulate the people who are still missing from a demo; return how many came now."""
     came = Participant.objects.filter(study=study, origin=Origin.SIMULATED).count()
-    sets = study.items.main().count() * study.k / mains_per_set(study)
+    sets = study.items.main().count() * study.k / mains_per_set(study) - SETS_KEPT
     crowd = read_demo()["crowd"]
-    people = max(study.k, ceil(crowd["share_of_answers"] * sets / SETS_A_PERSON))
-    return sum(1 for _ in simulate_crowd(study, participants=people, seed=crowd["seed"], skip=came))
+    people = max(_LEAST_CROWD, ceil(crowd["share_of_answers"] * sets / SETS_A_PERSON))
+    visitors = simulate_crowd(
+        study, participants=people, seed=crowd["seed"], skip=came, sets_kept=SETS_KEPT
+    )
+    return sum(1 for _ in visitors)

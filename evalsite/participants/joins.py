@@ -79,35 +79,28 @@ def join_study(*, recruitment: Recruitment, arrival: Arrival, address: str) -> s
             participant, token = admit_participant(study=study)
             Visit.objects.create(study=study, participant=participant, recruitment=recruitment)
             return token
-        if arrival.token:
-            return _join_by_typed_id(recruitment, arrival, address)
-        known = find_person(study, arrival)
-        if known is not None:
-            _check_return(known)
-        participant = known or _admit_person(study, arrival, address)
-        _record_visit(participant, recruitment, arrival)
-        return ParticipantLink.objects.mint(participant)
+        participant, is_new = _find_or_admit(study, arrival, address)
+        if is_new:
+            _record_visit(participant, recruitment, arrival)
+            return ParticipantLink.objects.mint(participant, token=arrival.token)
+        if participant.links.filter(token_hash=hash_token(arrival.token)).exists():
+            return arrival.token
+        if arrival.is_typed:
+            raise TypedIdIsKnown
+        _check_return(participant)
+        visit, is_known = _record_visit(participant, recruitment, arrival)
+        later = None if is_known and visit == _find_first(participant) else visit
+        return ParticipantLink.objects.mint(participant, later_visit=later)
 
 
 class TypedIdIsKnown(Exception):
     """Somebody has started with this id, and whoever typed it may be somebody else."""
 
 
-def _join_by_typed_id(recruitment: Recruitment, arrival: Arrival, address: str) -> str:
-    """Return the token of the arrival for a new person; pressed twice, it is the same one."""
-    study = recruitment.study
-    _lock_joins(study)
-    known = find_person(study, arrival)
-    if known is not None:
-        if known.links.filter(token_hash=hash_token(arrival.token)).exists():
-            return arrival.token
-        raise TypedIdIsKnown
-    participant = _admit_person(study, arrival, address)
-    _record_visit(participant, recruitment, arrival)
-    ParticipantLink.objects.create(
-        study=study, participant=participant, token_hash=hash_token(arrival.token)
-    )
-    return arrival.token
+def _find_first(participant: Participant) -> Visit | None:
+    """Return the visit that a person began with, if it has an id that tells it from others."""
+    first = participant.visits.order_by("pk").first()
+    return first if first is not None and first.visit_id else None
 
 
 def find_personal_link(token: str) -> PersonalLink | None:
@@ -170,12 +163,16 @@ def find_person(study: Study, arrival: Arrival) -> Participant | None:
     return Participant.objects.filter(identities__in=identities).first()
 
 
-def _admit_person(study: Study, arrival: Arrival, address: str) -> Participant:
-    """Return a new participant with this id, or the one whom the same Start made meanwhile."""
-    _lock_joins(study)
+def _find_or_admit(study: Study, arrival: Arrival, address: str) -> tuple[Participant, bool]:
+    """Return the participant with this id, and whether they are new."""
     known = find_person(study, arrival)
     if known is not None:
-        return known
+        return known, False
+    _lock_joins(study)
+    # the same Start may have made them meanwhile
+    known = find_person(study, arrival)
+    if known is not None:
+        return known, False
     try:
         with transaction.atomic():
             _count_join(study, address)
@@ -186,16 +183,19 @@ def _admit_person(study: Study, arrival: Arrival, address: str) -> Participant:
                 platform=arrival.namespace,
                 outside_id=arrival.key,
             )
-            return participant
+            return participant, True
     except IntegrityError:
         # a study whose version changes at this moment has two locks
         known = find_person(study, arrival)
         if known is None:
             raise
-        return known
+        return known, False
 
 
-def _record_visit(participant: Participant, recruitment: Recruitment, arrival: Arrival) -> None:
+def _record_visit(
+    participant: Participant, recruitment: Recruitment, arrival: Arrival
+) -> tuple[Visit, bool]:
+    """Return this visit, and whether it was known before."""
     visit, is_new = Visit.objects.get_or_create(
         participant=participant,
         recruitment=recruitment,
@@ -212,6 +212,7 @@ def _record_visit(participant: Participant, recruitment: Recruitment, arrival: A
     if outcome is not None:
         visit.outcome, visit.ended_at = outcome, now()
         visit.save(update_fields=["outcome", "ended_at"])
+    return visit, not is_new
 
 
 def _note_other_study(recruitment: Recruitment, arrival: Arrival) -> list[str]:
@@ -241,7 +242,7 @@ def _find_old_outcome(participant: Participant, recruitment: Recruitment) -> Out
 
 
 def visible_receipt(participant: Participant) -> str:
-    """Return the receipt number, or "" if an id, which is no password, opens these pages."""
+    """Return the receipt number, or "" if this person arrived by an id, which is no password."""
     return "" if participant.visits.exclude(person_id="").exists() else participant.receipt
 
 

@@ -6,7 +6,7 @@ An id identifies a person; it is no password. Reading one stores nothing.
 import re
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from enum import StrEnum
 from secrets import token_urlsafe
 from typing import Any
@@ -70,8 +70,12 @@ class Arrival:
     platform_study_id: str = ""
     flags: tuple[str, ...] = ()
     is_preview: bool = False
-    # of a typed id: the link that Start makes, so that pressing it twice is one person
+    # the token of the link that Start makes for a new person, so that pressing it twice is once
     token: str = ""
+
+    @property
+    def is_typed(self) -> bool:
+        return Flag.TYPED in self.flags
 
     @property
     def key(self) -> str:
@@ -143,7 +147,6 @@ def read_typed(
         namespace=namespace,
         person_id=_read_person(person, {person.name.casefold(): [_AROUND.sub("", text)]}),
         flags=(Flag.TYPED.value,),
-        token=token_urlsafe(16),
     )
 
 
@@ -203,7 +206,8 @@ def _has_lost_person(platform: Platform, given: Given) -> bool:
 
 def sign_arrival(arrival: Arrival, study_id: UUID, number: int) -> str:
     """Return the arrival as text for a hidden field of this round's first page."""
-    return signing.dumps(asdict(arrival), salt=f"{_SALT}.{study_id}.{number}")
+    named = replace(arrival, token=arrival.token or token_urlsafe(16))
+    return signing.dumps(asdict(named), salt=f"{_SALT}.{study_id}.{number}")
 
 
 def open_arrival(text: str, study_id: UUID, number: int) -> Arrival:

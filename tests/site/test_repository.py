@@ -154,6 +154,17 @@ def test_every_relative_link_in_the_documents_leads_somewhere():
     assert found == []
 
 
+def test_no_document_installs_the_package_which_no_index_has():
+    """Until it is published, there is only the checkout."""
+    found = [
+        line
+        for path in tracked_files(".md")
+        for line in find_lines(path, [r"pip install.*\bevalsite"])
+    ]
+
+    assert found == []
+
+
 def test_every_test_that_a_document_names_is_there():
     tests = "\n".join(path.read_text(encoding="utf-8") for path in tracked_files(".py"))
     known = set(re.findall(r"^def (test_\w+)", tests, re.MULTILINE))

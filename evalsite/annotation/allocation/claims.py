@@ -5,6 +5,7 @@ participant lock that participant's row first, so two tabs of one person never c
 """
 
 from collections.abc import Callable, Mapping, Sequence
+from enum import StrEnum
 from functools import partial
 from random import Random
 
@@ -311,9 +312,36 @@ def has_free_place(study: Study) -> bool:
     return Study.objects.filter(Exists(free) | Exists(lapsed), pk=study.pk).exists()
 
 
-def may_come_free(study: Study) -> bool:
-    """Return whether waiting makes sense: places are held that may come free."""
-    return Slot.objects.leased().filter(study=study, item__held_at__isnull=True).exists()
+class Shortage(StrEnum):
+    """Why no place is free for somebody."""
+
+    # every item has all its answers
+    COMPLETE = "complete"
+    # other people have the places, which may come free
+    TAKEN = "taken"
+    # what is missing are items that wait for the researcher, after reports
+    CHECKED = "checked"
+    # this person has done all that there is for them
+    DONE = "done"
+
+
+def find_shortage(study: Study, me: Participant | None = None) -> Shortage:
+    """Return why no place is free for this person, or for a newcomer."""
+    missing = Slot.objects.filter(study=study).exclude(state=Slot.State.DONE)
+    if not missing.exists():
+        return Shortage.COMPLETE
+    checked = missing.filter(item__held_at__isnull=False)
+    taken = Slot.objects.leased().filter(study=study, item__held_at__isnull=True)
+    if me is not None:
+        if not may_have_another_set(me, study):
+            return Shortage.DONE
+        checked = checked.exclude(item__annotations__participant=me)
+        taken = taken.filter(new_to(me.pk, study.pk, study.groups))
+    if taken.exists():
+        return Shortage.TAKEN
+    if checked.exists():
+        return Shortage.CHECKED
+    return Shortage.TAKEN if me is None else Shortage.DONE
 
 
 def deal_pilot_set(participant: Participant) -> ItemSet | None:

@@ -67,6 +67,7 @@ def lock_participant(participant: Participant) -> Participant:
     locked = _locked.one(participant.pk)
     if locked is None:
         raise Participant.DoesNotExist
+    locked.later_visit_id = participant.later_visit_id
     return locked
 
 

@@ -11,10 +11,11 @@ from evalsite.annotation.allocation.claims import (
     claim_set,
     deal_pilot_set,
     end_without_place,
+    find_shortage,
     has_work,
-    may_come_free,
     settle_entry,
 )
+from evalsite.annotation.allocation.rounds import has_place_left
 from evalsite.annotation.models import Annotation
 from evalsite.annotation.pages.bonus import due_bonus
 from evalsite.annotation.pages.consent import answer_consent
@@ -29,7 +30,14 @@ from evalsite.annotation.pages.next_step import (
 from evalsite.annotation.pages.saving import Saved
 from evalsite.lib.clock import now
 from evalsite.lib.markdown import render_markdown
-from evalsite.participants.access import address, page_context, participant_page, personal_link
+from evalsite.participants.access import (
+    address,
+    first_link_only,
+    page_context,
+    participant_page,
+    personal_link,
+    refuse_later_visit,
+)
 from evalsite.participants.forms import EntryForm
 from evalsite.participants.models import Participant, Refusal
 from evalsite.participants.recognition import has_rules
@@ -73,8 +81,11 @@ def consent(request: HttpRequest, me: Participant) -> HttpResponse:
         choice = request.POST.get("go")
         is_declined = choice == "decline"
         error = _fault_of_consent(request, me, is_given=choice == "agree")
+        is_later = me.later_visit_id is not None and bool(me.consented_to)
+        if is_declined and is_later:
+            return refuse_later_visit(request, me)
         if is_declined or not error:
-            may_share = request.POST.get("share") == "yes"
+            may_share = bool(me.may_share) if is_later else request.POST.get("share") == "yes"
             answer_consent(participant=me, is_given=not is_declined, may_share=may_share)
             return _go_on(request, me)
     context = page_context(request, me) | {
@@ -128,6 +139,7 @@ def declined(request: HttpRequest, me: Participant) -> HttpResponse:
 
 
 @participant_page
+@first_link_only
 @require_http_methods(["GET", "HEAD", "POST"])
 def sharing(request: HttpRequest, me: Participant) -> HttpResponse:
     """Whether my answers may be shared: changed for as long as they can be deleted."""
@@ -273,9 +285,12 @@ def no_work(request: HttpRequest, me: Participant) -> HttpResponse:
         return redirect(address(request, "participant-start"))
     if me.is_expert and not finished:
         return render(request, "participants/closed.html", page_context(request, me) | NOTHING_LEFT)
+    visit = find_visit(me)
+    is_full = visit is not None and not has_place_left(visit.recruitment, me.study, but=visit)
     context = page_context(request, me) | {
         **describe_waiting(name_platform(me), address(request, "participant-no-work")),
-        "is_complete": not may_come_free(me.study),
+        "is_full": is_full,
+        "shortage": "" if me.is_pilot else find_shortage(me.study, me),
         "until": me.study.closes_at,
         "finished": finished,
         **shown_codes(me),

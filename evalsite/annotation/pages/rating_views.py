@@ -41,6 +41,7 @@ from evalsite.annotation.pages.sets import (
     kept_until,
     read_progress,
     shown_end,
+    unanswered_places,
 )
 from evalsite.annotation.pages.sheet import anchor_of
 from evalsite.annotation.pages.shown_screens import as_shown, circumstances, fill_screen, load_shown
@@ -124,6 +125,8 @@ def _show(request: HttpRequest, me: Participant, item_set: ItemSet, place: int) 
     if is_lost or (not times and entry_step(me) is not None):
         return redirect(address(request, "participant-home"))
     screen, values = fill_screen(me, item_id, is_answered=item_id in times)
+    if screen.answer is not None and not me.may_reopen(screen.answer.visit_id):
+        return _show_earlier(request, me, item_set, place, times)
     until = kept_until(me, screen, item_set, times)
     taken = seconds_taken(times, item_set)
     if item_id not in times and not me.is_pilot and (until is None or until < now()):
@@ -148,6 +151,26 @@ def _show(request: HttpRequest, me: Participant, item_set: ItemSet, place: int) 
         "reserved_until": item_set.reserved_until,
     }
     return render(request, me.study.config.item_template, context)
+
+
+def _show_earlier(
+    request: HttpRequest, me: Participant, item_set: ItemSet, place: int, times: Mapping[int, float]
+) -> HttpResponse:
+    """Say that this item is answered, without the answer, and lead on to one that isn't."""
+    missing = unanswered_places(item_set, times)
+    following = next((later for later in missing if later > place), next(iter(missing), None))
+    names = (
+        ("rating-page", item_set.number, following)
+        if following
+        else ("set-review", item_set.number)
+    )
+    context = page_context(request, me) | {
+        "place": place,
+        "total": len(item_set.item_ids),
+        "next_url": address(request, *names),
+        "status": Saved.words_of(request.GET.get("was", "")),
+    }
+    return render(request, "annotation/saved_earlier.html", context)
 
 
 def _cover(
@@ -212,6 +235,9 @@ def ignored_before(
 ) -> dict[str, Any] | None:
     """What the page after an ignored item says of it, with the way back; None of any other."""
     place = request.GET.get("undo", "")
+    if me.later_visit_id is not None:
+        # only the first link opens what was ignored earlier
+        return None
     if request.GET.get("was") != "ignored" or not re.fullmatch("[0-9]{1,5}", place):
         return None
     item_id = dict(enumerate(item_set.item_ids, start=1)).get(int(place))

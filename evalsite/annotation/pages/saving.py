@@ -44,6 +44,7 @@ class Saved(Enum):
     CHANGED = _("Your new answer is saved")
     REPLACED = _("Saved. This replaces the answer you gave on another page or tab.")
     FINAL = _("This answer is final, so nothing was changed.")
+    EARLIER = _("Saved earlier, so nothing was changed.")
     ENDED = _("Your answer is saved, but it came too late to count in the results of this study.")
     IGNORED = _("Ignored")
     SKIPPED = _("Skipped")
@@ -160,6 +161,7 @@ def _insert(participant: Participant, submission: Submission) -> Saved:
         submitted_at=now(),
         version_id=submission.version_id,
         item_set_id=submission.item_set_id,
+        visit_id=participant.later_visit_id,
         place=submission.place,
         order_shown=list(submission.order_shown),
         is_aided=submission.is_aided,
@@ -341,6 +343,9 @@ def _settle(
         return Saved.UNUSED
     if agreement is Agreement.OUTDATED and not standing.awaits_consent:
         return Saved.UNCHANGED
+    if not participant.may_reopen(standing.visit_id):
+        # also of equal values: nobody may find out what was answered by trying
+        return Saved.EARLIER
     ratings, highlights = list(standing.ratings.all()), list(standing.highlights.all())
     before = {identify(rating) for rating in ratings}
     marked = {(one.output_id, one.start, one.end) for one in highlights}
@@ -388,7 +393,7 @@ def replace_annotation(
     is_moved = has_changed and {standing.outcome, submission.outcome}.intersection(LEFT_TO_OTHERS)
     for name, value in _what_was_said(submission).items():
         setattr(standing, name, value)
-    standing.submitted_at = now()
+    standing.submitted_at, standing.visit_id = now(), participant.later_visit_id
     if is_moved:
         _move_place(standing, participant, submission)
     standing.save()
@@ -448,13 +453,32 @@ def withdraw_awaiting(me: Participant) -> None:
 def save_draft(
     *, participant: Participant, item: Item, values: Mapping[str, str], order: Sequence[int] = ()
 ) -> Draft | None:
-    """What was entered so far is kept, and comes back with the page; None without consent."""
-    if lock_present(participant) is Agreement.NONE:
+    """What was entered so far is kept, and comes back with the page; None without consent.
+
+    It never replaces what was saved or entered by a link that opens more.
+    """
+    if lock_present(participant) is Agreement.NONE or _has_earlier(participant, item):
         return None
     draft, _ = Draft.objects.update_or_create(
         participant=participant,
         item=item,
         study_id=participant.study_id,
-        defaults={"values": dict(values), "order_shown": list(order), "updated_at": now()},
+        defaults={
+            "values": dict(values),
+            "order_shown": list(order),
+            "updated_at": now(),
+            "visit_id": participant.later_visit_id,
+        },
     )
     return draft
+
+
+def _has_earlier(participant: Participant, item: Item) -> bool:
+    """Whether this item has an answer or a draft that the link in use doesn't open."""
+    visit = participant.later_visit_id
+    if visit is None:
+        return False
+    answers, drafts = (
+        rows.filter(item=item) for rows in (participant.annotations, participant.drafts)
+    )
+    return answers.exclude(visit=visit).exists() or drafts.exclude(visit=visit).exists()

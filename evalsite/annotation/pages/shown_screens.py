@@ -106,6 +106,8 @@ def fill_screen(
     """Return the screen of an item with its entries: the newest of answer and draft."""
     slot = _held_by.one(me.pk, item_id)
     draft = getattr(slot, "draft", None) if slot else _draft_of.one(me.pk, item_id)
+    if draft and not me.may_reopen(draft.visit_id):
+        draft = None
     if not is_answered:
         screen = _load_held(me, item_id, slot)
         # after a lapse an item may come back with its outputs in other places

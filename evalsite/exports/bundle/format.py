@@ -182,7 +182,7 @@ LEFT_OUT = {
     "ItemSet": {"study", "participant", "item_ids", "lost_ids", "reserved_until", "code"},
     "Annotation": {
         "id", "study", "item", "participant", "slot", "item_set", "version", "ratings_file",
-        "awaits_consent",
+        "awaits_consent", "visit",
     },
     # what a highlight is for is empty: no scale uses it yet
     "Rating": {"id", "study", "annotation", "output"},

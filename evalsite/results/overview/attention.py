@@ -7,6 +7,7 @@ from django.db.models import OuterRef, Subquery
 
 from evalsite.annotation.models import Annotation
 from evalsite.annotation.pages.held_items import name_reason
+from evalsite.annotation.running.invited_people import count_out_of_reach
 from evalsite.annotation.running.kept_places import IDLE_MINUTES, count_places, list_holders
 from evalsite.annotation.running.launch import count_held
 from evalsite.quality.frozen_plans import needs_decision
@@ -90,6 +91,9 @@ def _while_live(
     tasks = [Task(key="burst", count=joined)] if joined >= BURST else []
     if progress.target and progress.done >= progress.target:
         return [*tasks, *([Task(key="close")] if is_owner else [])]
+    out_of_reach = count_out_of_reach(study)
+    if out_of_reach:
+        tasks += [Task(key="reach", count=out_of_reach)]
     if progress.last_at is None and not study.is_past_its_end:
         return [*tasks, Task(key="invite")]
     return tasks
