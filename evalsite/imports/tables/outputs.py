@@ -111,6 +111,8 @@ class _View(io.RawIOBase):
         start = {io.SEEK_SET: 0, io.SEEK_CUR: self._at}.get(whence)
         if start is None:
             start = self._source.seek(0, io.SEEK_END)
+        if start + offset < 0:
+            raise ValueError("There is nothing before the beginning of a file.")
         self._at = start + offset
         return self._at
 
