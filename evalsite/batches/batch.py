@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TextIO
+from typing import NoReturn, TextIO
 
 from evalsite.batches import lines
 from evalsite.batches.collection import Collection
@@ -24,7 +24,13 @@ from evalsite.batches.roles import (
     find_uses,
     set_role,
 )
-from evalsite.batches.rows import Recognised, is_zip_of_a_tool, recognise
+from evalsite.batches.rows import (
+    Recognised,
+    is_json_lines,
+    is_zip_of_a_tool,
+    read_columns,
+    recognise,
+)
 from evalsite.lib.words import count_of
 
 _TAKEN = {"item", "system", "output"}
@@ -107,11 +113,13 @@ def _convert_used(
         raise Unusable("no_file", "Every file is left out.")
     there = [recognised[file.name] for file in used if file.name in recognised]
     texts = [file for file in used if file.name not in recognised]
-    if there and all(roles[file.name].role == REFERENCE for file in texts) and len(texts) < 2:
+    if there and len(texts) < 2 and all(_is_reference(file, roles) for file in texts):
         there = [set_role(one, names.get(one.file.name, "")) for one in there]
         return _convert_formats(there, texts, roles, names, answers, seed)
-    if len(found) > 1 and all(file.name.endswith(".txt") or file.name in names for file in used):
+    if len(found) > 1 and _are_lines(used, names):
         return _convert_lines(used, roles, names)
+    if any(file.name in names for file in texts):
+        _refuse_columns(used)
     if len(found) == 1:
         tools = ", ".join(one.title for one in load_formats() if not one.is_last)
         raise Unusable(
@@ -126,6 +134,28 @@ def _convert_used(
         f"{name_some([file.name for file in texts])}. Leave out what "
         "holds no outputs. A file with a column for each system, or one that names the system in "
         "each row, is imported on its own.",
+    )
+
+
+def _is_reference(file: SourceFile, roles: Mapping[str, FileUse]) -> bool:
+    return roles[file.name].role == REFERENCE and lines.is_text(file)
+
+
+def _are_lines(used: Sequence[SourceFile], names: Mapping[str, str]) -> bool:
+    """Return whether all files are plain text, whose lines are in one order."""
+    if not all(file.name.endswith(".txt") or file.name in names for file in used):
+        return False
+    # outputs may be JSON, a line each, but the inputs beside them hardly are
+    return all(map(lines.is_text, used)) and not all(map(is_json_lines, used))
+
+
+def _refuse_columns(used: Sequence[SourceFile]) -> NoReturn:
+    columns = list(dict.fromkeys(name for file in used for name in read_columns(file)))
+    raise Unusable(
+        "columns_unclear",
+        "Choose the id, the input and the output, and call them id, prompt and output in each "
+        f"file: the columns are {name_some(columns, 12)}. CSV and JSON aren't joined by line, "
+        "because results can come in another order.",
     )
 
 
