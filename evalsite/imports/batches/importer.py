@@ -4,7 +4,13 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from evalsite.imports.batches.columns import OF_SYSTEM, guess_mapping, is_reference, list_fields
+from evalsite.imports.batches.columns import (
+    OF_SYSTEM,
+    describe_kept,
+    guess_mapping,
+    is_reference,
+    list_fields,
+)
 from evalsite.imports.batches.item_builder import ItemBuilder
 from evalsite.imports.batches.items import CheckedItems
 from evalsite.imports.batches.mapping import check_mapping, make_plan
@@ -47,6 +53,7 @@ class ItemImporter(Importer):
         return dict.fromkeys(columns, OF_SYSTEM)
 
     def describe_columns(self, checked: CheckedItems, rows: Sequence[Row]) -> dict[str, str]:
+        checked.kept = describe_kept(checked.mapping, [row.cells for row in rows])
         return {
             column: note
             for number, column in enumerate(checked.header)
