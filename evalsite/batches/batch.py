@@ -170,10 +170,12 @@ def _open_parquet(file: SourceFile, most_bytes: int) -> SourceFile:
         raise Unusable(fault.code, fault.message, file=file.name) from None
 
 
-def is_nested(file: SourceFile, formats: Sequence[Path] = (FOLDER,)) -> bool:
-    """Return whether a tool wrote this file in a form that is no table."""
+def find_tool(file: SourceFile, formats: Sequence[Path] = (FOLDER,)) -> str:
+    """Return what a tool wrote into this file, in a form that is no table; "" if it is one."""
     found = recognise(file, [one for one in load_formats(formats) if not one.is_last])
-    return found is not None and any({".", "["} & {*path} for path in found.format.row.output)
+    if found is None or not any({".", "["} & {*path} for path in found.format.row.output):
+        return ""
+    return found.format.title
 
 
 # --- what tools write ---------------------------------------------------------------------
