@@ -140,7 +140,8 @@ def list_entries(file: SourceFile, most_bytes: int) -> list[zipfile.ZipInfo]:
     for entry in entries:
         path = PurePosixPath(entry.filename.replace("\\", "/"))
         if (
-            path.is_absolute()
+            not path.parts
+            or path.is_absolute()
             or ".." in path.parts
             or ":" in path.parts[0]
             or len(path.parts) > _DEPTH

@@ -24,6 +24,9 @@ _START = 64 * 1024
 _MOST_SEARCHED = 256 * 1024
 # if its first row is longer
 _MOST_SEARCHED_AGAIN = 16 * 1024**2
+_UNFINISHED = "run_unfinished"
+_HEADER = re.compile(r'(?:[^"\r\n]|"[^"]*")*')
+_QUOTED = re.compile(r'"[^"]*"')
 
 
 @dataclass(frozen=True)
@@ -93,6 +96,27 @@ def _look(file: SourceFile) -> tuple[set[str], Any]:
     return set(), None
 
 
+def is_json_lines(file: SourceFile) -> bool:
+    """Return whether the first line is an object in JSON."""
+    containers, _ = _look(file)
+    return "lines" in containers
+
+
+def read_columns(file: SourceFile) -> list[str]:
+    """Return the names of a table's columns, as far as its first row has them."""
+    containers, first = _look(file)
+    if "lines" in containers:
+        return list(first)
+    if "json" in containers:
+        try:
+            with file.open() as opened:
+                first = next(read_items(opened, []), {})
+        except (Unusable, ijson.JSONError, UnicodeDecodeError):
+            first = {}
+        return list(first) if isinstance(first, dict) else []
+    return _read_header_row(file)
+
+
 def _read_first_line(file: SourceFile) -> bytes:
     with file.open() as opened:
         return opened.readline(_MOST_SEARCHED_AGAIN)
@@ -110,8 +134,7 @@ def _fits(file: SourceFile, one: Format, shape: Shape, line: Any, start: bytes) 
         first = line
     else:
         peeked = file if file.is_zip else SourceFile(file.name, lambda: io.BytesIO(start))
-        row = next(read_rows(Recognised(peeked, one, shape), is_first=True), None)
-        first = row.data if row else None
+        first = _read_first_row(Recognised(peeked, one, shape))
     if not isinstance(first, dict) or any(name in first for name in shape.lacks):
         return False
     if shape.needs_one:
@@ -119,6 +142,16 @@ def _fits(file: SourceFile, one: Format, shape: Shape, line: Any, start: bytes) 
     if shape.needs:
         return all(has(first, path) for path in shape.needs)
     return any(has(first, path) for path in one.row.output)
+
+
+def _read_first_row(known: Recognised) -> dict[str, Any] | None:
+    """Return the data of the first row, as far as the file has this shape."""
+    try:
+        row = next(read_rows(known, is_first=True), None)
+    except Unusable:
+        # a log of a run that isn't finished, with or without rows: whoever reads them is told
+        return dict.fromkeys(known.shape.needs)
+    return row.data if row else None
 
 
 def _read_header_row(file: SourceFile) -> list[str]:
@@ -132,7 +165,10 @@ def _read_header_row(file: SourceFile) -> list[str]:
 
 
 def read_rows(known: Recognised, *, is_first: bool = False) -> Iterator[Row]:
-    """Read the rows of a file one by one. With `is_first` a file of another shape has none."""
+    """Read the rows of a file one by one.
+
+    With `is_first` a file of another shape has none, and only an unfinished run is a fault.
+    """
     read = {"lines": _read_lines, "json": _read_json, "zip": _read_zip, "columns": _read_columns}
     try:
         yield from read[known.shape.container](known)
@@ -140,7 +176,7 @@ def read_rows(known: Recognised, *, is_first: bool = False) -> Iterator[Row]:
         if not is_first:
             refuse_json(known.file, str(error))
     except Unusable as fault:
-        if not is_first or fault.code == "run_unfinished":
+        if not is_first or fault.code == _UNFINISHED:
             raise
 
 
@@ -240,14 +276,14 @@ def _read_header(known: Recognised, find: Any) -> tuple[str, dict[str, Any]]:
     """Return the system of a log and its arguments; refuse that of a run that didn't end well."""
     header = known.format.header
     status = find(header.status) if header.status else None
-    if header.status and status is None:
+    if header.status and (status is None or not find(header.system)):
         raise Unusable("file_damaged", "The log has no header.", file=known.file.name)
     if header.finished and status not in header.finished:
         message = (
             f"The run isn't finished (its status is {quote(status)}). Run it to its end, and take "
             "that log."
         )
-        raise Unusable("run_unfinished", message, file=known.file.name)
+        raise Unusable(_UNFINISHED, message, file=known.file.name)
     arguments = {last_name(path): value for path in header.arguments if (value := find(path))}
     return str(find(header.system) or ""), arguments
 
@@ -285,8 +321,7 @@ def _read_columns(known: Recognised) -> Iterator[Row]:
 def _read_csv(file: SourceFile) -> tuple[list[str], Iterator[list[str]]]:
     csv.field_size_limit(_MOST_IN_CELL)
     stream = io.TextIOWrapper(file.open(), encoding="utf-8-sig", newline="")
-    delimiter = "\t" if file.name.lower().endswith(".tsv") else ","
-    records = csv.reader(stream, delimiter=delimiter, strict=True)
+    records = csv.reader(stream, delimiter=_find_delimiter(file), strict=True)
 
     def read() -> Iterator[list[str]]:
         with stream:
@@ -309,6 +344,13 @@ def _read_csv(file: SourceFile) -> tuple[list[str], Iterator[list[str]]]:
         message = f"It can't be read as CSV in UTF-8 ({error})."
         raise Unusable("file_damaged", message, file=file.name) from None
     return header, read()
+
+
+def _find_delimiter(file: SourceFile) -> str:
+    """Return what separates most names in the first row."""
+    found = _HEADER.match(file.read_start(_START).decode("utf-8", "replace"))
+    bare = _QUOTED.sub("", found[0]) if found else ""
+    return max(",;\t", key=bare.count)
 
 
 def _name_system(known: Recognised) -> str:

@@ -83,6 +83,8 @@ class Checked:
     # columns that are paths into JSON, and the first value of each
     paths: set[str] = field(default_factory=set)
     path_samples: dict[str, str] = field(default_factory=dict)
+    # in a sentence, the columns that are stored but shown to nobody
+    kept: str = ""
 
     @property
     def is_importable(self) -> bool:
@@ -153,6 +155,7 @@ class Report:
     is_importable: bool = False
     files: list[dict[str, Any]] = field(default_factory=list)
     joined: str = ""
+    kept: str = ""
     # whatever else the importer's part of the page shows
     summary: dict[str, Any] = field(default_factory=dict)
 
@@ -440,6 +443,7 @@ def describe(importer: Importer, checked: Checked, study: Study) -> Report:
         is_importable=checked.is_importable,
         files=[asdict(file) for file in checked.files],
         joined=checked.joined,
+        kept=checked.kept,
         summary=importer.summarise(checked, study),
     )
 

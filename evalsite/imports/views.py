@@ -69,7 +69,7 @@ class ImportPages:
     mapping_options: type[forms.Form] | None = None
     import_options: type[forms.Form] | None = None
     # options that a new mapping makes void
-    options_of_rows: tuple[str, ...] = ("mapped_as", "leave_out_faulty", "take_once")
+    options_of_rows: tuple[str, ...] = ("mapped_as", "leave_out_faulty", "take_once", "meets")
 
     # what inheriting pages say
 

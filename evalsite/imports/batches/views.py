@@ -20,7 +20,8 @@ from evalsite.annotation.running.places_views import describe_places
 from evalsite.annotation.running.previews import Preview, render_item
 from evalsite.batches.formats import load_formats
 from evalsite.imports.batches.columns import makes_pairs
-from evalsite.imports.batches.importer import ITEMS
+from evalsite.imports.batches.importer import ITEMS, find_note
+from evalsite.imports.batches.joins import PAIRED
 from evalsite.imports.batches.store import takes_items
 from evalsite.imports.core import Report
 from evalsite.imports.forms import UploadForm
@@ -204,7 +205,9 @@ class ItemPages(ImportPages):
             else ""
         )
         items = count_of(record.items.count(), "item")
-        return f"Imported {count_of(record.rows, 'row')} as {items}.{later}"
+        paired = find_note(record.import_notes, PAIRED)
+        told = f"Imported {count_of(record.rows, 'row')} as {items}. {paired}".rstrip()
+        return f"{told}{later}"
 
     def describe_undone(self, record: Batch) -> str:
         return f"The items of {record.file_name} are gone."

@@ -293,7 +293,7 @@ class ScoreReader:
         waiting, self._waiting = self._waiting, []
         self._finder.load(cells.item for cells in waiting)
         for cells in waiting:
-            item = self._finder.find(cells)
+            item = self._finder.find(cells, is_whole=bool(cells.number))
             if item is None:
                 self._blame("item_unknown", cells, self._finder.explain(cells), "item")
             elif item.kind != Item.Kind.MAIN:

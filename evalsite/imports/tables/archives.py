@@ -170,7 +170,10 @@ class _Guarded(io.RawIOBase):
         return True
 
     def seek(self, offset: int, whence: int = io.SEEK_SET) -> int:
-        return self._source.seek(offset, whence)
+        try:
+            return self._source.seek(offset, whence)
+        except (OSError, ValueError):
+            raise BadZipFile("A part is said to be outside of the file.") from None
 
     def tell(self) -> int:
         return self._source.tell()

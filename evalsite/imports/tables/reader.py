@@ -72,7 +72,8 @@ def open_table(
     source.seek(0)
     head = source.read(8)
     if head.startswith(_ZIP):
-        if table := open_outputs(source, limits, options or {}):
+        table = open_outputs(source, limits, options or {})
+        if isinstance(table, Table):
             return table
         archive = Archive(source, limits)
         if _is_spreadsheet(archive):
@@ -85,9 +86,24 @@ def open_table(
         return _open_packed(lambda target: archive.copy(name, target), limits, options)
     if head.startswith(_GZIP):
         return _open_packed(lambda target: _unpack_gzip(source, target, limits), limits, options)
-    if table := open_outputs(source, limits, options or {}):
-        return table
-    return _open_plain(source, head, limits, options)
+    return _open_single(source, head, limits, options)
+
+
+def _open_single(
+    source: BinaryIO, head: bytes, limits: Limits, options: Mapping[str, Any] | None
+) -> Table:
+    """Open what isn't packed: a tool's file, or else a table, which a tool's file may be, too."""
+    opened = open_outputs(source, limits, options or {})
+    if isinstance(opened, Table):
+        return opened
+    try:
+        table = _open_plain(source, head, limits, options)
+    except UnreadableFile as error:
+        raise opened or error from None
+    if opened:
+        message = f"{str(opened).rstrip('.')}. It is read as an ordinary table"
+        table.remarks.tell("looks_like_a_tool", message)
+    return table
 
 
 def _open_plain(
