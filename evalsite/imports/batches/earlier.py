@@ -35,7 +35,8 @@ class EarlierInput:
 class EarlierInputs:
     """Finds inputs of the main items of a study."""
 
-    def __init__(self, study: Study, config: Protocol) -> None:
+    def __init__(self, study: Study, config: Protocol, systems: Collection[str]) -> None:
+        self.systems = systems
         self.names = [one.name for one in config.inputs if not one.is_of_output]
         # with the id that a file gave to the input, also where it became several items
         self.by_id: dict[str, tuple[EarlierInput, str]] = {}
@@ -91,14 +92,13 @@ def normalise(text: str) -> str:
     return unicodedata.normalize("NFC", text.replace("\r\n", "\n").replace("\r", "\n"))
 
 
-def list_outputs(items: Collection[int], systems: Collection[str] | None) -> Iterator[OutputRow]:
-    """Yield item, system and text of the outputs of these items; by these systems, if given."""
+def list_outputs(items: Collection[int], systems: Collection[str]) -> Iterator[OutputRow]:
+    """Yield item, system and text of the outputs of these items by these systems."""
     rest = iter(sorted(items))
     while some := list(islice(rest, _AT_ONCE)):
-        outputs = Output.objects.filter(item__in=some).order_by("item_id", "position")
-        if systems is not None:
-            outputs = outputs.filter(system__name__in=systems)
-        yield from outputs.values_list("item_id", "system__name", "text")
+        outputs = Output.objects.filter(item__in=some, system__name__in=systems)
+        rows = outputs.order_by("item_id", "position")
+        yield from rows.values_list("item_id", "system__name", "text")
 
 
 def find_difference(first: str, second: str) -> tuple[str, str]:

@@ -66,7 +66,7 @@ class ItemBuilder:
         self.left_out = 0
         self._keys, systems = find_known(study)
         self._last_row = find_last_row_number(self._keys)
-        self._earlier = EarlierInputs(study, self.config)
+        self._earlier = EarlierInputs(study, self.config, systems)
         self._items = Drafts()
         self._spoiled: set[str] = set()
         self._key_names = Names(self._keys | self._earlier.by_id.keys())

@@ -74,7 +74,8 @@ class Joins:
         self._shows_several = shows_several
         meets = options.get(MEETS)
         self._meets: str | list[str] = meets if isinstance(meets, list) else str(meets or "")
-        self._systems: Collection[str] = ()
+        self._known_systems = frozenset(earlier.systems)
+        self._systems = self._known_systems
         self._joined: set[tuple[str, bytes]] = set()
         self._new_inputs: set[object] = set()
         self._ambiguous: set[bytes] = set()
@@ -88,7 +89,7 @@ class Joins:
         self, drafts: Iterable[DraftItem], systems: Collection[str], *, has_ids: bool
     ) -> Iterator[tuple[DraftItem, Join | None]]:
         """Yield each item, and what it joins; None if its input is new. A few queries at a time."""
-        self._systems = systems
+        self._systems = self._known_systems.intersection(systems)
         rest, taken = iter(drafts), set[str]()
         while some := list(islice(rest, _AT_ONCE)):
             found = [(draft, self._find(draft, taken, has_ids=has_ids)) for draft in some]
@@ -114,8 +115,10 @@ class Joins:
         by_item = {pk: join.input for join in joins for pk in join.input.items}
         texts: dict[int, dict[str, list[str]]] = {}
         screens: dict[int, dict[int, set[str]]] = {}
-        # next to earlier outputs of other systems, which are shown again, or not at all
-        systems = None if self._shows_several else self._systems
+        # where an output is shown alone, those of other systems don't matter
+        systems = self._known_systems if self._shows_several else self._systems
+        if not systems:
+            return
         for pk, system, text in list_outputs(by_item, systems):
             place = id(by_item[pk])
             texts.setdefault(place, {}).setdefault(system, []).append(text)
