@@ -15,6 +15,7 @@ from django.http import HttpRequest
 from django.http.response import HttpResponseBase
 from django.urls import reverse
 
+from evalsite.accounts import encryption
 from evalsite.accounts.lockout import Attempt, SignInLocked, begin_attempt, find_account
 from evalsite.audit.account_log import record_account
 from evalsite.audit.models import Event
@@ -127,10 +128,16 @@ class AccountAdapter(DefaultAccountAdapter):
 
 
 class CodeAdapter(DefaultMFAAdapter):
-    """Codes of a second factor, and what is said about wrong ones."""
+    """Codes of a second factor: how they are stored, and what is said about wrong ones."""
 
     error_messages = DefaultMFAAdapter.error_messages | {
         "incorrect_code": (
             "This code isn’t right. Check your phone’s clock, or wait for the next code."
         ),
     }
+
+    def encrypt(self, text: str) -> str:
+        return encryption.encrypt(text)
+
+    def decrypt(self, encrypted_text: str) -> str:
+        return encryption.decrypt(encrypted_text)

@@ -5,7 +5,9 @@ from typing import Any
 from allauth.account.adapter import get_adapter
 from allauth.account.forms import ChangePasswordForm, LoginForm, ResetPasswordForm
 from allauth.core import context
+from allauth.mfa.adapter import get_adapter as get_mfa_adapter
 from allauth.mfa.base.forms import AuthenticateForm, ReauthenticateForm
+from cryptography.fernet import InvalidToken
 from django import forms
 from django.contrib.auth.models import User
 from django.contrib.auth.validators import UnicodeUsernameValidator
@@ -74,9 +76,10 @@ class _Counted:
             raise adapter.refuse_locked(request, locked) from locked
         try:
             code: str = super().clean_code()  # type: ignore[misc]
-        except forms.ValidationError:
+        except (forms.ValidationError, InvalidToken) as error:
             adapter.fail_attempt(request, attempt, self.user, "code")
-            raise
+            # no key of this site reads the seed
+            raise get_mfa_adapter().validation_error("incorrect_code") from error
         attempt.succeed()
         return code
 
