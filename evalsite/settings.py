@@ -175,6 +175,7 @@ AUTHENTICATION_BACKENDS = [
 ACCOUNT_ADAPTER = "evalsite.accounts.adapter.AccountAdapter"
 ACCOUNT_FORMS = {
     "login": "evalsite.accounts.forms.SignInForm",
+    "change_password": "evalsite.accounts.forms.NewPasswordForm",
     "reset_password": "evalsite.accounts.forms.PasswordForgottenForm",
 }
 ACCOUNT_LOGIN_METHODS = {"email", "username"}
@@ -182,8 +183,8 @@ ACCOUNT_EMAIL_VERIFICATION = "none"
 ACCOUNT_EMAIL_UNKNOWN_ACCOUNTS = False
 ACCOUNT_EMAIL_SUBJECT_PREFIX = ""
 ACCOUNT_PASSWORD_RESET_TOKEN_GENERATOR = "django.contrib.auth.tokens.PasswordResetTokenGenerator"  # noqa: S105 (a class)
-# wrong passwords are counted by the adapter; this one counts codes
-ACCOUNT_RATE_LIMITS = {"login_failed": "5/15m/key"}
+# wrong passwords and codes are counted in accounts/lockout.py
+ACCOUNT_RATE_LIMITS = {"login_failed": None}
 PASSWORD_RESET_TIMEOUT = 60 * 60
 
 # signing in with an organisation, which needs the extra `sso`; empty: not offered
@@ -215,6 +216,10 @@ if SSO_SERVER:
     SOCIALACCOUNT_EMAIL_AUTHENTICATION = SOCIALACCOUNT_EMAIL_AUTHENTICATION_AUTO_CONNECT = True
     SOCIALACCOUNT_QUERY_EMAIL = True
 MFA_ADAPTER = "evalsite.accounts.adapter.CodeAdapter"
+MFA_FORMS = {
+    "authenticate": "evalsite.accounts.forms.CodeForm",
+    "reauthenticate": "evalsite.accounts.forms.CodeAgainForm",
+}
 # addresses are no condition of an account here
 MFA_ALLOW_UNVERIFIED_EMAIL = True
 MFA_TOTP_ISSUER = "Evalsite"
@@ -225,8 +230,10 @@ AUTH_PASSWORD_VALIDATORS = [
         "OPTIONS": {"min_length": 12},
     },
     {"NAME": "django.contrib.auth.password_validation.UserAttributeSimilarityValidator"},
-    {"NAME": "django.contrib.auth.password_validation.CommonPasswordValidator"},
+    {"NAME": "evalsite.accounts.passwords.CommonPasswords"},
     {"NAME": "django.contrib.auth.password_validation.NumericPasswordValidator"},
+    {"NAME": "evalsite.accounts.passwords.DifferentCharacters"},
+    {"NAME": "evalsite.accounts.passwords.WithoutNames"},
 ]
 # for how long an invitation to a study can be accepted
 INVITATION_DAYS = env.read_whole("EVALSITE_INVITATION_DAYS", 14)
