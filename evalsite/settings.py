@@ -316,8 +316,6 @@ CONTENT_SECURITY_POLICY = {
 DATA_UPLOAD_MAX_MEMORY_SIZE = 2_621_440
 DATA_UPLOAD_MAX_NUMBER_FIELDS = 4000  # the builder with forty questions and its practice
 DATA_UPLOAD_MAX_NUMBER_FILES = 300  # of a folder; each is an open file while it comes in
-# how long a page waits for what is sent to it; large files get more time as they come in
-BODY_SECONDS = env.read_whole("EVALSITE_BODY_SECONDS", 20)
 FILE_UPLOAD_HANDLERS = ["evalsite.lib.request_bodies.FilesWhereAskedFor"]
 # the pages that a file may be sent to, by name; all others read past it
 FILE_VIEWS = {
