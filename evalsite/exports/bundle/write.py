@@ -72,6 +72,7 @@ from evalsite.exports.csv_writer import LINE_END
 from evalsite.exports.scripts import read_scripts
 from evalsite.exports.services import Choice, write_file
 from evalsite.exports.snapshot import consistent_cut
+from evalsite.lib.limited import read_cells
 from evalsite.studies.models import Study
 from evalsite.studies.versions import build_content, shown_content
 
@@ -276,7 +277,7 @@ def _withhold(source: IO[bytes], target: IO[bytes], withheld: Mapping[str, str])
     """Copy a table, with something else in place of the words that people wrote."""
     csv.field_size_limit(settings.UPLOAD_MAX_CELL)
     with _as_text(source) as lines, _as_text(target) as text:
-        reader = csv.reader(lines, strict=True)
+        reader = read_cells(lines)
         writer = csv.writer(text, lineterminator=LINE_END)
         header = next(reader)
         writer.writerow(header)
