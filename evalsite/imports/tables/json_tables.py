@@ -17,7 +17,6 @@ from evalsite.imports.tables.table import Limits, Problem, Row, Table, check_cel
 from evalsite.lib.limited import VALUES_IN_TEXT, count_values, make_decoder, read_json
 
 _MAX_DEPTH = 50
-_MAX_VALUES = VALUES_IN_TEXT  # in an object; each takes far more memory than its characters
 _OPENS_OBJECT = re.compile(r"\s*\{\s*(?:[\"}]|$)")
 _OPENS_LIST = re.compile(r"\s*\[\s*(?:[\{\]]|$)")
 _OPENS_WRAPPED = re.compile(r'\s*\{\s*"(?:[^"\\]++|\\.)*"\s*:\s*(?=\[\s*(?:[\{\]]|$))', re.DOTALL)
@@ -287,7 +286,6 @@ class _ObjectLines:
 
     def read(self) -> Iterator[_Source]:
         lines = Lines(self._text, self._limits)
-        blank = 0
         try:
             while True:
                 lines.start_record()
@@ -297,8 +295,7 @@ class _ObjectLines:
                 if content.strip():
                     yield _Source(lines.first, content.rstrip("\r\n"))
                 else:
-                    blank += 1
-                    self._limits.check_blank(blank, lines.first)
+                    lines.pass_blank()
         finally:
             lines.close()
 
@@ -449,7 +446,7 @@ def _read_object(source: _Source, advice: str) -> dict[str, Any]:
     if source.values is not None:
         return source.values
     try:
-        values = read_json(content, most_values=_MAX_VALUES, decoder=DECODER)
+        values = read_json(content, decoder=DECODER)
     except json.JSONDecodeError as error:
         meaning = next(
             (words for start, words in _MEANINGS.items() if error.msg.startswith(start)),
@@ -467,7 +464,7 @@ def _read_object(source: _Source, advice: str) -> dict[str, Any]:
 
 def _check_size(content: str) -> None:
     """Refuse what is nested so deep, or holds so many values, that it would take all memory."""
-    if sum(map(content.count, "[{")) <= _MAX_DEPTH and content.count(",") <= _MAX_VALUES:
+    if sum(map(content.count, "[{")) <= _MAX_DEPTH and content.count(",") <= VALUES_IN_TEXT:
         return
     depth = values = 0
     for part in _PARTS.finditer(content):
@@ -479,8 +476,8 @@ def _check_size(content: str) -> None:
                 f"{part.start() + 1:,} of the object). Flatten them."
             )
             raise BadObject("json_depth", message)
-        if values > _MAX_VALUES:
-            message = f"The object has more than {_MAX_VALUES:,} values. Split it."
+        if values > VALUES_IN_TEXT:
+            message = f"The object has more than {VALUES_IN_TEXT:,} values. Split it."
             raise BadObject("too_large", message)
 
 
@@ -498,8 +495,6 @@ def _join_pairs(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
 
 
 DECODER = make_decoder(
-    parse_int=Literal,
-    parse_float=Literal,
-    parse_constant=_refuse_constant,
+    parse_int=Literal, parse_float=Literal, parse_constant=_refuse_constant,
     object_pairs_hook=_join_pairs,
-)
+)  # fmt: skip

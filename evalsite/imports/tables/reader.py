@@ -282,7 +282,6 @@ def _find_delimiter(text: TextFile, limits: Limits) -> tuple[str, bool]:
 def _read_records(lines: Lines, delimiter: str, limits: Limits) -> Iterator[tuple[int, list[str]]]:
     """Yield line and cells of each record, the header too, but no empty lines."""
     reader = read_cells(lines, delimiter=delimiter)
-    blank = 0
     try:
         while True:
             lines.start_record()
@@ -298,8 +297,7 @@ def _read_records(lines: Lines, delimiter: str, limits: Limits) -> Iterator[tupl
             if cells:
                 yield lines.first, cells
             else:
-                blank += 1
-                limits.check_blank(blank, lines.first)
+                lines.pass_blank()
     finally:
         lines.close()
 
