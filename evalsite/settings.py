@@ -52,13 +52,13 @@ if not SECRET_KEY:
             "Set EVALSITE_SECRET_KEY (or EVALSITE_SECRET_KEY_FILE) to a long random text. "
             "`make run` makes one in var/ for you."
         )
-    SECRET_KEY = "only-for-debugging-" + "x" * 40
+    SECRET_KEY = env.FOR_DEBUGGING + "x" * 40
 # earlier keys: what they signed is still accepted
 SECRET_KEY_FALLBACKS = env.read_keys("EVALSITE_SECRET_KEY_FALLBACKS")
 
-ALLOWED_HOSTS = env.read_list("EVALSITE_HOSTS")
-if not DEBUG and (not ALLOWED_HOSTS or "*" in ALLOWED_HOSTS):
-    raise ImproperlyConfigured("Set EVALSITE_HOSTS to the names this site answers to, without *.")
+ALLOWED_HOSTS = env.read_hosts("EVALSITE_HOSTS")
+if not DEBUG and not ALLOWED_HOSTS:
+    raise ImproperlyConfigured("Set EVALSITE_HOSTS to the names this site answers to.")
 
 # --- applications ---------------------------------------------------------------
 
@@ -323,8 +323,6 @@ CONTENT_SECURITY_POLICY = {
 DATA_UPLOAD_MAX_MEMORY_SIZE = 2_621_440
 DATA_UPLOAD_MAX_NUMBER_FIELDS = 4000  # the builder with forty questions and its practice
 DATA_UPLOAD_MAX_NUMBER_FILES = 300  # of a folder; each is an open file while it comes in
-# how long a page waits for what is sent to it; large files get more time as they come in
-BODY_SECONDS = env.read_whole("EVALSITE_BODY_SECONDS", 20)
 FILE_UPLOAD_HANDLERS = ["evalsite.lib.request_bodies.FilesWhereAskedFor"]
 # the pages that a file may be sent to, by name; all others read past it
 FILE_VIEWS = {
@@ -397,12 +395,15 @@ USE_TZ = True
 LOGGING = {
     "version": 1,
     "disable_existing_loggers": False,
-    "filters": {"hide_tokens": {"()": "evalsite.lib.log_safety.HideTokens"}},
+    "filters": {
+        "outages": {"()": "evalsite.lib.outage.OneLineAMinute"},
+        "hide_tokens": {"()": "evalsite.lib.log_safety.HideTokens"},
+    },
     "formatters": {"line": {"format": "{asctime} {levelname} {name}: {message}", "style": "{"}},
     "handlers": {
         "console": {
             "class": "logging.StreamHandler",
-            "filters": ["hide_tokens"],
+            "filters": ["outages", "hide_tokens"],
             "formatter": "line",
         }
     },

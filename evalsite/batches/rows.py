@@ -3,20 +3,28 @@
 import csv
 import fnmatch
 import io
-import json
 import re
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
 from pathlib import PurePosixPath
 from typing import Any, NoReturn
 
 import ijson
 
-from evalsite.batches.documents import read_items, read_value
+from evalsite.batches.documents import read_items, read_object, read_value
 from evalsite.batches.faults import Unusable, quote
 from evalsite.batches.files import MOST_IN_RECORD, SourceFile, open_zip, read_entry
 from evalsite.batches.formats import Format, Shape
-from evalsite.batches.paths import find, has, last_name
+from evalsite.batches.paths import find, has, last_name, read_path
+from evalsite.lib.limited import (
+    BLANK_LINES,
+    VALUES_IN_TEXT,
+    TooMuch,
+    check_values,
+    make_decoder,
+    read_cells,
+    read_json,
+)
 
 _MOST_IN_CELL = 10 * 1024**2
 _START = 64 * 1024
@@ -176,7 +184,9 @@ def read_rows(known: Recognised, *, is_first: bool = False) -> Iterator[Row]:
         if not is_first:
             refuse_json(known.file, str(error))
     except Unusable as fault:
-        if not is_first or fault.code == _UNFINISHED:
+        # a zip with the header of a tool's log is that log
+        is_log = fault.code == "too_large" and known.shape.container == "zip"
+        if not is_first or is_log or fault.code == _UNFINISHED:
             raise
 
 
@@ -194,7 +204,7 @@ def _read_lines(known: Recognised) -> Iterator[Row]:
 def read_lines(file: SourceFile) -> Iterator[tuple[int, bytes]]:
     """Yield each line with its number, without the byte order mark and the line break."""
     with file.open() as opened:
-        number = 0
+        number = blank = 0
         while line := opened.readline(MOST_IN_RECORD + 1):
             number += 1
             if len(line) > MOST_IN_RECORD:
@@ -202,12 +212,19 @@ def read_lines(file: SourceFile) -> Iterator[tuple[int, bytes]]:
                 raise Unusable("too_large", message, file=file.name)
             if number == 1:
                 line = line.removeprefix(b"\xef\xbb\xbf")
+            blank += line.isspace()
+            if blank > BLANK_LINES:
+                message = f"It has more than {BLANK_LINES:,} empty lines. Remove them."
+                raise Unusable("too_large", message, file=file.name)
             yield number, line.removesuffix(b"\n").removesuffix(b"\r")
 
 
 def _parse(line: bytes, file: SourceFile, number: int) -> dict[str, Any]:
     try:
-        value = _DECODER.decode(line.decode())
+        value = read_json(line.decode(), decoder=_DECODER)
+    except TooMuch as error:
+        message = f"Line {number:,}: {error} Leave out what people don't rate."
+        raise Unusable("too_large", message, file=file.name) from None
     except RecursionError:
         raise Unusable(
             "json_depth", f"Line {number:,} is nested too deep.", file=file.name
@@ -231,7 +248,7 @@ def _join_pairs(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     return joined
 
 
-_DECODER = json.JSONDecoder(parse_constant=_refuse_constant, object_pairs_hook=_join_pairs)
+_DECODER = make_decoder(parse_constant=_refuse_constant, object_pairs_hook=_join_pairs)
 
 
 def _read_json(known: Recognised) -> Iterator[Row]:
@@ -240,7 +257,7 @@ def _read_json(known: Recognised) -> Iterator[Row]:
         system, arguments = read_settings(known)
     keys = known.shape.rows.split(".") if known.shape.rows else []
     with known.file.open() as opened:
-        for number, data in enumerate(read_items(opened, keys), start=1):
+        for number, data in enumerate(read_items(opened, keys, _list_keys(known)), start=1):
             if not isinstance(data, dict):
                 message = f"Entry {number:,} is no JSON object."
                 raise Unusable("file_damaged", message, file=known.file.name)
@@ -268,8 +285,34 @@ def _read_zip(known: Recognised) -> Iterator[Row]:
         system, arguments = _read_header(known, lambda path: find(header, path))
         rows = [one for one in names if one.startswith(known.shape.rows) and one.endswith(".json")]
         for number, name in enumerate(rows, start=1):
-            data = _parse(read_entry(archive, name, known.file), known.file, 1)
+            data = _read_sample(read_entry(archive, name, known.file), known)
             yield Row(number, data, system, arguments)
+
+
+def _read_sample(content: bytes, known: Recognised) -> dict[str, Any]:
+    """Read one sample of a log; of a very long one only what becomes part of the batch."""
+    try:
+        check_values(content.decode(errors="replace"), VALUES_IN_TEXT)
+    except TooMuch:
+        return read_object(io.BytesIO(content), _list_keys(known))
+    return _parse(content, known.file, 1)
+
+
+def _list_keys(known: Recognised) -> frozenset[str] | None:
+    """Return the keys of a row that the format reads; None if it keeps them all."""
+    row, shape = known.format.row, known.shape
+    if row.keeps_rest:
+        return None
+    values = [getattr(row, part.name) for part in fields(row)]
+    paths = [*shape.needs, *shape.needs_one, *shape.lacks]
+    for value in values:
+        if isinstance(value, dict):
+            paths += [path for group in value.values() for path in group]
+        elif isinstance(value, list):
+            paths += value
+        elif isinstance(value, str) and value:
+            paths.append(value)
+    return frozenset(str(step) for path in paths for step in read_path(path)[:1])
 
 
 def _read_header(known: Recognised, find: Any) -> tuple[str, dict[str, Any]]:
@@ -321,7 +364,7 @@ def _read_columns(known: Recognised) -> Iterator[Row]:
 def _read_csv(file: SourceFile) -> tuple[list[str], Iterator[list[str]]]:
     csv.field_size_limit(_MOST_IN_CELL)
     stream = io.TextIOWrapper(file.open(), encoding="utf-8-sig", newline="")
-    records = csv.reader(stream, delimiter=_find_delimiter(file), strict=True)
+    records = read_cells(stream, delimiter=_find_delimiter(file))
 
     def read() -> Iterator[list[str]]:
         with stream:
@@ -334,13 +377,13 @@ def _read_csv(file: SourceFile) -> tuple[list[str], Iterator[list[str]]]:
                         )
                         raise Unusable("file_damaged", message, file=file.name)
                     yield cells
-            except (csv.Error, UnicodeDecodeError) as error:
+            except (csv.Error, UnicodeDecodeError, TooMuch) as error:
                 message = f"It can't be read as CSV in UTF-8 ({error})."
                 raise Unusable("file_damaged", message, file=file.name) from None
 
     try:
         header = [name.strip() for name in next(records, [])]
-    except (csv.Error, UnicodeDecodeError) as error:
+    except (csv.Error, UnicodeDecodeError, TooMuch) as error:
         message = f"It can't be read as CSV in UTF-8 ({error})."
         raise Unusable("file_damaged", message, file=file.name) from None
     return header, read()

@@ -1,6 +1,5 @@
 """Demo studies: one for each protocol and one of an instrument without code, with a crowd."""
 
-import json
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -19,6 +18,7 @@ from evalsite.imports.batches.importer import import_file
 from evalsite.jobs.models import Job
 from evalsite.jobs.services import run_job
 from evalsite.lib.clock import now, standing_at
+from evalsite.lib.limited import read_json
 from evalsite.participants.models import Origin, Participant
 from evalsite.protocol import Protocol, find_folder, installed_folders
 from evalsite.quality.models import PeopleFigures
@@ -64,7 +64,7 @@ class FailedDemo:
 
 def read_demo() -> dict[str, Any]:
     """Return the texts and the simulated crowd of all demo studies, from `fixtures/demo.json`."""
-    content: dict[str, Any] = json.loads(DEMO_FILE.read_text(encoding="utf-8"))
+    content: dict[str, Any] = read_json(DEMO_FILE.read_bytes())
     return content
 
 

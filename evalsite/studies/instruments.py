@@ -9,6 +9,7 @@ from django.core.exceptions import PermissionDenied, ValidationError
 from django.db import transaction
 
 from evalsite.audit.models import AuditEntry
+from evalsite.lib.limited import make_decoder, read_json
 from evalsite.protocol import Fault, Faults, Protocol, check_instrument, installed_folders
 from evalsite.protocol.translations import digest_content
 from evalsite.studies.models import Instrument, InstrumentMember, InstrumentVersion, Study
@@ -42,8 +43,7 @@ def read_file(content: bytes) -> Plain:
     if len(content) > LARGEST_FILE:
         raise _not_an_instrument(f"must have {LARGEST_FILE:,} bytes or fewer")
     try:
-        data = json.loads(content.decode("utf-8-sig"), parse_constant=_refuse_number,
-                          object_pairs_hook=_refuse_twice)  # fmt: skip
+        data = read_json(content, decoder=_DECODER)
     except (ValueError, RecursionError) as error:
         raise _not_an_instrument(f"isn't JSON that can be read: {error}") from None
     check_foreign(data)
@@ -92,6 +92,9 @@ def _refuse_twice(pairs: list[tuple[str, Any]]) -> Plain:
         twice = next(name for name in names if names.count(name) > 1)
         raise ValueError(f"{twice!r} stands twice in one object")
     return found
+
+
+_DECODER = make_decoder(parse_constant=_refuse_number, object_pairs_hook=_refuse_twice)
 
 
 def _find_unstorable(value: Any, place: str, faults: Faults, depth: int) -> None:

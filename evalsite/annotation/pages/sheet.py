@@ -18,6 +18,7 @@ from evalsite.annotation.pages.sets import open_places
 from evalsite.annotation.pages.shown_screens import newest_values
 from evalsite.annotation.pages.view_models import ItemView
 from evalsite.lib.clock import now
+from evalsite.lib.limited import read_json
 from evalsite.participants.models import ItemSet, Participant
 from evalsite.studies.models import Item, Output
 
@@ -148,7 +149,7 @@ class SentPart:
         """Tell whether this says anything else than the page did when it was shown."""
         entered = {name: text for name, text in self.data.items() if name not in _OWN and text}
         try:
-            was = json.loads(str(self.data.get("was", "")))
+            was = read_json(str(self.data.get("was", "")))
         except ValueError:
             was = {}
         known = was.items() if isinstance(was, Mapping) else ()

@@ -75,6 +75,7 @@ from evalsite.exports.selection import Selection
 from evalsite.exports.services import Choice, write_file
 from evalsite.exports.snapshot import consistent_cut
 from evalsite.lib.csv_writer import write_csv
+from evalsite.lib.limited import read_cells
 from evalsite.studies.models import Study
 from evalsite.studies.summary_lines import count_of
 from evalsite.studies.versions import build_content, shown_content
@@ -301,7 +302,7 @@ def _withhold(source: IO[bytes], target: IO[bytes], withheld: Mapping[str, str])
     """Copy a table, with something else in place of the words that people wrote."""
     csv.field_size_limit(settings.UPLOAD_MAX_CELL)
     with _as_text(source) as lines, _as_text(target) as text:
-        reader = csv.reader(lines, strict=True)
+        reader = read_cells(lines)
         header = next(reader)
         places = {at: withheld[name] for at, name in enumerate(header) if name in withheld}
 

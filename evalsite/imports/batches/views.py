@@ -39,6 +39,7 @@ from evalsite.imports.waiting import (
 )
 from evalsite.jobs.models import Job
 from evalsite.lib.csv_writer import write_rows
+from evalsite.lib.limited import VALUES_IN_FILE
 from evalsite.protocol import Example, Protocol
 from evalsite.studies.models import Batch, Item, Membership, Output, Study
 from evalsite.studies.staff_pages import StudyView, has_role
@@ -296,6 +297,7 @@ def _describe_limits() -> list[str]:
         f"{settings.UPLOAD_MAX_BYTES // (1024 * 1024):,} MB",
         f"{settings.UPLOAD_MAX_ROWS:,} rows",
         f"{settings.UPLOAD_MAX_COLUMNS:,} columns",
+        f"{VALUES_IN_FILE:,} values (rows times columns)",
         f"{settings.UPLOAD_MAX_CELL:,} characters in a cell",
         f"{settings.UPLOAD_MAX_TEXT // (1024 * 1024):,} MB once unpacked",
     ]

@@ -12,11 +12,13 @@ from typing import Any
 from evalsite.batches.paths import find, read_path
 from evalsite.imports.tables.json_tables import Literal, write_cell
 from evalsite.imports.tables.table import Problem, Row, Table
+from evalsite.lib.limited import make_decoder, read_json
 
 _MOST_PATHS = 100
 _MOST_DEEP = 6
 _LONGEST = 1_000_000  # characters of a cell
 _PLAIN = re.compile(r"[^.\[\]\"\\]+")
+_DECODER = make_decoder(parse_float=Literal, parse_int=Literal, parse_constant=Literal)
 
 
 class Nested:
@@ -108,7 +110,7 @@ def _read(cell: str) -> Any:
     if cell[:1] not in ("{", "[") or len(cell) > _LONGEST:
         return None
     try:
-        return json.loads(cell, parse_float=Literal, parse_int=Literal, parse_constant=Literal)
+        return read_json(cell, decoder=_DECODER)
     except (ValueError, RecursionError):
         return None
 

@@ -23,6 +23,7 @@ from evalsite.imports.tables.json_tables import open_json
 from evalsite.imports.tables.outputs import NAMES, list_files, open_outputs
 from evalsite.imports.tables.spreadsheets import open_spreadsheet
 from evalsite.imports.tables.table import Limits, Row, Table, number_rows
+from evalsite.lib.limited import VALUES_IN_TEXT, TooMuch, read_cells
 
 _OLD = b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1"  # of .xls, and of .xlsx files with a password
 _ENCRYPTED = "EncryptedPackage".encode("utf-16-le")
@@ -296,8 +297,7 @@ def _find_delimiter(text: TextFile, limits: Limits) -> tuple[str, bool]:
 
 def _read_records(lines: Lines, delimiter: str, limits: Limits) -> Iterator[tuple[int, list[str]]]:
     """Yield line and cells of each record, the header too, but no empty lines."""
-    reader = csv.reader(lines, delimiter=delimiter, strict=True)
-    blank = 0
+    reader = read_cells(lines, delimiter=delimiter)
     try:
         while True:
             lines.start_record()
@@ -305,13 +305,15 @@ def _read_records(lines: Lines, delimiter: str, limits: Limits) -> Iterator[tupl
                 cells = next(reader)
             except StopIteration:
                 return
+            except TooMuch:
+                limits.check_width(VALUES_IN_TEXT + 1, lines.first)
+                raise
             except csv.Error as error:
                 raise _describe_error(str(error), lines, delimiter) from None
             if cells:
                 yield lines.first, cells
             else:
-                blank += 1
-                limits.check_blank(blank, lines.first)
+                lines.pass_blank()
     finally:
         lines.close()
 

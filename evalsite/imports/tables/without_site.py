@@ -20,7 +20,7 @@ def write_table(path: Path, names: Mapping[str, str], target: TextIO) -> int:
 
     `names` calls columns otherwise, and makes columns of paths into JSON.
     """
-    limits = Limits(sys.maxsize, sys.maxsize, _MOST_IN_CELL, _MOST_COLUMNS)
+    limits = Limits(sys.maxsize, sys.maxsize, _MOST_IN_CELL, _MOST_COLUMNS, sys.maxsize)
     try:
         with path.open("rb") as source:
             table = open_table(source, limits=limits)

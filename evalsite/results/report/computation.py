@@ -29,6 +29,7 @@ from evalsite.lib.clock import now
 from evalsite.lib.counts import count_together
 from evalsite.lib.csv_writer import write_csv
 from evalsite.lib.integrity import is_violation
+from evalsite.lib.limited import VALUES_IN_FILE, read_json
 from evalsite.lib.old_files import delete_older
 from evalsite.lib.seeds import derive_number
 from evalsite.participants.models import Participant
@@ -280,7 +281,8 @@ def _pick_figures(content: dict[str, Any], digest: str) -> dict[str, Any]:
         for name in ("kept", "all")
     }
     # as read back from a file
-    picked: dict[str, Any] = json.loads(json.dumps({"ratings_sha256": digest, **parts}))
+    written = json.dumps({"ratings_sha256": digest, **parts})
+    picked: dict[str, Any] = read_json(written, most_values=VALUES_IN_FILE)
     return picked
 
 
