@@ -17,7 +17,7 @@ from evalsite.annotation.allocation.leases import (
     lock_participant,
 )
 from evalsite.annotation.models import Annotation, Draft, Highlight, Rating, Revision, Slot
-from evalsite.annotation.pages.held_items import hold_or_release
+from evalsite.annotation.pages.held_items import judge_again
 from evalsite.annotation.pages.submitted_values import Passage, Value, identify, state_of
 from evalsite.lib.clock import now
 from evalsite.lib.integrity import is_violation
@@ -177,6 +177,8 @@ def _insert(participant: Participant, submission: Submission) -> Saved:
     if is_outdated:
         return Saved.AWAITING
     leave_to_others(participant, submission.item, submission.outcome)
+    if participant.has_reported:
+        judge_again(participant)
     return Saved.ENDED if _is_archived(participant) else Saved.SAVED
 
 
@@ -189,6 +191,7 @@ def lock_present(participant: Participant) -> Agreement:
     if locked.withdrawn_at is not None:
         raise Withdrawn
     locked.study = participant.study
+    participant.has_reported = locked.has_reported
     return agreement_of(locked)
 
 
@@ -304,17 +307,15 @@ def _write_answers(annotation: Annotation, submission: Submission) -> None:
 
 
 def leave_to_others(participant: Participant, item: Item, outcome: str) -> None:
-    """My place goes to someone else if I report or skip an item.
-
-    An item reported twice waits for the researcher.
-    """
+    """My place goes to someone else if I report or skip an item."""
     if outcome not in LEFT_TO_OTHERS:
         return
     Slot.objects.leased().filter(participant=participant, item=item).update(
         state=Slot.State.FREE, participant=None, lease_until=None
     )
-    if outcome == Annotation.Outcome.REPORTED:
-        hold_or_release(item)
+    if outcome == Annotation.Outcome.REPORTED and not participant.has_reported:
+        participant.has_reported = True
+        Participant.objects.filter(pk=participant.pk).update(has_reported=True)
 
 
 # --- an item that this person has answered already ------------------------------------
@@ -382,8 +383,6 @@ def replace_annotation(
     standing: Annotation, participant: Participant, submission: Submission
 ) -> None:
     """The annotation says what was submitted, and holds a place where it needs one."""
-    was_reported = standing.outcome == Annotation.Outcome.REPORTED
-    is_reported = submission.outcome == Annotation.Outcome.REPORTED
     has_changed = standing.outcome != submission.outcome
     is_moved = has_changed and {standing.outcome, submission.outcome}.intersection(LEFT_TO_OTHERS)
     for name, value in _what_was_said(submission).items():
@@ -397,8 +396,8 @@ def replace_annotation(
     _write_answers(standing, submission)
     if is_moved and not standing.awaits_consent:
         leave_to_others(participant, submission.item, submission.outcome)
-    if was_reported and not is_reported:
-        hold_or_release(submission.item)
+    if participant.has_reported:
+        judge_again(participant, submission.item.pk)
 
 
 def _move_place(standing: Annotation, participant: Participant, submission: Submission) -> None:
