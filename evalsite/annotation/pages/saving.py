@@ -13,6 +13,7 @@ from django.utils.translation import gettext_lazy as _
 
 from evalsite.annotation.allocation.arrangement import order_of
 from evalsite.annotation.allocation.leases import (
+    finish_and_renew,
     free_slot_of,
     lock_participant,
 )
@@ -90,6 +91,8 @@ class Submission:
     language: str = ""
     client_ms: int | None = None
     active_ms: int | None = None
+    # until when this answer keeps its person's other places; None: as long as they are kept anyway
+    renew_until: datetime | None = None
 
     def key_for(self, participant: Participant) -> UUID:
         """One key per slot and participant, so however often it is sent, it is one answer."""
@@ -236,7 +239,7 @@ def _status_without_place(submission: Submission, *, is_current: bool = True) ->
 
 def _fill_slot(participant: Participant, submission: Submission) -> int | None:
     """The slot that is done by this submission: the one I hold, else a free one of the item."""
-    if submission.slot_id and _finish_mine(submission.slot_id, participant, submission.item):
+    if submission.slot_id and _finish_mine(submission.slot_id, participant, submission):
         return submission.slot_id
     if Annotation.objects.filter(participant=participant, item=submission.item).exists():
         return None
@@ -249,8 +252,11 @@ def _fill_slot(participant: Participant, submission: Submission) -> int | None:
     return None
 
 
-def _finish_mine(slot_id: int, participant: Participant, item: Item) -> bool:
+def _finish_mine(slot_id: int, participant: Participant, submission: Submission) -> bool:
     """Mark this slot as done if it is leased to this participant, as nearly every one is."""
+    item, until = submission.item, submission.renew_until
+    if until is not None:
+        return finish_and_renew(participant, slot_id=slot_id, item_id=item.pk, until=until)
     with connection.cursor() as cursor:
         # as a queryset's update(), which costs a save a sixth of its time
         cursor.execute(
