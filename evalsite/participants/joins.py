@@ -1,18 +1,14 @@
 """Joining a study: the same person is found again, and strangers are counted and limited."""
 
-import hmac
 from collections.abc import Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
-from datetime import date, timedelta
-from hashlib import sha256
-from ipaddress import IPv6Address, ip_address
+from datetime import datetime, timedelta
 from math import ceil
 
 from django.conf import settings
 from django.db import IntegrityError, transaction
-from django.db.models import Q, QuerySet
-from django.utils.crypto import salted_hmac
+from django.db.models import QuerySet
 
 from evalsite.jobs.schedule import HOURLY, scheduled
 from evalsite.lib.clock import now
@@ -25,6 +21,7 @@ from evalsite.participants.models import (
     Recruitment,
     Visit,
 )
+from evalsite.participants.networks import SITE_FACTOR, Network, find_network, is_a_day_away
 from evalsite.participants.random_codes import hash_token
 from evalsite.participants.services import admit_participant
 from evalsite.platforms import Outcome
@@ -34,13 +31,6 @@ from evalsite.studies.models import Study, StudyVersion
 _WINDOW = timedelta(hours=1)
 # how often one person may press Start again: each time makes a link
 RETURNS_AN_HOUR = 60
-_KEPT = timedelta(hours=24)
-# one household or lab has a whole network of IPv6 addresses, which differ in the last 64 bits;
-# one site has many such networks, which may take so many times as many together
-_NETWORK_BITS, _SITE_BITS = 64, 80
-_SITE_FACTOR = 4
-# the part of a digest that identifies the site; for IPv4, the site is the address
-_SITE_DIGITS = 32
 
 # said of a visit from another study of the platform than the round's first
 OTHER_STUDY = "other study id"
@@ -249,30 +239,44 @@ def visible_receipt(participant: Participant) -> str:
 # --- limits ---------------------------------------------------------------------------
 
 
+def find_limited_network(study: Study, address: str) -> Network | None:
+    """Return the network of this address; None if networks aren't limited here."""
+    if _is_unlimited.get() or not settings.JOINS_PER_ADDRESS:
+        return None
+    return find_network(study, address)
+
+
 def _count_join(study: Study, address: str) -> None:
     """Count one more new participant of the study; raise TooManyJoins if that is one too many."""
     if _is_unlimited.get() or not (settings.JOINS_PER_ADDRESS or settings.JOINS_PER_STUDY):
         return
     _lock_joins(study)
-    moment = now()
-    recent = JoinCount.objects.filter(study=study, joined_at__gt=moment - _WINDOW)
-    _check_limit(recent, settings.JOINS_PER_STUDY)
-    digest = _digest(study, address, moment.date())
-    if digest:
-        # an hour may lie in two days, and the key changes with the day
-        earlier = _digest(study, address, (moment - _WINDOW).date())
-        _check_limit(recent.filter(digest__in={digest, earlier}), settings.JOINS_PER_ADDRESS)
-        site = Q(digest__startswith=digest[:_SITE_DIGITS])
-        site |= Q(digest__startswith=earlier[:_SITE_DIGITS])
-        _check_limit(recent.filter(site), _SITE_FACTOR * settings.JOINS_PER_ADDRESS)
-    JoinCount.objects.create(study=study, digest=digest)
+    recent = JoinCount.objects.filter(study=study, **_in_window("joined_at"))
+    network = find_network(study, address)
+    if network is None or study.is_from_one_place:
+        _check_limit(recent, settings.JOINS_PER_STUDY)
+    else:
+        _check_network(recent, network)
+    JoinCount.objects.create(study=study, digest=network.today if network else "")
+
+
+def _check_network(recent: QuerySet[JoinCount], network: Network) -> None:
+    """Raise TooManyJoins if too many have joined from this network, or from its site."""
+    most = settings.JOINS_PER_ADDRESS
+    try:
+        _check_limit(recent, settings.JOINS_PER_STUDY)
+    except TooManyJoins:
+        # however many others joined, they don't shut out a further network
+        most = 1
+    _check_limit(recent.filter(digest__in=network.digests), most)
+    _check_limit(recent.filter(network.is_of("digest")), SITE_FACTOR * most)
 
 
 def _check_return(participant: Participant) -> None:
     """Raise TooManyJoins if this person has had too many fresh links in an hour."""
     if _is_unlimited.get() or not settings.JOINS_PER_ADDRESS:
         return
-    recent = participant.links.filter(created_at__gt=now() - _WINDOW).order_by("-created_at")
+    recent = participant.links.filter(**_in_window("created_at")).order_by("-created_at")
     times = recent.values_list("created_at", flat=True)
     for created_at in times[RETURNS_AN_HOUR - 1 : RETURNS_AN_HOUR]:
         raise TooManyJoins(max(1, ceil((created_at + _WINDOW - now()).total_seconds())))
@@ -287,6 +291,12 @@ def _check_limit(joins: QuerySet[JoinCount], limit: int) -> None:
         raise TooManyJoins(max(1, ceil((joined_at + _WINDOW - now()).total_seconds())))
 
 
+def _in_window(column: str) -> dict[str, datetime]:
+    """Return the condition for the last hour; a clock that was wrong has left later moments."""
+    moment = now()
+    return {f"{column}__gt": moment - _WINDOW, f"{column}__lte": moment}
+
+
 def _lock_joins(study: Study) -> None:
     """Let one transaction at a time count new participants of this study.
 
@@ -296,24 +306,6 @@ def _lock_joins(study: Study) -> None:
         StudyVersion.objects.select_for_update(no_key=True).get(pk=study.version_id)
 
 
-def _digest(study: Study, address: str, day: date) -> str:
-    """Return a digest of an address for this study and day; "" if there is no address.
-
-    For IPv6, one half identifies the site, the other the network in it.
-    """
-    try:
-        found = ip_address(address)
-    except ValueError:
-        return ""
-    key = salted_hmac("evalsite.joins", day.isoformat(), algorithm="sha256").digest()
-    if isinstance(found, IPv6Address) and found.ipv4_mapped is None:
-        networks = [IPv6Address(int(found) >> bits << bits) for bits in (_SITE_BITS, _NETWORK_BITS)]
-        halves = [hmac.new(key, f"{study.pk} {one}".encode(), sha256) for one in networks]
-        return "".join(half.hexdigest()[:_SITE_DIGITS] for half in halves)
-    only = getattr(found, "ipv4_mapped", None) or found
-    return hmac.new(key, f"{study.pk} {only}".encode(), sha256).hexdigest()
-
-
 def find_recent_joins(window: timedelta) -> "QuerySet[JoinCount]":
     """Return the counts of new participants within the window, of every study."""
     return JoinCount.objects.filter(joined_at__gt=now() - window)
@@ -321,5 +313,5 @@ def find_recent_joins(window: timedelta) -> "QuerySet[JoinCount]":
 
 @scheduled("Forget counts of arrivals", every=HOURLY, is_deleting=True)
 def forget_old_joins() -> None:
-    """Delete counts that are older than a day."""
-    JoinCount.objects.filter(joined_at__lt=now() - _KEPT).delete()
+    """Delete counts that are older than a day, or later than now by as much."""
+    JoinCount.objects.filter(is_a_day_away("joined_at")).delete()

@@ -85,6 +85,12 @@ class Participant(models.Model):
     # what they read then, in the researcher's words
     stop_message = models.TextField(blank=True)
     withdrawn_at = models.DateTimeField(null=True)
+    # whether they ever reported an item: a save of anybody else asks nothing about reports
+    has_reported = models.BooleanField(default=False)
+    # a digest of the network from which they last took a place, which can't be reversed; kept for
+    # a day and empty for those who were invited personally
+    network = models.CharField(max_length=64, blank=True)
+    network_at = models.DateTimeField(null=True)
 
     # no column: the later visit that the link in use belongs to; None: it opens everything
     later_visit_id: int | None = None
@@ -102,7 +108,13 @@ class Participant(models.Model):
                 name="only_who_agreed_to_take_part_shares_or_not",
             ),
         ]
-        indexes = [models.Index(fields=["study", "id"], name="participant_by_study")]
+        indexes = [
+            models.Index(fields=["study", "id"], name="participant_by_study"),
+            # those of the last day: a claim looks for people of its network
+            models.Index(
+                fields=["study", "network"], condition=~Q(network=""), name="participant_by_network"
+            ),
+        ]
 
     def __str__(self) -> str:
         return self.pseudonym
@@ -461,6 +473,9 @@ class ItemSet(models.Model):
     lost_ids = models.JSONField(default=list)
     # a first set without an answer holds its places until then at the latest; empty: for a lease
     reserved_until = models.DateTimeField(null=True)
+    # until when its places are held, one time for all of them; of an open set, checks and repeats,
+    # which have no place, included; an expert's set has none
+    leased_until = models.DateTimeField(null=True)
     code = models.CharField(max_length=40, blank=True)
     created_at = models.DateTimeField(default=now)
     finished_at = models.DateTimeField(null=True)

@@ -186,6 +186,11 @@ class Study(models.Model):
     closes_at = models.DateTimeField(null=True, blank=True)
     closes_when_full = models.BooleanField(default=False)
 
+    # nobody new may join since then; people at work go on
+    joins_paused_at = models.DateTimeField(null=True)
+    # a class, for example: the limits for each network don't hold
+    is_from_one_place = models.BooleanField(default=False)
+
     created_at = models.DateTimeField(auto_now_add=True)
     launched_at = models.DateTimeField(null=True)
     closed_at = models.DateTimeField(null=True)

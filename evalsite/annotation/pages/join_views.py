@@ -13,6 +13,7 @@ from django.views.decorators.csrf import csrf_exempt
 from django.views.decorators.http import require_http_methods
 
 from evalsite.annotation.allocation.claims import find_shortage, has_free_place
+from evalsite.annotation.allocation.network_places import NetworkIsFull, check_network
 from evalsite.annotation.allocation.rounds import has_place_left
 from evalsite.annotation.models import Slot
 from evalsite.annotation.pages.entry_views import NOTHING_LEFT, describe_waiting
@@ -22,6 +23,7 @@ from evalsite.participants.access import language_of, private, unknown_link
 from evalsite.participants.joins import (
     TooManyJoins,
     TypedIdIsKnown,
+    find_limited_network,
     find_namespace,
     find_person,
     find_personal_link,
@@ -154,7 +156,8 @@ def _answer(request: HttpRequest, recruitment: Recruitment) -> HttpResponse:
         return private(_refuse(request, recruitment, error.problem))
     if arrival.is_typed and _is_known_elsewhere(study, arrival):
         return private(_refuse(request, recruitment, Problem.KNOWN))
-    if _is_shut(study) and not _is_coming_back(request, study, arrival):
+    is_shut = _is_shut(study) or study.joins_paused_at is not None
+    if is_shut and not _is_coming_back(request, study, arrival):
         context = _shut_context(study) | _offer_way_back(recruitment, arrival)
         return private(render(request, "participants/closed.html", context))
     is_start = request.method == "POST" and not arrival.is_preview and "typed" not in request.POST
@@ -256,15 +259,17 @@ def _refuse_arrival(
 
 
 def _start(request: HttpRequest, recruitment: Recruitment, arrival: Arrival) -> HttpResponse:
+    study, origin = recruitment.study, client_address(request)
     try:
-        token = join_study(
-            recruitment=recruitment, arrival=arrival, address=client_address(request)
-        )
+        if not _is_coming_back(request, study, arrival):
+            check_network(study, find_limited_network(study, origin))
+        token = join_study(recruitment=recruitment, arrival=arrival, address=origin)
     except TypedIdIsKnown:
         return _refuse(request, recruitment, Problem.KNOWN)
-    except TooManyJoins as error:
+    except (TooManyJoins, NetworkIsFull) as error:
         context = _landing_context(recruitment, arrival) | {
-            "wait_minutes": ceil(error.retry_seconds / 60)
+            "wait_minutes": ceil(error.retry_seconds / 60),
+            "is_network_full": isinstance(error, NetworkIsFull),
         }
         response = render(request, "participants/landing.html", context, status=429)
         response.headers["Retry-After"] = str(error.retry_seconds)

@@ -13,11 +13,12 @@ from django.utils.translation import gettext_lazy as _
 
 from evalsite.annotation.allocation.arrangement import order_of
 from evalsite.annotation.allocation.leases import (
+    finish_and_renew,
     free_slot_of,
     lock_participant,
 )
 from evalsite.annotation.models import Annotation, Draft, Highlight, Rating, Revision, Slot
-from evalsite.annotation.pages.held_items import hold_or_release
+from evalsite.annotation.pages.held_items import judge_again
 from evalsite.annotation.pages.submitted_values import Passage, Value, identify, state_of
 from evalsite.lib.clock import now
 from evalsite.lib.integrity import is_violation
@@ -91,6 +92,8 @@ class Submission:
     language: str = ""
     client_ms: int | None = None
     active_ms: int | None = None
+    # until when this answer keeps its person's other places; None: as long as they are kept anyway
+    renew_until: datetime | None = None
 
     def key_for(self, participant: Participant) -> UUID:
         """One key per slot and participant, so however often it is sent, it is one answer."""
@@ -179,6 +182,8 @@ def _insert(participant: Participant, submission: Submission) -> Saved:
     if is_outdated:
         return Saved.AWAITING
     leave_to_others(participant, submission.item, submission.outcome)
+    if participant.has_reported:
+        judge_again(participant)
     return Saved.ENDED if _is_archived(participant) else Saved.SAVED
 
 
@@ -191,6 +196,7 @@ def lock_present(participant: Participant) -> Agreement:
     if locked.withdrawn_at is not None:
         raise Withdrawn
     locked.study = participant.study
+    participant.has_reported = locked.has_reported
     return agreement_of(locked)
 
 
@@ -235,7 +241,7 @@ def _status_without_place(submission: Submission, *, is_current: bool = True) ->
 
 def _fill_slot(participant: Participant, submission: Submission) -> int | None:
     """The slot that is done by this submission: the one I hold, else a free one of the item."""
-    if submission.slot_id and _finish_mine(submission.slot_id, participant, submission.item):
+    if submission.slot_id and _finish_mine(submission.slot_id, participant, submission):
         return submission.slot_id
     if Annotation.objects.filter(participant=participant, item=submission.item).exists():
         return None
@@ -248,8 +254,11 @@ def _fill_slot(participant: Participant, submission: Submission) -> int | None:
     return None
 
 
-def _finish_mine(slot_id: int, participant: Participant, item: Item) -> bool:
+def _finish_mine(slot_id: int, participant: Participant, submission: Submission) -> bool:
     """Mark this slot as done if it is leased to this participant, as nearly every one is."""
+    item, until = submission.item, submission.renew_until
+    if until is not None:
+        return finish_and_renew(participant, slot_id=slot_id, item_id=item.pk, until=until)
     with connection.cursor() as cursor:
         # as a queryset's update(), which costs a save a sixth of its time
         cursor.execute(
@@ -306,17 +315,15 @@ def _write_answers(annotation: Annotation, submission: Submission) -> None:
 
 
 def leave_to_others(participant: Participant, item: Item, outcome: str) -> None:
-    """My place goes to someone else if I report or skip an item.
-
-    An item reported twice waits for the researcher.
-    """
+    """My place goes to someone else if I report or skip an item."""
     if outcome not in LEFT_TO_OTHERS:
         return
     Slot.objects.leased().filter(participant=participant, item=item).update(
         state=Slot.State.FREE, participant=None, lease_until=None
     )
-    if outcome == Annotation.Outcome.REPORTED:
-        hold_or_release(item)
+    if outcome == Annotation.Outcome.REPORTED and not participant.has_reported:
+        participant.has_reported = True
+        Participant.objects.filter(pk=participant.pk).update(has_reported=True)
 
 
 # --- an item that this person has answered already ------------------------------------
@@ -387,8 +394,6 @@ def replace_annotation(
     standing: Annotation, participant: Participant, submission: Submission
 ) -> None:
     """The annotation says what was submitted, and holds a place where it needs one."""
-    was_reported = standing.outcome == Annotation.Outcome.REPORTED
-    is_reported = submission.outcome == Annotation.Outcome.REPORTED
     has_changed = standing.outcome != submission.outcome
     is_moved = has_changed and {standing.outcome, submission.outcome}.intersection(LEFT_TO_OTHERS)
     for name, value in _what_was_said(submission).items():
@@ -402,8 +407,8 @@ def replace_annotation(
     _write_answers(standing, submission)
     if is_moved and not standing.awaits_consent:
         leave_to_others(participant, submission.item, submission.outcome)
-    if was_reported and not is_reported:
-        hold_or_release(submission.item)
+    if participant.has_reported:
+        judge_again(participant, submission.item.pk)
 
 
 def _move_place(standing: Annotation, participant: Participant, submission: Submission) -> None:

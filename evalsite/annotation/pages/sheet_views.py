@@ -155,7 +155,7 @@ def _keep(me: Participant, screen: Screen, data: Mapping[str, Any]) -> None:
     """Keep what was entered for an item, and this person's places with it."""
     kept = keep_entered(me, screen, data)
     if kept is not None and not me.is_pilot and has_agreed(me) and is_mine(me, screen):
-        keep_lease_once(me, me.study, screen.slot, kept)
+        keep_lease_once(me, me.study, kept)
 
 
 def _find_unrenewed(
