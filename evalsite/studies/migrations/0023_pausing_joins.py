@@ -6,7 +6,7 @@ from django.db import migrations, models
 class Migration(migrations.Migration):
 
     dependencies = [
-        ('studies', '0020_order_of_items'),
+        ('studies', '0022_unknown_members_of_instruments'),
     ]
 
     operations = [

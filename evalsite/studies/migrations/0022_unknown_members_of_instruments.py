@@ -6,7 +6,7 @@ from django.db import migrations, models
 class Migration(migrations.Migration):
 
     dependencies = [
-        ('studies', '0020_order_of_items'),
+        ('studies', '0021_numbers_of_items_taken_back'),
     ]
 
     operations = [

@@ -21,8 +21,8 @@ def note_ends(apps, schema_editor):
 
 class Migration(migrations.Migration):
     dependencies = [
-        ("annotation", "0010_skipped_items"),
-        ("participants", "0021_standing_and_networks"),
+        ("annotation", "0011_visits_of_answers"),
+        ("participants", "0024_standing_and_networks"),
     ]
 
     operations = [

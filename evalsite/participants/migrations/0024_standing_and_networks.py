@@ -6,8 +6,8 @@ from django.db import migrations, models
 class Migration(migrations.Migration):
 
     dependencies = [
-        ('participants', '0020_sharing'),
-        ('studies', '0021_pausing_joins'),
+        ('participants', '0023_refused_expert_mail'),
+        ('studies', '0023_pausing_joins'),
     ]
 
     operations = [
