@@ -20,7 +20,6 @@ from django.views.decorators.http import require_POST, require_safe
 from evalsite.audit.models import AuditEntry
 from evalsite.exports.codebook import PANDAS, list_chapters, write_codebook
 from evalsite.exports.columns import list_downloads_of
-from evalsite.exports.csv_writer import BYTE_ORDER_MARK, send_csv
 from evalsite.exports.file_counts import find_counts
 from evalsite.exports.identities import (
     IDS_FILE,
@@ -37,6 +36,7 @@ from evalsite.exports.jobs import (
     read_choice,
     start_export,
 )
+from evalsite.exports.misread_ids import describe_misread
 from evalsite.exports.person_answers import ANSWERS_FILE, find_answers, write_answers
 from evalsite.exports.pseudonymised import FILES as PSEUDONYMISED
 from evalsite.exports.pseudonymised import write_pseudonymised
@@ -57,6 +57,8 @@ from evalsite.exports.workbook import MOST_ROWS
 from evalsite.jobs.live_page import keep_watching
 from evalsite.jobs.models import Job
 from evalsite.lib.counts import count_together
+from evalsite.lib.csv_download import send_csv
+from evalsite.lib.csv_writer import BYTE_ORDER_MARK
 from evalsite.quality.frozen_plans import find_version, is_hidden
 from evalsite.studies.instruments import write_file
 from evalsite.studies.models import Membership, Study
@@ -70,9 +72,8 @@ _READ = 50
 FREE = ("items", "participants")
 _PURPOSES = {
     "ratings_simple": "For a quick look: one row for each output and participant (for preferences, "
-    "each comparison), one column for each criterion. Only counted answers to main items that "
-    "aren’t excluded. Ids that could be read as numbers, dates or missing values begin with a "
-    "word, as in “item 007”.",
+    "each comparison), with a column for each criterion, reasons and comments. Only counted "
+    "answers to main items; excluded ones are marked.",
     "ratings": "One row for each rating, with everything that an analysis needs.",
     "ratings_wide": "One row for each output that was rated (for preferences, each "
     "comparison), and one column for each criterion.",
@@ -107,13 +108,14 @@ def show_export(request: HttpRequest, study: Study) -> HttpResponseBase:
         "counted_at": counts and not chosen and counts.counted_at,
         "offers": list_offers(study, rows or {}),
         "no_answers": no_answers,
-        "is_simulated": not no_answers and has_simulated(study),
+        "is_simulated": not no_answers and has_simulated(study, form.selection),
         "imports": [] if no_answers else describe_imports(study),
         "pending": pending,
         "ready": list_ready(jobs),
         "kept_days": KEPT_DAYS,
         "downloads": list_last_downloads(study),
         "pandas": PANDAS,
+        "misread": describe_misread(study),
         "identities": _describe_identities(request, study),
     }
     response = TemplateResponse(request, "exports/export.html", context)
@@ -255,7 +257,8 @@ def download_ready(request: HttpRequest, study: Study, job_id: UUID) -> HttpResp
 
 @require_safe
 def show_codebook(request: HttpRequest, study: Study) -> HttpResponseBase:
-    chapters = list_chapters(study.config, list_downloads_of(study))
+    files = list_downloads_of(study)
+    chapters = list_chapters(study.config, files, misread=describe_misread(study))
     context: dict[str, Any] = {"chapters": chapters, "pandas": PANDAS}
     return TemplateResponse(request, "exports/codebook.html", context)
 
@@ -263,7 +266,9 @@ def show_codebook(request: HttpRequest, study: Study) -> HttpResponseBase:
 @require_safe
 def download_codebook(request: HttpRequest, study: Study) -> HttpResponseBase:
     return send_csv(
-        write_codebook(study.config, asks_to_share=study.asks_to_share),
+        write_codebook(
+            study.config, asks_to_share=study.asks_to_share, misread=describe_misread(study)
+        ),
         f"{name_start(study)}-codebook.csv",
     )
 

@@ -34,6 +34,12 @@ class Expert(models.Model):
         # never the name: this text reaches logs and histories
         return f"expert {self.pk}"
 
+    def describe(self, *, with_address: bool) -> str:
+        """Return the name; whoever was invited by an address alone has none but that."""
+        if self.name != self.email or with_address:
+            return self.name
+        return "Invited by e-mail"
+
 
 class ExpertMail(models.Model):
     """An e-mail to an expert: the invitation (0), or one of two reminders."""

@@ -35,6 +35,11 @@ def shut_sentence(study: Study) -> dict[str, Any]:
             "heading": _("This study is paused"),
             "sentence": _("Please come back later with the same link. Your answers are saved."),
         }
+    if study.is_open and study.joins_paused_at is not None:
+        return {
+            "heading": _("Nobody new can start right now"),
+            "sentence": _("Please come back later. If you have started, use your own link."),
+        }
     ended = study.closed_at or study.closes_at
     sentence = _("Thank you for your interest.")
     if ended:

@@ -5,6 +5,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import fields
 from typing import TYPE_CHECKING, Any
 
+from evalsite.lib.limited import read_json
 from evalsite.protocol.conditions import Condition
 from evalsite.protocol.entry_questions import read_eligibility, write_eligibility
 from evalsite.protocol.installed_scales import get_scale
@@ -214,7 +215,7 @@ def read_structure(text: str, kind: str) -> Any:
     if kind != "conversation":
         return text
     try:
-        found = json.loads(text)
+        found = read_json(text)
     except ValueError:
         return text
     return found if isinstance(found, list) else text

@@ -236,6 +236,7 @@ class Activity:
     simulated: str
     waiting: int = 0
     may_be_quiet: bool = False
+    may_be_crowded: bool = False
     excluded: int = 0
     joined: int = 0
     has_work: bool = False
@@ -280,6 +281,7 @@ def activity_of(study: Study) -> Activity:
         "waiting": _count_in_study(study, Batch.objects.filter(opened_at__isnull=True)),
         "excluded": _count_in_study(study, Exclusion.objects.standing()),
         "quiet": _count_in_study(study, _find_quiet_places(study)),
+        "leased": Exists(Slot.objects.leased().filter(study=study, lease_until__gt=now())),
         "is_imported": Exists(RatingsFile.objects.filter(study=study)),
         **_plan_columns(study),
     }
@@ -307,6 +309,7 @@ def activity_of(study: Study) -> Activity:
         waiting=row["waiting"],
         excluded=row["excluded"],
         may_be_quiet=row["quiet"] > 0,
+        may_be_crowded=row["leased"],
         imported=tuple(describe_imports(study)) if row["is_imported"] else (),
         plan=_read_plan(row),
     )

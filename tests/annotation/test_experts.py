@@ -403,7 +403,7 @@ def test_names_are_shown_to_those_who_may_see_identities(client):
         page = client.get(urls[0]).text
         rows = client.post(reverse("admin:expert-links", args=[study.pk])).content.decode()
         assert ("Ana Costa" in page) == ("Ana Costa" in rows) == bool(fields)
-    assert AuditEntry.objects.filter(action="identity view").count() == 1
+    assert AuditEntry.objects.filter(action="links viewed").count() == 1
 
 
 def test_the_list_of_experts_takes_as_many_queries_for_two_as_for_twenty(

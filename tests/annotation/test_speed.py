@@ -75,6 +75,8 @@ def test_every_column_of_a_study_is_in_one_group_or_says_what_the_study_is():
         "version",
         "opens_at",
         "closes_at",
+        "joins_paused_at",
+        "is_from_one_place",
         "launched_at",
         "closed_at",
     }

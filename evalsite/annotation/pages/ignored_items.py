@@ -6,7 +6,7 @@ from datetime import datetime
 from django.db import transaction
 from django.db.models import F
 
-from evalsite.annotation.allocation.leases import longest_hold
+from evalsite.annotation.allocation.leases import find_end_for_one_more
 from evalsite.annotation.models import ASSIGNED, Annotation, Draft, Revision, Slot
 from evalsite.annotation.pages.saving import (
     LEFT_TO_OTHERS,
@@ -124,8 +124,10 @@ def undo_ignoring(*, participant: Participant, item_set: ItemSet, item_id: int) 
     current = ItemSet.objects.get(pk=item_set.pk)
     if current.finished_at is not None:
         return 0
-    until = longest_hold(current, participant.study)
     ignored = _ignored_together(participant, item_set, item_id)
+    if not ignored:
+        return 0
+    until = find_end_for_one_more(participant, participant.study)
     for annotation in ignored:
         before = _find_before(annotation)
         if before is None:

@@ -50,6 +50,8 @@ def practice(request: HttpRequest, me: Participant, number: int) -> HttpResponse
         Annotation.objects.filter(participant=me, item=item).prefetch_related("ratings").first()
     )
     frame = _frame(request, me, number, len(items))
+    if annotation is not None and not me.may_reopen(annotation.visit_id):
+        return redirect(address(request, "participant-home"))
     if annotation is not None:
         if "again" in request.GET:
             return _try_again(request, me, answered_screen(annotation, me.study), frame)

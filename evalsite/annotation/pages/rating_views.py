@@ -3,6 +3,7 @@
 import logging
 import re
 from collections.abc import Mapping
+from dataclasses import replace
 from statistics import median
 from typing import Any
 from urllib.parse import urlencode
@@ -15,6 +16,8 @@ from django.views.decorators.http import require_http_methods, require_POST
 
 from evalsite.annotation.allocation.leases import (
     answered_items,
+    find_end,
+    find_renewal,
     keep_lease,
     keep_lease_once,
 )
@@ -41,6 +44,7 @@ from evalsite.annotation.pages.sets import (
     kept_until,
     read_progress,
     shown_end,
+    unanswered_places,
 )
 from evalsite.annotation.pages.sheet import anchor_of
 from evalsite.annotation.pages.shown_screens import as_shown, circumstances, fill_screen, load_shown
@@ -58,7 +62,7 @@ from evalsite.participants.models import ItemSet, Participant
 from evalsite.participants.services import Agreement, agreement_of, has_agreed, is_paid
 from evalsite.studies.bonus import bonus_in_words
 from evalsite.studies.models import Study
-from evalsite.studies.set_size import items_per_set
+from evalsite.studies.set_size import minutes_per_item
 from evalsite.studies.versions import covers_items, get_content_warning, has_sheet
 
 logger = logging.getLogger(__name__)
@@ -124,6 +128,8 @@ def _show(request: HttpRequest, me: Participant, item_set: ItemSet, place: int) 
     if is_lost or (not times and entry_step(me) is not None):
         return redirect(address(request, "participant-home"))
     screen, values = fill_screen(me, item_id, is_answered=item_id in times)
+    if screen.answer is not None and not me.may_reopen(screen.answer.visit_id):
+        return _show_earlier(request, me, item_set, place, times)
     until = kept_until(me, screen, item_set, times)
     taken = seconds_taken(times, item_set)
     if item_id not in times and not me.is_pilot and (until is None or until < now()):
@@ -148,6 +154,26 @@ def _show(request: HttpRequest, me: Participant, item_set: ItemSet, place: int) 
         "reserved_until": item_set.reserved_until,
     }
     return render(request, me.study.config.item_template, context)
+
+
+def _show_earlier(
+    request: HttpRequest, me: Participant, item_set: ItemSet, place: int, times: Mapping[int, float]
+) -> HttpResponse:
+    """Say that this item is answered, without the answer, and lead on to one that isn't."""
+    missing = unanswered_places(item_set, times)
+    following = next((later for later in missing if later > place), next(iter(missing), None))
+    names = (
+        ("rating-page", item_set.number, following)
+        if following
+        else ("set-review", item_set.number)
+    )
+    context = page_context(request, me) | {
+        "place": place,
+        "total": len(item_set.item_ids),
+        "next_url": address(request, *names),
+        "status": Saved.words_of(request.GET.get("was", "")),
+    }
+    return render(request, "annotation/saved_earlier.html", context)
 
 
 def _cover(
@@ -212,6 +238,9 @@ def ignored_before(
 ) -> dict[str, Any] | None:
     """What the page after an ignored item says of it, with the way back; None of any other."""
     place = request.GET.get("undo", "")
+    if me.later_visit_id is not None:
+        # only the first link opens what was ignored earlier
+        return None
     if request.GET.get("was") != "ignored" or not re.fullmatch("[0-9]{1,5}", place):
         return None
     item_id = dict(enumerate(item_set.item_ids, start=1)).get(int(place))
@@ -275,11 +304,7 @@ def seconds_taken(times: dict[int, float], item_set: ItemSet) -> list[float]:
 def estimate_minutes_left(me: Participant, seconds: list[float], total: int) -> int:
     """From this person's own median when there are two answers, else from the protocol's guess."""
     study = me.study
-    guess = (
-        study.minutes_per_set / items_per_set(study)
-        if study.minutes_per_set
-        else study.config.minutes_per_item
-    )
+    guess = minutes_per_item(study)
     # what was ignored together with another item took no time
     taken = [one for one in seconds if one >= 1]
     pace = median(taken) / 60 if len(taken) > 1 else guess
@@ -323,7 +348,12 @@ def _save(request: HttpRequest, me: Participant) -> HttpResponse:
 
 def save_answer(me: Participant, screen: Screen, form: RatingForm, submission: Submission) -> Saved:
     """Store what a valid form says of an item, and keep this person's places."""
+    until = None if me.is_pilot else find_renewal(me, me.study, screen.slot)
+    submission = replace(submission, renew_until=until)
     saved = submit_annotation(participant=me, submission=submission)
+    if until is not None and saved is Saved.SAVED:
+        # with the answer
+        return saved
     if saved is Saved.UNCHANGED:
         # it comes back as a change to send once the new text is agreed to
         keep_entered(me, screen, form.data)
@@ -333,8 +363,13 @@ def save_answer(me: Participant, screen: Screen, form: RatingForm, submission: S
 
 
 def is_mine(me: Participant, screen: Screen) -> bool:
-    """Return whether no other person has the place of this screen, if it has one."""
-    return screen.slot is None or screen.slot.participant_id == me.pk
+    """Return whether no other person has the place of this screen, if it has one.
+
+    What I have answered is mine, even if its place went to others because I reported it.
+    """
+    if screen.slot is None or screen.slot.participant_id == me.pk:
+        return True
+    return Annotation.objects.filter(participant=me, item=screen.item).exists()
 
 
 def keep_entered(me: Participant, screen: Screen, data: Mapping[str, Any]) -> Draft | None:
@@ -441,12 +476,9 @@ def draft(request: HttpRequest, me: Participant) -> HttpResponse:
         return JsonResponse({"lease_until": None}, status=409)
     may_renew = False
     if kept is not None and has_agreed(me):
-        may_renew = keep_lease_once(me, me.study, screen.slot, kept)
-    until = kept_until(me, screen, None)
-    if screen.slot is not None:
-        screen.slot.refresh_from_db(fields=["lease_until"])
-        until = screen.slot.lease_until
-    until = shown_end(until)
+        may_renew = keep_lease_once(me, me.study, kept)
+    # whatever item it is, the end is that of the set
+    until = shown_end(find_end(me))
     return JsonResponse({"lease_until": until, "is_final": not may_renew})
 
 

@@ -36,8 +36,10 @@ from evalsite.fields import drop_unstorable
 from evalsite.lib.markdown import render_markdown
 from evalsite.participants.access import (
     address,
+    first_link_only,
     page_context,
     participant_page,
+    refuse_later_visit,
     unknown_link,
 )
 from evalsite.participants.forms import FeedbackForm
@@ -66,7 +68,8 @@ from evalsite.studies.versions import shown_content
 
 def _work_url(request: HttpRequest, me: Participant, *, is_paid: bool) -> str:
     """Return the address of the page about a person's sets and pay; "" if nothing is paid."""
-    return address(request, "participant-work") if is_paid and not me.is_pilot else ""
+    is_open = is_paid and not me.is_pilot and me.later_visit_id is None
+    return address(request, "participant-work") if is_open else ""
 
 
 @participant_page
@@ -235,6 +238,8 @@ def finish(request: HttpRequest, me: Participant) -> HttpResponse:
     codes = shown_codes(me, sets)
     if not sets or (request.method == "POST" and not has_agreed(me)):
         return redirect(address(request, "participant-home"))
+    if request.method == "POST" and me.later_visit_id is not None:
+        return refuse_later_visit(request, me)
     form = FeedbackForm(request.POST if request.method == "POST" else None)
     if form.is_bound and form.is_valid():
         record_answers(participant=me, answers=form.cleaned_data)
@@ -254,7 +259,7 @@ def finish(request: HttpRequest, me: Participant) -> HttpResponse:
         "given": {name: drop_unstorable(request.POST.get(name, "")) for name in form.fields},
         "status": Saved.words_of(request.GET.get("was", "")),
         "background_url": address(request, "background-questions")
-        if list_background(me.study)
+        if list_background(me.study) and me.later_visit_id is None
         else "",
         "background_saved": request.GET.get("background") == "saved",
         "receipt": visible_receipt(me),
@@ -315,6 +320,7 @@ def shut(request: HttpRequest, me: Participant) -> HttpResponse:
 
 
 @participant_page
+@first_link_only
 @require_http_methods(["GET", "HEAD", "POST"])
 def leave(request: HttpRequest, me: Participant) -> HttpResponse:
     """I withdraw: stop, and choose what becomes of the answers."""

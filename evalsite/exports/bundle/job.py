@@ -16,7 +16,7 @@ from django.utils.text import slugify
 
 from evalsite.exports.bundle.anonymous import write_anonymous
 from evalsite.exports.bundle.format import Contents
-from evalsite.exports.bundle.write import write_bundle
+from evalsite.exports.bundle.write import select_answers, write_bundle
 from evalsite.exports.services import has_simulated
 from evalsite.imports.models import Upload
 from evalsite.jobs.models import Job
@@ -95,8 +95,12 @@ def name_download(study: Study, job: Job) -> str:
 
 def name_bundle(study: Study, contents: Contents) -> str:
     """Return the name that a download of these contents would have now."""
-    is_simulated = contents.has_data and has_simulated(study)
+    is_simulated = _is_simulated(study, contents)
     return _name_file(study, _name_contents(contents), is_simulated=is_simulated)
+
+
+def _is_simulated(study: Study, contents: Contents) -> bool:
+    return contents.has_data and has_simulated(study, select_answers(study, contents))
 
 
 def _name_file(study: Study, subject: str, *, is_simulated: bool) -> str:
@@ -151,7 +155,7 @@ def run_packing(job: Job) -> dict[str, Any]:
         "files": packed.files,
         "size": packed.size,
         "sha256": packed.sha256,
-        "is_simulated": contents.has_data and has_simulated(study),
+        "is_simulated": _is_simulated(study, contents),
         **told,
     }
 

@@ -6,7 +6,6 @@ much memory ends the child, not the site, and the child knows none of the site's
 """
 
 import io
-import json
 import os
 import shutil
 import signal
@@ -30,6 +29,7 @@ from evalsite.exports.bundle.read import (
     open_bundle,
     read_about,
 )
+from evalsite.lib.limited import read_json
 
 # a check takes at most this long, and more for a large bundle
 _SECONDS = 600
@@ -90,7 +90,7 @@ def _check_in_scratch(bundle: Bundle, file: IO[bytes], report: Report) -> None:
             message = failure or "The check stopped without a result."
             report.faults.append(Fault("check_failed", message))
             return
-        found = json.loads(findings.read_text(encoding="utf-8"))
+        found = read_json(findings.read_bytes())
     report.checks += found["checks"]
     report.remarks += found["remarks"]
     report.faults += [Fault(*fault) for fault in found["faults"]]

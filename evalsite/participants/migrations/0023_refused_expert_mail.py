@@ -6,7 +6,7 @@ from django.db import migrations, models
 class Migration(migrations.Migration):
 
     dependencies = [
-        ('participants', '0020_sharing'),
+        ('participants', '0022_unlimited_personal_links'),
         ('studies', '0020_order_of_items'),
     ]
 
