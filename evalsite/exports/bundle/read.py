@@ -239,8 +239,7 @@ def _check_directory(infos: list[ZipInfo], *, packed: int) -> None:
             f"The archive has {len(infos):,} files. A bundle has at most {MOST_FILES:,}.",
         )
     names = Counter(info.filename.lower() for info in infos)
-    twice = next((name for name, count in names.items() if count > 1), None)
-    if twice is not None:
+    if twice := next((name for name, count in names.items() if count > 1), ""):
         raise BadBundle("file_twice", f"The archive has {twice!r} twice.")
     for info in infos:
         _check_entry(info)
