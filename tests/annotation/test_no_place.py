@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 from django.test import Client
 
-from evalsite.annotation.allocation.claims import claim_set
+from evalsite.annotation.allocation.claims import claim_set, find_shortage
 from evalsite.annotation.models import Slot
 from evalsite.lib.clock import now
 from evalsite.participants.models import Participant
@@ -135,3 +135,8 @@ def test_a_study_that_is_not_open_is_not_said_to_be_complete(study, state):
     Study.objects.update(state=state)
 
     assert COMPLETE not in open_link(study).text
+
+
+def test_whom_something_else_keeps_from_a_free_place_is_not_said_to_have_done_all(study):
+    """For instance a quota: others come first, as long as it lasts."""
+    assert find_shortage(study, make_annotator(study)) == "taken"

@@ -345,7 +345,7 @@ class Shortage(StrEnum):
 
     # every item has all its answers
     COMPLETE = "complete"
-    # other people have the places, which may come free
+    # other people have the places, or have them first: waiting makes sense
     TAKEN = "taken"
     # what is missing are items that wait for the researcher, after reports
     CHECKED = "checked"
@@ -359,7 +359,7 @@ def find_shortage(study: Study, me: Participant | None = None) -> Shortage:
     if not missing.exists():
         return Shortage.COMPLETE
     checked = missing.filter(item__held_at__isnull=False)
-    taken = Slot.objects.leased().filter(study=study, item__held_at__isnull=True)
+    taken = missing.filter(item__held_at__isnull=True)
     if me is not None:
         if not may_have_another_set(me, study):
             return Shortage.DONE
@@ -367,9 +367,7 @@ def find_shortage(study: Study, me: Participant | None = None) -> Shortage:
         taken = taken.filter(new_to(me.pk, study.pk, study.groups)).exclude(participant=me)
     if taken.exists():
         return Shortage.TAKEN
-    if checked.exists():
-        return Shortage.CHECKED
-    return Shortage.TAKEN if me is None else Shortage.DONE
+    return Shortage.CHECKED if checked.exists() else Shortage.DONE
 
 
 def deal_pilot_set(participant: Participant) -> ItemSet | None:
