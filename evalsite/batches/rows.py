@@ -391,8 +391,8 @@ def _read_csv(file: SourceFile) -> tuple[list[str], Iterator[list[str]]]:
 
 def _find_delimiter(file: SourceFile) -> str:
     """Return what separates most names in the first row."""
-    found = _HEADER.match(file.read_start(_START).decode("utf-8", "replace"))
-    bare = _QUOTED.sub("", found[0]) if found else ""
+    header = _HEADER.match(file.read_start(_START).decode("utf-8", "replace"))
+    bare = _QUOTED.sub("", header[0]) if header else ""
     return max(",;\t", key=bare.count)
 
 

@@ -20,10 +20,10 @@ CASES: dict[str, dict[str, Any]] = json.loads((FOLDER / "expected.json").read_by
 
 def run(study: Study, arguments: list[str], folder: Path) -> tuple[bool, str]:
     """Return whether the command took the files, and what it said."""
-    name, *others = [argument.replace("@/", f"{folder}/") for argument in arguments]
+    name, *options = [argument.replace("@/", f"{folder}/") for argument in arguments]
     output = StringIO()
     try:
-        call_command(name, str(study.pk), *others, stdout=output)
+        call_command(name, str(study.pk), *options, stdout=output)
     except CommandError as error:
         return False, f"{output.getvalue()}{error}"
     return True, output.getvalue()

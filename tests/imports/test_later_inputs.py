@@ -61,11 +61,11 @@ def check(study: Study, rows: list[Row] | str, **options: Any) -> Any:
 
 
 def join(study: Study, rows: list[Row] | str, **options: Any) -> Any:
-    """Import a second file; return what its check found."""
+    """Import a second file; return what its check results."""
     checked = check(study, rows, **options)
     assert [str(fault) for fault in checked.faults] == []
-    given = {"file_name": "later.csv", "sha256": uuid4().hex, "by": None}
-    import_batch(study=study, checked=checked, **given)
+    fields = {"file_name": "later.csv", "sha256": uuid4().hex, "by": None}
+    import_batch(study=study, checked=checked, **fields)
     return checked
 
 
@@ -79,17 +79,17 @@ def note_of(checked: Any) -> str:
 
 def groups_of(study: Study) -> dict[str, list[str]]:
     """Return the ids of the items of each group, in the order in which they came."""
-    found: dict[str, list[str]] = {}
+    results: dict[str, list[str]] = {}
     for item in study.items.main().order_by("pk"):
-        found.setdefault(item.group, []).append(item.key)
-    return found
+        results.setdefault(item.group, []).append(item.key)
+    return results
 
 
 # --- what joins ---------------------------------------------------------------------------
 
 
 def test_the_same_ratings_give_the_same_result_in_one_file_and_in_two() -> None:
-    found = []
+    results = []
     for files in (["alpha beta gamma"], ["alpha beta", "gamma"]):
         study = make("one", k=4, seed="0" * 32)
         for number, systems in enumerate(files):
@@ -111,12 +111,12 @@ def test_the_same_ratings_give_the_same_result_in_one_file_and_in_two() -> None:
             ],
         )
         content, _ = analyse_study(study)
-        pairs = [pair for one in content["kept"]["criteria"] for pair in one["pairs"]]
-        found.append([(pair["effect"]["value"], pair["effect"]["details"]) for pair in pairs])
+        pairs = [pair for criterion in content["kept"]["criteria"] for pair in criterion["pairs"]]
+        results.append([(pair["effect"]["value"], pair["effect"]["details"]) for pair in pairs])
 
-    assert found[0] == found[1]
-    assert len(found[0]) == 6
-    assert all(0 < details["p"] < 1 for _, details in found[0])
+    assert results[0] == results[1]
+    assert len(results[0]) == 6
+    assert all(0 < details["p"] < 1 for _, details in results[0])
 
 
 @pytest.mark.parametrize(
@@ -281,7 +281,7 @@ def test_whom_a_new_system_meets_is_asked() -> None:
     checked = check(study, rows_of("gamma"))
 
     assert codes(checked) == ["decision_needed"]
-    (decision,) = [one for one in checked.decisions if not one.is_made]
+    (decision,) = [decision for decision in checked.decisions if not decision.is_made]
     assert [value for value, *_ in decision.choices] == ["every", ["alpha"], ["beta"]]
 
 

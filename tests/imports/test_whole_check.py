@@ -171,7 +171,7 @@ def change_json(content: bytes, chance: random.Random) -> bytes:
 
 
 def change_value(value: Any, chance: random.Random, depth: int = 0) -> Any:
-    """Return the value with another one, key or type somewhere in it."""
+    """Return the value with a part, key or type changed somewhere in it."""
     if isinstance(value, dict) and value and chance.random() < 0.9:
         key = chance.choice(list(value))
         draw = chance.random()
@@ -267,10 +267,10 @@ DECISION = re.compile(r'name="key" value="([^"]*)".*?name="value" value="([^"]*)
 def choose(html: str, chance: random.Random) -> dict[str, str]:
     """Return what a form sends, with other choices here and there."""
     sent = {}
-    for found in SELECT.finditer(html):
-        options = OPTION.findall(found[0])
+    for select in SELECT.finditer(html):
+        options = OPTION.findall(select[0])
         chosen = next((value for value, selected in options if selected), "")
-        sent[found[1]] = unescape(chance.choice(options)[0] if chance.random() < 0.3 else chosen)
+        sent[select[1]] = unescape(chance.choice(options)[0] if chance.random() < 0.3 else chosen)
     return sent
 
 

@@ -37,7 +37,7 @@ class EarlierInputs:
 
     def __init__(self, study: Study, config: Protocol, systems: Collection[str]) -> None:
         self.systems = systems
-        self.names = [one.name for one in config.inputs if not one.is_of_output]
+        self.names = [column.name for column in config.inputs if not column.is_of_output]
         # with the id that a file gave to the input, also where it became several items
         self.by_id: dict[str, tuple[EarlierInput, str]] = {}
         self._by_place: dict[tuple[str, bytes], EarlierInput] = {}
@@ -95,16 +95,16 @@ def normalise(text: str) -> str:
 def list_outputs(items: Collection[int], systems: Collection[str]) -> Iterator[OutputRow]:
     """Yield item, system and text of the outputs of these items by these systems."""
     rest = iter(sorted(items))
-    while some := list(islice(rest, _AT_ONCE)):
-        outputs = Output.objects.filter(item__in=some, system__name__in=systems)
+    while keys := list(islice(rest, _AT_ONCE)):
+        outputs = Output.objects.filter(item__in=keys, system__name__in=systems)
         rows = outputs.order_by("item_id", "position")
         yield from rows.values_list("item_id", "system__name", "text")
 
 
 def find_difference(first: str, second: str) -> tuple[str, str]:
     """Return the parts of two texts around their first difference."""
-    pairs = zip(first, second, strict=False)
-    at = next((n for n, (a, b) in enumerate(pairs) if a != b), min(len(first), len(second)))
+    pairs = enumerate(zip(first, second, strict=False))
+    at = next((n for n, (a, b) in pairs if a != b), min(len(first), len(second)))
     return _cut(first, at), _cut(second, at)
 
 

@@ -181,8 +181,8 @@ class ItemMaker:
             suffix = f"{places[first.system]}-{places[second.system]}"
             key = join.take_key(suffix, self._taken)
             self._check_made_key(key, item, second, "each pair of them an item")
-            own = [output for output in (first, second) if output not in join.met]
-            extra |= self._merge_extra(own) | {"item": join.source}
+            of_file = [output for output in (first, second) if output not in join.met]
+            extra |= self._merge_extra(of_file) | {"item": join.source}
             yield self._make_one(key, [first, second], gold, extra=extra)
 
     def _make_pairs(self, item: DraftItem, gold: dict[str, str]) -> Iterator[CheckedItem]:

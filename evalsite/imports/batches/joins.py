@@ -91,10 +91,10 @@ class Joins:
         """Yield each item, and what it joins; None if its input is new. A few queries at a time."""
         self._systems = self._known_systems.intersection(systems)
         rest, taken = iter(drafts), set[str]()
-        while some := list(islice(rest, _AT_ONCE)):
-            found = [(draft, self._find(draft, taken, has_ids=has_ids)) for draft in some]
-            self._load([join for _, join in found if join is not None])
-            for draft, join in found:
+        while together := list(islice(rest, _AT_ONCE)):
+            joins = [self._find(draft, taken, has_ids=has_ids) for draft in together]
+            self._load([join for join in joins if join is not None])
+            for draft, join in zip(together, joins, strict=True):
                 if join is not None:
                     self._settle(draft, join, has_id=has_ids)
                 yield draft, join
@@ -103,8 +103,8 @@ class Joins:
         if not self._earlier or not _is_main(draft):
             return None
         if has_ids and (known := self._earlier.by_id.get(draft.key)):
-            found, source = known
-            return Join(found, source, is_by_id=True, taken=taken)
+            earlier, source = known
+            return Join(earlier, source, is_by_id=True, taken=taken)
         by_texts = self._earlier.find(draft.shared, draft.shared.get("group", ""))
         if by_texts is None:
             return None
@@ -125,27 +125,27 @@ class Joins:
             screens.setdefault(place, {}).setdefault(pk, set()).add(system)
         for join in joins:
             join.texts = texts.get(id(join.input), {})
-            join.screens = {frozenset(one) for one in screens.get(id(join.input), {}).values()}
+            join.screens = {frozenset(names) for names in screens.get(id(join.input), {}).values()}
 
     def _settle(self, draft: DraftItem, join: Join, *, has_id: bool) -> None:
         join.new = [output for output in draft.outputs if output.system not in join.texts]
         if has_id and not join.is_by_id and len(join.new) < len(draft.outputs):
             join.is_twin = True
             return
-        here = {output.system for output in draft.outputs}
+        systems = {output.system for output in draft.outputs}
         if not join.new:
-            screens = [frozenset(two) for two in combinations(here, 2)]
-            is_shown = frozenset(here) in join.screens or join.screens.issuperset(screens)
+            screens = [frozenset(two) for two in combinations(systems, 2)]
+            is_shown = frozenset(systems) in join.screens or join.screens.issuperset(screens)
             join.is_known = is_shown or not self._shows_several
             return
         if not self._shows_several:
             return
-        others = {system: texts[0] for system, texts in join.texts.items() if system not in here}
-        join.is_open = bool(others) and not self._meets
+        offered = {name: texts[0] for name, texts in join.texts.items() if name not in systems}
+        join.is_open = bool(offered) and not self._meets
         join.met = [
-            DraftOutput(system, text, draft.line, draft.record, draft.shared, {})
-            for system, text in others.items()
-            if self._meets == EVERY or system in self._meets
+            DraftOutput(name, text, draft.line, draft.record, draft.shared, {})
+            for name, text in offered.items()
+            if self._meets == EVERY or name in self._meets
         ]
 
     # --- checking -------------------------------------------------------------------------
@@ -175,11 +175,12 @@ class Joins:
         known = [output for output in draft.outputs if output.system in join.texts]
         self._new_systems |= dict.fromkeys(output.system for output in join.new)
         if self._shows_several and join.new:
-            here = {output.system for output in draft.outputs}
-            self._offered |= dict.fromkeys(name for name in join.texts if name not in here)
+            systems = {output.system for output in draft.outputs}
+            self._offered |= dict.fromkeys(name for name in join.texts if name not in systems)
         if join.is_known or not self._shows_several:
             self._outputs_left_out += len(known)
-            self.left_out += len({one.record for one in known} - {one.record for one in join.new})
+            rows = {output.record for output in known}
+            self.left_out += len(rows - {output.record for output in join.new})
 
     def _count_new(self, draft: DraftItem) -> None:
         if not self._earlier or not _is_main(draft):
@@ -196,9 +197,9 @@ class Joins:
             for name in self._earlier.names
             if normalise(inputs.get(name, "")) != normalise(draft.shared.get(name, ""))
         )
-        here, there = find_difference(draft.shared.get(name, ""), inputs.get(name, ""))
+        text, earlier = find_difference(draft.shared.get(name, ""), inputs.get(name, ""))
         message = (
-            f"“{draft.key}” has another input here (“{here}”) than in {file_name} (“{there}”). "
+            f"“{draft.key}” has another input here (“{text}”) than in {file_name} (“{earlier}”). "
             "Outputs that are compared need one input. Correct it, or use another id."
         )
         return Fault("input_differs", message, line=draft.line, record=draft.record), name
@@ -242,7 +243,14 @@ class Joins:
     def list_notes(self) -> list[dict[str, Any]]:
         if not self._joined:
             return []
-        return [{"code": PAIRED, "text": " ".join(self._describe()), "rows": []}]
+        notes: list[dict[str, Any]] = [
+            {"code": PAIRED, "text": " ".join(self._describe()), "rows": []}
+        ]
+        if self._offered and self._meets:
+            names = self._offered if self._meets == EVERY else self._meets
+            text = f"{' and '.join(self._new_systems)} shown beside {', '.join(names)}."
+            notes.append({"code": MEETS, "text": text, "rows": []})
+        return notes
 
     def list_remarks(self) -> Iterator[Remark]:
         if self._new_inputs and not self._joined:
@@ -291,10 +299,10 @@ def _is_main(draft: DraftItem) -> bool:
 
 
 def _describe_other_text(draft: DraftItem, output: DraftOutput, text: str) -> tuple[Fault, str]:
-    here, there = find_difference(output.text, text)
+    new, earlier = find_difference(output.text, text)
     message = (
         f"“{output.system}” has another output for “{draft.key}” in the study already (here "
-        f"“{here}”, there “{there}”). Remove the row, or write the output that the study has."
+        f"“{new}”, there “{earlier}”). Remove the row, or write the output that the study has."
     )
     return Fault("output_differs", message, line=output.line, record=output.record), "output"
 

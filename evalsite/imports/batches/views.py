@@ -207,8 +207,8 @@ class ItemPages(ImportPages):
         )
         items = count_of(record.items.count(), "item")
         paired = find_note(record.import_notes, PAIRED)
-        told = f"Imported {count_of(record.rows, 'row')} as {items}. {paired}".rstrip()
-        return f"{told}{later}"
+        stored = f"Imported {count_of(record.rows, 'row')} as {items}. {paired}".rstrip()
+        return f"{stored}{later}"
 
     def describe_undone(self, record: Batch) -> str:
         return f"The items of {record.file_name} are gone."

@@ -92,8 +92,8 @@ class ItemFinder:
     def _list_parts(self, row: Naming) -> list[FoundItem]:
         """Return the items that an id became; those of later files are among them."""
         keys = self._parts.get(row.item)
-        found = [self._items.get(key) for key in (row.item, *keys)] if keys else []
-        return [part for part in found if part is not None]
+        parts = [self._items.get(key) for key in (row.item, *keys)] if keys else []
+        return [part for part in parts if part is not None]
 
     def _hint(self, name: str) -> str:
         known = Item.objects.main().filter(study=self.study).order_by("id")
