@@ -130,7 +130,7 @@ def _renew(session: Any) -> None:
     session.set_expiry(ends_at if session[_IS_LONG] else min(ends_at, moment + IDLE))
 
 
-@scheduled("Delete old lines of the log of sign-ins", every=DAILY)
+@scheduled("Delete old lines of the log of sign-ins", every=DAILY, is_deleting=True)
 def delete_old_sign_ins() -> str:
     """Keep the log of accounts for 180 days."""
     deleted = delete_old_events()

@@ -75,7 +75,7 @@ def is_a_day_away(column: str) -> Q:
     return is_old | Q(**{f"{column}__gt": moment + _KEPT})
 
 
-@scheduled("Forget networks of participants", every=HOURLY)
+@scheduled("Forget networks of participants", every=HOURLY, is_deleting=True)
 def forget_networks() -> None:
     """Delete from which network people took a place more than a day ago."""
     old = Participant.objects.filter(is_a_day_away("network_at"))
