@@ -7,6 +7,7 @@ from django.db.models import Exists, OuterRef, Q
 
 from evalsite.annotation.models import Annotation, Revision
 from evalsite.audit.models import AuditEntry
+from evalsite.exports.misread_ids import list_misread
 from evalsite.exports.models import FileCounts
 from evalsite.exports.pseudonymised import count_pseudonymised
 from evalsite.exports.services import count_rows
@@ -30,6 +31,7 @@ def store_counts(study: Study) -> FileCounts:
             "seconds": perf_counter() - began,
             "rows": rows,
             "pseudonymised": pseudonymised,
+            "misread": list_misread(study),
         },
     )
     return counts

@@ -1,9 +1,10 @@
-"""Ids and names that pandas, R or a spreadsheet read as something else by default."""
+"""Ids that pandas, R or a spreadsheet read as something else by default."""
 
 import re
+from collections.abc import Sequence
 
 from evalsite.exports.rows import PAGE
-from evalsite.studies.models import Item, Study, System
+from evalsite.studies.models import Item, Study
 
 # Starts with a letter, and nothing takes it for a missing value, a truth value, infinity, or a
 # month with a number.
@@ -20,23 +21,20 @@ _SHOWN = 3
 
 
 def list_misread(study: Study) -> list[str]:
-    """List the first ids and names of the study that would be misread; most studies have none."""
+    """List the first ids of the study that would be misread; most studies have none."""
     items = Item.objects.main().filter(study=study).order_by("id")
     rows = items.values_list("key", "group", "cluster").iterator(chunk_size=PAGE)
     columns = [_Column() for _ in range(3)]
     for row in rows:
         for column, text in zip(columns, row, strict=True):
             column.add(text)
-    systems = _Column()
-    for name in System.objects.filter(study=study).order_by("id").values_list("name", flat=True):
-        systems.add(name)
-    found = dict.fromkeys(text for column in (*columns, systems) for text in column.list_misread())
+    found = dict.fromkeys(text for column in columns for text in column.list_misread())
     return list(found)[:_SHOWN]
 
 
-def describe_misread(study: Study) -> str:
-    """Say which ids of the study would be misread, and what to do; "" where there are none."""
-    if not (ids := list_misread(study)):
+def describe_misread(ids: Sequence[str]) -> str:
+    """Say that these ids would be misread, and what to do; "" where there are none."""
+    if not ids:
         return ""
     listed = ", ".join(f"“{text}”" for text in ids)
     return (

@@ -20,6 +20,8 @@ class FileCounts(models.Model):
     rows = models.JSONField()
     # the same for the files that may leave while systems are hidden
     pseudonymised = models.JSONField()
+    # ids that programs misread with default settings: the first few
+    misread = models.JSONField(default=list)
 
     def __str__(self) -> str:
         return f"rows of files of {self.study_id}"

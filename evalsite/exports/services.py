@@ -8,7 +8,7 @@ from tempfile import TemporaryFile
 from typing import IO, Any
 
 from django.conf import settings
-from django.db.models import Count, OuterRef, QuerySet, Subquery, TextField, Value
+from django.db.models import Count, Exists, OuterRef, QuerySet, Subquery, TextField, Value
 from django.db.models.functions import Coalesce, Concat
 from django.utils.formats import date_format
 
@@ -212,10 +212,19 @@ def _has_rows_of(origin: Origin, study: Study, choice: Choice) -> bool:
     return rows.filter(annotation__origin=origin).exists()
 
 
-def has_simulated(study: Study, selection: Selection | None = None) -> bool:
-    """Tell whether any of these answers is simulated; without a choice, of all but pilots."""
-    answers = (selection or Selection()).find_annotations(study)
-    return answers.filter(origin=Origin.SIMULATED).exists()
+def find_origins(study: Study, selection: Selection) -> tuple[bool, set[Origin]]:
+    """Return whether the study has any answer, and which named origins the chosen ones have."""
+    answers = selection.find_annotations(study).order_by()
+    has_answers, *found = Study.objects.filter(pk=study.pk).values_list(
+        Exists(Annotation.objects.filter(study=study)),
+        *(Exists(answers.filter(origin=origin)) for origin in _NAMED),
+    )[0]
+    return has_answers, {origin for origin, is_there in zip(_NAMED, found, strict=True) if is_there}
+
+
+def has_simulated(study: Study, selection: Selection) -> bool:
+    """Tell whether any of these answers is simulated."""
+    return Origin.SIMULATED in find_origins(study, selection)[1]
 
 
 def describe_imports(study: Study) -> list[str]:

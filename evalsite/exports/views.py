@@ -36,7 +36,7 @@ from evalsite.exports.jobs import (
     read_choice,
     start_export,
 )
-from evalsite.exports.misread_ids import describe_misread
+from evalsite.exports.misread_ids import describe_misread, list_misread
 from evalsite.exports.person_answers import ANSWERS_FILE, find_answers, write_answers
 from evalsite.exports.pseudonymised import FILES as PSEUDONYMISED
 from evalsite.exports.pseudonymised import write_pseudonymised
@@ -48,7 +48,7 @@ from evalsite.exports.services import (
     count_file,
     count_rows,
     describe_imports,
-    has_simulated,
+    find_origins,
     name_file,
     record_export,
     stream_file,
@@ -59,6 +59,7 @@ from evalsite.jobs.models import Job
 from evalsite.lib.counts import count_together
 from evalsite.lib.csv_download import send_csv
 from evalsite.lib.csv_writer import BYTE_ORDER_MARK
+from evalsite.participants.models import Origin
 from evalsite.quality.frozen_plans import find_version, is_hidden
 from evalsite.studies.instruments import write_file
 from evalsite.studies.models import Membership, Study
@@ -101,21 +102,22 @@ def show_export(request: HttpRequest, study: Study) -> HttpResponseBase:
     chosen = describe(form.selection.describe())
     # a choice of rows is counted when it is made; all rows were counted before
     rows = count_rows(study, form.selection) if chosen else counts and counts.rows
-    no_answers = "" if rows and rows["annotations"] else explain_no_answers(study)
+    has_answers, origins = find_origins(study, form.selection)
+    no_answers = "" if has_answers else explain_no_answers(study)
     context = {
         "form": form,
         "chosen": chosen,
         "counted_at": counts and not chosen and counts.counted_at,
         "offers": list_offers(study, rows or {}),
         "no_answers": no_answers,
-        "is_simulated": not no_answers and has_simulated(study, form.selection),
-        "imports": [] if no_answers else describe_imports(study),
+        "is_simulated": Origin.SIMULATED in origins,
+        "imports": describe_imports(study) if Origin.IMPORTED in origins else [],
         "pending": pending,
         "ready": list_ready(jobs),
         "kept_days": KEPT_DAYS,
         "downloads": list_last_downloads(study),
         "pandas": PANDAS,
-        "misread": describe_misread(study),
+        "misread": describe_misread(counts.misread) if counts else "",
         "identities": _describe_identities(request, study),
     }
     response = TemplateResponse(request, "exports/export.html", context)
@@ -258,7 +260,7 @@ def download_ready(request: HttpRequest, study: Study, job_id: UUID) -> HttpResp
 @require_safe
 def show_codebook(request: HttpRequest, study: Study) -> HttpResponseBase:
     files = list_downloads_of(study)
-    chapters = list_chapters(study.config, files, misread=describe_misread(study))
+    chapters = list_chapters(study.config, files, misread=describe_misread(list_misread(study)))
     context: dict[str, Any] = {"chapters": chapters, "pandas": PANDAS}
     return TemplateResponse(request, "exports/codebook.html", context)
 
@@ -267,7 +269,9 @@ def show_codebook(request: HttpRequest, study: Study) -> HttpResponseBase:
 def download_codebook(request: HttpRequest, study: Study) -> HttpResponseBase:
     return send_csv(
         write_codebook(
-            study.config, asks_to_share=study.asks_to_share, misread=describe_misread(study)
+            study.config,
+            asks_to_share=study.asks_to_share,
+            misread=describe_misread(list_misread(study)),
         ),
         f"{name_start(study)}-codebook.csv",
     )
@@ -396,9 +400,7 @@ def _find_downloads(study: Study) -> QuerySet[AuditEntry]:
 
 
 def explain_no_answers(study: Study) -> str:
-    """Explain why there are no answers, and what brings some; "" if there are some."""
-    if study.annotations.exists():
-        return ""
+    """Explain why there are no answers, and what brings some."""
     if not study.items.main().exists():
         return "No answers yet, and nothing to answer: upload a batch under Items."
     if study.has_ended:

@@ -16,6 +16,7 @@ from django.urls import reverse
 from evalsite.annotation.models import Annotation, Rating
 from evalsite.annotation.running.made_checks import delete_check
 from evalsite.exports.bundle.restore import restore_bundle
+from evalsite.exports.file_counts import store_counts
 from evalsite.exports.misread_ids import list_misread
 from evalsite.exports.services import Choice, count_file, name_file
 from evalsite.imports.batches.store import undo_batch
@@ -214,6 +215,7 @@ def test_ids_that_would_be_misread_stay_as_they_are_and_are_named(
 
     assert {row["item"] for row in rows} == {key, second.key}
     assert list_misread(study) == [key]
+    store_counts(study)
     page = staff_client.get(reverse("admin:study-export", args=[study.pk])).context
     assert f"“{key}”" in page["misread"]
     codebook = read(staff_client.get(reverse("admin:export-codebook-csv", args=[study.pk])).content)

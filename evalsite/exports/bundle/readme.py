@@ -19,7 +19,7 @@ from evalsite.exports.bundle.format import (
 )
 from evalsite.exports.codebook import PANDAS, Chapter, list_chapters
 from evalsite.exports.columns import list_files_of
-from evalsite.exports.misread_ids import describe_misread
+from evalsite.exports.misread_ids import describe_misread, list_misread
 from evalsite.protocol import Criterion
 from evalsite.protocol.version_0_1 import read_criteria
 from evalsite.studies.models import Study
@@ -89,7 +89,10 @@ def list_all_chapters(study: Study) -> list[Chapter]:
     """Return every table of the bundle with its columns."""
     own = [Chapter(name.rpartition("/")[2], columns) for name, columns in OWN_FILES.items()]
     files = list_files_of(study)
-    return [*list_chapters(study.config, files, misread=describe_misread(study)), *own]
+    return [
+        *list_chapters(study.config, files, misread=describe_misread(list_misread(study))),
+        *own,
+    ]
 
 
 def write_codebook_page(chapters: list[Chapter], title: str) -> str:

@@ -23,7 +23,7 @@ from evalsite.exports.bundle.job import (
     name_download,
     start_packing,
 )
-from evalsite.exports.selection import count_not_sharing
+from evalsite.exports.selection import Selection, count_not_sharing
 from evalsite.exports.services import has_simulated
 from evalsite.jobs.live_page import keep_watching
 from evalsite.jobs.models import Job
@@ -50,7 +50,7 @@ def show_bundles(request: HttpRequest, study: Study) -> HttpResponseBase:
         "sees_identities": sees_identities,
         "kept_days": KEPT_DAYS,
         "not_sharing": count_not_sharing(study) if study.asks_to_share else 0,
-        "is_simulated": has_simulated(study),
+        "is_simulated": has_simulated(study, Selection()),
         "are_systems_hidden": is_hidden(study),
     }
     response = TemplateResponse(request, "exports/bundle.html", context)
