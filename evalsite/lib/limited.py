@@ -72,7 +72,7 @@ def check_values(text: str, most: int) -> None:
         return
     if '"' not in text:
         raise TooMuch(f"It has more than {most:,} values.")
-    values = (found for found in _PARTS.finditer(text) if found["value"])
+    values = (part for part in _PARTS.finditer(text) if part["value"])
     if next(islice(values, most, None), None):
         raise TooMuch(f"It has more than {most:,} values.")
 

@@ -235,14 +235,14 @@ def find_readers(source: str) -> Iterator[str]:
 
 
 def test_json_csv_and_zips_are_read_within_limits_only():
-    found = {
+    readers = {
         path.relative_to(ROOT).as_posix()
         for path in tracked_files(".py")
         if path.is_relative_to(ROOT / "evalsite") or path.is_relative_to(ROOT / "protocols")
         if path.name != "tests.py" and any(find_readers(path.read_text(encoding="utf-8")))
     }
 
-    assert found == MAY_READ.keys()
+    assert readers == MAY_READ.keys()
 
 
 @pytest.mark.parametrize(

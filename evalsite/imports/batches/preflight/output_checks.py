@@ -288,7 +288,7 @@ class ShownAsSource(Check):
     @classmethod
     def is_wanted(cls, context: Context) -> bool:
         config = context.config
-        return bool(RICH_KINDS & {config.output_kind, *(one.kind for one in config.inputs)})
+        return bool(RICH_KINDS & {config.output_kind, *(column.kind for column in config.inputs)})
 
     def add(self, item: CheckedItem) -> None:
         kind = self.context.config.output_kind
