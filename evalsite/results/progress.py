@@ -23,6 +23,7 @@ from django.db.models.functions import Coalesce
 from django.utils.timesince import timesince
 
 from evalsite.annotation.models import ASSIGNED, TOP_UP_FROM, Annotation, Draft, RatingsFile, Slot
+from evalsite.annotation.running.invited_people import list_for_invited
 from evalsite.annotation.running.live_changes import unfinished_places
 from evalsite.exports.services import describe_imports
 from evalsite.lib.clock import now
@@ -237,6 +238,7 @@ class Activity:
     waiting: int = 0
     may_be_quiet: bool = False
     may_be_crowded: bool = False
+    is_for_invited: bool = False
     excluded: int = 0
     joined: int = 0
     has_work: bool = False
@@ -282,6 +284,7 @@ def activity_of(study: Study) -> Activity:
         "excluded": _count_in_study(study, Exclusion.objects.standing()),
         "quiet": _count_in_study(study, _find_quiet_places(study)),
         "leased": Exists(Slot.objects.leased().filter(study=study, lease_until__gt=now())),
+        "for_invited": Exists(list_for_invited().filter(pk=study.pk)),
         "is_imported": Exists(RatingsFile.objects.filter(study=study)),
         **_plan_columns(study),
     }
@@ -310,6 +313,7 @@ def activity_of(study: Study) -> Activity:
         excluded=row["excluded"],
         may_be_quiet=row["quiet"] > 0,
         may_be_crowded=row["leased"],
+        is_for_invited=row["for_invited"],
         imported=tuple(describe_imports(study)) if row["is_imported"] else (),
         plan=_read_plan(row),
     )

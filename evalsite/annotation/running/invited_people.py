@@ -2,13 +2,13 @@
 
 from typing import Any, NamedTuple
 
-from django.db.models import Count, F, OuterRef, Q, QuerySet, Subquery, Sum
+from django.db.models import Count, Exists, F, OuterRef, Q, QuerySet, Subquery, Sum
 from django.db.models.functions import Coalesce
 
 from evalsite.annotation.models import ASSIGNED, Slot
-from evalsite.participants.models import ItemSet, PersonalLink, Visit
+from evalsite.participants.models import ItemSet, PersonalLink, Recruitment, Visit
 from evalsite.platforms import installed_platforms
-from evalsite.studies.models import Item, Study
+from evalsite.studies.models import Study
 from evalsite.studies.set_size import mains_per_set
 
 _DONE = Q(state=Slot.State.DONE)
@@ -30,30 +30,34 @@ def count_out_of_reach(study: Study) -> int:
     Each of them answers an item once, and as many sets as they may. 0 where nobody is invited, or
     other people come, too: then it is for them to finish.
     """
-    if not study.is_open or not PersonalLink.objects.filter(study=study).exists():
-        return 0
-    if _do_others_come(study):
+    if not study.is_open or not list_for_invited().filter(pk=study.pk).exists():
         return 0
     people = _list_able(study)
     # what is assigned is for the person who has it
     is_missing = ~_DONE & (Q(lease_until=None) | ~Q(lease_until=ASSIGNED))
     slots = Slot.objects.filter(study=study).order_by()
-    missing = slots.filter(is_missing).count()
-    unit = "group" if study.groups == Study.Groups.ONCE else "pk"
-    items = Item.objects.main().filter(study=study, slots__isnull=False).order_by()
-    units = items.values(unit).distinct().count()
+    unit = "item__group" if study.groups == Study.Groups.ONCE else "item"
+    counts = slots.aggregate(
+        missing=Count("pk", filter=is_missing), units=Count(unit, distinct=True)
+    )
+    missing, units = counts["missing"], counts["units"]
     most = sum(_count_left(study, units, person) for person in people)
     return max(0, missing - most, _count_short(slots, is_missing, people))
 
 
-def _do_others_come(study: Study) -> bool:
-    """Whether a round with a link to share is on, or somebody has come by the study's own."""
+def list_for_invited() -> QuerySet[Study]:
+    """Return the studies that only people with links of their own come to.
+
+    No round with a link to share is on, and nobody has come by the study's own link.
+    """
     personal = [
         key for key, platform in installed_platforms().items() if platform.has_personal_links
     ]
-    rounds = study.recruitments.filter(is_on=True).exclude(platform__in=personal)
-    visits = Visit.objects.filter(recruitment__study=study, recruitment__number=0)
-    return rounds.exclude(number=0).exists() or visits.exists()
+    shared = Recruitment.objects.filter(study=OuterRef("pk"), is_on=True)
+    shared = shared.exclude(platform__in=personal).exclude(number=0)
+    visits = Visit.objects.filter(recruitment__study=OuterRef("pk"), recruitment__number=0)
+    links = PersonalLink.objects.filter(study=OuterRef("pk"))
+    return Study.objects.filter(Exists(links), ~Exists(shared), ~Exists(visits))
 
 
 def _list_able(study: Study) -> list[Invited]:
