@@ -2,11 +2,11 @@
 
 from typing import Any, NamedTuple
 
-from django.db.models import Count, F, OuterRef, Q, QuerySet, Subquery, Sum
+from django.db.models import Count, Exists, F, OuterRef, Q, QuerySet, Subquery, Sum
 from django.db.models.functions import Coalesce
 
 from evalsite.annotation.models import ASSIGNED, Slot
-from evalsite.participants.models import ItemSet, PersonalLink, Visit
+from evalsite.participants.models import ItemSet, PersonalLink, Recruitment, Visit
 from evalsite.platforms import installed_platforms
 from evalsite.studies.models import Item, Study
 from evalsite.studies.set_size import mains_per_set
@@ -30,9 +30,7 @@ def count_out_of_reach(study: Study) -> int:
     Each of them answers an item once, and as many sets as they may. 0 where nobody is invited, or
     other people come, too: then it is for them to finish.
     """
-    if not study.is_open or not PersonalLink.objects.filter(study=study).exists():
-        return 0
-    if _do_others_come(study):
+    if not study.is_open or not _is_theirs_alone(study):
         return 0
     people = _list_able(study)
     # what is assigned is for the person who has it
@@ -46,14 +44,16 @@ def count_out_of_reach(study: Study) -> int:
     return max(0, missing - most, _count_short(slots, is_missing, people))
 
 
-def _do_others_come(study: Study) -> bool:
-    """Whether a round with a link to share is on, or somebody has come by the study's own."""
-    personal = [
-        key for key, platform in installed_platforms().items() if platform.has_personal_links
-    ]
-    rounds = study.recruitments.filter(is_on=True).exclude(platform__in=personal)
+def _is_theirs_alone(study: Study) -> bool:
+    """Whether people have links of their own, and nobody comes by a link that is shared."""
+    platforms = installed_platforms().values()
+    personal = [platform.key for platform in platforms if platform.has_personal_links]
+    shared = Recruitment.objects.filter(study=study, is_on=True).exclude(platform__in=personal)
     visits = Visit.objects.filter(recruitment__study=study, recruitment__number=0)
-    return rounds.exclude(number=0).exists() or visits.exists()
+    links = PersonalLink.objects.filter(study=study)
+    # the study's own link is always on, so somebody has to have come by it
+    alone = ~Exists(shared.exclude(number=0)) & ~Exists(visits) & Exists(links)
+    return Study.objects.filter(alone, pk=study.pk).exists()
 
 
 def _list_able(study: Study) -> list[Invited]:
