@@ -23,11 +23,12 @@ from django.db.models.functions import Coalesce
 from django.utils.timesince import timesince
 
 from evalsite.annotation.models import ASSIGNED, TOP_UP_FROM, Annotation, Draft, RatingsFile, Slot
+from evalsite.annotation.running.invited_people import find_if_alone
 from evalsite.annotation.running.live_changes import unfinished_places
 from evalsite.exports.services import describe_imports
 from evalsite.lib.clock import now
 from evalsite.participants.joins import find_recent_joins
-from evalsite.participants.models import ItemSet, Origin, Participant, PersonalLink
+from evalsite.participants.models import ItemSet, Origin, Participant
 from evalsite.quality.frozen_plans import list_hidden
 from evalsite.quality.models import AnalysisPlanVersion, Approval, Exclusion
 from evalsite.quality.pay import filter_state, is_paid, list_payable, list_reviews
@@ -238,7 +239,8 @@ class Activity:
     may_be_quiet: bool = False
     excluded: int = 0
     joined: int = 0
-    has_personal_links: bool = False
+    # people with links of their own, and nobody else, have to finish the study
+    is_for_invited: bool = False
     has_work: bool = False
     reviews: int = 0
     review_due_at: datetime | None = None
@@ -282,7 +284,7 @@ def activity_of(study: Study) -> Activity:
         "excluded": _count_in_study(study, Exclusion.objects.standing()),
         "quiet": _count_in_study(study, _find_quiet_places(study)),
         "is_imported": Exists(RatingsFile.objects.filter(study=study)),
-        "has_links": Exists(PersonalLink.objects.filter(study=study)),
+        "is_for_invited": Exists(find_if_alone(study)),
         **_plan_columns(study),
     }
     row = _read_columns(study, columns)
@@ -293,7 +295,7 @@ def activity_of(study: Study) -> Activity:
         needed_sets=count_sets(study, edge.target // study.k, count_groups(study, items)),
         active=row["active"],
         joined=row["joined"],
-        has_personal_links=row["has_links"],
+        is_for_invited=row["is_for_invited"],
         has_work=row["has_work"],
         reviews=row["reviews"],
         review_due_at=row["review_due_at"],

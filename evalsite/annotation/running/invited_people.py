@@ -30,7 +30,7 @@ def count_out_of_reach(study: Study) -> int:
     Each of them answers an item once, and as many sets as they may. 0 where nobody is invited, or
     other people come, too: then it is for them to finish.
     """
-    if not study.is_open or not _is_theirs_alone(study):
+    if not study.is_open or not find_if_alone(study).exists():
         return 0
     people = _list_able(study)
     # what is assigned is for the person who has it
@@ -44,8 +44,8 @@ def count_out_of_reach(study: Study) -> int:
     return max(0, missing - most, _count_short(slots, is_missing, people))
 
 
-def _is_theirs_alone(study: Study) -> bool:
-    """Whether people have links of their own, and nobody comes by a link that is shared."""
+def find_if_alone(study: Study) -> QuerySet[Study]:
+    """Return the study if people have links of their own, and nobody comes by a shared one."""
     platforms = installed_platforms().values()
     personal = [platform.key for platform in platforms if platform.has_personal_links]
     shared = Recruitment.objects.filter(study=study, is_on=True).exclude(platform__in=personal)
@@ -53,7 +53,7 @@ def _is_theirs_alone(study: Study) -> bool:
     links = PersonalLink.objects.filter(study=study)
     # the study's own link is always on, so somebody has to have come by it
     alone = ~Exists(shared.exclude(number=0)) & ~Exists(visits) & Exists(links)
-    return Study.objects.filter(alone, pk=study.pk).exists()
+    return Study.objects.filter(alone, pk=study.pk)
 
 
 def _list_able(study: Study) -> list[Invited]:

@@ -91,7 +91,7 @@ def _while_live(
     tasks = [Task(key="burst", count=joined)] if joined >= BURST else []
     if progress.target and progress.done >= progress.target:
         return [*tasks, *([Task(key="close")] if is_owner else [])]
-    if activity.has_personal_links and (out_of_reach := count_out_of_reach(study)):
+    if activity.is_for_invited and (out_of_reach := count_out_of_reach(study)):
         tasks += [Task(key="reach", count=out_of_reach)]
     if progress.last_at is None and not study.is_past_its_end:
         return [*tasks, Task(key="invite")]
