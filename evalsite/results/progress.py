@@ -23,7 +23,7 @@ from django.db.models.functions import Coalesce
 from django.utils.timesince import timesince
 
 from evalsite.annotation.models import ASSIGNED, TOP_UP_FROM, Annotation, Draft, RatingsFile, Slot
-from evalsite.annotation.running.invited_people import list_for_invited
+from evalsite.annotation.running.invited_people import find_if_alone
 from evalsite.annotation.running.live_changes import unfinished_places
 from evalsite.exports.services import describe_imports
 from evalsite.lib.clock import now
@@ -238,9 +238,10 @@ class Activity:
     waiting: int = 0
     may_be_quiet: bool = False
     may_be_crowded: bool = False
-    is_for_invited: bool = False
     excluded: int = 0
     joined: int = 0
+    # people with links of their own, and nobody else, have to finish the study
+    is_for_invited: bool = False
     has_work: bool = False
     reviews: int = 0
     review_due_at: datetime | None = None
@@ -284,8 +285,8 @@ def activity_of(study: Study) -> Activity:
         "excluded": _count_in_study(study, Exclusion.objects.standing()),
         "quiet": _count_in_study(study, _find_quiet_places(study)),
         "leased": Exists(Slot.objects.leased().filter(study=study, lease_until__gt=now())),
-        "for_invited": Exists(list_for_invited().filter(pk=study.pk)),
         "is_imported": Exists(RatingsFile.objects.filter(study=study)),
+        "is_for_invited": Exists(find_if_alone(study)),
         **_plan_columns(study),
     }
     row = _read_columns(study, columns)
@@ -296,6 +297,7 @@ def activity_of(study: Study) -> Activity:
         needed_sets=count_sets(study, edge.target // study.k, count_groups(study, items)),
         active=row["active"],
         joined=row["joined"],
+        is_for_invited=row["is_for_invited"],
         has_work=row["has_work"],
         reviews=row["reviews"],
         review_due_at=row["review_due_at"],
@@ -313,7 +315,6 @@ def activity_of(study: Study) -> Activity:
         excluded=row["excluded"],
         may_be_quiet=row["quiet"] > 0,
         may_be_crowded=row["leased"],
-        is_for_invited=row["for_invited"],
         imported=tuple(describe_imports(study)) if row["is_imported"] else (),
         plan=_read_plan(row),
     )

@@ -30,7 +30,7 @@ def count_out_of_reach(study: Study) -> int:
     Each of them answers an item once, and as many sets as they may. 0 where nobody is invited, or
     other people come, too: then it is for them to finish.
     """
-    if not study.is_open or not list_for_invited().filter(pk=study.pk).exists():
+    if not study.is_open or not find_if_alone(study).exists():
         return 0
     people = _list_able(study)
     # what is assigned is for the person who has it
@@ -45,19 +45,16 @@ def count_out_of_reach(study: Study) -> int:
     return max(0, missing - most, _count_short(slots, is_missing, people))
 
 
-def list_for_invited() -> QuerySet[Study]:
-    """Return the studies that only people with links of their own come to.
-
-    No round with a link to share is on, and nobody has come by the study's own link.
-    """
-    personal = [
-        key for key, platform in installed_platforms().items() if platform.has_personal_links
-    ]
-    shared = Recruitment.objects.filter(study=OuterRef("pk"), is_on=True)
-    shared = shared.exclude(platform__in=personal).exclude(number=0)
-    visits = Visit.objects.filter(recruitment__study=OuterRef("pk"), recruitment__number=0)
-    links = PersonalLink.objects.filter(study=OuterRef("pk"))
-    return Study.objects.filter(Exists(links), ~Exists(shared), ~Exists(visits))
+def find_if_alone(study: Study) -> QuerySet[Study]:
+    """Return the study if people have links of their own, and nobody comes by a shared one."""
+    platforms = installed_platforms().values()
+    personal = [platform.key for platform in platforms if platform.has_personal_links]
+    shared = Recruitment.objects.filter(study=study, is_on=True).exclude(platform__in=personal)
+    visits = Visit.objects.filter(recruitment__study=study, recruitment__number=0)
+    links = PersonalLink.objects.filter(study=study)
+    # the study's own link is always on, so somebody has to have come by it
+    alone = ~Exists(shared.exclude(number=0)) & ~Exists(visits) & Exists(links)
+    return Study.objects.filter(alone, pk=study.pk)
 
 
 def _list_able(study: Study) -> list[Invited]:

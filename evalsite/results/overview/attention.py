@@ -103,8 +103,7 @@ def _while_live(
     tasks += _crowding(study, progress) if activity.may_be_crowded else []
     if progress.target and progress.done >= progress.target:
         return [*tasks, *([Task(key="close")] if is_owner else [])]
-    out_of_reach = count_out_of_reach(study) if activity.is_for_invited else 0
-    if out_of_reach:
+    if activity.is_for_invited and (out_of_reach := count_out_of_reach(study)):
         tasks += [Task(key="reach", count=out_of_reach)]
     if progress.last_at is None and not study.is_past_its_end:
         return [*tasks, Task(key="invite")]
