@@ -74,6 +74,7 @@ def test_page_reads_no_rating_and_needs_as_many_queries_for_many_as_for_few(staf
         pass
     clock.shift(timedelta(minutes=5))
     run_schedule()
+    look(staff, study)  # notes that the session was used
 
     many = read_queries(staff, study)
 
