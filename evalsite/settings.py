@@ -230,8 +230,10 @@ AUTH_PASSWORD_VALIDATORS = [
         "OPTIONS": {"min_length": 12},
     },
     {"NAME": "django.contrib.auth.password_validation.UserAttributeSimilarityValidator"},
-    {"NAME": "django.contrib.auth.password_validation.CommonPasswordValidator"},
+    {"NAME": "evalsite.accounts.passwords.CommonPasswords"},
     {"NAME": "django.contrib.auth.password_validation.NumericPasswordValidator"},
+    {"NAME": "evalsite.accounts.passwords.DifferentCharacters"},
+    {"NAME": "evalsite.accounts.passwords.WithoutNames"},
 ]
 # for how long an invitation to a study can be accepted
 INVITATION_DAYS = env.read_whole("EVALSITE_INVITATION_DAYS", 14)
