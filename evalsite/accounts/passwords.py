@@ -42,7 +42,7 @@ class WithoutNames:
     """Refuse passwords that contain the user name, or the name of this software."""
 
     def validate(self, password: str, user: User | None = None) -> None:
-        name = user.get_username().casefold() if user else ""
+        name = (user.get_username() or "").casefold() if user else ""
         names = [_SITE, name] if len(name) >= _LEAST_NAME else [_SITE]
         if any(name in password.casefold() for name in names):
             raise ValidationError(
