@@ -172,8 +172,9 @@ class EvalsiteAdminSite(AdminSite):
     ) -> TemplateResponse:
         """Sign out, and record it."""
         user: Any = request.user
+        was_signed_in = user.is_authenticated
         response = super().logout(request, extra_context)
-        if user.is_authenticated:
+        if was_signed_in and not request.user.is_authenticated:
             record_account(Event.SIGNED_OUT, user, request)
         return response
 

@@ -165,7 +165,6 @@ def sign_out_sessions(request: HttpRequest) -> HttpResponseBase:
     return redirect("account")
 
 
-@require_safe
 def show_sign_ins(request: HttpRequest) -> HttpResponseBase:
     """Show administrators the log of all accounts, or of one."""
     if not request.user.is_superuser:
