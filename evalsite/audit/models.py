@@ -50,7 +50,7 @@ class Event(models.TextChoices):
 
     SIGNED_IN = "signed in", "Signed in"
     CODE_ASKED = "code asked", "Password accepted, code asked for"
-    FAILED = "failed", "Failed to sign in"
+    FAILED = "failed", "Sign-in failed"
     LOCKED = "locked", "Locked for 15 minutes"
     SIGNED_OUT = "signed out", "Signed out"
     CONFIRMED = "confirmed", "Confirmed who it is"

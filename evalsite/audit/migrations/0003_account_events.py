@@ -39,7 +39,7 @@ class Migration(migrations.Migration):
             name='AccountEvent',
             fields=[
                 ('id', models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name='ID')),
-                ('event', models.CharField(choices=[('signed in', 'Signed in'), ('code asked', 'Password accepted, code asked for'), ('failed', 'Failed to sign in'), ('locked', 'Locked for 15 minutes'), ('signed out', 'Signed out'), ('confirmed', 'Confirmed who it is'), ('reset asked', 'New password asked for'), ('reset', 'New password by an e-mailed link'), ('email asked', 'New e-mail address asked for'), ('changed', 'Changed'), ('sessions ended', 'Other devices signed out'), ('made', 'Account created'), ('disabled', 'Account disabled'), ('enabled', 'Account enabled')], max_length=14)),
+                ('event', models.CharField(choices=[('signed in', 'Signed in'), ('code asked', 'Password accepted, code asked for'), ('failed', 'Sign-in failed'), ('locked', 'Locked for 15 minutes'), ('signed out', 'Signed out'), ('confirmed', 'Confirmed who it is'), ('reset asked', 'New password asked for'), ('reset', 'New password by an e-mailed link'), ('email asked', 'New e-mail address asked for'), ('changed', 'Changed'), ('sessions ended', 'Other devices signed out'), ('made', 'Account created'), ('disabled', 'Account disabled'), ('enabled', 'Account enabled')], max_length=14)),
                 ('detail', models.CharField(blank=True, max_length=60)),
                 ('account_id', models.BigIntegerField(null=True)),
                 ('unknown_name', models.CharField(blank=True, max_length=64)),
