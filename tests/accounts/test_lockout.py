@@ -181,6 +181,16 @@ def test_failures_on_a_known_network_lock_that_network_after_five(jane):
     assert sign_in_from(HOME) == 429
 
 
+def test_fiftieth_failure_by_the_owner_shuts_out_others_only(jane):
+    sign_in_from(HOME)
+    fail_from(f"198.51.100.{number}" for number in range(9))
+    fail_from(["198.51.100.9"], times=4)
+
+    assert fail_from([HOME], times=1) == [422]
+    assert sign_in_from("203.0.113.9") == 429
+    assert sign_in_from(HOME) == 302
+
+
 @pytest.mark.both_databases
 @pytest.mark.slow
 @pytest.mark.usefixtures("served_before")
