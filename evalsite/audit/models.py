@@ -76,7 +76,6 @@ class AccountEvent(models.Model):
         "invitation": "invitation",
         "administrator": "by an administrator",
         "command": "by a command",
-        "networks": "new networks only",
         "username": "user name",
         "email": "e-mail",
         "profile": "name or messages",

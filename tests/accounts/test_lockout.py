@@ -244,6 +244,17 @@ def test_clock_that_jumped_forward_and_back_leaves_no_lock(jane, days):
         assert fail_from(["192.0.2.2", "192.0.2.3"]) == [422, 422, 422, 422, 429] * 2
 
 
+def test_links_for_new_passwords_are_counted_by_network_too(jane, mail_on):
+    statuses = [
+        Client(REMOTE_ADDR=f"2001:db8:1:2:{number:x}::1")
+        .post("/account/password/forgotten/", {"email": f"name-{number}"})
+        .status_code
+        for number in range(21)
+    ]
+
+    assert statuses == [302] * 20 + [429]
+
+
 # --- codes ---------------------------------------------------------------------------------
 
 
