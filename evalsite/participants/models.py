@@ -87,8 +87,7 @@ class Participant(models.Model):
     withdrawn_at = models.DateTimeField(null=True)
     # whether they ever reported an item: a save of anybody else asks nothing about reports
     has_reported = models.BooleanField(default=False)
-    # a digest of the network from which they last took a place, which can't be reversed; kept for
-    # a day and empty for those who were invited personally
+    # of the network from which they last took a place: a digest, kept for a day ("" if invited)
     network = models.CharField(max_length=64, blank=True)
     network_at = models.DateTimeField(null=True)
 
@@ -473,8 +472,7 @@ class ItemSet(models.Model):
     lost_ids = models.JSONField(default=list)
     # a first set without an answer holds its places until then at the latest; empty: for a lease
     reserved_until = models.DateTimeField(null=True)
-    # until when its places are held, one time for all of them; of an open set, checks and repeats,
-    # which have no place, included; an expert's set has none
+    # until when all its items are held, checks and repeats included; none for an expert's set
     leased_until = models.DateTimeField(null=True)
     code = models.CharField(max_length=40, blank=True)
     created_at = models.DateTimeField(default=now)
