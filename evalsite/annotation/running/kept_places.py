@@ -185,16 +185,15 @@ def _take_back_unanswered(study: Study, by: Any) -> list[Squatter]:
 
 @dataclass(frozen=True)
 class Crowding:
-    """How many places aren't done, and who holds them: people without an answer, a network."""
+    """How many places are held, and by whom: people without an answer, a single network."""
 
-    open: int
     held: int
     unanswered: int
     by_a_network: int
 
 
 def measure_crowding(study: Study) -> Crowding:
-    """Return what is held of the places that aren't done, for the warnings of the overview."""
+    """Return what is held now, for the warnings of the overview."""
     held = Slot.objects.leased().filter(
         study=study, lease_until__gt=now(), lease_until__lt=ASSIGNED
     )
@@ -210,5 +209,4 @@ def measure_crowding(study: Study) -> Crowding:
         total += places
         networks[network] += places if network else 0
         unanswered += 0 if has_answer else places
-    left = Slot.objects.filter(study=study).exclude(state=Slot.State.DONE).count()
-    return Crowding(left, total, unanswered, max(networks.values(), default=0))
+    return Crowding(total, unanswered, max(networks.values(), default=0))

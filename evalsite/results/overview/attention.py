@@ -99,7 +99,7 @@ def _while_live(
     joined = activity.joined
     tasks = [Task(key="joins-paused", until=study.joins_paused_at)] if study.joins_paused_at else []
     tasks += [Task(key="burst", count=joined)] if joined >= BURST else []
-    tasks += _crowding(study) if activity.may_be_crowded else []
+    tasks += _crowding(study, progress) if activity.may_be_crowded else []
     if progress.target and progress.done >= progress.target:
         return [*tasks, *([Task(key="close")] if is_owner else [])]
     if progress.last_at is None and not study.is_past_its_end:
@@ -117,16 +117,17 @@ def _pay(study: Study, activity: Activity) -> list[Task]:
     return tasks
 
 
-def _crowding(study: Study) -> list[Task]:
+def _crowding(study: Study, progress: Progress) -> list[Task]:
     """Warn if people without an answer, or of one network, hold a large part of the places."""
     crowding = measure_crowding(study)
     few = CROWDED_SETS * mains_per_set(study)
-    free = crowding.open - crowding.held + crowding.unanswered
+    places = max(0, progress.target - progress.done)
+    free = places - crowding.held + crowding.unanswered
     if crowding.unanswered > max(few, free * UNANSWERED_PERCENT / 100):
         return [Task(key="unanswered", count=crowding.unanswered, items=free)]
-    is_crowded = crowding.by_a_network > max(few, crowding.open * NETWORK_PERCENT / 100)
+    is_crowded = crowding.by_a_network > max(few, places * NETWORK_PERCENT / 100)
     if is_crowded and not study.is_from_one_place:
-        return [Task(key="network", count=crowding.by_a_network, items=crowding.open)]
+        return [Task(key="network", count=crowding.by_a_network, items=places)]
     return []
 
 
