@@ -32,15 +32,14 @@ from evalsite.lib.markdown import clean_html
 
 _TAGS = {
     "p", "br", "hr", "h3", "h4", "ul", "ol", "li", "strong", "em", "s", "code", "pre", "span",
-    "blockquote", "table", "thead", "tbody", "tr", "th", "td", "div", "b", "details", "summary",
+    "blockquote", "table", "thead", "tbody", "tr", "th", "td", "div", "b",
 }  # fmt: skip
 _CLASSES = {
     "span": {"hk", "hc", "hs", "math", "text"}, "ol": {"dialogue"}, "li": {"a", "b"},
-    "div": {"swipe"}, "details": {"open"}, "p": {"text"},
+    "div": {"call"}, "p": {"text", "label"}, "table": {"many"},
 }  # fmt: skip
-_BOX = {"tabindex", "role", "aria-label"}
 _ATTRIBUTES = {
-    "pre": _BOX, "div": _BOX, "th": {"scope"}, "ol": {"start"}, "span": {"dir"}, "b": {"dir"},
+    "th": {"scope"}, "td": {"data-name"}, "ol": {"start"}, "span": {"dir"}, "b": {"dir"},
 }  # fmt: skip
 # those whose lexers are quick on any text
 _LANGUAGES = {
@@ -52,6 +51,8 @@ _LANGUAGES = {
 _MOST_COLOURED = 20_000  # characters
 _MOST_MARKDOWN = 200_000
 _MOST_ROWS, _MOST_CELLS = 1_000, 20_000
+# a table with more columns can be read row by row, where there is no room for it
+_MOST_COLUMNS = 5
 _KEPT = 512  # texts
 _LEVELS = {"h1": "h3", "h2": "h3", "h5": "h4", "h6": "h4"}
 
@@ -84,12 +85,7 @@ _lock = Lock()
 
 
 def _render_code(text: str, language: str) -> str:
-    # a box that can be moved sideways has to be reached by keyboard, and named
-    label = escape(_("Code"))
-    return (
-        f'<pre tabindex="0" role="region" aria-label="{label}"><code>'
-        f"{''.join(_colour(text, language))}</code></pre>"
-    )
+    return f"<pre><code>{''.join(_colour(text, language))}</code></pre>"
 
 
 def _colour(text: str, language: str) -> Iterator[str]:
@@ -138,12 +134,6 @@ class _Renderer(RendererHTML):
     def math(self, tokens: Sequence[Token], idx: int, *_args: Any) -> str:
         return f'<span class="math">{escape(tokens[idx].content)}</span>'
 
-    def table_open(self, *_args: Any) -> str:
-        return f"{_open_swipe()}<table>"
-
-    def table_close(self, *_args: Any) -> str:
-        return "</table></div>"
-
 
 # $x$ with no space inside and no digit after it, so that $5 and $10 are sums of money
 _MATH = re.compile(
@@ -191,6 +181,7 @@ def _render_markdown(text: str, _language: str) -> str | None:
             token.attrs = {"scope": "col"} if token.type == "th_open" else {}
         if token.children:
             _keep_targets(token.children)
+    _name_cells(tokens)
     return str(_PARSER.renderer.render(tokens, _PARSER.options, {}))
 
 
@@ -207,11 +198,29 @@ def _keep_targets(tokens: Sequence[Token]) -> None:
                 token.meta = {**token.meta, "href": target}
 
 
+def _name_cells(tokens: Sequence[Token]) -> None:
+    """Give the cells of each wide table the names of their columns."""
+    names: list[str] = []
+    table, column = None, 0
+    for place, token in enumerate(tokens):
+        if token.type == "table_open":
+            table, names = token, []
+        elif token.type == "tr_open":
+            column = 0
+        elif token.type == "th_open":
+            names.append(_read_plain(tokens[place + 1]))
+        elif token.type == "td_open" and len(names) > _MOST_COLUMNS:
+            token.attrs = {"data-name": names[column]}
+            column += 1
+        elif token.type == "thead_close" and table and len(names) > _MOST_COLUMNS:
+            table.attrs = {"class": "many"}
+
+
+def _read_plain(token: Token) -> str:
+    return "".join(part.content for part in token.children or ())
+
+
 # --- tables -----------------------------------------------------------------------------
-
-
-def _open_swipe() -> str:
-    return f'<div class="swipe" tabindex="0" role="region" aria-label="{escape(_("Table"))}">'
 
 
 def _render_table(text: str, _language: str) -> str | None:
@@ -219,13 +228,16 @@ def _render_table(text: str, _language: str) -> str | None:
     if rows is None or len(rows) > _MOST_ROWS or sum(map(len, rows)) > _MOST_CELLS:
         return None
     header, *others = rows
+    is_wide = len(header) > _MOST_COLUMNS
     head = "".join(f'<th scope="col">{escape(cell)}</th>' for cell in header)
-    body = "".join(
-        f"<tr>{''.join(f'<td>{escape(cell)}</td>' for cell in row)}</tr>" for row in others
+    names = [f' data-name="{escape(cell)}"' if is_wide else "" for cell in header]
+    cells = (
+        "".join(f"<td{name}>{escape(cell)}</td>" for name, cell in zip(names, row, strict=True))
+        for row in others
     )
-    return (
-        f"{_open_swipe()}<table><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table></div>"
-    )
+    body = "".join(f"<tr>{row}</tr>" for row in cells)
+    many = ' class="many"' if is_wide else ""
+    return f"<table{many}><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>"
 
 
 def _read_records(text: str) -> list[list[str]] | None:
@@ -271,7 +283,7 @@ def _render_said(turn: Mapping[str, Any], role: str) -> str:
     said = _read_content(turn.get("content"))
     if role in ("tool", "function"):
         result = _("Result of %(tool)s") % {"tool": turn.get("name") or _("a tool")}
-        return _fold(result, said)
+        return _box(result, said)
     calls = "".join(_render_call(call) for call in _list_calls(turn))
     words = f'<span class="text" dir="auto">{escape(said)}</span>' if said else ""
     return f'<b dir="auto">{escape(_name_role(role))}</b> {words}{calls}'
@@ -292,12 +304,12 @@ def _render_call(call: Any) -> str:
     made = call.get("function", call) if isinstance(call, dict) else {}
     made = made if isinstance(made, dict) else {}
     title = _("Call of %(tool)s") % {"tool": made.get("name") or _("a tool")}
-    return _fold(title, _write(made.get("arguments")))
+    return _box(title, _write(made.get("arguments")))
 
 
-def _fold(title: str, text: str) -> str:
+def _box(title: str, text: str) -> str:
     code = _render_code(text, "json" if text.lstrip().startswith(("{", "[")) else "")
-    return f'<details class="open"><summary>{escape(title)}</summary>{code}</details>'
+    return f'<div class="call"><p class="label">{escape(title)}</p>{code}</div>'
 
 
 def _name_role(role: str) -> str:

@@ -72,6 +72,7 @@ function goTo(question) {
   (controls.find((one) => one.checked) ?? controls[0])?.focus();
   question.scrollIntoView({ block: "nearest" });
   setCurrent(question);
+  isReading = false;
 }
 
 form.addEventListener("focusin", (event) => {
@@ -123,11 +124,24 @@ const pressHere = (selector) => partOf(current).querySelector(selector)?.click()
 
 // the comment on the current question
 function openComment() {
-  const comment = (current?.closest(".asked") ?? form).querySelector(".asked .open");
+  const name = current?.id.replace(/-all$/, "");
+  const comment = form.querySelector(name ? `[data-comment="${CSS.escape(name)}"] .open` : ".asked .open");
   if (!comment) return;
   comment.open = true;
   comment.querySelector("textarea").focus();
 }
+
+// from the questions to the texts, and back to where one was
+let isReading = false;
+
+function goToTexts() {
+  const text = partOf(current).querySelector("[data-read]");
+  if (!text) return;
+  isReading = true;
+  text.scrollIntoView({ block: "start" });
+}
+
+const goBack = () => goTo(current ?? questions[0]);
 
 const commands = {
   c: openComment,
@@ -136,7 +150,7 @@ const commands = {
   e: () => press("#examples"),
   i: () => press("#ignore"),
   u: () => press("#undo"),
-  v: () => pressHere(".read > summary"),
+  v: () => (isReading ? goBack() : goToTexts()),
   x: () => press("#report") ?? pressHere(".report"),
   "?": () => keysDialog.showModal(),
 };
@@ -324,7 +338,7 @@ function tryAgainLater(then = sendDraft) {
   isChanged = true;
   say(words.unsaved);
   // trouble that lasts gets a line of its own
-  if (tries) unsaved.hidden = false;
+  if (tries) showUnsaved();
   wait(Math.max(PAUSES[Math.min(tries++, PAUSES.length - 1)], askedPause), then);
 }
 
@@ -495,7 +509,8 @@ async function showErrors(response) {
   });
   questions = [...form.querySelectorAll("[data-question]")];
   tell("replaced");
-  form.querySelector(".wrap").prepend(problem);
+  form.querySelector(".notices").prepend(problem);
+  globalThis.fit?.();
   setCurrent(nextUnanswered());
   scrollTo(0, 0);
   problem.focus();
@@ -520,6 +535,7 @@ function showVerdicts(page) {
     [...form.querySelectorAll(part)].forEach((old, place) => old.replaceWith(parts[place]));
   }
   form.querySelector(".problem")?.remove();
+  globalThis.fit?.();
   form.action = explained.action;
   delete words.check;
   questions = [...form.querySelectorAll("[data-question]")];
@@ -531,11 +547,16 @@ function showVerdicts(page) {
   form.querySelector(".dock .main").focus({ preventScroll: true });
 }
 
+function showUnsaved() {
+  if (!unsaved.hidden) return;
+  unsaved.hidden = false;
+  globalThis.fit?.();
+}
+
 function keepTrying() {
   // none is pending if something was changed meanwhile
   tryAgainLater(pending ? () => send(pending) : sendDraft);
-  if (!pending || !unsaved.hidden) return;
-  unsaved.hidden = false;
+  if (pending) showUnsaved();
 }
 
 async function goOn(response) {
@@ -818,36 +839,6 @@ for (const box of marked) {
   button.addEventListener("click", startMarking);
   text.addEventListener("pointerdown", () => hasMarks || fetchMarks());
 }
-
-// --- what is in view ----------------------------------------------------------------
-
-// Whether the text is folded away is this person's choice from item to item.
-const FOLDED = "evalsite:folded";
-for (const read of form.querySelectorAll(".read")) {
-  read.open = recall(local, FOLDED) === null;
-  read.addEventListener("toggle", () => remember(local, FOLDED, read.open ? null : "folded"));
-}
-
-// The cue that more follows is there only while something is out of sight, and what doesn't scroll
-// is no stop for the Tab key.
-function watchReel(reel) {
-  const more = reel.querySelector(".more");
-  const isLast = reel.classList.contains("last");
-  function check() {
-    const hidden = reel.scrollHeight - reel.clientHeight;
-    const isScroller = hidden > 1;
-    reel.toggleAttribute("tabindex", isScroller);
-    if (isScroller) reel.tabIndex = 0;
-    if (!more) return;
-    // a box that starts at its end counts from there, downwards from 0; both may be fractions
-    const unseen = isLast ? hidden + reel.scrollTop : hidden - reel.scrollTop;
-    more.hidden = unseen <= more.offsetHeight + 1;
-  }
-  reel.addEventListener("scroll", check, { passive: true });
-  new ResizeObserver(check).observe(reel);
-  check();
-}
-form.querySelectorAll(".reel, .read .specimen, .read .pair").forEach(watchReel);
 
 // A new item opens at its top, its heading read out; the keyboard needs no press of Tab before.
 if (new URLSearchParams(location.search).has("was")) {

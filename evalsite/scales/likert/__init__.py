@@ -154,7 +154,7 @@ class Likert(ScaleOfParts):
             return f"row n{count}"
         if count > 4:
             return "row any"
-        return "" if any(len(point.label) > _SHORT_LABEL for point in self.points) else "row words"
+        return "" if any(len(point.label) > _SHORT_LABEL for point in self.points) else "row named"
 
     def first_control(self, name: str) -> str:
         return f"{name}-{self.points_shown[0].value}"
