@@ -201,6 +201,11 @@ class Scale:
         return f"scales/{self.kind}.html"
 
     @property
+    def is_listed(self) -> bool:
+        """Tell whether its points stand one below the other, as those of its neighbours then do."""
+        return False
+
+    @property
     def reasons_template(self) -> str:
         """Name the template of what is asked about the answer; "" if nothing is."""
         return ""

@@ -227,8 +227,7 @@ form.addEventListener("change", (event) => {
   if (!isComplete(part) || form.elements.note?.value) return;
   settled.add(part);
   moveTimer = setTimeout(() => {
-    const place = part.dataset.part ?? placeOf(document.title);
-    remember(tab, MOVED, JSON.stringify([location.pathname, place, part.dataset.part && part.id]));
+    if (part.dataset.part) remember(tab, MOVED, JSON.stringify([part.dataset.part, part.id]));
     save();
   }, MOMENT);
 });
@@ -238,21 +237,19 @@ for (const use of ["pointerdown", "keydown", "input"]) {
   document.addEventListener(use, () => clearTimeout(moveTimer), { capture: true });
 }
 
-// "Item 4 of 12: …" or its translation: its first number
-const placeOf = (title) => /\d+/.exec(title)?.[0] ?? "";
-
-// "Item 4 saved. Undo" on the page after a move that was not asked for by a press of the button.
-function offerUndo(isTold = new URLSearchParams(location.search).get("was") === "replaced") {
+// On a sheet, "Question 4 saved. Undo" after a move that was not asked for by a press of the button;
+// a page with one item says that by itself.
+function offerUndo(isTold) {
   const moved = JSON.parse(recall(tab, MOVED) ?? "null");
   remember(tab, MOVED, null);
-  if (!moved || (moved[0] === location.pathname && !moved[2])) return;
+  if (!moved) return;
   const undo = document.createElement("a");
   undo.id = "undo";
-  undo.href = moved[2] ? `${moved[0]}#${moved[2]}` : `${moved[0]}?undo`;
+  undo.href = `#${moved[1]}`;
   undo.textContent = words.undo;
   // that an answer from another tab was replaced comes first
   if (isTold) statusLine.append(" ", undo);
-  else statusLine.replaceChildren(words.moved.replace("%s", moved[1]), " ", undo);
+  else statusLine.replaceChildren(words.moved.replace("%s", moved[0]), " ", undo);
 }
 
 // Typing a score with no box chosen: the first empty box takes the very same key press.
@@ -384,7 +381,13 @@ function savedNow() {
     minute: "2-digit",
     hourCycle: "h23",
   });
-  return `${words.saved} ${time}`;
+  // on a sheet each part has its own tick
+  if (form.matches(".sheet")) return `${words.saved} ${time}`;
+  const needed = questions.filter((one) => isAsked(one) && !isOptional(one));
+  const answered = needed.filter(isAnswered).length;
+  return answered < needed.length
+    ? words.some.replace("%1", answered).replace("%2", needed.length)
+    : words.all.replace("%s", time);
 }
 
 async function post(address, patience, button = null, options = {}, sent = form) {
@@ -853,5 +856,4 @@ if (form.querySelector("[data-slide], [data-ask-if], [data-instead], [data-own-w
 }
 if (marked.some((box) => box.querySelector("[data-kept]").value.length > 2)) fetchMarks();
 if (location.search === "?undo") settled.add(form);
-offerUndo();
 if (words.leaseUntil) keepUntil(words.leaseUntil, words.now, "leaseFinal" in words);

@@ -143,7 +143,7 @@ def test_jump_from_a_page_that_is_complete_saves_it(promises):
     tab.press(4, **ANSWERS)
 
     assert (tab.place, tab.done) == (4, [1])
-    assert tab.page.context["status"] == "Saved"
+    assert tab.page.context["status"] == "Question 1 saved."
     assert Annotation.objects.counted().count() == 1
     assert tab.press(1).entered == ANSWERS
 
@@ -154,7 +154,7 @@ def test_jump_from_an_answered_place_changes_nothing_that_was_not_changed():
 
     tab.press(2, **ANSWERS)
 
-    assert tab.page.context["status"] == "Already saved"
+    assert tab.page.context["status"] == "Question 1 saved."
     assert Annotation.objects.get().revisions.count() == 0
 
 

@@ -303,7 +303,7 @@ def test_change_from_the_same_page_is_a_change_and_from_another_tab_is_told(prom
     replaced = other.keep(answer(1, 5, 5, 5)).json()
 
     assert changed["status"] == ""
-    assert replaced["status"].startswith("Saved. This replaces the answer you gave on another page")
+    assert replaced["status"].startswith("Saved. This replaces the answer from your other tab")
     assert given() == {1: [5, 5, 5]}
     assert Annotation.objects.get().revisions.count() == 2
 

@@ -226,8 +226,8 @@ def start(request: HttpRequest, me: Participant) -> HttpResponse:
     return render(request, "participants/take_place.html", page_context(request, me))
 
 
-def begin_set(request: HttpRequest, me: Participant, *, or_else: str = "") -> HttpResponse:
-    """Lead on with the set that this person holds from now on; without one, to `or_else`."""
+def begin_set(request: HttpRequest, me: Participant) -> HttpResponse:
+    """Lead on with the set that this person holds from now on; without one, to the waiting page."""
     if me.is_eligible is None and has_rules(me.study):
         # nothing was asked that would have decided it
         item_set = settle_entry(participant=me, answers={})
@@ -235,7 +235,7 @@ def begin_set(request: HttpRequest, me: Participant, *, or_else: str = "") -> Ht
         item_set = deal_pilot_set(me) if me.is_pilot else claim_set(me)
     if item_set is None:
         end_without_place(me)
-        return redirect(address(request, or_else)) if or_else else _go_waiting(request)
+        return _go_waiting(request)
     return go_to(request, entry_step(me) or step_in(me, item_set))
 
 

@@ -35,14 +35,6 @@ def reason_of(config: Protocol, key: str) -> IgnoreReason:
     return next(found, IgnoreReason(key=key, label=key))
 
 
-def ignored_items(me: Participant, item_set: ItemSet) -> dict[int, str]:
-    """The items of the set that this person ignored, each with the key of the reason."""
-    found = Annotation.objects.filter(
-        participant=me, item_id__in=item_set.item_ids, outcome=_IGNORED
-    )
-    return dict(found.order_by().values_list("item_id", "reason"))
-
-
 @transaction.atomic
 def ignore_item(
     *, participant: Participant, item_set: ItemSet, submission: Submission, reason: IgnoreReason
@@ -125,7 +117,7 @@ def undo_ignoring(*, participant: Participant, item_set: ItemSet, item_id: int) 
     if current.finished_at is not None:
         return 0
     until = longest_hold(current, participant.study)
-    ignored = _ignored_together(participant, item_set, item_id)
+    ignored = list_ignored_together(participant, item_set, item_id)
     for annotation in ignored:
         before = _find_before(annotation)
         if before is None:
@@ -135,7 +127,8 @@ def undo_ignoring(*, participant: Participant, item_set: ItemSet, item_id: int) 
     return len(ignored)
 
 
-def _ignored_together(me: Participant, item_set: ItemSet, item_id: int) -> list[Annotation]:
+def list_ignored_together(me: Participant, item_set: ItemSet, item_id: int) -> list[Annotation]:
+    """Return what was ignored with this item, itself included; nothing if it isn't ignored."""
     mine = Annotation.objects.filter(participant=me, item_set=item_set, outcome=_IGNORED)
     first = mine.select_related("item").filter(item_id=item_id).first()
     if first is None:

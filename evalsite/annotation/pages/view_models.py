@@ -133,6 +133,11 @@ class ItemView:
         return tuple(one for one in self.questions if not one.turn)
 
     @property
+    def lists_points(self) -> bool:
+        """Whether scales of five points are lists, since one of them has to be."""
+        return any(question.criterion.scale.is_listed for question in self.questions)
+
+    @property
     def comparing(self) -> tuple[QuestionView, ...]:
         """The first questions that compare the outputs: of a pair they stay in view."""
         asked = self.whole_questions
