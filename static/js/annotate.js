@@ -854,6 +854,8 @@ restore();
 if (form.querySelector("[data-slide], [data-ask-if], [data-instead], [data-own-words], .ticks")) {
   import(words.answers);
 }
-if (marked.some((box) => box.querySelector("[data-kept]").value.length > 2)) fetchMarks();
+const isArmed = recall(tab, "evalsite:armed") === location.pathname.replace(/items\/.*/, "");
+const hasSome = (box) => box.querySelector("[data-kept]").value.length > 2;
+if (marked.length && (isArmed || marked.some(hasSome))) fetchMarks();
 if (location.search === "?undo") settled.add(form);
 if (words.leaseUntil) keepUntil(words.leaseUntil, words.now, "leaseFinal" in words);

@@ -11,15 +11,17 @@ from evalsite.studies.models import Study
 from tests.support.batches import import_rows, keep_first, make_rows
 from tests.support.browsing import MAIN, answer_all, take_a_set
 from tests.support.factories import launch, make_learner, make_study, make_user, mint_link
-from tests.support.geometry import Size, each_window, find_hidden, open_window
+from tests.support.geometry import PHONE, WIDE, Size, each_window, find_hidden, open_window
 from tests.support.instruments import make_built_study, read_gallery
-from tests.support.long_texts import LAYOUTS, make_long_study
+from tests.support.long_texts import LAYOUTS, make_long_study, make_marco_study, read_marco
 from tests.support.sheet_pages import SHEET
 
 pytestmark = [pytest.mark.slow, pytest.mark.django_db(transaction=True)]
 
 PROTOCOLS = sorted(installed_protocols())
 GALLERY = read_gallery()
+# of a short item the page needs no more
+MOST = {WIDE: WIDE[1], PHONE: 1600}
 each_way = pytest.mark.parametrize(
     "has_scripts", [True, pytest.param(False, marks=pytest.mark.torture)], ids=["", "plain"]
 )
@@ -49,6 +51,8 @@ def test_item_of_each_protocol_shows_all_it_asks_about(
     with open_window(browser, window, has_scripts=has_scripts) as page:
         take_a_set(page, str(live_server), make_example(protocol))
         faults = {"item": find_hidden(page, window, has_scripts=has_scripts)}
+        if window in MOST and has_scripts:
+            assert page.evaluate("document.documentElement.scrollHeight") <= MOST[window]
         page.click(MAIN)
         expect(page.locator(".problem")).to_be_visible()
         faults["refused"] = find_hidden(page, window, has_scripts=has_scripts)
@@ -110,4 +114,33 @@ def test_text_of_any_length_is_whole(
             for place in open_items(page, study.items.main().count())
         }
 
+    assert {place: found for place, found in faults.items() if found} == {}
+
+
+def count_characters(rows: list[dict[str, str]]) -> int:
+    return len(rows[0]["dialogue"]) + sum(len(row["output"]) for row in rows)
+
+
+@each_window
+def test_longest_real_pairs_are_whole(browser: Browser, live_server, window: Size) -> None:
+    longest = sorted(read_marco(), key=count_characters)[-12:]
+    check_pairs(browser, str(live_server), longest, window)
+
+
+@pytest.mark.torture
+@pytest.mark.parametrize("window", [WIDE, PHONE], ids=str)
+@pytest.mark.parametrize("part", range(3))
+def test_every_fifth_real_pair_is_whole(
+    browser: Browser, live_server, window: Size, part: int
+) -> None:
+    check_pairs(browser, str(live_server), read_marco()[::5][part::3], window)
+
+
+def check_pairs(browser: Browser, base: str, items: list, window: Size) -> None:
+    study = make_marco_study(items)
+    with open_window(browser, window) as page:
+        take_a_set(page, base, study)
+        faults = {place: find_hidden(page, window) for place in open_items(page, len(items))}
+
+    assert len(faults) == len(items)
     assert {place: found for place, found in faults.items() if found} == {}

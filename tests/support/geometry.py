@@ -10,7 +10,6 @@ The rules, measured in a browser by `geometry.js`:
 - sideways: the page isn't wider than its window
 - tap: what is pressed with a finger has 44 by 44 pixels
 - save: in a large window, Save is close to the last answer
-- one screen: a short item needs no more than its window
 """
 
 from collections.abc import Iterator
@@ -62,10 +61,3 @@ def find_hidden(page: Page, window: Size, *, has_scripts: bool = True) -> list[s
     faults += page.evaluate(f"has => ({_RULES}).focus(has)", has_scripts)
     lines = [f"{fault['rule']}: {fault['where']}: {fault['what']}" for fault in faults]
     return list(dict.fromkeys(lines))
-
-
-def find_too_long(page: Page) -> list[str]:
-    """Return a fault if the item needs more than its window."""
-    needed = page.evaluate("document.documentElement.scrollHeight")
-    height = page.evaluate("innerHeight")
-    return [f"one screen: page: needs {needed} px"] if needed > height else []

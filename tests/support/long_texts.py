@@ -1,8 +1,12 @@
 """Items of extreme lengths, for each layout of a rating page."""
 
+import csv
+import gzip
 import json
 from collections.abc import Mapping, Sequence
 from functools import lru_cache
+from itertools import groupby
+from operator import itemgetter
 from typing import Any
 
 from django.conf import settings
@@ -121,4 +125,19 @@ def make_long_study(layout: str) -> Study:
     else:
         study = make_study(protocol=layout, items=0, set_size=count, **_FIELDS)
     import_rows(study, rows)
+    return launch(study)
+
+
+def read_marco() -> list[list[Row]]:
+    """Return the items of the MarCo evaluation, each as its rows, in the order of the file."""
+    path = settings.BASE_DIR / "fixtures" / "published" / "marco_pairwise" / "batch_long.csv.gz"
+    with gzip.open(path, "rt", encoding="utf-8", newline="") as file:
+        rows = list(csv.DictReader(file))
+    return [list(group) for _, group in groupby(rows, key=itemgetter("item"))]
+
+
+def make_marco_study(items: Sequence[Sequence[Row]]) -> Study:
+    """A live pairwise study of these items, all of them in one set."""
+    study = make_study(protocol="pairwise", items=0, set_size=len(items), **_FIELDS)
+    import_rows(study, [row for rows in items for row in rows])
     return launch(study)
