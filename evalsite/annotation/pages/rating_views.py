@@ -2,6 +2,7 @@
 
 import logging
 from collections.abc import Mapping
+from math import ceil
 from statistics import median
 from typing import Any
 from urllib.parse import urlencode
@@ -69,6 +70,8 @@ from evalsite.studies.versions import covers_items, get_content_warning, has_she
 logger = logging.getLogger(__name__)
 
 _LONGEST_MINUTES = 10
+# from so many answers on, their own pace says how long the others will take
+_OWN_PACE = 5
 
 
 def show_unsaved(
@@ -256,7 +259,7 @@ def seconds_taken(times: dict[int, float], item_set: ItemSet) -> list[float]:
 
 
 def estimate_minutes_left(me: Participant, seconds: list[float], total: int) -> int:
-    """From this person's own median when there are two answers, else from the protocol's guess."""
+    """From this person's own median once there are five answers, before that from the study's."""
     study = me.study
     guess = (
         study.minutes_per_set / items_per_set(study)
@@ -265,8 +268,8 @@ def estimate_minutes_left(me: Participant, seconds: list[float], total: int) -> 
     )
     # what was ignored together with another item took no time
     taken = [one for one in seconds if one >= 1]
-    pace = median(taken) / 60 if len(taken) > 1 else guess
-    return max(1, round(min(pace, _LONGEST_MINUTES) * (total - len(seconds))))
+    pace = median(taken) / 60 if len(taken) >= _OWN_PACE else guess
+    return max(1, ceil(min(pace, _LONGEST_MINUTES) * (total - len(seconds))))
 
 
 # --- saving ---------------------------------------------------------------------------
