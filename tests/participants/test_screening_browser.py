@@ -73,7 +73,7 @@ def test_covered_items_are_accessible_and_shown_or_skipped_by_keyboard(page: Pag
     page.goto(f"{page.url.partition('/items/')[0]}/items/3/skip/")
     faults["skip"] = find_faults_in_turn(page)
 
-    assert status == "Saved"
+    assert status == "Item 1 saved."
     assert [one.status for one in study.annotations.order_by("pk")] == ["counted", "skipped"]
     assert not any(faults.values()), faults
     assert not watch.found
