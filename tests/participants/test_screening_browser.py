@@ -139,7 +139,8 @@ def test_questions_are_answered_by_keyboard_and_a_refused_browser_offers_no_new_
     page.goto(f"{live_server}/join/{study.pk}/")
     shoot(page, "landing-again")
     assert not page.get_by_role("button", name="Start").is_visible()
-    assert page.get_by_role("link", name="Continue where you left off").is_visible()
+    assert not page.get_by_role("link", name="Continue where you left off").is_visible()
+    assert page.locator("[data-refusal]").is_visible()
 
 
 def test_questions_after_the_work_are_accessible(page: Page, live_server):
