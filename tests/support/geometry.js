@@ -176,7 +176,7 @@ focus: async (hasScripts) => {
 
 save: () => {
   const save = document.querySelector(".dock .btn.main");
-  const answers = [...document.querySelectorAll(".qs :is(.scale, .field, .marking, .ticks, textarea)")]
+  const answers = [...document.querySelectorAll(".qs :is(.scale, .field, .marking, .ticks, .feedback, textarea)")]
     .filter((element) => element.checkVisibility());
   if (!save || !answers.length || document.documentElement.scrollHeight > innerHeight) return [];
   const texts = document.querySelector(".texts")?.getBoundingClientRect().bottom ?? 0;
