@@ -53,7 +53,7 @@ def test_right_answers_stay_and_wrong_ones_are_cleared_for_the_second_try():
     assert 'id="result" tabindex="-1" autofocus' in html
     for question, asked in zip(questions[3:], comprehension[3:], strict=True):
         # its full stop would be followed by that of the sentence around it
-        assert question["given_wrong"] in {one.removesuffix(".") for one in asked.choices}
+        assert question["given_wrong"] in {choice.removesuffix(".") for choice in asked.choices}
         assert question["given_wrong"] != asked.right.removesuffix(".")
 
 

@@ -57,7 +57,7 @@ def test_item_of_each_protocol_shows_all_it_asks_about(
         expect(page.locator(".problem")).to_be_visible()
         faults["refused"] = find_hidden(page, window, has_scripts=has_scripts)
 
-    assert {step: found for step, found in faults.items() if found} == {}
+    assert {step: lines for step, lines in faults.items() if lines} == {}
 
 
 @each_window
@@ -114,7 +114,7 @@ def test_text_of_any_length_is_whole(
             for place in open_items(page, study.items.main().count())
         }
 
-    assert {place: found for place, found in faults.items() if found} == {}
+    assert {place: lines for place, lines in faults.items() if lines} == {}
 
 
 def count_characters(rows: list[dict[str, str]]) -> int:
@@ -143,4 +143,4 @@ def check_pairs(browser: Browser, base: str, items: list, window: Size) -> None:
         faults = {place: find_hidden(page, window) for place in open_items(page, len(items))}
 
     assert len(faults) == len(items)
-    assert {place: found for place, found in faults.items() if found} == {}
+    assert {place: lines for place, lines in faults.items() if lines} == {}

@@ -190,7 +190,7 @@ def test_bad_55_another_answer_replaces_the_first_while_the_set_is_open():
     assert sorted(value for _, _, value, _ in revision.state["ratings"]) == [70, 80, 90]
     assert revision.submitted_at == first.submitted_at < annotation.submitted_at
     page = tab.client.get(response.headers["Location"])
-    assert page.context["told"] == Saved.REPLACED.value
+    assert page.context["notice"] == Saved.REPLACED.value
 
 
 def test_bad_55_an_invalid_change_leaves_the_answer_as_it_was():

@@ -33,23 +33,23 @@ def read_texts() -> dict[str, Any]:
 def _talk(turns: int, words: int = 0) -> str:
     """Return a dialogue of so many turns; with a number, each has so many words."""
     texts = read_texts()
-    said = texts["turns_20"][:turns]
+    spoken = texts["turns_20"][:turns]
     long = " ".join(texts["words_120"].split()[:words])
-    return "\n".join(f"{turn['speaker']}: {long or turn['text']}" for turn in said)
+    return "\n".join(f"{turn['speaker']}: {long or turn['text']}" for turn in spoken)
 
 
 def _chat(turns: int) -> str:
-    said = read_texts()["turns_20"][:turns]
+    spoken = read_texts()["turns_20"][:turns]
     roles = ("user", "assistant")
     return json.dumps(
-        [{"role": roles[n % 2], "content": turn["text"]} for n, turn in enumerate(said)]
+        [{"role": roles[n % 2], "content": turn["text"]} for n, turn in enumerate(spoken)]
     )
 
 
 def _items(inputs: Sequence[Mapping[str, str]], outputs: Sequence[Sequence[str]]) -> list[Row]:
     return [
-        {"item": f"i{number}", **own, "system": f"s{place}", "output": text}
-        for number, (own, texts) in enumerate(zip(inputs, outputs, strict=True), start=1)
+        {"item": f"i{number}", **columns, "system": f"s{place}", "output": text}
+        for number, (columns, texts) in enumerate(zip(inputs, outputs, strict=True), start=1)
         for place, text in enumerate(texts, start=1)
     ]
 
@@ -75,8 +75,8 @@ def _rows(layout: str) -> list[Row]:
     t = read_texts()
     word, middle, long = t["one_word"], t["words_120"], t["words_3000"]
     if layout == "pairwise":
-        said = [{"dialogue": f"user: {text}" if text else _talk(20)} for text, _ in _pairs()]
-        return _items(said, [texts for _, texts in _pairs()])
+        talks = [{"dialogue": f"user: {text}" if text else _talk(20)} for text, _ in _pairs()]
+        return _items(talks, [texts for _, texts in _pairs()])
     if layout == "arena_preference":
         asked = [{"prompt": text or _talk(20)} for text, _ in _pairs()]
         return _items(asked, [texts for _, texts in _pairs()])
@@ -89,7 +89,7 @@ def _rows(layout: str) -> list[Row]:
                       t["slots_40_utterances"]]  # fmt: skip
         standards = [("name[A]", word), (t["slots_40"], long),
                      (t["slots_40_standard"], t["slots_40_standard_utterance"])]  # fmt: skip
-        given = [
+        items = [
             {
                 "mr": mr,
                 "standard_mr": standard,
@@ -100,7 +100,7 @@ def _rows(layout: str) -> list[Row]:
                 ("name[B]", t["slots_40"], t["slots_40"]), standards, strict=True
             )
         ]
-        return _items(given, utterances)
+        return _items(items, utterances)
     if layout == "webnlg":
         tables = (t["table_10_columns"].replace("| --- " * 10 + "|\n", ""), "a,b\n1,2")
         return _items([{"data": text} for text in tables], [[middle], [long]])

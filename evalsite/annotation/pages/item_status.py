@@ -24,28 +24,32 @@ _PLACE = re.compile("[1-9][0-9]{0,4}")
 def describe_arrival(request: HttpRequest, me: Participant, item_set: ItemSet) -> dict[str, str]:
     """Return what became of the item before, which led here, and where that is undone.
 
-    What is longer than the bar is wide is `told`, in a row of its own.
+    What is longer than the bar is wide is a `notice`, in a row of its own.
     """
     became = Saved.find(request.GET.get("was", ""))
     if became is None or became is Saved.IGNORED:
         return {}
     before = _find_place(request.GET.get("after", ""), item_set)
     if became not in _ARRIVED:
-        return {"told": str(became.value)}
-    told = {"told": str(became.value)} if became is Saved.REPLACED else {}
+        return {"notice": str(became.value)}
+    notice = {"notice": str(became.value)} if became is Saved.REPLACED else {}
     if not before:
-        return {"status": str(became.value)} | told
+        return {"status": str(became.value)} | notice
     words = _("%(name)s skipped.") if became is Saved.SKIPPED else _("%(name)s saved.")
     name = name_places(me.study.config, [before])
     # beside the page that shows it
-    return told | {"status": words % {"name": name}, "undo_url": f"../{before}/?undo"}
+    return notice | {"status": words % {"name": name}, "undo_url": f"../{before}/?undo"}
 
 
 def count_answers(view: ItemView, *, is_typed: bool) -> str:
     """Say how much of this item is answered."""
     if not any(question.value for question in view.questions):
         return _("No scores yet") if is_typed else _("No answers yet")
-    asked = [one for one in view.questions if one.criterion.is_required and not one.when]
+    asked = [
+        question
+        for question in view.questions
+        if question.criterion.is_required and not question.when
+    ]
     answered = sum(bool(question.value) for question in asked)
     if answered == len(asked):
         return _("All answered, saved")
@@ -111,7 +115,7 @@ def ignored_before(
     ignored = list_ignored_together(me, item_set, item_set.item_ids[place - 1])
     if not ignored:
         return None
-    places = sorted(item_set.item_ids.index(one.item_id) + 1 for one in ignored)
+    places = sorted(item_set.item_ids.index(answer.item_id) + 1 for answer in ignored)
     return {
         "names": name_places(me.study.config, places),
         "count": len(places),

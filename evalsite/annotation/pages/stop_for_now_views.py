@@ -36,11 +36,11 @@ def _describe_open_set(me: Participant) -> dict[str, Any]:
         return {}
     answered = answered_items(open_set)
     left = unanswered_places(open_set, answered)
-    found: dict[str, Any] = {"answered": len(answered), "left": len(left)}
+    state: dict[str, Any] = {"answered": len(answered), "left": len(left)}
     if left:
         name = {"name": me.study.config.item_name.lower(), "place": left[0]}
-        found["next_label"] = _("Go on with %(name)s %(place)s") % name
+        state["next_label"] = _("Go on with %(name)s %(place)s") % name
     if me.is_expert:
         due_on = Expert.objects.filter(link__participant=me).values_list("due_on", flat=True)
-        return found | {"due_on": due_on.first()}
-    return found | {"kept_until": held_until(me)}
+        return state | {"due_on": due_on.first()}
+    return state | {"kept_until": held_until(me)}
