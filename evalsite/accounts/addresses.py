@@ -6,6 +6,14 @@ from allauth.account.models import EmailAddress
 from django.contrib.auth.models import User
 from django.core import signing
 from django.db import transaction
+from django.http import HttpRequest
+from django.template.loader import render_to_string
+
+from evalsite.jobs.outbox import post_mail
+from evalsite.lib.clock import now
+from evalsite.lib.mail import is_mail_on
+from evalsite.lib.networks import cut_network
+from evalsite.lib.rate_limits import client_address
 
 _SALT = "evalsite.accounts.address"
 _TERM = timedelta(days=1)
@@ -26,7 +34,16 @@ def read_address(token: str) -> tuple[User | None, str]:
 
 
 @transaction.atomic
-def change_address(user: User, email: str) -> None:
-    """Store the address, and forget any that signing in with an organisation has brought."""
+def change_address(user: User, email: str, request: HttpRequest) -> None:
+    """Store the address, tell the former one, and forget any that an organisation has brought."""
     User.objects.filter(pk=user.pk).update(email=email)
     EmailAddress.objects.filter(user=user).delete()
+    if user.email and is_mail_on():
+        _tell_former(user, request)
+
+
+def _tell_former(user: User, request: HttpRequest) -> None:
+    network = cut_network(client_address(request))
+    context = {"account": user, "moment": now(), "network": network}
+    body = render_to_string("account/email/address_changed_message.txt", context)
+    post_mail(to=user.email, subject="The address of your Evalsite account changed", body=body)

@@ -1,9 +1,13 @@
 """Forms for signing in and for one's own account."""
 
-from datetime import timedelta
 from typing import Any
 
-from allauth.account.forms import LoginForm, ResetPasswordForm
+from allauth.account.adapter import get_adapter
+from allauth.account.forms import ChangePasswordForm, LoginForm, ResetPasswordForm
+from allauth.core import context
+from allauth.mfa.adapter import get_adapter as get_mfa_adapter
+from allauth.mfa.base.forms import AuthenticateForm, ReauthenticateForm
+from cryptography.fernet import InvalidToken
 from django import forms
 from django.contrib.auth.models import User
 from django.contrib.auth.validators import UnicodeUsernameValidator
@@ -11,10 +15,13 @@ from django.db.models import Q
 from django.http import HttpRequest
 from django.http.response import HttpResponseBase
 
+from evalsite.accounts.lockout import SignInLocked, begin_code_attempt
 from evalsite.accounts.models import MailChoice
-from evalsite.lib.clock import now
+from evalsite.accounts.sessions import LONG_SESSION, SESSION, set_term
+from evalsite.audit.account_log import record_account
+from evalsite.audit.models import Event
+from evalsite.lib.rate_limits import client_address
 
-SESSION, LONG_SESSION = timedelta(hours=12), timedelta(days=30)
 # a user name has at most 150 characters, an address 254
 _LONGEST_LOGIN = 254
 
@@ -47,11 +54,54 @@ class SignInForm(LoginForm):
         return users[0].username if len(users) == 1 else login
 
     def login(self, request: HttpRequest, redirect_url: str | None = None) -> HttpResponseBase:
-        """Sign in until a set time, whatever one does until then."""
-        response = super().login(request, redirect_url)
-        term = LONG_SESSION if self.cleaned_data["remember"] else SESSION
-        request.session.set_expiry(now() + term)
+        """Sign in until a set time, or ask for a code first."""
+        response: HttpResponseBase = super().login(request, redirect_url)
+        set_term(request.session, LONG_SESSION if self.cleaned_data["remember"] else SESSION)
+        if not request.user.is_authenticated:
+            record_account(Event.CODE_ASKED, self.user, request, "password")
         return response
+
+
+class _Counted:
+    """Count wrong codes, as wrong passwords are counted."""
+
+    user: User
+
+    def clean_code(self) -> str:
+        request = context.request
+        adapter = get_adapter(request)
+        try:
+            attempt = begin_code_attempt(self.user, client_address(request))
+        except SignInLocked as locked:
+            raise adapter.refuse_locked(request, locked) from locked
+        try:
+            code: str = super().clean_code()  # type: ignore[misc]
+        except (forms.ValidationError, InvalidToken) as error:
+            adapter.fail_attempt(request, attempt, self.user, "code")
+            # no key of this site reads the seed
+            raise get_mfa_adapter().validation_error("incorrect_code") from error
+        attempt.succeed()
+        return code
+
+
+class CodeForm(_Counted, AuthenticateForm):
+    """A code after the password."""
+
+
+class CodeAgainForm(_Counted, ReauthenticateForm):
+    """A code that confirms who it is."""
+
+
+class NewPasswordForm(ChangePasswordForm):
+    """A new password, for whoever knows the old one."""
+
+    def clean_oldpassword(self) -> str:
+        """Count wrong ones, as signing in does."""
+        password: str = self.cleaned_data["oldpassword"]
+        adapter = get_adapter()
+        if not adapter.reauthenticate(self.user, password):
+            raise adapter.validation_error("enter_current_password")
+        return password
 
 
 class PasswordForgottenForm(ResetPasswordForm):
@@ -115,6 +165,13 @@ class ProfileForm(forms.Form):
             "mail": getattr(user, "mail_choice", MailChoice()).when,
         }
         super().__init__(data, initial=initial)
+
+    @property
+    def changes_sign_in(self) -> bool:
+        """Return whether one signs in by another name or address afterwards."""
+        data = self.cleaned_data
+        is_named_otherwise = data["username"] != self.user.username
+        return is_named_otherwise or data["email"] != self.user.email.lower()
 
     def clean_username(self) -> str:
         username: str = self.cleaned_data["username"]

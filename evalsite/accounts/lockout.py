@@ -2,16 +2,21 @@
 
 from dataclasses import dataclass
 from datetime import datetime, timedelta
-from hashlib import sha256
 
 from django.contrib.auth.models import User
 from django.core.cache import cache
 from django.db.models import Q
+from django.utils.crypto import salted_hmac
 
+from evalsite.audit.account_log import knows_network
 from evalsite.lib.clock import now
+from evalsite.lib.networks import network_of
 
+# wrong passwords, or codes, of one account from one network
 ATTEMPTS = 5
-# from all addresses together, so that nobody tries one account from many
+# of one network over all names, so that nobody tries one password on many accounts
+ATTEMPTS_OF_NETWORK = 10
+# of one account from all networks, so that nobody tries one account from many
 ATTEMPTS_EVERYWHERE = 50
 LOCKED_FOR = timedelta(minutes=15)
 _SECONDS = int(LOCKED_FOR.total_seconds())
@@ -31,20 +36,29 @@ class _Counter:
 
     key: str
     limit: int
+    # reaching the limit locks whoever made the attempt, and not only others
+    is_for_sender: bool = True
 
     @property
     def _rows(self) -> list[str]:
         return [f"{self.key}:{number}" for number in range(self.limit)]
 
-    def take(self) -> int:
-        """Count an attempt and return how many are left after it."""
-        until = cache.get(f"{self.key}:until")
-        if until is not None and until > now():
-            raise SignInLocked(until)
+    def find_lock(self) -> datetime | None:
+        """Return until when it is locked, unless a clock that was wrong has said so."""
+        until: datetime | None = cache.get(f"{self.key}:until")
+        return until if until and now() < until <= now() + LOCKED_FOR else None
+
+    def take(self) -> "_Taken | None":
+        """Count an attempt; None if others took the last row at this moment."""
+        moment = now()
+        counted = cache.get_many(self._rows)
+        # counted while the clock was ahead
+        cache.delete_many([row for row, at in counted.items() if at > moment])
+        live = sum(at <= moment for at in counted.values())
         for number, row in enumerate(self._rows):
-            if cache.add(row, True, _SECONDS):
-                return self.limit - number - 1
-        raise SignInLocked(self.lock())
+            if cache.add(row, moment, _SECONDS):
+                return _Taken(self, row, self.limit - max(live, number) - 1)
+        return None
 
     def lock(self) -> datetime:
         until = now() + LOCKED_FOR
@@ -57,43 +71,86 @@ class _Counter:
 
 
 @dataclass(frozen=True)
-class Attempt:
-    """An attempt that was counted before the password is looked at."""
+class _Taken:
+    """The row of an attempt, and how many are left after it."""
 
-    counters: tuple[_Counter, ...]
-    left: tuple[int, ...]
+    counter: _Counter
+    row: str
+    left: int
+
+
+@dataclass(frozen=True)
+class Attempt:
+    """An attempt that was counted before the password or code is looked at."""
+
+    taken: tuple[_Taken, ...]
 
     def fail(self) -> int:
         """Return how many attempts are left; raise SignInLocked after the last one."""
-        ended = [
-            counter for counter, left in zip(self.counters, self.left, strict=True) if not left
-        ]
-        for counter in ended:
-            until = counter.lock()
-        if ended:
-            raise SignInLocked(until)
-        return min(self.left)
+        ended = [taken.counter for taken in self.taken if taken.left <= 0]
+        until = {counter: counter.lock() for counter in ended}
+        locks = [until[counter] for counter in ended if counter.is_for_sender]
+        if locks:
+            raise SignInLocked(max(locks))
+        return min(taken.left for taken in self.taken if taken.counter.is_for_sender)
 
     def succeed(self) -> None:
-        for counter in self.counters:
-            counter.clear()
+        """Start the count of this account and network again; elsewhere it wasn't a failure."""
+        self.taken[0].counter.clear()
+        cache.delete_many([taken.row for taken in self.taken[1:]])
 
 
-def begin_attempt(login: str, address: str) -> Attempt:
-    """Count an attempt to sign in; raise SignInLocked if too many have failed."""
-    account = _name_account(login)
-    counters = (
-        _Counter(_digest(account, address), ATTEMPTS),
-        _Counter(_digest(account), ATTEMPTS_EVERYWHERE),
-    )
-    return Attempt(counters, tuple(counter.take() for counter in counters))
+def find_account(login: str) -> User | None:
+    """Return the account of this user name or e-mail address, however it is capitalised."""
+    return User.objects.filter(Q(username__iexact=login) | Q(email__iexact=login)).first()
 
 
-def _name_account(login: str) -> str:
-    """Return one name for an account, however one signs in; a new password starts a new count."""
-    user = User.objects.filter(Q(username__iexact=login) | Q(email__iexact=login)).first()
-    return f"{user.pk}:{user.password}" if user else f"?{login.casefold()}"
+def begin_attempt(account: User | str, address: str) -> Attempt:
+    """Count an attempt to sign in; raise SignInLocked if too many have failed.
+
+    `account` is the name that was typed where no account has it.
+    """
+    # a new password starts a new count
+    name = f"?{account.casefold()}" if isinstance(account, str) else _name(account)
+    network = network_of(address)
+    is_known = not isinstance(account, str) and knows_network(account, address)
+    everywhere = _Counter(_digest(name), ATTEMPTS_EVERYWHERE, is_for_sender=not is_known)
+    counters = [
+        _Counter(_digest(name, network), ATTEMPTS),
+        _Counter(_digest("", network), ATTEMPTS_OF_NETWORK),
+    ]
+    if not (is_known and everywhere.find_lock()):
+        counters.append(everywhere)
+    return _begin(counters)
+
+
+def begin_code_attempt(user: User, address: str) -> Attempt:
+    """Count an attempt at a code of a second factor.
+
+    Networks that the account hasn't used share one count: codes are short.
+    """
+    network = network_of(address) if knows_network(user, address) else "elsewhere"
+    return _begin([_Counter(_digest("code", _name(user), network), ATTEMPTS)])
+
+
+def _begin(counters: list[_Counter]) -> Attempt:
+    locks = [until for counter in counters if (until := counter.find_lock())]
+    if locks:
+        raise SignInLocked(max(locks))
+    taken = []
+    for counter in counters:
+        row = counter.take()
+        if row is not None:
+            taken.append(row)
+        elif counter.is_for_sender:
+            raise SignInLocked(counter.lock())
+    return Attempt(tuple(taken))
+
+
+def _name(user: User) -> str:
+    return f"{user.pk}:{user.password}"
 
 
 def _digest(*parts: str) -> str:
-    return "sign-in:" + sha256("\n".join(parts).encode()).hexdigest()
+    digest = salted_hmac("evalsite.accounts.lockout", "\n".join(parts), algorithm="sha256")
+    return f"sign-in:{digest.hexdigest()}"

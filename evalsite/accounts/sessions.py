@@ -12,11 +12,15 @@ from django.http import HttpRequest
 from django.http.response import HttpResponseBase
 
 from evalsite.accounts.models import CacheEntry
+from evalsite.audit.account_log import delete_old_events
 from evalsite.jobs.schedule import DAILY, scheduled
 from evalsite.lib.clock import now
 
-_SEEN = "account_seen_at"
-_SEEN_EVERY = timedelta(minutes=10)
+SESSION, LONG_SESSION = timedelta(hours=12), timedelta(days=30)
+# without a request; sessions of 30 days go on
+IDLE = timedelta(hours=4)
+_SEEN, _ENDS, _IS_LONG = "account_seen_at", "account_ends_at", "account_is_long"
+_SEEN_EVERY = timedelta(minutes=1)
 # the first that matches: Edge and Opera call themselves Chrome, and Chrome calls itself Safari
 _BROWSERS = (
     ("Edg", "Edge"), ("OPR", "Opera"), ("Firefox", "Firefox"), ("FxiOS", "Firefox"),
@@ -78,7 +82,7 @@ def describe_browser(user_agent: str) -> str:
 
 
 class LastUsed:
-    """Note every ten minutes that a session is in use; pages that need no session pass."""
+    """Note every minute that a session is in use; pages that need no session pass."""
 
     def __init__(self, get_response: Callable[[HttpRequest], HttpResponseBase]) -> None:
         self.get_response = get_response
@@ -92,20 +96,48 @@ class LastUsed:
 
     def _note(self, request: HttpRequest) -> None:
         moment = now()
-        if moment - datetime.fromisoformat(request.session[_SEEN]) < _SEEN_EVERY:
+        passed = moment - datetime.fromisoformat(request.session[_SEEN])
+        # negative: noted while the clock was ahead
+        if timedelta() <= passed < _SEEN_EVERY:
             return
-        request.session[_SEEN] = moment.isoformat()
+        _renew(request.session)
         UserSession.objects.filter(session_key=request.session.session_key).update(
             last_seen_at=moment
         )
 
 
 def begin_session(sender: Any, request: HttpRequest, **kwargs: Any) -> None:
-    """Have the use of a new session noted."""
-    request.session[_SEEN] = now().isoformat()
+    """Have the use of a new session noted, and its end set unless the form has set it."""
+    if _ENDS in request.session:
+        _renew(request.session)
+    else:
+        set_term(request.session, SESSION)
 
 
-@scheduled("Delete ended sessions", every=DAILY)
+def set_term(session: Any, term: timedelta) -> None:
+    """End the session after this time, or after four hours without a request."""
+    session[_ENDS] = (now() + term).isoformat()
+    session[_IS_LONG] = term == LONG_SESSION
+    _renew(session)
+
+
+def _renew(session: Any) -> None:
+    moment = now()
+    session[_SEEN] = moment.isoformat()
+    if _ENDS not in session:
+        return  # signed in with an older version
+    ends_at = datetime.fromisoformat(session[_ENDS])
+    session.set_expiry(ends_at if session[_IS_LONG] else min(ends_at, moment + IDLE))
+
+
+@scheduled("Delete old lines of the log of sign-ins", every=DAILY, is_deleting=True)
+def delete_old_sign_ins() -> str:
+    """Keep the log of accounts for 180 days."""
+    deleted = delete_old_events()
+    return f"{deleted} deleted" if deleted else ""
+
+
+@scheduled("Delete ended sessions", every=DAILY, is_deleting=True)
 def delete_ended_sessions() -> str:
     """Delete sessions and counts of failed sign-ins that have ended."""
     moment = now()

@@ -1,13 +1,13 @@
 """Addresses of signing in and of one's account. The names are those that django-allauth uses."""
 
 from allauth.account import views as allauth_views
-from allauth.mfa.base import views as mfa_views
 from allauth.mfa.recovery_codes import views as code_views
-from allauth.mfa.totp import views as totp_views
 from django.conf import settings
+from django.contrib.auth.decorators import login_required
 from django.urls import path, re_path
 from django.views.generic import RedirectView
 
+from evalsite.accounts import allauth_views as pages
 from evalsite.accounts import views
 
 _TO_ACCOUNT = RedirectView.as_view(pattern_name="account")
@@ -15,13 +15,17 @@ _TO_ACCOUNT = RedirectView.as_view(pattern_name="account")
 urlpatterns = [
     path("", views.show_account, name="account"),
     path("sessions/", views.sign_out_sessions, name="account-sessions"),
-    path("login/", views.SignIn.as_view(), name="account_login"),
-    path("login/code/", mfa_views.authenticate, name="mfa_authenticate"),
-    path("confirm/", allauth_views.reauthenticate, name="account_reauthenticate"),
-    path("confirm/code/", mfa_views.reauthenticate, name="mfa_reauthenticate"),
-    path("password/", allauth_views.password_change, name="account_change_password"),
-    path("password/set/", allauth_views.password_set, name="account_set_password"),
-    path("password/forgotten/", views.PasswordForgotten.as_view(), name="account_reset_password"),
+    path("login/", pages.SignIn.as_view(), name="account_login"),
+    path("login/code/", pages.EnterCode.as_view(), name="mfa_authenticate"),
+    path("confirm/", pages.Confirm.as_view(), name="account_reauthenticate"),
+    path("confirm/code/", pages.ConfirmWithCode.as_view(), name="mfa_reauthenticate"),
+    path("password/", pages.PasswordChange.as_view(), name="account_change_password"),
+    path(
+        "password/set/",
+        login_required(pages.confirmed_before(pages.FirstPassword.as_view())),
+        name="account_set_password",
+    ),
+    path("password/forgotten/", pages.PasswordForgotten.as_view(), name="account_reset_password"),
     path(
         "password/forgotten/sent/",
         allauth_views.password_reset_done,
@@ -29,7 +33,7 @@ urlpatterns = [
     ),
     re_path(
         r"^password/new/(?P<uidb36>[0-9A-Za-z]+)-(?P<key>[^/]+)/$",
-        allauth_views.password_reset_from_key,
+        pages.NewPassword.as_view(),
         name="account_reset_password_from_key",
     ),
     path(
@@ -38,10 +42,10 @@ urlpatterns = [
         name="account_reset_password_from_key_done",
     ),
     path("email/<token>/", views.confirm_address, name="account-email"),
-    path("two-factor/", totp_views.activate_totp, name="mfa_activate_totp"),
+    path("two-factor/", pages.TwoFactorOn.as_view(), name="mfa_activate_totp"),
     path(
         "two-factor/off/",
-        views.two_factor_required(totp_views.deactivate_totp),
+        views.two_factor_required(pages.TwoFactorOff.as_view()),
         name="mfa_deactivate_totp",
     ),
     path(
@@ -51,7 +55,7 @@ urlpatterns = [
     ),
     path(
         "two-factor/codes/new/",
-        views.two_factor_required(code_views.generate_recovery_codes),
+        views.two_factor_required(pages.NewCodes.as_view()),
         name="mfa_generate_recovery_codes",
     ),
     path(

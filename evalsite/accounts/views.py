@@ -2,14 +2,15 @@
 
 from typing import Any
 
-from allauth.account.views import LoginView, PasswordResetView
+from allauth.account.decorators import reauthentication_required
 from allauth.mfa.models import Authenticator
 from allauth.mfa.utils import is_mfa_enabled
-from django.conf import settings
 from django.contrib import admin, messages
 from django.contrib.auth.models import User
 from django.contrib.auth.views import redirect_to_login
-from django.http import HttpRequest, HttpResponse
+from django.core.exceptions import PermissionDenied
+from django.core.paginator import Paginator
+from django.http import HttpRequest
 from django.http.response import HttpResponseBase
 from django.shortcuts import redirect
 from django.template.response import TemplateResponse
@@ -18,61 +19,22 @@ from django.views.decorators.http import require_http_methods, require_POST, req
 
 from evalsite.accounts.adapter import AccountAdapter
 from evalsite.accounts.addresses import change_address, read_address, sign_address
+from evalsite.accounts.allauth_views import INVALID
 from evalsite.accounts.forms import ProfileForm
-from evalsite.accounts.lockout import ATTEMPTS
+from evalsite.accounts.lockout import find_account
 from evalsite.accounts.models import MailChoice
 from evalsite.accounts.sessions import end_sessions, list_devices
-from evalsite.lib.clock import now
+from evalsite.audit.account_log import KEPT_FOR, list_events, record_account
+from evalsite.audit.models import AccountEvent, Event
 from evalsite.lib.mail import is_mail_on
 
-INVALID, LOCKED = 422, 429
-
-
-class SignIn(LoginView):
-    """Sign in, and say how many attempts are left or until when it is locked."""
-
-    def form_invalid(self, form: Any) -> HttpResponse:
-        response: Any = super().form_invalid(form)
-        until = getattr(self.request, "locked_until", None)
-        response.status_code = LOCKED if until else INVALID
-        if until:
-            response.headers["Retry-After"] = str(int((until - now()).total_seconds()) + 1)
-        return response
-
-    def get_context_data(self, **kwargs: Any) -> dict[str, Any]:
-        return super().get_context_data(**kwargs) | {
-            "locked_until": getattr(self.request, "locked_until", None),
-            "attempts_left": getattr(self.request, "attempts_left", None),
-            "attempts": ATTEMPTS,
-            "has_mail": is_mail_on(),
-            "organisation": find_organisation(),
-        }
-
-
-def find_organisation() -> dict[str, str] | None:
-    """Return the name of the organisation and where signing in with it starts."""
-    if not settings.SSO_SERVER:
-        return None
-    return {"name": settings.SSO_NAME, "url": reverse("openid_connect_login", args=["sso"])}
+RECENT_EVENTS, EVENTS_ON_PAGE = 10, 100
 
 
 @require_safe
 def show_cancelled(request: HttpRequest) -> HttpResponseBase:
     """Say that the organisation didn't sign this person in."""
     return TemplateResponse(request, "account/sso_refused.html", {"has_failed": True})
-
-
-class PasswordForgotten(PasswordResetView):
-    """Send a link for a new password; where no mail is sent, say whom to ask."""
-
-    def get_context_data(self, **kwargs: Any) -> dict[str, Any]:
-        return super().get_context_data(**kwargs) | {"has_mail": is_mail_on()}
-
-    def post(self, request: HttpRequest, *args: Any, **kwargs: Any) -> HttpResponseBase:
-        if not is_mail_on():
-            return self.get(request, *args, **kwargs)
-        response: HttpResponseBase = super().post(request, *args, **kwargs)
-        return response
 
 
 def staff_required(view: Any) -> Any:
@@ -107,8 +69,9 @@ def show_account(request: HttpRequest) -> HttpResponseBase:
     is_post = request.method == "POST"
     form = ProfileForm(request.POST if is_post else None, user=user)
     if is_post and form.is_valid():
-        _save_profile(request, user, form.cleaned_data)
-        return redirect("account")
+        save = reauthentication_required(_save_profile) if form.changes_sign_in else _save_profile
+        response: HttpResponseBase = save(request, user, form.cleaned_data)
+        return response
     user = User.objects.get(pk=user.pk) if is_post else user
     devices = list_devices(request)
     codes = Authenticator.objects.filter(user=user)
@@ -121,33 +84,46 @@ def show_account(request: HttpRequest) -> HttpResponseBase:
         "two_factor": kinds.get(Authenticator.Type.TOTP),
         "codes_left": len(recovery.wrap().get_unused_codes()) if recovery else 0,
         "has_mail": is_mail_on(),
+        "events": list_events(user)[:RECENT_EVENTS],
     }
     return TemplateResponse(
         request, "account/account.html", context, status=INVALID if is_post else 200
     )
 
 
-def _save_profile(request: HttpRequest, user: User, data: dict[str, str]) -> None:
+def _save_profile(request: HttpRequest, user: User, data: dict[str, str]) -> HttpResponseBase:
     """Store the name; a new address counts at once only where no mail can confirm it."""
+    changed = ["username"] if data["username"] != user.username else []
     user.first_name, user.last_name, user.username = data["name"], "", data["username"]
     user.save(update_fields=["first_name", "last_name", "username"])
     if data["mail"]:
         MailChoice.objects.update_or_create(user=user, defaults={"when": data["mail"]})
-    email = data["email"]
+    email, event = data["email"], Event.CHANGED
     if email == user.email.lower():
         messages.success(request, "Saved.")
     elif email and is_mail_on():
-        link = reverse("account-email", args=[sign_address(user, email)])
-        AccountAdapter(request).send_mail(
-            "account/email/new_address",
-            email,
-            {"account": user, "link": request.build_absolute_uri(link)},
-        )
-        meanwhile = " Until then, the old address works." if user.email else ""
-        messages.success(request, f"Open the link that we sent to {email}.{meanwhile}")
+        event = Event.EMAIL_ASKED
+        _send_link(request, user, email)
     else:
-        change_address(user, email)
+        changed.append("email")
+        change_address(user, email, request)
         messages.success(request, "Saved.")
+    if event == Event.CHANGED and not changed:
+        changed = ["profile"]
+    record_account(event, user, request, ",".join(changed))
+    return redirect("account")
+
+
+def _send_link(request: HttpRequest, user: User, email: str) -> None:
+    """Send the link that makes this the account's address."""
+    link = reverse("account-email", args=[sign_address(user, email)])
+    AccountAdapter(request).send_mail(
+        "account/email/new_address",
+        email,
+        {"account": user, "link": request.build_absolute_uri(link)},
+    )
+    meanwhile = " Until then, the old address works." if user.email else ""
+    messages.success(request, f"Open the link that we sent to {email}.{meanwhile}")
 
 
 @require_http_methods(["GET", "HEAD", "POST"])
@@ -157,7 +133,8 @@ def confirm_address(request: HttpRequest, token: str) -> HttpResponseBase:
     is_post = request.method == "POST"
     is_taken = user is not None and User.objects.exclude(pk=user.pk).filter(email__iexact=email)
     if user is not None and not is_taken and is_post:
-        change_address(user, email)
+        change_address(user, email, request)
+        record_account(Event.CHANGED, user, request, "email")
         messages.success(request, f"Your address is now {email}.")
         return redirect("account")
     context = {"account": user, "email": email, "is_taken": bool(is_taken)}
@@ -167,8 +144,10 @@ def confirm_address(request: HttpRequest, token: str) -> HttpResponseBase:
 
 @staff_required
 @require_POST
+@reauthentication_required
 def sign_out_sessions(request: HttpRequest) -> HttpResponseBase:
     """Sign out on one other device, or on all others."""
+    user: Any = request.user
     out = request.POST.get("out", "")
     if out == "others":
         count = end_sessions(request)
@@ -177,9 +156,28 @@ def sign_out_sessions(request: HttpRequest) -> HttpResponseBase:
     else:
         count = 0
     if count:
+        record_account(Event.SESSIONS_ENDED, user, request)
         messages.success(
             request, "Signed out there." if count == 1 else f"Signed out on {count} other devices."
         )
     else:
         messages.success(request, "Nobody is signed in there any more.")
     return redirect("account")
+
+
+def show_sign_ins(request: HttpRequest) -> HttpResponseBase:
+    """Show administrators the log of all accounts, or of one."""
+    if not request.user.is_superuser:
+        raise PermissionDenied
+    name = request.GET.get("account", "")
+    account = find_account(name) if name else None
+    events = list_events(account) if account else AccountEvent.objects.all()
+    page = Paginator(events, EVENTS_ON_PAGE).get_page(request.GET.get("page"))
+    names = User.objects.in_bulk({event.account_id for event in page if event.account_id})
+    context = {
+        "rows": page,
+        "events": [(event, names.get(event.account_id)) for event in page],
+        "account": account,
+        "days": KEPT_FOR.days,
+    }
+    return TemplateResponse(request, "admin/sign_ins.html", context)

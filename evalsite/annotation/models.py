@@ -8,7 +8,7 @@ from django.db import models
 from django.db.models import Q
 
 from evalsite.lib.clock import now
-from evalsite.participants.models import ItemSet, Origin, Participant
+from evalsite.participants.models import ItemSet, Origin, Participant, Visit
 from evalsite.studies.models import Item, Output, Study, StudyVersion
 
 # A top-up's number; those below are of the design, which has k of them for each item (k <= 1000).
@@ -93,6 +93,10 @@ class Draft(models.Model):
     item = models.ForeignKey(Item, on_delete=models.CASCADE, related_name="+", db_index=False)
     participant = models.ForeignKey(
         Participant, on_delete=models.CASCADE, related_name="drafts", db_index=False
+    )
+    # as of an annotation: whose entries these are
+    visit = models.ForeignKey(
+        Visit, null=True, on_delete=models.SET_NULL, related_name="+", db_index=False
     )
     values = models.JSONField(default=dict)
     # the outputs' positions, in the order in which the values were entered for them
@@ -193,6 +197,10 @@ class Annotation(models.Model):
     item_set = models.ForeignKey(
         ItemSet, null=True, on_delete=models.PROTECT, related_name="annotations"
     )
+    # the later visit on which it was saved; empty: through a link that opens everything
+    visit = models.ForeignKey(
+        Visit, null=True, on_delete=models.SET_NULL, related_name="+", db_index=False
+    )
     place = models.PositiveSmallIntegerField(default=0)
     key = models.UUIDField()
     outcome = models.CharField(max_length=10, choices=Outcome.choices, default=Outcome.RATED)
@@ -255,6 +263,9 @@ class Annotation(models.Model):
                 fields=["ratings_file"],
                 condition=Q(ratings_file__isnull=False),
                 name="annotation_imported",
+            ),
+            models.Index(
+                fields=["visit"], condition=Q(visit__isnull=False), name="annotation_by_visit"
             ),
             # the newest of an origin; and with the status, counts that read no row of the table
             models.Index(

@@ -20,6 +20,7 @@ from evalsite.annotation.pages.held_items import (
     reports_by_item,
 )
 from evalsite.annotation.running.checklist import check_launch
+from evalsite.annotation.running.crowd_views import crowd_views
 from evalsite.annotation.running.earlier_studies_views import earlier_views
 from evalsite.annotation.running.expert_views import expert_views
 from evalsite.annotation.running.launch import (
@@ -130,6 +131,7 @@ study_views = [
     *earlier_views,
     *quota_views,
     *recruiting_views,
+    *crowd_views,
     *expert_views,
     *setup_views,
     *pilot_views,

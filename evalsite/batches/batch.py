@@ -1,12 +1,11 @@
 """From files to one batch: a CSV with a row for each output, which the site imports."""
 
-import csv
 import hashlib
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TextIO
+from typing import NoReturn, TextIO
 
 from evalsite.batches import lines
 from evalsite.batches.collection import Collection
@@ -24,7 +23,14 @@ from evalsite.batches.roles import (
     find_uses,
     set_role,
 )
-from evalsite.batches.rows import Recognised, is_zip_of_a_tool, recognise
+from evalsite.batches.rows import (
+    Recognised,
+    is_json_lines,
+    is_zip_of_a_tool,
+    read_columns,
+    recognise,
+)
+from evalsite.lib.csv_writer import write_csv
 from evalsite.lib.words import count_of
 
 _TAKEN = {"item", "system", "output"}
@@ -47,13 +53,8 @@ class Batch:
 
     def write(self, target: TextIO) -> int:
         """Write the batch as CSV and return the number of rows."""
-        writer = csv.writer(target, lineterminator="\n")
-        writer.writerow(self.header)
-        rows = 0
-        for row in self.rows:
-            writer.writerow(row)
-            rows += 1
-        return rows
+        write_csv(target, [self.header], line_end="\n")
+        return write_csv(target, self.rows, line_end="\n")
 
 
 def convert(
@@ -107,11 +108,13 @@ def _convert_used(
         raise Unusable("no_file", "Every file is left out.")
     there = [recognised[file.name] for file in used if file.name in recognised]
     texts = [file for file in used if file.name not in recognised]
-    if there and all(roles[file.name].role == REFERENCE for file in texts) and len(texts) < 2:
+    if there and len(texts) < 2 and all(_is_reference(file, roles) for file in texts):
         there = [set_role(one, names.get(one.file.name, "")) for one in there]
         return _convert_formats(there, texts, roles, names, answers, seed)
-    if len(found) > 1 and all(file.name.endswith(".txt") or file.name in names for file in used):
+    if len(found) > 1 and _are_lines(used, names):
         return _convert_lines(used, roles, names)
+    if any(file.name in names for file in texts):
+        _refuse_columns(used)
     if len(found) == 1:
         tools = ", ".join(one.title for one in load_formats() if not one.is_last)
         raise Unusable(
@@ -129,6 +132,28 @@ def _convert_used(
     )
 
 
+def _is_reference(file: SourceFile, roles: Mapping[str, FileUse]) -> bool:
+    return roles[file.name].role == REFERENCE and lines.is_text(file)
+
+
+def _are_lines(used: Sequence[SourceFile], names: Mapping[str, str]) -> bool:
+    """Return whether all files are plain text, whose lines are in one order."""
+    if not all(file.name.endswith(".txt") or file.name in names for file in used):
+        return False
+    # outputs may be JSON, a line each, but the inputs beside them hardly are
+    return all(map(lines.is_text, used)) and not all(map(is_json_lines, used))
+
+
+def _refuse_columns(used: Sequence[SourceFile]) -> NoReturn:
+    columns = list(dict.fromkeys(name for file in used for name in read_columns(file)))
+    raise Unusable(
+        "columns_unclear",
+        "Choose the id, the input and the output, and call them id, prompt and output in each "
+        f"file: the columns are {name_some(columns, 12)}. CSV and JSON aren't joined by line, "
+        "because results can come in another order.",
+    )
+
+
 def _open_parquet(file: SourceFile, most_bytes: int) -> SourceFile:
     """Return Parquet as a file of JSON lines, any other file as it is."""
     if file.read_start(len(MAGIC)) != MAGIC:
@@ -140,10 +165,12 @@ def _open_parquet(file: SourceFile, most_bytes: int) -> SourceFile:
         raise Unusable(fault.code, fault.message, file=file.name) from None
 
 
-def is_nested(file: SourceFile, formats: Sequence[Path] = (FOLDER,)) -> bool:
-    """Return whether a tool wrote this file in a form that is no table."""
+def find_tool(file: SourceFile, formats: Sequence[Path] = (FOLDER,)) -> str:
+    """Return what a tool wrote into this file, in a form that is no table; "" if it is one."""
     found = recognise(file, [one for one in load_formats(formats) if not one.is_last])
-    return found is not None and any({".", "["} & {*path} for path in found.format.row.output)
+    if found is None or not any({".", "["} & {*path} for path in found.format.row.output):
+        return ""
+    return found.format.title
 
 
 # --- what tools write ---------------------------------------------------------------------

@@ -2,9 +2,10 @@
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
+from math import isfinite
 from typing import Any
 
-from evalsite.batches.faults import Unusable, quote
+from evalsite.batches.faults import Unusable, name_some, quote
 from evalsite.batches.files import SourceFile
 from evalsite.batches.formats import RowPaths
 from evalsite.batches.paths import find, find_first, last_name
@@ -123,7 +124,7 @@ class Collection:
         else:
             texts = [found]
         number = find_first(data, paths.sample)
-        first = int(number) if isinstance(number, int | float) else 1
+        first = int(number) if isinstance(number, int | float) and isfinite(number) else 1
         outputs = item.outputs.setdefault(system, [])
         for sample, text in enumerate(texts, start=first):
             outputs.append(
@@ -150,7 +151,7 @@ class Collection:
 
     def _read_inputs(self, data: dict[str, Any], paths: RowPaths, role: str) -> dict[str, Input]:
         inputs: dict[str, Input] = {}
-        if role == "inputs" and paths.keeps_rest and find_first(data, paths.id) is not None:
+        if role == "inputs" and paths.keeps_rest and find_first(data, paths.id) not in (None, ""):
             # a table of inputs: each column may be one
             return {key: read_input(one) for key, one in data.items() if key not in paths.id}
         for path in paths.open:
@@ -191,8 +192,12 @@ class Collection:
         if kept := {key: _shorten(value) for key, value in arguments.items() if value}:
             metadata["model_arguments"] = write_value(kept)
         if paths.scores:
-            listed = find(data, paths.scores) or []
-            metadata |= {str(key): write_value(data[key]) for key in listed if key in data}
+            listed = find(data, paths.scores)
+            metadata |= {
+                key: write_value(data[key])
+                for key in (listed if isinstance(listed, list) else ())
+                if isinstance(key, str) and key in data
+            }
         if paths.keeps_rest:
             shown = (path for some in paths.inputs.values() for path in some)
             taken = {*paths.id, *paths.output, *shown}
@@ -203,15 +208,19 @@ class Collection:
         self, data: dict[str, Any], paths: RowPaths, inputs: dict[str, Input], place: str
     ) -> Item:
         value = find_first(data, paths.id)
-        if value is None:
+        if value in (None, ""):
             if not inputs:
-                raise Unusable("no_id", "The row has neither an id nor an input to join it by.")
+                message = (
+                    "The row has neither an id nor an input to join it by. Its columns are "
+                    f"{name_some([*data], 12)}. Call the id “id” in each file, or add the input."
+                )
+                raise Unusable("no_id", message)
             self._by_inputs = True
             key = write_value(inputs)
             item_id = f"item-{len(self.items) + 1:04}"
         else:
             key = item_id = write_value(value).strip()
-            self._id = self._id or next(path for path in paths.id if find(data, path) is not None)
+            self._id = self._id or next(path for path in paths.id if find(data, path) == value)
         found = self.items.get(key)
         if found is None:
             found = self.items[key] = Item(item_id, inputs, place)

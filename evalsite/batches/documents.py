@@ -1,11 +1,12 @@
 """Values out of JSON that may be larger than memory; what is nested too deep is refused."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Container, Iterator, Sequence
 from typing import IO, Any, NoReturn
 
 import ijson
 
 from evalsite.batches.faults import Unusable
+from evalsite.lib.limited import VALUES_IN_TEXT
 
 Event = tuple[str, Any]
 Events = Iterator[Event]
@@ -15,10 +16,16 @@ _MOST_DEEP = 100
 _TOGETHER = 1024 * 1024
 _STARTS = {"start_map", "start_array"}
 _ENDS = {"end_map", "end_array"}
+_NO_VALUES = {*_ENDS, "map_key"}
 
 
-def read_items(file: IO[bytes], path: Sequence[str]) -> Iterator[Any]:
-    """Yield the values of the list at this path of keys; none if there is no list."""
+def read_items(
+    file: IO[bytes], path: Sequence[str], keys: Container[str] | None = None
+) -> Iterator[Any]:
+    """Yield the values of the list at this path of keys; none if there is no list.
+
+    Of objects in it, only these keys are read.
+    """
     events = ijson.basic_parse(file, use_float=True, buf_size=_TOGETHER)
     event, _ = _descend(events, path)
     if event != "start_array":
@@ -26,14 +33,42 @@ def read_items(file: IO[bytes], path: Sequence[str]) -> Iterator[Any]:
     for one in events:
         if one[0] == "end_array":
             return
-        yield _build(one, events, _MOST_DEEP)
+        yield _build(one, _Limited(events), _MOST_DEEP, keys)
+
+
+def read_object(file: IO[bytes], keys: Container[str] | None) -> Any:
+    """Return these keys of the object that a document is."""
+    events = ijson.basic_parse(file, use_float=True, buf_size=_TOGETHER)
+    return _build(next(events, ("", None)), _Limited(events), _MOST_DEEP, keys)
 
 
 def read_value(file: IO[bytes], path: Sequence[str]) -> Any:
     """Return the value at this path of keys; None if there is none."""
     events = ijson.basic_parse(file, use_float=True, buf_size=_TOGETHER)
     found = _descend(events, path)
-    return _build(found, events, _MOST_DEEP) if found[0] else None
+    return _build(found, _Limited(events), _MOST_DEEP) if found[0] else None
+
+
+class _Limited:
+    """Events of one value, which are refused when too many of them were kept."""
+
+    def __init__(self, events: Events) -> None:
+        self.events = events
+        self._kept = 0
+
+    def __iter__(self) -> Events:
+        return self
+
+    def __next__(self) -> Event:
+        event = next(self.events)
+        self._kept += event[0] not in _NO_VALUES
+        if self._kept > VALUES_IN_TEXT:
+            message = (
+                f"An entry has more than {VALUES_IN_TEXT:,} values. Leave out what people don't "
+                "rate."
+            )
+            raise Unusable("too_large", message)
+        return event
 
 
 def _descend(events: Events, path: Sequence[str]) -> Event:
@@ -70,7 +105,7 @@ def _refuse_depth() -> NoReturn:
     raise Unusable("json_depth", f"A value is nested more than {_MOST_DEEP} deep. Flatten it.")
 
 
-def _build(first: Event, events: Events, left: int) -> Any:
+def _build(first: Event, events: "_Limited", left: int, keys: Container[str] | None = None) -> Any:
     event, value = first
     if event not in _STARTS:
         return value
@@ -84,6 +119,9 @@ def _build(first: Event, events: Events, left: int) -> Any:
             break
         if key in built:
             raise Unusable("file_damaged", "A key occurs twice in one object.")
+        if keys is not None and key not in keys:
+            _skip(next(events.events), events.events)
+            continue
         built[key] = _build(next(events), events, left - 1)
     return built
 

@@ -2,17 +2,15 @@
 
 import io
 import stat
-import zlib
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path, PurePosixPath
 from typing import IO, Any
 
-# as Python's own since 3.14: it reads entries that are compressed with zstd
-from backports.zstd import ZstdError, zipfile
-
 from evalsite.batches.faults import Unusable, quote
+from evalsite.lib import limited
+from evalsite.lib.limited import BROKEN_ZIP, TooMuch, ZipFile, ZipInfo, check_unpacked
 
 MOST_FILES = 1_000
 # of a zip that is one file, such as a log with an entry for each sample
@@ -24,10 +22,6 @@ _ZIP = b"PK\x03\x04"
 _DEPTH = 20
 # how the names of parts of office documents begin
 _OFFICE = ("[content_types]", "xl/", "word/", "ppt/", "index.zip", "index/document.iwa")
-_BROKEN = (
-    zipfile.BadZipFile, zlib.error, ZstdError, EOFError, OSError, NotImplementedError,
-    RuntimeError, ValueError,
-)  # fmt: skip
 
 
 @dataclass(frozen=True)
@@ -89,7 +83,11 @@ def unpack(
         entries = list_entries(file, most_bytes) if file.is_zip else []
         if entries and not is_whole([entry.filename for entry in entries]):
             _check_number(len(entries), file.name)
-            files += _open_folder(file, entries)
+            inside = list(_open_folder(file, entries))
+            # logs that are zips themselves
+            zips = [list_entries(log, most_bytes) for log in inside if log.is_zip]
+            _check_bytes(sum(map(_sum_sizes, zips)), most_bytes, file.name)
+            files += inside
         else:
             files.append(file)
         _check_number(len(files), "")
@@ -119,17 +117,27 @@ def _check_number(files: int, name: str) -> None:
 # --- zip files ----------------------------------------------------------------------------
 
 
-def open_zip(file: SourceFile) -> zipfile.ZipFile:
-    """Open a zip, also one whose entries are compressed with zstd."""
+def open_zip(file: SourceFile) -> ZipFile:
+    """Open a zip, also one whose entries are compressed with zstd; no bomb is opened."""
     try:
-        return zipfile.ZipFile(file.open())
-    except _BROKEN:
+        opened = file.open()
+        packed = opened.seek(0, io.SEEK_END)
+        archive = limited.open_zip(opened)
+        check_unpacked(_sum_sizes(archive.infolist()), packed, MOST_BYTES)
+    except TooMuch as error:
+        raise Unusable("too_large", str(error), file=file.name) from None
+    except BROKEN_ZIP:
         raise Unusable(
             "file_damaged", "The zip file is damaged or incomplete.", file=file.name
         ) from None
+    return archive
 
 
-def list_entries(file: SourceFile, most_bytes: int) -> list[zipfile.ZipInfo]:
+def _sum_sizes(entries: Iterable[ZipInfo]) -> int:
+    return sum(entry.file_size for entry in entries)
+
+
+def list_entries(file: SourceFile, most_bytes: int) -> list[ZipInfo]:
     """Return the entries of a zip, none of which leads out of it or unpacks to too much."""
     with open_zip(file) as archive:
         entries = [entry for entry in archive.infolist() if not entry.is_dir()]
@@ -140,7 +148,8 @@ def list_entries(file: SourceFile, most_bytes: int) -> list[zipfile.ZipInfo]:
     for entry in entries:
         path = PurePosixPath(entry.filename.replace("\\", "/"))
         if (
-            path.is_absolute()
+            not path.parts
+            or path.is_absolute()
             or ".." in path.parts
             or ":" in path.parts[0]
             or len(path.parts) > _DEPTH
@@ -152,13 +161,17 @@ def list_entries(file: SourceFile, most_bytes: int) -> list[zipfile.ZipInfo]:
             raise Unusable("zip_entry", message, file=file.name)
         if entry.flag_bits & 1:
             raise Unusable("zip_locked", "The zip file has a password.", file=file.name)
-    if sum(entry.file_size for entry in entries) > most_bytes:
-        message = f"It unpacks to more than {most_bytes / 1024**2:,.0f} MB."
-        raise Unusable("too_large", message, file=file.name)
+    _check_bytes(_sum_sizes(entries), most_bytes, file.name)
     return entries
 
 
-def _open_folder(file: SourceFile, entries: Sequence[zipfile.ZipInfo]) -> Iterator[SourceFile]:
+def _check_bytes(size: int, most_bytes: int, name: str) -> None:
+    if size > most_bytes:
+        message = f"It unpacks to more than {most_bytes / 1024**2:,.0f} MB."
+        raise Unusable("too_large", message, file=name)
+
+
+def _open_folder(file: SourceFile, entries: Sequence[ZipInfo]) -> Iterator[SourceFile]:
     # one for all: each would read the list of entries again
     archive = open_zip(file)
     for entry in entries:
@@ -167,12 +180,12 @@ def _open_folder(file: SourceFile, entries: Sequence[zipfile.ZipInfo]) -> Iterat
             yield SourceFile(name, partial(_open_entry, archive, entry.filename, file.name))
 
 
-def _open_entry(archive: zipfile.ZipFile, name: str, file: str) -> IO[bytes]:
+def _open_entry(archive: ZipFile, name: str, file: str) -> IO[bytes]:
     """Open an entry to read it from its start, whatever else of the archive is read meanwhile."""
     damaged = _make_damaged(name, file)
     try:
         return io.BufferedReader(_Entry(archive.open(name), damaged))
-    except _BROKEN:
+    except BROKEN_ZIP:
         raise damaged from None
 
 
@@ -196,13 +209,13 @@ class _Entry(io.RawIOBase):
     def seek(self, offset: int, whence: int = io.SEEK_SET) -> int:
         try:
             return self._entry.seek(offset, whence)
-        except _BROKEN:
+        except BROKEN_ZIP:
             raise self._damaged from None
 
     def readinto(self, buffer: Any) -> int:
         try:
             piece = self._entry.read(len(buffer))
-        except _BROKEN:
+        except BROKEN_ZIP:
             raise self._damaged from None
         buffer[: len(piece)] = piece
         return len(piece)
@@ -212,12 +225,12 @@ class _Entry(io.RawIOBase):
         super().close()
 
 
-def read_entry(archive: zipfile.ZipFile, name: str, file: SourceFile) -> bytes:
+def read_entry(archive: ZipFile, name: str, file: SourceFile) -> bytes:
     """Return all bytes of an entry, which are no more than one record may have."""
     try:
         with archive.open(name) as entry:
             content = entry.read(MOST_IN_RECORD + 1)
-    except _BROKEN:
+    except BROKEN_ZIP:
         raise _make_damaged(name, file.name) from None
     if len(content) > MOST_IN_RECORD:
         message = f"The entry {quote(name)} has more than {MOST_IN_RECORD // 1024**2} MB."

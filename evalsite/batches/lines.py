@@ -3,6 +3,7 @@
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from itertools import zip_longest
+from pathlib import PurePosixPath
 
 from evalsite.batches.faults import Unusable
 from evalsite.batches.files import SourceFile
@@ -13,6 +14,14 @@ from evalsite.lib.words import count_of
 INPUTS, REFERENCE, LEAVE_OUT = "=inputs", "=reference", "=-"
 _INPUTS = re.compile(r"(sources?|src|inputs?|prompts?|questions?|test\.src)", re.IGNORECASE)
 _REFERENCES = re.compile(r"(references?|refs?|gold|targets?|test\.ref)", re.IGNORECASE)
+
+# whatever their columns are called, their rows may come in any order
+_TABLES = {".csv", ".tsv", ".json", ".jsonl", ".ndjson", ".parquet", ".xlsx", ".ods"}
+
+
+def is_text(file: SourceFile) -> bool:
+    """Return whether the file may have a text in each line: by its name it is no table."""
+    return PurePosixPath(file.name).suffix.lower() not in _TABLES
 
 
 def guess_role(file: SourceFile) -> str:

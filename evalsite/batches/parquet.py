@@ -17,12 +17,15 @@ from tempfile import NamedTemporaryFile, TemporaryFile
 from typing import IO, Any
 
 from evalsite.batches.faults import Unusable, quote
+from evalsite.lib.limited import UNPACKED_BYTES, VALUES_IN_FILE, TooMuch
 
 MAGIC = b"PAR1"
 _SECONDS = 120
 # of addresses: what pyarrow reserves when it starts is a part of them
-_MEMORY = 8 * 1024**3
+_MEMORY = 2 * 1024**3
 _ROWS = 1_000
+# of the texts in rows that are made at once
+_MOST_AT_ONCE = 8 * 1024**2
 # what pandas calls an index without a name
 _INDEX = "__index_level_"
 # exit codes
@@ -89,14 +92,21 @@ def main() -> int:
         return _NOT_INSTALLED
     most_bytes, size = int(sys.argv[1]), 0
     try:
-        with pyarrow.parquet.ParquetFile(sys.stdin.buffer) as file:
+        metadata = pyarrow.parquet.read_metadata(sys.stdin.buffer)
+        if _is_too_large(metadata, most_bytes):
+            return _TOO_LARGE
+        texts = _list_texts(metadata.schema)
+        sys.stdin.buffer.seek(0)
+        with pyarrow.parquet.ParquetFile(sys.stdin.buffer, read_dictionary=texts) as file:
             names = [name for name in file.schema_arrow.names if not name.startswith(_INDEX)]
-            for row in _read_rows(file, names):
+            for row in _read_rows(file, names, most_bytes):
                 line = json.dumps(row, ensure_ascii=False, default=str).encode() + b"\n"
                 size += len(line)
                 if size > most_bytes:
                     return _TOO_LARGE
                 sys.stdout.buffer.write(line)
+    except TooMuch:
+        return _TOO_LARGE
     except _BytesFound as found:
         sys.stderr.write(str(found))
         return _NO_TEXT
@@ -109,10 +119,53 @@ class _BytesFound(Exception):
     """A column holds bytes, which are no text."""
 
 
-def _read_rows(file: Any, names: list[str]) -> Iterator[dict[str, Any]]:
+def _is_too_large(metadata: Any, most_bytes: int) -> bool:
+    """Return whether the file says that it holds too many bytes, or too many values for them."""
+    groups = [metadata.row_group(number) for number in range(metadata.num_row_groups)]
+    chunks = [group.column(place) for group in groups for place in range(group.num_columns)]
+    most_values = VALUES_IN_FILE * max(1, most_bytes // UNPACKED_BYTES)
+    return (
+        metadata.num_rows * metadata.num_columns > most_values
+        or sum(chunk.num_values for chunk in chunks) > most_values
+        or sum(chunk.total_uncompressed_size for chunk in chunks) > most_bytes
+    )
+
+
+def _list_texts(schema: Any) -> list[str]:
+    """Return the columns of texts. Read as they are stored, equal ones take no memory again."""
+    columns = [schema.column(number) for number in range(len(schema))]
+    return [column.path for column in columns if column.physical_type == "BYTE_ARRAY"]
+
+
+def _read_rows(file: Any, names: list[str], most_bytes: int) -> Iterator[dict[str, Any]]:
+    size = 0
     for batch in file.iter_batches(batch_size=_ROWS, columns=names, use_threads=False):
-        for row in batch.to_pylist():
-            yield {name: _clean(value, name) for name, value in row.items()}
+        added = sum(map(_measure, batch.columns))
+        size += added
+        if size > most_bytes:
+            raise TooMuch("The texts of these rows are larger.")
+        step = batch.num_rows if added < _MOST_AT_ONCE else 1
+        for start in range(0, batch.num_rows, step):
+            for row in batch.slice(start, step).to_pylist():
+                yield {name: _clean(value, name) for name, value in row.items()}
+
+
+def _measure(array: Any) -> int:
+    """Return how many bytes the texts of a column have, each as often as it occurs."""
+    import pyarrow as pa  # noqa: PLC0415
+    import pyarrow.compute as pc  # noqa: PLC0415
+
+    kind = array.type
+    if pa.types.is_dictionary(kind):
+        lengths = pc.take(pc.binary_length(array.dictionary), array.indices)
+        return pc.sum(pc.cast(lengths, pa.int64())).as_py() or 0
+    if pa.types.is_struct(kind):
+        return sum(map(_measure, array.flatten()))
+    if pa.types.is_map(kind):
+        return _measure(array.keys) + _measure(array.items)
+    if pa.types.is_nested(kind):
+        return _measure(array.flatten())
+    return int(array.nbytes)
 
 
 def _clean(value: Any, name: str) -> Any:

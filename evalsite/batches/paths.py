@@ -38,8 +38,12 @@ def find(value: Any, path: str) -> Any:
 
 
 def find_first(value: Any, paths: list[str]) -> Any:
-    """Return what is at the first of these paths that leads to something."""
-    return next((found for path in paths if (found := find(value, path)) is not None), None)
+    """Return what is at the first of these paths that leads to something; an empty text doesn't.
+
+    Where every path that is there leads to an empty text, that is what is returned.
+    """
+    values = [found for path in paths if (found := find(value, path)) is not None]
+    return next((found for found in values if found != ""), values[0] if values else None)
 
 
 def has(value: Any, path: str) -> bool:

@@ -46,13 +46,13 @@ def _find_use(
     if known is not None:
         role = role or known.shape.role
         return FileUse(file.name, known.format.title, role, named, is_settings=is_settings(known))
-    if file.name.endswith(".txt") or given:
+    if file.name.endswith(".txt") or (given and lines.is_text(file)):
         guess = lines.guess_role(file)
         if not role and (are_lines or guess == lines.REFERENCE):
             role = _OF_LINES.get(guess, OUTPUTS)
             named = [guess] if role == OUTPUTS else []
         return FileUse(file.name, "text, a line for each input", role, named)
-    return FileUse(file.name)
+    return FileUse(file.name, "", role, named)
 
 
 def is_settings(known: Recognised) -> bool:

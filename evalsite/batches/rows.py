@@ -3,20 +3,28 @@
 import csv
 import fnmatch
 import io
-import json
 import re
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
 from pathlib import PurePosixPath
 from typing import Any, NoReturn
 
 import ijson
 
-from evalsite.batches.documents import read_items, read_value
+from evalsite.batches.documents import read_items, read_object, read_value
 from evalsite.batches.faults import Unusable, quote
 from evalsite.batches.files import MOST_IN_RECORD, SourceFile, open_zip, read_entry
 from evalsite.batches.formats import Format, Shape
-from evalsite.batches.paths import find, has, last_name
+from evalsite.batches.paths import find, has, last_name, read_path
+from evalsite.lib.limited import (
+    BLANK_LINES,
+    VALUES_IN_TEXT,
+    TooMuch,
+    check_values,
+    make_decoder,
+    read_cells,
+    read_json,
+)
 
 _MOST_IN_CELL = 10 * 1024**2
 _START = 64 * 1024
@@ -24,6 +32,9 @@ _START = 64 * 1024
 _MOST_SEARCHED = 256 * 1024
 # if its first row is longer
 _MOST_SEARCHED_AGAIN = 16 * 1024**2
+_UNFINISHED = "run_unfinished"
+_HEADER = re.compile(r'(?:[^"\r\n]|"[^"]*")*')
+_QUOTED = re.compile(r'"[^"]*"')
 
 
 @dataclass(frozen=True)
@@ -93,6 +104,27 @@ def _look(file: SourceFile) -> tuple[set[str], Any]:
     return set(), None
 
 
+def is_json_lines(file: SourceFile) -> bool:
+    """Return whether the first line is an object in JSON."""
+    containers, _ = _look(file)
+    return "lines" in containers
+
+
+def read_columns(file: SourceFile) -> list[str]:
+    """Return the names of a table's columns, as far as its first row has them."""
+    containers, first = _look(file)
+    if "lines" in containers:
+        return list(first)
+    if "json" in containers:
+        try:
+            with file.open() as opened:
+                first = next(read_items(opened, []), {})
+        except (Unusable, ijson.JSONError, UnicodeDecodeError):
+            first = {}
+        return list(first) if isinstance(first, dict) else []
+    return _read_header_row(file)
+
+
 def _read_first_line(file: SourceFile) -> bytes:
     with file.open() as opened:
         return opened.readline(_MOST_SEARCHED_AGAIN)
@@ -110,8 +142,7 @@ def _fits(file: SourceFile, one: Format, shape: Shape, line: Any, start: bytes) 
         first = line
     else:
         peeked = file if file.is_zip else SourceFile(file.name, lambda: io.BytesIO(start))
-        row = next(read_rows(Recognised(peeked, one, shape), is_first=True), None)
-        first = row.data if row else None
+        first = _read_first_row(Recognised(peeked, one, shape))
     if not isinstance(first, dict) or any(name in first for name in shape.lacks):
         return False
     if shape.needs_one:
@@ -119,6 +150,16 @@ def _fits(file: SourceFile, one: Format, shape: Shape, line: Any, start: bytes) 
     if shape.needs:
         return all(has(first, path) for path in shape.needs)
     return any(has(first, path) for path in one.row.output)
+
+
+def _read_first_row(known: Recognised) -> dict[str, Any] | None:
+    """Return the data of the first row, as far as the file has this shape."""
+    try:
+        row = next(read_rows(known, is_first=True), None)
+    except Unusable:
+        # a log of a run that isn't finished, with or without rows: whoever reads them is told
+        return dict.fromkeys(known.shape.needs)
+    return row.data if row else None
 
 
 def _read_header_row(file: SourceFile) -> list[str]:
@@ -132,7 +173,10 @@ def _read_header_row(file: SourceFile) -> list[str]:
 
 
 def read_rows(known: Recognised, *, is_first: bool = False) -> Iterator[Row]:
-    """Read the rows of a file one by one. With `is_first` a file of another shape has none."""
+    """Read the rows of a file one by one.
+
+    With `is_first` a file of another shape has none, and only an unfinished run is a fault.
+    """
     read = {"lines": _read_lines, "json": _read_json, "zip": _read_zip, "columns": _read_columns}
     try:
         yield from read[known.shape.container](known)
@@ -140,7 +184,9 @@ def read_rows(known: Recognised, *, is_first: bool = False) -> Iterator[Row]:
         if not is_first:
             refuse_json(known.file, str(error))
     except Unusable as fault:
-        if not is_first or fault.code == "run_unfinished":
+        # a zip with the header of a tool's log is that log
+        is_log = fault.code == "too_large" and known.shape.container == "zip"
+        if not is_first or is_log or fault.code == _UNFINISHED:
             raise
 
 
@@ -158,7 +204,7 @@ def _read_lines(known: Recognised) -> Iterator[Row]:
 def read_lines(file: SourceFile) -> Iterator[tuple[int, bytes]]:
     """Yield each line with its number, without the byte order mark and the line break."""
     with file.open() as opened:
-        number = 0
+        number = blank = 0
         while line := opened.readline(MOST_IN_RECORD + 1):
             number += 1
             if len(line) > MOST_IN_RECORD:
@@ -166,12 +212,19 @@ def read_lines(file: SourceFile) -> Iterator[tuple[int, bytes]]:
                 raise Unusable("too_large", message, file=file.name)
             if number == 1:
                 line = line.removeprefix(b"\xef\xbb\xbf")
+            blank += line.isspace()
+            if blank > BLANK_LINES:
+                message = f"It has more than {BLANK_LINES:,} empty lines. Remove them."
+                raise Unusable("too_large", message, file=file.name)
             yield number, line.removesuffix(b"\n").removesuffix(b"\r")
 
 
 def _parse(line: bytes, file: SourceFile, number: int) -> dict[str, Any]:
     try:
-        value = _DECODER.decode(line.decode())
+        value = read_json(line.decode(), decoder=_DECODER)
+    except TooMuch as error:
+        message = f"Line {number:,}: {error} Leave out what people don't rate."
+        raise Unusable("too_large", message, file=file.name) from None
     except RecursionError:
         raise Unusable(
             "json_depth", f"Line {number:,} is nested too deep.", file=file.name
@@ -195,7 +248,7 @@ def _join_pairs(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     return joined
 
 
-_DECODER = json.JSONDecoder(parse_constant=_refuse_constant, object_pairs_hook=_join_pairs)
+_DECODER = make_decoder(parse_constant=_refuse_constant, object_pairs_hook=_join_pairs)
 
 
 def _read_json(known: Recognised) -> Iterator[Row]:
@@ -204,7 +257,7 @@ def _read_json(known: Recognised) -> Iterator[Row]:
         system, arguments = read_settings(known)
     keys = known.shape.rows.split(".") if known.shape.rows else []
     with known.file.open() as opened:
-        for number, data in enumerate(read_items(opened, keys), start=1):
+        for number, data in enumerate(read_items(opened, keys, _list_keys(known)), start=1):
             if not isinstance(data, dict):
                 message = f"Entry {number:,} is no JSON object."
                 raise Unusable("file_damaged", message, file=known.file.name)
@@ -232,22 +285,48 @@ def _read_zip(known: Recognised) -> Iterator[Row]:
         system, arguments = _read_header(known, lambda path: find(header, path))
         rows = [one for one in names if one.startswith(known.shape.rows) and one.endswith(".json")]
         for number, name in enumerate(rows, start=1):
-            data = _parse(read_entry(archive, name, known.file), known.file, 1)
+            data = _read_sample(read_entry(archive, name, known.file), known)
             yield Row(number, data, system, arguments)
+
+
+def _read_sample(content: bytes, known: Recognised) -> dict[str, Any]:
+    """Read one sample of a log; of a very long one only what becomes part of the batch."""
+    try:
+        check_values(content.decode(errors="replace"), VALUES_IN_TEXT)
+    except TooMuch:
+        return read_object(io.BytesIO(content), _list_keys(known))
+    return _parse(content, known.file, 1)
+
+
+def _list_keys(known: Recognised) -> frozenset[str] | None:
+    """Return the keys of a row that the format reads; None if it keeps them all."""
+    row, shape = known.format.row, known.shape
+    if row.keeps_rest:
+        return None
+    values = [getattr(row, part.name) for part in fields(row)]
+    paths = [*shape.needs, *shape.needs_one, *shape.lacks]
+    for value in values:
+        if isinstance(value, dict):
+            paths += [path for group in value.values() for path in group]
+        elif isinstance(value, list):
+            paths += value
+        elif isinstance(value, str) and value:
+            paths.append(value)
+    return frozenset(str(step) for path in paths for step in read_path(path)[:1])
 
 
 def _read_header(known: Recognised, find: Any) -> tuple[str, dict[str, Any]]:
     """Return the system of a log and its arguments; refuse that of a run that didn't end well."""
     header = known.format.header
     status = find(header.status) if header.status else None
-    if header.status and status is None:
+    if header.status and (status is None or not find(header.system)):
         raise Unusable("file_damaged", "The log has no header.", file=known.file.name)
     if header.finished and status not in header.finished:
         message = (
             f"The run isn't finished (its status is {quote(status)}). Run it to its end, and take "
             "that log."
         )
-        raise Unusable("run_unfinished", message, file=known.file.name)
+        raise Unusable(_UNFINISHED, message, file=known.file.name)
     arguments = {last_name(path): value for path in header.arguments if (value := find(path))}
     return str(find(header.system) or ""), arguments
 
@@ -285,8 +364,7 @@ def _read_columns(known: Recognised) -> Iterator[Row]:
 def _read_csv(file: SourceFile) -> tuple[list[str], Iterator[list[str]]]:
     csv.field_size_limit(_MOST_IN_CELL)
     stream = io.TextIOWrapper(file.open(), encoding="utf-8-sig", newline="")
-    delimiter = "\t" if file.name.lower().endswith(".tsv") else ","
-    records = csv.reader(stream, delimiter=delimiter, strict=True)
+    records = read_cells(stream, delimiter=_find_delimiter(file))
 
     def read() -> Iterator[list[str]]:
         with stream:
@@ -299,16 +377,23 @@ def _read_csv(file: SourceFile) -> tuple[list[str], Iterator[list[str]]]:
                         )
                         raise Unusable("file_damaged", message, file=file.name)
                     yield cells
-            except (csv.Error, UnicodeDecodeError) as error:
+            except (csv.Error, UnicodeDecodeError, TooMuch) as error:
                 message = f"It can't be read as CSV in UTF-8 ({error})."
                 raise Unusable("file_damaged", message, file=file.name) from None
 
     try:
         header = [name.strip() for name in next(records, [])]
-    except (csv.Error, UnicodeDecodeError) as error:
+    except (csv.Error, UnicodeDecodeError, TooMuch) as error:
         message = f"It can't be read as CSV in UTF-8 ({error})."
         raise Unusable("file_damaged", message, file=file.name) from None
     return header, read()
+
+
+def _find_delimiter(file: SourceFile) -> str:
+    """Return what separates most names in the first row."""
+    header = _HEADER.match(file.read_start(_START).decode("utf-8", "replace"))
+    bare = _QUOTED.sub("", header[0]) if header else ""
+    return max(",;\t", key=bare.count)
 
 
 def _name_system(known: Recognised) -> str:

@@ -57,9 +57,10 @@ def _read_content(turn: dict[str, Any]) -> str:
 def _join_parts(parts: list[Any]) -> str:
     """Join the texts of a message in parts; refuse pictures and sounds, which nobody would see."""
     for part in parts:
-        if isinstance(part, dict) and part.get("type", "text") in {"reasoning", "refusal"}:
+        kind = str(part.get("type", "text")) if isinstance(part, dict) else ""
+        if kind in {"reasoning", "refusal"}:
             continue
-        if not isinstance(part, dict) or part.get("type", "text") not in _TEXT_PARTS:
+        if kind not in _TEXT_PARTS:
             raise Unusable(
                 "media",
                 "It holds pictures, sounds or other parts that aren't text, which can't be rated "

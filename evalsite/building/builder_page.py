@@ -7,7 +7,12 @@ from typing import Any
 
 from evalsite.building.condition_fields import describe_condition
 from evalsite.building.drafts import DESIGN, list_columns
-from evalsite.building.examples import describe_answers, write_answer, write_cell
+from evalsite.building.examples import (
+    describe_answers,
+    name_columns,
+    write_answer,
+    write_cell,
+)
 from evalsite.building.faults import describe_faults
 from evalsite.building.fields import Field
 from evalsite.building.parameters import TABLE, Parameter, Plain, list_parameters, start_scale
@@ -84,7 +89,6 @@ _STRUCTURES = {
     "conversation": "A JSON list of turns, each with “role” and “content”.",
     "table": "CSV, with the names of its columns first.",
 }
-_DISPLAYS = (("full", "In full"), ("scroll", "In a box that scrolls"), ("folded", "Folded away"))
 
 
 def _describe_page(draft: Plain) -> dict[str, Any]:
@@ -139,11 +143,8 @@ def _describe_page(draft: Plain) -> dict[str, Any]:
 def _describe_use(
     at: str, column: Plain, *, is_single: bool, is_of_output: bool
 ) -> Iterator[Field]:
-    """Yield how a column is shown; of one that only questions use, what it belongs to."""
-    if column.get("kind") not in KINDS_OF_OUTPUTS:
-        shown = column.get("display", "full")
-        yield Field(f"{at}-display", "Shown", shown, "select", choices=_DISPLAYS)
-    elif is_single or is_of_output:
+    """Yield what a column that only questions use belongs to."""
+    if column.get("kind") in KINDS_OF_OUTPUTS and (is_single or is_of_output):
         yield Field(
             f"{at}-of", "Belongs to", "output" if is_of_output else "input", "select",
             choices=(("output", "The output"), ("input", "The inputs, whatever the output")),
@@ -329,6 +330,8 @@ def _describe_example(draft: Plain, part: str, number: int, one: Plain) -> dict[
     count = min(most, 10) if isinstance(most, int) else 1
     inputs, outputs = one.get("inputs", {}), one.get("outputs", [])
     answers = one.get("gold" if is_gold else "ratings", {})
+    columns = [_objects(item.get(name)) for name in ("inputs", "output_columns")]
+    names = name_columns([*columns[0], *columns[1]])
     said = "Right answer" if is_gold else "Rating"
     notation = (
         "As in a gold column: 4, 3..5 or a word. For several outputs or turns, separate the "
@@ -339,16 +342,14 @@ def _describe_example(draft: Plain, part: str, number: int, one: Plain) -> dict[
         "is_new": not one,
         "fields": [
             *(
-                Field(f"{at}-in-{column.get('name')}", str(column.get("label")),
-                      write_structure(inputs.get(column.get("name"), "")), "area")
-                for column in _objects(item.get("inputs"))
+                Field(f"{at}-in-{name}", str(column.get("label")),
+                      write_structure(inputs.get(name, "")), "area")
+                for name, column in zip(names, columns[0], strict=False)
             ),
             *(
-                Field(f"{at}-in-{column.get('name')}",
-                      str(column.get("label") or column.get("name")),
-                      write_cell(one, str(column.get("name"))), "area",
-                      "One a line." if column.get("kind") == "statements" else "")
-                for column in _objects(item.get("output_columns"))
+                Field(f"{at}-in-{name}", str(column.get("label") or name), write_cell(one, name),
+                      "area", "One a line." if column.get("kind") == "statements" else "")
+                for name, column in zip(names[len(columns[0]) :], columns[1], strict=True)
             ),
             *(
                 Field(f"{at}-out-{place}", f"Output {place + 1}" if count > 1 else "Output",

@@ -31,6 +31,7 @@ from evalsite.studies.instruments import (
     DraftChanged,
     FaultyInstrument,
     change_draft,
+    list_shares,
     may,
     save_version,
 )
@@ -120,7 +121,7 @@ def _show(
         # of what this person opened: after a conflict it stays what it was
         "revision": read_revision(request.POST) if status == CONFLICT else instrument.revision,
         "removed": find_removed(request, instrument),
-        "members": instrument.members.select_related("user").order_by("user__username"),
+        "members": list_shares(instrument),
         "title": draft.get("title") or instrument.title,
     }
     return TemplateResponse(request, "building/builder.html", context, status=status)

@@ -44,8 +44,12 @@ def upload_bundle(request: HttpRequest) -> HttpResponseBase:
         elif file.size > settings.UPLOAD_MAX_BYTES:
             problem = f"This file is larger than {settings.UPLOAD_MAX_BYTES // 1024**2} MB."
         else:
-            check = keep_bundle(file, by=request.user)
-            return redirect("admin:bundle", UUID(check.subject))
+            try:
+                check = keep_bundle(file, by=request.user)
+            except ValidationError as error:
+                problem = " ".join(error.messages)
+            else:
+                return redirect("admin:bundle", UUID(check.subject))
     context = {
         "problem": problem,
         "checks": [(UUID(check.subject), check) for check in list_checks(request.user)],

@@ -8,7 +8,7 @@ from collections.abc import Container, Mapping
 from copy import deepcopy
 from typing import Any
 
-from evalsite.building.examples import read_examples
+from evalsite.building.examples import Renamed, name_columns, read_examples
 from evalsite.building.parameters import (
     TABLE,
     Parameter,
@@ -20,6 +20,7 @@ from evalsite.building.parameters import (
     read_whole,
     start_scale,
 )
+from evalsite.building.renames import rename_columns, rename_questions
 from evalsite.building.starts import follow_kind, follow_outputs, make_column
 from evalsite.building.tables import read_table
 from evalsite.protocol import installed_scales
@@ -50,8 +51,10 @@ def read_draft(data: Mapping[str, str], base: Plain, kept_keys: Container[str] =
         if name in data and read_text(data[name]) != read_text(str(draft.get(name, ""))):
             _set(draft, name, read_text(data[name]), keep=name in _NEEDED)
     _read_key(data, draft)
-    _read_item(data, draft)
-    renamed = _read_questions(data, draft, base, kept_keys)
+    columns = _read_item(data, draft)
+    questions = _read_questions(data, draft, base, kept_keys)
+    rename_columns(draft, {was: name for name, was in columns.items() if was != name})
+    renamed = Renamed({new: old for old, new in questions.items()}, columns)
     for part in ("examples", "practice"):
         if f"{part}-count" in data:
             _set(draft, part, read_examples(data, part, draft, base, renamed) or None)
@@ -82,15 +85,15 @@ def _numbers(data: Mapping[str, str], part: str) -> range:
 # --- page ---------------------------------------------------------------------------
 
 
-def _read_item(data: Mapping[str, str], draft: Plain) -> None:
+def _read_item(data: Mapping[str, str], draft: Plain) -> dict[str, str]:
+    """Read what is shown; return what examples call each column in the form, by its new name."""
     item, layout = draft.setdefault("item", {}), draft.setdefault("layout", {})
     for name in ("name", "names", "output_name"):
         if f"item-{name}" in data:
             _set(item, name, read_text(data[f"item-{name}"]))
-    if "in-count" in data:
-        _read_columns(data, item)
+    columns = _read_columns(data, item) if "in-count" in data else {}
     if "outputs" not in data:
-        return
+        return columns
     outputs = item.setdefault("outputs", {})
     _set(outputs, "kind", read_text(data.get("out-kind", "text")))
     follow_outputs(draft, layout.get("outputs"), data["outputs"])
@@ -105,6 +108,7 @@ def _read_item(data: Mapping[str, str], draft: Plain) -> None:
         layout["inputs"] = place
     if data.get("order", layout.get("order", "random")) != layout.get("order", "random"):
         layout["order"] = data["order"]
+    return columns
 
 
 def list_columns(item: Plain) -> list[Plain]:
@@ -122,21 +126,36 @@ def remove_column(item: Plain, number: int) -> None:
         item.pop("output_columns", None)
 
 
-def _read_columns(data: Mapping[str, str], item: Plain) -> None:
+def _read_columns(data: Mapping[str, str], item: Plain) -> dict[str, str]:
     before = {str(column.get("name")): column for column in list_columns(item)}
     inputs: list[Plain] = []
     own: list[Plain] = []
-    for number in _numbers(data, "in"):
+    form_names = name_columns(
+        {"name": data.get(f"in-{number}-was", "")} for number in _numbers(data, "in")
+    )
+    input_names: list[str] = []
+    own_names: list[str] = []
+    listed = list(before.values())
+    for number, form_name in enumerate(form_names):
         at = f"in-{number}"
+        was = data.get(f"{at}-was", "")
+        if was not in before and number < len(listed):
+            # of a page that was only looked at: the draft still has the name from before
+            before[was] = listed[number]
         column = _read_input(data, at, before)
         can_be_own = column["kind"] in KINDS_OF_OUTPUTS and data.get("outputs", "one") == "one"
         if can_be_own and data.get(f"{at}-of", "output") == "output":
             names = ("name", "label", "kind", "aliases", "required")
             own.append({name: column[name] for name in names if column.get(name, "") != ""})
+            own_names.append(form_name)
         else:
             inputs.append(column)
+            input_names.append(form_name)
     item["inputs"] = inputs
     _set(item, "output_columns", own or None)
+    new = name_columns([*inputs, *own])
+    # a column that the form doesn't know yet has no text to move
+    return {name: was or name for name, was in zip(new, [*input_names, *own_names], strict=True)}
 
 
 def _read_input(data: Mapping[str, str], at: str, before: Mapping[str, Plain]) -> Plain:
@@ -149,11 +168,8 @@ def _read_input(data: Mapping[str, str], at: str, before: Mapping[str, Plain]) -
     column |= {"name": name, "label": label, "kind": data.get(f"{at}-kind", "text")}
     if (f"{at}-required" in data) != column.get("required", True):
         _set(column, "required", None if f"{at}-required" in data else False)
-    if column["kind"] in KINDS_OF_OUTPUTS:
-        return column
-    display = data.get(f"{at}-display", "full")
-    if display != column.get("display", "full"):
-        column["display"] = display
+    # of earlier versions: every input is shown whole
+    column.pop("display", None)
     return column
 
 
@@ -182,7 +198,7 @@ def _read_questions(
         # what refers to a key that two questions had means the first of them
         if (was := data.get(f"{at}-was", "")) and was != question["key"] and before[was] == 1
     }
-    _rename_questions(draft, renamed)
+    rename_questions(draft, renamed)
     pers = {one["key"]: one.get("per") for one in draft["criteria"]}
     for question in draft["criteria"]:
         _set_outputs(question.get("ask_if"), pers, str(question.get("per")))
@@ -433,45 +449,3 @@ def _read_eligibility(data: Mapping[str, str], before: Any) -> Plain | None:
 
 
 # --- questions whose column changes ----------------------------------------------------
-
-
-def _rename_questions(draft: Plain, renamed: Mapping[str, str]) -> None:
-    """Let conditions and translations name these questions by their new keys."""
-    if not renamed:
-        return
-    for question in draft.get("criteria", []):
-        for holder, name in ((question, "ask_if"), (question.get("comment"), "if")):
-            if isinstance(holder, dict) and name in holder:
-                holder[name] = _rename_condition(holder[name], renamed)
-    translations = draft.get("translations")
-    if isinstance(translations, dict):
-        draft["translations"] = {
-            language: _rename_addresses(texts, renamed) for language, texts in translations.items()
-        }
-
-
-def _rename_condition(condition: Any, renamed: Mapping[str, str]) -> Any:
-    if isinstance(condition, list):
-        return [_rename_condition(part, renamed) for part in condition]
-    if not isinstance(condition, dict):
-        return condition
-    found = dict(condition)
-    for name in ("all", "any", "not"):
-        if name in found:
-            found[name] = _rename_condition(found[name], renamed)
-    key = found.get("criterion")
-    if isinstance(key, str):
-        found["criterion"] = renamed.get(key, key)
-    return found
-
-
-def _rename_addresses(texts: Any, renamed: Mapping[str, str]) -> Any:
-    if not isinstance(texts, dict):
-        return texts
-    return {_rename_address(str(address), renamed): text for address, text in texts.items()}
-
-
-def _rename_address(address: str, renamed: Mapping[str, str]) -> str:
-    first, _, rest = address.partition(".")
-    key, _, rest = rest.partition(".")
-    return f"criteria.{renamed[key]}.{rest}" if first == "criteria" and key in renamed else address

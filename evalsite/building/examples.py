@@ -1,6 +1,8 @@
 """Worked examples and practice items in the form of the builder."""
 
-from collections.abc import Mapping
+from collections import Counter
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
 from typing import Any
 
 from django.core.exceptions import ValidationError
@@ -8,7 +10,8 @@ from django.core.exceptions import ValidationError
 from evalsite.building.parameters import Plain, read_whole
 from evalsite.protocol.data import read_structure, write_structure
 from evalsite.protocol.faults import Faults
-from evalsite.protocol.scale import Scale, get_scale
+from evalsite.protocol.installed_scales import get_scale
+from evalsite.protocol.scale import Scale
 
 _MOST = 100
 # several answers of which none is chosen, as in a gold column
@@ -28,38 +31,56 @@ def find_scale(criterion: Any) -> Scale | None:
     return None if faults else cls.from_data(data)
 
 
-def read_examples(
-    data: Mapping[str, str], part: str, draft: Plain, base: Plain, renamed: Mapping[str, str]
-) -> list[Plain]:
-    """Read the items of this part, "examples" or "practice"; empty ones are left out.
+@dataclass(frozen=True)
+class Renamed:
+    """What questions and columns are called in the form, by what they are called from now on."""
 
-    `renamed`: the new keys of questions, by those that the form has.
+    questions: Mapping[str, str]
+    columns: Mapping[str, str]
+
+
+def name_columns(columns: Iterable[Plain]) -> list[str]:
+    """Return a name for each column under which examples keep its text.
+
+    That is the column's own name, unless one before it has it, too: no text is lost to another.
     """
-    form_keys = {new: old for old, new in renamed.items()}
+    seen: Counter[str] = Counter()
+    names = []
+    for column in columns:
+        name = str(column.get("name", ""))
+        seen[name] += 1
+        names.append(f"{name}-{seen[name]}" if seen[name] > 1 else name)
+    return names
+
+
+def read_examples(
+    data: Mapping[str, str], part: str, draft: Plain, base: Plain, renamed: Renamed
+) -> list[Plain]:
+    """Read the items of this part, "examples" or "practice"; empty ones are left out."""
     count = read_whole(data.get(f"{part}-count", ""))
     listed = base.get(part)
     before: list[Any] = listed if isinstance(listed, list) else []
     found = []
     for number in range(min(count, _MOST) if isinstance(count, int) else 0):
         kept = before[number] if number < len(before) and isinstance(before[number], dict) else {}
-        if item := _read_item(data, f"{part}-{number}", part, draft, kept, form_keys):
+        if item := _read_item(data, f"{part}-{number}", part, draft, kept, renamed):
             found.append(item)
     return found
 
 
 def _read_item(
-    data: Mapping[str, str], at: str, part: str, draft: Plain, kept: Plain,
-    form_keys: Mapping[str, str],
+    data: Mapping[str, str], at: str, part: str, draft: Plain, kept: Plain, renamed: Renamed
 ) -> Plain | None:  # fmt: skip
-    columns = {one.get("name", ""): one.get("kind", "") for one in draft["item"].get("inputs", [])}
+    columns = draft["item"].get("inputs", [])
     known = kept.get("inputs", {})
     inputs = {
         # a number or a list that nobody changed stays one
-        name: known[name]
-        if text and str(write_structure(known.get(name, ""))) == text
-        else read_structure(text, str(kind))
-        for name, kind in columns.items()
-        for text in [data.get(f"{at}-in-{name}", "").strip()]
+        name: known[was]
+        if text and str(write_structure(known.get(was, ""))) == text
+        else read_structure(text, str(column.get("kind", "")))
+        for name, column in zip(name_columns(columns), columns, strict=True)
+        for was in [renamed.columns.get(name, name)]
+        for text in [data.get(f"{at}-in-{was}", "").strip()]
     }
     described = draft["item"].get("outputs", {})
     most, kind = described.get("most", 1), described.get("kind", "")
@@ -75,7 +96,7 @@ def _read_item(
         if text
     ]
     why = data.get(f"{at}-why", "").strip()
-    own = _read_own_columns(data, at, draft, kept)
+    own = _read_own_columns(data, at, draft, kept, renamed)
     if not (outputs or why or own or any(inputs.values())):
         return None
     item = dict(kept)
@@ -91,7 +112,7 @@ def _read_item(
     answers = {}
     for criterion in draft["criteria"]:
         key = criterion.get("key", "")
-        was = form_keys.get(key, key)
+        was = renamed.questions.get(key, key)
         said = data.get(f"{at}-answer-{was}", "").strip()
         if not said:
             continue
@@ -105,14 +126,18 @@ def _read_item(
     return item | ({name: answers} if answers else {})
 
 
-def _read_own_columns(data: Mapping[str, str], at: str, draft: Plain, kept: Plain) -> Plain:
+def _read_own_columns(
+    data: Mapping[str, str], at: str, draft: Plain, kept: Plain, renamed: Renamed
+) -> Plain:
     """Read what an example says of its only output: statements, or turns."""
     found = {}
-    for column in draft["item"].get("output_columns", []):
-        name = str(column.get("name", ""))
-        text = data.get(f"{at}-in-{name}", "").strip().replace("\r\n", "\n")
-        if text and text == write_cell(kept, name):
-            found[name] = kept["columns"][name]
+    inputs, columns = (draft["item"].get(name, []) for name in ("inputs", "output_columns"))
+    names = name_columns([*inputs, *columns])[len(inputs) :]
+    for name, column in zip(names, columns, strict=True):
+        was = renamed.columns.get(name, name)
+        text = data.get(f"{at}-in-{was}", "").strip().replace("\r\n", "\n")
+        if text and text == write_cell(kept, was):
+            found[name] = kept["columns"][was]
         elif text:
             lines = [line.strip() for line in text.splitlines() if line.strip()]
             found[name] = [lines if column.get("kind") == "statements" else text]

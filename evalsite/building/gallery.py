@@ -1,6 +1,5 @@
 """What a new study can ask: installed protocols, the gallery, and instruments of people here."""
 
-import json
 import re
 from collections.abc import Iterable
 from dataclasses import dataclass
@@ -15,6 +14,7 @@ from django.urls import reverse
 from evalsite.building.pictures import Picture, draw
 from evalsite.exports.bundle.uploaded import find_check, list_checks
 from evalsite.jobs.models import Job
+from evalsite.lib.limited import read_json
 from evalsite.protocol import Protocol, installed_protocols
 from evalsite.protocol.translations import digest_content
 from evalsite.studies.instruments import adopt_instrument, find_faults
@@ -70,7 +70,7 @@ def read_gallery() -> dict[str, dict[str, Any]]:
     """Return the shipped instruments by key; those that this version can't ask are left out."""
     found = {}
     for path in sorted(FOLDER.glob("*.json")):
-        content = json.loads(path.read_bytes())
+        content = read_json(path.read_bytes())
         if not find_faults(content):
             found[content["key"]] = content
     return found

@@ -4,7 +4,6 @@ from typing import Any
 from uuid import UUID
 
 from django.contrib import messages
-from django.contrib.auth import get_user_model
 from django.core.exceptions import PermissionDenied, ValidationError
 from django.db.models import Count
 from django.http import Http404, HttpRequest, HttpResponse
@@ -21,6 +20,7 @@ from evalsite.building.gallery import describe_uses, find_entry
 from evalsite.building.parameters import Plain, make_key
 from evalsite.building.reuse import list_questions, take_question
 from evalsite.building.starts import start_draft
+from evalsite.fields import drop_unstorable
 from evalsite.protocol import installed_folders
 from evalsite.protocol.translations import LANGUAGE, digest_content, list_texts
 from evalsite.studies.instruments import (
@@ -32,6 +32,8 @@ from evalsite.studies.instruments import (
     import_instrument,
     may,
     read_file,
+    share_instrument,
+    unshare_instrument,
     write_file,
 )
 from evalsite.studies.models import Instrument, InstrumentMember, InstrumentVersion, Study
@@ -187,20 +189,22 @@ def show_versions(request: HttpRequest, instrument_id: UUID) -> HttpResponseBase
 @require_POST
 def share(request: HttpRequest, instrument_id: UUID) -> HttpResponseBase:
     """Change who may use an instrument: add or remove a person, or show it to everyone here."""
-    instrument = get_instrument(request, instrument_id)
-    current = lock_owned(instrument, request.user)
+    instrument = lock_owned(get_instrument(request, instrument_id), request.user)
     name, role = request.POST.get("user", "").strip(), request.POST.get("role", "")
-    if "visible" in request.POST:
-        current.is_visible = request.POST["visible"] == "yes"
-        current.save(update_fields=["is_visible"])
-    elif "remove" in request.POST:
-        _remove_member(request, current, request.POST["remove"])
-    else:
-        user = get_user_model().objects.filter(username=name, is_staff=True, is_active=True).first()
-        if user is None or role not in InstrumentMember.Role.values:
-            messages.error(request, f"There is no researcher with the user name “{name}” here.")
-        else:
-            current.members.update_or_create(user=user, defaults={"role": role})
+    how: dict[str, Any] = {"instrument": instrument, "by": request.user}
+    try:
+        if "visible" in request.POST:
+            instrument.is_visible = request.POST["visible"] == "yes"
+            instrument.save(update_fields=["is_visible"])
+        elif "remove" in request.POST:
+            unshare_instrument(username=request.POST["remove"], **how)
+        elif name and role in InstrumentMember.Role.values:
+            share_instrument(username=drop_unstorable(name), role=role, **how)
+            messages.success(
+                request, f"If “{name}” is a researcher’s user name here, they can use it now."
+            )
+    except ValidationError as error:
+        messages.error(request, " ".join(error.messages))
     return redirect("admin:instrument", instrument.pk)
 
 
@@ -208,14 +212,6 @@ def lock_owned(instrument: Instrument, user: Any) -> Instrument:
     if not may(user, instrument, InstrumentMember.Role.OWNER):
         raise PermissionDenied
     return instrument
-
-
-def _remove_member(request: HttpRequest, instrument: Instrument, username: str) -> None:
-    owners = instrument.members.filter(role=InstrumentMember.Role.OWNER)
-    if not owners.exclude(user__username=username).exists():
-        messages.error(request, "An instrument keeps at least one owner.")
-        return
-    instrument.members.filter(user__username=username).delete()
 
 
 @require_http_methods(["GET", "HEAD", "POST"])

@@ -15,8 +15,8 @@ from django.db.models import Count, F, Q, QuerySet, Window
 from django.db.models.functions import RowNumber
 
 from evalsite.annotation.models import Annotation, Highlight, Rating, Revision
-from evalsite.exports.columns import comment_column
 from evalsite.exports.comparison import NOT_COMPARED, Comparison, compare_systems, find_places
+from evalsite.exports.kind_columns import comment_column
 from evalsite.exports.rows import (
     PAGE,
     Group,
@@ -28,13 +28,14 @@ from evalsite.exports.rows import (
     hyphenate,
     write_share,
 )
-from evalsite.exports.safe_names import SafeNames
 from evalsite.exports.selection import Selection
+from evalsite.exports.simple_rows import make_simple_rows
 from evalsite.participants.models import Origin
 from evalsite.protocol import Criterion, Scale
 from evalsite.protocol.parts import COMMENT
 from evalsite.protocol.scale import NA, Row
 from evalsite.studies.gold import Gold
+from evalsite.studies.item_numbers import ItemNumbers
 from evalsite.studies.models import Item, Output, Study, StudyVersion, System
 
 # what only some kinds of questions have
@@ -92,6 +93,8 @@ class Answer:
     outputs: Mapping[int, tuple[int, str | None]] = field(default_factory=dict)
     ratings: str = ""
     agrees_with_gold: bool | None = None
+    item_no: str = ""
+    group_no: str = ""
 
     @property
     def is_imported(self) -> bool:
@@ -172,14 +175,6 @@ class WideRow(NamedTuple):
     turn: int = 0
 
 
-class SimpleRow(NamedTuple):
-    """A row of ratings_simple.csv."""
-
-    ids: Mapping[str, str]
-    values: Mapping[str, str]
-    turn: int = 0
-
-
 class MarkRow(NamedTuple):
     """A row of highlights.csv."""
 
@@ -213,6 +208,7 @@ class AnswerReader:
         self._criteria = {criterion.key: criterion for criterion in criteria}
         self._gold = Gold(study)
         self._exclusions = find_exclusions(study)
+        self._numbers = ItemNumbers(study)
         self._has_revisions = Revision.objects.filter(study=study).exists()
         groups = Item.objects.filter(study=study).order_by().values("group").annotate(n=Count("id"))
         self._has_groups = groups.filter(n__gt=1).exists()
@@ -274,6 +270,7 @@ class AnswerReader:
             )
         answer.standard = self._gold.find_standard(answer.version_id, answer.item_id)
         answer.places = self._find_places(answer.order_shown)
+        answer.item_no, answer.group_no = self._numbers.find(answer.item_id)
         return answer
 
     def _count_revisions(self, answers: Sequence[Answer]) -> None:
@@ -371,27 +368,17 @@ class AnswerReader:
 
     def read_simple(self) -> Iterator[Group]:
         """Rows of ratings_simple.csv: by annotation, then output as uploaded."""
-        names = SafeNames(self.study)
         of_output = any(criterion.per_output for criterion in self.study.config.criteria)
-        for answer, ratings in self.read_ratings():
-            rows = _spread(answer, ratings, self._criteria)
-            # what is said of no output is said beside each
-            of_item = {
-                key: cell for row in rows if not row.number for key, cell in row.values.items()
-            }
-            of_item |= {
-                score.criterion: names.guard("system", score.comparison.preferred)
-                for *_, score in ratings
-                if score.comparison.preferred
-            }
-            yield (
-                answer,
-                [
-                    SimpleRow(names.guard_ids(row), {**row.values, **of_item}, row.turn)
-                    for row in rows
-                    if row.number or not of_output
-                ],
-            )
+        for answers in self.read_pages(with_outputs=bool(self._compared)):
+            items = Item.objects.filter(pk__in={answer.item_id for answer in answers})
+            extra = dict(items.order_by().values_list("pk", "extra"))
+            for answer, ratings in zip(answers, self._read_ratings(answers), strict=True):
+                yield (
+                    answer,
+                    make_simple_rows(
+                        ratings, self._criteria, extra[answer.item_id], of_output=of_output
+                    ),
+                )
 
     def read_annotations(self) -> Iterator[Group]:
         """Rows of annotations.csv, in the order in which annotations were first saved."""

@@ -5,6 +5,6 @@ class ExportsConfig(AppConfig):
     name = "evalsite.exports"
 
     def ready(self) -> None:
-        # they register their jobs
-        from evalsite.exports import jobs  # noqa: F401, PLC0415
+        # they register their jobs and tasks
+        from evalsite.exports import file_counts, jobs  # noqa: F401, PLC0415
         from evalsite.exports.bundle import job, uploaded  # noqa: F401, PLC0415

@@ -1,11 +1,11 @@
 """The codebook: what each column of each file means, made from the columns' own declaration."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from evalsite.exports.column import Column
 from evalsite.exports.columns import list_downloads, list_files
-from evalsite.exports.csv_writer import guard_cell, write_rows
+from evalsite.lib.csv_writer import guard_cell, write_rows
 from evalsite.protocol import Protocol
 
 HEADER = ("file", "column", "meaning", "type", "allowed", "empty means", "derived")
@@ -22,32 +22,43 @@ class Chapter:
 
 
 def list_chapters(
-    config: Protocol, files: Mapping[str, Sequence[Column]] | None = None
+    config: Protocol, files: Mapping[str, Sequence[Column]] | None = None, *, misread: str = ""
 ) -> list[Chapter]:
-    """List the files with their columns; by default, those that bundles hold."""
+    """List the files with their columns; by default, those that bundles hold.
+
+    `misread`: what to say of ids that programs misread.
+    """
     return [
-        Chapter(f"{name}.csv", tuple(_fit(column, config, name) for column in columns))
+        Chapter(f"{name}.csv", tuple(_fit(column, config, name, misread) for column in columns))
         for name, columns in (files or list_files(config)).items()
     ]
 
 
-def write_codebook(config: Protocol, *, asks_to_share: bool = False) -> str:
+def write_codebook(config: Protocol, *, asks_to_share: bool = False, misread: str = "") -> str:
     """Write the codebook of all downloads as CSV: one row for each column of each file."""
+    files = list_downloads(config, asks_to_share=asks_to_share)
+    return write_chapters(list_chapters(config, files, misread=misread))
+
+
+def write_chapters(chapters: Iterable[Chapter]) -> str:
+    """Write chapters as CSV: one row for each column of each file."""
     rows = [
         (
             chapter.file, column.name, column.meaning, column.type,
             column.allowed, column.missing, column.derived,
         )
-        for chapter in list_chapters(config, list_downloads(config, asks_to_share=asks_to_share))
+        for chapter in chapters
         for column in chapter.columns
     ]  # fmt: skip
     return write_rows([HEADER, *([guard_cell(cell) for cell in row] for row in rows)])
 
 
-def _fit(column: Column, config: Protocol, file: str) -> Column:
-    """Return the column with the criteria and values of this protocol, where they apply."""
+def _fit(column: Column, config: Protocol, file: str, misread: str) -> Column:
+    """Return the column with the criteria, values and ids of this study, where they apply."""
     if file == "metrics":
         return column
+    if column.name == "item_no" and misread:
+        return replace(column, meaning=f"{column.meaning} {misread}")
     if column.name == "criterion":
         return replace(column, allowed=", ".join(config.criterion_by_key))
     if column.name == "scale":

@@ -155,6 +155,21 @@ ITEM = (
         allowed="main, practice, gold, attention, repeat",
     ),
 )  # fmt: skip
+# last in the files of what is rated, and first in the file for a quick look
+ITEM_NUMBERS = (
+    Column(
+        "item_no", WHOLE, "The item as a whole number, which is the same in every file of the "
+        "study and which no program misreads: join files on it.",
+        allowed="1 and more",
+        derived="counted over the study's items in the order in which they were added; items that "
+        "are taken back leave a gap while later ones are there",
+    ),
+    Column(
+        "group_no", WHOLE, "The group as a whole number, which is the same in every file of the "
+        "study.",
+        allowed="1 and more", derived="item_no of the first item of the group",
+    ),
+)  # fmt: skip
 ANNOTATION = Column(
     "annotation", ID, "Everything one participant submitted for one item; the key that joins the "
     "files.",

@@ -12,6 +12,7 @@ from evalsite.exports.column import (
     FLAG,
     ID,
     ITEM,
+    ITEM_NUMBERS,
     MAY_SHARE,
     NUMBER,
     ONE_OF,
@@ -36,15 +37,19 @@ from evalsite.exports.column import (
     write_text,
     yes_no,
 )  # fmt: skip
-from evalsite.exports.kind_columns import MORE_OF_RATINGS, TURN
+from evalsite.exports.kind_columns import (
+    MORE_OF_RATINGS,
+    TURN,
+    comment_column,
+    describe_criterion,
+)
 from evalsite.exports.people_columns import METRICS, PARTICIPANTS
-from evalsite.protocol import Criterion, Protocol, installed_scales
-from evalsite.protocol.parts import COMMENT
+from evalsite.exports.simple_columns import list_simple_columns
+from evalsite.protocol import Protocol, installed_scales
 from evalsite.studies.models import Study
 
 # --- ratings.csv --------------------------------------------------------------------------
 
-TIE = "tie"
 _NO_PREFERENCE = "the rating is no preference"
 
 
@@ -159,11 +164,6 @@ RATINGS = (
 )  # fmt: skip
 
 
-def comment_column(criterion: str) -> str:
-    """Name the column of comments on a criterion in a wide file."""
-    return f"{criterion}_{COMMENT}"
-
-
 def _list_rating_columns(config: Protocol) -> tuple[Column, ...]:
     """List the columns, with the kinds of installed scales and what the numbers of each mean."""
     kinds = installed_scales()
@@ -206,7 +206,7 @@ def _list_wide_columns(config: Protocol) -> tuple[Column, ...]:
 
 def _describe_criteria(config: Protocol) -> Iterator[Column]:
     for criterion in config.criteria:
-        yield _describe_criterion(criterion)
+        yield describe_criterion(criterion)
     for criterion in config.criteria:
         if criterion.comment:
             name = comment_column(criterion.key)
@@ -215,53 +215,6 @@ def _describe_criteria(config: Protocol) -> Iterator[Column]:
                 missing="nothing was written", of="row", withheld=WITHHELD,
                 cell=lambda row, name=name: row.values.get(name, ""),  # type: ignore[misc]
             )  # fmt: skip
-
-
-def _describe_criterion(criterion: Criterion) -> Column:
-    cell, is_number, allowed = criterion.scale.describe_wide()
-    return Column(
-        criterion.key, WHOLE if is_number else TEXT, f"{criterion.label or criterion.key}: {cell}.",
-        allowed=allowed,
-        missing="not rated: the criterion does not apply to this row, or was left out", of="row",
-        cell=lambda row: row.values.get(criterion.key, ""),
-        withheld=WITHHELD if "text" in criterion.scale.columns else None,
-    )  # fmt: skip
-
-
-# --- ratings_simple.csv: for a quick look ---------------------------------------------------
-
-_SAFE = (
-    "with “{0} ” before each id of the file if pandas, R or a spreadsheet would take one of them "
-    "for a number, a date, a missing value or a formula, as in “{0} 007”"
-)
-
-
-def _list_simple_columns(config: Protocol) -> tuple[Column, ...]:
-    """List few columns: what was rated, by whom, and one column for each criterion."""
-    of_output = any(criterion.per_output for criterion in config.criteria)
-    compares = any(criterion.scale.compares for criterion in config.criteria)
-    systems = ["system"] if of_output else ["system_1", "system_2"] if compares else []
-    meanings = {
-        "item": "The item.",
-        "system": "The system whose output is rated.",
-        "system_1": "The first by name of the two systems compared.",
-        "system_2": "The second by name of the two systems compared.",
-        "participant": "The participant, under a pseudonym.",
-    }
-    ids = [
-        Column(
-            name, ID, meanings[name],
-            derived=_SAFE.format(name.partition("_")[0]), of="row",
-            cell=lambda row, name=name: row.ids[name],  # type: ignore[misc]
-        )
-        for name in ("item", *systems, "participant")
-    ]  # fmt: skip
-    taken = {column.name for column in ids}
-    criteria = [
-        replace(column, name=f"{column.name}_rating") if column.name in taken else column
-        for column in _describe_criteria(config)
-    ]
-    return (*ids, *criteria, TURN) if config.asks_turns else (*ids, *criteria)
 
 
 # --- annotations.csv and highlights.csv -----------------------------------------------------
@@ -429,8 +382,10 @@ def _write_input(cell: object) -> str:
 # --- files ---
 
 
-# what participants wrote or did; the file for a quick look has only the ratings themselves
+# what participants wrote or did
 _OF_PEOPLE = {"ratings", "ratings_wide", "annotations", "highlights", "participants"}
+# what is joined with the file for a quick look
+_NUMBERED = {"ratings", "annotations", "items"}
 
 
 def list_files(config: Protocol, *, asks_to_share: bool = False) -> dict[str, tuple[Column, ...]]:
@@ -445,7 +400,11 @@ def list_files(config: Protocol, *, asks_to_share: bool = False) -> dict[str, tu
         "metrics": METRICS,
     }
     return {
-        name: (*columns, MAY_SHARE) if asks_to_share and name in _OF_PEOPLE else columns
+        name: (
+            *columns,
+            *([MAY_SHARE] if asks_to_share and name in _OF_PEOPLE else []),
+            *(ITEM_NUMBERS if name in _NUMBERED else []),
+        )
         for name, columns in files.items()
         if name != "highlights" or config.has_highlight
     }
@@ -456,7 +415,7 @@ def list_downloads(
 ) -> dict[str, tuple[Column, ...]]:
     """List the files that a researcher can download: the data files, and one for a quick look."""
     files = list_files(config, asks_to_share=asks_to_share)
-    return {"ratings_simple": _list_simple_columns(config), **files}
+    return {"ratings_simple": list_simple_columns(config), **files}
 
 
 def list_files_of(study: Study) -> dict[str, tuple[Column, ...]]:

@@ -1,10 +1,11 @@
 """Preferences in terms of systems, for the files of answers."""
 
-import json
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from evalsite.exports.columns import TIE
+from evalsite.lib.limited import read_json
+
+TIE = "tie"
 
 
 class Comparison(NamedTuple):
@@ -35,5 +36,5 @@ def compare_systems(
 def find_places(order_shown: str) -> dict[int, str]:
     """Return by number in the item the place on the page, in the order of the page."""
     return {
-        position + 1: str(place) for place, position in enumerate(json.loads(order_shown), start=1)
+        position + 1: str(place) for place, position in enumerate(read_json(order_shown), start=1)
     }

@@ -17,7 +17,9 @@ from django.utils import timezone
 from evalsite.exports.services import Choice, count_file, name_file, write_file
 from evalsite.exports.snapshot import consistent_cut
 from evalsite.jobs.models import Job
+from evalsite.jobs.schedule import HOURLY, scheduled
 from evalsite.jobs.services import job_kind, note_progress, start_job
+from evalsite.lib.old_files import delete_older
 from evalsite.studies.models import Study
 
 # --- garbage collection, off while rows are written -----------------------------------
@@ -89,11 +91,10 @@ def _path_of(job_id: UUID) -> Path:
 
 @job_kind(KIND)
 def run_export(job: Job) -> dict[str, Any]:
-    """Write the file to the server's disk, whole and of one moment; delete old ones."""
+    """Write the file to the server's disk, whole and of one moment."""
     study, choice = Study.objects.get(pk=str(job.study_id)), read_choice(job)
     path = _path_of(job.pk)
     path.parent.mkdir(parents=True, exist_ok=True)
-    _prune(path.parent)
     part = path.with_suffix(".part")
     try:
         total = count_file(study, choice)
@@ -114,9 +115,9 @@ def run_export(job: Job) -> dict[str, Any]:
     }
 
 
-def _prune(folder: Path) -> None:
+@scheduled("Delete large files that were written", every=HOURLY, is_deleting=True)
+def delete_old_exports() -> str:
     """Delete files that are older than they are kept, and unfinished parts."""
-    oldest = (timezone.now() - timedelta(days=KEPT_DAYS)).timestamp()
-    for path in folder.iterdir():
-        if path.stat().st_mtime < oldest:
-            path.unlink(missing_ok=True)
+    folder = settings.DATA_DIR / "exports"
+    deleted = delete_older(folder.glob("*"), timedelta(days=KEPT_DAYS))
+    return f"{deleted} deleted" if deleted else ""

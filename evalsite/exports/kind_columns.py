@@ -3,6 +3,7 @@
 from typing import Any
 
 from evalsite.exports.column import FLAG, ONE_OF, TEXT, WHOLE, WITHHELD, YES_NO, Column, yes_no
+from evalsite.protocol import Criterion
 from evalsite.protocol.parts import COMMENT
 
 TURN = Column(
@@ -42,6 +43,28 @@ MORE_OF_RATINGS = (
     ),
     TURN,
 )  # fmt: skip
+
+
+# --- of criteria, in files with a column for each --------------------------------------------
+
+
+def comment_column(criterion: str) -> str:
+    """Name the column of comments on a criterion in a wide file."""
+    return f"{criterion}_{COMMENT}"
+
+
+def describe_criterion(criterion: Criterion) -> Column:
+    cell, is_number, allowed = criterion.scale.describe_wide()
+    return Column(
+        criterion.key, WHOLE if is_number else TEXT, f"{criterion.label or criterion.key}: {cell}.",
+        allowed=allowed,
+        missing="not rated: the criterion does not apply to this row, or was left out", of="row",
+        cell=lambda row: row.values.get(criterion.key, ""),
+        withheld=WITHHELD if "text" in criterion.scale.columns else None,
+    )  # fmt: skip
+
+
+# --- how reasons are written ------------------------------------------------------------------
 
 
 def _number_of(reason: tuple[str, Any]) -> int:

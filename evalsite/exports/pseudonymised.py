@@ -6,8 +6,8 @@ from random import SystemRandom
 from typing import Any
 
 from evalsite.annotation.models import Annotation, Rating
-from evalsite.exports.csv_writer import write_rows
 from evalsite.lib.counts import count_together
+from evalsite.lib.csv_writer import write_rows
 from evalsite.protocol.parts import COMMENT
 from evalsite.studies.models import Item, Study
 

@@ -21,6 +21,7 @@ from evalsite.exports.selection import Selection
 from evalsite.imports.models import MetricScore
 from evalsite.participants.models import ItemSet, Origin
 from evalsite.quality.models import Exclusion
+from evalsite.studies.item_numbers import ItemNumbers
 from evalsite.studies.models import Item, Output, Study
 
 Group = tuple[Any, Sequence[Any]]
@@ -119,6 +120,8 @@ class OutputRow(NamedTuple):
     inputs: dict[str, Any]
     gold: dict[str, str]
     extra: dict[str, Any]
+    item_no: str
+    group_no: str
 
 
 def read_items(study: Study) -> Iterator[Group]:
@@ -127,10 +130,11 @@ def read_items(study: Study) -> Iterator[Group]:
         Value(str(study.pk)), "item__batch_id", "item__key", "item__group",
         "item__cluster", "item__kind", as_text_or_empty("item__repeat_of__key"), "item__held_at",
         "position",
-        "system__name", "text", "item__inputs", "item__gold", "item__extra",
+        "system__name", "text", "item__inputs", "item__gold", "item__extra", "item_id",
     )  # fmt: skip
-    for row in rows.iterator(chunk_size=_LONG_ROWS):
-        output = OutputRow(*row)
+    numbers = ItemNumbers(study)
+    for *row, item in rows.iterator(chunk_size=_LONG_ROWS):
+        output = OutputRow._make([*row, *numbers.find(item)])
         yield output, (output,)
 
 

@@ -8,17 +8,17 @@ from tempfile import TemporaryFile
 from typing import IO, Any
 
 from django.conf import settings
-from django.db.models import Count, OuterRef, QuerySet, Subquery, TextField, Value
+from django.db.models import Count, Exists, OuterRef, QuerySet, Subquery, TextField, Value
 from django.db.models.functions import Coalesce, Concat
 from django.utils.formats import date_format
 
 from evalsite.annotation.models import Annotation, Highlight, Rating, RatingsFile
 from evalsite.audit.models import AuditEntry
 from evalsite.exports.answers import AnswerReader
+from evalsite.exports.blocks import write_blocks
 from evalsite.exports.columns import list_downloads_of
-from evalsite.exports.csv_writer import write_blocks
 from evalsite.exports.rows import Group, read_items, read_metrics, read_participants
-from evalsite.exports.selection import OUT, Selection
+from evalsite.exports.selection import Selection
 from evalsite.exports.snapshot import consistent_cut
 from evalsite.exports.workbook import write_workbook
 from evalsite.imports.models import MetricScore
@@ -28,11 +28,13 @@ from evalsite.studies.models import Item, Output, Study
 from evalsite.studies.summary_lines import count_of, name_start
 
 SIMPLE = "ratings_simple"
-# what results count: all that the file for a quick look holds
+# origins that names of files tell
+_NAMED = (Origin.SIMULATED, Origin.IMPORTED)
+# what the file for a quick look holds: what results count, and beside it, marked, what is excluded
 _RESULTS: dict[str, Any] = {
     "status": Annotation.Status.COUNTED,
     "kind": Item.Kind.MAIN,
-    "excluded": OUT,
+    "excluded": "",
 }
 _BLOCK = 256 * 1024
 
@@ -183,22 +185,46 @@ def record_export(
 
 
 def name_file(study: Study, choice: Choice) -> str:
-    """Return a name for the download: study, “simulated”, “imported”, file and choice."""
+    """Return a name for the download: study, “simulated”, “imported”, file and choice.
+
+    The two words are in it only if a row of this very file is simulated or imported.
+    """
     parts = [name_start(study)]
-    parts += ["simulated"] if has_simulated(study) else []
-    parts += ["imported"] if has_imported(study) else []
+    parts += [origin for origin in _NAMED if _has_rows_of(origin, study, choice)]
     parts += [choice.file, *choice.name_parts()]
     # an exact CSV and a guarded one differ, and must not be taken for each other
     parts += ["for-spreadsheets"] if choice.for_spreadsheets and not choice.is_workbook else []
     return f"{'-'.join(parts)}.{'xlsx' if choice.is_workbook else 'csv'}"
 
 
-def has_simulated(study: Study) -> bool:
-    return Annotation.objects.filter(study=study, origin=Origin.SIMULATED).exists()
+def _has_rows_of(origin: Origin, study: Study, choice: Choice) -> bool:
+    match choice.file:
+        case "items" | "metrics":
+            return False
+        case "participants":
+            return choice.find_participants(study).filter(origin=origin).exists()
+        case "annotations":
+            return choice.find_annotations(study).filter(origin=origin).exists()
+        case "highlights":
+            rows = _find(Highlight, study, choice)
+        case _:
+            rows = _find(Rating, study, choice)
+    return rows.filter(annotation__origin=origin).exists()
 
 
-def has_imported(study: Study) -> bool:
-    return Annotation.objects.filter(study=study, ratings_file__isnull=False).exists()
+def find_origins(study: Study, selection: Selection) -> tuple[bool, set[Origin]]:
+    """Return whether the study has any answer, and which named origins the chosen ones have."""
+    answers = selection.find_annotations(study).order_by()
+    has_answers, *found = Study.objects.filter(pk=study.pk).values_list(
+        Exists(Annotation.objects.filter(study=study)),
+        *(Exists(answers.filter(origin=origin)) for origin in _NAMED),
+    )[0]
+    return has_answers, {origin for origin, is_there in zip(_NAMED, found, strict=True) if is_there}
+
+
+def has_simulated(study: Study, selection: Selection) -> bool:
+    """Tell whether any of these answers is simulated."""
+    return Origin.SIMULATED in find_origins(study, selection)[1]
 
 
 def describe_imports(study: Study) -> list[str]:

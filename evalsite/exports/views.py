@@ -20,7 +20,7 @@ from django.views.decorators.http import require_POST, require_safe
 from evalsite.audit.models import AuditEntry
 from evalsite.exports.codebook import PANDAS, list_chapters, write_codebook
 from evalsite.exports.columns import list_downloads_of
-from evalsite.exports.csv_writer import BYTE_ORDER_MARK, send_csv
+from evalsite.exports.file_counts import find_counts
 from evalsite.exports.identities import (
     IDS_FILE,
     find_identities,
@@ -36,18 +36,19 @@ from evalsite.exports.jobs import (
     read_choice,
     start_export,
 )
+from evalsite.exports.misread_ids import describe_misread, list_misread
 from evalsite.exports.person_answers import ANSWERS_FILE, find_answers, write_answers
 from evalsite.exports.pseudonymised import FILES as PSEUDONYMISED
-from evalsite.exports.pseudonymised import count_pseudonymised, write_pseudonymised
+from evalsite.exports.pseudonymised import write_pseudonymised
 from evalsite.exports.scripts import read_scripts
-from evalsite.exports.selection import Selection, SelectionForm
+from evalsite.exports.selection import SelectionForm
 from evalsite.exports.services import (
     Choice,
     Written,
     count_file,
     count_rows,
     describe_imports,
-    has_simulated,
+    find_origins,
     name_file,
     record_export,
     stream_file,
@@ -56,6 +57,9 @@ from evalsite.exports.workbook import MOST_ROWS
 from evalsite.jobs.live_page import keep_watching
 from evalsite.jobs.models import Job
 from evalsite.lib.counts import count_together
+from evalsite.lib.csv_download import send_csv
+from evalsite.lib.csv_writer import BYTE_ORDER_MARK
+from evalsite.participants.models import Origin
 from evalsite.quality.frozen_plans import find_version, is_hidden
 from evalsite.studies.instruments import write_file
 from evalsite.studies.models import Membership, Study
@@ -69,9 +73,8 @@ _READ = 50
 FREE = ("items", "participants")
 _PURPOSES = {
     "ratings_simple": "For a quick look: one row for each output and participant (for preferences, "
-    "each comparison), one column for each criterion. Only counted answers to main items that "
-    "aren’t excluded. Ids that could be read as numbers, dates or missing values begin with a "
-    "word, as in “item 007”.",
+    "each comparison), with a column for each criterion, reasons and comments. Only counted "
+    "answers to main items; excluded ones are marked.",
     "ratings": "One row for each rating, with everything that an analysis needs.",
     "ratings_wide": "One row for each output that was rated (for preferences, each "
     "comparison), and one column for each criterion.",
@@ -95,21 +98,26 @@ def show_export(request: HttpRequest, study: Study) -> HttpResponseBase:
     form = SelectionForm(request.GET)
     jobs = list(Job.objects.filter(study_id=study.pk, kind=KIND).order_by("-created_at")[:_READ])
     pending = list_pending(jobs)
-    offers = list_offers(study, form.selection)
-    has_rows = any(one.rows for one in offers if one.name == "annotations")
-    no_answers = "" if has_rows else explain_no_answers(study)
+    counts = find_counts(study)
+    chosen = describe(form.selection.describe())
+    # a choice of rows is counted when it is made; all rows were counted before
+    rows = count_rows(study, form.selection) if chosen else counts and counts.rows
+    has_answers, origins = find_origins(study, form.selection)
+    no_answers = "" if has_answers else explain_no_answers(study)
     context = {
         "form": form,
-        "chosen": describe(form.selection.describe()),
-        "offers": offers,
+        "chosen": chosen,
+        "counted_at": counts and not chosen and counts.counted_at,
+        "offers": list_offers(study, rows or {}),
         "no_answers": no_answers,
-        "is_simulated": not no_answers and has_simulated(study),
-        "imports": [] if no_answers else describe_imports(study),
+        "is_simulated": Origin.SIMULATED in origins,
+        "imports": describe_imports(study) if Origin.IMPORTED in origins else [],
         "pending": pending,
         "ready": list_ready(jobs),
         "kept_days": KEPT_DAYS,
         "downloads": list_last_downloads(study),
         "pandas": PANDAS,
+        "misread": describe_misread(counts.misread) if counts else "",
         "identities": _describe_identities(request, study),
     }
     response = TemplateResponse(request, "exports/export.html", context)
@@ -118,13 +126,15 @@ def show_export(request: HttpRequest, study: Study) -> HttpResponseBase:
 
 def _show_hidden(request: HttpRequest, study: Study) -> HttpResponseBase:
     """Show the files by what they would reveal."""
-    offers = {offer.name: offer for offer in list_offers(study, Selection())}
-    counts = count_pseudonymised(study)
+    counts = find_counts(study)
+    offers = {offer.name: offer for offer in list_offers(study, counts.rows if counts else {})}
+    rows = counts.pseudonymised if counts else {}
     pseudonymised = [
-        Offer(name, purpose, counts[name], offers[name].last)
+        Offer(name, purpose, rows.get(name), offers[name].last)
         for name, purpose in PSEUDONYMISED.items()
     ]
     context = {
+        "counted_at": counts and counts.counted_at,
         "free": [offers[name] for name in FREE],
         "pseudonymised": pseudonymised,
         "revealing": [one for name, one in offers.items() if name not in FREE],
@@ -249,7 +259,8 @@ def download_ready(request: HttpRequest, study: Study, job_id: UUID) -> HttpResp
 
 @require_safe
 def show_codebook(request: HttpRequest, study: Study) -> HttpResponseBase:
-    chapters = list_chapters(study.config, list_downloads_of(study))
+    files = list_downloads_of(study)
+    chapters = list_chapters(study.config, files, misread=describe_misread(list_misread(study)))
     context: dict[str, Any] = {"chapters": chapters, "pandas": PANDAS}
     return TemplateResponse(request, "exports/codebook.html", context)
 
@@ -257,7 +268,11 @@ def show_codebook(request: HttpRequest, study: Study) -> HttpResponseBase:
 @require_safe
 def download_codebook(request: HttpRequest, study: Study) -> HttpResponseBase:
     return send_csv(
-        write_codebook(study.config, asks_to_share=study.asks_to_share),
+        write_codebook(
+            study.config,
+            asks_to_share=study.asks_to_share,
+            misread=describe_misread(list_misread(study)),
+        ),
         f"{name_start(study)}-codebook.csv",
     )
 
@@ -305,16 +320,17 @@ class Offer:
 
     name: str
     purpose: str
-    rows: int
+    # None: they haven't been counted yet
+    rows: int | None
     last: Download | None
 
     @property
     def is_large(self) -> bool:
-        return is_large(self.rows)
+        return is_large(self.rows or 0)
 
     @property
     def fits_sheet(self) -> bool:
-        return self.rows <= MOST_ROWS
+        return (self.rows or 0) <= MOST_ROWS
 
 
 @dataclass(frozen=True)
@@ -333,9 +349,12 @@ class LargeFile:
         return int(self.job.result["size"])
 
 
-def list_offers(study: Study, selection: Selection) -> list[Offer]:
-    counts, last = count_rows(study, selection), _find_last(study)
-    return [Offer(name, _PURPOSES[name], rows, last.get(name)) for name, rows in counts.items()]
+def list_offers(study: Study, rows: Mapping[str, int]) -> list[Offer]:
+    last = _find_last(study)
+    return [
+        Offer(name, _PURPOSES[name], rows.get(name), last.get(name))
+        for name in list_downloads_of(study)
+    ]
 
 
 def _find_last(study: Study) -> dict[str, Download]:
@@ -381,9 +400,7 @@ def _find_downloads(study: Study) -> QuerySet[AuditEntry]:
 
 
 def explain_no_answers(study: Study) -> str:
-    """Explain why there are no answers, and what brings some; "" if there are some."""
-    if study.annotations.exists():
-        return ""
+    """Explain why there are no answers, and what brings some."""
     if not study.items.main().exists():
         return "No answers yet, and nothing to answer: upload a batch under Items."
     if study.has_ended:

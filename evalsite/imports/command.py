@@ -139,6 +139,8 @@ class ImportCommand(BaseCommand):
         # also beside faults, whose cause they may tell
         for remark in checked.remarks:
             self.stdout.write(f"Worth a look: {remark}")
+        if checked.kept:
+            self.stdout.write(checked.kept)
         for note in checked.import_notes:
             self.stdout.write(str(note["text"]))
         for decision in checked.decisions:

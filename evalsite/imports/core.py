@@ -15,7 +15,6 @@ from django.db import models
 from evalsite.batches.faults import Question
 from evalsite.batches.paths import last_name
 from evalsite.batches.roles import FileUse
-from evalsite.exports.csv_writer import guard_cell, write_rows
 from evalsite.imports.columns import LEAVE_OUT, Field, check_fields, check_header, known_columns
 from evalsite.imports.models import Upload
 from evalsite.imports.tables.faults import (
@@ -29,6 +28,7 @@ from evalsite.imports.tables.nested import Nested
 from evalsite.imports.tables.outputs import SEED
 from evalsite.imports.tables.reader import open_table
 from evalsite.imports.tables.table import Limits, Row, Table, peek
+from evalsite.lib.csv_writer import guard_cell, write_rows
 from evalsite.studies.models import Study
 from evalsite.studies.summary_lines import count_of
 
@@ -83,6 +83,8 @@ class Checked:
     # columns that are paths into JSON, and the first value of each
     paths: set[str] = field(default_factory=set)
     path_samples: dict[str, str] = field(default_factory=dict)
+    # in a sentence, the columns that are stored but shown to nobody
+    kept: str = ""
 
     @property
     def is_importable(self) -> bool:
@@ -153,6 +155,7 @@ class Report:
     is_importable: bool = False
     files: list[dict[str, Any]] = field(default_factory=list)
     joined: str = ""
+    kept: str = ""
     # whatever else the importer's part of the page shows
     summary: dict[str, Any] = field(default_factory=dict)
 
@@ -440,6 +443,7 @@ def describe(importer: Importer, checked: Checked, study: Study) -> Report:
         is_importable=checked.is_importable,
         files=[asdict(file) for file in checked.files],
         joined=checked.joined,
+        kept=checked.kept,
         summary=importer.summarise(checked, study),
     )
 

@@ -1,6 +1,5 @@
 """Demo studies: one for each protocol and one of an instrument without code, with a crowd."""
 
-import json
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -19,6 +18,7 @@ from evalsite.imports.batches.importer import import_file
 from evalsite.jobs.models import Job
 from evalsite.jobs.services import run_job
 from evalsite.lib.clock import now, standing_at
+from evalsite.lib.limited import read_json
 from evalsite.participants.models import Origin, Participant
 from evalsite.protocol import Protocol, find_folder, installed_folders
 from evalsite.quality.models import PeopleFigures
@@ -32,6 +32,10 @@ FIXTURES = settings.BASE_DIR / "fixtures"
 DEMO_FILE = FIXTURES / "demo.json"
 _MOST_TOLD = 3  # faults of a batch
 _AGE = timedelta(days=2)
+# so that there is something to compare
+_LEAST_CROWD = 2
+# sets that stay free beside the crowd, for people who try the demo
+SETS_KEPT = 10
 # what mistakes in the folder of a protocol raise: in its code, its files or its templates
 _MISTAKES = (
     ArithmeticError,
@@ -60,7 +64,7 @@ class FailedDemo:
 
 def read_demo() -> dict[str, Any]:
     """Return the texts and the simulated crowd of all demo studies, from `fixtures/demo.json`."""
-    content: dict[str, Any] = json.loads(DEMO_FILE.read_text(encoding="utf-8"))
+    content: dict[str, Any] = read_json(DEMO_FILE.read_bytes())
     return content
 
 
@@ -125,6 +129,10 @@ def make_built_demo(*, by: Any) -> Study:
 
 
 def _launch(study: Study, *, by: Any) -> Study:
+    """Launch the study, with as many more answers to an item as the sets for visitors take."""
+    more = SETS_KEPT * mains_per_set(study) / study.items.main().count()
+    study.k += ceil(more)
+    study.save(update_fields=["k"])
     job = run_job(launch_study(study=study, by=by))
     if job.state != Job.State.DONE:
         raise ValidationError(job.message)
@@ -154,7 +162,10 @@ def add_demo_crowds() -> tuple[list[tuple[Study, int]], list[FailedDemo]]:
 def add_demo_crowd(study: Study) -> int:
     """Simulate the people who are still missing from a demo; return how many came now."""
     came = Participant.objects.filter(study=study, origin=Origin.SIMULATED).count()
-    sets = study.items.main().count() * study.k / mains_per_set(study)
+    sets = study.items.main().count() * study.k / mains_per_set(study) - SETS_KEPT
     crowd = read_demo()["crowd"]
-    people = max(study.k, ceil(crowd["share_of_answers"] * sets / SETS_A_PERSON))
-    return sum(1 for _ in simulate_crowd(study, participants=people, seed=crowd["seed"], skip=came))
+    people = max(_LEAST_CROWD, ceil(crowd["share_of_answers"] * sets / SETS_A_PERSON))
+    visitors = simulate_crowd(
+        study, participants=people, seed=crowd["seed"], skip=came, sets_kept=SETS_KEPT
+    )
+    return sum(1 for _ in visitors)

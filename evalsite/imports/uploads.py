@@ -20,6 +20,7 @@ from evalsite.imports.models import Upload
 from evalsite.jobs.models import Job
 from evalsite.jobs.schedule import HOURLY, scheduled
 from evalsite.lib.clock import now
+from evalsite.lib.limited import measure_unpacked
 from evalsite.studies.models import Study
 
 KEEP_FOR = timedelta(days=1)
@@ -157,9 +158,14 @@ def forget_bytes(upload: Upload) -> None:
 
 def is_large(upload: Upload) -> bool:
     """Return whether the file is too large to be read while a page waits."""
+    if upload.size > settings.UPLOAD_JOB_BYTES:
+        return True
     with upload.path.open("rb") as file:
-        # a workbook or Parquet: several times as large inside
-        is_packed = file.read(4) in (b"PK\x03\x04", parquet.MAGIC)
+        head = file.read(4)
+        if head == b"PK\x03\x04":
+            return measure_unpacked(file) > settings.UPLOAD_JOB_BYTES
+        # several times as large inside, but only reading it shows how much
+        is_packed = head == parquet.MAGIC or head.startswith(b"\x1f\x8b")
     return upload.size * (_UNPACKED if is_packed else 1) > settings.UPLOAD_JOB_BYTES
 
 
@@ -179,7 +185,7 @@ def find_kept_until(upload: Upload) -> datetime:
     return longest
 
 
-@scheduled("Delete files that were uploaded and not imported", every=HOURLY)
+@scheduled("Delete files that were uploaded and not imported", every=HOURLY, is_deleting=True)
 def prune_uploads() -> None:
     """Remove uploads that were not imported in time, except files that an open job needs.
 

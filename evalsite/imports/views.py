@@ -16,7 +16,6 @@ from django.template.response import TemplateResponse
 from django.urls import reverse
 from django.views.decorators.http import require_POST, require_safe
 
-from evalsite.exports.csv_writer import send_csv
 from evalsite.imports.core import Importer, Report, list_faults
 from evalsite.imports.forms import MappingForm, RolesForm, UploadForm
 from evalsite.imports.models import Upload
@@ -37,6 +36,7 @@ from evalsite.imports.uploads import (
 )
 from evalsite.imports.waiting import find_job, name_job
 from evalsite.jobs.live_page import keep_watching
+from evalsite.lib.csv_download import send_csv
 from evalsite.studies.models import Membership, Study
 from evalsite.studies.staff_pages import StudyView
 
@@ -69,7 +69,7 @@ class ImportPages:
     mapping_options: type[forms.Form] | None = None
     import_options: type[forms.Form] | None = None
     # options that a new mapping makes void
-    options_of_rows: tuple[str, ...] = ("mapped_as", "leave_out_faulty", "take_once")
+    options_of_rows: tuple[str, ...] = ("mapped_as", "leave_out_faulty", "take_once", "meets")
 
     # what inheriting pages say
 

@@ -97,6 +97,24 @@ class ScheduledTask(models.Model):
         return self.name
 
 
+class SiteClock(models.Model):
+    """What the workers know of the server's clock: one row."""
+
+    id = models.PositiveSmallIntegerField(primary_key=True, default=1)
+    # when a worker last looked at the schedule
+    ticked_at = models.DateTimeField()
+    # when the clock jumped, until it has been steady for a day or an administrator confirms it
+    jumped_at = models.DateTimeField(null=True)
+
+    class Meta:
+        constraints = [
+            models.CheckConstraint(condition=models.Q(id=1), name="a_site_has_one_clock")
+        ]
+
+    def __str__(self) -> str:
+        return f"clock at {self.ticked_at}"
+
+
 class OutgoingMail(models.Model):
     """An e-mail to a researcher, kept until it is sent."""
 
@@ -111,9 +129,17 @@ class OutgoingMail(models.Model):
     tries = models.PositiveIntegerField(default=0)
     problem = models.CharField(max_length=200, blank=True)
     sent_at = models.DateTimeField(null=True)
+    # when the server refused its recipient for good; it isn't tried again
+    refused_at = models.DateTimeField(null=True)
 
     class Meta:
         ordering = ["id"]
+        constraints = [
+            models.CheckConstraint(
+                condition=models.Q(sent_at__isnull=True) | models.Q(refused_at__isnull=True),
+                name="mail_is_never_both_sent_and_refused",
+            )
+        ]
         indexes = [
             models.Index(
                 fields=["next_try_at"],

@@ -1,16 +1,18 @@
 """E-mails to researchers: stored first, sent by a worker, tried again while the server is down."""
 
 import logging
+from collections import Counter
+from collections.abc import Iterable
 from datetime import datetime, timedelta
-from smtplib import SMTPException
+from typing import Any
 
-from django.core.mail import EmailMessage
-from django.db.models import Q
+from django.core.mail import EmailMessage, get_connection
+from django.db.models import Q, QuerySet
 
 from evalsite.jobs.models import OutgoingMail
-from evalsite.jobs.schedule import scheduled
+from evalsite.jobs.schedule import HOURLY, scheduled
 from evalsite.lib.clock import now
-from evalsite.lib.mail import is_mail_on
+from evalsite.lib.mail import MailDelayed, MailRefused, MailServerDown, is_mail_on, send_message
 
 logger = logging.getLogger(__name__)
 
@@ -19,10 +21,6 @@ _FIRST_PAUSE, _LONGEST_PAUSE = timedelta(minutes=1), timedelta(hours=6)
 _GIVEN_UP_AFTER = timedelta(days=7)
 _KEPT_FOR = timedelta(days=30)
 _AT_ONCE = 50
-
-
-class MailServerDown(Exception):
-    """E-mails wait because the server doesn't take them."""
 
 
 def post_mail(
@@ -37,35 +35,76 @@ def post_mail(
     )
 
 
+def find_refused(addresses: Iterable[str]) -> dict[str, datetime]:
+    """Return which of these addresses the mail server refused for good, and when it last did."""
+    refused = OutgoingMail.objects.filter(recipient__in=addresses, refused_at__isnull=False)
+    rows = refused.order_by("refused_at").values_list("recipient", "refused_at")
+    return {recipient: moment for recipient, moment in rows if moment is not None}
+
+
+def list_refused() -> QuerySet[OutgoingMail]:
+    """Return the e-mails that the mail server refused for good, the newest first."""
+    return OutgoingMail.objects.filter(refused_at__isnull=False).order_by("-refused_at")
+
+
 @scheduled("Send e-mails", is_on=is_mail_on)
 def send_waiting_mail() -> str:
-    """Send what waits; raise MailServerDown if some of it still does."""
+    """Send what waits. Only a server that can't be reached is a failure, not an address."""
     moment = now()
-    OutgoingMail.objects.filter(
-        Q(sent_at__lt=moment - _KEPT_FOR) | Q(sent_at=None, useful_until__lt=moment)
-    ).delete()
-    waiting = OutgoingMail.objects.filter(sent_at__isnull=True, next_try_at__lte=moment)
-    sent = sum(_try_to_send(mail) for mail in waiting[:_AT_ONCE])
-    left = OutgoingMail.objects.filter(sent_at__isnull=True, tries__gt=0)
-    if left.exists():
-        problem = left.exclude(problem="").values_list("problem", flat=True).first()
-        raise MailServerDown(f"{left.count()} e-mails wait. The server said: {problem}")
-    return f"{sent} sent" if sent else ""
-
-
-def _try_to_send(mail: OutgoingMail) -> bool:
-    """Send one e-mail, unless another worker does; keep the reason if that fails."""
-    pause = min(_FIRST_PAUSE * 2 ** min(mail.tries, 10), _LONGEST_PAUSE)
-    mine = OutgoingMail.objects.filter(pk=mail.pk, sent_at__isnull=True, tries=mail.tries)
-    if not mine.update(tries=mail.tries + 1, next_try_at=now() + pause):
-        return False
+    waiting = OutgoingMail.objects.filter(
+        Q(useful_until__isnull=True) | Q(useful_until__gte=moment),
+        sent_at__isnull=True,
+        refused_at__isnull=True,
+    )
+    # a try that is further away was set by a clock that was ahead
+    is_due = Q(next_try_at__lte=moment) | Q(next_try_at__gt=moment + _LONGEST_PAUSE)
+    due = waiting.filter(is_due)[:_AT_ONCE]
+    connection = get_connection()
     try:
-        EmailMessage(subject=mail.subject, body=mail.body, to=[mail.recipient]).send()
-    except (SMTPException, OSError) as error:
-        logger.warning("E-mail %s wasn't sent: %s", mail.pk, type(error).__name__)
-        code = getattr(error, "smtp_code", "")
-        problem = f"{type(error).__name__} {code}".strip()[:200]
-        OutgoingMail.objects.filter(pk=mail.pk).update(problem=problem)
-        return False
-    OutgoingMail.objects.filter(pk=mail.pk).update(sent_at=now(), body="", problem="")
-    return True
+        outcomes = Counter(_try_to_send(mail, connection) for mail in due)
+    except MailServerDown as error:
+        message = f"{waiting.count()} e-mails wait. No connection to the mail server: {error}"
+        raise MailServerDown(message) from error
+    finally:
+        connection.close()
+    return ", ".join(f"{outcomes[outcome]} {outcome}" for outcome in sorted(filter(None, outcomes)))
+
+
+@scheduled("Delete old e-mails", every=HOURLY, is_deleting=True)
+def delete_old_mail() -> str:
+    """Delete what was sent or refused long ago, and what is of no use any more."""
+    moment = now()
+    deleted, _ = OutgoingMail.objects.filter(
+        Q(sent_at__lt=moment - _KEPT_FOR)
+        | Q(refused_at__lt=moment - _KEPT_FOR)
+        | Q(sent_at=None, refused_at=None, useful_until__lt=moment)
+    ).delete()
+    return f"{deleted} deleted" if deleted else ""
+
+
+def _try_to_send(mail: OutgoingMail, connection: Any) -> str:
+    """Send one e-mail, unless another worker does; return what became of it."""
+    pause = min(_FIRST_PAUSE * 2 ** min(mail.tries, 10), _LONGEST_PAUSE)
+    mine = OutgoingMail.objects.filter(pk=mail.pk)
+    untried = mine.filter(sent_at__isnull=True, refused_at__isnull=True, tries=mail.tries)
+    if not untried.update(tries=mail.tries + 1, next_try_at=now() + pause):
+        return ""
+    try:
+        send_message(
+            connection,
+            EmailMessage(subject=mail.subject, body=mail.body, to=[mail.recipient]),
+        )
+    except MailServerDown as error:
+        # not this e-mail's fault: it goes out as soon as there is a connection
+        mine.update(tries=mail.tries, next_try_at=now(), problem=str(error))
+        raise
+    except MailDelayed as error:
+        logger.warning("E-mail %s wasn't sent: %s", mail.pk, error)
+        mine.update(problem=str(error))
+        return "put off"
+    except MailRefused as error:
+        logger.warning("E-mail %s was refused: %s", mail.pk, error)
+        mine.update(refused_at=now(), body="", problem=str(error))
+        return "refused"
+    mine.update(sent_at=now(), body="", problem="")
+    return "sent"

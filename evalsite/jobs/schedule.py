@@ -6,8 +6,9 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 
 from django.db import InterfaceError, InternalError, OperationalError
-from django.db.models import F, Q
+from django.db.models import F
 
+from evalsite.jobs.clock_watch import find_jump
 from evalsite.jobs.models import ScheduledTask
 from evalsite.lib.clock import now
 from evalsite.lib.outage import is_outage
@@ -29,6 +30,8 @@ class Task:
     every: timedelta
     run: Callable[[], str | None]
     is_on: Callable[[], bool]
+    # then it waits after the clock has jumped
+    is_deleting: bool = False
 
 
 TASKS: dict[str, Task] = {}
@@ -39,6 +42,7 @@ def scheduled(
     *,
     every: timedelta = timedelta(minutes=1),
     is_on: Callable[[], bool] = lambda: True,
+    is_deleting: bool = False,
 ) -> Callable[[Callable[[], str | None]], Callable[[], str | None]]:
     """Register a function that returns in a few words what it did, or nothing.
 
@@ -47,7 +51,14 @@ def scheduled(
 
     def register(function: Callable[[], str | None]) -> Callable[[], str | None]:
         name = function.__name__
-        TASKS[name] = Task(name=name, label=label, every=every, run=function, is_on=is_on)
+        TASKS[name] = Task(
+            name=name,
+            label=label,
+            every=every,
+            run=function,
+            is_on=is_on,
+            is_deleting=is_deleting,
+        )
         return function
 
     return register
@@ -56,9 +67,9 @@ def scheduled(
 def run_schedule() -> None:
     """Run every task that is due and that no other worker runs."""
     known = {task.name: task for task in ScheduledTask.objects.all()}
-    moment = now()
+    moment, is_clock_trusted = now(), find_jump() is None
     for task in TASKS.values():
-        if not task.is_on():
+        if not task.is_on() or (task.is_deleting and not is_clock_trusted):
             continue
         row = known.get(task.name)
         if row is None:
@@ -66,8 +77,14 @@ def run_schedule() -> None:
             row, _ = ScheduledTask.objects.get_or_create(
                 name=task.name, defaults={"due_at": moment}
             )
-        if row.due_at <= moment and _claim(row):
+        if (row.due_at <= moment or _is_too_far(task, row, moment)) and _claim(row):
             _run(task)
+
+
+def _is_too_far(task: Task, row: ScheduledTask, moment: datetime) -> bool:
+    """Return whether the task is due later than it can be, as after a clock that was ahead."""
+    longest = max(task.every, HOURLY) if row.failures else task.every
+    return row.due_at > moment + longest + LEASE
 
 
 def _claim(row: ScheduledTask) -> bool:
@@ -124,29 +141,37 @@ class TaskState:
     task: Task
     row: ScheduledTask | None
     is_late: bool
+    # due later than it can be
+    is_too_far: bool
+    # waits because the clock jumped
+    is_waiting: bool
 
     @property
     def has_problem(self) -> bool:
-        return self.is_late or bool(self.row and self.row.error)
+        return self.is_late or self.is_too_far or bool(self.row and self.row.error)
 
 
 def list_schedule() -> list[TaskState]:
     """Return every task that is on, with its last run."""
     rows = {row.name: row for row in ScheduledTask.objects.all()}
-    return [
-        TaskState(task=task, row=rows.get(task.name), is_late=_is_late(rows.get(task.name)))
-        for task in sorted(TASKS.values(), key=lambda task: task.label)
-        if task.is_on()
-    ]
+    moment, is_clock_trusted = now(), find_jump() is None
+    states = []
+    for task in sorted(TASKS.values(), key=lambda task: task.label):
+        if not task.is_on():
+            continue
+        row, is_waiting = rows.get(task.name), task.is_deleting and not is_clock_trusted
+        states.append(
+            TaskState(
+                task=task,
+                row=row,
+                is_late=row is not None and not is_waiting and row.due_at < moment - LEASE,
+                is_too_far=row is not None and _is_too_far(task, row, moment),
+                is_waiting=is_waiting,
+            )
+        )
+    return states
 
 
 def count_problems() -> int:
-    """Return how many tasks failed the last time, or are long overdue."""
-    return ScheduledTask.objects.filter(
-        Q(failures__gt=0) | Q(due_at__lt=now() - LEASE), name__in=TASKS
-    ).count()
-
-
-def _is_late(row: ScheduledTask | None) -> bool:
-    overdue: datetime = now() - LEASE
-    return row is not None and row.due_at < overdue
+    """Return how many tasks failed the last time or are due at a wrong time; a jump counts too."""
+    return sum(state.has_problem for state in list_schedule()) + (find_jump() is not None)

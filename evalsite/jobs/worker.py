@@ -1,4 +1,7 @@
-"""The job worker: it runs one job at a time, and waits while the database is down."""
+"""The job worker: it runs one job at a time, and waits while the database is down.
+
+The schedule has a thread of its own, so that no job holds up e-mails or the closing of studies.
+"""
 
 import fcntl
 import hashlib
@@ -11,6 +14,7 @@ from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
+from threading import Event, Thread
 from types import FrameType
 from typing import Any
 from uuid import UUID
@@ -30,6 +34,7 @@ from django.utils.crypto import get_random_string
 from django_tasks_db.management.commands.db_worker import Worker as QueueWorker
 from django_tasks_db.models import DBTaskResult
 
+from evalsite.jobs.clock_watch import ClockWatch
 from evalsite.jobs.models import STALE_AFTER, Job
 from evalsite.jobs.schedule import run_schedule
 from evalsite.jobs.services import begin_job, enqueue_job, take_over_job
@@ -38,8 +43,9 @@ from evalsite.lib.outage import is_outage
 logger = logging.getLogger(__name__)
 
 SECONDS_BETWEEN_LOOKS = 10
-# a worker that runs a long job looks at the schedule after it; others look meanwhile
 SECONDS_BETWEEN_SCHEDULES = 60
+# how long a worker that stops waits for a task of the schedule to end
+_SECONDS_TO_END = 10
 _FIRST_PAUSE, _LONGEST_PAUSE = 1, 30
 _LONG_AGO = datetime.min.replace(tzinfo=UTC)
 
@@ -60,7 +66,8 @@ class JobWorker(QueueWorker):
         )
         self.takeover = Takeover(self.worker_id)
         self._pause = _FIRST_PAUSE
-        self._next_look = self._next_schedule = 0.0
+        self._next_look = 0.0
+        self._clock_watch = ClockWatch()
 
     def shutdown(self, signum: int, frame: FrameType | None) -> None:
         """Stop after the job that runs, or at once without one; a second signal ends the job.
@@ -77,13 +84,49 @@ class JobWorker(QueueWorker):
     def run(self) -> None:
         """Run jobs until asked to stop; in a batch, until none waits."""
         logger.info("The job worker %s is running.", self.worker_id)
-        with be_present(self.worker_id):
+        with be_present(self.worker_id), self._keep_schedule():
             while self.running:
                 has_worked = self._work_or_wait()
                 if self.batch and has_worked is False:
                     return
                 if self.running and has_worked is False:
                     self._sleep(self.interval)
+
+    @contextmanager
+    def _keep_schedule(self) -> Iterator[None]:
+        """Look at the schedule once a minute beside the block; in a batch, once before it."""
+        if self.batch:
+            self._tick()
+            yield
+            return
+        is_over = Event()
+
+        def keep_ticking() -> None:
+            self._tick()
+            while not is_over.wait(SECONDS_BETWEEN_SCHEDULES):
+                self._tick()
+
+        thread = Thread(target=keep_ticking, name="schedule", daemon=True)
+        thread.start()
+        try:
+            yield
+        finally:
+            is_over.set()
+            thread.join(_SECONDS_TO_END)
+
+    def _tick(self) -> None:
+        """Run what is due, unless the database is down: then the next tick does."""
+        try:
+            self._clock_watch.tick()
+            run_schedule()
+        except Exception as error:  # whatever happens, the thread must look again in a minute
+            if is_outage(error):
+                logger.warning("The schedule waits: %s", " ".join(str(error).split()))
+            else:
+                logger.exception("The schedule broke off. It goes on at the next tick.")
+            connections.close_all()
+            return
+        close_old_connections()
 
     def _work_or_wait(self) -> bool | None:
         """Run the next job; return whether there was one, or None after a wait for the database."""
@@ -120,9 +163,6 @@ class JobWorker(QueueWorker):
         if moment >= self._next_look:
             self.takeover.take_over_lost()
             self._next_look = time.monotonic() + SECONDS_BETWEEN_LOOKS
-        if moment >= self._next_schedule:
-            run_schedule()
-            self._next_schedule = time.monotonic() + SECONDS_BETWEEN_SCHEDULES
 
     def _run_next(self) -> bool:
         if not DBTaskResult.objects.ready().exists():  # no write lock only to look

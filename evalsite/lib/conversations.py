@@ -1,17 +1,20 @@
 """Conversations as data: a JSON list of turns, each with a role. Turns are numbered from 1."""
 
-import json
 import re
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
+from evalsite.lib.limited import read_json
+
+# turns of a conversation that is shown, with the calls of tools in them
+MOST_PARTS = 2_000
 _SEPARATOR = re.compile(r"[;,\s]+")
 
 
 def read_list(text: str) -> list[Any] | None:
     """Return the JSON list that a text is; None if it is none, or empty."""
     try:
-        found = json.loads(text)
+        found = read_json(text)
     except (ValueError, RecursionError):
         return None
     return found if isinstance(found, list) and found else None
@@ -23,6 +26,16 @@ def read_turns(text: str) -> list[Mapping[str, Any]] | None:
     if turns is None or not all(isinstance(turn, dict) and "role" in turn for turn in turns):
         return None
     return turns
+
+
+def count_parts(turns: Iterable[Mapping[str, Any]]) -> int:
+    """Return how many turns there are, and calls of tools in them."""
+    return sum(1 + len(list_calls(turn)) for turn in turns)
+
+
+def list_calls(turn: Mapping[str, Any]) -> Sequence[Any]:
+    calls = turn.get("tool_calls")
+    return calls if isinstance(calls, list) else ()
 
 
 def read_numbers(cell: Any) -> tuple[int, ...] | None:

@@ -1,12 +1,13 @@
 """Dialogues in the forms people have them, as turns. Nothing here runs or trusts any markup."""
 
-import json
 import re
 import unicodedata
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from html.parser import HTMLParser
 from typing import Literal
+
+from evalsite.lib.limited import read_json
 
 Side = Literal["a", "b"]
 
@@ -171,7 +172,7 @@ def _read_json(text: str) -> list[Turn]:
     if not text.lstrip().startswith("["):
         return []
     try:
-        found = json.loads(text)
+        found = read_json(text)
     except (ValueError, RecursionError):
         return []
     turns = [turn for turn in map(_read_turn, found) if turn]

@@ -50,7 +50,23 @@ def read_secret(name: str) -> str:
     return ""
 
 
+def read_hosts(name: str) -> list[str]:
+    """Return the host names of the site; none that stands for names of other people."""
+    hosts = read_list(name)
+    for host in hosts:
+        labels = host.removeprefix(".").split(".")
+        if "*" in host or not all(labels) or (host.startswith(".") and len(labels) < 2):
+            raise BadSetting(
+                f"{name} can't contain {host!r}: it has to be a whole name, such as "
+                "evalsite.example.org, or .example.org for all names below that."
+            )
+    return hosts
+
+
 LEAST_KEY_LENGTH, LEAST_KEY_CHARACTERS = 50, 5
+# this site's key for debugging, and what Django writes into a new project: everybody knows them
+FOR_DEBUGGING = "only-for-debugging-"
+_KNOWN_KEYS = (FOR_DEBUGGING, "django-insecure-")
 
 
 def read_key(name: str) -> str:
@@ -70,7 +86,8 @@ def read_keys(name: str) -> list[str]:
 
 
 def _check_key(name: str, key: str) -> None:
-    if len(key) < LEAST_KEY_LENGTH or len(set(key)) < LEAST_KEY_CHARACTERS:
+    is_short = len(key) < LEAST_KEY_LENGTH or len(set(key)) < LEAST_KEY_CHARACTERS
+    if is_short or key.startswith(_KNOWN_KEYS):
         raise BadSetting(
             f"{name} holds a key that can be guessed. A key needs at least {LEAST_KEY_LENGTH} "
             f"characters, {LEAST_KEY_CHARACTERS} of them different. Make one with: "
@@ -87,8 +104,9 @@ SQLITE_OPTIONS = {
 }
 
 
-# whatever the server's own default is: off lost answers that had been acknowledged
-POSTGRESQL_OPTIONS = {"options": "-c synchronous_commit=on"}
+# Whatever the server's own defaults are: without synchronous_commit, answers that had been
+# acknowledged were lost, and compiling a query of one study costs more than running it.
+POSTGRESQL_OPTIONS = {"options": "-c synchronous_commit=on -c jit=off"}
 
 
 def read_database(name: str, default: str) -> dict[str, Any]:

@@ -1,9 +1,12 @@
 """Pages for a database that is unreachable, full, read-only or damaged."""
 
 import errno
+import logging
 import sqlite3
 import sys
+import time
 from collections.abc import Iterator
+from threading import Lock
 
 from django.db import InterfaceError, InternalError, OperationalError
 from django.http import HttpRequest, HttpResponse
@@ -13,6 +16,8 @@ from django.views import defaults
 from evalsite.lib.database_state import is_damaged
 
 SECONDS_TO_WAIT = 10
+_SECONDS_BETWEEN_LINES = 60
+_MOST_CAUSES = 100
 # PostgreSQL's code for a server that takes no writes, such as a standby
 _READ_ONLY = "25006"
 # PostgreSQL's code for a full disk
@@ -68,3 +73,41 @@ def _trace_causes(error: BaseException | None) -> Iterator[BaseException]:
     while error is not None:
         yield error
         error = error.__cause__ or error.__context__
+
+
+class OneLineAMinute(logging.Filter):
+    """Log requests that met an outage in one line a minute for each cause, without tracebacks."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._lock = Lock()
+        # by cause: when its last line was written, and how many were left out since
+        self._lines: dict[str, tuple[float, int]] = {}
+
+    def filter(self, record: logging.LogRecord) -> bool:
+        error = record.exc_info[1] if record.exc_info else None
+        if record.name != "django.request" or not is_outage(error):
+            return True
+        cause = f"{type(error).__name__}: {error}".splitlines()[0]
+        left_out = self._count(cause)
+        if left_out is None:
+            return False
+        record.msg, record.args = "Requests are answered with 503: %s", (cause,)
+        if left_out:
+            record.msg, record.args = (
+                f"{record.msg} (%s more since the last line)",
+                (cause, left_out),
+            )
+        record.exc_info = record.exc_text = None
+        return True
+
+    def _count(self, cause: str) -> int | None:
+        """Return how many lines were left out before this one; None if it is left out as well."""
+        moment = time.monotonic()
+        with self._lock:
+            if len(self._lines) > _MOST_CAUSES:
+                self._lines.clear()
+            written_at, left_out = self._lines.get(cause, (moment - _SECONDS_BETWEEN_LINES, 0))
+            is_due = moment - written_at >= _SECONDS_BETWEEN_LINES
+            self._lines[cause] = (moment, 0) if is_due else (written_at, left_out + 1)
+        return left_out if is_due else None

@@ -28,7 +28,7 @@ def takes_files(request: HttpRequest) -> bool:
 
 
 class BodyCheck(MiddlewareMixin):
-    """Answer what no page should read: another charset, a body too large or too slow.
+    """Answer what no page should read: another charset, a body that is too large or cut off.
 
     The size is what Content-Length says. No server hands over more than that, and nothing at all
     where it is missing.

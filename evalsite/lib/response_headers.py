@@ -12,12 +12,17 @@ from django.utils.cache import patch_vary_headers
 from django.utils.deprecation import MiddlewareMixin
 from whitenoise.middleware import WhiteNoiseMiddleware
 
+from evalsite.lib.log_safety import holds_secret
+
 # higher ones take longer and save next to nothing
 _QUALITY = 5
 
 
 class BrowserLimits(MiddlewareMixin):
-    """Tell browsers to refuse what no page uses, and to keep other sites from loading ours."""
+    """Tell browsers to refuse what no page uses, and to keep other sites from loading ours.
+
+    Pages whose address is a secret stay out of every cache.
+    """
 
     def process_response(
         self, request: HttpRequest, response: HttpResponseBase
@@ -27,6 +32,10 @@ class BrowserLimits(MiddlewareMixin):
         if is_document and "Location" not in response.headers:
             response.headers["Permissions-Policy"] = settings.PERMISSIONS_POLICY
         response.headers["Cross-Origin-Resource-Policy"] = "same-origin"
+        match = request.resolver_match
+        is_kept = "no-store" not in response.headers.get("Cache-Control", "")
+        if is_kept and match is not None and holds_secret(match.kwargs):
+            response.headers["Cache-Control"] = "no-store"
         return response
 
 

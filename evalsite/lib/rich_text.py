@@ -6,11 +6,11 @@ kind is shown as the text that it is. The text itself is stored, exported and ma
 """
 
 import csv
-import io
 import json
 import re
+import zlib
 from collections import OrderedDict
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, MutableMapping, Sequence
 from hashlib import sha256
 from threading import Lock
 from typing import Any
@@ -23,35 +23,48 @@ from markdown_it import MarkdownIt
 from markdown_it.renderer import RendererHTML
 from markdown_it.rules_inline import StateInline
 from markdown_it.token import Token
+from pygments.lexer import Lexer
 from pygments.lexers import get_lexer_by_name
 from pygments.token import Comment, Keyword, String
 from pygments.util import ClassNotFound
 
-from evalsite.lib.conversations import read_list, read_turns
+from evalsite.lib.conversations import (
+    MOST_PARTS,
+    count_parts,
+    list_calls,
+    read_list,
+    read_turns,
+)
+from evalsite.lib.limited import CELLS_SHOWN, TooMuch, check_cells_shown, read_shown_table
 from evalsite.lib.markdown import clean_html
 
 _TAGS = {
     "p", "br", "hr", "h3", "h4", "ul", "ol", "li", "strong", "em", "s", "code", "pre", "span",
-    "blockquote", "table", "thead", "tbody", "tr", "th", "td", "div", "b", "details", "summary",
+    "blockquote", "table", "thead", "tbody", "tr", "th", "td", "div", "b",
 }  # fmt: skip
 _CLASSES = {
     "span": {"hk", "hc", "hs", "math", "text"}, "ol": {"dialogue"}, "li": {"a", "b"},
-    "div": {"swipe"}, "details": {"open"}, "p": {"text"},
+    "div": {"call"}, "p": {"text", "label"}, "table": {"many"},
 }  # fmt: skip
-_BOX = {"tabindex", "role", "aria-label"}
 _ATTRIBUTES = {
-    "pre": _BOX, "div": _BOX, "th": {"scope"}, "ol": {"start"}, "span": {"dir"}, "b": {"dir"},
+    "th": {"scope"}, "td": {"data-name"}, "ol": {"start"}, "span": {"dir"}, "b": {"dir"},
 }  # fmt: skip
-# those whose lexers are quick on any text
 _LANGUAGES = {
     "bash", "c", "c++", "cpp", "cs", "csharp", "css", "diff", "go", "haskell", "html", "java",
     "javascript", "js", "json", "julia", "kotlin", "latex", "lua", "php", "py", "python", "python3",
     "r", "rb", "ruby", "rust", "scala", "sh", "shell", "sql", "swift", "tex", "toml", "ts",
     "typescript", "xml", "yaml", "yml",
 }  # fmt: skip
-_MOST_COLOURED = 20_000  # characters
-_MOST_MARKDOWN = 200_000
-_MOST_ROWS, _MOST_CELLS = 1_000, 20_000
+# Drawing is limited by counts. What a lexer takes grows with the square of the text, or faster.
+_MOST_COLOURED, _MOST_BLOCKS = 2_000, 3  # characters of a block of code, and blocks of a text
+# Of words without a mark between them, as in prose, and of what a looping model repeats.
+_WORDS = re.compile(r"[\w\s.$<>?\[\]]{400}")
+_STRETCH, _LEAST_SAID = 250, 60  # characters, and bytes when compressed
+_MOST_MARKDOWN, _MOST_MARKS = 200_000, 3_000
+_MARKS = re.compile(r"[\n*_`~!\[\]<>\\$|]")
+_MOST_ROWS = 1_000
+# a table with more columns can be read row by row, where there is no room for it
+_MOST_COLUMNS = 5
 _KEPT = 512  # texts
 _LEVELS = {"h1": "h3", "h2": "h3", "h5": "h4", "h6": "h4"}
 
@@ -67,13 +80,24 @@ def render_rich(text: str, kind: str, language: str = "") -> SafeString | None:
         if key in _html:
             _html.move_to_end(key)
             return _html[key]
-    html = render(text, language)
+    try:
+        html = render(text, language)
+    except TooMuch:
+        html = None
     cleaned = None if html is None else clean_html(html, _TAGS, _ATTRIBUTES, _CLASSES)
     with _lock:
         _html[key] = cleaned
         if len(_html) > _KEPT:
             _html.popitem(last=False)
     return cleaned
+
+
+def is_shown_as_source(text: str, kind: str) -> bool:
+    """Return whether drawing a text of this kind would be too much, so that its source is shown."""
+    try:
+        return bool(_CHECKS[kind](text)) if kind in _CHECKS else False
+    except TooMuch:
+        return True
 
 
 _html: OrderedDict[bytes, SafeString | None] = OrderedDict()
@@ -84,30 +108,49 @@ _lock = Lock()
 
 
 def _render_code(text: str, language: str) -> str:
-    # a box that can be moved sideways has to be reached by keyboard, and named
-    label = escape(_("Code"))
-    return (
-        f'<pre tabindex="0" role="region" aria-label="{label}"><code>'
-        f"{''.join(_colour(text, language))}</code></pre>"
-    )
+    return _Code().render(text, language)
 
 
-def _colour(text: str, language: str) -> Iterator[str]:
-    name = language.strip().casefold()
-    if name not in _LANGUAGES or len(text) > _MOST_COLOURED:
-        yield escape(text)
-        return
-    try:
-        lexer = get_lexer_by_name(name, stripnl=False, ensurenl=False)
-    except ClassNotFound:
-        yield escape(text)
-        return
-    for kind, piece in lexer.get_tokens(text):
-        names = [name for name, family in _COLOURS.items() if kind in family]
-        yield f'<span class="{names[0]}">{escape(piece)}</span>' if names else escape(piece)
+class _Code:
+    """The blocks of code in one text, of which the first are coloured and the rest are plain."""
+
+    def __init__(self) -> None:
+        self._left = _MOST_BLOCKS
+
+    def render(self, text: str, language: str) -> str:
+        return f"<pre><code>{''.join(self._colour(text, language))}</code></pre>"
+
+    def _colour(self, text: str, language: str) -> Iterator[str]:
+        lexer = self._find_lexer(text, language.strip().casefold())
+        if lexer is None:
+            yield escape(text)
+            return
+        for kind, piece in lexer.get_tokens(text):
+            names = [name for name, family in _COLOURS.items() if kind in family]
+            yield f'<span class="{names[0]}">{escape(piece)}</span>' if names else escape(piece)
+
+    def _find_lexer(self, text: str, name: str) -> Lexer | None:
+        """Return what colours this text; None for a language that isn't offered, or too much."""
+        if name not in _LANGUAGES or not self._left or not _may_be_coloured(text):
+            return None
+        self._left -= 1
+        try:
+            return get_lexer_by_name(name, stripnl=False, ensurenl=False)
+        except ClassNotFound:
+            return None
 
 
 _COLOURS = {"hc": Comment, "hs": String, "hk": Keyword}
+
+
+def _may_be_coloured(text: str) -> bool:
+    """Return whether no lexer takes long for this text: it is short, and looks like code."""
+    if len(text) > _MOST_COLOURED or _WORDS.search(text):
+        return False
+    stretches = (text[at : at + _STRETCH] for at in range(0, len(text) - _STRETCH + 1, _STRETCH))
+    return all(
+        len(zlib.compress(stretch.encode(errors="replace"))) >= _LEAST_SAID for stretch in stretches
+    )
 
 
 # --- Markdown ---------------------------------------------------------------------------
@@ -127,22 +170,19 @@ class _Renderer(RendererHTML):
         token = tokens[idx]
         return escape(f"![{token.content}]({token.attrGet('src') or ''})")
 
-    def fence(self, tokens: Sequence[Token], idx: int, *_args: Any) -> str:
+    def fence(
+        self, tokens: Sequence[Token], idx: int, options: Any, env: MutableMapping[str, Any]
+    ) -> str:
         token = tokens[idx]
         language, *_rest = token.info.split() or [""]
-        return _render_code(token.content.removesuffix("\n"), language)
+        code: _Code = env["code"]
+        return code.render(token.content.removesuffix("\n"), language)
 
     def code_block(self, tokens: Sequence[Token], idx: int, *_args: Any) -> str:
         return _render_code(tokens[idx].content.removesuffix("\n"), "")
 
     def math(self, tokens: Sequence[Token], idx: int, *_args: Any) -> str:
         return f'<span class="math">{escape(tokens[idx].content)}</span>'
-
-    def table_open(self, *_args: Any) -> str:
-        return f"{_open_swipe()}<table>"
-
-    def table_close(self, *_args: Any) -> str:
-        return "</table></div>"
 
 
 # $x$ with no space inside and no digit after it, so that $5 and $10 are sums of money
@@ -182,8 +222,8 @@ _PARSER = _make_parser()
 
 
 def _render_markdown(text: str, _language: str) -> str | None:
-    if len(text) > _MOST_MARKDOWN:
-        return None
+    if not _is_small_markdown(text):
+        raise TooMuch(f"The text has more than {_MOST_MARKS:,} marks.")
     tokens = _PARSER.parse(text)
     for token in tokens:
         token.tag = _LEVELS.get(token.tag, token.tag)
@@ -191,7 +231,12 @@ def _render_markdown(text: str, _language: str) -> str | None:
             token.attrs = {"scope": "col"} if token.type == "th_open" else {}
         if token.children:
             _keep_targets(token.children)
-    return str(_PARSER.renderer.render(tokens, _PARSER.options, {}))
+    _name_cells(tokens)
+    return str(_PARSER.renderer.render(tokens, _PARSER.options, {"code": _Code()}))
+
+
+def _is_small_markdown(text: str) -> bool:
+    return len(text) <= _MOST_MARKDOWN and len(_MARKS.findall(text)) <= _MOST_MARKS
 
 
 def _keep_targets(tokens: Sequence[Token]) -> None:
@@ -207,25 +252,58 @@ def _keep_targets(tokens: Sequence[Token]) -> None:
                 token.meta = {**token.meta, "href": target}
 
 
+def _name_cells(tokens: Sequence[Token]) -> None:
+    """Give the cells of each wide table the names of their columns."""
+    names: list[str] = []
+    table, column = None, 0
+    for place, token in enumerate(tokens):
+        if token.type == "table_open":
+            table, names = token, []
+        elif token.type == "tr_open":
+            column = 0
+        elif token.type == "th_open":
+            names.append(_read_plain(tokens[place + 1]))
+        elif token.type == "td_open" and len(names) > _MOST_COLUMNS:
+            token.attrs = {"data-name": names[column]}
+            column += 1
+        elif token.type == "thead_close" and table and len(names) > _MOST_COLUMNS:
+            table.attrs = {"class": "many"}
+
+
+def _read_plain(token: Token) -> str:
+    return "".join(part.content for part in token.children or ())
+
+
 # --- tables -----------------------------------------------------------------------------
-
-
-def _open_swipe() -> str:
-    return f'<div class="swipe" tabindex="0" role="region" aria-label="{escape(_("Table"))}">'
 
 
 def _render_table(text: str, _language: str) -> str | None:
     rows = _read_records(text) or _read_cells(text)
-    if rows is None or len(rows) > _MOST_ROWS or sum(map(len, rows)) > _MOST_CELLS:
+    if rows is None:
         return None
+    if len(rows) > _MOST_ROWS:
+        raise TooMuch(f"The table has more than {_MOST_ROWS:,} rows.")
     header, *others = rows
+    is_wide = len(header) > _MOST_COLUMNS
     head = "".join(f'<th scope="col">{escape(cell)}</th>' for cell in header)
-    body = "".join(
-        f"<tr>{''.join(f'<td>{escape(cell)}</td>' for cell in row)}</tr>" for row in others
+    names = [f' data-name="{escape(cell)}"' if is_wide else "" for cell in header]
+    cells = (
+        "".join(f"<td{name}>{escape(cell)}</td>" for name, cell in zip(names, row, strict=True))
+        for row in others
     )
-    return (
-        f"{_open_swipe()}<table><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table></div>"
-    )
+    body = "".join(f"<tr>{row}</tr>" for row in cells)
+    many = ' class="many"' if is_wide else ""
+    return f"<table{many}><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>"
+
+
+def _is_large_table(text: str) -> bool:
+    # of most tables a look is enough
+    rows_at_most = 1 + max(text.count("\n"), text.count("{"))
+    columns_at_most = 1 + max(map(text.count, ",;\t|"))
+    if rows_at_most < _MOST_ROWS and rows_at_most * columns_at_most < CELLS_SHOWN:
+        return False
+    rows = _read_records(text) or _read_cells(text)
+    return rows is not None and len(rows) > _MOST_ROWS
 
 
 def _read_records(text: str) -> list[list[str]] | None:
@@ -233,8 +311,11 @@ def _read_records(text: str) -> list[list[str]] | None:
     found = read_list(text)
     if found is None or not all(isinstance(one, dict) for one in found):
         return None
-    names = list(dict.fromkeys(name for one in found for name in one))
-    return [names, *([_write(one.get(name)) for name in names] for one in found)]
+    names: dict[str, None] = {}
+    for number, record in enumerate(found, start=2):
+        names.update(dict.fromkeys(record))
+        check_cells_shown(number, len(names))
+    return [[*names], *([_write(record.get(name)) for name in names] for record in found)]
 
 
 def _read_cells(text: str) -> list[list[str]] | None:
@@ -242,7 +323,7 @@ def _read_cells(text: str) -> list[list[str]] | None:
     start = text.lstrip("\n").split("\n", 1)[0]
     delimiter = max(",;\t|", key=start.count)
     try:
-        rows = [row for row in csv.reader(io.StringIO(text), delimiter=delimiter) if any(row)]
+        rows = read_shown_table(text, delimiter)
     except csv.Error:
         return None
     width = max(map(len, rows), default=0)
@@ -258,46 +339,50 @@ def _render_conversation(text: str, _language: str) -> str | None:
     turns = read_turns(text)
     if turns is None:
         return None
-    return f'<ol class="dialogue">{"".join(map(_render_turn, turns))}</ol>'
+    if count_parts(turns) > MOST_PARTS:
+        raise TooMuch(f"The conversation has more than {MOST_PARTS:,} turns and calls.")
+    code = _Code()
+    return f'<ol class="dialogue">{"".join(_render_turn(turn, code) for turn in turns)}</ol>'
 
 
-def _render_turn(turn: Mapping[str, Any]) -> str:
+def _is_long_conversation(text: str) -> bool:
+    return text.count("{") > MOST_PARTS and count_parts(read_turns(text) or ()) > MOST_PARTS
+
+
+def _render_turn(turn: Mapping[str, Any], code: _Code) -> str:
     role = str(turn["role"])
     side = "a" if role in ("user", "human") else "b"
-    return f'<li class="{side}">{_render_said(turn, role)}</li>'
+    return f'<li class="{side}">{_render_said(turn, role, code)}</li>'
 
 
-def _render_said(turn: Mapping[str, Any], role: str) -> str:
+def _render_said(turn: Mapping[str, Any], role: str, code: _Code) -> str:
     said = _read_content(turn.get("content"))
     if role in ("tool", "function"):
         result = _("Result of %(tool)s") % {"tool": turn.get("name") or _("a tool")}
-        return _fold(result, said)
-    calls = "".join(_render_call(call) for call in _list_calls(turn))
+        return _box(result, said, code)
+    calls = "".join(_render_call(call, code) for call in list_calls(turn))
     words = f'<span class="text" dir="auto">{escape(said)}</span>' if said else ""
     return f'<b dir="auto">{escape(_name_role(role))}</b> {words}{calls}'
 
 
 def render_turns(text: str) -> list[SafeString]:
     """Return the HTML of each turn of a conversation; nothing if the text is none."""
-    said = [_render_said(turn, str(turn["role"])) for turn in read_turns(text) or ()]
+    turns = read_turns(text) or []
+    code = _Code()
+    said = [_render_said(turn, str(turn["role"]), code) for turn in turns]
     return [clean_html(html, _TAGS, _ATTRIBUTES, _CLASSES) for html in said]
 
 
-def _list_calls(turn: Mapping[str, Any]) -> Iterable[Any]:
-    calls = turn.get("tool_calls")
-    return calls if isinstance(calls, list) else ()
-
-
-def _render_call(call: Any) -> str:
+def _render_call(call: Any, code: _Code) -> str:
     made = call.get("function", call) if isinstance(call, dict) else {}
     made = made if isinstance(made, dict) else {}
     title = _("Call of %(tool)s") % {"tool": made.get("name") or _("a tool")}
-    return _fold(title, _write(made.get("arguments")))
+    return _box(title, _write(made.get("arguments")), code)
 
 
-def _fold(title: str, text: str) -> str:
-    code = _render_code(text, "json" if text.lstrip().startswith(("{", "[")) else "")
-    return f'<details class="open"><summary>{escape(title)}</summary>{code}</details>'
+def _box(title: str, text: str, code: _Code) -> str:
+    box = code.render(text, "json" if text.lstrip().startswith(("{", "[")) else "")
+    return f'<div class="call"><p class="label">{escape(title)}</p>{box}</div>'
 
 
 def _name_role(role: str) -> str:
@@ -334,3 +419,8 @@ _RENDERERS: dict[str, Callable[[str, str], str | None]] = {
     "conversation": _render_conversation,
 }
 RICH_KINDS = frozenset(_RENDERERS)
+_CHECKS: dict[str, Callable[[str], bool]] = {
+    "markdown": lambda text: not _is_small_markdown(text),
+    "table": _is_large_table,
+    "conversation": _is_long_conversation,
+}

@@ -20,6 +20,10 @@ from uuid import uuid4
 
 from django.core.exceptions import ValidationError
 
+from evalsite.lib.limited import VALUES_IN_FILE, read_json
+from evalsite.operations.database_dump import NAMES
+from evalsite.operations.site_files import FOLDERS
+
 FORMAT = "evalsite.backup/1"
 MANIFEST = "manifest.json"
 FILES = "files"
@@ -158,6 +162,10 @@ def read_archive(path: Path, folder: Path) -> Manifest:
             f"{path} can't be unpacked: {describe_os_error(error)}.", code="unreadable"
         ) from error
     manifest = _read_manifest(path, folder)
+    strangers = [name for name in manifest.folders if not _is_of_site(name)]
+    strangers += [name for name in manifest.parts if not _is_part(name)]
+    if strangers:
+        raise _damaged(path, f"{strangers[0]!r} isn't part of a backup")
     wrong = sorted(
         name
         for name in {*found, *manifest.parts}
@@ -172,15 +180,27 @@ def _unpack(path: Path, folder: Path) -> dict[str, dict[str, Any]]:
     found: dict[str, dict[str, Any]] = {}
     with gzip.open(path) as stream, tarfile.open(fileobj=stream, mode="r|") as archive:
         for member in archive:
-            parts = PurePosixPath(member.name).parts
             content = archive.extractfile(member) if member.isreg() else None
-            is_safe = not member.name.startswith("/") and ".." not in parts and parts
-            if content is None or not is_safe or member.name in found:
+            if content is None or not _is_part(member.name) or member.name in found:
                 raise tarfile.TarError(f"{member.name!r} isn't part of a backup")
             found[member.name] = _copy(content, folder / member.name)
         while stream.read(_CHUNK):
             pass  # up to gzip's own checksum
     return found
+
+
+def _is_part(name: str) -> bool:
+    """Return whether a backup may hold a file of this name."""
+    if name == MANIFEST or name in NAMES.values():
+        return True
+    return name.startswith(f"{FILES}/") and _is_of_site(name.removeprefix(f"{FILES}/"))
+
+
+def _is_of_site(name: str) -> bool:
+    """Return whether this is something in one of the folders that belong to a site."""
+    path = PurePosixPath(name)
+    is_plain = path.as_posix() == name and ".." not in path.parts
+    return is_plain and name.split("/")[0] in FOLDERS
 
 
 def _copy(source: IO[bytes], path: Path) -> dict[str, Any]:
@@ -194,7 +214,7 @@ def _copy(source: IO[bytes], path: Path) -> dict[str, Any]:
 
 def _read_manifest(path: Path, folder: Path) -> Manifest:
     try:
-        content = json.loads((folder / MANIFEST).read_bytes())
+        content = read_json((folder / MANIFEST).read_bytes(), most_values=VALUES_IN_FILE)
         kind = content["format"]
         if kind == FORMAT:
             return Manifest(**content)

@@ -41,7 +41,7 @@ def make_backup(target: Path) -> Backup:
     settings.DATA_DIR.mkdir(parents=True, exist_ok=True)
     with (
         new_file(path) as file,
-        TemporaryDirectory(dir=settings.DATA_DIR, prefix="backup-") as held,
+        TemporaryDirectory(dir=settings.DATA_DIR, prefix="tmp-backup-") as held,
         TemporaryDirectory(dir=path.parent, prefix=".evalsite-backup-") as copied,
     ):
         hold_files(Path(held))

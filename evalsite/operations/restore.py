@@ -92,7 +92,7 @@ def restore_backup(source: Path) -> Examination:
 def _unpack(source: Path) -> Iterator[_Unpacked]:
     """Return the parts of a backup that this site can load, in a folder that goes afterwards."""
     settings.DATA_DIR.mkdir(parents=True, exist_ok=True)
-    with TemporaryDirectory(dir=settings.DATA_DIR, prefix="restore-") as name:
+    with TemporaryDirectory(dir=settings.DATA_DIR, prefix="tmp-restore-") as name:
         manifest = read_archive(source, Path(name))
         _refuse_other_kind(manifest)
         _refuse_newer(manifest)

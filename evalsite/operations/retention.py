@@ -1,28 +1,42 @@
 """When identities are deleted, and what else of a person goes when they are erased."""
 
 from datetime import datetime, timedelta
+from functools import partial
 from typing import Any
+from uuid import UUID
 
 from django.conf import settings
+from django.core.exceptions import ValidationError
 from django.db import transaction
-from django.db.models import F, Max, QuerySet, Value
-from django.db.models.functions import Concat
+from django.db.models import F, Max, Q, QuerySet, Value
+from django.db.models.functions import Concat, TruncMinute
 
+from evalsite.annotation.models import Annotation
 from evalsite.annotation.pages.consent import erase_answers
 from evalsite.audit.models import AuditEntry
+from evalsite.exports import jobs as export_jobs
+from evalsite.exports.bundle import job as bundle_job
+from evalsite.jobs.models import Job
 from evalsite.jobs.schedule import HOURLY, scheduled
 from evalsite.lib.clock import now
 from evalsite.participants.models import (
+    Consent,
     Expert,
+    ItemSet,
     Participant,
     ParticipantIdentity,
     Visit,
 )
 from evalsite.participants.random_codes import make_receipt
 from evalsite.participants.recognition import forget_marks
-from evalsite.quality.models import Approval, PeopleFigures
+from evalsite.quality.models import Approval, Exclusion, Note, PeopleFigures
 from evalsite.studies.consent_sentences import MOST_IDENTITY_DAYS
 from evalsite.studies.models import Study
+
+# in place of a text that has to be there
+ERASED = "erased"
+_TIMES_OF_PERSON = ("created_at", "practised_at", "stopped_at", "withdrawn_at")
+_FILES = {export_jobs.KIND: export_jobs.find_file, bundle_job.KIND: bundle_job.find_file}
 
 # whatever is still to be decided about pay, identities go so long after the end of their study
 LONGEST = timedelta(days=MOST_IDENTITY_DAYS)
@@ -41,7 +55,7 @@ def find_expiry(study: Study) -> datetime | None:
     return min(last + timedelta(days=settings.IDENTITY_DAYS), study.closed_at + LONGEST)
 
 
-@scheduled("Delete identities whose time is over", every=HOURLY)
+@scheduled("Delete identities whose time is over", every=HOURLY, is_deleting=True)
 def retain() -> str:
     """Keep nothing for longer than was said."""
     deleted = delete_expired()
@@ -110,15 +124,67 @@ def erase_person(participant: Participant, *, by: Any) -> None:
     """Delete all that this person gave or is known by; what is left says that somebody was here.
 
     Their places are free again, and no later study recognises them. Done twice, it is done once.
+    Raise ValidationError while a file is written that may have read their answers.
     """
+    _check_files(participant.study_id)
     erase_answers(participant)
     mine = Participant.objects.filter(pk=participant.pk)
     _delete_identities(mine)
     participant.links.all().delete()
     # measured again without them
     PeopleFigures.objects.filter(study=participant.study_id).delete()
-    Approval.objects.filter(item_set__participant=participant).update(review_text="", checks={})
+    _erase_remarks(participant)
+    _blur_times(participant)
     mine.update(receipt=make_receipt(), stop_message="")
+    transaction.on_commit(partial(_delete_files, participant.study_id))
     AuditEntry.objects.record(
         "person erased", by=by, study_id=participant.study_id, who=participant.pseudonym
     )
+
+
+def _erase_remarks(participant: Participant) -> None:
+    """Delete what the team wrote about this person, and what they wrote to the team."""
+    Note.objects.filter(participant=participant).delete()
+    about = Q(participant=participant) | Q(annotation__participant=participant)
+    Exclusion.objects.filter(about).update(reason=ERASED)
+    approvals = Approval.objects.filter(item_set__participant=participant)
+    approvals.update(review_text="", answer="", checks={})
+    approvals.exclude(message="").update(message=ERASED)
+
+
+def _blur_times(participant: Participant) -> None:
+    """Cut the times of this person to the minute, and forget what their browser said.
+
+    With a second, and a browser's language, the log of a web server says who it was.
+    """
+    mine = Q(participant=participant)
+    for people, names in (
+        (Participant.objects.filter(pk=participant.pk), _TIMES_OF_PERSON),
+        (Consent.objects.filter(mine), ("answered_at",)),
+        (Visit.objects.filter(mine), ("arrived_at", "ended_at", "ids_deleted_at")),
+        (ItemSet.objects.filter(mine), ("created_at", "finished_at", "reserved_until")),
+        (Annotation.objects.filter(mine), ("started_at", "submitted_at")),
+        (Approval.objects.filter(item_set__participant=participant), ("review_asked_at",)),
+    ):
+        people.update(**{name: TruncMinute(name) for name in names})
+    Annotation.objects.filter(mine).update(
+        device="", language="", time_given="", client_ms=None, active_ms=None
+    )
+
+
+def _check_files(study_id: UUID) -> None:
+    running = Job.objects.filter(study_id=study_id, kind__in=_FILES, state=Job.State.RUNNING)
+    if any(not job.is_stale for job in running):
+        raise ValidationError(
+            "A file of this study is being written. Wait until it is done, then erase this "
+            "person, so that the file is deleted too.",
+            code="file_being_written",
+        )
+
+
+def _delete_files(study_id: UUID) -> None:
+    """Delete the exports and bundles that were made before."""
+    for job in Job.objects.filter(study_id=study_id, kind__in=_FILES):
+        path = _FILES[job.kind](job)
+        if path is not None:
+            path.unlink(missing_ok=True)

@@ -1,6 +1,7 @@
 """Staff page: erasing a person from a study."""
 
 from django.contrib import messages
+from django.core.exceptions import ValidationError
 from django.http import HttpRequest
 from django.http.response import HttpResponseBase
 from django.shortcuts import get_object_or_404, redirect
@@ -20,8 +21,11 @@ def erase(request: HttpRequest, study: Study, pseudonym: str) -> HttpResponseBas
     person = get_object_or_404(people, pseudonym=pseudonym.replace("\0", " "))
     person.study = study
     if request.method == "POST":
-        erase_person(person, by=request.user)
-        messages.success(request, f"{person.pseudonym} is erased.")
+        try:
+            erase_person(person, by=request.user)
+            messages.success(request, f"{person.pseudonym} is erased.")
+        except ValidationError as refused:
+            messages.error(request, refused.message)
         return redirect("admin:study-person", study.pk, person.pseudonym)
     context = {
         "person": person,

@@ -14,7 +14,7 @@ from django.views.decorators.csrf import csrf_exempt
 
 from evalsite.lib.prepared import Prepared
 from evalsite.lib.rate_limits import RateLimit
-from evalsite.participants.models import Origin, Participant
+from evalsite.participants.models import Origin, Participant, ParticipantLink
 from evalsite.participants.random_codes import hash_token
 from evalsite.participants.services import Withdrawn
 from evalsite.studies.models import Study
@@ -31,11 +31,11 @@ _FAREWELLS = ("participant-withdrawn", "participant-work")
 
 _saves, _drafts = RateLimit(), RateLimit()
 
-_owner_of = Prepared(
+_link_of = Prepared(
     lambda token_hash: (
-        Participant.objects.filter(links__token_hash=token_hash)
-        .select_related("study")
-        .defer(*(f"study__{name}" for name in Study.SELDOM_READ))
+        ParticipantLink.objects.filter(token_hash=token_hash)
+        .select_related("participant__study")
+        .defer(*(f"participant__study__{name}" for name in Study.SELDOM_READ))
         .order_by()
     )
 )
@@ -85,10 +85,31 @@ def participant_page(view: ParticipantView) -> ParticipantView:
     return wrapped
 
 
+def first_link_only(view: ParticipantView) -> ParticipantView:
+    """Refuse a page to a link of a later visit; for views below `participant_page`."""
+
+    @wraps(view)
+    def wrapped(request: HttpRequest, me: Participant, **captured: Any) -> HttpResponse:
+        if me.later_visit_id is not None:
+            return refuse_later_visit(request, me)
+        return view(request, me, **captured)
+
+    return wrapped
+
+
+def refuse_later_visit(request: HttpRequest, me: Participant) -> HttpResponse:
+    """Say which link opens what was saved earlier."""
+    return render(request, "participants/first_link.html", page_context(request, me), status=403)
+
+
 def _find_owner(token: str) -> Participant | None:
     """Return the participant of this link, with their study; None if there is none."""
-    me = _owner_of.one(hash_token(token))
-    if me is not None and me.study.version_id is None:
+    link = _link_of.one(hash_token(token))
+    if link is None:
+        return None
+    me = link.participant
+    me.later_visit_id = link.later_visit_id
+    if me.study.version_id is None:
         # in a draft there is no version yet: pages show the study's own texts
         me.study = Study.objects.get(pk=me.study_id)
     return me
@@ -158,17 +179,19 @@ def _address_of_anybody(name: str, *args: object) -> str:
 
 def page_context(request: HttpRequest, me: Participant) -> dict[str, Any]:
     """What every page of a participant shows around its content."""
-    names = ("home", "instructions", "stop", "withdraw")
+    is_later = me.later_visit_id is not None
+    names = ("home", "instructions", "stop", *(() if is_later else ("withdraw",)))
     urls = {name: address(request, f"participant-{name}") for name in names}
     if _may_look_up_examples(me):
         urls["examples"] = address(request, "worked-examples")
-    if me.may_share is not None:
+    if me.may_share is not None and not is_later:
         urls["sharing"] = address(request, "participant-sharing")
     if me.is_pilot:
         urls["comment"] = address(request, "pilot-comment")
     return {
         "texts": shown_content(me.study)["texts"],
         "urls": urls,
+        "is_later_visit": is_later,
         "is_pilot": me.is_pilot,
         "is_simulated": me.origin == Origin.SIMULATED,
         "item_name": me.study.config.item_name,

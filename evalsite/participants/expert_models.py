@@ -34,6 +34,12 @@ class Expert(models.Model):
         # never the name: this text reaches logs and histories
         return f"expert {self.pk}"
 
+    def describe(self, *, with_address: bool) -> str:
+        """Return the name; whoever was invited by an address alone has none but that."""
+        if self.name != self.email or with_address:
+            return self.name
+        return "Invited by e-mail"
+
 
 class ExpertMail(models.Model):
     """An e-mail to an expert: the invitation (0), or one of two reminders."""
@@ -47,6 +53,8 @@ class ExpertMail(models.Model):
     tries = models.PositiveSmallIntegerField(default=0)
     problem = models.CharField(max_length=200, blank=True)
     sent_at = models.DateTimeField(null=True)
+    # when the server refused the address for good; it isn't tried again
+    refused_at = models.DateTimeField(null=True)
 
     class Meta:
         ordering = ["number"]
@@ -54,6 +62,10 @@ class ExpertMail(models.Model):
             models.UniqueConstraint(fields=["expert", "number"], name="each_mail_once_per_expert"),
             models.CheckConstraint(
                 condition=Q(number__lte=2), name="an_expert_is_reminded_twice_at_most"
+            ),
+            models.CheckConstraint(
+                condition=Q(sent_at__isnull=True) | Q(refused_at__isnull=True),
+                name="expert_mail_is_never_both_sent_and_refused",
             ),
         ]
         indexes = [

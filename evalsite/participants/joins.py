@@ -1,18 +1,14 @@
 """Joining a study: the same person is found again, and strangers are counted and limited."""
 
-import hmac
 from collections.abc import Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
-from datetime import date, timedelta
-from hashlib import sha256
-from ipaddress import IPv6Address, ip_address
+from datetime import datetime, timedelta
 from math import ceil
 
 from django.conf import settings
 from django.db import IntegrityError, transaction
-from django.db.models import Q, QuerySet
-from django.utils.crypto import salted_hmac
+from django.db.models import QuerySet
 
 from evalsite.jobs.schedule import HOURLY, scheduled
 from evalsite.lib.clock import now
@@ -25,6 +21,7 @@ from evalsite.participants.models import (
     Recruitment,
     Visit,
 )
+from evalsite.participants.networks import SITE_FACTOR, Network, find_network, is_a_day_away
 from evalsite.participants.random_codes import hash_token
 from evalsite.participants.services import admit_participant
 from evalsite.platforms import Outcome
@@ -34,13 +31,6 @@ from evalsite.studies.models import Study, StudyVersion
 _WINDOW = timedelta(hours=1)
 # how often one person may press Start again: each time makes a link
 RETURNS_AN_HOUR = 60
-_KEPT = timedelta(hours=24)
-# one household or lab has a whole network of IPv6 addresses, which differ in the last 64 bits;
-# one site has many such networks, which may take so many times as many together
-_NETWORK_BITS, _SITE_BITS = 64, 80
-_SITE_FACTOR = 4
-# the part of a digest that identifies the site; for IPv4, the site is the address
-_SITE_DIGITS = 32
 
 # said of a visit from another study of the platform than the round's first
 OTHER_STUDY = "other study id"
@@ -79,35 +69,28 @@ def join_study(*, recruitment: Recruitment, arrival: Arrival, address: str) -> s
             participant, token = admit_participant(study=study)
             Visit.objects.create(study=study, participant=participant, recruitment=recruitment)
             return token
-        if arrival.token:
-            return _join_by_typed_id(recruitment, arrival, address)
-        known = find_person(study, arrival)
-        if known is not None:
-            _check_return(known)
-        participant = known or _admit_person(study, arrival, address)
-        _record_visit(participant, recruitment, arrival)
-        return ParticipantLink.objects.mint(participant)
+        participant, is_new = _find_or_admit(study, arrival, address)
+        if is_new:
+            _record_visit(participant, recruitment, arrival)
+            return ParticipantLink.objects.mint(participant, token=arrival.token)
+        if participant.links.filter(token_hash=hash_token(arrival.token)).exists():
+            return arrival.token
+        if arrival.is_typed:
+            raise TypedIdIsKnown
+        _check_return(participant)
+        visit, is_known = _record_visit(participant, recruitment, arrival)
+        later = None if is_known and visit == _find_first(participant) else visit
+        return ParticipantLink.objects.mint(participant, later_visit=later)
 
 
 class TypedIdIsKnown(Exception):
     """Somebody has started with this id, and whoever typed it may be somebody else."""
 
 
-def _join_by_typed_id(recruitment: Recruitment, arrival: Arrival, address: str) -> str:
-    """Return the token of the arrival for a new person; pressed twice, it is the same one."""
-    study = recruitment.study
-    _lock_joins(study)
-    known = find_person(study, arrival)
-    if known is not None:
-        if known.links.filter(token_hash=hash_token(arrival.token)).exists():
-            return arrival.token
-        raise TypedIdIsKnown
-    participant = _admit_person(study, arrival, address)
-    _record_visit(participant, recruitment, arrival)
-    ParticipantLink.objects.create(
-        study=study, participant=participant, token_hash=hash_token(arrival.token)
-    )
-    return arrival.token
+def _find_first(participant: Participant) -> Visit | None:
+    """Return the visit that a person began with, if it has an id that tells it from others."""
+    first = participant.visits.order_by("pk").first()
+    return first if first is not None and first.visit_id else None
 
 
 def find_personal_link(token: str) -> PersonalLink | None:
@@ -170,12 +153,16 @@ def find_person(study: Study, arrival: Arrival) -> Participant | None:
     return Participant.objects.filter(identities__in=identities).first()
 
 
-def _admit_person(study: Study, arrival: Arrival, address: str) -> Participant:
-    """Return a new participant with this id, or the one whom the same Start made meanwhile."""
-    _lock_joins(study)
+def _find_or_admit(study: Study, arrival: Arrival, address: str) -> tuple[Participant, bool]:
+    """Return the participant with this id, and whether they are new."""
     known = find_person(study, arrival)
     if known is not None:
-        return known
+        return known, False
+    _lock_joins(study)
+    # the same Start may have made them meanwhile
+    known = find_person(study, arrival)
+    if known is not None:
+        return known, False
     try:
         with transaction.atomic():
             _count_join(study, address)
@@ -186,16 +173,19 @@ def _admit_person(study: Study, arrival: Arrival, address: str) -> Participant:
                 platform=arrival.namespace,
                 outside_id=arrival.key,
             )
-            return participant
+            return participant, True
     except IntegrityError:
         # a study whose version changes at this moment has two locks
         known = find_person(study, arrival)
         if known is None:
             raise
-        return known
+        return known, False
 
 
-def _record_visit(participant: Participant, recruitment: Recruitment, arrival: Arrival) -> None:
+def _record_visit(
+    participant: Participant, recruitment: Recruitment, arrival: Arrival
+) -> tuple[Visit, bool]:
+    """Return this visit, and whether it was known before."""
     visit, is_new = Visit.objects.get_or_create(
         participant=participant,
         recruitment=recruitment,
@@ -212,6 +202,7 @@ def _record_visit(participant: Participant, recruitment: Recruitment, arrival: A
     if outcome is not None:
         visit.outcome, visit.ended_at = outcome, now()
         visit.save(update_fields=["outcome", "ended_at"])
+    return visit, not is_new
 
 
 def _note_other_study(recruitment: Recruitment, arrival: Arrival) -> list[str]:
@@ -241,11 +232,18 @@ def _find_old_outcome(participant: Participant, recruitment: Recruitment) -> Out
 
 
 def visible_receipt(participant: Participant) -> str:
-    """Return the receipt number, or "" if an id, which is no password, opens these pages."""
+    """Return the receipt number, or "" if this person arrived by an id, which is no password."""
     return "" if participant.visits.exclude(person_id="").exists() else participant.receipt
 
 
 # --- limits ---------------------------------------------------------------------------
+
+
+def find_limited_network(study: Study, address: str) -> Network | None:
+    """Return the network of this address; None if networks aren't limited here."""
+    if _is_unlimited.get() or not settings.JOINS_PER_ADDRESS:
+        return None
+    return find_network(study, address)
 
 
 def _count_join(study: Study, address: str) -> None:
@@ -253,25 +251,32 @@ def _count_join(study: Study, address: str) -> None:
     if _is_unlimited.get() or not (settings.JOINS_PER_ADDRESS or settings.JOINS_PER_STUDY):
         return
     _lock_joins(study)
-    moment = now()
-    recent = JoinCount.objects.filter(study=study, joined_at__gt=moment - _WINDOW)
-    _check_limit(recent, settings.JOINS_PER_STUDY)
-    digest = _digest(study, address, moment.date())
-    if digest:
-        # an hour may lie in two days, and the key changes with the day
-        earlier = _digest(study, address, (moment - _WINDOW).date())
-        _check_limit(recent.filter(digest__in={digest, earlier}), settings.JOINS_PER_ADDRESS)
-        site = Q(digest__startswith=digest[:_SITE_DIGITS])
-        site |= Q(digest__startswith=earlier[:_SITE_DIGITS])
-        _check_limit(recent.filter(site), _SITE_FACTOR * settings.JOINS_PER_ADDRESS)
-    JoinCount.objects.create(study=study, digest=digest)
+    recent = JoinCount.objects.filter(study=study, **_in_window("joined_at"))
+    network = find_network(study, address)
+    if network is None or study.is_from_one_place:
+        _check_limit(recent, settings.JOINS_PER_STUDY)
+    else:
+        _check_network(recent, network)
+    JoinCount.objects.create(study=study, digest=network.today if network else "")
+
+
+def _check_network(recent: QuerySet[JoinCount], network: Network) -> None:
+    """Raise TooManyJoins if too many have joined from this network, or from its site."""
+    most = settings.JOINS_PER_ADDRESS
+    try:
+        _check_limit(recent, settings.JOINS_PER_STUDY)
+    except TooManyJoins:
+        # however many others joined, they don't shut out a further network
+        most = 1
+    _check_limit(recent.filter(digest__in=network.digests), most)
+    _check_limit(recent.filter(network.is_of("digest")), SITE_FACTOR * most)
 
 
 def _check_return(participant: Participant) -> None:
     """Raise TooManyJoins if this person has had too many fresh links in an hour."""
     if _is_unlimited.get() or not settings.JOINS_PER_ADDRESS:
         return
-    recent = participant.links.filter(created_at__gt=now() - _WINDOW).order_by("-created_at")
+    recent = participant.links.filter(**_in_window("created_at")).order_by("-created_at")
     times = recent.values_list("created_at", flat=True)
     for created_at in times[RETURNS_AN_HOUR - 1 : RETURNS_AN_HOUR]:
         raise TooManyJoins(max(1, ceil((created_at + _WINDOW - now()).total_seconds())))
@@ -286,6 +291,12 @@ def _check_limit(joins: QuerySet[JoinCount], limit: int) -> None:
         raise TooManyJoins(max(1, ceil((joined_at + _WINDOW - now()).total_seconds())))
 
 
+def _in_window(column: str) -> dict[str, datetime]:
+    """Return the condition for the last hour; a clock that was wrong has left later moments."""
+    moment = now()
+    return {f"{column}__gt": moment - _WINDOW, f"{column}__lte": moment}
+
+
 def _lock_joins(study: Study) -> None:
     """Let one transaction at a time count new participants of this study.
 
@@ -295,30 +306,12 @@ def _lock_joins(study: Study) -> None:
         StudyVersion.objects.select_for_update(no_key=True).get(pk=study.version_id)
 
 
-def _digest(study: Study, address: str, day: date) -> str:
-    """Return a digest of an address for this study and day; "" if there is no address.
-
-    For IPv6, one half identifies the site, the other the network in it.
-    """
-    try:
-        found = ip_address(address)
-    except ValueError:
-        return ""
-    key = salted_hmac("evalsite.joins", day.isoformat(), algorithm="sha256").digest()
-    if isinstance(found, IPv6Address) and found.ipv4_mapped is None:
-        networks = [IPv6Address(int(found) >> bits << bits) for bits in (_SITE_BITS, _NETWORK_BITS)]
-        halves = [hmac.new(key, f"{study.pk} {one}".encode(), sha256) for one in networks]
-        return "".join(half.hexdigest()[:_SITE_DIGITS] for half in halves)
-    only = getattr(found, "ipv4_mapped", None) or found
-    return hmac.new(key, f"{study.pk} {only}".encode(), sha256).hexdigest()
-
-
 def find_recent_joins(window: timedelta) -> "QuerySet[JoinCount]":
     """Return the counts of new participants within the window, of every study."""
     return JoinCount.objects.filter(joined_at__gt=now() - window)
 
 
-@scheduled("Forget counts of arrivals", every=HOURLY)
+@scheduled("Forget counts of arrivals", every=HOURLY, is_deleting=True)
 def forget_old_joins() -> None:
-    """Delete counts that are older than a day."""
-    JoinCount.objects.filter(joined_at__lt=now() - _KEPT).delete()
+    """Delete counts that are older than a day, or later than now by as much."""
+    JoinCount.objects.filter(is_a_day_away("joined_at")).delete()

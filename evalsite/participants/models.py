@@ -11,8 +11,10 @@ from django.utils.crypto import salted_hmac
 
 from evalsite.lib.clock import now
 from evalsite.lib.prepared import Prepared
+from evalsite.participants.consent_models import Consent as Consent
 from evalsite.participants.expert_models import Expert as Expert
 from evalsite.participants.expert_models import ExpertMail as ExpertMail
+from evalsite.participants.join_models import JoinCount as JoinCount
 from evalsite.participants.pilot_models import PilotComment as PilotComment
 from evalsite.participants.pilot_models import Tester as Tester
 from evalsite.participants.random_codes import hash_token
@@ -22,7 +24,7 @@ from evalsite.participants.screening_models import EarlierStudyRule as EarlierSt
 from evalsite.participants.screening_models import ParticipantMark as ParticipantMark
 from evalsite.participants.screening_models import Quota as Quota
 from evalsite.platforms import Outcome, Platform, find_open_link, get_platform
-from evalsite.studies.models import Study, StudyVersion
+from evalsite.studies.models import Study
 
 # what only a platform's export can say of a visit
 REPORTED = ("returned", "timed_out")
@@ -84,6 +86,14 @@ class Participant(models.Model):
     # what they read then, in the researcher's words
     stop_message = models.TextField(blank=True)
     withdrawn_at = models.DateTimeField(null=True)
+    # whether they ever reported an item: a save of anybody else asks nothing about reports
+    has_reported = models.BooleanField(default=False)
+    # of the network from which they last took a place: a digest, kept for a day ("" if invited)
+    network = models.CharField(max_length=64, blank=True)
+    network_at = models.DateTimeField(null=True)
+
+    # no column: the later visit that the link in use belongs to; None: it opens everything
+    later_visit_id: int | None = None
 
     class Meta:
         ordering = ["id"]
@@ -98,18 +108,33 @@ class Participant(models.Model):
                 name="only_who_agreed_to_take_part_shares_or_not",
             ),
         ]
-        indexes = [models.Index(fields=["study", "id"], name="participant_by_study")]
+        indexes = [
+            models.Index(fields=["study", "id"], name="participant_by_study"),
+            # those of the last day: a claim looks for people of its network
+            models.Index(
+                fields=["study", "network"], condition=~Q(network=""), name="participant_by_network"
+            ),
+        ]
 
     def __str__(self) -> str:
         return self.pseudonym
 
+    def may_reopen(self, visit_id: int | None) -> bool:
+        """Return whether the link in use opens what was saved on this visit (None: the first)."""
+        return self.later_visit_id in (None, visit_id)
+
 
 class ParticipantLinkManager(models.Manager["ParticipantLink"]):
-    def mint(self, participant: Participant) -> str:
-        """A new personal token for this participant; only its hash is kept."""
-        token = token_urlsafe(16)
+    def mint(
+        self, participant: Participant, *, token: str = "", later_visit: "Visit | None" = None
+    ) -> str:
+        """A new personal token for this participant, or this one; only its hash is kept."""
+        token = token or token_urlsafe(16)
         self.create(
-            study_id=participant.study_id, participant=participant, token_hash=hash_token(token)
+            study_id=participant.study_id,
+            participant=participant,
+            token_hash=hash_token(token),
+            later_visit=later_visit,
         )
         return token
 
@@ -120,6 +145,9 @@ class ParticipantLink(models.Model):
     study = models.ForeignKey(Study, on_delete=models.CASCADE, related_name="+")
     participant = models.ForeignKey(Participant, on_delete=models.CASCADE, related_name="links")
     token_hash = models.CharField(max_length=64)
+    # the visit that it was made for, if its person was known by then: an id is no password, so
+    # such a link opens nothing that was saved on another visit
+    later_visit = models.ForeignKey("Visit", null=True, on_delete=models.CASCADE, related_name="+")
     created_at = models.DateTimeField(default=now)
 
     objects = ParticipantLinkManager()
@@ -395,45 +423,6 @@ class Visit(models.Model):
         return is_refused and self.recruitment.adapter.hands_back
 
 
-class JoinCount(models.Model):
-    """One new participant of the last 24 hours, counted for the limits on joining.
-
-    The digest represents an address on one day in one study, and can't be reversed.
-    """
-
-    study = models.ForeignKey(Study, on_delete=models.CASCADE, related_name="+", db_index=False)
-    digest = models.CharField(max_length=64, blank=True)
-    joined_at = models.DateTimeField(default=now, db_index=True)
-
-    class Meta:
-        indexes = [models.Index(fields=["study", "joined_at"], name="join_by_study")]
-
-    def __str__(self) -> str:
-        return f"join of {self.joined_at:%Y-%m-%d %H:%M}"
-
-
-class Consent(models.Model):
-    """What a participant answered to a consent text, and to which text."""
-
-    study = models.ForeignKey(Study, on_delete=models.CASCADE, related_name="+")
-    participant = models.ForeignKey(Participant, on_delete=models.CASCADE, related_name="consents")
-    version = models.ForeignKey(StudyVersion, null=True, on_delete=models.PROTECT)
-    text_sha256 = models.CharField(max_length=64)
-    is_given = models.BooleanField()
-    answered_at = models.DateTimeField(default=now)
-
-    class Meta:
-        constraints = [
-            models.UniqueConstraint(
-                fields=["participant", "text_sha256", "study"],
-                name="one_answer_to_each_consent_text",
-            )
-        ]
-
-    def __str__(self) -> str:
-        return "agreed" if self.is_given else "declined"
-
-
 class Answer(models.Model):
     """An answer at entry or at the end: eligibility, feedback. Kept apart from ratings."""
 
@@ -467,6 +456,8 @@ class ItemSet(models.Model):
     lost_ids = models.JSONField(default=list)
     # a first set without an answer holds its places until then at the latest; empty: for a lease
     reserved_until = models.DateTimeField(null=True)
+    # until when all its items are held, checks and repeats included; none for an expert's set
+    leased_until = models.DateTimeField(null=True)
     code = models.CharField(max_length=40, blank=True)
     created_at = models.DateTimeField(default=now)
     finished_at = models.DateTimeField(null=True)

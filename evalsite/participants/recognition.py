@@ -106,7 +106,7 @@ def list_platform_ids(study: Study, *, by: Any) -> Iterator[tuple[str, list[str]
     yield from ((name, list(own)) for name, own in ids.items())
 
 
-@scheduled("Forget people who may be recognised no longer", every=HOURLY)
+@scheduled("Forget people who may be recognised no longer", every=HOURLY, is_deleting=True)
 def forget_marks() -> None:
     """Delete what has been kept for as long as its study says."""
     days = dict(

@@ -61,6 +61,8 @@ def create_recruitment(
         number=last + 1,
         platform=platform.key,
         settings={one.name: one.initial for one in platform.settings},
+        # people who were invited by name go on for as long as there is work, unless limited
+        has_further_sets=platform.has_personal_links,
     )
     for outcome, leaves in platform.exits.items():
         if leaves.starts_with_code:
@@ -210,6 +212,7 @@ def list_due_bonuses(recruitment: Recruitment) -> QuerySet[Visit]:
 # --- personal links -------------------------------------------------------------------
 
 MOST_LINKS = 500
+LINKS_VIEWED = "links viewed"
 
 
 @transaction.atomic
@@ -244,6 +247,12 @@ def renew_personal_link(*, link: PersonalLink, generation: int, by: Any) -> None
         token_hash=current.token_hash
     )
     _record("personal link renewed", current.recruitment, by, number=current.number)
+
+
+def record_look_at_links(*, study: Study, links: int, by: Any, **detail: Any) -> None:
+    """Log that somebody saw links, with which they could act for the people invited."""
+    if links:
+        AuditEntry.objects.record(LINKS_VIEWED, by=by, study_id=study.pk, links=links, **detail)
 
 
 def _record(action: str, recruitment: Recruitment, by: Any, **detail: Any) -> None:

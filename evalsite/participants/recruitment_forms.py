@@ -11,6 +11,7 @@ from django.core.validators import RegexValidator
 from evalsite.participants.models import OutcomeCode, Recruitment
 from evalsite.platforms import Outcome
 from evalsite.studies.forms import use_our_words
+from evalsite.studies.summary_lines import count_of
 
 _HTTPS = "Enter a link that begins with https://"
 _CODE = RegexValidator(
@@ -62,7 +63,8 @@ class RecruitmentForm(forms.ModelForm):
         super().__init__(*args, **kwargs)
         if not self.instance.adapter.hands_back:
             # who doesn't come from a platform makes no further submission
-            del self.fields["sets_per_person"], self.fields["has_further_sets"]
+            del self.fields["sets_per_person"]
+            self._offer_further_sets()
         if self.instance.adapter.person is None or not self.instance.adapter.needs_person:
             del self.fields["takes_typed_ids"]
         for name in _WHOLE & self.fields.keys():
@@ -71,6 +73,19 @@ class RecruitmentForm(forms.ModelForm):
         for field in self.fields.values():
             field.error_messages["required"] = "This can't be empty."
         use_our_words(self.fields.values())
+
+    def _offer_further_sets(self) -> None:
+        """Keep the limit of personal links; experts have what was assigned to them."""
+        links = self.instance.personal_links if self.instance.pk is not None else None
+        is_personal = self.instance.adapter.has_personal_links and links is not None
+        if not is_personal or links is None or links.filter(expert__isnull=False).exists():
+            del self.fields["has_further_sets"]
+            return
+        field, most = self.fields["has_further_sets"], self.instance.study.max_sets
+        field.label = "Each person may do more than one set"
+        field.help_text = "Without this, one set per link."
+        if most is not None:
+            field.help_text += f" The study allows each person {count_of(most, 'set')} at most."
 
     def _add_fields(self, codes: dict[str, OutcomeCode]) -> None:
         """Add what this round's platform asks for."""

@@ -162,13 +162,25 @@ def is_paid(me: Participant) -> bool:
     return find_way_out(me, Outcome.COMPLETED).is_paid
 
 
+def may_show_code(me: Participant, item_set: ItemSet) -> bool:
+    """Return whether the link in use may show this set's code: all answers were saved by it."""
+    visit = me.later_visit_id
+    if visit is None:
+        return True
+    answers = me.annotations.filter(item_set=item_set)
+    return answers.filter(visit=visit).exists() and not answers.exclude(visit=visit).exists()
+
+
 def shown_codes(me: Participant, finished: list[ItemSet] | None = None) -> dict[str, Any]:
     """The code to show: the round's fixed one, else that of the last finished set; those before."""
     finished = finished_sets(me) if finished is None else finished
     if not finished:
         return {"code": "", "earlier_codes": [], "way_out": WayOut()}
-    *earlier, last = finished
+    shown = [item_set for item_set in finished if may_show_code(me, item_set)]
+    *earlier, last = shown or [ItemSet()]
     way_out = find_way_out(me, Outcome.COMPLETED, set_code=last.code)
+    if way_out.hands_over and not way_out.code:
+        way_out = replace(way_out, link="")
     if me.is_expert and not way_out.is_paid:
         return {"code": "", "earlier_codes": [], "way_out": replace(way_out, code="", link="")}
     is_own = way_out.code == last.code

@@ -41,6 +41,9 @@ _last_visit_of = Prepared(
         .order_by("-arrived_at", "-id")[:1]
     )
 )
+_visit_of_link = Prepared(
+    lambda pk: Visit.objects.filter(pk=pk).select_related("recruitment").order_by()
+)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -61,7 +64,9 @@ class WayOut:
 
 
 def find_visit(me: Participant) -> Visit | None:
-    """Return the visit that this person is on: the one that they arrived by last."""
+    """Return the visit that this person is on: that of the link in use, or their last one."""
+    if me.later_visit_id is not None:
+        return _visit_of_link.one(me.later_visit_id)
     return _last_visit_of.one(me.pk)
 
 

@@ -12,6 +12,7 @@ from evalsite.platforms.contract import PlatformConfig as PlatformConfig
 from evalsite.platforms.contract import Reason as Reason
 from evalsite.platforms.contract import Setting as Setting
 from evalsite.platforms.contract import Status as Status
+from evalsite.platforms.contract import are_safe as are_safe
 from evalsite.platforms.contract import find_open_link as find_open_link
 from evalsite.platforms.contract import get_platform as get_platform
 from evalsite.platforms.contract import installed_platforms as installed_platforms

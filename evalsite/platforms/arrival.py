@@ -6,7 +6,7 @@ An id identifies a person; it is no password. Reading one stores nothing.
 import re
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from enum import StrEnum
 from secrets import token_urlsafe
 from typing import Any
@@ -15,12 +15,19 @@ from uuid import UUID
 from django.core import signing
 from django.http import QueryDict
 
-from evalsite.platforms.contract import Parameter, Platform, installed_platforms
+from evalsite.platforms.contract import (
+    SAFE_ID,
+    Parameter,
+    Platform,
+    are_safe,
+    installed_platforms,
+)
 
 _SALT = "evalsite.arrival"
 # left in the link when the platform did not fill in its placeholder
 _PLACEHOLDERS = ("{{", "%}", "[[", "${", "[ID]", "%SURVEY_CODE%")
-_SPACE = r"[\s\u00a0\u200b-\u200d\u2060\ufeff]+"
+# what may stand around an id that was copied; never what begins a line, as U+2028 does
+_SPACE = r"(?:(?![\u2028\u2029])[\s\u00a0\u200b-\u200d\u2060\ufeff])+"
 _AROUND = re.compile(rf"\A{_SPACE}|{_SPACE}\Z")
 
 
@@ -63,13 +70,21 @@ class Arrival:
     platform_study_id: str = ""
     flags: tuple[str, ...] = ()
     is_preview: bool = False
-    # of a typed id: the link that Start makes, so that pressing it twice is one person
+    # the token of the link that Start makes for a new person, so that pressing it twice is once
     token: str = ""
+
+    @property
+    def is_typed(self) -> bool:
+        return Flag.TYPED in self.flags
 
     @property
     def key(self) -> str:
         """The id by which this person is recognised: no two differ by case alone."""
         return self.person_id.lower()
+
+    @property
+    def has_safe_ids(self) -> bool:
+        return are_safe(self.person_id, self.visit_id, self.platform_study_id)
 
 
 Given = Mapping[str, Sequence[str]]
@@ -132,7 +147,6 @@ def read_typed(
         namespace=namespace,
         person_id=_read_person(person, {person.name.casefold(): [_AROUND.sub("", text)]}),
         flags=(Flag.TYPED.value,),
-        token=token_urlsafe(16),
     )
 
 
@@ -168,7 +182,8 @@ def _read_one(parameter: Parameter, values: Sequence[str]) -> str:
     """Return the well-formed id that all of the values spell, or "" if there is none."""
     spelled = {parameter.spell(value) for value in values}
     value = spelled.pop()
-    return value if not spelled and parameter.pattern.fullmatch(value) else ""
+    is_good = SAFE_ID.fullmatch(value) and parameter.pattern.fullmatch(value)
+    return value if not spelled and is_good else ""
 
 
 def _is_placeholder(value: str) -> bool:
@@ -191,7 +206,8 @@ def _has_lost_person(platform: Platform, given: Given) -> bool:
 
 def sign_arrival(arrival: Arrival, study_id: UUID, number: int) -> str:
     """Return the arrival as text for a hidden field of this round's first page."""
-    return signing.dumps(asdict(arrival), salt=f"{_SALT}.{study_id}.{number}")
+    named = replace(arrival, token=arrival.token or token_urlsafe(16))
+    return signing.dumps(asdict(named), salt=f"{_SALT}.{study_id}.{number}")
 
 
 def open_arrival(text: str, study_id: UUID, number: int) -> Arrival:
@@ -200,4 +216,8 @@ def open_arrival(text: str, study_id: UUID, number: int) -> Arrival:
         data: dict[str, Any] = signing.loads(text, salt=f"{_SALT}.{study_id}.{number}")
     except (signing.BadSignature, UnicodeError) as error:
         raise BadArrival(Problem.MALFORMED) from error
-    return Arrival(**data | {"flags": tuple(data["flags"])})
+    arrival = Arrival(**data | {"flags": tuple(data["flags"])})
+    # the page may have been opened when ids could be anything
+    if not arrival.has_safe_ids:
+        raise BadArrival(Problem.MALFORMED)
+    return arrival

@@ -5,10 +5,8 @@ folder names it, except one line of `PLATFORMS` in settings. Its templates are b
 `templates/platforms/<key>/`: `setup.html` says what to paste where, `rules.html` what it requires.
 """
 
-import csv
-import io
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from decimal import Decimal
 from enum import StrEnum
@@ -20,6 +18,11 @@ from urllib.parse import quote
 from django.apps import AppConfig, apps
 from django.conf import settings
 
+from evalsite.lib.csv_writer import write_guarded
+
+# Ids of people and visits on every platform: they stand in files that spreadsheets open, and in
+# lists that a comma or a line break would split.
+SAFE_ID = re.compile(r"[A-Za-z0-9][A-Za-z0-9._:@-]{0,127}")
 _PART_OF_LINK = re.compile(r"\{(code|id|visit)\}")
 
 
@@ -242,11 +245,8 @@ class Platform:
 
     def write_bonuses(self, bonuses: Sequence[Bonus]) -> str:
         """Return the text that the platform takes for bonuses."""
-        table = io.StringIO()
-        rows = [(one.person_id, one.visit_id, str(one.amount)) for one in bonuses]
-        writer = csv.writer(table, lineterminator="\n")
-        writer.writerows([("person_id", "visit_id", "amount"), *rows])
-        return table.getvalue()
+        rows = [(one.person_id, one.visit_id, one.amount) for one in bonuses]
+        return write_lines(("person_id", "visit_id", "amount"), *rows)
 
     def check_rejection(self, reason: Reason, *, failed: int, minutes: float) -> str:
         """Return why the platform wouldn't accept this rejection, or ""."""
@@ -256,18 +256,15 @@ class Platform:
 
     def write_approvals(self, decisions: Sequence[Decision]) -> str:
         """Return the text that the platform takes for approvals."""
-        return "".join(f"{one.name}\n" for one in decisions)
+        return write_lines(*((one.name,) for one in decisions))
 
     def write_rejections(self, decisions: Sequence[Decision]) -> str:
         """Return the text that the platform takes for rejections."""
-        table = io.StringIO()
-        writer = csv.writer(table, lineterminator="\n")
-        writer.writerows((one.name, one.category, one.message) for one in decisions)
-        return table.getvalue()
+        return write_lines(*((one.name, one.category, one.message) for one in decisions))
 
     def write_block_list(self, person_ids: Sequence[str]) -> str:
         """Return the text that keeps these people out of another study on the platform."""
-        return "".join(f"{one}\n" for one in person_ids)
+        return write_lines(*((one,) for one in person_ids))
 
     def fill_row(
         self, row: Mapping[str, str], *, is_approved: bool, message: str
@@ -279,6 +276,16 @@ class Platform:
         """Return the link with everything that it asks for, percent-encoded."""
         values = {"code": code, "id": person_id, "visit": visit_id}
         return _PART_OF_LINK.sub(lambda match: quote(values[match[1]], safe=""), link)
+
+
+def are_safe(*ids: str) -> bool:
+    """Tell whether each of these ids, as far as there is one, may stand in a file."""
+    return all(not text or SAFE_ID.fullmatch(text) for text in ids)
+
+
+def write_lines(*rows: Iterable[Any]) -> str:
+    """Write rows as platforms take them: CSV, with a line feed at the end of each line."""
+    return write_guarded(rows, line_end="\n")
 
 
 class PlatformConfig(AppConfig):

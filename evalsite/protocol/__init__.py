@@ -18,6 +18,9 @@ from evalsite.protocol.installed import find_folder as find_folder
 from evalsite.protocol.installed import get_protocol as get_protocol
 from evalsite.protocol.installed import installed_folders as installed_folders
 from evalsite.protocol.installed import installed_protocols as installed_protocols
+from evalsite.protocol.installed_scales import ScaleConfig as ScaleConfig
+from evalsite.protocol.installed_scales import get_scale as get_scale
+from evalsite.protocol.installed_scales import installed_scales as installed_scales
 from evalsite.protocol.instrument import InvalidInstrument as InvalidInstrument
 from evalsite.protocol.instrument import Protocol as Protocol
 from evalsite.protocol.parts import Aid as Aid
@@ -31,6 +34,3 @@ from evalsite.protocol.parts import InputColumn as InputColumn
 from evalsite.protocol.parts import Layout as Layout
 from evalsite.protocol.parts import Source as Source
 from evalsite.protocol.scale import Scale as Scale
-from evalsite.protocol.scale import ScaleConfig as ScaleConfig
-from evalsite.protocol.scale import get_scale as get_scale
-from evalsite.protocol.scale import installed_scales as installed_scales

@@ -5,8 +5,10 @@ from collections.abc import Iterable, Mapping
 from dataclasses import fields
 from typing import TYPE_CHECKING, Any
 
+from evalsite.lib.limited import read_json
 from evalsite.protocol.conditions import Condition
 from evalsite.protocol.entry_questions import read_eligibility, write_eligibility
+from evalsite.protocol.installed_scales import get_scale
 from evalsite.protocol.parts import (
     LONGEST_COMMENT,
     Aid,
@@ -22,7 +24,6 @@ from evalsite.protocol.parts import (
     Source,
     Turns,
 )
-from evalsite.protocol.scale import get_scale
 
 if TYPE_CHECKING:
     from evalsite.protocol.instrument import Protocol
@@ -214,7 +215,7 @@ def read_structure(text: str, kind: str) -> Any:
     if kind != "conversation":
         return text
     try:
-        found = json.loads(text)
+        found = read_json(text)
     except ValueError:
         return text
     return found if isinstance(found, list) else text
@@ -308,7 +309,6 @@ def _read_column(data: Mapping[str, Any], *, is_of_output: bool = False) -> Inpu
         aliases=tuple(data.get("aliases", ())),
         is_required=data.get("required", True),
         together=data.get("together", ""),
-        display=data.get("display", "full"),
         is_shown=data.get("shown", True),
         is_of_output=is_of_output,
     )

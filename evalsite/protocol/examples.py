@@ -5,8 +5,8 @@ from typing import Any
 
 from evalsite.protocol.data import STRUCTURED, write_structure
 from evalsite.protocol.faults import Faults, check_keys, check_list, check_text
+from evalsite.protocol.installed_scales import get_scale
 from evalsite.protocol.parts import Turns
-from evalsite.protocol.scale import get_scale
 
 # by criterion: what it is asked per, and its scale as data
 Scales = Mapping[str, tuple[str, Mapping[str, Any]]]

@@ -1,6 +1,5 @@
 """The protocols that are installed: folders that settings list, each with its instrument."""
 
-import json
 import logging
 from collections.abc import Mapping
 from functools import cached_property
@@ -11,6 +10,7 @@ from typing import Any
 from django.apps import AppConfig, apps
 from django.conf import settings
 
+from evalsite.lib.limited import read_json
 from evalsite.protocol.faults import Fault, Faults, check_keys
 from evalsite.protocol.instrument import InvalidInstrument, Protocol
 
@@ -95,7 +95,7 @@ class ProtocolConfig(AppConfig):
         return found
 
     def _read_json(self, name: str) -> dict[str, Any]:
-        found: dict[str, Any] = json.loads((self._folder / name).read_text(encoding="utf-8"))
+        found: dict[str, Any] = read_json((self._folder / name).read_bytes())
         return found
 
     @property

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from django.utils.translation import gettext as _
 
-from evalsite.lib.conversations import read_numbers, read_turns
+from evalsite.lib.conversations import MOST_PARTS, count_parts, read_numbers, read_turns
 from evalsite.protocol.conditions import Condition
 from evalsite.protocol.scale import Row, Scale, Stored
 
@@ -23,7 +23,6 @@ OutputKind = Literal["text", "markdown", "code", "table", "conversation", "dialo
 # what a question shows, and not the item
 NOT_SHOWN = frozenset({"statements", "turns"})
 # how the text of an input is shown: whole, or long ones in a box; always in a box; folded away
-Display = Literal["full", "scroll", "folded"]
 # the part of a stored rating that is a comment on a question
 COMMENT = "comment"
 LONGEST_COMMENT = 5000
@@ -85,11 +84,14 @@ class Turns:
         The column is "" where the conversation itself is at fault.
         """
         roles = " or ".join(f"“{role}”" for role in self.roles)
-        if read_turns(text) is None:
+        turns = read_turns(text)
+        if turns is None:
             return "", (
                 "The output is no conversation. Write a JSON list of turns, each with role and "
                 "content."
             )
+        if count_parts(turns) > MOST_PARTS:
+            return "", f"The conversation has more than {MOST_PARTS:,} turns and calls of tools"
         rated = self._list_of_roles(text)
         if not rated:
             return "", f"The conversation has no turn of the role {roles}, so there is none to rate"
@@ -265,7 +267,6 @@ class InputColumn:
     aliases: tuple[str, ...] = ()
     is_required: bool = True
     together: str = ""
-    display: Display = "full"
     is_shown: bool = True
     is_of_output: bool = False
 

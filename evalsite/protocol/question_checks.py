@@ -15,8 +15,8 @@ from evalsite.protocol.faults import (
     check_unique,
     check_whole,
 )
+from evalsite.protocol.installed_scales import get_scale, installed_scales
 from evalsite.protocol.parts import COMMENT, LONGEST_COMMENT
-from evalsite.protocol.scale import get_scale, installed_scales
 
 # columns of files of ratings beside one for each criterion, and fields of rating pages; and beside
 # the right answers by criterion, gold says why they are right

@@ -14,8 +14,6 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, ClassVar, Literal, NamedTuple, Protocol, Self
 
-from django.apps import AppConfig, apps
-from django.conf import settings
 from django.core.exceptions import ValidationError
 from django.db.models import Q
 
@@ -201,6 +199,16 @@ class Scale:
         return f"scales/{self.kind}.html"
 
     @property
+    def is_listed(self) -> bool:
+        """Tell whether its points stand one below the other, as those of its neighbours then do."""
+        return False
+
+    @property
+    def reasons_template(self) -> str:
+        """Name the template of what is asked about the answer; "" if nothing is."""
+        return ""
+
+    @property
     def na_entry(self) -> dict[str, Any]:
         """Return the entry that says “not applicable”, if there is one, with its answer."""
         return {NA: NA} if self.not_applicable else {}
@@ -349,6 +357,26 @@ class Scale:
         words = zip(ratings, labels, strict=True)
         return ", ".join(f"{value} ({label})" if label else str(value) for value, label in words)
 
+    # --- words of pages for staff
+
+    def describe_answer(self, rows: Sequence[Stored]) -> str:
+        """Say what was answered about one output, or one turn, as its rows are stored."""
+        value = rows[0].value
+        if value is None:
+            return self.not_applicable or "not applicable"
+        label = self.label_of(value)
+        return label if self.is_told_in_words and label else self.describe_ratings([value])
+
+    def describe_comparison(
+        self, row: Stored, names: Mapping[int, str], shown: Mapping[int, str]
+    ) -> str:
+        """Say what was answered about two outputs, where the scale compares them.
+
+        `names` are what outputs are called here, by id; `shown` what the page of the person called
+        them, in its order.
+        """
+        raise NotImplementedError
+
     # --- words of reports
 
     def words(self) -> str:
@@ -468,32 +496,3 @@ def join_choices(words: Iterable[str]) -> str:
     """Join words as a sentence lists them: "1, 2 or 3"."""
     *others, last = words
     return f"{', '.join(others)} or {last}" if others else last
-
-
-class ScaleConfig(AppConfig):
-    """Registers a scale: subclass it in `<folder>/apps.py`, list the folder in settings."""
-
-    # Django takes a module's only config class, and this imported base would count as one.
-    default = False
-    scale: type[Scale]
-
-    def __init_subclass__(cls, **kwargs: Any) -> None:
-        super().__init_subclass__(**kwargs)
-        cls.default = True
-        # a protocol may have the name of a scale
-        cls.label = f"scale_{cls.name.rpartition('.')[2]}"
-
-
-def installed_scales() -> dict[str, type[Scale]]:
-    """Return the scales that settings list, by kind, in that order."""
-    configs = {config.name: config for config in apps.get_app_configs()}
-    found = (configs.get(name) for name in settings.SCALES)
-    return {config.scale.kind: config.scale for config in found if isinstance(config, ScaleConfig)}
-
-
-def get_scale(kind: str) -> type[Scale]:
-    """Return the installed scale of this kind; LookupError if settings don't list it."""
-    try:
-        return installed_scales()[kind]
-    except KeyError:
-        raise LookupError(f"No scale {kind!r} is listed in SCALES.") from None

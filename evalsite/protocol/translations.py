@@ -7,6 +7,7 @@ An address names entries of lists by their key, value or name, so that it surviv
 import json
 import re
 from collections.abc import Iterator, Mapping
+from copy import deepcopy
 from hashlib import sha256
 from typing import Any
 
@@ -94,7 +95,7 @@ def translate(content: dict[str, Any], language: str) -> dict[str, Any]:
     texts = given.get(language) or given.get(language.partition("-")[0])
     if not texts or language == content["language"]:
         return content
-    shown: dict[str, Any] = json.loads(json.dumps(content))
+    shown: dict[str, Any] = deepcopy(content)
     for address, _, holder, name in list(_walk(shown, "")):
         if address in texts:
             holder[name] = texts[address]

@@ -10,6 +10,7 @@ from typing import Any
 
 from evalsite.protocol.data import FORMAT
 from evalsite.protocol.installed import find_folder
+from evalsite.protocol.installed_scales import get_scale
 from evalsite.protocol.instrument import Protocol
 from evalsite.protocol.parts import (
     ComprehensionQuestion,
@@ -20,7 +21,7 @@ from evalsite.protocol.parts import (
     InputColumn,
     Source,
 )
-from evalsite.protocol.scale import Scale, get_scale
+from evalsite.protocol.scale import Scale
 
 
 def read_stored(data: Mapping[str, Any], key: str) -> Protocol:

@@ -105,8 +105,8 @@ def exclude(
             study_id=study.pk,
             exclusions=[one.pk for one in made],
             participants=[one.pseudonym for one in people],
+            # the reason is in the exclusion, where it can be erased
             annotations=[str(one.key) for one in answers],
-            reason=reason,
             **({"rule": rule} if rule else {}),
         )
     return made

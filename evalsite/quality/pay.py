@@ -17,6 +17,7 @@ from django.db.models import Count, Exists, OuterRef, Q, QuerySet
 
 from evalsite.annotation.models import Annotation, Slot
 from evalsite.annotation.pages.feedback import explain_answers
+from evalsite.annotation.pages.held_items import count_answers_and_reports
 from evalsite.annotation.pages.screens import answered_screen
 from evalsite.audit.models import AuditEntry
 from evalsite.lib.clock import now
@@ -88,6 +89,8 @@ class PaySet:
     skipped: int = 0
     attention: Checks = Checks()
     gold: Checks = Checks()
+    # whether its person reported more items of the study than they answered
+    is_mostly_reports: bool = False
 
     @property
     def state(self) -> str:
@@ -190,6 +193,9 @@ def describe_sets(
     open_link = next((one for one in rounds if not one.number), None)
     if open_link is None and any(one.pk not in visits for one in sets):
         open_link = Recruitment.objects.open_link(study)
+    reporters = {one.participant_id for one in sets if one.participant.has_reported}
+    given = count_answers_and_reports(reporters)
+    mostly = {pk for pk, (answers_given, reports) in given.items() if reports > answers_given}
     found = []
     for one in sets:
         visit = visits.get(one.pk)
@@ -206,6 +212,7 @@ def describe_sets(
                 skipped=answers[one.pk][1],
                 attention=checks.get((one.pk, Item.Kind.ATTENTION), Checks()),
                 gold=checks.get((one.pk, Item.Kind.GOLD), Checks()),
+                is_mostly_reports=one.participant_id in mostly,
             )
         )
     return found

@@ -9,9 +9,10 @@ from django.template.response import TemplateResponse
 from django.views.decorators.http import require_POST
 
 from evalsite.audit.models import AuditEntry
+from evalsite.lib.csv_download import send_csv
 from evalsite.participants.models import Recruitment
 from evalsite.quality.pay import mark_paid
-from evalsite.quality.pay_files import PayFile, write_block_list, write_files
+from evalsite.quality.pay_files import PayFile, count_left_out, write_block_list, write_files
 from evalsite.quality.pay_views import read_ids
 from evalsite.quality.platform_exports import (
     Joined,
@@ -59,6 +60,7 @@ def show_files(request: HttpRequest, study: Study, number: int) -> HttpResponseB
         "recruitment": recruitment,
         "platform": recruitment.adapter,
         "files": [(one, format_money(one.total, study.currency)) for one in files],
+        "left_out": count_left_out(recruitment),
     }
     return TemplateResponse(request, "quality/pay_files.html", context)
 
@@ -71,11 +73,8 @@ def download_file(request: HttpRequest, study: Study, number: int, kind: str) ->
     if file is None:
         raise Http404("This file is empty.")
     _record(request, recruitment, [file])
-    response = HttpResponse(file.text, content_type="text/csv; charset=utf-8")
     name = f"{name_start(study)}_round{number}_{kind}.csv"
-    response.headers["Content-Disposition"] = f'attachment; filename="{name}"'
-    response.headers["Cache-Control"] = "no-store"
-    return response
+    return send_csv(file.text, name, is_personal=True)
 
 
 @require_POST
@@ -144,11 +143,8 @@ def _give_back(request: HttpRequest, recruitment: Recruitment, text: str) -> Htt
         round=recruitment.number,
         files=["export"],
     )
-    response = HttpResponse(text, content_type="text/csv; charset=utf-8")
     name = f"{name_start(recruitment.study)}_round{recruitment.number}_decided.csv"
-    response.headers["Content-Disposition"] = f'attachment; filename="{name}"'
-    response.headers["Cache-Control"] = "no-store"
-    return response
+    return send_csv(text, name, is_personal=True)
 
 
 _EDITOR = Membership.Role.EDITOR

@@ -9,7 +9,7 @@ from django.db.models import Q
 
 from evalsite.participants.models import Recruitment, Visit
 from evalsite.participants.recruiting import list_due_bonuses
-from evalsite.platforms import Bonus, Decision
+from evalsite.platforms import Bonus, Decision, are_safe
 from evalsite.quality.models import Approval
 from evalsite.quality.pay import PaySet, describe_sets, list_payable
 
@@ -48,8 +48,19 @@ def _list_sets(recruitment: Recruitment) -> list[PaySet]:
     decided = Q(approval__state__in=[State.APPROVED, State.REJECTED])
     decided |= Q(approval__bonus__isnull=False, approval__bonus_marked_at=None)
     sets = list_payable(study).filter(decided, participant__in=people).order_by("created_at", "pk")
-    found = describe_sets(study, sets)
-    return [one for one in found if one.recruitment.pk == recruitment.pk]
+    found = [one for one in describe_sets(study, sets) if one.recruitment.pk == recruitment.pk]
+    return [one for one in found if one.visit is None or has_safe_ids(one.visit)]
+
+
+def has_safe_ids(visit: Visit) -> bool:
+    """Tell whether the ids may stand in a file: at first they could be any text."""
+    return are_safe(visit.person_id, visit.visit_id)
+
+
+def count_left_out(recruitment: Recruitment) -> int:
+    """Count the people of this round whom its files leave out, for their ids."""
+    visits = Visit.objects.filter(recruitment=recruitment)
+    return len({visit.participant_id for visit in visits if not has_safe_ids(visit)})
 
 
 def write_files(recruitment: Recruitment) -> list[PayFile]:
@@ -116,7 +127,7 @@ def _write_bonuses(recruitment: Recruitment, sets: Sequence[PaySet]) -> PayFile:
         for one in sets
         if one.approval.bonus and one.approval.bonus_marked_at is None and _has_id(one.visit)
     ]
-    visits = list(list_due_bonuses(recruitment))
+    visits = [one for one in list_due_bonuses(recruitment) if has_safe_ids(one)]
     dues = [Due(_as_bonus(one.visit, one.amount), set_id=one.item_set.pk) for one in by_line]
     dues += [
         Due(_as_bonus(one.visit, one.approval.bonus), bonus_id=one.item_set.pk) for one in extra
@@ -184,7 +195,7 @@ def _as_bonus(visit: Visit | None, amount: Decimal | None) -> Bonus:
 def write_block_list(recruitment: Recruitment) -> PayFile:
     """Return the ids of everyone who came by this round, to keep them out of another study."""
     ids = Visit.objects.filter(recruitment=recruitment).exclude(person_id="").order_by("person_id")
-    people = list(ids.values_list("person_id", flat=True).distinct())
+    people = list(filter(are_safe, ids.values_list("person_id", flat=True).distinct()))
     if not recruitment.adapter.block_advice:
         people = []
     return PayFile(

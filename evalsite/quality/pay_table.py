@@ -1,15 +1,15 @@
 """A table of all pay of a study, to download: no identities, one row for each set."""
 
-import csv
-import io
 from collections.abc import Iterator
 from datetime import datetime
 from typing import Any
 
-from django.http import HttpRequest, HttpResponse
+from django.http import HttpRequest
 from django.http.response import HttpResponseBase
 from django.views.decorators.http import require_safe
 
+from evalsite.lib.csv_download import send_csv
+from evalsite.lib.csv_writer import write_guarded
 from evalsite.quality.pay import PaySet, describe_sets, list_payable, with_answer_counts
 from evalsite.studies.models import Membership, Study
 from evalsite.studies.staff_pages import StudyView
@@ -26,14 +26,8 @@ COLUMNS = (
 @require_safe
 def download_table(request: HttpRequest, study: Study) -> HttpResponseBase:
     """Send what each set is due and what was decided, as CSV."""
-    text = io.StringIO()
-    writer = csv.writer(text)
-    writer.writerow(COLUMNS)
-    writer.writerows(_list_rows(study))
-    response = HttpResponse(text.getvalue(), content_type="text/csv; charset=utf-8")
-    response.headers["Content-Disposition"] = f'attachment; filename="{name_start(study)}-pay.csv"'
-    response.headers["Cache-Control"] = "no-store"
-    return response
+    text = write_guarded([COLUMNS, *_list_rows(study)])
+    return send_csv(text, f"{name_start(study)}-pay.csv", is_personal=True)
 
 
 def _list_rows(study: Study) -> Iterator[list[Any]]:

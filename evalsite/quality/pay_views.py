@@ -195,7 +195,11 @@ def decide(request: HttpRequest, study: Study) -> HttpResponseBase:
     if do == _APPROVE_PASSED:
         do, ids = "approve", _list_passed(study)
         if not ids:
-            messages.info(request, "Each set that is waiting failed an attention check.")
+            messages.info(
+                request,
+                "Each set that is waiting failed an attention check, or its person reported more "
+                "items than they answered.",
+            )
             return redirect(f"{_pay_url(study)}?state={State.WAITING}")
     return decide_on(request, study, do, ids)
 
@@ -245,10 +249,15 @@ def _add_up(do: str, sets: Sequence[PaySet]) -> Decimal:
 
 
 def _list_passed(study: Study) -> list[UUID]:
-    """Return the waiting sets in which no attention check failed, the oldest first."""
+    """Return the waiting sets in which no attention check failed, the oldest first.
+
+    Those of people who mostly reported are left out: somebody has to look at them.
+    """
     waiting = filter_state(list_payable(study), State.WAITING).order_by("created_at", "pk")
     sets = describe_sets(study, waiting[:_MOST])
-    return [one.item_set.pk for one in sets if not one.attention.failed]
+    return [
+        one.item_set.pk for one in sets if not one.attention.failed and not one.is_mostly_reports
+    ]
 
 
 def _run(

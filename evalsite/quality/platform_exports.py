@@ -6,7 +6,7 @@ Returned and timed-out people are marked, and their places are free at once. Wha
 import csv
 import io
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from typing import Any
@@ -15,7 +15,9 @@ from django.core.exceptions import ValidationError
 
 from evalsite.annotation.allocation.leases import lock_participant, release_places
 from evalsite.audit.models import AuditEntry
+from evalsite.lib.csv_writer import write_guarded
 from evalsite.lib.deadlocks import in_transaction
+from evalsite.lib.limited import TooMuch, read_cells
 from evalsite.participants.models import ItemSet, Participant, Recruitment, Visit
 from evalsite.participants.visits import find_visit
 from evalsite.platforms import Export, Outcome, Status
@@ -59,21 +61,37 @@ def read_table(data: bytes) -> Table:
     first = text.lstrip("\r\n").split("\n", 1)[0]
     separator = max(_SEPARATORS, key=first.count)
     try:
-        rows = list(csv.reader(io.StringIO(text, newline=""), delimiter=separator, strict=False))
+        lines = io.StringIO(text, newline="")
+        rows = list(_read_rows(read_cells(lines, delimiter=separator, strict=False)))
+    except TooMuch:
+        raise _refuse_size() from None
     except csv.Error:
         raise ValidationError("This file is no table of text.", code="no_table") from None
-    rows = [row for row in rows if any(cell.strip() for cell in row)]
     if len(rows) < 2:
         raise ValidationError(
             "This file has no rows below the names of its columns.", code="no_rows"
         )
     header = [cell.strip() for cell in rows[0]]
-    if len(rows) > MOST_ROWS + 1 or len(header) > _MOST_COLUMNS:
-        raise ValidationError(
-            f"This file has more than {MOST_ROWS:,} rows or {_MOST_COLUMNS} columns.", code="size"
-        )
-    width = len(header)
-    return Table(header, [(row + [""] * width)[:width] for row in rows[1:]], separator)
+    return Table(header, rows[1:], separator)
+
+
+def _read_rows(records: Iterable[list[str]]) -> Iterator[list[str]]:
+    """Yield the rows that aren't empty, each as wide as the first; ValidationError for too many."""
+    width = count = 0
+    for row in records:
+        if not any(cell.strip() for cell in row):
+            continue
+        width = width or len(row)
+        count += 1
+        if count > MOST_ROWS + 1 or width > _MOST_COLUMNS:
+            raise _refuse_size()
+        yield (row + [""] * width)[:width]
+
+
+def _refuse_size() -> ValidationError:
+    return ValidationError(
+        f"This file has more than {MOST_ROWS:,} rows or {_MOST_COLUMNS} columns.", code="size"
+    )
 
 
 def _decode(data: bytes) -> str:
@@ -235,8 +253,5 @@ def fill_export(recruitment: Recruitment, table: Table, joined: Joined) -> str:
             )
             names += [name for name in filled if name not in names]
         rows.append(filled)
-    text = io.StringIO()
-    writer = csv.DictWriter(text, names, restval="", lineterminator="\n")
-    writer.writeheader()
-    writer.writerows(rows)
-    return text.getvalue()
+    lines = [[row.get(name, "") for name in names] for row in rows]
+    return write_guarded([names, *lines], line_end="\n")

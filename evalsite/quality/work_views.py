@@ -9,7 +9,12 @@ from django.shortcuts import redirect, render
 from django.utils.translation import gettext as _
 from django.views.decorators.http import require_http_methods
 
-from evalsite.participants.access import address, page_context, participant_page
+from evalsite.participants.access import (
+    address,
+    first_link_only,
+    page_context,
+    participant_page,
+)
 from evalsite.participants.models import Participant
 from evalsite.participants.services import is_paid
 from evalsite.participants.visits import describe_kept_id
@@ -36,6 +41,7 @@ class WorkRow:
 
 
 @participant_page
+@first_link_only
 @require_http_methods(["GET", "HEAD", "POST"])
 def work(request: HttpRequest, me: Participant) -> HttpResponse:
     """The state of each set; a rejection says why, and can be looked at again."""

@@ -16,5 +16,9 @@ class ResultsConfig(AppConfig):
         from evalsite.results.report import computation  # noqa: PLC0415
 
         bundle_format.SOFTWARE_FIELDS["methods"] = METHODS_VERSION
-        source = bundle_format.ReportSource(computation.find_figures, computation.compute_figures)
+        source = bundle_format.ReportSource(
+            computation.find_figures,
+            computation.compute_figures,
+            computation.put_plan_in_words,
+        )
         bundle_format.REPORT_SOURCES[:] = [source]

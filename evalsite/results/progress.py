@@ -23,6 +23,7 @@ from django.db.models.functions import Coalesce
 from django.utils.timesince import timesince
 
 from evalsite.annotation.models import ASSIGNED, TOP_UP_FROM, Annotation, Draft, RatingsFile, Slot
+from evalsite.annotation.running.invited_people import find_if_alone
 from evalsite.annotation.running.live_changes import unfinished_places
 from evalsite.exports.services import describe_imports
 from evalsite.lib.clock import now
@@ -236,8 +237,11 @@ class Activity:
     simulated: str
     waiting: int = 0
     may_be_quiet: bool = False
+    may_be_crowded: bool = False
     excluded: int = 0
     joined: int = 0
+    # people with links of their own, and nobody else, have to finish the study
+    is_for_invited: bool = False
     has_work: bool = False
     reviews: int = 0
     review_due_at: datetime | None = None
@@ -280,7 +284,9 @@ def activity_of(study: Study) -> Activity:
         "waiting": _count_in_study(study, Batch.objects.filter(opened_at__isnull=True)),
         "excluded": _count_in_study(study, Exclusion.objects.standing()),
         "quiet": _count_in_study(study, _find_quiet_places(study)),
+        "leased": Exists(Slot.objects.leased().filter(study=study, lease_until__gt=now())),
         "is_imported": Exists(RatingsFile.objects.filter(study=study)),
+        "is_for_invited": Exists(find_if_alone(study)),
         **_plan_columns(study),
     }
     row = _read_columns(study, columns)
@@ -291,6 +297,7 @@ def activity_of(study: Study) -> Activity:
         needed_sets=count_sets(study, edge.target // study.k, count_groups(study, items)),
         active=row["active"],
         joined=row["joined"],
+        is_for_invited=row["is_for_invited"],
         has_work=row["has_work"],
         reviews=row["reviews"],
         review_due_at=row["review_due_at"],
@@ -307,6 +314,7 @@ def activity_of(study: Study) -> Activity:
         waiting=row["waiting"],
         excluded=row["excluded"],
         may_be_quiet=row["quiet"] > 0,
+        may_be_crowded=row["leased"],
         imported=tuple(describe_imports(study)) if row["is_imported"] else (),
         plan=_read_plan(row),
     )

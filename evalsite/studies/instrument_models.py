@@ -41,6 +41,9 @@ class Instrument(models.Model):
     draft = models.JSONField(default=dict, blank=True)
     # of the draft: each change counts, so that two people who edit overwrite nothing
     revision = models.PositiveIntegerField(default=0)
+    # roles by user names that were entered and that nobody has: they look like members, so that
+    # sharing doesn't tell who has an account
+    unknown_members = models.JSONField(default=dict, blank=True)
     # others on this site may then use and copy it, but not change it
     is_visible = models.BooleanField(default=False)
     created_at = models.DateTimeField(auto_now_add=True)

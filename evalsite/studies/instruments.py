@@ -4,10 +4,12 @@ import json
 from collections.abc import Iterable, Mapping
 from typing import Any
 
+from django.contrib.auth.models import User
 from django.core.exceptions import PermissionDenied, ValidationError
 from django.db import transaction
 
 from evalsite.audit.models import AuditEntry
+from evalsite.lib.limited import make_decoder, read_json
 from evalsite.protocol import Fault, Faults, Protocol, check_instrument, installed_folders
 from evalsite.protocol.translations import digest_content
 from evalsite.studies.models import Instrument, InstrumentMember, InstrumentVersion, Study
@@ -16,6 +18,9 @@ Plain = dict[str, Any]
 # more than ten times the longest of the gallery
 LARGEST_FILE = 500_000
 _DEEPEST = 40
+_OWNER = InstrumentMember.Role.OWNER
+# user names that nobody has, of one instrument; a user name has 150 characters at most
+_MOST_UNKNOWN, _LONGEST_NAME = 100, 150
 
 
 class FaultyInstrument(ValidationError):
@@ -38,8 +43,7 @@ def read_file(content: bytes) -> Plain:
     if len(content) > LARGEST_FILE:
         raise _not_an_instrument(f"must have {LARGEST_FILE:,} bytes or fewer")
     try:
-        data = json.loads(content.decode("utf-8-sig"), parse_constant=_refuse_number,
-                          object_pairs_hook=_refuse_twice)  # fmt: skip
+        data = read_json(content, decoder=_DECODER)
     except (ValueError, RecursionError) as error:
         raise _not_an_instrument(f"isn't JSON that can be read: {error}") from None
     check_foreign(data)
@@ -88,6 +92,9 @@ def _refuse_twice(pairs: list[tuple[str, Any]]) -> Plain:
         twice = next(name for name in names if names.count(name) > 1)
         raise ValueError(f"{twice!r} stands twice in one object")
     return found
+
+
+_DECODER = make_decoder(parse_constant=_refuse_number, object_pairs_hook=_refuse_twice)
 
 
 def _find_unstorable(value: Any, place: str, faults: Faults, depth: int) -> None:
@@ -209,6 +216,47 @@ def _store_version(instrument: Instrument, data: Plain, *, by: Any) -> Instrumen
         "instrument version saved", by=by, instrument=str(instrument.pk), version=version.number
     )
     return version
+
+
+@transaction.atomic
+def share_instrument(*, instrument: Instrument, username: str, role: str, by: Any) -> None:
+    """Give somebody a role; all goes alike whether anybody has this user name or not."""
+    current = lock_instrument(instrument, by, role=_OWNER)
+    if role != _OWNER:
+        _insist_on_another_owner(current, username)
+    user = User.objects.filter(username=username, is_staff=True, is_active=True).first()
+    if user is not None:
+        current.members.update_or_create(user=user, defaults={"role": role})
+    elif len(current.unknown_members) < _MOST_UNKNOWN:
+        current.unknown_members[username[:_LONGEST_NAME]] = role
+        current.save(update_fields=["unknown_members"])
+
+
+@transaction.atomic
+def unshare_instrument(*, instrument: Instrument, username: str, by: Any) -> None:
+    """Take somebody's role away."""
+    current = lock_instrument(instrument, by, role=_OWNER)
+    _insist_on_another_owner(current, username)
+    current.members.filter(user__username=username).delete()
+    if current.unknown_members.pop(username, None):
+        current.save(update_fields=["unknown_members"])
+
+
+def list_shares(instrument: Instrument) -> list[tuple[str, str]]:
+    """Return the user names with a role in the instrument, and the roles in words, by name."""
+    members = instrument.members.values_list("user__username", "role")
+    shares = instrument.unknown_members | dict(members)
+    return [(name, str(InstrumentMember.Role(shares[name]).label)) for name in sorted(shares)]
+
+
+def _insist_on_another_owner(instrument: Instrument, username: str) -> None:
+    """Refuse what would leave the instrument without an owner who can sign in."""
+    owners = instrument.members.filter(role=_OWNER)
+    others = owners.filter(user__is_active=True).exclude(user__username=username)
+    if owners.filter(user__username=username).exists() and not others.exists():
+        raise ValidationError(
+            "An instrument needs an owner. Make someone else an owner first.", code="last_owner"
+        )
 
 
 @transaction.atomic

@@ -1,5 +1,6 @@
 """For how long invitations work, and the message that brings one."""
 
+from collections.abc import Sequence
 from datetime import datetime, timedelta
 
 from django.conf import settings
@@ -9,7 +10,7 @@ from django.http import HttpRequest
 from django.template.loader import render_to_string
 from django.urls import reverse
 
-from evalsite.jobs.outbox import post_mail
+from evalsite.jobs.outbox import find_refused, post_mail
 from evalsite.lib.clock import now
 from evalsite.lib.mail import is_mail_on
 from evalsite.studies.models import Invitation
@@ -41,3 +42,13 @@ def mail_invitation(request: HttpRequest, invitation: Invitation) -> bool:
     ).partition("\n")
     post_mail(to=invitation.label, subject=subject, body=body, useful_until=invitation.expires_at)
     return True
+
+
+def find_refused_invitations(invitations: Sequence[Invitation]) -> set[Invitation]:
+    """Return the invitations whose address the mail server has refused since they were made."""
+    refused = find_refused([invitation.label for invitation in invitations])
+    return {
+        invitation
+        for invitation in invitations
+        if invitation.label in refused and refused[invitation.label] >= invitation.created_at
+    }

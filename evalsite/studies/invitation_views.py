@@ -50,7 +50,7 @@ def _answer(
         elif user is None and form.is_valid():
             user = _create_account(invitation, token, form)
             if user is not None:
-                perform_login(request, user)
+                perform_login(request, user, signup=True)
         else:
             user = None
     except (ValidationError, Invitation.DoesNotExist):

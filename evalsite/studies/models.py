@@ -78,6 +78,7 @@ class Study(models.Model):
     HISTORY = (
         "is_demo", "expected_participants", "created_at", "revision", "time_zone", "pay_target",
         "pilot_generation", "is_pilot_link_on", "description", "closes_when_full",
+        "unused_numbers",
     )  # fmt: skip
     SELDOM_READ = (*TEXTS, *QUESTIONS, *HISTORY)
 
@@ -185,6 +186,11 @@ class Study(models.Model):
     closes_at = models.DateTimeField(null=True, blank=True)
     closes_when_full = models.BooleanField(default=False)
 
+    # nobody new may join since then; people at work go on
+    joins_paused_at = models.DateTimeField(null=True)
+    # a class, for example: the limits for each network don't hold
+    is_from_one_place = models.BooleanField(default=False)
+
     created_at = models.DateTimeField(auto_now_add=True)
     launched_at = models.DateTimeField(null=True)
     closed_at = models.DateTimeField(null=True)
@@ -194,6 +200,8 @@ class Study(models.Model):
     # the link for colleagues: each new one ends those before it; 0: there was none
     pilot_generation = models.PositiveIntegerField(default=0)
     is_pilot_link_on = models.BooleanField(default=False)
+    # numbers of items that were taken out while later ones stayed, as pairs of first and last
+    unused_numbers = models.JSONField(default=list, blank=True)
     version = models.ForeignKey(
         "StudyVersion", null=True, on_delete=models.PROTECT, related_name="+"
     )

@@ -48,7 +48,7 @@ ROLE_TABLE = [
     ),
     _row(
         "Recruit people",
-        "Invite participants and experts, rounds and their links",
+        "Invite participants and experts, rounds",
         TeamRole.EDITOR,
         "get study-recruitments", "post study-experts", "post recruitment-switch",
     ),
@@ -66,9 +66,9 @@ ROLE_TABLE = [
     ),
     _row(
         "See identities",
-        "Entry and background answers, receipts, file of IDs",
+        "Entry and background answers, receipts, people’s own links, file of IDs",
         TeamRole.EDITOR_WITH_IDENTITIES,
-        "post export-identities", "post export-answers",
+        "post export-identities", "post export-answers", "post personal-links-show",
     ),
     _row(
         "Decide about pay",

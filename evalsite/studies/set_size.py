@@ -58,3 +58,10 @@ def items_per_set(study: Study, items: int | None = None) -> int:
     most = mains_per_set(study)
     mains = most if items is None else min(items, most)
     return mains + checks_in(study, mains) + repeats_in(study, mains)
+
+
+def minutes_per_item(study: Study) -> float:
+    """Return how many minutes an item takes, as announced, or else as its protocol says."""
+    if study.minutes_per_set:
+        return study.minutes_per_set / items_per_set(study)
+    return study.config.minutes_per_item

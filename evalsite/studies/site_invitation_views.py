@@ -12,7 +12,11 @@ from django.template.response import TemplateResponse
 from django.views.decorators.http import require_http_methods
 
 from evalsite.lib.mail import is_mail_on
-from evalsite.studies.invitation_terms import link_of, mail_invitation
+from evalsite.studies.invitation_terms import (
+    find_refused_invitations,
+    link_of,
+    mail_invitation,
+)
 from evalsite.studies.site_invitations import (
     invite_researcher,
     list_site_invitations,
@@ -39,9 +43,14 @@ def show_site_invitations(request: HttpRequest) -> HttpResponseBase:
         else:
             messages.success(request, "The link is ready. Copy it below and send it yourself.")
         return redirect("admin:site-invitations")
+    invitations = list(list_site_invitations())
+    refused = find_refused_invitations(invitations)
     context = {
         "form": form,
-        "invitations": [(one, link_of(request, one)) for one in list_site_invitations()],
+        "invitations": [
+            (invitation, link_of(request, invitation), invitation in refused)
+            for invitation in invitations
+        ],
         "has_mail": is_mail_on(),
     }
     status = INVALID if request.method == "POST" else 200

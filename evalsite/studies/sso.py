@@ -10,6 +10,8 @@ from django.http import HttpRequest
 from django.shortcuts import render
 
 from evalsite.accounts.researchers import make_researcher
+from evalsite.audit.account_log import record_account
+from evalsite.audit.models import Event
 from evalsite.lib.clock import now
 from evalsite.studies.models import Invitation
 from evalsite.studies.site_invitations import use_site_invitation
@@ -25,6 +27,8 @@ class InvitedAdapter(DefaultSocialAccountAdapter):
         else:
             is_welcome = find_invitations(sociallogin).exists()
         if not is_welcome:
+            account = sociallogin.user if sociallogin.is_existing else _name(sociallogin)
+            record_account(Event.FAILED, account, request, "sso")
             raise ImmediateHttpResponse(refuse(request))
 
     def authenticate_by_email(self, sociallogin: Any) -> tuple[User, str] | None:
@@ -58,6 +62,12 @@ def find_invitations(sociallogin: Any) -> QuerySet[Invitation]:
     if len(verified) != 1:
         return Invitation.objects.none()
     return Invitation.objects.unanswered().filter(label__iexact=verified[0], expires_at__gt=now())
+
+
+def _name(sociallogin: Any) -> str:
+    """Return the address that the organisation gave, verified or not."""
+    addresses = [address.email for address in sociallogin.email_addresses if address.email]
+    return addresses[0] if addresses else "no address"
 
 
 def refuse(request: HttpRequest) -> Any:

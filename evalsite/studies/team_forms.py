@@ -124,9 +124,10 @@ class AccountForm(UserCreationForm[User]):
         self.fields["username"].widget.attrs.pop("autofocus", None)
         self.fields["username"].label = "User name"
         self.fields["username"].help_text = "For signing in and in the log."
-        self.fields[
-            "password1"
-        ].help_text = "At least 12 characters. Four unrelated words work well."
+        self.fields["password1"].help_text = (
+            "At least 12 characters, 5 of them different, without your user name. "
+            "Four unrelated words work well."
+        )
         self.fields["password2"].label = "Password again"
         self.fields["password2"].help_text = ""
         use_our_words(self.fields.values())

@@ -11,7 +11,11 @@ from django.shortcuts import get_object_or_404, redirect
 from django.template.response import TemplateResponse
 from django.views.decorators.http import require_http_methods, require_POST, require_safe
 
-from evalsite.studies.invitation_terms import link_of, mail_invitation
+from evalsite.studies.invitation_terms import (
+    find_refused_invitations,
+    link_of,
+    mail_invitation,
+)
 from evalsite.studies.members import (
     StepDown,
     change_role,
@@ -40,10 +44,14 @@ def _show_team(
     request: HttpRequest, study: Study, form: InviteForm, status: int = 200
 ) -> TemplateResponse:
     is_owner = has_role(request, study, Membership.Role.OWNER)
-    invitations = study.invitations.unanswered().select_related("created_by")
+    invitations = list(study.invitations.unanswered().select_related("created_by"))
+    refused = find_refused_invitations(invitations) if is_owner else set()
     context: dict[str, Any] = {
         "members": list_members(study),
-        "invitations": [(one, link_of(request, one) if is_owner else "") for one in invitations],
+        "invitations": [
+            (invitation, link_of(request, invitation) if is_owner else "", invitation in refused)
+            for invitation in invitations
+        ],
         "is_owner": is_owner,
         "form": form,
         "roles": list(TeamRole),

@@ -7,12 +7,8 @@ from urllib.parse import unquote
 import pytest
 import time_machine
 from allauth.mfa.models import Authenticator
-from allauth.mfa.totp.internal.auth import hotp_value, yield_hotp_counters_from_time
 from django.contrib.auth.models import Group, User
-from django.contrib.auth.password_validation import validate_password
 from django.core import mail
-from django.core.exceptions import ValidationError
-from django.core.management import call_command
 from django.test import Client
 from django.urls import reverse
 
@@ -20,39 +16,10 @@ from evalsite.accounts.researchers import make_researcher
 from evalsite.jobs.models import OutgoingMail
 from evalsite.jobs.outbox import send_waiting_mail
 from evalsite.lib.clock import now
+from tests.support.accounts import NEW, PASSWORD, SIGN_IN, code_of, is_signed_in, sign_in, turn_on
 from tests.support.factories import make_study, make_user
 
 pytestmark = pytest.mark.django_db
-
-PASSWORD, NEW = "four unrelated words work", "another long passphrase"
-SIGN_IN = "/account/login/"
-
-
-@pytest.fixture
-def jane() -> User:
-    user = make_user("jane")
-    user.set_password(PASSWORD)
-    user.email = "jane@example.org"
-    user.save()
-    return user
-
-
-@pytest.fixture
-def mail_on(settings):
-    settings.EMAIL_HOST, settings.DEFAULT_FROM_EMAIL = "mail.example.org", "eval@example.org"
-
-
-def sign_in(client: Client, password: str = PASSWORD, login: str = "jane", **said):
-    return client.post(SIGN_IN, {"login": login, "password": password, **said})
-
-
-def is_signed_in(client: Client) -> bool:
-    return client.get(reverse("admin:index")).status_code == 200
-
-
-def code_of(user: User) -> str:
-    secret = Authenticator.objects.get(user=user, type="totp").data["secret"]
-    return f"{hotp_value(secret, next(iter(yield_hotp_counters_from_time()))):06d}"
 
 
 def test_form_sent_after_the_session_ended_leads_back_to_its_page(client, jane):
@@ -122,127 +89,8 @@ def test_whoever_loses_access_is_told_so_and_can_sign_out(jane):
     assert reverse("admin:logout") in response.text
 
 
-@pytest.mark.parametrize(("said", "hours"), [({}, 12), ({"remember": "on"}, 30 * 24)])
-def test_session_ends_after_12_hours_or_30_days_however_much_it_is_used(jane, said, hours):
-    client = Client()
-    with time_machine.travel("2026-11-01T08:00Z", tick=False) as clock:
-        sign_in(client, **said)
-        clock.shift(timedelta(hours=hours, minutes=-1))
-        used = is_signed_in(client)
-        clock.shift(timedelta(minutes=2))
-
-        assert used
-        assert not is_signed_in(client)
-
-
-def test_password_is_12_characters_or_more():
-    with pytest.raises(ValidationError, match="at least 12 characters"):
-        validate_password("Elevenchars")
-
-
 def test_there_is_no_page_for_signing_up():
     assert Client().get("/account/signup/").status_code == 404
-
-
-# --- locked -------------------------------------------------------------------------------
-
-
-@pytest.mark.both_databases
-def test_five_wrong_passwords_lock_for_15_minutes_even_for_the_right_one(jane):
-    client = Client()
-    with time_machine.travel("2026-11-01T10:43Z", tick=False) as clock:
-        given = [sign_in(client, "wrong") for _ in range(5)]
-        locked = sign_in(client)
-        clock.shift(timedelta(minutes=14, seconds=59))
-        still_locked = sign_in(client)
-        clock.shift(timedelta(seconds=2))
-        free = sign_in(client)
-
-    assert [one.status_code for one in given] == [422, 422, 422, 422, 429]
-    assert "1 of 5 attempts left" in given[3].text
-    assert locked.status_code == still_locked.status_code == 429
-    assert "Try again at 10:58 UTC" in locked.text
-    assert locked["Retry-After"] == "901"
-    assert free.status_code == 302
-
-
-@pytest.mark.both_databases
-def test_name_and_address_of_one_account_count_together(jane):
-    for login in ("jane", "jane@example.org", "Jane", "jane", "jane@example.org"):
-        response = sign_in(Client(), "wrong", login)
-
-    assert response.status_code == 429
-
-
-def test_unknown_name_is_locked_like_a_known_one():
-    given = [sign_in(Client(), "wrong", "nobody").status_code for _ in range(6)]
-
-    assert given == [422, 422, 422, 422, 429, 429]
-
-
-def test_lock_of_one_address_locks_no_other_until_many_have_tried(jane):
-    for _ in range(5):
-        sign_in(Client(REMOTE_ADDR="192.0.2.1"), "wrong")
-    elsewhere = sign_in(Client(REMOTE_ADDR="192.0.2.2"))
-    for number in range(50):
-        sign_in(Client(REMOTE_ADDR=f"198.51.100.{number}"), "wrong")
-
-    assert elsewhere.status_code == 302
-    assert sign_in(Client(REMOTE_ADDR="192.0.2.3")).status_code == 429
-
-
-def test_right_password_starts_the_count_again(jane):
-    for _ in range(2):
-        given = [sign_in(Client(), "wrong").status_code for _ in range(4)]
-        sign_in(Client())
-
-    assert given == [422] * 4
-
-
-def test_new_password_from_the_command_ends_the_lock(jane, capsys):
-    for _ in range(5):
-        sign_in(Client(), "wrong")
-
-    call_command("password", "jane")
-    password = re.search(r"Password: (\S+)", capsys.readouterr().out)[1]
-
-    assert sign_in(Client(), password).status_code == 302
-
-
-def sign_in_through_proxy(seen: str, password: str) -> int:
-    """An attempt whose X-Forwarded-For is this, as the proxy on this machine sends it."""
-    client = Client(REMOTE_ADDR="127.0.0.1", headers={"x-forwarded-for": seen})
-    return sign_in(client, password).status_code
-
-
-def test_bad_62_behind_the_proxy_the_lock_is_for_the_address_that_the_proxy_saw(jane, settings):
-    settings.BEHIND_PROXY = True
-    for number in range(5):
-        # what stands before the last comma was sent by the client, and is not believed
-        sign_in_through_proxy(f"203.0.113.{number}, 192.0.2.1", "wrong")
-
-    assert sign_in_through_proxy("203.0.113.9, 192.0.2.1", PASSWORD) == 429
-    assert sign_in_through_proxy("192.0.2.2", PASSWORD) == 302
-
-
-def test_bad_62_without_a_proxy_a_forwarded_address_is_ignored(jane):
-    for number in range(5):
-        sign_in_through_proxy(f"192.0.2.{number}", "wrong")
-
-    assert sign_in_through_proxy("192.0.2.9", PASSWORD) == 429
-
-
-@pytest.mark.parametrize("seen", ["", "unknown", "192.0.2.1, <script>", "192.0.2.1,"])
-def test_bad_62_malformed_forwarded_address_counts_as_the_proxys_own(jane, settings, seen):
-    settings.BEHIND_PROXY = True
-    for _ in range(5):
-        sign_in_through_proxy(seen, "wrong")
-
-    assert sign_in_through_proxy("127.0.0.1", PASSWORD) == 429
-
-
-def test_a_name_that_is_too_long_is_refused_before_it_is_looked_up():
-    assert sign_in(Client(), login="j" * 300).status_code == 422
 
 
 # --- a new password -----------------------------------------------------------------------
@@ -311,22 +159,11 @@ def superuser_client() -> Client:
     return client
 
 
-def turn_on(client: Client, user: User) -> list[str]:
-    """Turn two-factor sign-in on through its pages; return the recovery codes."""
-    client.post("/account/confirm/", {"password": PASSWORD})
-    page = client.get("/account/two-factor/").text
-    secret = re.search(r'<p class="mono">(\w+)</p>', page)[1]
-    code = f"{hotp_value(secret, next(iter(yield_hotp_counters_from_time()))):06d}"
-    client.post("/account/two-factor/", {"code": code})
-    page = client.get("/account/two-factor/codes/").text
-    return re.search(r"<pre.*?>(.*?)</pre>", page, re.DOTALL)[1].split()
-
-
 def test_second_factor_is_asked_for_after_the_password_and_ends_in_the_page_asked_for(jane):
     first, client = Client(), Client()
     sign_in(first)
     with time_machine.travel(now(), tick=False) as clock:
-        codes = turn_on(first, jane)
+        codes = turn_on(first)
         clock.shift(timedelta(minutes=5))  # each code works once
 
         asked = sign_in(client, next="/account/")
@@ -344,7 +181,7 @@ def test_second_factor_is_asked_for_after_the_password_and_ends_in_the_page_aske
 def test_recovery_code_lets_in_once(jane):
     first = Client()
     sign_in(first)
-    codes = turn_on(first, jane)
+    codes = turn_on(first)
     clients = [Client(), Client()]
 
     sent = {"code": codes[0], "recovery": "yes"}
@@ -357,7 +194,7 @@ def test_recovery_code_lets_in_once(jane):
 def test_five_wrong_codes_lock_the_second_step(jane):
     first, client = Client(), Client()
     sign_in(first)
-    codes = turn_on(first, jane)
+    codes = turn_on(first)
     address = sign_in(client).url
 
     for _ in range(5):
@@ -371,7 +208,7 @@ def test_turning_off_asks_for_the_password_five_minutes_after_the_last_time(jane
     client = Client()
     with time_machine.travel(now(), tick=False) as clock:
         sign_in(client)
-        turn_on(client, jane)
+        turn_on(client)
         clock.shift(timedelta(minutes=6))
         asked = client.post("/account/two-factor/off/")
         kept = Authenticator.objects.filter(user=jane).exists()
@@ -388,7 +225,7 @@ def test_turning_off_asks_for_the_password_five_minutes_after_the_last_time(jane
 def test_administrator_turns_it_off_for_someone_without_phone_and_codes(jane, superuser_client):
     first = Client()
     sign_in(first)
-    turn_on(first, jane)
+    turn_on(first)
 
     superuser_client.post(
         reverse("admin:auth_user_changelist"),

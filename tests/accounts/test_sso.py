@@ -8,6 +8,7 @@ import requests
 from django.contrib.auth.models import User
 from django.test import Client
 
+from evalsite.audit.models import AccountEvent
 from evalsite.studies.models import Invitation
 from evalsite.studies.site_invitations import invite_researcher
 from tests.support.factories import make_user
@@ -66,6 +67,10 @@ def is_signed_in(client: Client) -> bool:
     return client.get("/admin/").status_code == 200
 
 
+def list_lines() -> list[tuple[str, str, int | None]]:
+    return list(AccountEvent.objects.order_by("id").values_list("event", "detail", "account_id"))
+
+
 def invite(address: str) -> Invitation:
     admin = make_user("root", is_superuser=True)
     return invite_researcher(key=uuid4(), label=address, by=admin)[0]
@@ -88,6 +93,7 @@ def test_account_with_the_same_address_is_opened(organisation):
     assert response.url == "/account/"
     assert is_signed_in(client)
     assert User.objects.count() == 1
+    assert list_lines() == [("signed in", "sso", jane.pk)]
 
 
 def test_invited_address_gets_a_researchers_account_and_uses_the_invitation(organisation):
@@ -101,6 +107,7 @@ def test_invited_address_gets_a_researchers_account_and_uses_the_invitation(orga
     assert is_signed_in(client)
     assert (user.is_staff, user.is_superuser) == (True, False)
     assert invitation.accepted_by == user
+    assert list_lines() == [("made", "sso", user.pk)]
 
 
 @pytest.mark.parametrize(
@@ -121,6 +128,7 @@ def test_nobody_else_gets_in(organisation, person):
     assert response.status_code == 403
     assert not is_signed_in(client)
     assert User.objects.count() == 1
+    assert list_lines() == [("failed", "sso", None)]
 
 
 @pytest.mark.parametrize("state", [{"is_staff": False}, {"is_active": False}])
@@ -133,6 +141,7 @@ def test_account_that_is_closed_or_no_staff_stays_out(organisation, state):
 
     assert response.status_code == 403
     assert not is_signed_in(client)
+    assert list_lines() == [("failed", "sso", jane.pk)]
 
 
 def test_server_that_is_down_is_told_in_a_sentence(organisation):

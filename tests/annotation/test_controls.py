@@ -27,6 +27,7 @@ from tests.support.checks import (
     shape_of,
 )
 from tests.support.factories import answer_item, launch, make_annotator, make_study
+from tests.support.standing import give_standing, report_item
 from tests.support.tabs import Tab, after_the_lease
 
 pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("promises")]
@@ -174,7 +175,7 @@ def test_a_check_that_waits_for_the_researcher_is_not_dealt():
     study = make_checked(checks=1)
     gold = Item.objects.get(kind="gold")
     for _ in range(2):
-        answer_item(make_annotator(study), gold, values=(), outcome="reported", reason="missing")
+        report_item(give_standing(make_annotator(study)), gold)
 
     assert set(kinds_of(claim_set(make_annotator(study)).item_ids)) == {"main"}
 
@@ -371,10 +372,10 @@ def test_an_answered_check_can_be_changed_while_its_set_is_open():
 def test_a_check_reported_twice_waits_for_the_researcher():
     study = make_checked(items=10, checks=2, k=3)
     for _ in range(2):
-        me = make_annotator(study)
+        me = give_standing(make_annotator(study))
         item_set = claim_set(me)
         gold = Item.objects.get(key="gold-01")
-        answer_item(me, gold, item_set=item_set, values=(), outcome="reported", reason="missing")
+        report_item(me, gold, item_set=item_set)
 
     gold.refresh_from_db()
     assert gold.held_at
@@ -411,6 +412,8 @@ def test_a_look_at_the_last_control_of_a_set_does_not_move_its_time():
     first = tab.client.get(address).context["lease_until"]
     with standing_at(now() + timedelta(minutes=7)):
         assert tab.client.get(address).context["lease_until"] == first
-    # but nobody is sent away from a control, whose place cannot go to others
+    # then it is kept no more, like any other item, and comes back like one
     with after_the_lease(tab.me.study):
-        assert tab.client.get(address).context["lease_until"] > now()
+        assert "lease_until" not in tab.client.get(address).context
+        tab.start()
+        assert tab.client.get(address).context["lease_until"] == now() + timedelta(minutes=15)

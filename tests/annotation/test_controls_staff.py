@@ -23,6 +23,7 @@ from tests.support.checks import add_checks, do_sets, make_checked, make_repeate
 from tests.support.exports import export, read
 from tests.support.factories import answer_item, launch, make_annotator, make_study
 from tests.support.invariants import check_invariants
+from tests.support.standing import give_standing, report_item
 
 pytestmark = pytest.mark.django_db
 
@@ -113,7 +114,7 @@ def test_participants_are_told_how_many_items_a_set_shows():
 
     landing = Client().get(reverse("study-join", args=[study.pk])).text
 
-    assert "up to 12" in landing
+    assert "<dd>12</dd>" in landing
 
 
 def test_checks_and_repeats_are_set_with_the_work_and_fixed_at_launch(staff_client):
@@ -250,7 +251,7 @@ def test_the_held_page_tells_of_a_check_that_was_reported(staff_client):
     study = make_checked(items=10, checks=1)
     gold = study.items.get(kind="gold")
     for _ in range(2):
-        answer_item(make_annotator(study), gold, values=(), outcome="reported", reason="missing")
+        report_item(give_standing(make_annotator(study)), gold)
 
     page = staff_client.get(reverse("admin:study-held", args=[study.pk])).text
 

@@ -14,6 +14,7 @@ from evalsite.audit.models import AuditEntry
 from evalsite.participants.models import Participant
 from evalsite.studies.models import Item, Membership, Study
 from tests.support.factories import answer_item, launch, make_annotator, make_study, make_user
+from tests.support.standing import give_standing
 
 HOSTILE = "<script>alert(1)</script>{{ 7|add:7 }}"
 
@@ -23,7 +24,7 @@ pytestmark = pytest.mark.django_db
 def make_held(study: Study, item: Item, *, people: int = 2) -> Item:
     """The item, after this many people have reported it."""
     for _ in range(people):
-        me = make_annotator(study)
+        me = give_standing(make_annotator(study))
         item_set = claim_set(me)
         said = {"outcome": "reported", "reason": "missing", "note": HOSTILE, "values": ()}
         answer_item(me, item, item_set=item_set, **said)
@@ -94,7 +95,7 @@ def test_released_item_is_handed_out_again_and_the_log_says_so(
 
 def report(study: Study, item: Item) -> Participant:
     """Somebody who has been dealt the item and has reported it."""
-    me = make_annotator(study)
+    me = give_standing(make_annotator(study))
     said = {"outcome": "reported", "reason": "missing", "values": ()}
     answer_item(me, item, item_set=claim_set(me), **said)
     item.refresh_from_db()

@@ -67,11 +67,11 @@ def test_draft_of_yesterday_is_back_on_the_page():
     "night", [datetime(2026, 3, 29, tzinfo=UTC), datetime(2026, 10, 25, tzinfo=UTC)]
 )
 def test_bad_57_place_is_kept_its_full_time_in_a_night_when_clocks_change(night):
-    study = make_live(k=1, set_size=3, lease_minutes=90)
+    # an item of 30 minutes: one answer earns the rest of the set the whole lease
+    study = make_live(k=1, set_size=3, lease_minutes=90, minutes_per_set=90)
     moment = night + timedelta(minutes=30)
     with standing_at(moment):
         tab = open_tab(study)
-        # what was answered earns the rest of the set a whole lease
         tab.save()
     held = Slot.objects.leased().values_list("lease_until", flat=True)
     assert {*held} == {moment + timedelta(minutes=90)}

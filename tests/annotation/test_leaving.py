@@ -8,6 +8,7 @@ from django.test import Client
 from evalsite.annotation.models import Annotation, Rating, Revision, Slot
 from evalsite.studies.models import Item
 from tests.support.factories import make_annotator
+from tests.support.standing import give_standing
 from tests.support.tabs import Tab, make_live, open_tab, snapshot, what_became
 
 pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("promises")]
@@ -50,6 +51,8 @@ def test_a_report_sent_twice_is_one_report():
 def test_the_second_report_holds_the_item_for_the_researcher():
     study = make_live(items=1)
     first, second = open_tab(study), open_tab(study)
+    for tab in (first, second):
+        give_standing(tab.me)
 
     report(first)
     report(second)

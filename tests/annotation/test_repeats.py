@@ -21,6 +21,7 @@ from evalsite.annotation.pages.sets import finish_set
 from evalsite.annotation.running.pilot import discard_pilots
 from evalsite.imports.batches.names import check_id
 from evalsite.imports.batches.store import undo_batch
+from evalsite.lib.clock import now
 from evalsite.participants.models import ItemSet
 from evalsite.protocol import get_protocol
 from evalsite.studies.models import Item, Study
@@ -180,11 +181,7 @@ def test_what_waits_for_the_researcher_is_not_shown_again():
     study = make_repeated(items=48, set_size=24, repeat_percent=50)
     me = make_annotator(study)
     (first,) = do_sets(me, most=1)
-    held = Item.objects.main().filter(pk__in=first.item_ids)
-    for item in held:
-        for _ in range(2):
-            someone = make_annotator(study)
-            answer_item(someone, item, values=(), outcome="reported", reason="missing")
+    Item.objects.main().filter(pk__in=first.item_ids).update(held_at=now())
 
     second = claim_set(me)
 

@@ -89,10 +89,10 @@ def test_pressing_start_again_leaves_the_lease_that_an_answer_earned(start):
     tab = open_tab()
     tab.save()
 
-    with standing_at(start + 50 * MINUTE):
+    with standing_at(start + 10 * MINUTE):
         tab.start()
 
-    assert lease_of(tab.me) == start + 60 * MINUTE
+    assert lease_of(tab.me) == start + 15 * MINUTE
 
 
 def test_what_is_retaken_beside_places_still_held_is_held_as_long_as_they_are(start):
@@ -101,11 +101,11 @@ def test_what_is_retaken_beside_places_still_held_is_held_as_long_as_they_are(st
     one = Slot.objects.leased().filter(participant=tab.me).first()
     Slot.objects.filter(pk=one.pk).update(state=0, participant=None, lease_until=None)
 
-    with standing_at(start + 50 * MINUTE):
+    with standing_at(start + 10 * MINUTE):
         tab.start()
 
     assert Slot.objects.leased().filter(participant=tab.me).count() == 2
-    assert lease_of(tab.me) == start + 60 * MINUTE
+    assert lease_of(tab.me) == start + 15 * MINUTE
 
 
 # --- without an answer, others come first -----------------------------------------------
@@ -222,13 +222,47 @@ def test_places_of_somebody_who_answers_nothing_go_to_others_after_half_an_hour(
         assert claim_set(other).total == 3
 
 
-def test_the_first_saved_answer_earns_the_whole_lease(start):
-    tab = open_tab()
-    with standing_at(start + 5 * MINUTE):
-        tab.save()
+def test_each_saved_answer_of_a_set_earns_a_quarter_of_an_hour_up_to_the_lease(start):
+    tab = open_tab(items=7, set_size=7)
+    ends = []
+    for place in range(1, 7):
+        with standing_at(start + 2 * place * MINUTE):
+            tab.open(place).save()
+            ends.append((lease_of(tab.me) - now()) / MINUTE)
 
-    assert lease_of(tab.me) == start + 65 * MINUTE
+    assert ends == [15, 30, 45, 60, 60, 60]
     assert tab.me.item_sets.get().reserved_until is None
+
+
+@pytest.mark.parametrize(("minutes", "ends"), [(35, [15, 30, 45]), (70, [30, 60, 60])])
+def test_where_an_item_takes_long_an_answer_earns_three_times_its_announced_minutes(
+    start, minutes, ends
+):
+    tab = open_tab(items=7, set_size=7, minutes_per_set=minutes)
+    earned = []
+    for place in (1, 2, 3):
+        tab.open(place).save()
+        earned.append((lease_of(tab.me) - start) / MINUTE)
+
+    assert earned == ends
+
+
+def test_an_answer_sent_twice_earns_once(start):
+    tab = open_tab()
+    tab.save()
+    tab.save()
+
+    assert lease_of(tab.me) == start + 15 * MINUTE
+
+
+def test_reports_earn_no_lease(start):
+    tab = open_tab(items=7, set_size=7)
+    for place in (2, 3, 4, 5):
+        page = tab.open(place)
+        page.client.post(f"{tab.address_of(place)}report/", {"reason": "missing", "note": ""})
+    tab.open(1).save()
+
+    assert lease_of(tab.me) == start + 15 * MINUTE
 
 
 def test_a_later_set_is_leased_at_once(start):
@@ -237,7 +271,7 @@ def test_a_later_set_is_leased_at_once(start):
     tab.finish()
     tab.start()
 
-    assert lease_of(tab.me) == start + 60 * MINUTE
+    assert lease_of(tab.me) == start + 15 * MINUTE
 
 
 def test_a_lease_shorter_than_a_reservation_still_holds(start):
@@ -251,7 +285,7 @@ def test_a_lease_shorter_than_a_reservation_still_holds(start):
 
 @pytest.mark.parametrize("drafts", [0, 1])
 @pytest.mark.parametrize("lease", [5, 10, 15, 60])
-def test_an_answer_within_a_minute_earns_the_whole_lease_however_short(start, lease, drafts):
+def test_an_answer_within_a_minute_earns_its_lease_however_short(start, lease, drafts):
     tab = open_tab(make_live(lease_minutes=lease))
     for _ in range(drafts):
         send_draft(tab)
@@ -260,13 +294,14 @@ def test_an_answer_within_a_minute_earns_the_whole_lease_however_short(start, le
         tab.save()
 
     assert tab.me.item_sets.get().reserved_until is None
-    assert lease_of(tab.me) == start + timedelta(seconds=30) + lease * MINUTE
+    assert lease_of(tab.me) == start + timedelta(seconds=30) + min(lease, 15) * MINUTE
 
 
 def test_a_save_right_after_another_writes_no_lease(start):
-    tab = open_tab()
-    tab.save()
-    tab.open(2)
+    tab = open_tab(items=7, set_size=7)
+    for place in (1, 2, 3, 4):
+        tab.open(place).save()
+    tab.open(5)
 
     with CaptureQueriesContext(connection) as queries:
         tab.save()
@@ -293,15 +328,15 @@ def test_a_draft_renews_a_place_once_for_its_item(start):
     tab.save()
     tab.open(2)
 
-    with standing_at(start + 50 * MINUTE):
+    with standing_at(start + 10 * MINUTE):
         send_draft(tab)
-    assert lease_of(tab.me) == start + 110 * MINUTE
-    with standing_at(start + 100 * MINUTE):
+    assert lease_of(tab.me) == start + 25 * MINUTE
+    with standing_at(start + 20 * MINUTE):
         told = send_draft(tab)
 
-    assert lease_of(tab.me) == start + 110 * MINUTE
+    assert lease_of(tab.me) == start + 25 * MINUTE
     assert told.json()["is_final"]
-    assert Draft.objects.get().renewed_at == start + 50 * MINUTE
+    assert Draft.objects.get().renewed_at == start + 10 * MINUTE
 
 
 def test_a_draft_that_has_nothing_to_renew_leaves_its_renewal_for_later(start):
@@ -310,19 +345,19 @@ def test_a_draft_that_has_nothing_to_renew_leaves_its_renewal_for_later(start):
     tab.open(2)
 
     assert not send_draft(tab).json()["is_final"]
-    with standing_at(start + 50 * MINUTE):
+    with standing_at(start + 10 * MINUTE):
         send_draft(tab)
 
-    assert lease_of(tab.me) == start + 110 * MINUTE
+    assert lease_of(tab.me) == start + 25 * MINUTE
 
 
 def test_a_saved_answer_renews_whatever_drafts_did(start):
     tab = open_tab()
     tab.save()
     tab.open(2)
-    with standing_at(start + 30 * MINUTE):
+    with standing_at(start + 10 * MINUTE):
         send_draft(tab)
-    with standing_at(start + 60 * MINUTE):
+    with standing_at(start + 20 * MINUTE):
         tab.save()
 
-    assert lease_of(tab.me) == start + 120 * MINUTE
+    assert lease_of(tab.me) == start + 50 * MINUTE

@@ -15,6 +15,7 @@ from evalsite.participants.services import Withdrawn
 from evalsite.studies.models import Item, Study
 from tests.support.designs import make_designed, one_each
 from tests.support.factories import answer_item, launch, make_annotator, make_learner, make_study
+from tests.support.standing import give_standing
 from tests.support.tabs import BOXES, SCORES, Tab, after_the_lease, make_live, open_tab
 
 pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("promises")]
@@ -187,7 +188,7 @@ def test_who_has_left_in_another_tab_stores_nothing_more():
 
 def test_an_item_is_not_held_any_more_when_a_report_is_taken_back():
     study = make_live(items=1, k=3)
-    people = [make_annotator(study) for _ in range(2)]
+    people = [give_standing(make_annotator(study)) for _ in range(2)]
     item = Item.objects.main().get()
     sets = [claim_set(me) for me in people]
     for me, item_set in zip(people, sets, strict=True):
@@ -203,11 +204,11 @@ def test_changing_an_answer_keeps_the_rest_of_the_set():
     study = make_live(items=3)
     tab = open_tab(study)
     tab.save()
-    with standing_at(now() + timedelta(minutes=study.lease_minutes - 5)):
+    with standing_at(now() + timedelta(minutes=10)):
         save_draft_of(tab.open(), **{BOXES[0]: "71"})
 
         assert Slot.objects.leased().earliest("lease_until").lease_until > now() + timedelta(
-            minutes=study.lease_minutes - 1
+            minutes=14
         )
 
 

@@ -418,3 +418,70 @@ def test_batch_of_lines_is_not_held_in_memory(tmp_path):
     rows = iter(convert(files, names=names).rows)
 
     assert next(rows) == ["1", "one", "a", "eins"]
+
+
+# --- joined by line, or not -----------------------------------------------------------------
+
+
+def refuse_named(paths: list[Path], names: list[str]) -> Unusable:
+    files, named = find_named(list(zip(names, paths, strict=True)))
+    with pytest.raises(Unusable) as caught:
+        list(convert(files, names=named).rows)
+    return caught.value
+
+
+@pytest.mark.parametrize(
+    ("inputs", "outputs"),
+    [
+        ("in.jsonl", "a.jsonl"),
+        ("in.csv", "a.csv"),
+        ("in.csv", "a.txt"),
+        ("in.txt", "a.csv"),
+        ("in.txt", "a.txt"),
+    ],
+)
+def test_tables_are_never_joined_by_line(tmp_path, inputs, outputs):
+    def make(name: str, column: str) -> str | list[Any]:
+        if name.endswith(".csv"):
+            return f"uid;{column}\n1;one\n2;two\n"
+        return [{"uid": "1", column: "one"}, {"uid": "2", column: "two"}]
+
+    paths = write(tmp_path, {inputs: make(inputs, "ask"), outputs: make(outputs, "said")})
+
+    fault = refuse_named(paths, ["inputs", "alpha"])
+
+    assert fault.code == "columns_unclear"
+    assert all(f"“{column}”" in str(fault) for column in ("uid", "ask", "said"))
+
+
+def test_a_table_of_references_is_not_joined_by_line(tmp_path):
+    rows = [{"prompt": "Why?", "output": "So."}]
+    paths = write(tmp_path, {"a.jsonl": rows, "right.csv": "uid,best\n1,Because.\n"})
+
+    assert refuse_named(paths, ["alpha", "reference"]).code == "columns_unclear"
+
+
+def test_texts_that_are_json_are_joined_with_inputs_by_line(tmp_path):
+    files = {"source.txt": "one\ntwo\n", "a.txt": [{"word": "eins"}, {"word": "zwei"}]}
+
+    rows = read_batch(write(tmp_path, files))
+
+    assert [row["output"] for row in rows] == ['{"word": "eins"}', '{"word": "zwei"}']
+
+
+def test_a_row_that_nothing_joins_names_its_columns(tmp_path):
+    files = {name: [{"output": f"{name}.", "uid": "1"}] for name in ("a.jsonl", "b.jsonl")}
+
+    fault = refuse(write(tmp_path, files))
+
+    assert fault.code == "no_id"
+    assert "“output”, “uid”" in str(fault)
+
+
+def test_an_empty_value_is_none_where_there_are_others(tmp_path):
+    row = {"id": "", "item": "7", "prompt": "Why?", "output": ""}
+    files = {f"{name}.jsonl": [row | {"response": name}] for name in "ab"}
+
+    rows = read_batch(write(tmp_path, files))
+
+    assert [(row["item"], row["output"]) for row in rows] == [("7", "a"), ("7", "b")]

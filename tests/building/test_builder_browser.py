@@ -23,6 +23,12 @@ CRITERIA = {
     "Relevance": "Is the important content there?",
 }
 COMMENT = "What else should we know?"
+PRACTICE = {
+    "in-source": "What is 2 + 2?",
+    "out-0": "4",
+    "answer-quality": "Certainly",
+    "why": "It is right.",
+}
 # in place of what the texts that a study starts with leave open
 MISSING = (
     "To compare two systems.",
@@ -178,10 +184,17 @@ def test_builder_needs_no_script(browser, live_server):
     follow(page, "[data-keep]")
     expect(preview.locator("main")).to_be_visible()
     page.fill("#q-0-p-yes", "Certainly")
+    page.click("#practice > summary")
+    for name, text in PRACTICE.items():
+        page.fill(f"[name=practice-0-{name}]", text)
+    # the texts of practice items go with their column
+    page.fill("[name=in-0-name]", "question")
     page.screenshot()  # it waits for the page to be painted; a press before that may be lost
     follow(page, "noscript button, button[value=preview]")
     expect(preview.get_by_text("Certainly").first).to_be_visible()
     follow(page, "text=Save version 1")
 
-    assert Instrument.objects.get().newest.content["criteria"][0]["scale"]["yes"] == "Certainly"
+    content = Instrument.objects.get().newest.content
+    assert content["criteria"][0]["scale"]["yes"] == "Certainly"
+    assert content["practice"][0]["inputs"] == {"question": PRACTICE["in-source"]}
     page.context.close()

@@ -9,6 +9,7 @@ from typing import Any
 from uuid import UUID, uuid4
 
 import pytest
+from django.conf import settings
 from django.core.files.uploadedfile import SimpleUploadedFile
 from django.db import transaction
 from django.test import Client
@@ -204,6 +205,8 @@ def test_files_are_few_and_go_after_a_week_or_when_asked(staff, settings):
     assert not folder.exists()
 
     for number in range(MOST_KEPT + 1):
+        for waiting in Job.objects.filter(kind=CHECK, state="waiting"):
+            run_job(waiting)
         staff.post(UPLOAD, {"file": SimpleUploadedFile(f"{number}.zip", b"PK")})
     listed = [check.params["name"] for _, check in staff.get(UPLOAD).context["checks"]]
     newest = Job.objects.filter(kind=CHECK).order_by("-created_at")[0]
@@ -214,7 +217,24 @@ def test_files_are_few_and_go_after_a_week_or_when_asked(staff, settings):
     late = run_job(newest)
 
     assert listed == ["5.zip", "4.zip", "3.zip", "2.zip", "1.zip"]
-    assert done == "Deleted 4"
+    assert done == "4 deleted"
     assert not list(folder.iterdir())
     assert late.state == "failed"
     assert "Upload it again" in staff.get(page_of(newest)).text
+
+
+def test_person_has_one_bundle_waiting_at_a_time_and_another_person_has_theirs(staff):
+    file = {"name": "study.zip", "content": b"PK"}
+    first = staff.post(UPLOAD, {"file": SimpleUploadedFile(**file)})
+    second = staff.post(UPLOAD, {"file": SimpleUploadedFile(**file)})
+    colleague = Client()
+    colleague.force_login(make_user("ada"))
+    other = colleague.post(UPLOAD, {"file": SimpleUploadedFile(**file)})
+    kept = len(list((settings.DATA_DIR / "uploaded-bundles").iterdir()))
+    for job in Job.objects.filter(kind=CHECK):
+        run_job(job)
+    later = staff.post(UPLOAD, {"file": SimpleUploadedFile(**file)})
+
+    statuses = [response.status_code for response in (first, second, other, later)]
+    assert statuses == [302, 422, 302, 302]
+    assert kept == 2

@@ -1,5 +1,6 @@
 """The page of bundles, and the commands: made outside requests, kept, logged, for members only."""
 
+import hashlib
 import os
 from datetime import timedelta
 from pathlib import Path
@@ -141,7 +142,7 @@ def test_bundle_is_deleted_some_days_after_it_was_made(staff_client, study):
     long_ago = (now() - timedelta(days=packing.KEPT_DAYS, hours=1)).timestamp()
     os.utime(path, (long_ago, long_ago))
 
-    make(staff_client, study)
+    packing.delete_old_bundles()
 
     assert not path.exists()
     assert download(staff_client, study, old).status_code == 404
@@ -241,3 +242,40 @@ def test_import_command_makes_a_draft_without_data(tmp_path, capsys):
     assert (study.state, study.participants.count()) == ("draft", 0)
     assert study.memberships.get().user.username == "root-person"
     assert "a draft, without data" in capsys.readouterr().out
+
+
+def test_bundle_of_equal_contents_is_the_file_that_exists(staff_client, study):
+    first = make(staff_client, study)
+    path = packing.find_file(first)
+    long_ago = (now() - timedelta(days=packing.KEPT_DAYS - 1)).timestamp()
+    os.utime(path, (long_ago, long_ago))
+    second = make(staff_client, study)
+    page = staff_client.get(url("export-bundle", study))
+    packed = b"".join(download(staff_client, study, second).streaming_content)
+    answer_item(make_annotator(study), study.items.main()[1])
+    third = make(staff_client, study)
+
+    assert second.pk != first.pk
+    assert packing.find_file(second) == path
+    assert [job.pk for job, _ in page.context["bundles"]] == [second.pk]
+    assert hashlib.sha256(packed).hexdigest() == first.result["sha256"]
+    # kept for as long as one that is made now
+    assert path.stat().st_mtime > long_ago
+    assert packing.find_file(third) not in (None, path)
+
+
+def test_bundles_count_in_the_quota_of_their_study_and_the_oldest_make_room(
+    staff_client, study, settings
+):
+    designs = [make(staff_client, study, contents="design")]
+    settings.UPLOAD_STUDY_BYTES = designs[0].result["size"] * 5 // 2
+    for number in range(3):
+        Study.objects.filter(pk=study.pk).update(title=f"Descriptions {number}")
+        designs.append(make(staff_client, study, contents="design"))
+    of_bytes = [packing.find_file(job) is not None for job in designs]
+    settings.UPLOAD_STUDY_FILES = 1
+    Study.objects.filter(pk=study.pk).update(title="Descriptions")
+    designs.append(make(staff_client, study, contents="design"))
+
+    assert of_bytes == [False, False, True, True]
+    assert [packing.find_file(job) is not None for job in designs] == [False] * 4 + [True]

@@ -82,12 +82,15 @@ def test_readme_tells_what_was_fixed_before_and_after_the_first_answer():
     told = readme_of(bundle_of("fluency")).partition("## Analysis plan")[2].partition("## ")[0]
 
     answers = plan_in(bundle_of("fluency"))["answers_before"]["exclusion_rule"]
-    assert "Compared: each system with the baseline “" in told
-    assert "; last changed before the first answer, on 2" in told
-    assert 'Whose answers are left out: “=1+1, "too fast": fewer than 8 of 10' in told
-    assert f"; last changed after {answers} answers, on 2" in told
+    assert "Comparisons: each system with the baseline " in told
+    assert "; chosen before the first answer, on " in told
+    assert 'Exclusion rule: “=1+1, "too fast": fewer than 8 of 10' in told
+    assert f"; worded after {answers} answers, on " in told
+    # of the two that are in force
+    assert "Reasons of exclusions: “=1+1, too fast” (1 decision), “odd” (1 decision).\n" in told
     assert "They read `analysis-plan.json` beside them" in readme_of(bundle_of("fluency"))
-    assert "`gold` 0.7, `rho` -0.1, and for the rest the defaults of Evalsite" in told
+    assert "70% (the software starts with" in told
+    assert "−0.1 (the software starts with" in told
 
 
 def test_data_package_names_the_plan_beside_its_tables():
@@ -107,8 +110,8 @@ def test_study_without_a_plan_says_so_and_none_comes_back():
     study = restore(bundle, is_copy=True).study
 
     assert plan_in(bundle)["changed_at"] is None
-    assert "Compared: every two systems.\n" in readme_of(bundle)
-    assert "Whose answers are left out: no rule was written down.\n" in readme_of(bundle)
+    assert "Comparisons: all pairs of systems.\n" in readme_of(bundle)
+    assert "Exclusion rule: none was written down.\n" in readme_of(bundle)
     assert "No analysis plan was written." in examine(bundle).checks
     assert not AnalysisPlan.objects.filter(study=study).exists()
 
@@ -122,7 +125,7 @@ def test_imported_ratings_are_never_said_to_come_after_the_plan():
 
     told = [readme_of(pack(study, has_data=has_data)) for has_data in (True, False)]
 
-    words = "last changed on 2026-03-01, before the import of ratings that were collected elsewhere"
+    words = "on 1 March 2026, before the import of ratings that were collected elsewhere"
     assert [words in one for one in told] == [True, True]
 
 
@@ -373,7 +376,7 @@ def test_primary_criterion_and_margin_come_back():
         "informativeness",
         [MARGIN],
     )
-    assert "Primary criterion: `informativeness`" in readme_of(pack(study))
+    assert "Primary criterion: Informativeness" in readme_of(pack(study))
 
 
 @pytest.mark.parametrize(

@@ -5,6 +5,7 @@ from functools import cache
 from typing import Any
 
 import pytest
+from django.conf import settings
 
 from evalsite.analysis.figure import METHODS_VERSION
 from evalsite.exports.bundle.format import REPORT, STUDY
@@ -50,6 +51,21 @@ def test_bundle_carries_the_figures_of_a_report_of_its_ratings(bundle: bytes) ->
     assert figures["kept"]["methods_version"] == METHODS_VERSION
     # what single raters did is for staff
     assert "raters" not in figures["kept"]
+
+
+@pytest.mark.slow
+def test_bundle_from_before_items_had_numbers_is_verified_by_its_values() -> None:
+    kept = settings.BASE_DIR / "fixtures" / "bundle" / "format-3.zip"
+
+    report = examine(kept.read_bytes())
+
+    assert report.faults == []
+    assert [remark.partition(" has other")[0] for remark in report.remarks[:3]] == [
+        "data/annotations.csv", "data/items.csv", "data/ratings.csv",
+    ]  # fmt: skip
+    # its figures are compared only where columns and methods are the same
+    [figures] = report.remarks[3:]
+    assert figures.startswith(f"The figures of {REPORT} weren't computed again")
 
 
 @pytest.mark.slow

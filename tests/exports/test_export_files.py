@@ -15,10 +15,13 @@ from django.urls import reverse
 from evalsite.annotation.models import Rating
 from evalsite.audit.models import AuditEntry
 from evalsite.exports import answers
+from evalsite.exports.blocks import write_lines
+from evalsite.exports.bundle.format import Contents
+from evalsite.exports.bundle.job import name_bundle
 from evalsite.exports.column import Column
 from evalsite.exports.columns import list_downloads
-from evalsite.exports.csv_writer import guard_cell, write_lines, write_rows
 from evalsite.exports.services import Choice, name_file, stream_file
+from evalsite.lib.csv_writer import guard_cell, write_rows
 from evalsite.studies.models import Output, Study, System
 from tests.support.exports import annotate, export, main_items, read, study
 from tests.support.factories import launch
@@ -230,6 +233,37 @@ def test_download_is_an_attachment_with_the_chosen_options(
     assert len(read(data)) == 1
 
 
+@pytest.mark.django_db
+def test_simulated_pilot_is_named_only_where_its_rows_are_in_the_file(
+    staff_client: Client, study: Study, make_participant: Callable[..., Any]
+) -> None:
+    people: dict[str, Any] = {"is_pilot": True, "origin": "simulated"}
+    pilot = make_participant(study, **people)
+    annotate(study, make_participant(study), main_items(study)[0])
+    annotate(study, pilot, main_items(study)[0], origin="simulated", status="pilot")
+
+    def name(file: str, **choice: Any) -> str:
+        return name_file(study, Choice(file=file, **choice)).removeprefix(
+            "restaurant-descriptions-"
+        )
+
+    files = ("ratings", "ratings_simple", "ratings_wide", "annotations", "participants", "items")
+    assert [name(file) for file in files] == [f"{file}.csv" for file in files]
+    assert name("ratings", with_pilot=True) == "simulated-ratings.csv"
+    assert name("participants", with_pilot=True) == "simulated-participants.csv"
+    assert name("ratings_simple", with_pilot=True) == "ratings_simple.csv"
+    assert name("items", with_pilot=True) == "items.csv"
+    assert name("ratings", with_pilot=True, origin="own") == "ratings-own.csv"
+    address = reverse("admin:study-export", args=[study.pk])
+    assert not staff_client.get(address).context["is_simulated"]
+    assert staff_client.get(f"{address}?with_pilot=on").context["is_simulated"]
+    assert not staff_client.get(reverse("admin:export-bundle", args=[study.pk])).context[
+        "is_simulated"
+    ]
+    assert name_bundle(study, Contents()) == "restaurant-descriptions-data.zip"
+
+
+@pytest.mark.django_db
 def test_simulated_rows_are_named_in_rows_file_name_and_page(
     staff_client: Client, study: Study, make_participant: Callable[..., Any]
 ) -> None:

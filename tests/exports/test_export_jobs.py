@@ -14,7 +14,14 @@ from django.urls import reverse
 from django.utils import timezone
 
 from evalsite.audit.models import AuditEntry
-from evalsite.exports.jobs import KEPT_DAYS, KIND, find_file, read_choice, start_export
+from evalsite.exports.jobs import (
+    KEPT_DAYS,
+    KIND,
+    delete_old_exports,
+    find_file,
+    read_choice,
+    start_export,
+)
 from evalsite.exports.services import Choice
 from evalsite.jobs.models import Job
 from evalsite.jobs.services import run_job
@@ -153,9 +160,7 @@ def make_old(path: Path) -> None:
     os.utime(path, (then, then))
 
 
-def test_old_files_and_parts_go_when_the_next_one_is_written(
-    staff_client: Client, answered: Study
-) -> None:
+def test_old_files_and_parts_are_deleted_by_age(staff_client: Client, answered: Study) -> None:
     old = run_job(start_export(answered, Choice(file="ratings"), by=None))
     path = find_file(old)
     assert path is not None
@@ -165,7 +170,9 @@ def test_old_files_and_parts_go_when_the_next_one_is_written(
         make_old(one)
 
     new = run_job(start_export(answered, Choice(file="annotations"), by=None))
+    done = delete_old_exports()
 
+    assert done == "2 deleted"
     assert not part.exists()
     assert find_file(old) is None
     assert find_file(new) is not None

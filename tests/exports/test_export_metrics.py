@@ -8,10 +8,10 @@ import pytest
 from django.test import Client
 from django.urls import reverse
 
-from evalsite.exports.csv_writer import guard_cell
 from evalsite.imports.core import Source
 from evalsite.imports.metrics.importer import store_scores, undo_scores
 from evalsite.imports.models import MetricFile, MetricScore
+from evalsite.lib.csv_writer import guard_cell
 from evalsite.studies.models import Item, Output, Study, System
 from tests.support.bundles import bundle_of, change, examine
 from tests.support.checking import check_scores

@@ -29,7 +29,7 @@ def test_columns_stand_in_the_order_of_the_specification(study: Study) -> None:
         "preferred,outcome,shown_first,annotation,participant,person,set,place,place_in_group,"
         "place_in_set,trial,repeat_of,status,origin,aids,device,language,excluded,"
         "exclusion_reason,revisions,started_at,submitted_at,seconds,active_seconds,time_given,"
-        "file_row"
+        "file_row,item_no,group_no"
     )
 
     assert export(study) == f"{header}\r\n".encode()
@@ -65,6 +65,7 @@ def test_rating_holds_all_that_analysis_needs(
         "exclusion_reason": "", "revisions": "1", "started_at": "2026-11-21T12:30:00.000000Z",
         "submitted_at": "2026-11-21T12:30:12.500000Z", "seconds": "12.5",
         "active_seconds": "9.25", "time_given": "", "file_row": "",
+        "item_no": "2", "group_no": "2",
     }  # fmt: skip
     assert [(row["system"], row["value"], row["place"]) for row in (second, third)] == [
         ("neural", "51", "3"),

@@ -16,6 +16,7 @@ from evalsite.annotation.pages.saving import Submission, submit_annotation
 from evalsite.annotation.pages.submitted_values import Passage
 from evalsite.exports.codebook import list_chapters
 from evalsite.exports.columns import HIGHLIGHTS
+from evalsite.exports.file_counts import store_counts
 from evalsite.exports.selection import Selection
 from evalsite.exports.services import count_rows
 from evalsite.participants.models import Participant
@@ -128,6 +129,7 @@ def test_the_file_is_offered_with_its_codebook_where_passages_are_marked(
     staff_client: Client, study: Study
 ) -> None:
     mark(make_annotator(study), TEXT, "kind")
+    store_counts(study)
 
     page = staff_client.get(reverse("admin:study-export", args=[study.pk])).content.decode()
     address = reverse("admin:export-file", args=[study.pk, "highlights"])

@@ -9,6 +9,7 @@ from django.urls import reverse
 
 from evalsite.audit.models import AuditEntry
 from evalsite.exports.columns import list_files
+from evalsite.exports.file_counts import store_counts
 from evalsite.participants.models import Participant, ParticipantIdentity
 from evalsite.studies.models import Membership
 from tests.participants.test_arrival import find_owner, finish_set
@@ -84,6 +85,7 @@ def test_the_log_says_who_took_the_identities_and_how_many(staff_client, researc
     assert (entry.actor, entry.study_id) == (researcher, study.pk)
     assert (entry.detail["file"], entry.detail["rows"]) == ("participants_ids.csv", 4)
     assert P not in str(entry.detail)
+    store_counts(study)
     assert "4 rows" in staff_client.get(page_of(study)).text
 
 

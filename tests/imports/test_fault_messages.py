@@ -5,6 +5,7 @@ They are those of files of items, of ratings and of metric scores; of each code,
 
 import ast
 import io
+import json
 from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 from typing import Any
@@ -20,8 +21,8 @@ from evalsite.imports.metrics.importer import store_scores
 from evalsite.imports.tables.faults import Fault, group_faults
 from evalsite.studies.models import Study
 from tests.imports.test_faulty_batches import CASES, HOSTILE, read_case
-from tests.support.batches import import_rows, make_rows
-from tests.support.checking import check_scores
+from tests.support.batches import import_rows, make_rows, write_csv
+from tests.support.checking import check_file, check_scores
 from tests.support.factories import add_batch, launch
 from tests.support.hostile_files import with_text, write_cell, write_rows, write_workbook
 from tests.support.imported import Row, check, load, rows_for
@@ -64,6 +65,23 @@ def check_items(study: Study) -> Iterator[Checked]:
     not_western = with_text("A@B").encode().replace(b"@", b"\x81")
     options = {"encoding": "windows-1252"}
     yield check_source(ITEMS, io.BytesIO(not_western), study=study, options=options)
+
+
+def check_later_items(pairs: Study, replies: Study) -> Iterator[Checked]:
+    """Check files of inputs that the studies have already."""
+    for study, cells, options in (
+        (replies, {"review": "Another review."}, {}),
+        (replies, {"output": "Another output."}, {}),
+        (replies, {"kind": "gold"}, {}),
+        (replies, {}, {}),
+        (replies, {"item": "again"}, {}),
+        (replies, {"item": "new", "review": "A new review."}, {}),
+        (pairs, {"system": "gamma"}, {"meets": ["gpt"]}),
+    ):
+        row = make_rows(study.config, items=1)[0] | cells
+        yield check_file(io.BytesIO(write_csv([row]).encode()), study=study, options=options)
+    tool = {"testIdx": 0, "provider": {"id": ""}, "vars": {}, "response": {"output": "One."}}
+    yield check_file(io.BytesIO(json.dumps(tool).encode()), study=replies)
 
 
 def change(rows: list[Row], at: int = 0, **cells: str) -> list[Row]:
@@ -173,7 +191,12 @@ def sentences(make_study: Callable[..., Any]) -> dict[str, dict[str, str]]:
     for rated in (study, pairs, replies):
         import_rows(rated, make_rows(rated.config, items=2))
     return {
-        "items": list_sentences(check_items(make_study(protocol="magnitude", items=0))),
+        "items": list_sentences(
+            [
+                *check_items(make_study(protocol="magnitude", items=0)),
+                *check_later_items(pairs, replies),
+            ]
+        ),
         "metric scores": list_sentences(check_metric_files(study)),
         "ratings": list_sentences(check_rating_files(study, pairs, replies)),
     }

@@ -110,13 +110,13 @@ def test_bad_16_same_item_twice_in_the_wide_form_is_refused_with_both_lines(chec
     ]
 
 
-def test_bad_17_item_of_an_earlier_batch_is_refused(check: Check, study: Any) -> None:
+def test_bad_17_item_of_an_earlier_batch_is_left_out(check: Check, study: Any) -> None:
     import_batch(study=study, checked=check(GOOD), file_name="a.csv", sha256="1", by=None)
 
     checked = check(GOOD + "m2,name[A],alpha,One.\nm2,name[A],beta,Two.\nm2,name[A],gamma,3.\n")
 
-    assert len(checked.faults) == 1
-    assert "Item “m1” is in the study already" in told(checked)[0]
+    assert told(checked) == []
+    assert ([item.key for item in checked.items], checked.left_out) == (["m2"], 3)
 
 
 @pytest.mark.parametrize("key", ["practice-1", "Practice-12"])

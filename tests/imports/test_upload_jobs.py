@@ -172,7 +172,7 @@ def test_ids_taken_since_the_check_are_told_on_the_page(staff_client: Client, st
     page = staff_client.get(address("upload-preview", study, upload.pk)).content.decode()
 
     assert "The file has faults, so nothing was imported." in page
-    assert "is in the study already, from an earlier file" in page
+    assert 'data-code="output_differs"' in page
     assert "Start again" in page
     assert Batch.objects.count() == 1
 

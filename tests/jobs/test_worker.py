@@ -21,7 +21,7 @@ from evalsite.annotation.models import Slot
 from evalsite.annotation.running.launch import launch_study, newest_launch
 from evalsite.audit.models import AuditEntry
 from evalsite.jobs import services
-from evalsite.jobs.models import Job
+from evalsite.jobs.models import Job, ScheduledTask
 from evalsite.jobs.services import (
     MAX_TAKEOVERS,
     JobTakenOver,
@@ -40,8 +40,9 @@ from evalsite.jobs.worker import (
     order_fairly,
 )
 from evalsite.lib.clock import now
+from evalsite.studies.models import Study
 from tests.support.databases import NO_SERVER, Cluster, find_binaries
-from tests.support.factories import make_study, make_user
+from tests.support.factories import launch, make_study, make_user
 from tests.support.workers import read_until, run_program, running, wait_until
 
 pytestmark = pytest.mark.both_databases
@@ -401,6 +402,38 @@ def test_worker_outlives_a_postgresql_server_that_is_restarted(cluster):
         code = worker.poll()
 
     assert code is None
+
+
+# a job that ends only once the schedule, which looks more often here, has closed the study
+HOLDING = """
+from evalsite.jobs import worker
+from evalsite.studies.models import Study
+worker.SECONDS_BETWEEN_SCHEDULES = 0.1
+@job_kind("hold")
+def hold(job):
+    while Study.objects.get().state != "closed":
+        time.sleep(0.05)
+    return {}
+"""
+
+
+@pytest.mark.slow
+@pytest.mark.django_db(transaction=True)
+def test_study_closes_at_the_next_tick_while_a_job_runs_and_another_waits(database_url):
+    study = launch(make_study(items=2))
+    held = start_job("hold", study_id=study.pk, by=None)
+    start_job("hold", study_id=study.pk, by=None, subject="next")
+    closing = ScheduledTask.objects.filter(name="close_due_studies")
+
+    with running("import time" + HOLDING + WORKER, database_url):
+        wait_until(lambda: Job.objects.get(pk=held.pk).state == "running")
+        # its first tick is over, and the next is due in a minute
+        wait_until(lambda: closing.filter(finished_at__isnull=False).exists())
+        Study.objects.filter(pk=study.pk).update(closes_at=now())
+        closing.update(due_at=now())
+        wait_until(lambda: not Job.objects.exclude(state="done").exists())
+
+    assert Study.objects.get().state == "closed"
 
 
 def test_worker_that_is_asked_to_stop_while_the_database_is_away_stops(tmp_path: Path):

@@ -15,6 +15,15 @@ from tests.support.factories import make_participant, make_study, mint_link
 MEGABYTE = 1024 * 1024
 
 
+class Broken:
+    """A body whose sender has gone."""
+
+    def read(self, *args: Any) -> bytes:
+        raise ConnectionResetError
+
+    readline = read
+
+
 class Unread:
     """A body that nobody may touch."""
 
@@ -52,6 +61,12 @@ def test_bad_29_upload_that_is_far_too_large_is_refused_unread(staff_client):
 def test_bad_29_the_site_takes_what_the_documented_proxy_lets_through(staff_client):
     with pytest.raises(AssertionError, match="The body was read"):
         send_length(staff_client, upload_address(make_study()), 26 * MEGABYTE)
+
+
+def test_bad_81_a_body_that_breaks_off_is_408_and_no_error_of_the_site(client):
+    response = send_length(client, reverse("account_login"), 100, Broken())
+
+    assert response.status_code == 408
 
 
 def test_bad_29_upload_that_is_shorter_than_it_says_stores_nothing(staff_client):

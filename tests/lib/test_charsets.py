@@ -3,6 +3,7 @@
 import codecs
 import encodings
 from encodings.aliases import aliases
+from http.client import HTTPConnection
 from itertools import product
 from pkgutil import iter_modules
 
@@ -12,12 +13,14 @@ from django.urls import reverse
 from evalsite.annotation.models import Draft
 from evalsite.annotation.pages.forms import ReportForm, read_entered
 from evalsite.lib.charsets import is_in_utf8, is_utf8
+from evalsite.management.commands.serve import HOST
 from evalsite.participants.forms import EntryForm, FeedbackForm
 from evalsite.participants.models import Answer
 from evalsite.protocol import installed_protocols
 from tests.lib.test_body_limits import Unread
 from tests.support.factories import make_participant, make_study, mint_link
 from tests.support.tabs import make_live, open_tab
+from tests.support.webserver import WebServer
 from tests.support.wsgi import FORM, Site
 
 MULTIPART = "multipart/form-data; boundary=X"
@@ -301,3 +304,16 @@ class EveryField(dict):
 
     def __missing__(self, name: str) -> str:
         return self.text
+
+
+@pytest.mark.slow
+@pytest.mark.django_db(transaction=True)
+def test_a_charset_other_than_utf8_is_refused_by_the_server_that_runs(database_url, tmp_path):
+    with WebServer(database_url, tmp_path) as server:
+        link = HTTPConnection(HOST, server.port, timeout=30)
+        headers = {"Content-Type": f"{MULTIPART}; charset=punycode"}
+        link.request("POST", "/account/login/", b"a" * 100_000, headers)
+        status = link.getresponse().status
+        link.close()
+
+    assert status == 415

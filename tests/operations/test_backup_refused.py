@@ -9,6 +9,7 @@ import sqlite3
 import subprocess
 import sys
 from contextlib import closing
+from hashlib import sha256
 from io import StringIO
 from pathlib import Path
 from typing import Any
@@ -295,3 +296,40 @@ def test_program_is_the_oldest_that_is_no_older_than_the_server(tmp_path, monkey
     assert find_program("pg_dump", 14, tmp_path) == programs[14]
     assert refused(find_program, "pg_dump", 18, tmp_path) == "program_missing"
     assert refused(find_program, "pg_restore", 15, tmp_path) == "program_missing"
+
+
+# --- tampered with ----------------------------------------------------------------------
+
+
+def list_paths(folder: Path) -> set[Path]:
+    """Return all files and folders, but for what SQLite makes beside a database."""
+    return {path for path in folder.rglob("*") if "sqlite3-" not in path.name}
+
+
+@pytest.mark.parametrize("name", ["../../x", "static", "secret", "uploads/../../x", "/x", "."])
+def test_bad_100_a_backup_that_names_other_folders_is_refused(name, settings, path, tmp_path):
+    make_backup(path)
+    about = json.loads((unpack(path, tmp_path / "about") / MANIFEST).read_text())
+    tampered = change(path, tmp_path / "parts", folders=[*about["folders"], name])
+
+    with new_site(settings, tmp_path / "deep" / "new"):
+        before = list_paths(tmp_path)
+        assert refused(check_backup, tampered) == refused(restore_backup, tampered) == "damaged"
+        assert list_paths(tmp_path) == before
+
+
+@pytest.mark.parametrize("name", ["files/static/evil.js", "files/secret", "secret", "uploads/x"])
+def test_bad_100_a_backup_that_holds_other_files_is_refused(name, settings, path, tmp_path):
+    make_backup(path)
+    folder = unpack(path, tmp_path / "parts")
+    about = json.loads((folder / MANIFEST).read_text())
+    (folder / name).parent.mkdir(parents=True, exist_ok=True)
+    (folder / name).write_bytes(b"evil")
+    about["parts"][name] = {"sha256": sha256(b"evil").hexdigest(), "size": 4}
+    (folder / MANIFEST).write_text(json.dumps(about))
+    tampered = pack_again(path, folder)
+
+    with new_site(settings, tmp_path / "deep" / "new"):
+        before = list_paths(tmp_path)
+        assert refused(check_backup, tampered) == refused(restore_backup, tampered) == "damaged"
+        assert list_paths(tmp_path) == before

@@ -3,16 +3,35 @@
 from datetime import timedelta
 
 import pytest
+from django.apps import apps
+from django.core import serializers
+from django.core.exceptions import ValidationError
 from django.core.management import call_command
 from django.core.management.base import CommandError
+from django.db.models import Q
 from django.urls import reverse
 
 from evalsite.annotation.models import Annotation, Rating, Slot
 from evalsite.annotation.running.launch import close_study
+from evalsite.exports.bundle.format import Contents
+from evalsite.exports.bundle.job import start_packing
+from evalsite.exports.jobs import start_export
+from evalsite.exports.services import Choice
+from evalsite.jobs.models import Job
+from evalsite.jobs.services import run_job
 from evalsite.lib.clock import now, standing_at
 from evalsite.operations.retention import delete_expired, erase_person, find_expiry
-from evalsite.participants.models import Expert, Participant, ParticipantIdentity, Visit
-from evalsite.quality.models import Approval
+from evalsite.participants.models import (
+    Consent,
+    Expert,
+    ItemSet,
+    Participant,
+    ParticipantIdentity,
+    Visit,
+)
+from evalsite.quality.exclusions import exclude
+from evalsite.quality.models import Approval, Note
+from evalsite.quality.notes import add_notes
 from evalsite.quality.pay import approve_sets, list_payable
 from evalsite.studies.models import Membership
 from tests.quality.test_pay import begin, work
@@ -103,6 +122,93 @@ def test_erased_person_leaves_nothing_and_is_somebody_new_on_the_next_visit():
     assert back.me.pseudonym != me.pseudonym
     assert Participant.objects.count() == 2
     check_invariants(study)
+
+
+TEXTS = ("secret note", "secret message", "secret reason", "secret answer", "da-DK,da;q=0.9")
+TIMES = {
+    Participant: ("created_at", "stopped_at", "withdrawn_at"),
+    Visit: ("arrived_at", "ended_at"),
+    ItemSet: ("created_at", "finished_at"),
+    Annotation: ("started_at", "submitted_at"),
+    Consent: ("answered_at",),
+}
+
+
+def read_everything(folder) -> str:
+    """Return every row of the database and every file on disk as one text."""
+    rows = serializers.serialize("json", (row for model in apps.get_models() for row in
+                                          model._default_manager.all()))  # fmt: skip
+    files = (path.read_bytes().decode("latin-1") for path in folder.rglob("*") if path.is_file())
+    return "\n".join([rows, *files])
+
+
+def remark_on(person, study) -> None:
+    """Write something about a person wherever the team may."""
+    by = make_user()
+    add_notes(study=study, text="secret note", by=by, participants=[person.me])
+    Approval.objects.create(
+        study=study,
+        item_set=person.me.item_sets.get(),
+        state="rejected",
+        reason="checks",
+        message="secret message",
+        answer="secret answer",
+        decided_at=now(),
+    )
+    exclude(study=study, participants=[person.me], reason="secret reason", by=by)
+    Annotation.objects.update(language="da-DK,da;q=0.9", device="wide-landscape")
+
+
+@pytest.mark.slow
+def test_nothing_written_about_an_erased_person_is_left_in_rows_or_files(
+    served_before, settings, tmp_path, django_capture_on_commit_callbacks
+):
+    settings.DATA_DIR = tmp_path
+    recruitment = begin(checks=0)
+    person = work(recruitment)
+    me, other = person.me, work(recruitment, 1).me
+    study = recruitment.study
+    remark_on(person, study)
+    run_job(start_export(study, Choice(file="ratings"), by=make_user()))
+    run_job(start_packing(study, Contents(has_free_text=True), by=make_user()))
+    kept = other.annotations.order_by("pk").values("started_at", "submitted_at")[0]
+    before = read_everything(tmp_path)
+    files_before = [path for path in tmp_path.rglob("*") if path.is_file()]
+
+    with django_capture_on_commit_callbacks(execute=True):
+        erase_person(me, by=None)
+    after = read_everything(tmp_path)
+
+    assert [text for text in TEXTS if text not in before] == []
+    assert len(files_before) == 2
+    assert [path for path in tmp_path.rglob("*") if path.is_file()] == []
+    mine = Q(participant=me)
+    assert set(Annotation.objects.filter(mine).values_list("device", "language")) == {("", "")}
+    assert not Note.objects.exists()
+    assert [text for text in TEXTS[:4] if text in after] == []
+    for model, names in TIMES.items():
+        rows = model.objects.filter(pk=me.pk) if model is Participant else (
+            model.objects.filter(mine)
+        )  # fmt: skip
+        times = [moment for row in rows.values_list(*names) for moment in row if moment]
+        assert times
+        assert {(moment.second, moment.microsecond) for moment in times} == {(0, 0)}, model
+    # nobody else's
+    assert other.annotations.order_by("pk").values("started_at", "submitted_at")[0] == kept
+    check_invariants(study)
+
+
+def test_nobody_is_erased_while_a_file_is_written_that_may_hold_their_answers():
+    recruitment = begin(checks=0)
+    person = work(recruitment)
+    job = start_export(recruitment.study, Choice(file="ratings"), by=make_user())
+    Job.objects.filter(pk=job.pk).update(state="running", heartbeat_at=now())
+
+    with pytest.raises(ValidationError) as refused:
+        erase_person(person.me, by=None)
+
+    assert refused.value.code == "file_being_written"
+    assert Rating.objects.exists()
 
 
 def test_commands_say_what_they_deleted_and_refuse_a_name_that_nobody_has(capsys):

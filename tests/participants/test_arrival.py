@@ -178,12 +178,15 @@ def test_bad_64_whoever_has_finished_gets_the_same_code_again_also_in_a_closed_s
     finish_set(me)
     code = me.item_sets.get().code
 
-    again = Client().get(join(study, prolific(visit=W)), follow=True)
+    again = Client().get(join(study, prolific()), follow=True)
     close_study(study=study, by=make_user())
     afterwards = Client().get(join(study, prolific()), follow=True)
+    elsewhere = Client().get(join(study, prolific(visit=W)), follow=True)
 
     assert code in again.text
     assert code in afterwards.text
+    # an id is no password
+    assert code not in elsewhere.text
     assert Participant.objects.count() == 1
     # whoever didn't take part gets no page of their own
     assert press_start(study, prolific(person=Q)).status_code == 200
@@ -462,6 +465,6 @@ def test_fifty_starts_of_one_person_at_once_are_one_participant():
 
     assert {answer.status_code for answer in answers} == {302}
     assert count_made() == NOTHING | {
-        "Participant": 1, "ParticipantIdentity": 1, "ParticipantLink": 50, "Visit": 1,
+        "Participant": 1, "ParticipantIdentity": 1, "ParticipantLink": 1, "Visit": 1,
     }  # fmt: skip
     assert len({find_owner(answer.headers["Location"]) for answer in answers}) == 1

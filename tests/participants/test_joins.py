@@ -13,6 +13,7 @@ from evalsite.jobs.schedule import run_schedule
 from evalsite.lib.clock import now, standing_at
 from evalsite.participants.joins import RETURNS_AN_HOUR
 from evalsite.participants.models import JoinCount, Participant, ParticipantIdentity
+from evalsite.studies.models import Study
 from tests.support.arriving import (
     NOTHING,
     P,
@@ -74,11 +75,35 @@ def test_one_more_than_may_join_from_an_address_is_asked_to_come_back(noon):
     assert start_from(make_open(), "192.0.2.1").status_code == 302
 
 
-def test_more_than_may_join_a_study_are_asked_to_come_back_wherever_they_are():
+@pytest.mark.both_databases
+def test_a_study_that_many_join_takes_one_more_an_hour_from_each_further_network(noon):
     study = make_open()
-    answers = [start_from(study, f"192.0.2.{number}").status_code for number in range(7)]
+    crowd = [start_from(study, f"192.0.2.{number}").status_code for number in range(PER_STUDY)]
 
-    assert answers == [302] * PER_STUDY + [429] * 2
+    answers = [start_from(study, f"192.0.2.{number}") for number in (0, 7, 7, 8)]
+
+    assert crowd == [302] * PER_STUDY
+    assert [answer.status_code for answer in answers] == [429, 302, 429, 302]
+    assert answers[2].headers["Retry-After"] == "3600"
+
+
+def test_a_site_counts_as_four_networks_in_a_study_that_many_join():
+    study = make_open()
+    for number in range(PER_STUDY):
+        start_from(study, f"192.0.2.{number}")
+
+    answers = [start_from(study, f"2001:db8:1:{number}::1").status_code for number in range(6)]
+
+    assert answers == [302] * 4 + [429] * 2
+
+
+def test_people_of_one_place_join_without_a_limit_for_their_network():
+    study = make_open()
+    Study.objects.filter(pk=study.pk).update(is_from_one_place=True)
+
+    answers = [start_from(study, "192.0.2.1").status_code for _ in range(PER_STUDY + 1)]
+
+    assert answers == [302] * PER_STUDY + [429]
 
 
 def test_the_page_over_the_limit_keeps_the_ids_for_the_next_start():
@@ -103,7 +128,7 @@ def test_whoever_returns_is_neither_counted_nor_refused():
 
     assert answers == [302] * 9
     assert JoinCount.objects.count() == PER_STUDY
-    assert start_from(study, "192.0.2.99", prolific(person=Q)).status_code == 429
+    assert start_from(study, "192.0.2.1", prolific(person=Q)).status_code == 429
 
 
 @pytest.mark.both_databases

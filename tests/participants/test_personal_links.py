@@ -35,7 +35,7 @@ def create(client: Client, study: Study, total: object = 3):
 def addresses(client: Client, study: Study) -> list[str]:
     return [
         address
-        for _, address in client.get(url("study-recruitment", study)).context["personal_links"]
+        for _, address in client.post(url("personal-links-show", study)).context["personal_links"]
     ]
 
 
@@ -46,7 +46,7 @@ def test_links_are_created_up_to_the_number_asked_for_and_can_be_copied_again(st
     shown = addresses(staff_client, study)
     assert len(shown) == len({*shown}) == 3
     assert addresses(staff_client, study) == shown
-    rows = staff_client.get(url("personal-links", study)).content.decode().splitlines()
+    rows = staff_client.post(url("personal-links", study)).content.decode().splitlines()
     assert rows == ["number,link,participant", *(f"{n},{a}," for n, a in enumerate(shown, 1))]
     # only hashes are stored
     stored = str([*PersonalLink.objects.values_list()])
@@ -68,7 +68,7 @@ def test_looking_at_a_link_makes_nothing_and_start_leads_to_one_place(staff_clie
     me = Participant.objects.get()
     assert Visit.objects.get().recruitment == study.recruitments.get(number=1)
     assert Client().get(address, follow=True).redirect_chain[-1][0].endswith("/consent/")
-    assert me.pseudonym in staff_client.get(url("personal-links", study)).content.decode()
+    assert me.pseudonym in staff_client.post(url("personal-links", study)).content.decode()
 
 
 def test_a_new_link_ends_the_old_one_and_keeps_the_place(staff_client, study):
@@ -117,3 +117,11 @@ def test_one_link_pressed_twenty_times_at_once_is_one_person(staff_client, study
 
     assert {answer.status_code for answer in answers} == {302}
     assert Participant.objects.count() == Visit.objects.count() == 1
+
+
+def test_settings_are_saved_from_the_page_that_shows_the_links_too(staff_client, study):
+    create(staff_client, study)
+    page = staff_client.post(url("personal-links-show", study))
+
+    assert f'action="{url("study-recruitment", study)}"' in page.text
+    assert "no-store" in page.headers["Cache-Control"]

@@ -8,7 +8,8 @@ from pathlib import Path
 import pytest
 
 from evalsite.analysis.families import FAMILIES, get_numbers
-from evalsite.protocol.scale import Scale, installed_scales
+from evalsite.protocol.installed_scales import installed_scales
+from evalsite.protocol.scale import Scale
 
 ROOT = Path(__file__).resolve().parents[2]
 SCALES = installed_scales()

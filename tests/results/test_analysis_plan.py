@@ -54,6 +54,18 @@ def test_a_plan_is_written_before_the_launch_and_read_back(staff_client):
     assert "Worded before the first answer" in html
 
 
+@pytest.mark.parametrize(
+    "do", ["1.5e308", "and-0", "and-1", "drop-1-0", f"remove-rule-{'9' * 5_000}", "-", "and-٣", ""]
+)
+def test_a_button_that_no_page_has_changes_nothing(staff_client, do):
+    study = make_study()
+
+    page = save(staff_client, study, do=do)
+
+    assert page.status_code < 400
+    assert 'name="measure-1-1"' not in page.text
+
+
 def test_a_change_stands_in_the_log_by_name_and_number_without_the_rule(staff_client):
     study = make_study()
 

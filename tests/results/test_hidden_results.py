@@ -164,6 +164,20 @@ def test_ratings_without_systems_have_numbers_of_this_download_and_no_texts(stud
     assert numbers == [{str(number) for number in range(1, 10)}] * 2
 
 
+@pytest.mark.parametrize("name", ["ratings", "annotations"])
+def test_files_given_out_while_hidden_have_no_number_that_joins_with_the_items(
+    study, staff_client, name
+):
+    hidden = staff_client.post(f"{url('study-export', study)}{name}.csv").content.decode()
+    PlanEvent.objects.create(study=study, kind="revealed", answers=9)
+    opened = staff_client.post(f"{url('study-export', study)}{name}.csv")
+
+    own = {"item_no", "group_no"}
+    assert not own & set(hidden.splitlines()[0].split(","))
+    header = b"".join(opened.streaming_content).decode().splitlines()[0]
+    assert own <= set(header.split(","))
+
+
 def test_one_post_reveals_and_the_report_says_so(study, staff_client):
     page = staff_client.post(
         url("study-results-reveal", study), {"reason": "A talk"}, follow=True

@@ -6,11 +6,11 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).resolve().parents[2]
-NAME = re.compile(r"^(?:async )?def test_bad((?:_[0-9]{2})+)_[a-z]", re.M)
+NAME = re.compile(r"^(?:async )?def test_bad((?:_[0-9]{2,3})+)_[a-z]", re.M)
 
 # rows of what stands so far; a later part of the product adds its own
 ROWS = {
-    *range(1, 70), *range(72, 85), 88
+    *range(1, 70), *range(72, 85), 88, 91, 92, 93, 100,
 }  # fmt: skip
 
 

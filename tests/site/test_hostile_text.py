@@ -15,9 +15,9 @@ from evalsite.annotation.models import Annotation, Rating
 from evalsite.annotation.pages.saving import Submission, submit_annotation
 from evalsite.exports.column import TEXT
 from evalsite.exports.columns import list_files
-from evalsite.exports.csv_writer import guard_cell
 from evalsite.exports.services import Choice, stream_file
 from evalsite.imports.uploads import keep_upload
+from evalsite.lib.csv_writer import guard_cell
 from evalsite.protocol import Protocol, installed_protocols
 from evalsite.studies.models import Item, Study
 from tests.support.batches import write_csv

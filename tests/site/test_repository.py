@@ -154,6 +154,17 @@ def test_every_relative_link_in_the_documents_leads_somewhere():
     assert found == []
 
 
+def test_no_document_installs_the_package_which_no_index_has():
+    """Until it is published, there is only the checkout."""
+    found = [
+        line
+        for path in tracked_files(".md")
+        for line in find_lines(path, [r"pip install.*\bevalsite"])
+    ]
+
+    assert found == []
+
+
 def test_every_test_that_a_document_names_is_there():
     tests = "\n".join(path.read_text(encoding="utf-8") for path in tracked_files(".py"))
     known = set(re.findall(r"^def (test_\w+)", tests, re.MULTILINE))
@@ -188,3 +199,65 @@ def test_lock_files_name_versions_and_hashes_and_no_address():
         assert all(
             "--hash=sha256:" in block for block in re.split(r"\n(?=[a-z])", text) if "==" in block
         )
+
+
+# --- readers ----------------------------------------------------------------------------
+
+READERS = {
+    *(("json", name) for name in ("load", "loads", "JSONDecoder")),
+    *(("csv", name) for name in ("reader", "DictReader")),
+}
+MAY_READ = {
+    "evalsite/lib/limited.py": "reads all of this within limits",
+    # these only write zips
+    "evalsite/exports/bundle/write.py": "writes bundles",
+    "evalsite/imports/packs.py": "writes packs of files",
+    "evalsite/results/report/latex_document.py": "writes the sources of a report",
+    "evalsite/exports/scripts/analysis.py": "runs beside a bundle, without Evalsite",
+}
+
+
+def find_readers(source: str) -> Iterator[str]:
+    """Yield what reads JSON, CSV or zips without limits, whatever it is called."""
+    for node in ast.walk(ast.parse(source)):
+        if isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name):
+            if (node.value.id, node.attr) in READERS:
+                yield f"{node.value.id}.{node.attr}"
+        elif isinstance(node, ast.Import):
+            yield from (name.name for name in node.names if "zipfile" in name.name.split("."))
+        elif isinstance(node, ast.ImportFrom):
+            module = node.module or ""
+            yield from (
+                f"{module}.{name.name}"
+                for name in node.names
+                if "zipfile" in (*module.split("."), name.name) or (module, name.name) in READERS
+            )
+
+
+def test_json_csv_and_zips_are_read_within_limits_only():
+    readers = {
+        path.relative_to(ROOT).as_posix()
+        for path in tracked_files(".py")
+        if path.is_relative_to(ROOT / "evalsite") or path.is_relative_to(ROOT / "protocols")
+        if path.name != "tests.py" and any(find_readers(path.read_text(encoding="utf-8")))
+    }
+
+    assert readers == MAY_READ.keys()
+
+
+@pytest.mark.parametrize(
+    ("source", "reads"),
+    [
+        ("import json\njson.loads(x)", True),
+        ("from json import load", True),
+        ("import zipfile", True),
+        ("from backports.zstd import zipfile", True),
+        ("from zipfile import ZipFile", True),
+        ("import csv\nread = csv.reader", True),
+        ("import json\njson.dumps(x)", False),
+        ("import csv\ncsv.writer(x)", False),
+        ("from evalsite.lib.limited import ZipFile", False),
+    ],
+)
+def test_readers_are_found_by_whatever_name(source: str, reads: bool):
+    assert any(find_readers(source)) is reads

@@ -58,7 +58,6 @@ READ = {
         "study-places-kept", "study-recruitments", "study-recruitment", "study-experts",
         "expert-reassign", "study-pay", "pay-table", "pay-review", "pay-decide",
         "person-stop", "study-people-act",
-        "personal-links",
         "setup-basics", "setup-first-page", "setup-instructions", "setup-checks", "setup-work",
         "setup-preview", "study-setup", "check-new", "study-pilot", "study-launch", "study-held",
         "study-questions", "study-question", "study-quotas", "study-earlier",
@@ -85,6 +84,7 @@ POST = {
         "export-answers", "study-questions", "study-question", "study-quotas", "study-earlier",
         "block-list", "background-question", "check-question",
         "recruitment-switch", "recruitment-code", "personal-links-create", "personal-link-renew",
+        "personal-links", "personal-links-show", "expert-links-show",
         "round-pay", "round-pay-file", "round-pay-mark", "pay-decide", "pay-review", "pay-export",
         "person-stop",
         "study-experts", "expert-reassign",
@@ -120,6 +120,8 @@ IDENTITIES = {
     ("post", "export-answers"),
     ("post", "round-pay"), ("post", "round-pay-file"), ("post", "round-pay-mark"),
     ("post", "pay-decide"), ("get", "pay-decide"), ("post", "pay-review"), ("get", "pay-review"),
+    ("post", "personal-links"), ("post", "personal-links-show"), ("post", "personal-link-renew"),
+    ("post", "expert-links"), ("post", "expert-links-show"), ("post", "expert-renew"),
 }  # fmt: skip
 ALLOWED = (200, 302, 303, 404, 409, 410, 422)  # the role is enough; the rest is the page's own
 # Parameters that name a row of the study.

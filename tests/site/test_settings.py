@@ -60,7 +60,16 @@ def run_python(*arguments: str, **variables: str) -> subprocess.CompletedProcess
         ({"EVALSITE_SECRET_KEY_FALLBACKS": "abc"}, "EVALSITE_SECRET_KEY_FALLBACKS holds a key"),
         ({"EVALSITE_SECRET_KEY_FALLBACKS_FILE": "/absent"}, "cannot be read"),
         ({"EVALSITE_HOSTS": ""}, "Set EVALSITE_HOSTS"),
-        ({"EVALSITE_HOSTS": "evalsite.example, *"}, "Set EVALSITE_HOSTS"),
+        (
+            {"EVALSITE_SECRET_KEY": "only-for-debugging-" + STRONG},
+            "EVALSITE_SECRET_KEY holds a key",
+        ),
+        ({"EVALSITE_SECRET_KEY": "django-insecure-" + STRONG}, "EVALSITE_SECRET_KEY holds a key"),
+        ({"EVALSITE_HOSTS": "evalsite.example, *"}, "EVALSITE_HOSTS can't contain '*'"),
+        ({"EVALSITE_HOSTS": "*.example.org"}, "EVALSITE_HOSTS can't contain '*.example.org'"),
+        ({"EVALSITE_HOSTS": ".com"}, "EVALSITE_HOSTS can't contain '.com'"),
+        ({"EVALSITE_HOSTS": "."}, "EVALSITE_HOSTS can't contain '.'"),
+        ({"EVALSITE_HOSTS": "evalsite..org"}, "EVALSITE_HOSTS can't contain 'evalsite..org'"),
         ({"EVALSITE_DEBUG": "yes"}, "EVALSITE_DEBUG must be on or off"),
         ({"EVALSITE_HTTPS": "0"}, "EVALSITE_HTTPS must be on or off"),
         ({"EVALSITE_UPLOAD_MAX_ROWS": "-1"}, "EVALSITE_UPLOAD_MAX_ROWS must be a whole number"),
@@ -266,6 +275,23 @@ def test_postgresql_waits_for_the_disk_whatever_the_server_prefers():
         cursor.execute(f"ALTER DATABASE {name} RESET synchronous_commit")
 
     assert problems == []
+
+
+@pytest.mark.both_databases
+@only_postgresql
+@pytest.mark.django_db(transaction=True)
+def test_postgresql_compiles_no_query_whatever_the_server_prefers():
+    name = connection.ops.quote_name(connection.settings_dict["NAME"])
+    with connection.cursor() as cursor:
+        cursor.execute(f"ALTER DATABASE {name} SET jit = on")
+    connection.close()  # the next one asks the server anew
+
+    with connection.cursor() as cursor:
+        cursor.execute("SHOW jit")
+        in_force = cursor.fetchone()[0]
+        cursor.execute(f"ALTER DATABASE {name} RESET jit")
+
+    assert in_force == "off"
 
 
 @pytest.mark.both_databases

@@ -60,7 +60,7 @@ REDIRECTS = {
     "admin/password_change/",
     "admin/password_change/done/",
 }
-ADMINISTRATORS = {"admin/records/", "admin/schedule/", "admin/invitations/"}
+ADMINISTRATORS = {"admin/records/", "admin/schedule/", "admin/sign-ins/", "admin/invitations/"}
 # Django's own, which our pages don't link to
 UNLINKED = {"admin/r/<path:content_type_id>/<path:object_id>/", "admin/<app_label>/", "admin/<url>"}
 

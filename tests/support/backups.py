@@ -48,7 +48,7 @@ def path(tmp_path: Path) -> Path:
 def new_site(settings: Any, folder: Path) -> Iterator[None]:
     """A site without studies and users, on a database and in a folder of its own."""
     settings.DATA_DIR = folder
-    folder.mkdir()
+    folder.mkdir(parents=True)
     name = f"{folder}/evalsite.sqlite3"
     if connection.vendor == "postgresql":
         name = f"site_{uuid4().hex[:8]}"

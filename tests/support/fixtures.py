@@ -23,6 +23,7 @@ from tests.support.bundles import examine_here, run_here
 from tests.support.gate import Gate
 from tests.support.invariants import check_invariants
 from tests.support.races import wait_for_others
+from tests.support.soak import serve_ordinary_requests
 
 CHROMIUM_FLAGS = [
     "--no-sandbox",  # CI runs as root
@@ -225,3 +226,14 @@ def page(browser: Browser) -> Iterator[Page]:
     context.set_default_timeout(PATIENCE)
     yield context.new_page()
     context.close()
+
+
+_have_served: list[int] = []
+
+
+@pytest.fixture
+def served_before(db) -> None:
+    """This process has answered 1,000 ordinary requests."""
+    if not _have_served:
+        serve_ordinary_requests()
+        _have_served.append(os.getpid())

@@ -25,9 +25,7 @@ CRYPTIC = re.compile(
 )
 # named in a table of addresses or by Django itself, so one importer is what they should have; so
 # are those that an app loads to register what they hold
-ENTRY = re.compile(
-    r"(views|forms|pages|\.management\.commands\.\w+|\.worker|\.body_deadlines|\.env)$"
-)
+ENTRY = re.compile(r"(views|forms|pages|\.management\.commands\.\w+|\.worker|\.env)$")
 TALKING = re.compile(r"^_?(tell|tells|say|says|part|look|looks)_")
 
 

@@ -19,6 +19,11 @@ def read_gallery() -> list[dict[str, Any]]:
     return [content for content in found if not find_faults(content)]
 
 
+def read_instrument(key: str) -> dict[str, Any]:
+    """Return the instrument of the gallery with this key."""
+    return next(content for content in read_gallery() if content["key"] == key)
+
+
 def make_built_study(content: dict[str, Any], *, by: Any = None, **fields: Any) -> Study:
     """A draft study of this instrument, which its owner imported."""
     owner = by or make_user()

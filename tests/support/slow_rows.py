@@ -12,7 +12,7 @@ from evalsite.imports.models import MetricScore
 from evalsite.participants.models import ItemSet, Participant
 from evalsite.quality.models import Exclusion
 from evalsite.studies.gold import agrees_with_gold
-from evalsite.studies.models import Output, Study
+from evalsite.studies.models import Item, Output, Study
 
 Row = dict[str, str]
 
@@ -77,6 +77,7 @@ def _shared(one: Annotation) -> Row:
         "set": _text(one.item_set and one.item_set.number),
         "place_in_set": str(one.place) if one.item_set else "",
         "repeat_of": item.repeat_of.key if item.repeat_of else "",
+        **_number(item),
         "status": one.status,
         "origin": one.origin,
         "aids": _yes(one.is_aided),
@@ -261,6 +262,13 @@ def _highlights(study: Study) -> list[Row]:
     return rows
 
 
+def _number(item: Item) -> Row:
+    items = Item.objects.filter(study=item.study_id)
+    first = items.filter(group=item.group).earliest("id")
+    numbers = {"item_no": item.pk, "group_no": first.pk}
+    return {name: str(items.filter(id__lte=pk).count()) for name, pk in numbers.items()}
+
+
 def _items(study: Study) -> list[Row]:
     rows = []
     config = study.config
@@ -286,6 +294,7 @@ def _items(study: Study) -> list[Row]:
                 **{name: cell if isinstance(cell, str) else json.dumps(cell, ensure_ascii=False)
                    for name, cell in inputs.items()},
                 **gold,
+                **_number(item),
             }
         )  # fmt: skip
     return rows

@@ -21,7 +21,7 @@ _AT_ONCE = 10_000  # rows; texts may be long
 # columns of items.csv that are no inputs; those of gold begin with gold_
 _NO_INPUTS = frozenset({
     "study", "batch", "item", "group", "cluster", "kind", "repeat_of", "held", "output_id",
-    "system", "output", "output_is_empty", "extra",
+    "system", "output", "output_is_empty", "extra", "item_no", "group_no",
 })  # fmt: skip
 
 

@@ -5,6 +5,7 @@ participant lock that participant's row first, so two tabs of one person never c
 """
 
 from collections.abc import Callable, Mapping, Sequence
+from enum import StrEnum
 from functools import partial
 from random import Random
 
@@ -25,6 +26,7 @@ from evalsite.annotation.allocation.leases import (
     release_places,
     reserve_set,
 )
+from evalsite.annotation.allocation.network_places import check_network, is_invited
 from evalsite.annotation.allocation.quotas import has_room
 from evalsite.annotation.allocation.rounds import Place
 from evalsite.annotation.allocation.selection import (
@@ -35,11 +37,13 @@ from evalsite.annotation.allocation.selection import (
     with_room,
 )
 from evalsite.annotation.models import Annotation, Slot
+from evalsite.lib.clock import now
 from evalsite.lib.deadlocks import in_transaction
 from evalsite.lib.integrity import is_violation
 from evalsite.lib.prepared import Prepared
 from evalsite.lib.seeds import make_random
 from evalsite.participants.models import ItemSet, Participant, Refusal
+from evalsite.participants.networks import Network
 from evalsite.participants.recognition import is_kept_out
 from evalsite.participants.services import record_entry
 from evalsite.participants.visits import end_visit, find_visit, is_over
@@ -62,28 +66,28 @@ class LostRace(Exception):
 Admission = Callable[[Participant], bool]
 
 
-def claim_set(participant: Participant, *, admit: Admission | None = None) -> ItemSet | None:
+def claim_set(
+    participant: Participant, *, admit: Admission | None = None, network: Network | None = None
+) -> ItemSet | None:
     """Give the participant the items of an open set; None: there is nothing for them now.
 
     An open set comes back as it was, less what others have finished since its lease lapsed. In a
     study that is paused or closed it comes back with what is still held, and nothing new is dealt.
     `admit` is called in each transaction that is tried, the last of which may have been undone.
+    Raise NetworkIsFull, and change nothing, if people of this network hold too much.
     """
     # Locked rows are skipped; before anyone hears that nothing is left, they are waited for. In
     # a transaction of its own: who waits must hold no lock but in the order of the places, and
     # PostgreSQL keeps a lock on each row that it looked at and found taken.
-    return _claim_in_tries(participant, admit, skip_locked=True) or _claim_in_tries(
-        participant, admit, skip_locked=False
-    )
+    claim = partial(_claim, participant, admit, network)
+    return _claim_in_tries(claim, skip_locked=True) or _claim_in_tries(claim, skip_locked=False)
 
 
-def _claim_in_tries(
-    participant: Participant, admit: Admission | None, *, skip_locked: bool
-) -> ItemSet | None:
+def _claim_in_tries(claim: Callable[..., ItemSet | None], *, skip_locked: bool) -> ItemSet | None:
     for _ in range(_TRIES):
         try:
             # who changes k locks the places of an item, and this those of a group
-            return in_transaction(partial(_claim, participant, admit, skip_locked=skip_locked))
+            return in_transaction(partial(claim, skip_locked=skip_locked))
         except LostRace:
             continue
         except IntegrityError as error:
@@ -100,7 +104,11 @@ def is_lost_race(error: IntegrityError) -> bool:
 
 
 def _claim(
-    participant: Participant, admit: Admission | None, *, skip_locked: bool
+    participant: Participant,
+    admit: Admission | None,
+    network: Network | None,
+    *,
+    skip_locked: bool,
 ) -> ItemSet | None:
     me = lock_participant(participant)
     study = _study_of.one(me.study_id)
@@ -118,7 +126,7 @@ def _claim(
         if must_give_way(open_set, study):
             release_places(me)
             return None
-        if hold_again(open_set, me, study):
+        if _hold_again(open_set, me, study, network):
             place.take(open_set)
             return open_set
     if not study.is_open or (open_set is None and not may_have_another_set(me, study)):
@@ -127,7 +135,24 @@ def _claim(
     mine = open_set or ItemSet(study=study, participant=me, number=number)
     if me.is_expert:
         return _deal_assigned(me, study, mine, place)
+    _take_network(me, study, network)
     return _deal_new(me, study, mine, place, skip_locked=skip_locked)
+
+
+def _hold_again(open_set: ItemSet, me: Participant, study: Study, network: Network | None) -> bool:
+    """Keep or retake my open set; what has lapsed counts like a new set of my network."""
+    if open_set.leased_until is None or open_set.leased_until <= now():
+        _take_network(me, study, network)
+    return hold_again(open_set, me, study)
+
+
+def _take_network(me: Participant, study: Study, network: Network | None) -> None:
+    """Let this person take places from this network; NetworkIsFull if it has too many."""
+    if network is None or is_invited(me):
+        return
+    check_network(study, network, me, is_locking=True)
+    me.network, me.network_at = network.today, now()
+    me.save(update_fields=["network", "network_at"])
 
 
 def _has_room(
@@ -205,7 +230,8 @@ def _deal(pick: Pick, me: Participant, study: Study, mine: ItemSet) -> ItemSet:
     slots = pick.slots
     is_first = mine.number == 1 and not answered_items(mine)
     is_unearned = is_first or mine.reserved_until is not None
-    until = reserve_set(mine, study) if is_unearned else lease_end(study)
+    until = reserve_set(mine, study) if is_unearned else lease_end(study, 0)
+    mine.leased_until = until
     taken = (
         Slot.objects.free()
         .filter(pk__in=[slot.pk for slot in slots])
@@ -271,10 +297,13 @@ def _has_places_for(me: Participant, study: Study) -> bool:
     return with_room(lapsed, study, left, among=lapsed).filter(is_new).exists()
 
 
-def settle_entry(*, participant: Participant, answers: Mapping[str, str]) -> ItemSet | None:
+def settle_entry(
+    *, participant: Participant, answers: Mapping[str, str], network: Network | None = None
+) -> ItemSet | None:
     """Record the entry answers, decide on them and reserve the first set, in one transaction.
 
-    None: this person may not take part, or there is no place for them now.
+    None: this person may not take part, or there is no place for them now. Raise NetworkIsFull, and
+    record nothing, if people of this network hold too much.
     """
 
     def refuse(me: Participant, given: Mapping[str, str]) -> str:
@@ -288,7 +317,7 @@ def settle_entry(*, participant: Participant, answers: Mapping[str, str]) -> Ite
 
     if participant.is_pilot:
         return deal_pilot_set(participant) if admit(participant) else None
-    item_set = claim_set(participant, admit=admit)
+    item_set = claim_set(participant, admit=admit, network=network)
     # where others were faster each time, the last try was undone
     if item_set is None and admit(participant):
         end_without_place(participant)
@@ -311,9 +340,34 @@ def has_free_place(study: Study) -> bool:
     return Study.objects.filter(Exists(free) | Exists(lapsed), pk=study.pk).exists()
 
 
-def may_come_free(study: Study) -> bool:
-    """Return whether waiting makes sense: places are held that may come free."""
-    return Slot.objects.leased().filter(study=study, item__held_at__isnull=True).exists()
+class Shortage(StrEnum):
+    """Why no place is free for somebody."""
+
+    # every item has all its answers
+    COMPLETE = "complete"
+    # other people have the places, or have them first: waiting makes sense
+    TAKEN = "taken"
+    # what is missing are items that wait for the researcher, after reports
+    CHECKED = "checked"
+    # this person has done all that there is for them
+    DONE = "done"
+
+
+def find_shortage(study: Study, me: Participant | None = None) -> Shortage:
+    """Return why no place is free for this person, or for a newcomer."""
+    missing = Slot.objects.filter(study=study).exclude(state=Slot.State.DONE)
+    if not missing.exists():
+        return Shortage.COMPLETE
+    checked = missing.filter(item__held_at__isnull=False)
+    taken = missing.filter(item__held_at__isnull=True)
+    if me is not None:
+        if not may_have_another_set(me, study):
+            return Shortage.DONE
+        checked = checked.exclude(item__annotations__participant=me)
+        taken = taken.filter(new_to(me.pk, study.pk, study.groups)).exclude(participant=me)
+    if taken.exists():
+        return Shortage.TAKEN
+    return Shortage.CHECKED if checked.exists() else Shortage.DONE
 
 
 def deal_pilot_set(participant: Participant) -> ItemSet | None:

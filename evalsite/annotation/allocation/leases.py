@@ -8,20 +8,29 @@ from collections.abc import Callable, Collection
 from datetime import datetime, timedelta
 from typing import Any
 
-from django.db import transaction
+from django.db import connection, transaction
 from django.db.models import Exists, Max, OuterRef, QuerySet
 
 from evalsite.annotation.allocation.controls import find_controls, lost_controls
+from evalsite.annotation.allocation.network_places import (
+    NetworkIsFull,
+    check_network,
+    count_answers_in_open_set,
+)
 from evalsite.annotation.models import ASSIGNED, Draft, Slot
 from evalsite.lib.clock import now
 from evalsite.lib.prepared import Prepared
 from evalsite.participants.models import ItemSet, Participant
+from evalsite.participants.networks import Network
 from evalsite.studies.models import Item, Study
-from evalsite.studies.set_size import mains_per_set
+from evalsite.studies.set_size import mains_per_set, minutes_per_item
 
 _REAP = 5
 # a set without an answer: so long from being dealt, and so much longer once
 RESERVATION = timedelta(minutes=15)
+# each answer of a set keeps its places for so much longer, up to the study's lease; where an item
+# takes long, for so many times its announced minutes
+_MINUTES_PER_ANSWER, _TIMES_AN_ITEM = 15, 3
 # after a reservation without an answer others come first, unless there is enough for everybody
 OTHERS_FIRST = timedelta(minutes=5)
 # a lease younger than this is not written again with every answer
@@ -36,6 +45,20 @@ _answered = Prepared(
         Item.objects.filter(pk__in=items, annotations__participant=participant)
         .order_by()
         .values_list("pk")
+    )
+)
+_open_set_of = Prepared(
+    lambda participant: ItemSet.objects.filter(
+        participant=participant, finished_at__isnull=True
+    ).order_by()
+)
+# locked as by `lock_participant`, with how many answers their open set has
+_locked_answers = Prepared(
+    lambda pk: (
+        Participant.objects.select_for_update(no_key=True)
+        .filter(pk=pk)
+        .order_by()
+        .values_list("pk", count_answers_in_open_set(OuterRef("pk")))
     )
 )
 # locked in the order of the places, as by those who wait for one
@@ -67,24 +90,47 @@ def lock_participant(participant: Participant) -> Participant:
     locked = _locked.one(participant.pk)
     if locked is None:
         raise Participant.DoesNotExist
+    locked.later_visit_id = participant.later_visit_id
     return locked
 
 
-def lease_end(study: Study) -> Any:
+def lease_end(study: Study, answers: int) -> Any:
+    """Return until when places are held from now, with so many answers saved in their set."""
+    return now() + timedelta(minutes=min(study.lease_minutes, max(1, answers) * _step(study)))
+
+
+def _step(study: Study) -> float:
+    """Return for how many minutes more each answer of a set keeps its places."""
+    return max(_MINUTES_PER_ANSWER, _TIMES_AN_ITEM * minutes_per_item(study))
+
+
+def _full_lease_end(study: Study) -> Any:
     return now() + timedelta(minutes=study.lease_minutes)
 
 
 def reserve_set(item_set: ItemSet, study: Study) -> Any:
     """Return until when the places of a set without an answer are held; the set is not saved."""
     item_set.reserved_until = now() + 2 * RESERVATION
-    return min(now() + RESERVATION, lease_end(study) - _RESERVED_LESS)
+    return min(now() + RESERVATION, _full_lease_end(study) - _RESERVED_LESS)
 
 
 def longest_hold(open_set: ItemSet | None, study: Study) -> Any:
-    """Return the latest moment until which the places of this set can be held from now."""
-    if open_set is None or open_set.reserved_until is None:
-        return lease_end(study)
-    return min(open_set.reserved_until, lease_end(study) - _RESERVED_LESS)
+    """Return the latest moment until which the places of this set can be held from now.
+
+    In a transaction: the set's participant is locked.
+    """
+    if open_set is None:
+        return lease_end(study, 0)
+    if open_set.reserved_until is None:
+        return lease_end(study, _lock_and_count(open_set.participant_id))
+    return min(open_set.reserved_until, _full_lease_end(study) - _RESERVED_LESS)
+
+
+def _lock_and_count(participant_id: int) -> int:
+    """Return how many answers a person has saved in their open set, with their row locked."""
+    for _, answers in _locked_answers.all(participant_id):
+        return int(answers)
+    raise Participant.DoesNotExist
 
 
 def lapsed_slots(study: Study) -> QuerySet[Slot]:
@@ -128,6 +174,7 @@ def release_places(me: Participant) -> None:
     Slot.objects.filter(pk__in=[slot.pk for slot in held]).update(
         state=Slot.State.FREE, participant=None, lease_until=None
     )
+    ItemSet.objects.filter(participant=me, finished_at__isnull=True).update(leased_until=None)
 
 
 def must_give_way(open_set: ItemSet, study: Study) -> bool:
@@ -160,11 +207,13 @@ def hold_again(open_set: ItemSet, me: Participant, study: Study) -> bool:
     }
     lapsed = [pk for pk, until in kept.values() if until <= now()]
     held = set(kept) & set(open_set.item_ids)
-    before = open_set.reserved_until, open_set.lost_ids
-    ends = [until for _, until in kept.values()]
+    before = open_set.reserved_until, open_set.lost_ids, open_set.leased_until
+    controls = find_controls(open_set, study)
+    ends = [until for _, until in kept.values()] or _end_without_places(
+        open_set, {*answered, *controls, *open_set.lost_ids}
+    )
     until = ASSIGNED if me.is_expert else _find_new_end(open_set, study, ends)
     retaken = Slot.objects.filter(pk__in=lapsed).update(lease_until=until) if lapsed else 0
-    controls = find_controls(open_set, study)
     gone = set()
     for item_id in open_set.item_ids:
         if item_id in answered or item_id in held or item_id in controls:
@@ -178,12 +227,21 @@ def hold_again(open_set: ItemSet, me: Participant, study: Study) -> bool:
         gone |= lost_controls(
             open_set, controls, lost=gone, answered=answered, held=held, study=study
         )
-    if not retaken:
+    is_kept_again = any(pk not in answered and pk not in gone for pk in controls)
+    if not retaken and not (is_kept_again and not held):
         open_set.reserved_until = before[0]
+    elif not me.is_expert:
+        open_set.leased_until = until
     open_set.lost_ids = [item_id for item_id in open_set.item_ids if item_id in gone]
-    if (open_set.reserved_until, open_set.lost_ids) != before:
-        open_set.save(update_fields=["reserved_until", "lost_ids"])
+    if (open_set.reserved_until, open_set.lost_ids, open_set.leased_until) != before:
+        open_set.save(update_fields=["reserved_until", "lost_ids", "leased_until"])
     return open_set.total > 0
+
+
+def _end_without_places(open_set: ItemSet, settled: Collection[int]) -> list[datetime]:
+    """Return the end of a set of which only checks and repeats are left, kept as if in places."""
+    is_all = set(settled).issuperset(open_set.item_ids)
+    return [open_set.leased_until] if is_all and open_set.leased_until is not None else []
 
 
 def could_hold_again(open_set: ItemSet, me: Participant) -> bool:
@@ -239,15 +297,49 @@ def free_slot_of(item_id: int, is_alike: Callable[[int], bool] | None = None) ->
 
 def held_until(me: Participant) -> datetime | None:
     """Until when this person's places are held; None: none is, or they are without end."""
-    held = me.slots.leased().filter(lease_until__gt=now(), lease_until__lt=ASSIGNED)
-    until: datetime | None = held.aggregate(until=Max("lease_until"))["until"]
-    return until
+    end = find_end(me)
+    return end if end is not None and now() < end < ASSIGNED else None
 
 
 def renew_leases(me: Participant, study: Study, until: Any) -> None:
     """Hold every place that I have in this study until then; an expert's are held anyway."""
     held = [pk for _, pk, end in _held.all(me.pk, study.pk) if end != ASSIGNED]
     Slot.objects.filter(pk__in=held).update(lease_until=until)
+
+
+def find_renewal(me: Participant, study: Study, slot: Slot | None) -> datetime | None:
+    """Return until when an answer in this slot of mine, as a page showed it, keeps my places.
+
+    None: for as long as they are kept anyway, or that isn't known from the slot alone.
+    """
+    if slot is None or slot.participant_id != me.pk or slot.state != Slot.State.LEASED:
+        return None
+    end, answers = slot.lease_until, getattr(slot, "answers", None)
+    if answers is None or end is None or end == ASSIGNED or end <= now():
+        return None
+    until: datetime = lease_end(study, answers + 1)
+    return None if _is_fresh(end, until) else until
+
+
+def finish_and_renew(me: Participant, *, slot_id: int, item_id: int, until: datetime) -> bool:
+    """Mark this slot of mine as done and hold my other places until then, in one statement.
+
+    Return whether the slot was mine. They are locked in the order of the places.
+    """
+    lock = "FOR UPDATE" if connection.vendor == "postgresql" else ""
+    end = connection.ops.adapt_datetimefield_value(until)
+    with connection.cursor() as cursor:
+        cursor.execute(
+            "UPDATE annotation_slot SET"  # noqa: S608 (a constant)
+            " state = CASE WHEN id = %s AND item_id = %s THEN 2 ELSE 1 END,"
+            " lease_until = CASE WHEN id = %s AND item_id = %s THEN NULL ELSE %s END"
+            " WHERE id IN (SELECT id FROM annotation_slot WHERE participant_id = %s AND state = 1"
+            f" ORDER BY pos, id {lock}) RETURNING id, item_id",
+            [slot_id, item_id, slot_id, item_id, end, me.pk],
+        )
+        is_mine = (slot_id, item_id) in cursor.fetchall()
+    _set_end(me, until, reserved_until=None)
+    return is_mine
 
 
 @transaction.atomic
@@ -258,49 +350,92 @@ def prolong_reservation(participant: Participant) -> None:
     if open_set is None or open_set.reserved_until is None or open_set.reserved_until <= now():
         return
     study = Study.objects.for_pages().get(pk=me.study_id)
-    renew_leases(me, study, longest_hold(open_set, study))
+    until = longest_hold(open_set, study)
+    _set_end(me, until)
+    renew_leases(me, study, until)
 
 
 def keep_lease(participant: Participant, study: Study, slot: Slot | None) -> None:
-    """What I hold is mine for a full lease again, unless that was written a moment ago.
+    """What I hold is mine for a lease again, unless that was written a moment ago.
 
-    Without a slot (the answer is saved already) that isn't known, so it is written.
+    How long a lease is depends on how many answers the set has.
     """
-    if _is_fresh(slot, lease_end(study)):
+    end = find_end(participant) if slot is None or slot.lease_until is None else slot.lease_until
+    if end == ASSIGNED or _is_fresh(end, _full_lease_end(study)):
         return
     with transaction.atomic():
-        me = lock_participant(participant)
-        reserved = ItemSet.objects.filter(participant=me, finished_at__isnull=True)
-        reserved.filter(reserved_until__isnull=False).update(reserved_until=None)
-        renew_leases(me, study, lease_end(study))
+        until = lease_end(study, _lock_and_count(participant.pk))
+        if not _has_lapsed_for_good(participant, study, end):
+            _set_end(participant, until, reserved_until=None)
+            renew_leases(participant, study, until)
 
 
-def keep_lease_once(
-    participant: Participant, study: Study, slot: Slot | None, draft: Draft
-) -> bool:
+def keep_lease_once(participant: Participant, study: Study, draft: Draft) -> bool:
     """Renew what this person holds because of a draft; return whether a later one could, too.
 
     A draft does so once for its item. A set without an answer is held to the end of its
-    reservation, and no longer.
+    reservation, and no longer. Which item it is doesn't matter: the answer tells nothing about it.
     """
     if draft.renewed_at is not None:
         return False
-    if _is_fresh(slot, lease_end(study)):
-        return True
     with transaction.atomic():
         me = lock_participant(participant)
-        open_set = ItemSet.objects.filter(participant=me, finished_at__isnull=True).first()
-        until = longest_hold(open_set, study)
-        is_over = until <= now() or (slot is not None and slot.lease_until == until)
-        if not is_over:
+        open_set = _open_set_of.one(me.pk)
+        until, end = longest_hold(open_set, study), find_end(me, open_set)
+        is_reserved = open_set is not None and open_set.reserved_until is not None
+        if not is_reserved and _is_fresh(end, until):
+            return True
+        is_over = until <= now() or end in (until, ASSIGNED)
+        if not is_over and not _has_lapsed_for_good(me, study, end):
+            _set_end(me, until)
             renew_leases(me, study, until)
-        if open_set is None or open_set.reserved_until is None:
+        if not is_reserved:
             Draft.objects.filter(pk=draft.pk).update(renewed_at=now())
     return False
 
 
-def _is_fresh(slot: Slot | None, until: datetime) -> bool:
-    """Return whether this slot is held until then, but for what isn't worth writing."""
-    if slot is None or slot.lease_until is None:
+def find_end(me: Participant, open_set: ItemSet | None = None) -> datetime | None:
+    """Return until when my open set is kept, or was: one time for all of its items.
+
+    Its places say so, and once none of them is left, the set itself.
+    """
+    held = me.slots.leased().aggregate(until=Max("lease_until"))["until"]
+    if held is not None:
+        return held
+    open_set = open_set or _open_set_of.one(me.pk)
+    return open_set.leased_until if open_set is not None else None
+
+
+def find_end_for_one_more(me: Participant, study: Study) -> datetime:
+    """Return until when a place is held that comes back to my open set: as the rest of it."""
+    open_set = _open_set_of.one(me.pk)
+    end = find_end(me, open_set)
+    if end is not None and end > now():
+        return end
+    until: datetime = longest_hold(open_set, study)
+    _set_end(me, until)
+    return until
+
+
+def _set_end(me: Participant, until: datetime, **more: Any) -> None:
+    """Write until when my open set is kept."""
+    ItemSet.objects.filter(participant=me, finished_at__isnull=True).update(
+        leased_until=until, **more
+    )
+
+
+def _has_lapsed_for_good(me: Participant, study: Study, end: datetime | None) -> bool:
+    """Return whether places have lapsed that others of this person's network hold by now."""
+    if end is None or end > now() or not me.network:
         return False
-    return (until - slot.lease_until).total_seconds() <= _RENEW_AFTER_SECONDS
+    try:
+        network = Network(me.network, me.network)
+        check_network(study, network, me, is_locking=True)
+    except NetworkIsFull:
+        return True
+    return False
+
+
+def _is_fresh(end: datetime | None, until: datetime) -> bool:
+    """Return whether something is held until then, but for what isn't worth writing."""
+    return end is not None and (until - end).total_seconds() <= _RENEW_AFTER_SECONDS

@@ -5,7 +5,6 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
-from django.utils.text import Truncator
 from django.utils.translation import gettext as _
 from django.utils.translation import ngettext
 
@@ -43,6 +42,8 @@ class AnswerRow:
     state: str = ""  # in words, where there are no answers
     is_reported: bool = False
     is_missing: bool = False
+    # it was saved on another visit than that of the link in use
+    is_earlier: bool = False
 
 
 @dataclass(frozen=True)
@@ -58,7 +59,11 @@ class AnswerTable:
     def lede(self) -> str:
         """Say how the items of the set were dealt with."""
         counts = {**self.outcomes, "total": len(self.rows)}
-        if counts["skipped"]:
+        if any(row.is_earlier for row in self.rows):
+            words = ngettext(
+                "Your answer is saved.", "All %(total)s answers are saved.", counts["total"]
+            )
+        elif counts["skipped"]:
             words = _(
                 "%(rated)s rated, %(ignored)s ignored, %(reported)s reported and %(skipped)s "
                 "skipped, out of %(total)s."
@@ -91,7 +96,7 @@ _outputs_of = Prepared(
 _answers_of = Prepared(
     lambda participant, *items: (
         Annotation.objects.filter(participant=participant, item__pk__in=items)
-        .only("item", "outcome", "reason", "order_shown")
+        .only("item", "outcome", "reason", "order_shown", "visit")
         .order_by()
     )
 )
@@ -141,6 +146,9 @@ def tabulate_answers(me: Participant, item_set: ItemSet) -> AnswerTable:
         text = _first_words(column, item, outputs[item.pk])
         if annotation is None:
             rows.append(AnswerRow(place, text, state=_("Not answered"), is_missing=True))
+            continue
+        if not me.may_reopen(annotation.visit_id):
+            rows.append(AnswerRow(place, text, state=_("Saved earlier"), is_earlier=True))
             continue
         outcomes[annotation.outcome] += 1
         if annotation.outcome == Annotation.Outcome.RATED:
@@ -201,4 +209,12 @@ def _first_words(column: InputColumn | None, item: Item, outputs: Sequence[Outpu
         if column.kind == "dialogue":
             turns = parse_dialogue(text)
             text = turns[-1].text if turns else text
-    return text if len(text) <= _LONGEST_TEXT else Truncator(text).chars(_LONGEST_TEXT)
+    return shorten(text)
+
+
+def shorten(text: str) -> str:
+    """Return the beginning of a text, cut at a whole word where there is one."""
+    if len(text) <= _LONGEST_TEXT:
+        return text
+    words = text[: _LONGEST_TEXT + 1].rsplit(maxsplit=1)[0]
+    return f"{words[:_LONGEST_TEXT].rstrip()}…"

@@ -4,7 +4,12 @@ from django.http import HttpRequest, HttpResponse
 from django.shortcuts import redirect, render
 from django.views.decorators.http import require_http_methods
 
-from evalsite.participants.access import address, page_context, participant_page
+from evalsite.participants.access import (
+    address,
+    first_link_only,
+    page_context,
+    participant_page,
+)
 from evalsite.participants.forms import BackgroundForm
 from evalsite.participants.models import Answer, Participant
 from evalsite.participants.services import finished_sets, has_agreed, record_answers
@@ -12,6 +17,7 @@ from evalsite.studies.questions import AFTER, list_background
 
 
 @participant_page
+@first_link_only
 @require_http_methods(["GET", "HEAD", "POST"])
 def background(request: HttpRequest, me: Participant) -> HttpResponse:
     """Ask after a finished set; what was answered may be changed or emptied here later."""

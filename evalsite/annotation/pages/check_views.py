@@ -21,7 +21,7 @@ def check(request: HttpRequest, me: Participant) -> HttpResponse:
     is_asked = entry_step(me) == Step("instructions-check")
     if not is_asked or (request.method == "POST" and request.POST.get("attempt") != str(attempt)):
         return redirect(address(request, "participant-home"))
-    results = explain_check(me)
+    results = explain_check(me) if me.later_visit_id is None else []
     data = request.POST if request.method == "POST" else None
     form = ComprehensionForm(data, config=me.study.config, results=results)
     if form.is_bound and form.is_valid():

@@ -4,7 +4,7 @@ from django.db import transaction
 
 from evalsite.annotation.allocation.leases import lock_participant, release_places
 from evalsite.annotation.models import Annotation, Draft, Highlight, Rating, Revision, Slot
-from evalsite.annotation.pages.held_items import hold_or_release
+from evalsite.annotation.pages.held_items import judge_again, judge_reports
 from evalsite.annotation.pages.saving import (
     LEFT_TO_OTHERS,
     leave_to_others,
@@ -15,7 +15,6 @@ from evalsite.audit.models import AuditEntry
 from evalsite.lib.clock import now
 from evalsite.participants.models import Answer, Participant
 from evalsite.participants.services import Withdrawn, has_agreed, record_consent
-from evalsite.studies.models import Item
 
 
 @transaction.atomic
@@ -59,6 +58,8 @@ def _count_awaiting(me: Participant) -> None:
             answer.slot, answer.status = slot, Annotation.Status.COUNTED
         answer.save(update_fields=["awaits_consent", "slot", "status"])
         leave_to_others(me, answer.item, answer.outcome)
+    if me.has_reported:
+        judge_again(me)
 
 
 @transaction.atomic
@@ -109,6 +110,5 @@ def _delete_answers(me: Participant) -> None:
     Answer.objects.filter(participant=me).delete()
     # nor does any later study recognise them
     me.marks.all().delete()
-    # a report that is gone holds nothing; by item, so that two who leave never cross
-    for item in Item.objects.filter(pk__in=reported).order_by("pk"):
-        hold_or_release(item)
+    # a report that is gone holds nothing
+    judge_reports(me.study, reported)

@@ -1,5 +1,6 @@
 """The pages up to a place: consent, entry questions, and taking a place or waiting for one."""
 
+from math import ceil
 from typing import Any
 
 from django.http import HttpRequest, HttpResponse
@@ -11,10 +12,12 @@ from evalsite.annotation.allocation.claims import (
     claim_set,
     deal_pilot_set,
     end_without_place,
+    find_shortage,
     has_work,
-    may_come_free,
     settle_entry,
 )
+from evalsite.annotation.allocation.network_places import NetworkIsFull
+from evalsite.annotation.allocation.rounds import has_place_left
 from evalsite.annotation.models import Annotation
 from evalsite.annotation.pages.bonus import due_bonus
 from evalsite.annotation.pages.consent import answer_consent
@@ -29,9 +32,19 @@ from evalsite.annotation.pages.next_step import (
 from evalsite.annotation.pages.saving import Saved
 from evalsite.lib.clock import now
 from evalsite.lib.markdown import render_markdown
-from evalsite.participants.access import address, page_context, participant_page, personal_link
+from evalsite.lib.rate_limits import client_address
+from evalsite.participants.access import (
+    address,
+    first_link_only,
+    page_context,
+    participant_page,
+    personal_link,
+    refuse_later_visit,
+)
 from evalsite.participants.forms import EntryForm
-from evalsite.participants.models import Participant, Refusal
+from evalsite.participants.joins import find_limited_network
+from evalsite.participants.models import ItemSet, Participant, Refusal
+from evalsite.participants.networks import Network
 from evalsite.participants.recognition import has_rules
 from evalsite.participants.services import (
     change_sharing,
@@ -73,8 +86,11 @@ def consent(request: HttpRequest, me: Participant) -> HttpResponse:
         choice = request.POST.get("go")
         is_declined = choice == "decline"
         error = _fault_of_consent(request, me, is_given=choice == "agree")
+        is_later = me.later_visit_id is not None and bool(me.consented_to)
+        if is_declined and is_later:
+            return refuse_later_visit(request, me)
         if is_declined or not error:
-            may_share = request.POST.get("share") == "yes"
+            may_share = bool(me.may_share) if is_later else request.POST.get("share") == "yes"
             answer_consent(participant=me, is_given=not is_declined, may_share=may_share)
             return _go_on(request, me)
     context = page_context(request, me) | {
@@ -128,6 +144,7 @@ def declined(request: HttpRequest, me: Participant) -> HttpResponse:
 
 
 @participant_page
+@first_link_only
 @require_http_methods(["GET", "HEAD", "POST"])
 def sharing(request: HttpRequest, me: Participant) -> HttpResponse:
     """Whether my answers may be shared: changed for as long as they can be deleted."""
@@ -161,7 +178,11 @@ def entry(request: HttpRequest, me: Participant) -> HttpResponse:
         eligibility=eligibility,
     )
     if form.is_bound and form.is_valid():
-        settle_entry(participant=me, answers=form.answers)
+        network = _find_network(request, me)
+        try:
+            settle_entry(participant=me, answers=form.answers, network=network)
+        except NetworkIsFull as error:
+            return _refuse_network(request, me, error, sent=request.POST.dict())
         if entry_step(me) == TAKE_PLACE:
             return _go_waiting(request)
         return redirect(address(request, "participant-home"))
@@ -226,17 +247,42 @@ def start(request: HttpRequest, me: Participant) -> HttpResponse:
     return render(request, "participants/take_place.html", page_context(request, me))
 
 
-def begin_set(request: HttpRequest, me: Participant, *, or_else: str = "") -> HttpResponse:
-    """Lead on with the set that this person holds from now on; without one, to `or_else`."""
-    if me.is_eligible is None and has_rules(me.study):
-        # nothing was asked that would have decided it
-        item_set = settle_entry(participant=me, answers={})
-    else:
-        item_set = deal_pilot_set(me) if me.is_pilot else claim_set(me)
+def begin_set(request: HttpRequest, me: Participant) -> HttpResponse:
+    """Lead on with the set that this person holds from now on; without one, to the waiting page."""
+    network = _find_network(request, me)
+    try:
+        item_set = _claim(me, network)
+    except NetworkIsFull as error:
+        return _refuse_network(request, me, error)
     if item_set is None:
         end_without_place(me)
-        return redirect(address(request, or_else)) if or_else else _go_waiting(request)
+        return _go_waiting(request)
     return go_to(request, entry_step(me) or step_in(me, item_set))
+
+
+def _claim(me: Participant, network: Network | None) -> ItemSet | None:
+    if me.is_eligible is None and has_rules(me.study):
+        # nothing was asked that would have decided it
+        return settle_entry(participant=me, answers={}, network=network)
+    return deal_pilot_set(me) if me.is_pilot else claim_set(me, network=network)
+
+
+def _find_network(request: HttpRequest, me: Participant) -> Network | None:
+    return find_limited_network(me.study, client_address(request))
+
+
+def _refuse_network(
+    request: HttpRequest, me: Participant, error: NetworkIsFull, sent: dict[str, str] | None = None
+) -> HttpResponse:
+    """429: people of this network hold too many places. What was `sent` can be sent again."""
+    context = page_context(request, me) | {
+        "wait_minutes": ceil(error.retry_seconds / 60),
+        "sent": (sent or {}).items(),
+        "again_url": request.path if sent else address(request, "participant-start"),
+    }
+    response = render(request, "participants/network_full.html", context, status=429)
+    response.headers["Retry-After"] = str(error.retry_seconds)
+    return response
 
 
 def _go_waiting(request: HttpRequest) -> HttpResponse:
@@ -273,9 +319,12 @@ def no_work(request: HttpRequest, me: Participant) -> HttpResponse:
         return redirect(address(request, "participant-start"))
     if me.is_expert and not finished:
         return render(request, "participants/closed.html", page_context(request, me) | NOTHING_LEFT)
+    visit = find_visit(me)
+    is_full = visit is not None and not has_place_left(visit.recruitment, me.study, but=visit)
     context = page_context(request, me) | {
         **describe_waiting(name_platform(me), address(request, "participant-no-work")),
-        "is_complete": not may_come_free(me.study),
+        "is_full": is_full,
+        "shortage": "" if me.is_pilot else find_shortage(me.study, me),
         "until": me.study.closes_at,
         "finished": finished,
         **shown_codes(me),

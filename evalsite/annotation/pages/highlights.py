@@ -13,6 +13,7 @@ from typing import Any
 
 from django.utils.translation import gettext_lazy as _
 
+from evalsite.lib.limited import read_json
 from evalsite.protocol import Protocol
 
 MOST = 200
@@ -103,7 +104,7 @@ def _read_list(posted: str, shown: str) -> tuple[list[Span], str]:
     if not posted.strip():
         return [], ""
     try:
-        entries = json.loads(posted)
+        entries = read_json(posted)
     except (ValueError, RecursionError):
         return [], str(MISFIT)
     if not isinstance(entries, list):

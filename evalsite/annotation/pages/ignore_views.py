@@ -13,7 +13,13 @@ from evalsite.annotation.pages.screens import Screen
 from evalsite.annotation.pages.sets import group_place, unanswered_places
 from evalsite.annotation.pages.shown_screens import circumstances, load_place, load_shown
 from evalsite.annotation.pages.signed_state import Shown
-from evalsite.participants.access import address, page_context, participant_page, unknown_link
+from evalsite.participants.access import (
+    address,
+    first_link_only,
+    page_context,
+    participant_page,
+    unknown_link,
+)
 from evalsite.participants.models import ItemSet, Participant
 from evalsite.participants.services import has_agreed
 
@@ -81,6 +87,8 @@ def _ignore(
     if not me.is_pilot and (screen.slot is None or screen.slot.participant_id == me.pk):
         keep_lease(me, me.study, screen.slot)
     following = _address_after(request, me, item_set, shown.place)
+    if saved is Saved.EARLIER:
+        return redirect(f"{following}?was=earlier")
     return redirect(f"{following}?was=ignored&undo={shown.place}")
 
 
@@ -114,6 +122,8 @@ def _ask(
         "error": error,
         "errors": [(f"ignore-{config.ignore_reasons[0].key}", error)] if error else [],
         "place": shown.place,
+        "total": shown.total,
+        "help_label": config.help_label,
         "state": shown.sign(),
         "back_url": address(request, "rating-page", item_set.number, shown.place),
     }
@@ -121,6 +131,7 @@ def _ask(
 
 
 @participant_page
+@first_link_only
 @require_POST
 def undo(request: HttpRequest, me: Participant, number: int, place: int) -> HttpResponse:
     """What was ignored with this item is as it was before, and its page is in view."""

@@ -6,7 +6,7 @@ from datetime import datetime
 from django.db import transaction
 from django.db.models import F
 
-from evalsite.annotation.allocation.leases import longest_hold
+from evalsite.annotation.allocation.leases import find_end_for_one_more
 from evalsite.annotation.models import ASSIGNED, Annotation, Draft, Revision, Slot
 from evalsite.annotation.pages.saving import (
     LEFT_TO_OTHERS,
@@ -33,14 +33,6 @@ def reason_of(config: Protocol, key: str) -> IgnoreReason:
     """The reason of this key, also of one that the protocol has dropped since."""
     found = (reason for reason in config.ignore_reasons if reason.key == key)
     return next(found, IgnoreReason(key=key, label=key))
-
-
-def ignored_items(me: Participant, item_set: ItemSet) -> dict[int, str]:
-    """The items of the set that this person ignored, each with the key of the reason."""
-    found = Annotation.objects.filter(
-        participant=me, item_id__in=item_set.item_ids, outcome=_IGNORED
-    )
-    return dict(found.order_by().values_list("item_id", "reason"))
 
 
 @transaction.atomic
@@ -124,8 +116,10 @@ def undo_ignoring(*, participant: Participant, item_set: ItemSet, item_id: int) 
     current = ItemSet.objects.get(pk=item_set.pk)
     if current.finished_at is not None:
         return 0
-    until = longest_hold(current, participant.study)
-    ignored = _ignored_together(participant, item_set, item_id)
+    ignored = list_ignored_together(participant, item_set, item_id)
+    if not ignored:
+        return 0
+    until = find_end_for_one_more(participant, participant.study)
     for annotation in ignored:
         before = _find_before(annotation)
         if before is None:
@@ -135,7 +129,8 @@ def undo_ignoring(*, participant: Participant, item_set: ItemSet, item_id: int) 
     return len(ignored)
 
 
-def _ignored_together(me: Participant, item_set: ItemSet, item_id: int) -> list[Annotation]:
+def list_ignored_together(me: Participant, item_set: ItemSet, item_id: int) -> list[Annotation]:
+    """Return what was ignored with this item, itself included; nothing if it isn't ignored."""
     mine = Annotation.objects.filter(participant=me, item_set=item_set, outcome=_IGNORED)
     first = mine.select_related("item").filter(item_id=item_id).first()
     if first is None:

@@ -12,7 +12,8 @@ from django.utils.translation import gettext as _
 from django.views.decorators.csrf import csrf_exempt
 from django.views.decorators.http import require_http_methods
 
-from evalsite.annotation.allocation.claims import has_free_place, may_come_free
+from evalsite.annotation.allocation.claims import find_shortage, has_free_place
+from evalsite.annotation.allocation.network_places import NetworkIsFull, check_network
 from evalsite.annotation.allocation.rounds import has_place_left
 from evalsite.annotation.models import Slot
 from evalsite.annotation.pages.entry_views import NOTHING_LEFT, describe_waiting
@@ -22,6 +23,7 @@ from evalsite.participants.access import language_of, private, unknown_link
 from evalsite.participants.joins import (
     TooManyJoins,
     TypedIdIsKnown,
+    find_limited_network,
     find_namespace,
     find_person,
     find_personal_link,
@@ -134,7 +136,7 @@ def _describe_assigned(link: PersonalLink) -> dict[str, Any]:
     if pay is not None:
         a_set = _("for a set of %(count)s") % {"count": items_per_set(study)}
         facts.append((_("Pay"), format_money(pay, study.currency), a_set))
-    return {"is_free": True, "is_assigned": True, "facts": facts, "cap": ""}
+    return {"is_free": True, "shortage": "", "is_assigned": True, "facts": facts, "cap": ""}
 
 
 def _answer_named(request: HttpRequest, study: Study, platform: Platform) -> HttpResponse:
@@ -152,9 +154,10 @@ def _answer(request: HttpRequest, recruitment: Recruitment) -> HttpResponse:
         arrival = _find_arrival(request, recruitment)
     except BadArrival as error:
         return private(_refuse(request, recruitment, error.problem))
-    if arrival.token and _is_known_elsewhere(study, arrival):
+    if arrival.is_typed and _is_known_elsewhere(study, arrival):
         return private(_refuse(request, recruitment, Problem.KNOWN))
-    if _is_shut(study) and not _is_coming_back(request, study, arrival):
+    is_shut = _is_shut(study) or study.joins_paused_at is not None
+    if is_shut and not _is_coming_back(request, study, arrival):
         context = _shut_context(study) | _offer_way_back(recruitment, arrival)
         return private(render(request, "participants/closed.html", context))
     is_start = request.method == "POST" and not arrival.is_preview and "typed" not in request.POST
@@ -177,7 +180,7 @@ def _is_coming_back(request: HttpRequest, study: Study, arrival: Arrival) -> boo
 
     Only a POST is looked up: a link alone never reveals whether an id took part.
     """
-    if request.method != "POST" or not arrival.person_id or arrival.token:
+    if request.method != "POST" or not arrival.person_id or arrival.is_typed:
         return False
     return find_person(study, arrival) is not None
 
@@ -256,15 +259,17 @@ def _refuse_arrival(
 
 
 def _start(request: HttpRequest, recruitment: Recruitment, arrival: Arrival) -> HttpResponse:
+    study, origin = recruitment.study, client_address(request)
     try:
-        token = join_study(
-            recruitment=recruitment, arrival=arrival, address=client_address(request)
-        )
+        if not _is_coming_back(request, study, arrival):
+            check_network(study, find_limited_network(study, origin))
+        token = join_study(recruitment=recruitment, arrival=arrival, address=origin)
     except TypedIdIsKnown:
         return _refuse(request, recruitment, Problem.KNOWN)
-    except TooManyJoins as error:
+    except (TooManyJoins, NetworkIsFull) as error:
         context = _landing_context(recruitment, arrival) | {
-            "wait_minutes": ceil(error.retry_seconds / 60)
+            "wait_minutes": ceil(error.retry_seconds / 60),
+            "is_network_full": isinstance(error, NetworkIsFull),
         }
         response = render(request, "participants/landing.html", context, status=429)
         response.headers["Retry-After"] = str(error.retry_seconds)
@@ -287,12 +292,12 @@ def _landing_context(recruitment: Recruitment, arrival: Arrival) -> dict[str, An
     eligibility = study.config.eligibility if study.is_eligibility_on else None
     join_url = _address_of(recruitment)
     is_free = _has_free_place(recruitment)
-    has_place = recruitment.is_on and has_place_left(recruitment, study)
     return describe_waiting(platform, join_url) | {
         "is_free": is_free,
         "opening": describe_opening(study) if opens_later(study) else None,
-        "is_complete": not is_free and has_place and not may_come_free(study),
-        "is_full": not has_place,
+        "is_off": not recruitment.is_on,
+        "is_full": not has_place_left(recruitment, study),
+        "shortage": "" if is_free else find_shortage(study),
         "texts": shown_content(study)["texts"],
         "facts": study_facts(study, recruitment),
         "content_warning": get_content_warning(study),

@@ -50,6 +50,8 @@ def practice(request: HttpRequest, me: Participant, number: int) -> HttpResponse
         Annotation.objects.filter(participant=me, item=item).prefetch_related("ratings").first()
     )
     frame = _frame(request, me, number, len(items))
+    if annotation is not None and not me.may_reopen(annotation.visit_id):
+        return redirect(address(request, "participant-home"))
     if annotation is not None:
         if "again" in request.GET:
             return _try_again(request, me, answered_screen(annotation, me.study), frame)
@@ -219,4 +221,4 @@ def _describe_agreement(feedback: Sequence[Feedback]) -> str:
     if not feedback:
         return _("There is no single right answer here.")
     met = sum(line.is_met for line in feedback)
-    return _("You agree on %(met)s of %(asked)s") % {"met": met, "asked": len(feedback)}
+    return _("Agreed on %(met)s of %(asked)s") % {"met": met, "asked": len(feedback)}

@@ -128,7 +128,7 @@ def qualification_questions(request: HttpRequest, me: Participant) -> HttpRespon
     attempt = current_try(me)
     if request.method == "POST" and request.POST.get("attempt") != str(attempt):
         return go_home(request)
-    results = explain_questions(me)
+    results = explain_questions(me) if me.later_visit_id is None else []
     form = ComprehensionForm(
         request.POST if request.method == "POST" else None,
         config=me.study.config,
@@ -159,10 +159,12 @@ def suggestions(request: HttpRequest, me: Participant) -> HttpResponse:
     if request.method == "POST":
         Participant.objects.filter(pk=me.pk, practised_at=None).update(practised_at=now())
         return redirect(address(request, "participant-start"))
+    explained = [answer for answer in explain_try(me) if me.may_reopen(answer.annotation.visit_id)]
+    results = explain_questions(me) if me.later_visit_id is None else []
     context = page_context(request, me) | {
         "score": score_of(me),
-        "explained": [_show(one, number) for number, one in enumerate(explain_try(me), start=1)],
-        "questions": [result for result in explain_questions(me) if not result.is_met],
+        "explained": [_show(answer, number) for number, answer in enumerate(explained, start=1)],
+        "questions": [result for result in results if not result.is_met],
         "is_read": me.practised_at is not None,
     }
     return render(request, "annotation/suggestions.html", context)

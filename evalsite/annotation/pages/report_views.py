@@ -11,7 +11,12 @@ from evalsite.annotation.pages.rating_views import (
     next_address,
     wants_json,
 )
-from evalsite.annotation.pages.saving import WITHOUT_CONSENT, Submission, submit_annotation
+from evalsite.annotation.pages.saving import (
+    WITHOUT_CONSENT,
+    Saved,
+    Submission,
+    submit_annotation,
+)
 from evalsite.annotation.pages.sets import group_place
 from evalsite.annotation.pages.shown_screens import circumstances, load_place, load_shown
 from evalsite.fields import drop_unstorable
@@ -47,7 +52,8 @@ def report(request: HttpRequest, me: Participant, number: int, place: int) -> Ht
         following = next_address(request, me, shown)
         following = following if is_kept else address_for_consent(request, saved)
         if wants_json(request):
-            return JsonResponse({"next": following, "is_reported": is_kept})
+            is_reported = is_kept and saved is not Saved.EARLIER
+            return JsonResponse({"next": following, "is_reported": is_reported})
         return redirect(following)
     config = me.study.config
     first_reason = f"reason-{ReportForm.REASONS[0][0]}"
@@ -64,6 +70,8 @@ def report(request: HttpRequest, me: Participant, number: int, place: int) -> Ht
         ],
         **{f"{name}_error": messages[0] for name, messages in form.errors.items()},
         "place": place,
+        "total": shown.total,
+        "help_label": config.help_label,
         "state": shown.sign(),
         "back_url": address(request, "rating-page", number, place),
     }

@@ -13,11 +13,12 @@ from django.utils.translation import gettext_lazy as _
 
 from evalsite.annotation.allocation.arrangement import order_of
 from evalsite.annotation.allocation.leases import (
+    finish_and_renew,
     free_slot_of,
     lock_participant,
 )
 from evalsite.annotation.models import Annotation, Draft, Highlight, Rating, Revision, Slot
-from evalsite.annotation.pages.held_items import hold_or_release
+from evalsite.annotation.pages.held_items import judge_again
 from evalsite.annotation.pages.submitted_values import Passage, Value, identify, state_of
 from evalsite.lib.clock import now
 from evalsite.lib.integrity import is_violation
@@ -42,8 +43,9 @@ class Saved(Enum):
     SAVED = _("Saved")
     ALREADY = _("Already saved")
     CHANGED = _("Your new answer is saved")
-    REPLACED = _("Saved. This replaces the answer you gave on another page or tab.")
+    REPLACED = _("Saved. This replaces the answer from your other tab.")
     FINAL = _("This answer is final, so nothing was changed.")
+    EARLIER = _("Saved earlier, so nothing was changed.")
     ENDED = _("Your answer is saved, but it came too late to count in the results of this study.")
     IGNORED = _("Ignored")
     SKIPPED = _("Skipped")
@@ -56,9 +58,15 @@ class Saved(Enum):
     )
 
     @classmethod
+    def find(cls, name: str) -> "Saved | None":
+        """Return the outcome that an address names."""
+        return next((became for became in cls if became.name.lower() == name), None)
+
+    @classmethod
     def words_of(cls, name: str) -> str:
         """What to say of the outcome that an address names; nothing if it names none."""
-        return str(next((one.value for one in cls if one.name.lower() == name), ""))
+        became = cls.find(name)
+        return str(became.value) if became else ""
 
 
 # items that their person leaves to others: these take no place
@@ -90,6 +98,8 @@ class Submission:
     language: str = ""
     client_ms: int | None = None
     active_ms: int | None = None
+    # until when this answer keeps its person's other places; None: as long as they are kept anyway
+    renew_until: datetime | None = None
 
     def key_for(self, participant: Participant) -> UUID:
         """One key per slot and participant, so however often it is sent, it is one answer."""
@@ -160,6 +170,7 @@ def _insert(participant: Participant, submission: Submission) -> Saved:
         submitted_at=now(),
         version_id=submission.version_id,
         item_set_id=submission.item_set_id,
+        visit_id=participant.later_visit_id,
         place=submission.place,
         order_shown=list(submission.order_shown),
         is_aided=submission.is_aided,
@@ -177,6 +188,8 @@ def _insert(participant: Participant, submission: Submission) -> Saved:
     if is_outdated:
         return Saved.AWAITING
     leave_to_others(participant, submission.item, submission.outcome)
+    if participant.has_reported:
+        judge_again(participant)
     return Saved.ENDED if _is_archived(participant) else Saved.SAVED
 
 
@@ -189,6 +202,7 @@ def lock_present(participant: Participant) -> Agreement:
     if locked.withdrawn_at is not None:
         raise Withdrawn
     locked.study = participant.study
+    participant.has_reported = locked.has_reported
     return agreement_of(locked)
 
 
@@ -233,7 +247,7 @@ def _status_without_place(submission: Submission, *, is_current: bool = True) ->
 
 def _fill_slot(participant: Participant, submission: Submission) -> int | None:
     """The slot that is done by this submission: the one I hold, else a free one of the item."""
-    if submission.slot_id and _finish_mine(submission.slot_id, participant, submission.item):
+    if submission.slot_id and _finish_mine(submission.slot_id, participant, submission):
         return submission.slot_id
     if Annotation.objects.filter(participant=participant, item=submission.item).exists():
         return None
@@ -246,8 +260,11 @@ def _fill_slot(participant: Participant, submission: Submission) -> int | None:
     return None
 
 
-def _finish_mine(slot_id: int, participant: Participant, item: Item) -> bool:
+def _finish_mine(slot_id: int, participant: Participant, submission: Submission) -> bool:
     """Mark this slot as done if it is leased to this participant, as nearly every one is."""
+    item, until = submission.item, submission.renew_until
+    if until is not None:
+        return finish_and_renew(participant, slot_id=slot_id, item_id=item.pk, until=until)
     with connection.cursor() as cursor:
         # as a queryset's update(), which costs a save a sixth of its time
         cursor.execute(
@@ -304,17 +321,15 @@ def _write_answers(annotation: Annotation, submission: Submission) -> None:
 
 
 def leave_to_others(participant: Participant, item: Item, outcome: str) -> None:
-    """My place goes to someone else if I report or skip an item.
-
-    An item reported twice waits for the researcher.
-    """
+    """My place goes to someone else if I report or skip an item."""
     if outcome not in LEFT_TO_OTHERS:
         return
     Slot.objects.leased().filter(participant=participant, item=item).update(
         state=Slot.State.FREE, participant=None, lease_until=None
     )
-    if outcome == Annotation.Outcome.REPORTED:
-        hold_or_release(item)
+    if outcome == Annotation.Outcome.REPORTED and not participant.has_reported:
+        participant.has_reported = True
+        Participant.objects.filter(pk=participant.pk).update(has_reported=True)
 
 
 # --- an item that this person has answered already ------------------------------------
@@ -341,6 +356,9 @@ def _settle(
         return Saved.UNUSED
     if agreement is Agreement.OUTDATED and not standing.awaits_consent:
         return Saved.UNCHANGED
+    if not participant.may_reopen(standing.visit_id):
+        # also of equal values: nobody may find out what was answered by trying
+        return Saved.EARLIER
     ratings, highlights = list(standing.ratings.all()), list(standing.highlights.all())
     before = {identify(rating) for rating in ratings}
     marked = {(one.output_id, one.start, one.end) for one in highlights}
@@ -382,13 +400,11 @@ def replace_annotation(
     standing: Annotation, participant: Participant, submission: Submission
 ) -> None:
     """The annotation says what was submitted, and holds a place where it needs one."""
-    was_reported = standing.outcome == Annotation.Outcome.REPORTED
-    is_reported = submission.outcome == Annotation.Outcome.REPORTED
     has_changed = standing.outcome != submission.outcome
     is_moved = has_changed and {standing.outcome, submission.outcome}.intersection(LEFT_TO_OTHERS)
     for name, value in _what_was_said(submission).items():
         setattr(standing, name, value)
-    standing.submitted_at = now()
+    standing.submitted_at, standing.visit_id = now(), participant.later_visit_id
     if is_moved:
         _move_place(standing, participant, submission)
     standing.save()
@@ -397,8 +413,8 @@ def replace_annotation(
     _write_answers(standing, submission)
     if is_moved and not standing.awaits_consent:
         leave_to_others(participant, submission.item, submission.outcome)
-    if was_reported and not is_reported:
-        hold_or_release(submission.item)
+    if participant.has_reported:
+        judge_again(participant, submission.item.pk)
 
 
 def _move_place(standing: Annotation, participant: Participant, submission: Submission) -> None:
@@ -448,13 +464,32 @@ def withdraw_awaiting(me: Participant) -> None:
 def save_draft(
     *, participant: Participant, item: Item, values: Mapping[str, str], order: Sequence[int] = ()
 ) -> Draft | None:
-    """What was entered so far is kept, and comes back with the page; None without consent."""
-    if lock_present(participant) is Agreement.NONE:
+    """What was entered so far is kept, and comes back with the page; None without consent.
+
+    It never replaces what was saved or entered by a link that opens more.
+    """
+    if lock_present(participant) is Agreement.NONE or _has_earlier(participant, item):
         return None
     draft, _ = Draft.objects.update_or_create(
         participant=participant,
         item=item,
         study_id=participant.study_id,
-        defaults={"values": dict(values), "order_shown": list(order), "updated_at": now()},
+        defaults={
+            "values": dict(values),
+            "order_shown": list(order),
+            "updated_at": now(),
+            "visit_id": participant.later_visit_id,
+        },
     )
     return draft
+
+
+def _has_earlier(participant: Participant, item: Item) -> bool:
+    """Whether this item has an answer or a draft that the link in use doesn't open."""
+    visit = participant.later_visit_id
+    if visit is None:
+        return False
+    answers, drafts = (
+        rows.filter(item=item) for rows in (participant.annotations, participant.drafts)
+    )
+    return answers.exclude(visit=visit).exists() or drafts.exclude(visit=visit).exists()

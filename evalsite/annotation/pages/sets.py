@@ -2,14 +2,14 @@
 
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass
-from datetime import datetime, timedelta
+from datetime import datetime
 from string import ascii_uppercase
 
 from django.db import transaction
-from django.db.models import FilteredRelation, Max, Q
+from django.db.models import FilteredRelation, Q
 
 from evalsite.annotation.allocation.controls import CONTROLS
-from evalsite.annotation.allocation.leases import answered_items, lease_end, lock_participant
+from evalsite.annotation.allocation.leases import answered_items, find_end, lock_participant
 from evalsite.annotation.models import ASSIGNED, Annotation, Draft
 from evalsite.annotation.pages.forms import RatingForm
 from evalsite.annotation.pages.saving import LEFT_TO_OTHERS, Submission, submit_annotation
@@ -133,30 +133,16 @@ def kept_until(
     """
     if screen.slot is not None or screen.item.kind not in CONTROLS or me.is_pilot or screen.answer:
         return screen.slot.lease_until if screen.slot else None
-    held = me.slots.leased().aggregate(until=Max("lease_until"))["until"]
-    if held is None and item_set is not None:
+    if item_set is not None and not me.slots.leased().exists():
         missing = {*item_set.item_ids} - {*item_set.lost_ids} - {*answered}
         if Item.objects.main().filter(pk__in=missing).exists():
             return None
-    return held or _kept_without_places(me)
+    return find_end(me, item_set)
 
 
 def shown_end(until: datetime | None) -> datetime | None:
     """Return the end to show to a person: an expert's places have none."""
     return None if until == ASSIGNED else until
-
-
-def _kept_without_places(me: Participant) -> datetime:
-    """A full lease since the last sign of this person, as if that had renewed a place.
-
-    Counted from now, each look at the page would move it, and so give a control away.
-    """
-    until = lease_end(me.study)
-    lease = timedelta(minutes=me.study.lease_minutes)
-    given = me.annotations.aggregate(last=Max("submitted_at"))["last"]
-    entered = me.drafts.aggregate(last=Max("updated_at"))["last"]
-    last = max((sign for sign in (given, entered) if sign is not None), default=None)
-    return until if last is None or last + lease < now() else last + lease
 
 
 @dataclass(frozen=True)

@@ -18,6 +18,7 @@ from evalsite.annotation.pages.sets import open_places
 from evalsite.annotation.pages.shown_screens import newest_values
 from evalsite.annotation.pages.view_models import ItemView
 from evalsite.lib.clock import now
+from evalsite.lib.limited import read_json
 from evalsite.participants.models import ItemSet, Participant
 from evalsite.studies.models import Item, Output
 
@@ -51,14 +52,22 @@ class ShownPart:
 
 
 def load_parts(me: Participant, item_set: ItemSet) -> list[ShownPart]:
-    """Return the items of a set that are this participant's: 6 queries, however many they are."""
+    """Return the items of a set that are this participant's: 6 queries, however many they are.
+
+    Those with an answer that the link in use doesn't open are left out.
+    """
     places = {item_set.item_ids[place - 1]: place for place in open_places(item_set)}
     by_position = Prefetch("outputs", Output.objects.order_by("position"))
     items = Item.objects.filter(pk__in=places).prefetch_related(by_position)
     slots = {slot.item_id: slot for slot in Slot.objects.filter(participant=me, item__in=places)}
-    drafts = {one.item_id: one for one in Draft.objects.filter(participant=me, item__in=places)}
+    drafts = {
+        draft.item_id: draft
+        for draft in Draft.objects.filter(participant=me, item__in=places)
+        if me.may_reopen(draft.visit_id)
+    }
     answers = Annotation.objects.filter(participant=me, item__in=places)
     answered = {answer.item_id: answer for answer in answers.prefetch_related("ratings")}
+    earlier = {item for item, answer in answered.items() if not me.may_reopen(answer.visit_id)}
     parts = [
         _load_part(
             me,
@@ -69,6 +78,7 @@ def load_parts(me: Participant, item_set: ItemSet) -> list[ShownPart]:
             answered.get(item.pk),
         )
         for item in items
+        if item.pk not in earlier
     ]
     return sorted(parts, key=lambda part: part.place)
 
@@ -139,7 +149,7 @@ class SentPart:
         """Tell whether this says anything else than the page did when it was shown."""
         entered = {name: text for name, text in self.data.items() if name not in _OWN and text}
         try:
-            was = json.loads(str(self.data.get("was", "")))
+            was = read_json(str(self.data.get("was", "")))
         except ValueError:
             was = {}
         known = was.items() if isinstance(was, Mapping) else ()

@@ -75,7 +75,8 @@ from evalsite.studies.bonus import bonus_in_words
 from evalsite.studies.versions import covers_items, has_sheet, shown_content
 
 # of several outcomes of one press, the first that occurs is told
-_TELLING = (Saved.ENDED, Saved.FINAL, Saved.REPLACED, Saved.CHANGED, Saved.SAVED, Saved.ALREADY)
+_TELLING = (Saved.ENDED, Saved.FINAL, Saved.EARLIER, Saved.REPLACED, Saved.CHANGED, Saved.SAVED,
+            Saved.ALREADY)  # fmt: skip
 
 
 def show_unsaved(request: HttpRequest, me: Participant, wait: int, number: int) -> HttpResponse:
@@ -154,7 +155,7 @@ def _keep(me: Participant, screen: Screen, data: Mapping[str, Any]) -> None:
     """Keep what was entered for an item, and this person's places with it."""
     kept = keep_entered(me, screen, data)
     if kept is not None and not me.is_pilot and has_agreed(me) and is_mine(me, screen):
-        keep_lease_once(me, me.study, screen.slot, kept)
+        keep_lease_once(me, me.study, kept)
 
 
 def _find_unrenewed(
@@ -327,14 +328,12 @@ def _describe_saved(
             # whoever changes it from this page has seen this answer
             parts[place]["state"] = replace(one.shown, shown_at=next_showing()).sign()
     places = enumerate(item_set.item_ids, start=1)
-    told = next(
-        (one for one in (Saved.ENDED, Saved.FINAL, Saved.REPLACED) if one in saved.values()), None
-    )
+    outcome = next((became for became in _TELLING[:4] if became in saved.values()), None)
     return {
         "parts": parts,
         "answered": [place for place, item_id in places if item_id in times],
         "progress": _SheetProgress.read(me, item_set, times).as_data(),
-        "status": str(told.value) if told else "",
+        "status": str(outcome.value) if outcome else "",
         "lease_until": None if me.is_pilot else held_until(me),
     }
 

@@ -4,9 +4,10 @@ import logging
 from collections.abc import Iterable
 from typing import Any, TypeVar
 
-from django.db.models import FilteredRelation, Q
+from django.db.models import FilteredRelation, OuterRef, Q
 from django.http import Http404
 
+from evalsite.annotation.allocation.network_places import count_answers_in_open_set
 from evalsite.annotation.models import Annotation, Draft, Slot
 from evalsite.annotation.pages.screens import Screen, answered_screen, entered_values, load_screen
 from evalsite.annotation.pages.signed_state import Shown, read_shown
@@ -32,8 +33,13 @@ _held_by = Prepared(
         .select_related("item", "draft")  # type: ignore[misc] # the stubs know no relation
     )
 )
+# with how many answers the open set of its holder has: a save renews the lease by these
 _slot_shown = Prepared(
-    lambda slot, item: Slot.objects.select_related("item").filter(pk=slot, item=item)
+    lambda slot, item: (
+        Slot.objects.select_related("item")
+        .filter(pk=slot, item=item)
+        .annotate(answers=count_answers_in_open_set(OuterRef("participant")))
+    )
 )
 
 
@@ -106,6 +112,8 @@ def fill_screen(
     """Return the screen of an item with its entries: the newest of answer and draft."""
     slot = _held_by.one(me.pk, item_id)
     draft = getattr(slot, "draft", None) if slot else _draft_of.one(me.pk, item_id)
+    if draft and not me.may_reopen(draft.visit_id):
+        draft = None
     if not is_answered:
         screen = _load_held(me, item_id, slot)
         # after a lapse an item may come back with its outputs in other places

@@ -7,6 +7,7 @@ from django.views.decorators.http import require_safe
 from evalsite.annotation.pages.next_step import next_step
 from evalsite.participants.access import address, page_context, participant_page
 from evalsite.participants.models import Participant, StopKind
+from evalsite.participants.services import may_show_code
 from evalsite.participants.visits import find_visit, find_way_out
 from evalsite.platforms import Outcome
 
@@ -20,11 +21,12 @@ def stopped(request: HttpRequest, me: Participant) -> HttpResponse:
     visit = find_visit(me)
     item_set = visit.item_set if visit else None
     is_ours = me.stopped_for == StopKind.OURS
-    way_out = find_way_out(me, Outcome.COMPLETED, set_code=item_set.code if item_set else "")
+    set_code = item_set.code if item_set and may_show_code(me, item_set) else ""
+    way_out = find_way_out(me, Outcome.COMPLETED, set_code=set_code)
     has_code = is_ours and visit is not None and visit.outcome == Outcome.COMPLETED
     context = page_context(request, me) | {
         "is_ours": is_ours,
-        "message": me.stop_message,
+        "message": me.stop_message if me.later_visit_id is None else "",
         "is_paid": way_out.is_paid,
         # the code of finished work, and nothing of it, only to people who had a place
         "way_out": way_out if has_code else None,

@@ -2,18 +2,18 @@
 
 import logging
 from datetime import datetime, timedelta
-from smtplib import SMTPException
+from typing import Any
 from urllib.parse import urljoin
 
-from django.core.mail import EmailMessage
-from django.db.models import Exists, OuterRef
+from django.core.mail import EmailMessage, get_connection
+from django.db.models import Exists, OuterRef, Q
 from django.template.loader import render_to_string
 from django.urls import reverse
 
 from evalsite.annotation.models import Slot
 from evalsite.jobs.schedule import scheduled
 from evalsite.lib.clock import now
-from evalsite.lib.mail import is_mail_on
+from evalsite.lib.mail import MailDelayed, MailRefused, MailServerDown, is_mail_on, send_message
 from evalsite.participants.models import Expert, ExpertMail, ParticipantLink
 from evalsite.studies.models import Study
 from evalsite.studies.versions import shown_content
@@ -36,11 +36,17 @@ def send_expert_mail() -> None:
     """Send what is due: invitations, and reminders to people with items left."""
     for expert in _list_reminded():
         _plan_reminder(expert)
-    waiting = ExpertMail.objects.filter(sent_at__isnull=True, next_try_at__lte=now())
-    for mail in waiting.select_related("expert__link__participant", "expert__study__version")[
-        :_AT_ONCE
-    ]:
-        _try_to_send(mail)
+    moment = now()
+    # a try that is further away was set by a clock that was ahead
+    is_due = Q(next_try_at__lte=moment) | Q(next_try_at__gt=moment + _LONGEST_PAUSE)
+    waiting = ExpertMail.objects.filter(is_due, sent_at__isnull=True, refused_at__isnull=True)
+    due = waiting.select_related("expert__link__participant", "expert__study__version")[:_AT_ONCE]
+    connection = get_connection()
+    try:
+        for mail in due:
+            _try_to_send(mail, connection)
+    finally:
+        connection.close()
 
 
 def _list_reminded() -> list[Expert]:
@@ -75,29 +81,31 @@ def _is_due_soon(expert: Expert, moment: datetime) -> bool:
     return expert.due_on - _BEFORE_DUE <= moment.date() <= expert.due_on
 
 
-def _try_to_send(mail: ExpertMail) -> None:
+def _try_to_send(mail: ExpertMail, connection: Any) -> None:
     """Send one e-mail, unless another worker does; keep the reason if that fails."""
     pause = min(_FIRST_PAUSE * 2 ** min(mail.tries, 10), _LONGEST_PAUSE)
-    mine = ExpertMail.objects.filter(pk=mail.pk, sent_at__isnull=True, tries=mail.tries)
-    if not mine.update(tries=mail.tries + 1, next_try_at=now() + pause):
+    mine = ExpertMail.objects.filter(pk=mail.pk)
+    untried = mine.filter(sent_at__isnull=True, refused_at__isnull=True, tries=mail.tries)
+    if not untried.update(tries=mail.tries + 1, next_try_at=now() + pause):
         return
     if not _is_wanted(mail):
-        ExpertMail.objects.filter(pk=mail.pk).delete()
+        mine.delete()
         return
     try:
-        _write(mail).send()
-    except (SMTPException, OSError) as error:
+        send_message(connection, _write(mail))
+    except MailServerDown as error:
+        # not this e-mail's fault: it goes out as soon as there is a connection
+        mine.update(tries=mail.tries, next_try_at=now(), problem=str(error))
+        raise
+    except MailDelayed as error:
         # never the address: a log isn't the place for it
-        logger.warning("E-mail %s to an expert wasn't sent: %s", mail.pk, type(error).__name__)
-        problem = _describe(error)
-        ExpertMail.objects.filter(pk=mail.pk).update(problem=problem)
+        logger.warning("E-mail %s to an expert wasn't sent: %s", mail.pk, error)
+        mine.update(problem=str(error))
+    except MailRefused as error:
+        logger.warning("E-mail %s to an expert was refused: %s", mail.pk, error)
+        mine.update(refused_at=now(), problem=str(error))
     else:
-        ExpertMail.objects.filter(pk=mail.pk).update(sent_at=now(), problem="")
-
-
-def _describe(error: Exception) -> str:
-    code = getattr(error, "smtp_code", "")
-    return f"{type(error).__name__}{f' {code}' if code else ''}"[:200]
+        mine.update(sent_at=now(), problem="")
 
 
 def _is_wanted(mail: ExpertMail) -> bool:

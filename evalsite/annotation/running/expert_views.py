@@ -1,17 +1,14 @@
 """Staff pages: experts, their items and progress, inviting more, and reassigning."""
 
-import csv
-import io
 from typing import Any
 
 from django import forms
 from django.contrib import messages
 from django.core.exceptions import ValidationError
-from django.http import HttpRequest, HttpResponse
+from django.http import HttpRequest
 from django.http.response import HttpResponseBase
 from django.shortcuts import get_object_or_404, redirect
 from django.template.response import TemplateResponse
-from django.urls import reverse
 from django.views.decorators.http import require_http_methods, require_POST
 
 from evalsite.annotation.running.experts import (
@@ -28,14 +25,16 @@ from evalsite.annotation.running.experts import (
     parse_people,
     reassign,
 )
-from evalsite.audit.models import AuditEntry
+from evalsite.annotation.running.recruiting_views import address_of, insist_on_links
 from evalsite.lib.clock import now
+from evalsite.lib.csv_download import send_csv
+from evalsite.lib.csv_writer import write_guarded
 from evalsite.lib.mail import is_mail_on
-from evalsite.participants.models import Expert, PersonalLink
-from evalsite.participants.recruiting import renew_personal_link
+from evalsite.participants.models import Expert
+from evalsite.participants.recruiting import record_look_at_links, renew_personal_link
 from evalsite.studies.forms import use_our_words
 from evalsite.studies.models import Membership, Study
-from evalsite.studies.staff_pages import StudyView, may_see_identities
+from evalsite.studies.staff_pages import StudyView, has_role, may_see_identities
 from evalsite.studies.summary_lines import count_of
 
 INVALID = 422
@@ -145,8 +144,9 @@ def _invite(request: HttpRequest, study: Study, asked: Assignment) -> HttpRespon
 
 def _describe(request: HttpRequest, study: Study) -> dict[str, Any]:
     progress = list_progress(study)
+    is_owner = has_role(request, study, _OWNER)
     return {
-        "rows": [(one, _address_of(request, one.expert.link)) for one in progress],
+        "rows": [(row, row.expert.describe(with_address=is_owner), "") for row in progress],
         "started": sum(one.seen_at is not None for one in progress),
         "done": sum(one.done for one in progress),
         "left": sum(one.left for one in progress),
@@ -155,6 +155,7 @@ def _describe(request: HttpRequest, study: Study) -> dict[str, Any]:
         "sees_names": may_see_identities(request, study),
         "has_mail": is_mail_on(),
         "may_invite": study.is_launched and not study.has_ended,
+        "unsent": sum(not row.expert.mails.all() for row in progress),
     }
 
 
@@ -163,33 +164,41 @@ def _find_next_due(progress: list[Progress]) -> Any:
     return min(dates, default=None)
 
 
-def _address_of(request: HttpRequest, link: PersonalLink) -> str:
-    """Return the address to send; "" if it can't be derived again."""
-    token = link.token
-    path = reverse("participant-home", args=[token]) if token else ""
-    return request.build_absolute_uri(path) if path else ""
+@require_POST
+def show_links(request: HttpRequest, study: Study) -> HttpResponseBase:
+    """The page with everyone's link. By POST, since the log keeps who saw them."""
+    insist_on_links(request, study)
+    context = {"form": ExpertsForm(study=study)} | _describe(request, study)
+    rows = [(row, name, address_of(request, row.expert.link)) for row, name, _ in context["rows"]]
+    record_look_at_links(study=study, links=len(rows), by=request.user, experts=True)
+    context |= {"rows": rows, "shows_links": True}
+    response = TemplateResponse(request, "studies/experts.html", context)
+    response.headers["Cache-Control"] = "no-store"
+    return response
 
 
 @require_POST
 def download_links(request: HttpRequest, study: Study) -> HttpResponseBase:
-    """The links as a file: with names for people who may see identities."""
-    sees_names = may_see_identities(request, study)
-    header = ["participant", "link", "items", "done", "due_on"]
-    rows: list[list[Any]] = [[*header, *(["name", "email"] if sees_names else [])]]
-    for one in list_progress(study):
-        expert = one.expert
-        participant = expert.link.participant
-        address, due_on = _address_of(request, expert.link), expert.due_on or ""
-        row: list[Any] = [participant or "", address, one.total, one.done, due_on]
-        rows.append([*row, *([expert.name, expert.email] if sees_names else [])])
-    if sees_names:
-        AuditEntry.objects.record("identity view", by=request.user, study_id=study.pk)
-    table = io.StringIO()
-    csv.writer(table, lineterminator="\n").writerows(rows)
-    response = HttpResponse(table.getvalue(), content_type="text/csv; charset=utf-8")
-    response.headers["Content-Disposition"] = 'attachment; filename="expert_links.csv"'
-    response.headers["Cache-Control"] = "no-store"
-    return response
+    """The links as a file, with names; the addresses of the people are for owners."""
+    insist_on_links(request, study)
+    is_owner = has_role(request, study, _OWNER)
+    header = ["participant", "link", "items", "done", "due_on", "name"]
+    rows: list[list[Any]] = [[*header, *(["email"] if is_owner else [])]]
+    for progress in list_progress(study):
+        expert = progress.expert
+        rows.append(
+            [
+                expert.link.participant or "",
+                address_of(request, expert.link),
+                progress.total,
+                progress.done,
+                expert.due_on or "",
+                expert.describe(with_address=is_owner),
+                *([expert.email] if is_owner else []),
+            ]
+        )
+    record_look_at_links(study=study, links=len(rows) - 1, by=request.user, file="expert_links.csv")
+    return send_csv(write_guarded(rows, line_end="\n"), "expert_links.csv", is_personal=True)
 
 
 @require_http_methods(["GET", "HEAD", "POST"])
@@ -207,10 +216,12 @@ def reassign_items(request: HttpRequest, study: Study, expert_id: int) -> HttpRe
             error = "Choose who gets these items."
         else:
             return _reassign(request, study, expert, taker)
+    is_owner = has_role(request, study, _OWNER)
     context = {
         "expert": expert,
+        "expert_name": expert.describe(with_address=is_owner),
         "left": len(list_items_left(expert)),
-        "takers": takers,
+        "takers": [(taker, taker.describe(with_address=is_owner)) for taker in takers],
         "error": error,
         "sees_names": may_see_identities(request, study),
     }
@@ -232,7 +243,8 @@ def _reassign(
 
 @require_POST
 def renew_link(request: HttpRequest, study: Study, expert_id: int) -> HttpResponseBase:
-    """End an expert's link and make another."""
+    """End an expert's link and make another; whoever does that has to hand it over."""
+    insist_on_links(request, study)
     expert = get_object_or_404(study.experts.select_related("link__recruitment"), pk=expert_id)
     generation = request.POST.get("generation", "")
     if generation.isascii() and generation.isdigit() and len(generation) < 10:
@@ -255,7 +267,7 @@ def change_due(request: HttpRequest, study: Study) -> HttpResponseBase:
     return redirect("admin:study-experts", study.pk)
 
 
-_EDITOR = Membership.Role.EDITOR
+_EDITOR, _OWNER = Membership.Role.EDITOR, Membership.Role.OWNER
 
 expert_views = [
     StudyView(
@@ -270,6 +282,14 @@ expert_views = [
         name="expert-links",
         view=download_links,
         role=_EDITOR,
+        is_reading=True,
+    ),
+    StudyView(
+        path="invite/experts/links/show/",
+        name="expert-links-show",
+        view=show_links,
+        role=_EDITOR,
+        within="Invite",
         is_reading=True,
     ),
     StudyView(path="invite/experts/due/", name="experts-due", view=change_due, role=_EDITOR),

@@ -233,14 +233,12 @@ def _create_expert(
 
 
 def _find_round(study: Study, by: Any) -> Recruitment:
-    """Return the round of the study's experts, which is on and gives sets without end."""
+    """Return the round of the study's experts, which is on."""
     found = study.recruitments.filter(personal_links__expert__isnull=False).first()
     if found is not None:
         return found
     platform = next(one for one in installed_platforms().values() if one.has_personal_links)
     recruitment = create_recruitment(study=study, platform=platform, by=by)
-    recruitment.has_further_sets = True
-    recruitment.save(update_fields=["has_further_sets"])
     turn_on(recruitment=recruitment, by=by)
     return recruitment
 

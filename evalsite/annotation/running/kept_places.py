@@ -1,12 +1,13 @@
-"""Places kept for people who have gone quiet, and taking them back before their lease ends."""
+"""Places kept for people who have gone quiet or not begun, and taking them back."""
 
+from collections import Counter
 from collections.abc import Collection
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from functools import partial
 from typing import Any
 
-from django.db.models import Count, Max
+from django.db.models import Count, Exists, Max, OuterRef, QuerySet
 
 from evalsite.annotation.allocation.leases import RESERVATION
 from evalsite.annotation.models import ASSIGNED, Annotation, Draft, Slot
@@ -93,25 +94,119 @@ def take_back_places(*, study: Study, before: datetime, by: Any) -> list[Holder]
 
 def _take_back(study: Study, before: datetime, by: Any) -> list[Holder]:
     asked = [holder.participant_id for holder in list_holders(study, before=before)]
-    people = Participant.objects.filter(pk__in=asked)
-    list(people.select_for_update(no_key=True).order_by("pk"))
+    _lock(asked)
     # again, now that none of them can save
     holders = [one for one in list_holders(study, before=before) if one.participant_id in asked]
-    if not holders:
-        return []
-    held = Slot.objects.leased().filter(
-        study=study, participant__in=[holder.participant_id for holder in holders]
-    )
+    if holders:
+        _release(study, [holder.participant_id for holder in holders])
+        AuditEntry.objects.record(
+            "places taken back",
+            by=by,
+            study_id=study.pk,
+            places=count_places(holders),
+            silent_before=before.isoformat(),
+            who=[holder.pseudonym for holder in holders],
+        )
+    return holders
+
+
+def _lock(people: Collection[int]) -> None:
+    locked = Participant.objects.filter(pk__in=people).select_for_update(no_key=True)
+    list(locked.order_by("pk"))
+
+
+def _release(study: Study, people: Collection[int]) -> None:
+    """Free all places that these people, who are locked, hold."""
+    held = Slot.objects.leased().filter(study=study, participant__in=people)
     locked = held.select_for_update().order_by("pos", "id").values_list("pk", flat=True)
     Slot.objects.filter(pk__in=list(locked)).update(
         state=Slot.State.FREE, participant=None, lease_until=None
     )
-    AuditEntry.objects.record(
-        "places taken back",
-        by=by,
-        study_id=study.pk,
-        places=count_places(holders),
-        silent_before=before.isoformat(),
-        who=[holder.pseudonym for holder in holders],
+    open_sets = ItemSet.objects.filter(participant__in=people, finished_at__isnull=True)
+    open_sets.update(leased_until=None)
+
+
+# --- people without an answer -----------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Squatter:
+    """A person who holds places and has saved nothing in their set."""
+
+    participant_id: int
+    pseudonym: str
+    places: int
+
+
+def list_squatters(study: Study) -> list[Squatter]:
+    """Return the people who hold places and have saved nothing in their set; experts are none."""
+    held = Slot.objects.leased().filter(
+        study=study, lease_until__gt=now(), lease_until__lt=ASSIGNED
     )
-    return holders
+    rows = (
+        held.exclude(Exists(_answers_in_open_set()))
+        .order_by("participant")
+        .values_list("participant", "participant__pseudonym")
+        .annotate(places=Count("pk"))
+    )
+    return [Squatter(*row) for row in rows]
+
+
+def _answers_in_open_set() -> QuerySet[Annotation]:
+    return Annotation.objects.filter(
+        participant=OuterRef("participant"), item_set__finished_at__isnull=True
+    ).order_by()
+
+
+def take_back_unanswered(*, study: Study, by: Any) -> list[Squatter]:
+    """Free the places of people who have saved nothing in their set; return who held them.
+
+    Repeated, it takes back what is held by then.
+    """
+    return in_transaction(partial(_take_back_unanswered, study, by))
+
+
+def _take_back_unanswered(study: Study, by: Any) -> list[Squatter]:
+    asked = [one.participant_id for one in list_squatters(study)]
+    _lock(asked)
+    # again, now that none of them can save
+    squatters = [one for one in list_squatters(study) if one.participant_id in asked]
+    if squatters:
+        _release(study, [one.participant_id for one in squatters])
+        AuditEntry.objects.record(
+            "places without an answer taken back",
+            by=by,
+            study_id=study.pk,
+            places=sum(one.places for one in squatters),
+            who=[one.pseudonym for one in squatters],
+        )
+    return squatters
+
+
+@dataclass(frozen=True)
+class Crowding:
+    """How many places are held, and by whom: people without an answer, a single network."""
+
+    held: int
+    unanswered: int
+    by_a_network: int
+
+
+def measure_crowding(study: Study) -> Crowding:
+    """Return what is held now, for the warnings of the overview."""
+    held = Slot.objects.leased().filter(
+        study=study, lease_until__gt=now(), lease_until__lt=ASSIGNED
+    )
+    rows = (
+        held.annotate(has_answer=Exists(_answers_in_open_set()))
+        .order_by()
+        .values_list("participant__network", "has_answer")
+        .annotate(places=Count("pk"))
+    )
+    networks: Counter[str] = Counter()
+    total = unanswered = 0
+    for network, has_answer, places in rows:
+        total += places
+        networks[network] += places if network else 0
+        unanswered += 0 if has_answer else places
+    return Crowding(total, unanswered, max(networks.values(), default=0))

@@ -15,6 +15,7 @@ from evalsite.audit.models import AuditEntry
 from evalsite.lib.clock import now
 from evalsite.protocol import Criterion, Protocol
 from evalsite.studies.gold import check_gold
+from evalsite.studies.item_numbers import keep_numbers
 from evalsite.studies.models import Batch, Item, Output, Study
 from evalsite.studies.services import item_keys
 from evalsite.studies.versions import hash_text
@@ -133,6 +134,7 @@ def delete_check(*, study: Study, item: Item, by: Any) -> None:
     batch = item.batch
     item.annotations.filter(participant__is_pilot=True).delete()
     AuditEntry.objects.record("check deleted", by=by, study_id=study.pk, item=item.key)
+    keep_numbers(current, without=current.items.filter(pk=item.pk))
     item.delete()
     if batch is not None:
         if batch.items.exists():

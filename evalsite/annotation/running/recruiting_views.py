@@ -1,7 +1,5 @@
 """Staff pages: the rounds of a study, what to paste where, and who has come by each of them."""
 
-import csv
-import io
 import re
 from collections.abc import Callable
 from copy import copy
@@ -10,9 +8,9 @@ from decimal import Decimal
 from typing import Any, NamedTuple
 
 from django.contrib import messages
-from django.core.exceptions import ValidationError
+from django.core.exceptions import PermissionDenied, ValidationError
 from django.db.models import Count, Q, Sum
-from django.http import HttpRequest, HttpResponse
+from django.http import HttpRequest
 from django.http.response import HttpResponseBase
 from django.shortcuts import get_object_or_404, redirect
 from django.template.response import TemplateResponse
@@ -20,7 +18,10 @@ from django.urls import reverse
 from django.views.decorators.http import require_http_methods, require_POST, require_safe
 
 from evalsite.annotation.allocation.rounds import keep_taken, list_taken
+from evalsite.annotation.running.invited_people import count_out_of_reach
 from evalsite.annotation.running.round_warnings import list_warnings
+from evalsite.lib.csv_download import send_csv
+from evalsite.lib.csv_writer import write_guarded
 from evalsite.participants.models import Expert, OutcomeCode, PersonalLink, Recruitment, Visit
 from evalsite.participants.recruiting import (
     MOST_LINKS,
@@ -31,6 +32,7 @@ from evalsite.participants.recruiting import (
     find_obstacles,
     promised_hourly_pay,
     promised_minutes,
+    record_look_at_links,
     remove_code,
     renew_personal_link,
     store_open_link,
@@ -198,52 +200,87 @@ def _describe(
         ],
         "obstacles": obstacles,
         "warnings": list_warnings(recruitment) if platform.hands_back else [],
+        "out_of_reach": count_out_of_reach(study) if platform.has_personal_links else 0,
+        "sets_limit": _describe_limit(recruitment),
         "hourly": format_money(hourly, currency) if hourly is not None else "",
         "advised": format_money(Decimal(advised), currency) if advised else "",
         "minutes": promised_minutes(recruitment),
         "latest": Visit.objects.filter(recruitment=recruitment.pk)
         .select_related("participant")
         .order_by("-id")[:_LATEST],
-        "sees_identities": bool(bonuses) and may_see_identities(request, study),
+        "sees_identities": may_see_identities(request, study),
         "bonuses": bonuses,
         "bonus_total": format_money(bonus_total, currency),
         "experts": platform.has_personal_links
         and Expert.objects.filter(link__recruitment=recruitment.pk).exists(),
-        "personal_links": _list_links(request, recruitment),
+        "personal_links": [(link, "") for link in _list_links(recruitment)],
         "most_links": MOST_LINKS,
         "setup": f"platforms/{platform.key}/setup.html",
         "rules": f"platforms/{platform.key}/rules.html",
     }
 
 
-def _list_links(request: HttpRequest, recruitment: Recruitment) -> list[tuple[PersonalLink, str]]:
-    """Return the personal links of a round, each with its address."""
+def _describe_limit(recruitment: Recruitment) -> str:
+    """Return how many sets each person of a round with personal links may do."""
+    most = recruitment.study.max_sets if recruitment.has_further_sets else 1
+    return "" if most is None else count_of(most, "set")
+
+
+def _list_links(recruitment: Recruitment) -> list[PersonalLink]:
     if not recruitment.adapter.has_personal_links:
         return []
-    links = recruitment.personal_links.select_related("participant")
-    return [(link, _address_of(request, link)) for link in links]
+    return list(recruitment.personal_links.select_related("participant"))
 
 
-def _address_of(request: HttpRequest, link: PersonalLink) -> str:
+def address_of(request: HttpRequest, link: PersonalLink) -> str:
     """Return the address to send; "" if it can't be derived again."""
     token = link.token
     path = reverse("participant-home", args=[token]) if token else ""
     return request.build_absolute_uri(path) if path else ""
 
 
-@require_safe
-def download_links(request: HttpRequest, study: Study, number: int) -> HttpResponseBase:
-    """The personal links as a file: number, link, and the person who uses it."""
-    rows = [
-        (str(link.number), address, link.participant.pseudonym if link.participant else "")
-        for link, address in _list_links(request, _find(study, number))
-    ]
-    table = io.StringIO()
-    csv.writer(table, lineterminator="\n").writerows([("number", "link", "participant"), *rows])
-    response = HttpResponse(table.getvalue(), content_type="text/csv; charset=utf-8")
-    response.headers["Content-Disposition"] = 'attachment; filename="personal_links.csv"'
+def insist_on_links(request: HttpRequest, study: Study) -> None:
+    """Raise PermissionDenied unless this person may see links, by which anybody acts as another."""
+    if not may_see_identities(request, study):
+        raise PermissionDenied
+
+
+@require_POST
+def show_links(request: HttpRequest, study: Study, number: int) -> HttpResponseBase:
+    """The round's page with its personal links. By POST, since the log keeps who saw them."""
+    insist_on_links(request, study)
+    recruitment = _find(study, number)
+    stored = [] if recruitment._state.adding else list(recruitment.codes.all())
+    links = _list_links(recruitment)
+    record_look_at_links(study=study, links=len(links), by=request.user, round=number)
+    context = _describe(request, recruitment, stored) | {
+        "form": RecruitmentForm(instance=copy(recruitment), stored=stored),
+        "personal_links": [(link, address_of(request, link)) for link in links],
+        "shows_links": True,
+    }
+    response = TemplateResponse(request, "studies/recruitment.html", context)
     response.headers["Cache-Control"] = "no-store"
     return response
+
+
+@require_POST
+def download_links(request: HttpRequest, study: Study, number: int) -> HttpResponseBase:
+    """The personal links as a file: number, link, and the person who uses it."""
+    insist_on_links(request, study)
+    links = _list_links(_find(study, number))
+    record_look_at_links(
+        study=study, links=len(links), by=request.user, round=number, file="personal_links.csv"
+    )
+    rows = [
+        (
+            str(link.number),
+            address_of(request, link),
+            link.participant.pseudonym if link.participant else "",
+        )
+        for link in links
+    ]
+    text = write_guarded([("number", "link", "participant"), *rows], line_end="\n")
+    return send_csv(text, "personal_links.csv", is_personal=True)
 
 
 def _count_outcomes(recruitment: Recruitment) -> dict[str, Arrivals]:
@@ -312,6 +349,8 @@ def _create_links(recruitment: Recruitment, request: HttpRequest) -> None:
 
 
 def _renew_link(recruitment: Recruitment, request: HttpRequest) -> None:
+    # whoever ends a link has to hand over the new one
+    insist_on_links(request, recruitment.study)
     named = re.fullmatch("([0-9]{1,4})-([0-9]{1,9})", request.POST.get("link", ""), re.ASCII)
     link = recruitment.personal_links.filter(number=int(named[1])).first() if named else None
     if named is None or link is None:
@@ -365,9 +404,18 @@ recruiting_views = [
         role=_EDITOR,
     ),
     StudyView(
+        path="invite/<int:number>/links/",
+        name="personal-links-show",
+        view=show_links,
+        role=_EDITOR,
+        within="Invite",
+        is_reading=True,
+    ),
+    StudyView(
         path="invite/<int:number>/links.csv",
         name="personal-links",
         view=download_links,
         role=_EDITOR,
+        is_reading=True,
     ),
 ]

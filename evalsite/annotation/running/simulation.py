@@ -37,6 +37,7 @@ from evalsite.protocol.entry_questions import find_accepted
 from evalsite.protocol.parts import COMMENT
 from evalsite.studies.bonus import promises_bonus
 from evalsite.studies.models import Item, Output, Study
+from evalsite.studies.set_size import mains_per_set
 
 _MOST_PAGES = 20_000
 _SHARE_LEAVING = 0.04
@@ -101,11 +102,12 @@ class Crowd:
 
 
 def simulate_crowd(
-    study: Study, *, participants: int, seed: str, skip: int = 0
+    study: Study, *, participants: int, seed: str, skip: int = 0, sets_kept: int = 0
 ) -> Iterator[Participant]:
     """Let each participant in turn come, work and leave; mark their rows as simulated.
 
-    The first `skip` of them are passed over: they came in an earlier run with this seed.
+    The first `skip` of them are passed over: they came in an earlier run with this seed. Nobody
+    takes a set if fewer than `sets_kept` would be free after that.
     """
     is_pilot = not study.is_launched
     if not (study.is_demo or is_pilot):
@@ -117,8 +119,9 @@ def simulate_crowd(
     for number, age in list(enumerate(ages))[skip:]:
         arrival = end - timedelta(hours=1 + 40 * age)
         visitor = Visitor(crowd, Random(f"{seed}/{number}"), arrival, latest=end)  # noqa: S311
+        visitor.sets_kept = sets_kept
         with standing_at(arrival):
-            may_join = is_pilot or has_free_place(study)
+            may_join = is_pilot or (has_free_place(study) and visitor.leaves_enough)
         # without a free place, the first page lets nobody in
         if may_join:
             yield visitor.take_part(is_pilot=is_pilot)
@@ -138,6 +141,7 @@ class Visitor:
         # where there is a bonus, some are out for it
         bonus = (self.study.max_sets or 1,) if promises_bonus(self.study) else ()
         self.sets_wanted = draw.choice(_SETS + bonus)
+        self.sets_kept = 0
         host = next(iter(settings.ALLOWED_HOSTS), "localhost")
         self.client = Client(HTTP_HOST=host, HTTP_ACCEPT_LANGUAGE="en-GB,en")
         self.secure = settings.SECURE_SSL_REDIRECT
@@ -256,7 +260,13 @@ class Visitor:
 
     def _wants_more(self) -> bool:
         self.sets_wanted -= 1
-        return self.sets_wanted > 0
+        return self.sets_wanted > 0 and self.leaves_enough
+
+    @property
+    def leaves_enough(self) -> bool:
+        """Whether a set more leaves as many free as are to be kept."""
+        needed = (self.sets_kept + 1) * mains_per_set(self.study)
+        return not self.sets_kept or Slot.objects.free().filter(study=self.study).count() >= needed
 
     def _walks_away(self, address: str) -> bool:
         is_working = "/items/" in address

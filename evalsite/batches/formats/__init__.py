@@ -3,7 +3,8 @@
 title         what it is called: "promptfoo results"
 is_last       whether it is tried after all others
 
-[row]         paths (`evalsite/batches/paths.py`) into a row; of several the first that is there
+[row]         paths (`evalsite/batches/paths.py`) into a row; of several the first that leads to
+              something, which an empty text is not
 id            what the tool numbers inputs by; without it, rows are joined by equal inputs
 open          objects whose keys are columns
 inputs        columns with the paths of their texts or conversations

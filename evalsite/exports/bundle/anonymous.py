@@ -13,7 +13,6 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import IO, Any
 from uuid import NAMESPACE_URL, UUID, uuid5
-from zipfile import ZipFile
 
 from django.conf import settings
 from django.core.exceptions import ValidationError
@@ -34,6 +33,7 @@ from evalsite.exports.bundle.write import (
     write_files,
 )
 from evalsite.imports.models import MetricFile, MetricScore
+from evalsite.lib.limited import open_zip, read_json
 from evalsite.participants.models import Answer, Consent, Participant
 from evalsite.protocol.translations import digest_content
 from evalsite.quality.models import AnalysisPlan, AnalysisPlanVersion, Exclusion, PlanEvent
@@ -85,19 +85,19 @@ def write_anonymous(
 
     ValidationError if the archive wouldn't pass the check of bundles.
     """
-    with TemporaryDirectory(dir=settings.DATA_DIR, prefix="anonymous-") as path:
+    with TemporaryDirectory(dir=settings.DATA_DIR, prefix="tmp-anonymous-") as path:
         folder = Path(path)
         with (folder / "bundle.zip").open("w+b") as source:
             packed = write_bundle(study_id, contents, source)
             (folder / WORDS).write_text(json.dumps(words), encoding="utf-8")
             failure = run_child(source, folder, size=packed.size, task="anonymise")
         if failure is None:
-            failure = json.loads((folder / "findings.json").read_text())["faults"]
+            failure = read_json((folder / "findings.json").read_bytes())["faults"]
         if failure:
             raise _refuse(failure)
         with (folder / ARCHIVE).open("rb") as made:
             shutil.copyfileobj(made, target)
-        replaced = Counter(json.loads((folder / FOUND).read_text(encoding="utf-8")))
+        replaced = Counter(read_json((folder / FOUND).read_bytes()))
     packed = measure(target, files=packed.files, ratings=packed.ratings)
     report = verify_bundle(target)
     target.seek(0)
@@ -117,7 +117,7 @@ def _refuse(reason: Any) -> ValidationError:
 def find_left(file: IO[bytes], words: Mapping[str, str]) -> dict[str, Counter[str]]:
     """Find the words in the files of an archive, as in inputs and outputs."""
     replacer, left = Replacer(words), dict[str, Counter[str]]()
-    with ZipFile(file) as archive:
+    with open_zip(file) as archive:
         for name in archive.namelist():
             with archive.open(name) as lines:
                 for line in lines:
@@ -132,7 +132,7 @@ def find_left(file: IO[bytes], words: Mapping[str, str]) -> dict[str, Counter[st
 
 def make_copy(bundle: Bundle, folder: Path) -> None:
     """Load the bundle into this database, which must be empty, and write it without the words."""
-    replacer = Replacer(json.loads((folder / WORDS).read_text(encoding="utf-8")))
+    replacer = Replacer(read_json((folder / WORDS).read_bytes()))
     about = read_about(bundle)
     contents = Contents(
         has_data=about["has_data"],

@@ -44,6 +44,7 @@ from evalsite.exports.bundle.read import (
     Bundle,
     Fault,
     check_criteria,
+    parse_json,
     read_about,
     read_checksums,
 )
@@ -179,11 +180,13 @@ class Comparison:
             # reports aren't loaded, but the texts written below mention this file
             folder.write_json(REPORT, self.bundle.read_json(REPORT))
         write_files(self.study.pk, contents, folder)
-        again = json.loads((path / STUDY).read_bytes())
+        again = parse_json((path / STUDY).read_bytes(), STUDY)
         faults = self.findings.faults
         faults += self._compare_study(again)
         if self.about["format_version"] >= PLAN_SINCE:
-            faults += self._compare_plan(json.loads((path / ANALYSIS_PLAN).read_bytes()))
+            faults += self._compare_plan(
+                parse_json((path / ANALYSIS_PLAN).read_bytes(), ANALYSIS_PLAN)
+            )
         for name in sorted({*self.bundle.names, *folder.files}):
             if self._has_rows(name):
                 faults += self._compare_file(name, folder)
@@ -248,7 +251,7 @@ class Comparison:
     def _find_difference(self, name: str, folder: Folder) -> Iterator[Fault]:
         """Find rows with other values in the columns that both files have."""
         if name.endswith(".json"):
-            again = json.loads((folder.path / name).read_bytes())
+            again = parse_json((folder.path / name).read_bytes(), name)
             yield from compare_values(name, "", self.bundle.read_json(name), again)
             return
         pairs = zip_longest(_read_rows(self.bundle, name), _read_rows(_Written(folder), name))
@@ -321,7 +324,8 @@ class Comparison:
         scripts = [name for name in read_scripts() if name in self.bundle.names]
         # how many answers were in, and who was left out, can't be told again
         described = [CODEBOOK] if self.is_public else [README, CODEBOOK]
-        others = {name for name in described if name in self.sums}
+        # texts that other columns were described in are of an earlier state of that version
+        others = {name for name in described if name in self.sums and self.is_same_schema}
         differing = [
             name
             for name in (*scripts, *sorted(others))

@@ -49,8 +49,12 @@ class ReportSource:
     find: Callable[[Study], dict[str, Any] | None]
     # those of the data, computed now
     compute: Callable[[Study], dict[str, Any]]
+    # the study's analysis plan as names and words, the same as in its reports
+    describe_plan: Callable[[Study], list[tuple[str, str]]]
 
 
+# the name of what departs from the plan
+DEVIATIONS = "Deviations"
 # one at most, put here by the app that makes reports
 REPORT_SOURCES: list[ReportSource] = []
 
@@ -99,12 +103,12 @@ STUDY_FIELDS = (
     "minutes_per_set", "pay_per_set", "has_bonus", "bonus", "currency", "closes_at", "created_at",
     "launched_at", "closed_at", "questions", "recognise_days",
     "is_check_on", "minimum_age", "content_warning", "covers_items",
-    "asks_to_share", "opens_at", "closes_when_full", "description",
+    "asks_to_share", "opens_at", "closes_when_full", "description", "unused_numbers",
 )  # fmt: skip
 # written only where there is something, so that other bundles stay as they were
 STUDY_FIELDS_IF_ANY = (
     "questions", "recognise_days", "is_check_on", "minimum_age", "content_warning", "covers_items",
-    "asks_to_share", "opens_at", "closes_when_full", "description",
+    "asks_to_share", "opens_at", "closes_when_full", "description", "unused_numbers",
 )  # fmt: skip
 # of a bundle for the public: how many people and annotations aren't in it
 LEFT_OUT_COUNTS = "left_out"
@@ -178,7 +182,7 @@ LEFT_OUT = {
     "ItemSet": {"study", "participant", "item_ids", "lost_ids", "reserved_until", "code"},
     "Annotation": {
         "id", "study", "item", "participant", "slot", "item_set", "version", "ratings_file",
-        "awaits_consent",
+        "awaits_consent", "visit",
     },
     # what a highlight is for is empty: no scale uses it yet
     "Rating": {"id", "study", "annotation", "output"},

@@ -1,21 +1,28 @@
-"""Packing outside web requests: one archive for each wish, kept for some days."""
+"""Packing outside web requests: one archive for each wish, kept for some days.
 
-from collections.abc import Mapping
+Equal contents are one file. The bundles of a study count in its quota: older ones make room.
+"""
+
+import os
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from datetime import timedelta
 from pathlib import Path
 from typing import Any
 from uuid import UUID
 
 from django.conf import settings
-from django.utils import timezone
 from django.utils.text import slugify
 
 from evalsite.exports.bundle.anonymous import write_anonymous
 from evalsite.exports.bundle.format import Contents
-from evalsite.exports.bundle.write import write_bundle
+from evalsite.exports.bundle.write import select_answers, write_bundle
 from evalsite.exports.services import has_simulated
+from evalsite.imports.models import Upload
 from evalsite.jobs.models import Job
+from evalsite.jobs.schedule import HOURLY, scheduled
 from evalsite.jobs.services import job_kind, report_progress, start_job
+from evalsite.lib.old_files import delete_older
 from evalsite.studies.models import Study
 from evalsite.studies.summary_lines import name_start
 
@@ -68,8 +75,17 @@ def has_entry_answers(job: Job) -> bool:
 
 def find_file(job: Job) -> Path | None:
     """Return the archive that this job made, while it is kept."""
-    path = _path_of(job.pk)
+    path = _path_of(job.result.get("file", job.pk))
     return path if job.state == Job.State.DONE and path.exists() else None
+
+
+def list_kept(jobs: Sequence[Job]) -> list[Job]:
+    """Return the jobs whose archives are kept, each archive once; the order stays."""
+    kept: dict[Path, Job] = {}
+    for job in jobs:
+        if path := find_file(job):
+            kept.setdefault(path, job)
+    return list(kept.values())
 
 
 def name_download(study: Study, job: Job) -> str:
@@ -79,8 +95,12 @@ def name_download(study: Study, job: Job) -> str:
 
 def name_bundle(study: Study, contents: Contents) -> str:
     """Return the name that a download of these contents would have now."""
-    is_simulated = contents.has_data and has_simulated(study)
+    is_simulated = _is_simulated(study, contents)
     return _name_file(study, _name_contents(contents), is_simulated=is_simulated)
+
+
+def _is_simulated(study: Study, contents: Contents) -> bool:
+    return contents.has_data and has_simulated(study, select_answers(study, contents))
 
 
 def _name_file(study: Study, subject: str, *, is_simulated: bool) -> str:
@@ -89,13 +109,13 @@ def _name_file(study: Study, subject: str, *, is_simulated: bool) -> str:
     return f"{'-'.join(parts)}.zip"
 
 
-def _path_of(job_id: UUID) -> Path:
+def _path_of(job_id: UUID | str) -> Path:
     return settings.DATA_DIR / "bundles" / f"{job_id}.zip"
 
 
 @job_kind(KIND)
 def run_packing(job: Job) -> dict[str, Any]:
-    """Write the archive to the server's disk, and remove old ones."""
+    """Write the archive to the server's disk, unless one with these contents is there."""
     contents = Contents(
         has_data=job.params["has_data"],
         has_free_text=job.params["has_free_text"] and job.params["has_data"],
@@ -106,7 +126,6 @@ def run_packing(job: Job) -> dict[str, Any]:
     study = Study.objects.get(pk=str(job.study_id))
     path = _path_of(job.pk)
     path.parent.mkdir(parents=True, exist_ok=True)
-    _prune(path.parent)
     part = path.with_suffix(".part")
     try:
         with part.open("w+b") as target:
@@ -124,22 +143,52 @@ def run_packing(job: Job) -> dict[str, Any]:
                     target,
                     lambda done, total: report_progress(job, done, total),
                 )
-        part.rename(path)
+        earlier = _find_equal(study, packed.sha256)
+        if earlier is None:
+            part.rename(path)
     finally:
         part.unlink(missing_ok=True)
+    _make_room(study, keep=path if earlier is None else _path_of(earlier))
     return {
+        **({} if earlier is None else {"file": earlier}),
         "rows": packed.ratings,
         "files": packed.files,
         "size": packed.size,
         "sha256": packed.sha256,
-        "is_simulated": contents.has_data and has_simulated(study),
+        "is_simulated": _is_simulated(study, contents),
         **told,
     }
 
 
-def _prune(folder: Path) -> None:
-    """Nothing is left that was made longer ago than such files are kept."""
-    oldest = (timezone.now() - timedelta(days=KEPT_DAYS)).timestamp()
-    for path in folder.iterdir():
-        if path.stat().st_mtime < oldest:
+def _find_equal(study: Study, sha256: str) -> str | None:
+    """Return the name of the file that holds these very bytes, if this study has one."""
+    for job in Job.objects.filter(study_id=study.pk, kind=KIND, result__sha256=sha256):
+        if path := find_file(job):
+            with suppress(FileNotFoundError):  # deleted just now, because of its age
+                # kept for as long as one that is made now
+                os.utime(path)
+                return path.stem
+    return None
+
+
+def _make_room(study: Study, *, keep: Path) -> None:
+    """Delete this study's oldest archives until its files fit its quota; keep this one."""
+    jobs = Job.objects.filter(study_id=study.pk, kind=KIND, state=Job.State.DONE)
+    waiting = Upload.objects.filter(study=study, batch=None, ratings_file=None)
+    sizes = [upload.size for upload in waiting if upload.path.exists()]
+    files, room = len(sizes), sum(sizes)
+    newest_first = [keep, *(path for job in jobs if (path := find_file(job)) and path != keep)]
+    for path in dict.fromkeys(newest_first):
+        with suppress(FileNotFoundError):  # deleted just now, because of its age
+            files, room = files + 1, room + path.stat().st_size
+        is_too_much = files > settings.UPLOAD_STUDY_FILES or room > settings.UPLOAD_STUDY_BYTES
+        if is_too_much and path != keep:
             path.unlink(missing_ok=True)
+
+
+@scheduled("Delete bundles that were made", every=HOURLY, is_deleting=True)
+def delete_old_bundles() -> str:
+    """Delete archives that are older than they are kept, and unfinished parts."""
+    folder = settings.DATA_DIR / "bundles"
+    deleted = delete_older(folder.glob("*"), timedelta(days=KEPT_DAYS))
+    return f"{deleted} deleted" if deleted else ""

@@ -2,9 +2,8 @@
 
 import csv
 import io
-import json
+import os
 import re
-import zlib
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
@@ -12,7 +11,6 @@ from dataclasses import dataclass
 from hashlib import sha256
 from itertools import islice
 from typing import IO, Any, TypeVar
-from zipfile import ZIP_DEFLATED, ZIP_STORED, BadZipFile, ZipFile, ZipInfo
 
 from django.conf import settings
 
@@ -47,11 +45,25 @@ from evalsite.exports.bundle.format import (
     write_checksums,
 )
 from evalsite.imports.models import MetricFile
+from evalsite.lib.limited import (
+    BROKEN_ZIP,
+    VALUES_IN_FILE,
+    ZIP_DEFLATED,
+    ZIP_STORED,
+    TooMuch,
+    ZipFile,
+    ZipInfo,
+    make_decoder,
+    open_zip,
+    read_cells,
+    read_json,
+)
 from evalsite.protocol import Protocol, find_folder, get_scale
 from evalsite.protocol.checking import check_instrument
 from evalsite.protocol.data import FORMAT as INSTRUMENT_FORMAT
 from evalsite.protocol.version_0_1 import read_criteria, read_stored
 from evalsite.studies.instruments import find_faults
+from evalsite.studies.item_numbers import are_unused_numbers
 from evalsite.studies.models import Batch, Study, StudyVersion
 from evalsite.studies.questions import check_own_questions
 
@@ -59,9 +71,10 @@ Plain = dict[str, Any]
 _T = TypeVar("_T")
 
 MOST_FILES = 1_000
-MOST_BYTES = 16 * 1024**3
-MOST_RATIO = 200
-# a small file may be as repetitive as it likes
+MOST_BYTES = 1024**3
+# bundles of real studies unpack to about ten times their size
+MOST_RATIO = 20
+# a small bundle may be as repetitive as it likes
 _SMALL = 1024**2
 # texts that are held whole, and one line of records
 MOST_TEXT = 64 * 1024**2
@@ -77,7 +90,7 @@ _WITH_DATA = {PEOPLE_ROWS, ANNOTATION_ROWS, EXCLUSION_ROWS} | {
     name_data(name) for name in ("ratings", "annotations", "participants", "exclusions")
 }
 # what the standard library raises while it reads an archive that was tampered with
-_BROKEN = (BadZipFile, zlib.error, EOFError, NotImplementedError, RuntimeError, OSError, ValueError)
+_BROKEN = BROKEN_ZIP
 
 
 @dataclass(frozen=True)
@@ -166,9 +179,9 @@ class Bundle:
         # process-wide in Python, so it is set to the same number each time
         csv.field_size_limit(settings.UPLOAD_MAX_CELL)
         with self.open(name) as file:
-            reader = csv.reader(io.TextIOWrapper(file, "utf-8", newline=""), strict=True)
+            reader = read_cells(io.TextIOWrapper(file, "utf-8", newline=""))
             try:
-                header = next(reader, [])
+                header: list[str] = next(reader, [])
                 yield header
                 for row in reader:
                     if len(row) != len(header):
@@ -179,7 +192,7 @@ class Bundle:
                             reader.line_num,
                         )
                     yield row
-            except csv.Error as error:
+            except (csv.Error, TooMuch) as error:
                 raise BadBundle("csv_invalid", f"{error}.", name, reader.line_num) from None
 
 
@@ -192,7 +205,7 @@ def in_pages(rows: Iterable[_T], size: int = 500) -> Iterator[list[_T]]:
 
 def parse_json(text: str | bytes, file: str, line: int | None = None) -> Any:
     try:
-        return json.loads(text, parse_constant=_refuse_constant)
+        return read_json(text, most_values=VALUES_IN_FILE, decoder=_DECODER)
     except (ValueError, RecursionError):
         raise BadBundle("json_invalid", "This isn't JSON that can be read.", file, line) from None
 
@@ -201,29 +214,32 @@ def _refuse_constant(name: str) -> None:
     raise ValueError(name)
 
 
+_DECODER = make_decoder(parse_constant=_refuse_constant)
+
+
 @contextmanager
 def open_bundle(file: IO[bytes]) -> Iterator[Bundle]:
     """Open an archive whose directory promises nothing harmful; else BadBundle."""
     try:
-        archive = ZipFile(file)
+        archive = open_zip(file)
     except _BROKEN:
         raise BadBundle(
             "archive_damaged", "This isn't a .zip archive, or part of it is missing."
         ) from None
     with archive:
-        _check_directory(archive.infolist())
+        _check_directory(archive.infolist(), packed=file.seek(0, os.SEEK_END))
         yield Bundle(archive)
 
 
-def _check_directory(infos: list[ZipInfo]) -> None:
+def _check_directory(infos: list[ZipInfo], *, packed: int) -> None:
+    """Refuse what the directory of an archive of so many bytes mustn't say."""
     if len(infos) > MOST_FILES:
         raise BadBundle(
             "too_many_files",
             f"The archive has {len(infos):,} files. A bundle has at most {MOST_FILES:,}.",
         )
     names = Counter(info.filename.lower() for info in infos)
-    twice = next((name for name, count in names.items() if count > 1), None)
-    if twice is not None:
+    if twice := next((name for name, count in names.items() if count > 1), ""):
         raise BadBundle("file_twice", f"The archive has {twice!r} twice.")
     for info in infos:
         _check_entry(info)
@@ -231,6 +247,11 @@ def _check_directory(infos: list[ZipInfo]) -> None:
     if total > MOST_BYTES:
         raise BadBundle(
             "too_large", f"Unpacked, the archive has {total:,} bytes, more than {MOST_BYTES:,}."
+        )
+    if total > max(_SMALL, MOST_RATIO * packed):
+        raise BadBundle(
+            "archive_bomb",
+            f"Unpacked, the archive has {total:,} bytes, more than {MOST_RATIO} times its size.",
         )
 
 
@@ -245,8 +266,6 @@ def _check_entry(info: ZipInfo) -> None:
         raise BadBundle("encrypted", f"{name} is encrypted. Bundles never are.")
     if info.compress_type not in (ZIP_STORED, ZIP_DEFLATED):
         raise BadBundle("compression", f"{name} is compressed in a way that bundles don't use.")
-    if info.file_size > _SMALL and info.file_size > MOST_RATIO * max(1, info.compress_size):
-        raise BadBundle("archive_bomb", f"{name} unpacks to more than {MOST_RATIO} times its size.")
 
 
 # --- checksums ----------------------------------------------------------------------------
@@ -357,9 +376,7 @@ def _check_about(about: Plain) -> None:
             raise Misshapen(f"{name} can't be {flags[name]!r}")
     _check_left_out(about.get(LEFT_OUT_COUNTS))
     study = about["study"]
-    read_fields(Study, ("id", *STUDY_FIELDS), study)
-    if faults := check_own_questions(study["questions"]):
-        raise Misshapen(str(faults[0]))
+    _check_study(study)
     for model, names, rows in (
         (Batch, BATCH_FIELDS, study["batches"]),
         (RatingsFile, RATINGS_FILE_FIELDS, study["ratings_files"]),
@@ -376,6 +393,14 @@ def _check_about(about: Plain) -> None:
     read_text(about["software"])
     if not all(isinstance(data, dict) for data in (about["counts"], about["instrument"])):
         raise Misshapen("counts or instrument have the wrong type")
+
+
+def _check_study(study: Plain) -> None:
+    read_fields(Study, ("id", *STUDY_FIELDS), study)
+    if not are_unused_numbers(study["unused_numbers"]):
+        raise Misshapen("unused_numbers aren't pairs of whole numbers in order")
+    if faults := check_own_questions(study["questions"]):
+        raise Misshapen(str(faults[0]))
 
 
 def _check_left_out(counts: Plain | None) -> None:

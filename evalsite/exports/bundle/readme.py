@@ -1,7 +1,6 @@
 """Write the texts of a bundle: README, instructions and scales as shown, codebook."""
 
 from collections.abc import Iterator, Mapping, Sequence
-from datetime import datetime
 from typing import Any
 
 from django.template.loader import render_to_string
@@ -18,14 +17,13 @@ from evalsite.exports.bundle.format import (
     STUDY,
     Contents,
 )
-from evalsite.exports.codebook import HEADER, PANDAS, Chapter, list_chapters
+from evalsite.exports.codebook import PANDAS, Chapter, list_chapters
 from evalsite.exports.columns import list_files_of
-from evalsite.exports.csv_writer import guard_cell, write_rows
+from evalsite.exports.misread_ids import describe_misread, list_misread
 from evalsite.protocol import Criterion
 from evalsite.protocol.version_0_1 import read_criteria
-from evalsite.quality.models import PLAN_MOMENTS
 from evalsite.studies.models import Study
-from evalsite.studies.summary_lines import count_of
+from evalsite.studies.summary_lines import count_of, list_of
 
 # what each file under data/ is for, for a first reader of the bundle
 _PURPOSES = {
@@ -90,20 +88,11 @@ def _describe_criterion(criterion: Criterion) -> Iterator[str]:
 def list_all_chapters(study: Study) -> list[Chapter]:
     """Return every table of the bundle with its columns."""
     own = [Chapter(name.rpartition("/")[2], columns) for name, columns in OWN_FILES.items()]
-    return [*list_chapters(study.config, list_files_of(study)), *own]
-
-
-def write_codebook_csv(chapters: list[Chapter]) -> str:
-    """Return the codebook as CSV: one row for each column of each table."""
-    rows = [
-        (
-            chapter.file, column.name, column.meaning, column.type,
-            column.allowed, column.missing, column.derived,
-        )
-        for chapter in chapters
-        for column in chapter.columns
-    ]  # fmt: skip
-    return write_rows([HEADER, *([guard_cell(cell) for cell in row] for row in rows)])
+    files = list_files_of(study)
+    return [
+        *list_chapters(study.config, files, misread=describe_misread(list_misread(study))),
+        *own,
+    ]
 
 
 def write_codebook_page(chapters: list[Chapter], title: str) -> str:
@@ -123,10 +112,16 @@ def write_readme(
     scripts: list[str],
     plan: Mapping[str, Any],
     *,
+    planned: Sequence[tuple[str, str]],
+    free_text: Sequence[str],
     has_report: bool = False,
     left_out: Mapping[str, int] | None = None,
 ) -> str:
-    """Return what the bundle is, how each file is read, and how the scripts are run."""
+    """Return what the bundle is, how each file is read, and how the scripts are run.
+
+    `planned`: the plan and who was left out, in the words of reports. `free_text`: columns that
+    hold what people wrote in their own words.
+    """
     parts = [
         f"# {study['title']}",
         f"A study of the protocol “{study['protocol']}”, made with Evalsite: its instructions and "
@@ -139,11 +134,11 @@ def write_readme(
         "\n".join(_list_files(study, contents, tables, scripts, has_report=has_report)),
         *_list_import_notes(study),
         "## Analysis plan",
-        _describe_plan(plan),
+        _describe_plan(plan, planned),
         *(_describe_reading() if contents.has_data else ()),
         *(_describe_scripts(scripts, plan["baseline"]) if contents.has_data and scripts else ()),
         "## People",
-        _describe_people(contents),
+        _describe_people(contents, free_text),
         _EXTRA,
         "## Checking and repeating it",
         *_describe_repeating(study, contents),
@@ -243,54 +238,12 @@ def _list_files(
     yield f"- `{CHECKSUMS}`: the SHA-256 of every other file"
 
 
-def _describe_plan(plan: Mapping[str, Any]) -> str:
-    """Describe the comparisons, the exclusions, the thresholds, and when each was fixed."""
-    baseline, rule = plan["baseline"], " ".join(plan["exclusion_rule"].split())
-    own = ", ".join(f"`{name}` {value:g}" for name, value in sorted(plan["thresholds"].items()))
-    told = {
-        "baseline": "Compared: "
-        + (f"each system with the baseline “{baseline}”" if baseline else "every two systems"),
-        "exclusion_rule": "Whose answers are left out: "
-        + (f"“{rule}”" if rule else "no rule was written down"),
-        "primary": "Primary criterion: "
-        + (
-            f"`{plan['primary']}`"
-            if plan["primary"]
-            else "none, so p values are corrected across all criteria"
-        ),
-        "margins": f"Tests against a margin: {_describe_margins(plan['margins'])}",
-        "thresholds": f"Thresholds of flags: {f'{own}, and for the rest ' if own else ''}the "
-        "defaults of Evalsite",
-    }
-    lines = [f"- {words}{_describe_moment(plan, name)}." for name, words in told.items()]
+def _describe_plan(plan: Mapping[str, Any], planned: Sequence[tuple[str, str]]) -> str:
+    """List what was planned, what departs from it, and who was left out, as reports do."""
+    lines = [f"- {name}: {words}." for name, words in planned]
     if plan["repeats"] is not None:
         lines.append(f"- It repeats the study `{plan['repeats']}`.")
     return "\n".join(lines)
-
-
-def _describe_margins(margins: Sequence[Mapping[str, Any]]) -> str:
-    return (
-        "; ".join(
-            f"on `{one['criterion']}` “{one['system']}” "
-            f"{'is not worse than' if one['relation'] == 'not_worse' else 'is equivalent to'} "
-            f"“{one['other']}”, margin {one['margin']:g}"
-            for one in margins
-        )
-        or "none"
-    )
-
-
-def _describe_moment(plan: Mapping[str, Any], name: str) -> str:
-    """When a part of the plan was last changed, and what was known by then; "" if it never was."""
-    at = plan[PLAN_MOMENTS[name]]
-    if at is None:
-        return ""
-    day = f"on {datetime.fromisoformat(at).date()}"
-    if answers := plan["answers_before"][name]:
-        return f"; last changed after {count_of(answers, 'answer')}, {day}"
-    if plan["has_imported"]:
-        return f"; last changed {day}, before the import of ratings that were collected elsewhere"
-    return f"; last changed before the first answer, {day}"
 
 
 def _describe_reading() -> Iterator[str]:
@@ -343,7 +296,7 @@ _EXTRA = (
 )
 
 
-def _describe_people(contents: Contents) -> str:
+def _describe_people(contents: Contents, free_text: Sequence[str]) -> str:
     if not contents.has_data:
         return "Nothing in this bundle is about participants."
     told = (
@@ -352,9 +305,10 @@ def _describe_people(contents: Contents) -> str:
     ) + (_REPLACED if contents.is_anonymous else "")
     told += "" if contents.has_entry_answers else " Answers to entry questions were left out."
     if contents.has_free_text:
+        places = list_of([*(f"`{name}`" for name in free_text), "`records/`"])
         return (
-            f"{told} **It holds what participants wrote in their own words**: in the column "
-            "`note`, and in `records/`. Read it before you share it: people may name themselves."
+            f"{told} **It holds what participants wrote in their own words**, in {places}. Read "
+            "it before you share it: people may name themselves."
         )
     return f"{told} What they wrote in their own words was left out."
 

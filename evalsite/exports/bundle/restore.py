@@ -223,6 +223,7 @@ class Loader:
             self.study.instrument = adopt_instrument(data=self.plain[BUILT], by=self.owner)
         if not self.has_data:
             self.study.is_demo = False
+            self.study.unused_numbers = []
             self.study.launched_at = self.study.closed_at = None
             self.study.opens_at = self.study.closes_at = None
             self.study.instructions = self._find_instructions()

@@ -17,12 +17,14 @@ from pathlib import Path
 import django
 
 _MEMORY = 4 * 1024**3
+_CPU_SECONDS = 300
+_FILE_BYTES = 2 * 1024**3
 _EMPTY = "empty-database-"
 
 
 def main() -> None:
     folder, cache, task = Path(sys.argv[1]), Path(sys.argv[2]), sys.argv[3]
-    resource.setrlimit(resource.RLIMIT_AS, (_MEMORY, _MEMORY))
+    limit_resources()
     _set_up(folder, cache)
     # models can be imported only now
     from evalsite.exports.bundle.anonymous import make_copy  # noqa: PLC0415
@@ -51,6 +53,13 @@ def main() -> None:
         ),
         encoding="utf-8",
     )
+
+
+def limit_resources() -> None:
+    """Have the system end this process if it takes too much, whatever the bundle does to it."""
+    resource.setrlimit(resource.RLIMIT_AS, (_MEMORY, _MEMORY))
+    resource.setrlimit(resource.RLIMIT_CPU, (_CPU_SECONDS, _CPU_SECONDS + 5))
+    resource.setrlimit(resource.RLIMIT_FSIZE, (_FILE_BYTES, _FILE_BYTES))
 
 
 # --- the scratch database -----------------------------------------------------------------

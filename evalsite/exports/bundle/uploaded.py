@@ -6,11 +6,11 @@ from typing import Any
 from uuid import UUID, uuid4
 
 from django.conf import settings
+from django.contrib.auth import get_user_model
 from django.core.exceptions import ValidationError
 from django.core.files.uploadedfile import UploadedFile
 from django.db import transaction
 from django.db.models import Q, QuerySet
-from django.utils import timezone
 
 from evalsite.exports.bundle.format import BUILT
 from evalsite.exports.bundle.read import BadBundle
@@ -19,6 +19,7 @@ from evalsite.exports.bundle.verify import verify_bundle
 from evalsite.jobs.models import Job
 from evalsite.jobs.schedule import HOURLY, scheduled
 from evalsite.jobs.services import job_kind, report_progress, start_job
+from evalsite.lib.old_files import delete_older
 from evalsite.studies.models import Study
 
 CHECK, IMPORT = "bundle check", "bundle import"
@@ -31,7 +32,11 @@ _GONE = "This file isn’t kept any more. Upload it again."
 
 
 def keep_bundle(file: UploadedFile, *, by: Any) -> Job:
-    """Keep a file, and start its check."""
+    """Keep a file, and start its check.
+
+    ValidationError if another bundle of this person is still waiting or being checked.
+    """
+    _insist_on_none_waiting(by)
     bundle_id = uuid4()
     path = _path_of(bundle_id.hex)
     path.parent.mkdir(parents=True, exist_ok=True)
@@ -42,10 +47,29 @@ def keep_bundle(file: UploadedFile, *, by: Any) -> Job:
             for chunk in file.chunks():
                 target.write(chunk)
         part.rename(path)
+        name = (file.name or "bundle.zip")[-_LONGEST_NAME:]
+        with transaction.atomic():
+            # one at a time: two uploads at once must not both be the only one
+            people = get_user_model().objects.select_for_update(no_key=True)
+            list(people.filter(pk=by.pk).values("pk"))
+            _insist_on_none_waiting(by)
+            return start_job(
+                CHECK, study_id=None, by=by, subject=bundle_id.hex, name=name, size=file.size
+            )
+    except BaseException:
+        path.unlink(missing_ok=True)
+        raise
     finally:
         part.unlink(missing_ok=True)
-    name = (file.name or "bundle.zip")[-_LONGEST_NAME:]
-    return start_job(CHECK, study_id=None, by=by, subject=bundle_id.hex, name=name, size=file.size)
+
+
+def _insist_on_none_waiting(user: Any) -> None:
+    if any(job.is_open and not job.is_stale for job in _jobs_of(user, CHECK)):
+        raise ValidationError(
+            "Another bundle of yours is still being checked. Wait until that is done, then upload "
+            "this one.",
+            code="bundle_waits",
+        )
 
 
 def list_checks(user: Any) -> list[Job]:
@@ -182,13 +206,9 @@ def run_import(job: Job) -> dict[str, Any]:
     return {"study": str(study.pk), "title": study.title, "remarks": restored.remarks}
 
 
-@scheduled("Delete bundles that were uploaded", every=HOURLY)
-def delete_uploaded_bundles() -> str | None:
+@scheduled("Delete bundles that were uploaded", every=HOURLY, is_deleting=True)
+def delete_uploaded_bundles() -> str:
     """Delete files that were uploaded longer ago than such files are kept."""
-    oldest = (timezone.now() - timedelta(days=KEPT_DAYS)).timestamp()
-    count = 0
-    for path in (settings.DATA_DIR / "uploaded-bundles").glob("*"):
-        if path.stat().st_mtime < oldest:
-            path.unlink(missing_ok=True)
-            count += 1
-    return f"Deleted {count}" if count else None
+    folder = settings.DATA_DIR / "uploaded-bundles"
+    deleted = delete_older(folder.glob("*"), timedelta(days=KEPT_DAYS))
+    return f"{deleted} deleted" if deleted else ""

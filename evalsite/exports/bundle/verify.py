@@ -6,12 +6,11 @@ much memory ends the child, not the site, and the child knows none of the site's
 """
 
 import io
-import json
 import os
 import shutil
+import signal
 import subprocess
 import sys
-import time
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -30,13 +29,11 @@ from evalsite.exports.bundle.read import (
     open_bundle,
     read_about,
 )
+from evalsite.lib.limited import read_json
 
-_PREFIX = "verify-"
 # a check takes at most this long, and more for a large bundle
 _SECONDS = 600
 _BYTES_A_SECOND = 200_000
-# what a check left that was killed together with its child
-_LEFT_SECONDS = 24 * 3600
 
 
 @dataclass
@@ -84,8 +81,7 @@ def verify_bundle(
 def _check_in_scratch(bundle: Bundle, file: IO[bytes], report: Report) -> None:
     """Add what a child process finds when it loads the bundle."""
     settings.DATA_DIR.mkdir(parents=True, exist_ok=True)
-    _remove_left_folders()
-    with TemporaryDirectory(dir=settings.DATA_DIR, prefix=_PREFIX) as path:
+    with TemporaryDirectory(dir=settings.DATA_DIR, prefix="tmp-verify-") as path:
         folder = Path(path)
         with _as_real_file(file, folder) as source:
             failure = run_child(source, folder, size=bundle.size)
@@ -94,7 +90,7 @@ def _check_in_scratch(bundle: Bundle, file: IO[bytes], report: Report) -> None:
             message = failure or "The check stopped without a result."
             report.faults.append(Fault("check_failed", message))
             return
-        found = json.loads(findings.read_text(encoding="utf-8"))
+        found = read_json(findings.read_bytes())
     report.checks += found["checks"]
     report.remarks += found["remarks"]
     report.faults += [Fault(*fault) for fault in found["faults"]]
@@ -125,6 +121,8 @@ def run_child(source: IO[bytes], folder: Path, *, size: int, task: str = "examin
         return f"The check took longer than {seconds / 60:,.0f} minutes and was stopped."
     if done.returncode == 0:
         return None
+    if done.returncode == -signal.SIGXCPU:
+        return "The check took too much computing time and was stopped: this bundle is too large."
     last = done.stderr.decode(errors="replace").strip().rpartition("\n")[2]
     return f"The check broke off ({done.returncode}): {last[:200]}"
 
@@ -154,14 +152,3 @@ def _as_real_file(file: IO[bytes], folder: Path) -> IO[bytes]:
         copy.flush()
     copy.seek(0)
     return copy
-
-
-def _remove_left_folders() -> None:
-    """Remove folders of checks that were killed before they could clean up."""
-    for path in settings.DATA_DIR.glob(f"{_PREFIX}*"):
-        try:
-            is_old = path.stat().st_mtime < time.time() - _LEFT_SECONDS
-        except FileNotFoundError:
-            continue
-        if is_old:
-            shutil.rmtree(path, ignore_errors=True)

@@ -19,10 +19,11 @@ from evalsite.exports.bundle.job import (
     find_file,
     has_data,
     has_entry_answers,
+    list_kept,
     name_download,
     start_packing,
 )
-from evalsite.exports.selection import count_not_sharing
+from evalsite.exports.selection import Selection, count_not_sharing
 from evalsite.exports.services import has_simulated
 from evalsite.jobs.live_page import keep_watching
 from evalsite.jobs.models import Job
@@ -44,12 +45,12 @@ def show_bundles(request: HttpRequest, study: Study) -> HttpResponseBase:
         # then the page comes again by itself, and would forget what was ticked
         "is_working": any(job.is_open and not job.is_stale for job in pending),
         "bundles": [
-            (job, sees_identities or not has_entry_answers(job)) for job in jobs if find_file(job)
+            (job, sees_identities or not has_entry_answers(job)) for job in list_kept(jobs)
         ],
         "sees_identities": sees_identities,
         "kept_days": KEPT_DAYS,
         "not_sharing": count_not_sharing(study) if study.asks_to_share else 0,
-        "is_simulated": has_simulated(study),
+        "is_simulated": has_simulated(study, Selection()),
         "are_systems_hidden": is_hidden(study),
     }
     response = TemplateResponse(request, "exports/bundle.html", context)

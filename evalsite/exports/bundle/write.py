@@ -4,6 +4,7 @@ import csv
 import io
 import json
 import shutil
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -28,6 +29,7 @@ from evalsite.exports.bundle.format import (
     CODEBOOK,
     CODEBOOK_PAGE,
     DATAPACKAGE,
+    DEVIATIONS,
     DRAFT,
     DRAFT_CONTENT,
     EXCLUSION_COLUMNS,
@@ -58,7 +60,6 @@ from evalsite.exports.bundle.format import (
 )
 from evalsite.exports.bundle.readme import (
     list_all_chapters,
-    write_codebook_csv,
     write_codebook_page,
     write_instructions,
     write_readme,
@@ -66,13 +67,17 @@ from evalsite.exports.bundle.readme import (
     write_texts,
 )
 from evalsite.exports.bundle.serialize import Plain, Serializer, read_plan
+from evalsite.exports.codebook import write_chapters
 from evalsite.exports.column import write_time
 from evalsite.exports.columns import list_files_of
-from evalsite.exports.csv_writer import LINE_END
 from evalsite.exports.scripts import read_scripts
+from evalsite.exports.selection import Selection
 from evalsite.exports.services import Choice, write_file
 from evalsite.exports.snapshot import consistent_cut
+from evalsite.lib.csv_writer import write_csv
+from evalsite.lib.limited import read_cells
 from evalsite.studies.models import Study
+from evalsite.studies.summary_lines import count_of
 from evalsite.studies.versions import build_content, shown_content
 
 # the earliest day an archive can have, so that the bytes don't depend on the day
@@ -103,7 +108,7 @@ def write_bundle(
     """Write the archive into `target`, which must be open for reading too."""
     settings.DATA_DIR.mkdir(parents=True, exist_ok=True)
     # beside the database: /tmp is memory on many machines
-    with TemporaryDirectory(dir=settings.DATA_DIR, prefix="bundle-") as path:
+    with TemporaryDirectory(dir=settings.DATA_DIR, prefix="tmp-bundle-") as path:
         folder = Folder(Path(path))
         ratings = write_files(study_id, contents, folder, progress)
         pack_folder(folder, target)
@@ -136,14 +141,15 @@ def write_files(
         study = Study.objects.select_related("version").get(pk=study_id)
         _check_places_at_rest(study)
         rows = Serializer(study, contents)
-        counts, plain = _write_rows(study, contents, folder, rows)
+        counts, plain, exclusions = _write_rows(study, contents, folder, rows)
         left_out = left_out or rows.count_left_out()
         plan = read_plan(study)
+        planned = _describe_plan(study, exclusions, has_data=contents.has_data)
         if contents.has_data:
             _write_report(study, folder)
     progress(1, 3)
     folder.write_json(ANALYSIS_PLAN, plan)
-    _describe(study, plain, counts, contents, folder, plan, left_out)
+    _describe(study, plain, counts, contents, folder, plan, planned, left_out)
     progress(2, 3)
     return int(counts["ratings"])
 
@@ -193,9 +199,8 @@ class Folder:
         self, name: str, columns: Iterable[Column], rows: Iterable[Iterable[Any]]
     ) -> None:
         with self.create(name) as file, _as_text(file) as text:
-            writer = csv.writer(text, lineterminator=LINE_END)
-            writer.writerow([column.name for column in columns])
-            writer.writerows(rows)
+            write_csv(text, [[column.name for column in columns]])
+            write_csv(text, rows)
 
 
 # --- inside the cut -----------------------------------------------------------------------
@@ -203,9 +208,9 @@ class Folder:
 
 def _write_rows(
     study: Study, contents: Contents, folder: Folder, rows: Serializer
-) -> tuple[Plain, Plain]:
-    """Write all rows from the database; return counts, and the study as plain data."""
-    plain = rows.read_study()
+) -> tuple[Plain, Plain, list[Plain]]:
+    """Write all rows from the database; return counts, the study as plain data, and exclusions."""
+    plain, exclusions = rows.read_study(), []
     folder.write_rows(ITEM_ROWS, rows.read_items())
     folder.write_table(PLAN, PLAN_COLUMNS, rows.read_places())
     if contents.has_data:
@@ -227,7 +232,23 @@ def _write_rows(
         shown = build_content(study)
         folder.write(name_version(DRAFT, DRAFT_CONTENT), dump(shown))
         _write_shown(DRAFT, shown, folder)
-    return rows.list_counts(), plain
+    return rows.list_counts(), plain, exclusions
+
+
+def _describe_plan(
+    study: Study, exclusions: Iterable[Plain], *, has_data: bool
+) -> list[tuple[str, str]]:
+    """Return the plan, and who is left out, as names and words: those of reports."""
+    rows = [row for source in REPORT_SOURCES for row in source.describe_plan(study)]
+    if not has_data:
+        # what came of it goes with the data
+        return [(name, words) for name, words in rows if name != DEVIATIONS]
+    reasons = Counter(one["reason"] for one in exclusions if one["revoked_at"] is None)
+    left_out = ", ".join(
+        f"“{' '.join(reason.split())}” ({count_of(number, 'decision')})"
+        for reason, number in sorted(reasons.items())
+    )
+    return [*rows, *([("Reasons of exclusions", left_out)] if left_out else [])]
 
 
 def _write_report(study: Study, folder: Folder) -> None:
@@ -258,11 +279,16 @@ def _format_exclusions(exclusions: Iterable[Plain]) -> Iterator[list[Any]]:
         ]
 
 
+def select_answers(study: Study, contents: Contents) -> Selection:
+    """Return which answers the bundle holds, if it holds any."""
+    return Selection(only_shared=contents.is_public and study.asks_to_share)
+
+
 def _write_data(study: Study, name: str, contents: Contents, file: IO[bytes]) -> None:
     """Write an exported file; free text only if it is asked for."""
     columns = list_files_of(study)[name]
     withheld = {one.name: one.withheld for one in columns if one.withheld is not None}
-    choice = Choice(file=name, only_shared=contents.is_public and study.asks_to_share)
+    choice = Choice(file=name, only_shared=select_answers(study, contents).only_shared)
     if contents.has_free_text or not withheld:
         write_file(study, choice, file)
         return
@@ -276,15 +302,17 @@ def _withhold(source: IO[bytes], target: IO[bytes], withheld: Mapping[str, str])
     """Copy a table, with something else in place of the words that people wrote."""
     csv.field_size_limit(settings.UPLOAD_MAX_CELL)
     with _as_text(source) as lines, _as_text(target) as text:
-        reader = csv.reader(lines, strict=True)
-        writer = csv.writer(text, lineterminator=LINE_END)
+        reader = read_cells(lines)
         header = next(reader)
-        writer.writerow(header)
         places = {at: withheld[name] for at, name in enumerate(header) if name in withheld}
-        for row in reader:
+
+        def withhold(row: list[str]) -> list[str]:
             for place, words in places.items():
                 row[place] = words if row[place] else ""
-            writer.writerow(row)
+            return row
+
+        write_csv(text, [header])
+        write_csv(text, map(withhold, reader))
 
 
 @contextmanager
@@ -302,11 +330,11 @@ def _as_text(file: IO[bytes]) -> Iterator[io.TextIOWrapper]:
 
 def _describe(
     study: Study, plain: Plain, counts: Plain, contents: Contents, folder: Folder, plan: Plain,
-    left_out: dict[str, int] | None,
+    planned: list[tuple[str, str]], left_out: dict[str, int] | None,
 ) -> None:  # fmt: skip
     """Write the files that describe the others, checksums last."""
     chapters = list_all_chapters(study)
-    folder.write(CODEBOOK, write_codebook_csv(chapters))
+    folder.write(CODEBOOK, write_chapters(chapters))
     folder.write(CODEBOOK_PAGE, write_codebook_page(chapters, study.title))
     scripts = read_scripts() if contents.has_data else {}
     for name, text in scripts.items():
@@ -346,12 +374,20 @@ def _describe(
             names,
             sorted(scripts),
             plan,
+            planned=planned,
+            free_text=_list_free_text(study),
             has_report=REPORT in folder.files,
             left_out=left_out,
         ),
     )
     sums = {name: digest for name, (_, digest) in folder.files.items()}
     folder.write(CHECKSUMS, write_checksums(sums))
+
+
+def _list_free_text(study: Study) -> list[str]:
+    """List the columns that hold what people wrote in their own words, each once."""
+    files = list_files_of(study).values()
+    return list(dict.fromkeys(one.name for own in files for one in own if one.withheld is not None))
 
 
 def pack_folder(folder: Folder, target: IO[bytes]) -> None:

@@ -6,7 +6,7 @@ after their systems.
 """
 
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Container, Iterable, Mapping, Sequence
 from difflib import get_close_matches
 
 from evalsite.imports.columns import LEAVE_OUT, Field, fold, is_personal
@@ -68,7 +68,19 @@ _NUMBERED = re.compile(r"(.*?)_?([1-9][0-9]?)")
 # choice_A, outputB, response-c: a letter in place of a number, alone or before another word
 _LETTERED = re.compile(r"(.+?)(?:[\s_.-]+([A-Ha-h])|(?<=[a-z])([A-H]))((?:[\s_.-].+)?)")
 _SYSTEM_OF = re.compile(r"(.*?)_?([1-9][0-9]?)_(?:id|system|model|team|algorithm|method|name)")
-_NUMBER = re.compile(r"[-+]?[0-9]+([.,][0-9]+)*%?")
+_NUMBER = re.compile(r"[-+−]?([0-9]+([.,][0-9]+)*|[.,][0-9]+)([eE][-+]?[0-9]+)?\s?%?")
+_DATE = re.compile(
+    r"([0-9]{4}[-/.][0-9]{1,2}[-/.][0-9]{1,2}|[0-9]{1,2}[-/.][0-9]{1,2}[-/.][0-9]{2,4})"
+    r"([T ]+[0-9]{1,2}:[0-9]{2}\S*)?"
+)
+# what columns hold that are no outputs by themselves, and how to know it of a cell
+_VALUES: dict[str, Callable[[str], object]] = {
+    "numbers": _NUMBER.fullmatch,
+    "truth values": lambda text: text.casefold() in ("true", "false"),
+    "dates": _DATE.fullmatch,
+}
+_NO_VALUE = {"", "nan", "none", "null"}
+_TIES = {"tie", "both", "neither"}
 _LEAST_WORDS, _MOSTLY = 2, 0.6
 
 Ranks = dict[str, list[tuple[str, int]]]
@@ -213,15 +225,51 @@ def _guess_systems(
         return []
     if any(column.name not in there for column in config.inputs if column.is_required):
         return []
-    left = [column for column, field in mapping.items() if not field and not is_reference(column)]
+    cells = list_cells(mapping, rows)
+    left = [
+        column
+        for column, field in mapping.items()
+        if not field
+        and not is_reference(column)
+        # scores say nothing about the columns beside them
+        and not (_may_name_system(column) and name_values(cells[column], mapping))
+    ]
     like = [column for column in left if _may_name_system(column)]
     if like == left and _fit(len(like), least):
         return like
     # beside other columns only texts are outputs
-    places = {column: number for number, column in enumerate(mapping)}
-    whole = [row for row in rows if len(row) == len(mapping)]
-    texts = [column for column in like if _are_texts([row[places[column]] for row in whole])]
+    texts = [column for column in like if _are_texts(cells[column])]
     return texts if _fit(len(texts), least) else []
+
+
+def list_cells(columns: Iterable[str], rows: Sequence[Sequence[str]]) -> dict[str, list[str]]:
+    """Return the cells of each column, in the rows that have one for every column."""
+    names = list(columns)
+    whole = [row for row in rows if len(row) == len(names)]
+    return {name: [row[number] for row in whole] for number, name in enumerate(names)}
+
+
+def name_values(cells: Sequence[str], columns: Container[str]) -> str:
+    """Return what all filled cells are that are no texts, such as “numbers”; "" for texts."""
+    filled = [text for cell in cells if (text := cell.strip()).casefold() not in _NO_VALUE]
+    for words, is_value in _VALUES.items():
+        if filled and all(map(is_value, filled)):
+            return words
+    if filled and all(text in columns or text.casefold() in _TIES for text in filled):
+        return "names of systems"
+    return ""
+
+
+def describe_kept(mapping: Mapping[str, str], rows: Sequence[Sequence[str]]) -> str:
+    """Name all columns that are kept and not shown, with what is in them if these aren't texts."""
+    kept: dict[str, list[str]] = {}
+    for column, cells in list_cells(mapping, rows).items():
+        if not mapping[column]:
+            kept.setdefault(name_values(cells, mapping), []).append(column)
+    texts = kept.pop("", [])
+    parts = [f"{', '.join(names)} ({words})" for words, names in kept.items()]
+    parts += [", ".join(texts)] if texts else []
+    return f"Kept but not shown: {'; '.join(parts)}." if parts else ""
 
 
 def _fit(columns: int, least: int) -> bool:

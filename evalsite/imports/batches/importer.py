@@ -4,9 +4,16 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from evalsite.imports.batches.columns import OF_SYSTEM, guess_mapping, is_reference, list_fields
+from evalsite.imports.batches.columns import (
+    OF_SYSTEM,
+    describe_kept,
+    guess_mapping,
+    is_reference,
+    list_fields,
+)
 from evalsite.imports.batches.item_builder import ItemBuilder
 from evalsite.imports.batches.items import CheckedItems
+from evalsite.imports.batches.joins import PAIRED
 from evalsite.imports.batches.mapping import check_mapping, make_plan
 from evalsite.imports.batches.store import import_batch, undo_batch
 from evalsite.imports.columns import Field, describe_personal, is_personal
@@ -47,6 +54,7 @@ class ItemImporter(Importer):
         return dict.fromkeys(columns, OF_SYSTEM)
 
     def describe_columns(self, checked: CheckedItems, rows: Sequence[Row]) -> dict[str, str]:
+        checked.kept = describe_kept(checked.mapping, [row.cells for row in rows])
         return {
             column: note
             for number, column in enumerate(checked.header)
@@ -75,6 +83,7 @@ class ItemImporter(Importer):
     def summarise(self, checked: CheckedItems, study: Study) -> dict[str, Any]:
         return {
             "left_out": checked.left_out,
+            "paired": find_note(checked.import_notes, PAIRED),
             "items": len(checked.items),
             "outputs": checked.outputs,
             "systems": len(checked.systems),
@@ -104,6 +113,11 @@ class ItemImporter(Importer):
 
     def undo(self, record: Batch, *, by: Any) -> None:
         undo_batch(batch=record, by=by)
+
+
+def find_note(notes: Sequence[Mapping[str, Any]], code: str) -> str:
+    """Return the text of the note with this code; "" if there is none."""
+    return next((str(note["text"]) for note in notes if note["code"] == code), "")
 
 
 def _describe_column(column: str, field: str, cells: Sequence[str]) -> str:
@@ -146,6 +160,8 @@ class ItemReader:
             message = (
                 "Every row was left out, so there is nothing to import. Add rows of your own items."
             )
+            if self._builder.has_joined:
+                message = "The study has all of these outputs already. There is nothing to import."
             checked.faults.append(Fault("nothing_left", message))
         checked.remarks = self._builder.remarks.listed()
 

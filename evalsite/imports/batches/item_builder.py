@@ -1,12 +1,14 @@
 """Rows put together to items, and checked against their protocol and their study."""
 
 from collections.abc import Iterator, Mapping
+from dataclasses import replace
 from typing import Any
 
 from django.conf import settings
 
 from evalsite.fields import WHOLE_NUMBER
 from evalsite.imports.batches.choices import EmptyOutputs, FaultyRows, Repeats
+from evalsite.imports.batches.earlier import EarlierInputs
 from evalsite.imports.batches.item_maker import (
     ItemMaker,
     MadeRows,
@@ -15,6 +17,7 @@ from evalsite.imports.batches.item_maker import (
     Splitter,
 )
 from evalsite.imports.batches.items import CheckedItem, DraftItem, DraftOutput, Drafts, Items
+from evalsite.imports.batches.joins import Join, Joins
 from evalsite.imports.batches.mapping import Plan
 from evalsite.imports.batches.names import (
     Names,
@@ -63,9 +66,10 @@ class ItemBuilder:
         self.left_out = 0
         self._keys, systems = find_known(study)
         self._last_row = find_last_row_number(self._keys)
+        self._earlier = EarlierInputs(study, self.config, systems)
         self._items = Drafts()
         self._spoiled: set[str] = set()
-        self._key_names = Names(self._keys)
+        self._key_names = Names(self._keys | self._earlier.by_id.keys())
         self._system_names = Names(systems)
         self._checked_systems: dict[str, bool] = {}
         self._group_names = {name: Names() for name in ("group", "cluster") if name in plan.shared}
@@ -79,6 +83,7 @@ class ItemBuilder:
             tell=self.faults.append,
         )
         self.is_single = self._maker.is_single
+        self._joins = Joins(self._earlier, options or {}, shows_several=not self.is_single)
 
     # rows
 
@@ -154,6 +159,8 @@ class ItemBuilder:
         """Return the code of what is wrong with this id, and the sentence; "" if it may be used."""
         if problem := check_id(key):
             return "id_invalid", problem
+        if key in self._earlier.by_id:
+            return "", ""  # it may join the input of this id
         if key in self._keys:
             return "id_taken", (
                 f"Item “{key}” is in the study already, from an earlier file. "
@@ -328,12 +335,15 @@ class ItemBuilder:
             )
         )
         items = Items(self._make)
-        for draft in self._items:
-            if self._is_whole(draft):
-                for made in self._maker.make(draft):
+        for draft, join in self._go_through():
+            if self._is_whole(draft, join):
+                for made in self._maker.make(draft, join):
                     if not self.faults:
                         items.count(made)
                         preflight.add(made)
+        if fault := self._joins.find_fault():
+            self.faults.append(fault)
+        self.remarks.extend(self._joins.list_remarks())
         self._count_left_out()
         if self.faults:
             return Items()
@@ -346,15 +356,27 @@ class ItemBuilder:
         if self.repeats.is_chosen:
             self._maker.dropped_columns = set(self.repeats.columns)
 
-    def _is_whole(self, draft: DraftItem) -> bool:
+    def _go_through(self) -> Iterator[tuple[DraftItem, Join | None]]:
+        systems = [name for name, is_good in self._checked_systems.items() if is_good]
+        has_ids = self.plan.item is not None
+        return self._joins.go_through(self._items, systems, has_ids=has_ids)
+
+    def _is_whole(self, draft: DraftItem, join: Join | None) -> bool:
         """Return whether this item has no fault; report those it has."""
         if draft.key in self.faulty.keys:
             self.faulty.add_item(draft)
         if self._is_spoiled(draft):
             return False
         found = len(self.faults)
-        self._maker.check(draft)
+        for fault, name in self._joins.check(draft, join):
+            self.faults.append(replace(fault, column=self._name_column(name)))
+        if join is None or not join.is_known:
+            self._maker.check(draft, join)
         return len(self.faults) == found
+
+    @property
+    def has_joined(self) -> bool:
+        return self._joins.left_out > 0
 
     def count_items(self) -> int:
         return len(self._items)
@@ -363,18 +385,18 @@ class ItemBuilder:
         return sum(self._checked_systems.values())
 
     def list_decisions(self) -> list[Decision]:
-        choices = (self.repeats, self.empty, self.faulty)
+        choices = (self.repeats, self.empty, self.faulty, self._joins)
         return [decision for choice in choices for decision in choice.list_decisions()]
 
     def list_notes(self) -> list[dict[str, Any]]:
-        choices = (self.repeats, self.empty, self.faulty)
+        choices = (self.repeats, self.empty, self.faulty, self._joins)
         return [note for choice in choices for note in choice.list_notes()]
 
     def _make(self) -> Iterator[CheckedItem]:
         """The items once more, from their drafts: to keep them all would take too much room."""
-        for draft in self._items:
+        for draft, join in self._go_through():
             if not self._is_spoiled(draft):
-                yield from self._maker.make(draft)
+                yield from self._maker.make(draft, join)
 
     def _is_spoiled(self, item: DraftItem) -> bool:
         """Return whether some of it was refused, which has been reported already."""
@@ -385,6 +407,7 @@ class ItemBuilder:
             self.left_out += self.repeats.rows
         if self.faulty.is_chosen:
             self.left_out += self.faulty.rows
+        self.left_out += self._joins.left_out
         if any(fault.code == "output_count" for fault in self.faults):
             # columns named after systems: an empty cell is an output that isn't there
             for system, line, record in self._splitter.blanks:
@@ -417,6 +440,14 @@ class ItemBuilder:
     @property
     def _item_column(self) -> str:
         return "" if self.plan.item is None else self.header[self.plan.item]
+
+    def _name_column(self, name: str) -> str:
+        """Return the file's name for a column of an item, also of its id and its only output."""
+        if name == "item":
+            return self._item_column
+        if name == "output":
+            return "" if self.plan.is_wide else self.header[self.plan.outputs[0].output]
+        return self._column(name)
 
     def _fault(self, code: str, message: str, place: RowValues, column: str = "") -> None:
         fault = Fault(code, message, column=column, line=place.line, record=place.record)

@@ -15,6 +15,7 @@ from evalsite.imports.batches.items import (
     name_written_group,
     write_texts,
 )
+from evalsite.imports.batches.joins import Join
 from evalsite.imports.batches.mapping import OutputColumns, Plan
 from evalsite.imports.batches.names import MAX_KEY, is_reserved
 from evalsite.imports.batches.pairs import Pair, find_problems, make_pairs, pick_gold
@@ -68,13 +69,15 @@ class ItemMaker:
 
     # checking
 
-    def check(self, item: DraftItem) -> None:
+    def check(self, item: DraftItem, join: Join | None = None) -> None:
         """Its number of outputs suits the protocol, and the pairs that it names can be made."""
         if self.is_single:
             self._check_own_gold(item)
             return
+        if join is not None and join.is_open:
+            return
         least, most = self.config.outputs
-        found = len(item.outputs)
+        found = len(item.outputs) + (len(join.met) if join else 0)
         if found < least or (found > most and not self.is_paired):
             wanted = f"{least}" if least == most else f"{least} to {most}"
             plural = "" if found == 1 else "s"
@@ -113,7 +116,11 @@ class ItemMaker:
 
     # making
 
-    def make(self, item: DraftItem) -> Iterable[CheckedItem]:
+    def make(self, item: DraftItem, join: Join | None = None) -> Iterable[CheckedItem]:
+        if join is not None:
+            made = self.make(item) if join.is_twin else self._make_joined(item, join)
+            group, cluster = join.input.group, join.input.cluster
+            return (replace(each, group=group, cluster=each.cluster or cluster) for each in made)
         if self.is_single and len(item.outputs) != 1:
             return self._make_singles(item)
         self._check_turns(item.outputs)
@@ -131,6 +138,52 @@ class ItemMaker:
             self._check_made_key(key, item, output, "each shown for itself")
             extra["item"] = item.key
             yield self._make_one(key, [output], gold, extra=extra, group=item.key)
+
+    def _make_joined(self, item: DraftItem, join: Join) -> Iterable[CheckedItem]:
+        """Make items of an input that the study has; none if it has the outputs as well."""
+        if self.is_single:
+            return self._make_more_singles(item, join)
+        if join.is_open or join.is_known:
+            return ()
+        self._check_turns(item.outputs)
+        if self.is_paired:
+            return self._make_more_pairs(item, join)
+        key = join.take_key(str(len(join.screens) + 1), self._taken)
+        self._check_made_key(key, item, item.outputs[0], "each shown with earlier ones")
+        extra = self._merge_extra(item.outputs) | {"item": join.source}
+        gold = self._read_gold(item.outputs)
+        return [self._make_one(key, [*join.met, *item.outputs], gold, extra=extra)]
+
+    def _make_more_singles(self, item: DraftItem, join: Join) -> Iterator[CheckedItem]:
+        for output in join.new:
+            self._check_turns([output])
+            gold = self._read_gold([output])
+            extra: dict[str, object] = self._merge_extra([output])
+            key = item.key
+            if join.is_by_id or len(item.outputs) > 1:
+                key = join.take_key(str(len(join.input.items) + 1), self._taken)
+                self._check_made_key(key, item, output, "each shown for itself")
+                extra["item"] = join.source
+            yield self._make_one(key, [output], gold, extra=extra)
+
+    def _make_more_pairs(self, item: DraftItem, join: Join) -> Iterator[CheckedItem]:
+        """Make the file's pairs that the study doesn't have, and those with earlier outputs."""
+        pairs = [
+            (item.outputs[pair.first], item.outputs[pair.second], _name_pair(pair))
+            for pair in make_pairs(item.outputs)
+        ]
+        pairs += [(earlier, output, {}) for earlier in join.met for output in join.new]
+        places = {system: number for number, system in enumerate(join.systems, start=1)}
+        gold = self._read_gold([*join.met, *item.outputs]) if len(pairs) == 1 else {}
+        for first, second, extra in pairs:
+            if frozenset((first.system, second.system)) in join.screens:
+                continue
+            suffix = f"{places[first.system]}-{places[second.system]}"
+            key = join.take_key(suffix, self._taken)
+            self._check_made_key(key, item, second, "each pair of them an item")
+            of_file = [output for output in (first, second) if output not in join.met]
+            extra |= self._merge_extra(of_file) | {"item": join.source}
+            yield self._make_one(key, [first, second], gold, extra=extra)
 
     def _make_pairs(self, item: DraftItem, gold: dict[str, str]) -> Iterator[CheckedItem]:
         # what the pairs of an item have in common is there once: a file may make 100,000 of them

@@ -14,7 +14,7 @@ from uuid import UUID
 
 from django.core.exceptions import ValidationError
 from django.db import IntegrityError, connection, transaction
-from django.db.models import Max, Model, QuerySet
+from django.db.models import Max, Model, Q, QuerySet
 
 from evalsite.annotation.models import Annotation, Draft, Slot
 from evalsite.annotation.running.pilot import discard_pilots
@@ -26,6 +26,7 @@ from evalsite.imports.models import MetricFile, MetricScore, Upload
 from evalsite.imports.uploads import clean_file_name
 from evalsite.jobs.models import Job
 from evalsite.lib.transactions import deferred_transaction
+from evalsite.studies.item_numbers import keep_numbers
 from evalsite.studies.models import Batch, Item, Output, Study, System
 from evalsite.studies.services import number_items
 
@@ -118,6 +119,7 @@ def undo_batch(*, batch: Batch, by: Any) -> None:
         _check_unseen(batch)
         items = Item.objects.filter(batch=batch)
         counts = {"items": items.count(), "rows": batch.rows}
+        keep_numbers(study, without=study.items.filter(Q(batch=batch) | Q(repeat_of__batch=batch)))
         # a pilot may have been shown some of them again
         Item.objects.filter(repeat_of__batch=batch).delete()
         # one statement a table: nothing else refers to items that nobody has seen; to collect

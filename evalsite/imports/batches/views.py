@@ -19,9 +19,9 @@ from evalsite.annotation.running.pilot import pilot_answers
 from evalsite.annotation.running.places_views import describe_places
 from evalsite.annotation.running.previews import Preview, render_item
 from evalsite.batches.formats import load_formats
-from evalsite.exports.csv_writer import write_rows
 from evalsite.imports.batches.columns import makes_pairs
-from evalsite.imports.batches.importer import ITEMS
+from evalsite.imports.batches.importer import ITEMS, find_note
+from evalsite.imports.batches.joins import PAIRED
 from evalsite.imports.batches.store import takes_items
 from evalsite.imports.core import Report
 from evalsite.imports.forms import UploadForm
@@ -38,6 +38,8 @@ from evalsite.imports.waiting import (
     split_spent,
 )
 from evalsite.jobs.models import Job
+from evalsite.lib.csv_writer import write_rows
+from evalsite.lib.limited import VALUES_IN_FILE
 from evalsite.protocol import Example, Protocol
 from evalsite.studies.models import Batch, Item, Membership, Output, Study
 from evalsite.studies.staff_pages import StudyView, has_role
@@ -204,7 +206,9 @@ class ItemPages(ImportPages):
             else ""
         )
         items = count_of(record.items.count(), "item")
-        return f"Imported {count_of(record.rows, 'row')} as {items}.{later}"
+        paired = find_note(record.import_notes, PAIRED)
+        stored = f"Imported {count_of(record.rows, 'row')} as {items}. {paired}".rstrip()
+        return f"{stored}{later}"
 
     def describe_undone(self, record: Batch) -> str:
         return f"The items of {record.file_name} are gone."
@@ -293,6 +297,7 @@ def _describe_limits() -> list[str]:
         f"{settings.UPLOAD_MAX_BYTES // (1024 * 1024):,} MB",
         f"{settings.UPLOAD_MAX_ROWS:,} rows",
         f"{settings.UPLOAD_MAX_COLUMNS:,} columns",
+        f"{VALUES_IN_FILE:,} values (rows times columns)",
         f"{settings.UPLOAD_MAX_CELL:,} characters in a cell",
         f"{settings.UPLOAD_MAX_TEXT // (1024 * 1024):,} MB once unpacked",
     ]

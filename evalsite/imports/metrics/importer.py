@@ -50,7 +50,8 @@ _NAMES = {
 # what batches and exports say of an output in addition to its id: these aren't metrics
 _OTHERS = frozenset(
     ("study", "batch", "group", "cluster", "kind", "repeat_of", "held", "output_id", "output",
-     "output_is_empty", "extra", "text", "reference", "references", "gold_why")
+     "output_is_empty", "extra", "text", "reference", "references", "gold_why", "item_no",
+     "group_no")
 )  # fmt: skip
 _NUMBER = re.compile(r"[+-]?(?:[0-9]+(?:\.[0-9]*)?|\.[0-9]+)(?:[eE][+-]?[0-9]+)?")
 _WITH_COMMA = re.compile(r"[+-]?[0-9]*,[0-9]+")
@@ -292,7 +293,7 @@ class ScoreReader:
         waiting, self._waiting = self._waiting, []
         self._finder.load(cells.item for cells in waiting)
         for cells in waiting:
-            item = self._finder.find(cells)
+            item = self._finder.find(cells, is_whole=bool(cells.number))
             if item is None:
                 self._blame("item_unknown", cells, self._finder.explain(cells), "item")
             elif item.kind != Item.Kind.MAIN:

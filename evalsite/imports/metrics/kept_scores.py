@@ -5,9 +5,10 @@ import re
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from evalsite.exports.csv_writer import write_rows
 from evalsite.imports.metrics.importer import LONGEST_METRIC
 from evalsite.imports.models import MetricScore
+from evalsite.lib.csv_writer import write_rows
+from evalsite.lib.limited import read_json
 from evalsite.studies.models import Item, Study
 
 NAME = "scores kept with the items.csv"
@@ -72,7 +73,7 @@ def read_scores(extra: Mapping[str, Any], system: str) -> dict[str, str]:
 def _read_object(text: str) -> dict[str, str]:
     """Return the scores of an object such as {"f1": 0.5} or {"judge": {"value": "C"}}."""
     try:
-        found = json.loads(text)
+        found = read_json(text)
     except (ValueError, RecursionError):
         return {}
     scores = {}

@@ -14,7 +14,6 @@ from django.template.response import TemplateResponse
 from django.urls import reverse
 from django.views.decorators.http import require_POST, require_safe
 
-from evalsite.exports.csv_writer import send_csv, write_rows
 from evalsite.imports.core import Report
 from evalsite.imports.forms import UploadForm
 from evalsite.imports.metrics.importer import METRICS
@@ -24,6 +23,8 @@ from evalsite.imports.steps import begin_check, begin_import, read_report
 from evalsite.imports.uploads import keep_upload
 from evalsite.imports.views import ImportPages
 from evalsite.imports.waiting import find_jobs, find_uploads, list_waiting, split_spent
+from evalsite.lib.csv_download import send_csv
+from evalsite.lib.csv_writer import write_rows
 from evalsite.studies.models import Item, Membership, Output, Study
 from evalsite.studies.staff_pages import StudyView, has_role
 from evalsite.studies.summary_lines import count_of, name_start

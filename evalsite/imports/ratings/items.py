@@ -58,23 +58,27 @@ class ItemFinder:
     def __init__(self, study: Study) -> None:
         self.study = study
         self._items: dict[str, FoundItem | None] = {}
-        self._parts: dict[str, list[str]] = defaultdict(list)
+        # of an id that became several items their own ids, one for each output
+        self._parts: dict[str, list[str]] = {}
         self._hints: dict[str, str] = {}
         self._has_parts = study.config.outputs[1] == 1
 
     def load(self, names: Iterable[str]) -> None:
         """These items can be found from here on, in a few queries."""
+        if self._has_parts and not self._items:
+            self._find_parts()
         keys = [key for key in dict.fromkeys(names) if key not in self._items]
-        self._items |= dict.fromkeys(keys) | _load(self.study, keys)
-        missing = {key for key in keys if self._items[key] is None}
-        if self._has_parts and missing:
-            self._load_parts(missing)
+        parts = [part for key in keys for part in self._parts.get(key, ())]
+        self._items |= dict.fromkeys(keys) | _load(self.study, dict.fromkeys([*keys, *parts]))
 
-    def find(self, row: Naming) -> FoundItem | None:
-        if item := self._items.get(row.item):
+    def find(self, row: Naming, *, is_whole: bool = False) -> FoundItem | None:
+        """Return the item that a row means; with `is_whole` by its own id alone."""
+        item = self._items.get(row.item)
+        parts = [] if is_whole else self._list_parts(row)
+        if not parts or (item is not None and item.find(row.system) is not None):
             return item
         # an id with several outputs became several items, one for each system
-        of_system = [part for part in self._list_parts(row) if part.find(row.system) is not None]
+        of_system = [part for part in parts if part.find(row.system) is not None]
         return of_system[0] if len(of_system) == 1 else None
 
     def explain(self, row: Naming) -> str:
@@ -86,7 +90,9 @@ class ItemFinder:
         return f"There is no item “{shorten(row.item)}” in this study. {self._hints[row.item]}"
 
     def _list_parts(self, row: Naming) -> list[FoundItem]:
-        parts = (self._items[key] for key in self._parts.get(row.item, ()))
+        """Return the items that an id became; those of later files are among them."""
+        keys = self._parts.get(row.item)
+        parts = [self._items.get(key) for key in (row.item, *keys)] if keys else []
         return [part for part in parts if part is not None]
 
     def _hint(self, name: str) -> str:
@@ -97,13 +103,11 @@ class ItemFinder:
             return f"Did you mean “{near[0]}”?"
         return "Upload its batch first, or correct the id."
 
-    def _load_parts(self, missing: Collection[str]) -> None:
+    def _find_parts(self) -> None:
         items = Item.objects.main().filter(study=self.study, extra__has_key="item")
         rows = items.order_by("id").values_list("extra__item", "key").iterator()
-        wanted = [(str(given), key) for given, key in rows if str(given) in missing]
-        for given, key in wanted:
-            self._parts[given].append(key)
-        self._items |= _load(self.study, [key for _, key in wanted])
+        for source, key in rows:
+            self._parts.setdefault(str(source), []).append(key)
 
 
 def _explain_parts(row: Naming, parts: Sequence[FoundItem]) -> str:
@@ -117,7 +121,7 @@ def _explain_parts(row: Naming, parts: Sequence[FoundItem]) -> str:
     )
 
 
-def _load(study: Study, keys: Sequence[str]) -> dict[str, FoundItem]:
+def _load(study: Study, keys: Iterable[str]) -> dict[str, FoundItem]:
     items: dict[str, FoundItem] = {}
     for chunk in in_chunks(keys):
         rows = Item.objects.filter(study=study, key__in=chunk)

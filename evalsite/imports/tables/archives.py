@@ -3,31 +3,34 @@
 import codecs
 import io
 import struct
-import zlib
 from collections.abc import Callable, Mapping
 from types import MappingProxyType
-from typing import BinaryIO, NoReturn
+from typing import BinaryIO, NoReturn, cast
 from xml.parsers import expat
-from zipfile import ZIP_DEFLATED, ZIP_STORED, BadZipFile, ZipFile
 
 from evalsite.imports.tables.faults import UnreadableFile
 from evalsite.imports.tables.table import Limits
+from evalsite.lib.limited import (
+    BROKEN_ZIP,
+    UNPACKED_RATIO,
+    ZIP_DEFLATED,
+    ZIP_STORED,
+    BadZipFile,
+    TooMuch,
+    check_unpacked,
+    open_zip,
+)
 
 _CHUNK = 64 * 1024
 _MEGABYTE = 1024 * 1024
 # the directory of a zip is held in memory: room for some ten thousand parts
 _MAX_DIRECTORY = _MEGABYTE
-_MAX_RATIO = 100
-_HARMLESS = 10 * _MEGABYTE  # whatever the ratio: a cell may well hold a letter a million times
 _MAX_DEPTH = 50
 # a token of XML that doesn't end for so long would have to be held as a whole
 _MAX_TOKEN = _MEGABYTE
 _UTF_16 = (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)
-# all that zipfile, zlib, expat and our own handlers raise about malformed bytes
-BROKEN = (
-    BadZipFile, zlib.error, struct.error, EOFError, NotImplementedError, OverflowError,
-    expat.ExpatError, ValueError, LookupError,
-)  # fmt: skip
+# all that zips, expat and our own handlers raise about malformed bytes
+BROKEN = (*BROKEN_ZIP, struct.error, OverflowError, expat.ExpatError, LookupError)
 
 
 def refuse_damaged() -> NoReturn:
@@ -48,12 +51,14 @@ def refuse_locked() -> NoReturn:
 def check_size(size: int, packed: int, limits: Limits) -> None:
     """Refuse more text than the limit, and what unpacks to far more than tables do."""
     limits.check_text(size)
-    if size > max(_HARMLESS, _MAX_RATIO * packed):
+    try:
+        check_unpacked(size, packed, limits.text)
+    except TooMuch:
         raise UnreadableFile(
             "archive_too_large",
-            f"The file unpacks to more than {_MAX_RATIO} times its size, which no table does. Save "
-            "it as CSV UTF-8 and upload that file.",
-        )
+            f"The file unpacks to more than {UNPACKED_RATIO} times its size, which no table does. "
+            "Save it as CSV UTF-8 and upload that file.",
+        ) from None
 
 
 class Archive:
@@ -61,7 +66,7 @@ class Archive:
 
     def __init__(self, source: BinaryIO, limits: Limits) -> None:
         try:
-            self._zip = ZipFile(_Guarded(source))
+            self._zip = open_zip(cast(BinaryIO, _Guarded(source)))
         except BROKEN:
             refuse_damaged()
         parts = [part for part in self._zip.infolist() if not part.is_dir()]
@@ -170,13 +175,16 @@ class _Guarded(io.RawIOBase):
         return True
 
     def seek(self, offset: int, whence: int = io.SEEK_SET) -> int:
-        return self._source.seek(offset, whence)
+        try:
+            return self._source.seek(offset, whence)
+        except (OSError, ValueError):
+            raise BadZipFile("A part is said to be outside of the file.") from None
 
     def tell(self) -> int:
         return self._source.tell()
 
     def read(self, size: int | None = -1) -> bytes:
         if size is not None and size > _MAX_DIRECTORY:
-            raise BadZipFile("The directory is far too large.")
+            raise ValueError("The directory is far too large.")
         # without a size the end of the file is wanted, which is never as long as this
         return self._source.read(_MAX_DIRECTORY if size is None or size < 0 else size)

@@ -198,7 +198,7 @@ class Lines:
         self.number = 0
         self.first = 1
         self.record: list[str] = []
-        self._size = 0
+        self._size = self._blank = 0
 
     def __iter__(self) -> "Lines":
         return self
@@ -218,6 +218,11 @@ class Lines:
         self.record.clear()
         self._size = 0
         self.first = self.number + 1
+
+    def pass_blank(self) -> None:
+        """Count an empty line, of which there may not be too many."""
+        self._blank += 1
+        self._limits.check_blank(self._blank, self.first)
 
     def close(self) -> None:
         """Detach from the source without closing it; its opener does that."""

@@ -17,6 +17,7 @@ from typing import Any
 from evalsite.imports.tables.decoding import TextFile
 from evalsite.imports.tables.json_tables import DECODER, BadObject, write_cell
 from evalsite.imports.tables.table import Limits, Row, Table, check_cells
+from evalsite.lib.limited import TooMuch, read_json
 
 # names of columns, and the rows of values
 _Frame = tuple[list[str], list[list[Any]]]
@@ -36,7 +37,10 @@ def open_frame(text: TextFile, start: str, limits: Limits) -> Table | None:
         first = stream.readline(limits.record)
         if first.rstrip().endswith("}") and stream.readline(2):
             return None  # an object in each line
-        value = DECODER.decode(first + stream.read())
+        value = read_json(first + stream.read(), most_values=limits.values, decoder=DECODER)
+    except TooMuch:
+        limits.check_values(limits.values + 1, 1)
+        raise
     except (json.JSONDecodeError, RecursionError, BadObject):
         return None  # the reader of lists of objects says what is wrong
     finally:

@@ -14,9 +14,9 @@ from typing import Any, NoReturn
 from evalsite.imports.tables.decoding import Lines, TextFile
 from evalsite.imports.tables.faults import Remarks, UnreadableFile, find_surrogate, show
 from evalsite.imports.tables.table import Limits, Problem, Row, Table, check_cells
+from evalsite.lib.limited import VALUES_IN_TEXT, count_values, make_decoder, read_json
 
 _MAX_DEPTH = 50
-_MAX_VALUES = 100_000  # in an object; each takes far more memory than its characters
 _OPENS_OBJECT = re.compile(r"\s*\{\s*(?:[\"}]|$)")
 _OPENS_LIST = re.compile(r"\s*\[\s*(?:[\{\]]|$)")
 _OPENS_WRAPPED = re.compile(r'\s*\{\s*"(?:[^"\\]++|\\.)*"\s*:\s*(?=\[\s*(?:[\{\]]|$))', re.DOTALL)
@@ -68,7 +68,7 @@ def open_json(text: TextFile, start: str, limits: Limits) -> Table | None:
 
 def _open(text: TextFile, pieces: "_List | _ObjectLines", limits: Limits) -> Table:
     columns = Columns()
-    first = 0
+    first = total = 0
     first_fault: UnreadableFile | None = None
     for number, source in enumerate(pieces.read(), start=1):
         limits.check_rows(number, source.line)
@@ -78,6 +78,8 @@ def _open(text: TextFile, pieces: "_List | _ObjectLines", limits: Limits) -> Tab
             first_fault = first_fault or UnreadableFile(error.code, error.message, line=source.line)
             continue
         first = first or source.line
+        total += count_values(values)
+        limits.check_values(total, source.line)
         columns.add(values, source.line)
         limits.check_width(len(columns.keys), source.line)
     header = columns.finish()
@@ -292,6 +294,8 @@ class _ObjectLines:
                     return
                 if content.strip():
                     yield _Source(lines.first, content.rstrip("\r\n"))
+                else:
+                    lines.pass_blank()
         finally:
             lines.close()
 
@@ -442,7 +446,7 @@ def _read_object(source: _Source, advice: str) -> dict[str, Any]:
     if source.values is not None:
         return source.values
     try:
-        values = DECODER.decode(content)
+        values = read_json(content, decoder=DECODER)
     except json.JSONDecodeError as error:
         meaning = next(
             (words for start, words in _MEANINGS.items() if error.msg.startswith(start)),
@@ -460,7 +464,7 @@ def _read_object(source: _Source, advice: str) -> dict[str, Any]:
 
 def _check_size(content: str) -> None:
     """Refuse what is nested so deep, or holds so many values, that it would take all memory."""
-    if sum(map(content.count, "[{")) <= _MAX_DEPTH and content.count(",") <= _MAX_VALUES:
+    if sum(map(content.count, "[{")) <= _MAX_DEPTH and content.count(",") <= VALUES_IN_TEXT:
         return
     depth = values = 0
     for part in _PARTS.finditer(content):
@@ -472,8 +476,8 @@ def _check_size(content: str) -> None:
                 f"{part.start() + 1:,} of the object). Flatten them."
             )
             raise BadObject("json_depth", message)
-        if values > _MAX_VALUES:
-            message = f"The object has more than {_MAX_VALUES:,} values. Split it."
+        if values > VALUES_IN_TEXT:
+            message = f"The object has more than {VALUES_IN_TEXT:,} values. Split it."
             raise BadObject("too_large", message)
 
 
@@ -490,9 +494,7 @@ def _join_pairs(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     return joined
 
 
-DECODER = json.JSONDecoder(
-    parse_int=Literal,
-    parse_float=Literal,
-    parse_constant=_refuse_constant,
+DECODER = make_decoder(
+    parse_int=Literal, parse_float=Literal, parse_constant=_refuse_constant,
     object_pairs_hook=_join_pairs,
-)
+)  # fmt: skip

@@ -12,11 +12,13 @@ from typing import Any
 from evalsite.batches.paths import find, read_path
 from evalsite.imports.tables.json_tables import Literal, write_cell
 from evalsite.imports.tables.table import Problem, Row, Table
+from evalsite.lib.limited import make_decoder, read_json
 
 _MOST_PATHS = 100
 _MOST_DEEP = 6
 _LONGEST = 1_000_000  # characters of a cell
 _PLAIN = re.compile(r"[^.\[\]\"\\]+")
+_DECODER = make_decoder(parse_float=Literal, parse_int=Literal, parse_constant=Literal)
 
 
 class Nested:
@@ -52,7 +54,7 @@ class Nested:
         """Take a path that the first rows don't have, if it begins with a column."""
         for number, column in enumerate(self._header):
             below = path.removeprefix(write_step(column))
-            if path not in self._header and below != path and below[:1] in (".", "["):
+            if path not in self._header and below != path and _is_path(below):
                 self.paths.setdefault(path, (number, below.removeprefix(".")))
 
     def _extend(self, rows: Iterable[Row]) -> Iterator[Row]:
@@ -77,12 +79,14 @@ class Nested:
                 continue
             if number not in known:
                 known[number] = _read(cells[number])
-            yield write_cell(_find_path(known[number], path))
+            yield write_cell(find(known[number], path))
 
     def sample(self, rows: Iterable[Row]) -> dict[str, str]:
         """Return the first value of each path in these rows."""
         found: dict[str, str] = {}
         for row in rows:
+            if len(row.cells) < self._width:
+                continue  # it can't be read
             values = zip(self.paths, self.read(row.cells, self.paths), strict=True)
             found |= {name: cell for name, cell in values if cell and name not in found}
         return found
@@ -93,12 +97,12 @@ def write_step(name: str) -> str:
     return name if _PLAIN.fullmatch(name) else f"[{json.dumps(name, ensure_ascii=False)}]"
 
 
-def _find_path(value: Any, path: str) -> Any:
+def _is_path(text: str) -> bool:
+    """Return whether this leads on from a column."""
     try:
-        read_path(path)
+        return text[:1] in (".", "[") and bool(read_path(text.removeprefix(".")))
     except ValueError:
-        return None
-    return find(value, path)
+        return False
 
 
 def _read(cell: str) -> Any:
@@ -106,7 +110,7 @@ def _read(cell: str) -> Any:
     if cell[:1] not in ("{", "[") or len(cell) > _LONGEST:
         return None
     try:
-        return json.loads(cell, parse_float=Literal, parse_int=Literal, parse_constant=Literal)
+        return read_json(cell, decoder=_DECODER)
     except (ValueError, RecursionError):
         return None
 

@@ -6,7 +6,7 @@ from dataclasses import replace
 from functools import partial
 from typing import IO, Any, BinaryIO, cast
 
-from evalsite.batches.batch import Batch, convert, is_nested
+from evalsite.batches.batch import Batch, convert, find_tool
 from evalsite.batches.faults import Undecided, Unusable
 from evalsite.batches.files import SourceFile, is_document
 from evalsite.batches.roles import FileUse
@@ -22,10 +22,14 @@ _NO_FOLDER = {"unknown_format", "no_file", "file_damaged", "zip_locked"}
 _NO_OUTPUTS = {"unknown_format", "no_system", "inputs_missing"}
 
 
-def open_outputs(source: BinaryIO, limits: Limits, options: Mapping[str, Any]) -> Table | None:
+def open_outputs(
+    source: BinaryIO, limits: Limits, options: Mapping[str, Any]
+) -> Table | UnreadableFile | None:
     """Join what a zip holds, or read what a tool wrote; None if it is an ordinary table.
 
-    Of the options of an upload those are used that answer its questions, and `outputs_names`.
+    What looks like a tool's file but can't be read as one may be read as a table: the fault is
+    returned. Of the options of an upload those are used that answer its questions, and
+    `outputs_names`.
     """
     keys = {option: key for key, option in _OPTIONS.items()}
     answers = {
@@ -35,7 +39,10 @@ def open_outputs(source: BinaryIO, limits: Limits, options: Mapping[str, Any]) -
     }
     file = SourceFile("", partial(_open_again, source))
     is_zip = file.is_zip
-    if is_document(file) if is_zip else not is_nested(file):
+    if is_zip and is_document(file):
+        return None
+    tool = find_tool(file)
+    if not is_zip and not tool:
         return None
     try:
         batch = convert(
@@ -53,10 +60,23 @@ def open_outputs(source: BinaryIO, limits: Limits, options: Mapping[str, Any]) -
             files=undecided.files,
         ) from None
     except Unusable as fault:
-        if fault.code in (_NO_FOLDER if is_zip else _NO_OUTPUTS):
+        if is_zip and fault.code in _NO_FOLDER:
             return None
-        raise UnreadableFile(fault.code, str(fault), files=fault.files) from None
+        message = _explain(tool, str(fault)) if tool else str(fault)
+        unreadable = UnreadableFile(fault.code, message, files=fault.files)
+        if not is_zip and fault.code in _NO_OUTPUTS:
+            return unreadable
+        raise unreadable from None
     return _make_table(batch, limits)
+
+
+def _explain(tool: str, message: str) -> str:
+    """Say what looks like a tool's file, but can't be read as one: the row, then what is wrong."""
+    place, colon, sentence = message.partition(": ")
+    if not message.startswith("row "):
+        place, sentence = "", message
+    where = f"in {place}{colon}" if place else ""
+    return f"This looks like {tool}, but {where}{sentence[:1].lower()}{sentence[1:]}"
 
 
 def list_files(source: BinaryIO, options: Mapping[str, Any]) -> list[FileUse]:
@@ -111,6 +131,8 @@ class _View(io.RawIOBase):
         start = {io.SEEK_SET: 0, io.SEEK_CUR: self._at}.get(whence)
         if start is None:
             start = self._source.seek(0, io.SEEK_END)
+        if start + offset < 0:
+            raise ValueError("There is nothing before the beginning of a file.")
         self._at = start + offset
         return self._at
 

@@ -23,6 +23,7 @@ from evalsite.imports.tables.json_tables import open_json
 from evalsite.imports.tables.outputs import NAMES, list_files, open_outputs
 from evalsite.imports.tables.spreadsheets import open_spreadsheet
 from evalsite.imports.tables.table import Limits, Row, Table, number_rows
+from evalsite.lib.limited import VALUES_IN_TEXT, TooMuch, read_cells
 
 _OLD = b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1"  # of .xls, and of .xlsx files with a password
 _ENCRYPTED = "EncryptedPackage".encode("utf-16-le")
@@ -72,7 +73,8 @@ def open_table(
     source.seek(0)
     head = source.read(8)
     if head.startswith(_ZIP):
-        if table := open_outputs(source, limits, options or {}):
+        table = open_outputs(source, limits, options or {})
+        if isinstance(table, Table):
             return table
         archive = Archive(source, limits)
         if _is_spreadsheet(archive):
@@ -85,9 +87,24 @@ def open_table(
         return _open_packed(lambda target: archive.copy(name, target), limits, options)
     if head.startswith(_GZIP):
         return _open_packed(lambda target: _unpack_gzip(source, target, limits), limits, options)
-    if table := open_outputs(source, limits, options or {}):
-        return table
-    return _open_plain(source, head, limits, options)
+    return _open_single(source, head, limits, options)
+
+
+def _open_single(
+    source: BinaryIO, head: bytes, limits: Limits, options: Mapping[str, Any] | None
+) -> Table:
+    """Open what isn't packed: a tool's file, or else a table, which a tool's file may be, too."""
+    opened = open_outputs(source, limits, options or {})
+    if isinstance(opened, Table):
+        return opened
+    try:
+        table = _open_plain(source, head, limits, options)
+    except UnreadableFile as error:
+        raise opened or error from None
+    if opened:
+        message = f"{str(opened).rstrip('.')}. It is read as an ordinary table"
+        table.remarks.tell("looks_like_a_tool", message)
+    return table
 
 
 def _open_plain(
@@ -280,8 +297,7 @@ def _find_delimiter(text: TextFile, limits: Limits) -> tuple[str, bool]:
 
 def _read_records(lines: Lines, delimiter: str, limits: Limits) -> Iterator[tuple[int, list[str]]]:
     """Yield line and cells of each record, the header too, but no empty lines."""
-    reader = csv.reader(lines, delimiter=delimiter, strict=True)
-    blank = 0
+    reader = read_cells(lines, delimiter=delimiter)
     try:
         while True:
             lines.start_record()
@@ -289,13 +305,15 @@ def _read_records(lines: Lines, delimiter: str, limits: Limits) -> Iterator[tupl
                 cells = next(reader)
             except StopIteration:
                 return
+            except TooMuch:
+                limits.check_width(VALUES_IN_TEXT + 1, lines.first)
+                raise
             except csv.Error as error:
                 raise _describe_error(str(error), lines, delimiter) from None
             if cells:
                 yield lines.first, cells
             else:
-                blank += 1
-                limits.check_blank(blank, lines.first)
+                lines.pass_blank()
     finally:
         lines.close()
 

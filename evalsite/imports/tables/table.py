@@ -2,6 +2,7 @@
 
 import re
 import sys
+import unicodedata
 from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -12,6 +13,7 @@ from django.conf import settings
 
 from evalsite.batches.roles import FileUse
 from evalsite.imports.tables.faults import Fault, Remarks, UnreadableFile, find_surrogate
+from evalsite.lib.limited import BLANK_LINES, VALUES_IN_FILE
 
 _MEGABYTE = 1024 * 1024
 # what pandas, polars and pyarrow call the index of a data frame
@@ -123,17 +125,17 @@ def _raise_later(error: UnreadableFile) -> Iterator[Row]:
 def _name_columns(header: Sequence[str]) -> tuple[list[str], set[int], dict[int, str]]:
     """Return a name for each column, numbers of those without one, and names used twice."""
     stripped = [name.strip() for name in header]
-    counts = Counter(name.casefold() for name in stripped)
+    keys = [_fold(name) for name in stripped]
+    counts = Counter(keys)
     taken, met = set(counts), Counter[str]()
     names: list[str] = []
     unnamed, repeated = set(), {}
-    for number, name in enumerate(stripped):
-        folded = name.casefold()
+    for number, (name, folded) in enumerate(zip(stripped, keys, strict=True)):
         if not name:
             unnamed.add(number)
             name = _make_free(f"column {number + 1}", taken)
         elif counts[folded] > 1:
-            repeated[number] = stripped[[one.casefold() for one in stripped].index(folded)]
+            repeated[number] = stripped[keys.index(folded)]
             met[folded] += 1
             if met[folded] > 1:
                 name = _make_free(f"{name} ({met[folded]})", taken)
@@ -143,21 +145,31 @@ def _name_columns(header: Sequence[str]) -> tuple[list[str], set[int], dict[int,
     return names, unnamed, repeated
 
 
+def _fold(name: str) -> str:
+    """Return a name for comparison: “é” is the same letter as “e” and an accent after it."""
+    return unicodedata.normalize("NFC", name.casefold())
+
+
 def _make_free(name: str, taken: set[str]) -> str:
-    while name.casefold() in taken:
+    while _fold(name) in taken:
         name += "'"
-    taken.add(name.casefold())
+    taken.add(_fold(name))
     return name
 
 
 def number_rows(rows: Iterable[tuple[int, list[str]]], limits: "Limits") -> Iterator[Row]:
     """Yield the rows that hold something, from their lines and cells."""
-    number = 0
+    number = blank = values = 0
     for line, cells in rows:
         if any(map(str.strip, cells)):
             number += 1
+            values += len(cells)
             limits.check_rows(number, line)
+            limits.check_values(values, line)
             yield Row(line, number, cells)
+        else:
+            blank += 1
+            limits.check_blank(blank, line)
 
 
 def check_cells(cells: list[str], limits: "Limits") -> Iterator[Problem]:
@@ -180,6 +192,7 @@ class Limits:
     text: int  # bytes, unpacked
     cell: int  # characters
     columns: int
+    values: int = VALUES_IN_FILE  # rows x columns, or what JSON holds
 
     @classmethod
     def of_pages(cls) -> Self:
@@ -194,7 +207,13 @@ class Limits:
     @classmethod
     def of_command(cls) -> Self:
         """Allow any number of rows: nobody waits for a page."""
-        return cls(sys.maxsize, sys.maxsize, settings.UPLOAD_MAX_CELL, settings.UPLOAD_MAX_COLUMNS)
+        return cls(
+            sys.maxsize,
+            sys.maxsize,
+            settings.UPLOAD_MAX_CELL,
+            settings.UPLOAD_MAX_COLUMNS,
+            sys.maxsize,
+        )
 
     @property
     def record(self) -> int:
@@ -212,11 +231,22 @@ class Limits:
                 record=record,
             )
 
+    def check_values(self, count: int, line: int) -> None:
+        if count > self.values:
+            raise UnreadableFile(
+                "too_many_values",
+                f"The file has more than {self.values:,} values, which are its rows times its "
+                "columns. Remove columns you don't need, or split the file and upload the parts "
+                "one after the other.",
+                line=line,
+            )
+
     def check_blank(self, count: int, line: int) -> None:
-        if count > self.rows:
+        most = min(self.rows, BLANK_LINES)
+        if count > most:
             raise UnreadableFile(
                 "too_many_rows",
-                f"The file has more than {self.rows:,} empty lines. Remove them.",
+                f"The file has more than {most:,} empty lines. Remove them.",
                 line=line,
             )
 

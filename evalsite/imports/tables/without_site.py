@@ -1,6 +1,5 @@
 """One table as CSV, without a site: as the site reads it, with values inside JSON as columns."""
 
-import csv
 import sys
 from collections.abc import Iterator, Mapping
 from pathlib import Path
@@ -11,6 +10,7 @@ from evalsite.imports.tables.faults import UnreadableFile, name_place
 from evalsite.imports.tables.nested import Nested
 from evalsite.imports.tables.reader import open_table
 from evalsite.imports.tables.table import Limits, Row, Table, peek
+from evalsite.lib.csv_writer import write_csv
 
 _MOST_IN_CELL, _MOST_COLUMNS = 10 * 1024**2, 1_000
 
@@ -20,21 +20,17 @@ def write_table(path: Path, names: Mapping[str, str], target: TextIO) -> int:
 
     `names` calls columns otherwise, and makes columns of paths into JSON.
     """
-    limits = Limits(sys.maxsize, sys.maxsize, _MOST_IN_CELL, _MOST_COLUMNS)
+    limits = Limits(sys.maxsize, sys.maxsize, _MOST_IN_CELL, _MOST_COLUMNS, sys.maxsize)
     try:
         with path.open("rb") as source:
             table = open_table(source, limits=limits)
             nested = Nested(table, peek(table), names)
             nested.used = names
             kept = _choose_columns(table, nested, names)
-            writer = csv.writer(target, lineterminator="\n")
-            writer.writerow(
-                names.get(table.header[number], table.header[number]) for number in kept
-            )
-            rows = 0
-            for cells in _read_rows(table.rows):
-                writer.writerow(cells[number] for number in kept)
-                rows += 1
+            header = [names.get(table.header[number], table.header[number]) for number in kept]
+            write_csv(target, [header], line_end="\n")
+            chosen = ([cells[number] for number in kept] for cells in _read_rows(table.rows))
+            rows = write_csv(target, chosen, line_end="\n")
     except UnreadableFile as error:
         raise Unusable(error.fault.code, str(error.fault), file=path.name) from None
     return rows

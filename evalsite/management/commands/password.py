@@ -8,6 +8,8 @@ from django.contrib.auth.models import User
 from django.core.management.base import BaseCommand, CommandError
 
 from evalsite.accounts.researchers import turn_off_two_factor
+from evalsite.audit.account_log import record_account
+from evalsite.audit.models import Event
 
 
 class Command(BaseCommand):
@@ -31,8 +33,10 @@ class Command(BaseCommand):
         password = secrets.token_urlsafe(12)
         user.set_password(password)
         user.save(update_fields=["password"])
+        record_account(Event.CHANGED, user, None, "password,command")
         self.stdout.write(f"User: {user.get_username()}\nPassword: {password}")
         if two_factor_off and turn_off_two_factor(user):
+            record_account(Event.CHANGED, user, None, "two-factor-off,command")
             self.stdout.write("Two-factor sign-in is off.")
         self.stdout.write("It is shown only now. Sessions signed in with the old one have ended.")
 

@@ -1,7 +1,5 @@
 """CloudResearch Connect: it adds its own ids, and takes people back by links that it gives."""
 
-import csv
-import io
 import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
@@ -16,6 +14,7 @@ from evalsite.platforms.contract import (
     Parameter,
     Platform,
     Status,
+    write_lines,
 )
 
 _HEADER = ("participantId", "assignmentId", "action", "bonus", "message")
@@ -35,9 +34,7 @@ class Connect(Platform):
 
 
 def _write(rows: Iterable[tuple[str, ...]]) -> str:
-    table = io.StringIO()
-    csv.writer(table, lineterminator="\n").writerows([_HEADER, *rows])
-    return table.getvalue()
+    return write_lines(_HEADER, *rows)
 
 
 CONNECT = Connect(

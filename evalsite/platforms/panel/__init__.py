@@ -5,6 +5,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from evalsite.platforms.contract import (
+    SAFE_ID,
     Exit,
     Export,
     Leave,
@@ -18,9 +19,8 @@ from evalsite.platforms.contract import (
 _NAME = r"[A-Za-z][A-Za-z0-9_.-]{0,39}"
 _NAME_REFUSAL = "Enter the name of a parameter: letters, digits, “_”, “-” and “.”, 40 at most."
 _PATTERNS = {
-    # U+FFFD takes the place of what was no text
-    "any": r"[^\s\x00-\x1f\ufffd](?:[^\x00-\x1f\ufffd]{0,198}[^\s\x00-\x1f\ufffd])?",
-    "letters": "[0-9A-Za-z_-]{1,200}",
+    "any": SAFE_ID.pattern,
+    "letters": "[0-9A-Za-z_-]{1,128}",
     "digits": "[0-9]{1,40}",
     "guid": "[0-9A-Fa-f]{8}(?:-[0-9A-Fa-f]{4}){3}-[0-9A-Fa-f]{12}",
 }
@@ -97,7 +97,8 @@ PANEL = Panel(
         Setting(
             name="form",
             label="What its IDs look like",
-            help="any, letters (letters and digits), digits, or guid (36 characters).",
+            help="any (letters, digits and . _ : @ -, 128 at most), letters (letters and digits), "
+            "digits, or guid (36 characters).",
             initial=_FORM,
             pattern="|".join(_PATTERNS),
             refusal="Enter any, letters, digits or guid.",

@@ -14,6 +14,7 @@ from evalsite.platforms.contract import (
     Platform,
     Reason,
     Status,
+    write_lines,
 )
 
 _HEX_24 = re.compile("[0-9a-f]{24}")
@@ -25,7 +26,7 @@ _CHECKS = "checks"
 class Prolific(Platform):
     def write_bonuses(self, bonuses: Sequence[Bonus]) -> str:
         # a submission id where one was sent
-        return "".join(f"{one.visit_id or one.person_id},{one.amount}\n" for one in bonuses)
+        return write_lines(*((one.visit_id or one.person_id, one.amount) for one in bonuses))
 
     def write_approvals(self, decisions: Sequence[Decision]) -> str:
         return ",".join(one.name for one in decisions)

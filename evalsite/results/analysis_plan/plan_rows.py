@@ -23,6 +23,8 @@ _HYPOTHESIS = ("system", "relation", "other", "criterion", "margin")
 _CONDITION = ("measure", "comparison", "threshold")
 # digits that a keyboard has, and nothing else that Python takes for a number
 _NUMBER = re.compile(r"[-−]?[0-9]{1,6}([.,][0-9]{1,4})?")
+# rows count from 1
+_ACT = re.compile(r"([a-z]+(?:-[a-z]+)*)(?:-([1-9][0-9]?))?(?:-([1-9][0-9]?))?")
 Row = dict[str, str]
 _NOT_TESTED = (
     "Only comparisons with the baseline are tested. Choose it here, or compare every pair."
@@ -74,8 +76,10 @@ class PlanRows:
 
         A new hypothesis is about the primary criterion.
         """
-        name, *numbers = re.findall(r"[a-z]+(?:-[a-z]+)*|\d+", do)[:3] or [""]
-        places = [int(number) - 1 for number in numbers]
+        if (match := _ACT.fullmatch(do)) is None:
+            return
+        name, *numbers = match.groups()
+        places = [int(number) - 1 for number in numbers if number]
         if name == "add-hypothesis" and len(self.hypotheses) < MOST:
             self.hypotheses.append(dict.fromkeys(_HYPOTHESIS, "") | {"criterion": primary})
         elif name == "add-rule" and len(self.rules) < MOST:

@@ -14,7 +14,8 @@ from evalsite.annotation.models import Annotation
 from evalsite.quality.frozen_plans import is_hidden
 from evalsite.quality.models import LONGEST_NOTE
 from evalsite.quality.notes import add_notes, read_notes_of
-from evalsite.results.disagreement.widest import describe_wide, list_wide
+from evalsite.results.disagreement.shown_items import describe_wide
+from evalsite.results.disagreement.widest import list_wide
 from evalsite.studies.models import Item, Membership, Study
 from evalsite.studies.staff_pages import StudyView, has_role
 
@@ -38,7 +39,13 @@ def show_disagreement(request: HttpRequest, study: Study) -> HttpResponseBase:
         "total": len(found),
         "rows": rows,
         "shown": [(one, notes[one.item.pk]) for one in shown],
-        "criteria": [(one.key, one.label, counts[one.key]) for one in study.config.criteria],
+        # words are never far apart
+        "criteria": [
+            (criterion.key, criterion.label, counts[criterion.key])
+            for criterion in study.config.criteria
+            if criterion.scale.family != "text"
+        ],
+        "texts": {"language": study.language},
         "chosen": chosen if chosen in counts else "",
         "are_systems_hidden": is_blind,
         "has_answers": Annotation.objects.filter(study=study).counted().exists(),

@@ -1,20 +1,17 @@
 """The items whose answers are farthest apart, by their widest criterion."""
 
 from collections import Counter, defaultdict
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
-from math import log
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
 from typing import Any
 
 from django.db.models import Count, Exists, F, Max, Min, OuterRef, Q, QuerySet
 
 from evalsite.analysis.families import get_family
 from evalsite.annotation.models import Annotation, Rating
-from evalsite.lib.seeds import make_random
 from evalsite.protocol import Criterion
-from evalsite.quality.frozen_plans import ItemNames
 from evalsite.quality.models import Exclusion
-from evalsite.studies.models import Item, Output, Study
+from evalsite.studies.models import Study
 
 # of magnitudes: the highest is this many times the lowest
 WIDE_RATIO = 4
@@ -101,105 +98,3 @@ def _make(criterion: Criterion, row: Mapping[str, Any], width: float, words: str
         item_id=row["annotation__item"], output_id=row["output"], criterion=criterion, width=width,
         words=f"{words} on turn {turn}" if turn else words, turn=turn,
     )  # fmt: skip
-
-
-# --- what a page shows of them ------------------------------------------------------------------
-
-
-@dataclass(frozen=True, kw_only=True)
-class Given:
-    """What one person answered, and where it stands on the scale in percent."""
-
-    pseudonym: str
-    seconds: int | None
-    answer: str
-    place: str
-
-
-@dataclass(frozen=True, kw_only=True)
-class Shown:
-    """One item with its texts, who answered what, and the other criteria in figures."""
-
-    wide: Wide
-    item: Item
-    name: str
-    inputs: list[tuple[str, Any]]
-    outputs: list[tuple[str, str]]
-    given: list[Given]
-    others: list[tuple[str, str]] = field(default_factory=list)
-
-
-def describe_wide(study: Study, some: Sequence[Wide], *, is_blind: bool) -> list[Shown]:
-    """Describe these items, in a few queries for all of them; systems are never named."""
-    items = {one.pk: one for one in Item.objects.filter(pk__in=[one.item_id for one in some])}
-    outputs: dict[int, list[Output]] = defaultdict(list)
-    for output in Output.objects.filter(item__in=items).order_by("item", "position"):
-        outputs[output.item_id].append(output)
-    ratings: dict[int, list[Rating]] = defaultdict(list)
-    found = find_ratings(study).filter(annotation__item__in=items)
-    for rating in found.select_related("annotation__participant").order_by("value", "pk"):
-        ratings[rating.annotation.item_id].append(rating)
-    names = ItemNames(study, is_blind=is_blind)
-    return [
-        replace(
-            _describe(study, one, items[one.item_id], outputs[one.item_id], ratings[one.item_id]),
-            name=names[items[one.item_id]],
-        )
-        for one in some
-    ]
-
-
-def _describe(
-    study: Study, one: Wide, item: Item, outputs: Sequence[Output], ratings: Sequence[Rating]
-) -> Shown:
-    columns, outputs = study.config.inputs, list(outputs)
-    # the order of the file is that of systems
-    make_random(study.seed, "disagreement", item.key).shuffle(outputs)
-    shown = [out for out in outputs if one.output_id in (None, out.pk)]
-    names = {out.pk: f"Output {place}" for place, out in enumerate(outputs, start=1)}
-    mine = [
-        rating for rating in ratings
-        if rating.criterion == one.criterion.key and rating.turn == one.turn
-        and one.output_id in (None, rating.output_id)
-    ]  # fmt: skip
-    others: dict[str, list[str]] = defaultdict(list)
-    for rating in ratings:
-        if rating.output_id == one.output_id and rating.criterion != one.criterion.key:
-            others[rating.criterion].append(str(rating.value))
-    labels = {criterion.key: str(criterion.label) for criterion in study.config.criteria}
-    told = [(labels[key], ", ".join(values)) for key, values in others.items() if key in labels]
-    return Shown(
-        wide=one,
-        item=item,
-        name=item.key,
-        inputs=[(col.label, item.inputs[col.name]) for col in columns if col.name in item.inputs],
-        outputs=[("Output" if one.output_id else names[out.pk], out.text) for out in shown],
-        given=[_give(one, rating, names) for rating in mine],
-        others=told,
-    )
-
-
-def _give(one: Wide, rating: Rating, names: dict[int, str]) -> Given:
-    scale, value = one.criterion.scale, rating.value or 0
-    family = get_family(scale.family)
-    words = str(value)
-    if scale.compares:
-        words = names[rating.output_id] if rating.output_id else "Tie"
-    elif label := scale.label_of(value):
-        words = f"{value}: {label}" if family.has_points else label
-    if family.is_log:
-        return _place_given(rating, words, log(max(value, 1)) / log(scale.maximum))
-    span = scale.maximum - scale.minimum
-    share = (value - scale.minimum) / span if span and not scale.compares else 0.5
-    return _place_given(rating, words, share)
-
-
-def _place_given(rating: Rating, words: str, share: float) -> Given:
-    answer = rating.annotation
-    seconds = None if answer.active_ms is None else round(answer.active_ms / 1000)
-    return Given(
-        pseudonym=answer.participant.pseudonym,
-        seconds=seconds,
-        answer=words,
-        place=f"{10 + 80 * min(1.0, max(0.0, share)):.0f}%",
-    )

@@ -8,11 +8,12 @@ from django.utils.formats import date_format
 
 from evalsite.audit.models import AuditEntry
 from evalsite.participants.models import ItemSet
+from evalsite.participants.recruiting import LINKS_VIEWED
 from evalsite.studies.models import Study
 
 LATEST = 9
 # what is logged so often, or so late, that it says nothing here
-_LEFT_OUT = ("pilot started", "identity view")
+_LEFT_OUT = ("pilot started", "identity view", LINKS_VIEWED)
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -6,15 +6,26 @@ from datetime import datetime, timedelta
 from django.db.models import OuterRef, Subquery
 
 from evalsite.annotation.models import Annotation
-from evalsite.annotation.pages.held_items import name_reason
-from evalsite.annotation.running.kept_places import IDLE_MINUTES, count_places, list_holders
+from evalsite.annotation.pages.held_items import LEAST_HELD, count_waiting, name_reason
+from evalsite.annotation.running.invited_people import count_out_of_reach
+from evalsite.annotation.running.kept_places import (
+    IDLE_MINUTES,
+    count_places,
+    list_holders,
+    measure_crowding,
+)
 from evalsite.annotation.running.launch import count_held
 from evalsite.quality.frozen_plans import needs_decision
 from evalsite.quality.top_up import find_shortage
 from evalsite.results.progress import Activity, Progress
 from evalsite.studies.models import Item, Study
+from evalsite.studies.set_size import mains_per_set
 from evalsite.studies.starter_texts import find_placeholders
 
+# more than so many sets, and this part of what is free or of all places, held by people who have
+# answered nothing or by one network
+CROWDED_SETS = 5
+UNANSWERED_PERCENT, NETWORK_PERCENT = 20, 10
 # so many people who join within ten minutes may be a script
 BURST = 30
 
@@ -87,9 +98,13 @@ def _while_live(
     study: Study, progress: Progress, activity: Activity, *, is_owner: bool
 ) -> list[Task]:
     joined = activity.joined
-    tasks = [Task(key="burst", count=joined)] if joined >= BURST else []
+    tasks = [Task(key="joins-paused", until=study.joins_paused_at)] if study.joins_paused_at else []
+    tasks += [Task(key="burst", count=joined)] if joined >= BURST else []
+    tasks += _crowding(study, progress) if activity.may_be_crowded else []
     if progress.target and progress.done >= progress.target:
         return [*tasks, *([Task(key="close")] if is_owner else [])]
+    if activity.is_for_invited and (out_of_reach := count_out_of_reach(study)):
+        tasks += [Task(key="reach", count=out_of_reach)]
     if progress.last_at is None and not study.is_past_its_end:
         return [*tasks, Task(key="invite")]
     return tasks
@@ -105,6 +120,20 @@ def _pay(study: Study, activity: Activity) -> list[Task]:
     return tasks
 
 
+def _crowding(study: Study, progress: Progress) -> list[Task]:
+    """Warn if people without an answer, or of one network, hold a large part of the places."""
+    crowding = measure_crowding(study)
+    few = CROWDED_SETS * mains_per_set(study)
+    places = max(0, progress.target - progress.done)
+    free = places - crowding.held + crowding.unanswered
+    if crowding.unanswered > max(few, free * UNANSWERED_PERCENT / 100):
+        return [Task(key="unanswered", count=crowding.unanswered, items=free)]
+    is_crowded = crowding.by_a_network > max(few, places * NETWORK_PERCENT / 100)
+    if is_crowded and not study.is_from_one_place:
+        return [Task(key="network", count=crowding.by_a_network, items=places)]
+    return []
+
+
 def _held_items(study: Study, activity: Activity) -> list[Task]:
     if not activity.held:
         return []
@@ -112,7 +141,9 @@ def _held_items(study: Study, activity: Activity) -> list[Task]:
     held = Item.objects.filter(study=study, held_at__isnull=False).order_by("held_at", "id")
     item = held.annotate(reason=Subquery(reports.values("reason")[:1])).first()
     reason = name_reason(item.reason) if item is not None and item.reason else ""
-    return [Task(key="held", count=activity.held, item=item, reason=reason)]
+    # more may have two reports than reports may hold
+    more = count_waiting(study) if activity.held >= LEAST_HELD else 0
+    return [Task(key="held", count=activity.held, items=more, item=item, reason=reason)]
 
 
 def _quiet_places(study: Study, activity: Activity, moment: datetime) -> list[Task]:

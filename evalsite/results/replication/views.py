@@ -13,9 +13,9 @@ from django.template.response import TemplateResponse
 from django.urls import reverse
 from django.views.decorators.http import require_POST, require_safe
 
-from evalsite.exports.csv_writer import write_rows
 from evalsite.jobs.live_page import keep_watching
 from evalsite.jobs.models import Job
+from evalsite.lib.csv_writer import write_rows
 from evalsite.quality.frozen_plans import is_hidden
 from evalsite.results.replication.comparison import (
     KIND,

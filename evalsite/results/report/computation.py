@@ -4,7 +4,7 @@ import json
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass
-from datetime import datetime
+from datetime import datetime, timedelta
 from functools import partial
 from hashlib import file_digest
 from pathlib import Path
@@ -14,27 +14,30 @@ from typing import Any
 
 from django.conf import settings
 from django.db import IntegrityError, transaction
-from django.db.models import Count, Max, Q
+from django.db.models import Count, Exists, Max, OuterRef, Q
 
 import evalsite
 from evalsite.analysis.figure import METHODS_VERSION
 from evalsite.annotation.models import Annotation, RatingsFile, Revision
-from evalsite.exports.csv_writer import LINE_END
 from evalsite.exports.services import Choice, write_file
 from evalsite.exports.snapshot import consistent_cut
 from evalsite.imports.models import MetricFile
 from evalsite.jobs.models import Job
+from evalsite.jobs.schedule import DAILY, scheduled
 from evalsite.jobs.services import job_kind, report_progress, revive_job, start_job
 from evalsite.lib.clock import now
 from evalsite.lib.counts import count_together
+from evalsite.lib.csv_writer import write_csv
 from evalsite.lib.integrity import is_violation
+from evalsite.lib.limited import VALUES_IN_FILE, read_json
+from evalsite.lib.old_files import delete_older
 from evalsite.lib.seeds import derive_number
 from evalsite.participants.models import Participant
 from evalsite.protocol import Criterion, Scale
 from evalsite.quality.exclusions import count_reasons
 from evalsite.quality.models import Exclusion
 from evalsite.results.analysis_plan.stored import describe_plan, find_state
-from evalsite.results.analysis_plan.wording import warn_of_plan
+from evalsite.results.analysis_plan.wording import plan_in_words, warn_of_plan
 from evalsite.results.models import Report
 from evalsite.results.progress import count_edge
 from evalsite.results.report.ahead import project
@@ -43,8 +46,11 @@ from evalsite.results.report.raters_met import RatersMet, find_raters_met
 from evalsite.studies.models import Study
 from evalsite.studies.versions import hash_content
 
-# reports of earlier data that are kept in addition to the newest
+# reports of earlier data that are kept in addition to the newest, and for how long
 _KEPT = 5
+_KEPT_FOR = timedelta(days=30)
+# files of a report that is being computed have no row yet
+_COMPUTED_WITHIN = timedelta(days=1)
 _FILES = ("ratings", "annotations", "items")
 
 
@@ -261,6 +267,12 @@ def compute_figures(study: Study) -> dict[str, Any]:
     return _pick_figures(*analyse_study(study))
 
 
+def put_plan_in_words(study: Study) -> list[tuple[str, str]]:
+    """Return the plan as reports word it, without the planned size, which no bundle carries."""
+    plan = {name: part for name, part in describe_plan(study).items() if name != "size"}
+    return plan_in_words(plan, criteria=len(study.config.criteria))
+
+
 def _pick_figures(content: dict[str, Any], digest: str) -> dict[str, Any]:
     """Leave out what single raters did: that is for staff, and leaves no site."""
     parts = {
@@ -269,7 +281,8 @@ def _pick_figures(content: dict[str, Any], digest: str) -> dict[str, Any]:
         for name in ("kept", "all")
     }
     # as read back from a file
-    picked: dict[str, Any] = json.loads(json.dumps({"ratings_sha256": digest, **parts}))
+    written = json.dumps({"ratings_sha256": digest, **parts})
+    picked: dict[str, Any] = read_json(written, most_values=VALUES_IN_FILE)
     return picked
 
 
@@ -290,7 +303,9 @@ def _analyse(
         plan=Plan.read(plan),
         thresholds=plan["thresholds"],
         progress=progress or (lambda done, total: None),
-        keep_outputs=None if outputs is None else partial(_add_outputs, outputs),
+        keep_outputs=None
+        if outputs is None
+        else partial(_add_outputs, outputs, _read_numbers(snapshot.paths["items"])),
     )
     for report in filter(None, content.values()):
         report["warnings"] += warn_of_plan(plan, has_excluded=content["all"] is not None)
@@ -318,11 +333,25 @@ def _describe_look(snapshot: Snapshot) -> dict[str, Any]:
     return {"look": look.to_data()}
 
 
-def _add_outputs(path: Path, table: Any) -> None:
-    """Append the table of one more criterion to the file."""
+def _read_numbers(path: Path) -> Any:
+    """Read the numbers of items and groups, by item, from an exported items.csv."""
+    import pandas as pd  # noqa: PLC0415 (it stays out of web processes)
+
+    rows = pd.read_csv(
+        path, usecols=["item", "item_no", "group_no"], dtype={"item": str}, keep_default_na=False
+    )
+    return rows.drop_duplicates("item").set_index("item")
+
+
+def _add_outputs(path: Path, numbers: Any, table: Any) -> None:
+    """Append the table of one more criterion to the file, with the items' numbers last."""
     is_new = not path.exists()
     path.parent.mkdir(parents=True, exist_ok=True)
-    table.to_csv(path, mode="a", header=is_new, index=False, lineterminator=LINE_END)
+    table = table.join(numbers, on="item")
+    cells = table.astype(object).where(table.notna(), "")
+    with path.open("a", encoding="utf-8", newline="") as file:
+        write_csv(file, [table.columns] if is_new else [])
+        write_csv(file, cells.itertuples(index=False))
 
 
 def seed_of(study: Study) -> int:
@@ -377,6 +406,29 @@ def _forget_old(study: Study) -> None:
     for old in Report.objects.filter(study=study)[_KEPT:]:
         old.delete()
         _delete_files(old)
+
+
+@scheduled("Delete earlier reports and their drawings", every=DAILY, is_deleting=True)
+def delete_old_reports() -> str:
+    """Keep the newest report of each study and those of the last 30 days, with their drawings.
+
+    A report of the same data can be computed again.
+    """
+    later = Report.objects.filter(
+        study=OuterRef("study"), requested_at__gt=OuterRef("requested_at")
+    )
+    old = Report.objects.filter(Exists(later), requested_at__lt=now() - _KEPT_FOR)
+    deleted = 0
+    for report in old.only("id", "requested_at"):
+        # it may have been asked for again since
+        if Report.objects.filter(pk=report.pk, requested_at=report.requested_at).delete()[0]:
+            _delete_files(report)
+            deleted += 1
+    kept = {str(pk) for pk in Report.objects.values_list("pk", flat=True)}
+    folders = (settings.DATA_DIR / "reports").glob("*")
+    strays = [folder for folder in folders if folder.name not in kept]
+    deleted += delete_older(strays, _COMPUTED_WITHIN)
+    return f"{deleted} deleted" if deleted else ""
 
 
 def _delete_files(report: Report) -> None:

@@ -16,6 +16,7 @@ from evalsite.results.analysis_plan.wording import (
     describe_deviation,
     describe_rules,
     describe_size,
+    plan_in_words,
 )
 from evalsite.results.models import Report
 from evalsite.results.report.agreement_tables import name_with_raters
@@ -31,6 +32,7 @@ from evalsite.results.report.wording import (
 from evalsite.studies.models import Study
 
 FORM = "https://nlp-heds.github.io"
+_OF_QUALITY = ("Exclusion rules", "Exclusion rule", "Deviations")
 
 
 @dataclass(frozen=True)
@@ -74,6 +76,12 @@ def fill_datasheet(study: Study, report: Report) -> Datasheet:
     rule = describe_rules(facts.plan) if facts.plan else ""
     deviations = " ".join(map(describe_deviation, (facts.plan or {}).get("deviations") or ()))
     shared = make_context(facts) | {"rule": rule, "deviations": deviations.rstrip(".")}
+    # the rest of the plan; rules and departures are under quality assurance
+    planned = [
+        f"{name}: {words}"
+        for name, words in plan_in_words(facts.plan, criteria=len(facts.criteria))
+        if facts.plan.get("frozen_at") and name not in _OF_QUALITY
+    ]
     options = {one.key: one.scale.list_options() for one in study.config.criteria}
     inputs = list(dict.fromkeys(f"{one.label} ({one.kind})" for one in study.config.inputs))
 
@@ -96,7 +104,7 @@ def fill_datasheet(study: Study, report: Report) -> Datasheet:
                  units=_count_units(found), is_about_pairs=is_about_pairs(found),
                  size=describe_size(facts.plan) if facts.plan.get("size") else ""),
             fill("3.2", "Evaluators", "evaluators"),
-            fill("3.3", "Experimental design", "design"),
+            fill("3.3", "Experimental design", "design", planned=planned),
             *(
                 fill(
                     "4", f"Quality criterion: {asked.label}", "criterion",

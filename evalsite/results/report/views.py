@@ -12,8 +12,8 @@ from django.template.response import TemplateResponse
 from django.views.decorators.http import require_POST, require_safe
 
 from evalsite.annotation.models import Annotation
-from evalsite.exports.csv_writer import write_rows
 from evalsite.jobs.live_page import keep_watching
+from evalsite.lib.csv_writer import write_rows
 from evalsite.quality.frozen_plans import is_hidden
 from evalsite.results.analysis_plan.wording import plan_in_words
 from evalsite.results.design.tables import design_facts

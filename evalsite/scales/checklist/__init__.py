@@ -272,6 +272,13 @@ class Checklist(Scale):
     def write_cell(self, rows: Sequence[Stored]) -> str:
         return " ".join(NA if row.value is None else str(row.value) for row in rows)
 
+    def describe_answer(self, rows: Sequence[Stored]) -> str:
+        texts = {one.key: one.text for one in self.statements}
+        answers = [
+            (row.part, self.label_of(NA if row.value is None else row.value)) for row in rows
+        ]
+        return "; ".join(f"{texts.get(part, part)}: {answer}" for part, answer in answers)
+
     def describe_wide(self) -> tuple[str, bool, str]:
         allowed = "1 or 0 for each statement in their order, with spaces between them"
         return "the answers to the statements", False, allowed

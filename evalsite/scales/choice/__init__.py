@@ -179,6 +179,10 @@ class Choice(ScaleOfOptions):
         (row,) = rows
         return NA if row.value is None else str((row.detail or {}).get("option", row.value))
 
+    def describe_answer(self, rows: Sequence[Stored]) -> str:
+        words = super().describe_answer(rows)
+        return f"{words}: {rows[0].text}" if rows[0].text else words
+
     def describe_wide(self) -> tuple[str, bool, str]:
         return "the option, by its key", False, ", ".join((*self.keys, *self.na_entry))
 

@@ -236,6 +236,12 @@ class Choices(ScaleOfOptions):
     def write_cell(self, rows: Sequence[Stored]) -> str:
         return " ".join(row.part for row in rows if row.value) or NOTHING
 
+    def describe_answer(self, rows: Sequence[Stored]) -> str:
+        ticked = [row for row in rows if row.value]
+        labels = {one.key: one.label for one in self.options}
+        words = [(labels.get(row.part, row.part), row.text) for row in ticked]
+        return ", ".join(f"{label}: {text}" if text else label for label, text in words) or "none"
+
     def describe_wide(self) -> tuple[str, bool, str]:
         allowed = f"{', '.join(self.keys)}, with spaces between them; {NOTHING} if none was ticked"
         return "the options that were ticked, by their keys", False, allowed

@@ -154,6 +154,11 @@ class Preference(Scale):
     def describe_values(self) -> str:
         return f"1 = {self.label_of(1)}, 0 = {self.label_of(0)}"
 
+    def describe_comparison(
+        self, row: Stored, names: Mapping[int, str], shown: Mapping[int, str]
+    ) -> str:
+        return "tie" if row.output_id is None else f"{names[row.output_id]} preferred"
+
     def describe_wide(self) -> tuple[str, bool, str]:
         return "the system preferred", False, "a system's name, or tie"
 

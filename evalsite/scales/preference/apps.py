@@ -1,4 +1,4 @@
-from evalsite.protocol.scale import ScaleConfig
+from evalsite.protocol.installed_scales import ScaleConfig
 from evalsite.scales.preference import Preference
 
 

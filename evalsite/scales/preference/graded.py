@@ -89,19 +89,26 @@ class Graded(Scale):
         return "scales/graded.html"
 
     @property
+    def reasons_template(self) -> str:
+        return "scales/reasons.html" if self.tags else ""
+
+    @property
     def row_classes(self) -> str:
         if self.stacked:
-            return ""
+            return "grades"
         count = len(self.entries)
-        return "row pref six" if count == 6 else "row pref" if count > 3 else "row words verdict"
+        return "row pref six" if count == 6 else "row pref" if count > 3 else "row named verdict"
 
     @property
     def choices_shown(self) -> list[dict[str, Any]]:
         """Return the answers as a page lists them: both good and both bad in the middle."""
-        grades = [{"entry": str(g.value), "label": g.label, "notes": g.notes} for g in self.grades]
+        grades = [
+            {"entry": str(g.value), "label": g.label, "notes": g.notes, "side": g.side}
+            for g in self.grades
+        ]
         middle = next((at for at, one in enumerate(self.grades) if one.value > 0), len(grades))
         both = [
-            {"entry": name, "label": getattr(self, name), "notes": ()}
+            {"entry": name, "label": getattr(self, name), "notes": (), "side": ""}
             for name in BOTH
             if getattr(self, name)
         ]
@@ -301,6 +308,46 @@ class Graded(Scale):
     def describe_values(self) -> str:
         return f"1 to {self.maximum} = how much better the output preferred is, 0 = a tie"
 
+    def describe_comparison(
+        self, row: Stored, names: Mapping[int, str], shown: Mapping[int, str]
+    ) -> str:
+        detail = row.detail or {}
+        if row.output_id is None:
+            both = detail.get("both")
+            words = self.name_tested(f"both_{both}" if both else 0)
+        else:
+            words = self._describe_grade(row.output_id, row.value or 0, names, shown)
+        labels = {one.key: one.label for one in (self.tags.options if self.tags else ())}
+        reasons = {
+            of: ", ".join(labels.get(key, key) for key in keys)
+            for of, keys in detail.get("reasons", {}).items()
+        }
+        together = [listed for of, listed in reasons.items() if of == _TOGETHER]
+        apart = [f"{name}: {reasons[str(pk)]}" for pk, name in names.items() if str(pk) in reasons]
+        listed = f" ({'; '.join(apart)})" if apart else ""
+        return f"{': '.join([words, *together])}{listed}"
+
+    def _describe_grade(
+        self, output_id: int, strength: int, names: Mapping[int, str], shown: Mapping[int, str]
+    ) -> str:
+        """Say how much better an output is: in the words that were chosen, with its name here.
+
+        Labels name sides of the page: “B is much better”. Those that mirror each other are read.
+        """
+        name = names[output_id]
+        if output_id not in shown or len(shown) != 2:
+            return f"{name} preferred, {strength} of {self.maximum}"
+        grade = strength if list(shown).index(output_id) else -strength
+        label, mirrored = self.name_tested(grade), self.name_tested(-grade)
+        called = list(shown.values())
+        sides = [called, [one.rpartition(" ")[2] for one in called], ["1", "2"]]
+        for pair in sides:
+            swapped = _replace_words(label, dict(zip(pair, reversed(pair), strict=True)))
+            if label != swapped == mirrored:
+                here = [names[pk] for pk in shown]
+                return _replace_words(label, dict(zip(pair, here, strict=True)))
+        return f"{name} preferred ({label})"
+
     def describe_wide(self) -> tuple[str, bool, str]:
         return "the system preferred", False, "a system's name, or tie"
 
@@ -426,3 +473,9 @@ class Graded(Scale):
             raise TypeError("The gold of a preference is on one side.")
         output, strengths = (1, (-high, -low)) if high < 0 else (2, (low, high))
         return f"{output}:{strengths[0]}..{strengths[1]}"
+
+
+def _replace_words(text: str, replaced: Mapping[str, str]) -> str:
+    """Replace whole words, all of them at once."""
+    words = "|".join(map(re.escape, sorted(replaced, key=len, reverse=True)))
+    return re.sub(rf"\b(?:{words})\b", lambda match: replaced[match[0]], text)

@@ -132,6 +132,9 @@ class Text(Scale):
         (row,) = rows
         return row.text
 
+    def describe_answer(self, rows: Sequence[Stored]) -> str:
+        return rows[0].text
+
     def describe_wide(self) -> tuple[str, bool, str]:
         return "the words", False, f"at most {self.most} characters"
 

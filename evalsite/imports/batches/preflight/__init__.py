@@ -13,12 +13,13 @@ from evalsite.imports.batches.preflight.item_checks import (
     SameOutputs,
     TwinItems,
 )
-from evalsite.imports.batches.preflight.output_checks import SystemNames, SystemStyle
+from evalsite.imports.batches.preflight.output_checks import ShownAsSource, SystemNames, SystemStyle
 
 __all__ = ["Context", "Preflight"]
 
 CHECKS: tuple[type[Check], ...] = (
     SameOutputs, SystemNames, ItemKinds, Coverage, TwinItems, SystemStyle, DialogueTurns, RowOrder,
+    ShownAsSource,
 )  # fmt: skip
 
 

@@ -219,7 +219,8 @@ class Coverage(Check):
             self._lines.append(item.line)
             self._records.append(item.record)
         for output in item.outputs:
-            self._held[place] |= self._bits[output.system]
+            # an earlier output that is shown again may be of a system that the file hasn't got
+            self._held[place] |= self._bits.get(output.system, 0)
 
     def list_warnings(self) -> Iterator[Remark]:
         if len(self._systems) > 1 and all(held.bit_count() == 1 for held in self._held):

@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from evalsite.imports.batches.items import CheckedItem
 from evalsite.imports.batches.preflight.check import Check, Context
 from evalsite.imports.tables.faults import PLACES, Remark, name_place
+from evalsite.lib.rich_text import RICH_KINDS, is_shown_as_source
 
 _MEASURED = 2_000  # outputs of each system: enough to know how it writes
 _FEWEST = 10  # outputs of a system, with fewer of which nothing is said of it
@@ -267,3 +268,38 @@ class SystemNames(Check):
             else:
                 return False
         return self._pattern is not None and self._pattern.search(text) is not None
+
+
+# --- how they are shown ----------------------------------------------------------------
+
+
+class ShownAsSource(Check):
+    """Tables, conversations and Markdown that are too large to draw."""
+
+    def __init__(self, context: Context) -> None:
+        super().__init__(context)
+        self._columns = {
+            column.name: column.kind
+            for column in context.config.inputs
+            if column.kind in RICH_KINDS and column.is_shown
+        }
+        self._inputs: dict[str, str] = {}
+
+    @classmethod
+    def is_wanted(cls, context: Context) -> bool:
+        config = context.config
+        return bool(RICH_KINDS & {config.output_kind, *(column.kind for column in config.inputs)})
+
+    def add(self, item: CheckedItem) -> None:
+        kind = self.context.config.output_kind
+        for output in item.outputs:
+            if is_shown_as_source(output.text, kind):
+                message = "Outputs shown as source: too large to draw"
+                self.remarks.add("shown_as_source", message, item.line, item.record)
+        if item.inputs == self._inputs:
+            return
+        self._inputs = item.inputs
+        for name, input_kind in self._columns.items():
+            if is_shown_as_source(item.inputs.get(name, ""), input_kind):
+                message = "Inputs shown as source: too large to draw"
+                self.remarks.add("inputs_as_source", message, item.line, item.record, name)

@@ -9,6 +9,8 @@ from django.core.management.base import BaseCommand
 from django.urls import reverse
 
 from evalsite.accounts.researchers import make_researcher
+from evalsite.audit.account_log import record_account
+from evalsite.audit.models import Event
 from evalsite.imports.demo import FailedDemo, add_demo_crowds, make_demo_studies
 
 USERNAME = "researcher"
@@ -83,4 +85,5 @@ def find_or_make_researcher() -> tuple[User, str]:
         USERNAME, password=password, is_staff=True, is_superuser=True, first_name="Researcher"
     )
     make_researcher(user)
+    record_account(Event.MADE, user, None, "command")
     return user, password

@@ -15,6 +15,7 @@ from evalsite.batches.options import FILE_HELP, add_answers, find_named, read_an
 from evalsite.imports.batches.choices import EMPTY_OUTPUTS, TAKE_ONCE
 from evalsite.imports.batches.importer import ITEMS
 from evalsite.imports.batches.items import CheckedItems
+from evalsite.imports.batches.joins import EVERY, MEETS
 from evalsite.imports.command import ImportCommand
 from evalsite.imports.core import LEAVE_OUT_FAULTY, Decision
 from evalsite.imports.packs import name_files, pack_files
@@ -55,14 +56,26 @@ class Command(ImportCommand):
             help="accept empty outputs; participants see “(no output)” instead. Of several files, "
             "or those of a tool, the inputs that lack one may be left out",
         )
+        parser.add_argument(
+            "--meets",
+            action="append",
+            default=[],
+            metavar="SYSTEM",
+            help="if people see several outputs at once: the earlier system beside which a new one "
+            "is shown, or every; give it once for each",
+        )
         add_answers(parser, but="failed")
 
     def read_choices(self, arguments: Mapping[str, Any]) -> dict[str, Any]:
         names = (TAKE_ONCE, LEAVE_OUT_FAULTY, EMPTY_OUTPUTS)
         choices = {name: arguments[name] for name in names if arguments[name]}
-        answers = {f"{PREFIX}{key}": answer for key, answer in read_answers(arguments).items()}
+        answers: dict[str, Any] = {
+            f"{PREFIX}{key}": answer for key, answer in read_answers(arguments).items()
+        }
         if arguments["seed"]:
             answers[SEED] = arguments["seed"]
+        if meets := arguments["meets"]:
+            answers[MEETS] = EVERY if EVERY in meets else meets
         if arguments.get(NAMES):
             answers[NAMES] = arguments[NAMES]
         return choices | answers
@@ -90,9 +103,12 @@ class Command(ImportCommand):
 
     def describe_decision(self, decision: Decision) -> str:
         option = decision.key.removeprefix(PREFIX).replace("_", "-")
-        if not decision.key.startswith(PREFIX) and decision.key != EMPTY_OUTPUTS:
+        if not decision.key.startswith(PREFIX) and decision.key not in (EMPTY_OUTPUTS, MEETS):
             return ""
-        answers = [f"  --{option} {value}: {words}" for value, words, _ in decision.choices]
+        answers = [
+            f"  --{option} {value[0] if isinstance(value, list) else value}: {words}"
+            for value, words, _ in decision.choices
+        ]
         return "\n".join([decision.title, *answers])
 
     def describe_stored(self, record: Batch, checked: CheckedItems) -> str:

@@ -4,6 +4,7 @@ from argparse import ArgumentParser
 from typing import Any
 from uuid import UUID
 
+from django.core.exceptions import ValidationError
 from django.core.management.base import BaseCommand, CommandError
 
 from evalsite.operations.retention import erase_person
@@ -25,5 +26,8 @@ class Command(BaseCommand):
         participant = found.first()
         if participant is None:
             raise CommandError(f"Study {study} has nobody called {person}.")
-        erase_person(participant, by=None)
+        try:
+            erase_person(participant, by=None)
+        except ValidationError as refused:
+            raise CommandError(refused.message) from refused
         self.stdout.write(f"{person} is erased. Backups made before still hold them.")

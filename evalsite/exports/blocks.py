@@ -1,47 +1,20 @@
-"""Rows as CSV: exact, or guarded for spreadsheets, and quoted only where needed (RFC 4180)."""
+"""Rows of large files as blocks of CSV: exact, or guarded for spreadsheets."""
 
-import csv
-import io
 import re
 from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
 from itertools import groupby
 from operator import attrgetter
 from typing import Any
 
-from django.http import HttpResponse
-
 from evalsite.exports.column import NUMBER, TEXT, TIME, WHOLE, YES_NO, Cell, Column
 from evalsite.exports.rows import Group
+from evalsite.lib.csv_writer import BYTE_ORDER_MARK, LINE_END, guard_cell, write_rows
 
-# It also makes Python's writer quote a lone CR or LF in a cell, so that it survives.
-LINE_END = "\r\n"
-BYTE_ORDER_MARK = "\ufeff"
-# what a spreadsheet may take for a formula, also in its full-width form
-_FORMULA = re.compile("[=+\\-@\t\r\x00＝＋－＠]")
 _SPECIAL = re.compile('[,"\r\n]').search
 # types whose cells never need quotes
 _UNQUOTED = frozenset({WHOLE, NUMBER, YES_NO, TIME})
 _BLOCK = 256 * 1024
 _MOST_KEPT = 4_096  # of what is put together again and again
-
-
-def guard_cell(text: str) -> str:
-    """Return the text, with a ' before it if a spreadsheet could run it as a formula."""
-    return f"'{text}" if _FORMULA.match(text) else text
-
-
-def write_rows(rows: Iterable[Iterable[Any]]) -> str:
-    """Write rows as CSV, as in every file that leaves the site."""
-    buffer = io.StringIO(newline="")
-    csv.writer(buffer, lineterminator=LINE_END).writerows(rows)
-    return buffer.getvalue()
-
-
-def send_csv(text: str | bytes, name: str) -> HttpResponse:
-    """Send a small file under this name."""
-    response = HttpResponse(text, content_type="text/csv; charset=utf-8")
-    response["Content-Disposition"] = f'attachment; filename="{name}"'
-    return response
 
 
 def write_blocks(

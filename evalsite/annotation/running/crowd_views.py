@@ -1,0 +1,99 @@
+"""Staff pages: pausing joins, people from one place, and places held without an answer."""
+
+from typing import Any
+
+from django.contrib import messages
+from django.db import transaction
+from django.http import HttpRequest
+from django.http.response import HttpResponseBase
+from django.shortcuts import redirect
+from django.template.response import TemplateResponse
+from django.views.decorators.http import require_POST, require_safe
+
+from evalsite.annotation.running.kept_places import list_squatters, take_back_unanswered
+from evalsite.audit.models import AuditEntry
+from evalsite.lib.clock import now
+from evalsite.studies.models import Membership, Study
+from evalsite.studies.staff_pages import StudyView
+from evalsite.studies.summary_lines import count_of
+
+
+@transaction.atomic
+def pause_joins(*, study: Study, by: Any) -> None:
+    """Let nobody new join by a link that people share; done twice, it is done once."""
+    if Study.objects.filter(pk=study.pk, joins_paused_at=None).update(joins_paused_at=now()):
+        AuditEntry.objects.record("joining paused", by=by, study_id=study.pk)
+
+
+@transaction.atomic
+def resume_joins(*, study: Study, by: Any) -> None:
+    paused = Study.objects.filter(pk=study.pk, joins_paused_at__isnull=False)
+    if paused.update(joins_paused_at=None):
+        AuditEntry.objects.record("joining resumed", by=by, study_id=study.pk)
+
+
+@transaction.atomic
+def set_one_place(*, study: Study, is_on: bool, by: Any) -> None:
+    """Lift the limits for each network in this study, or let them hold again."""
+    changed = Study.objects.filter(pk=study.pk, is_from_one_place=not is_on)
+    if changed.update(is_from_one_place=is_on):
+        AuditEntry.objects.record("people from one place", by=by, study_id=study.pk, is_on=is_on)
+
+
+@require_POST
+def switch_joins(request: HttpRequest, study: Study) -> HttpResponseBase:
+    if request.POST.get("do") == "resume":
+        resume_joins(study=study, by=request.user)
+        messages.success(request, "New people can join again.")
+    else:
+        pause_joins(study=study, by=request.user)
+        messages.success(request, "Joining is paused. People who have started can go on.")
+    return redirect("admin:study-overview", study.pk)
+
+
+@require_POST
+def switch_one_place(request: HttpRequest, study: Study) -> HttpResponseBase:
+    set_one_place(study=study, is_on=request.POST.get("one_place") == "on", by=request.user)
+    messages.success(request, "Saved.")
+    return redirect("admin:study-recruitments", study.pk)
+
+
+@require_safe
+def show_unanswered(request: HttpRequest, study: Study) -> HttpResponseBase:
+    """List people who hold places and have saved nothing, before these are taken back."""
+    squatters = list_squatters(study)
+    context = {"squatters": squatters, "places": sum(one.places for one in squatters)}
+    return TemplateResponse(request, "studies/unanswered_places.html", context)
+
+
+@require_POST
+def take_back(request: HttpRequest, study: Study) -> HttpResponseBase:
+    squatters = take_back_unanswered(study=study, by=request.user)
+    if squatters:
+        places = count_of(sum(one.places for one in squatters), "place")
+        people = count_of(len(squatters), "person", "people")
+        messages.success(request, f"Taken back: {places} from {people}.")
+    else:
+        messages.warning(request, "Nothing was taken back: nobody holds places without an answer.")
+    return redirect("admin:study-overview", study.pk)
+
+
+_EDITOR = Membership.Role.EDITOR
+
+crowd_views = [
+    StudyView(path="joining/", name="study-joining", view=switch_joins, role=_EDITOR),
+    StudyView(path="invite/more/", name="study-one-place", view=switch_one_place, role=_EDITOR),
+    StudyView(
+        path="places/unanswered/",
+        name="study-places-unanswered",
+        view=show_unanswered,
+        role=_EDITOR,
+        within="Overview",
+    ),
+    StudyView(
+        path="places/unanswered/take-back/",
+        name="study-unanswered-take-back",
+        view=take_back,
+        role=_EDITOR,
+    ),
+]

@@ -1,0 +1,143 @@
+"""Answers in words: values, how much better, why, and what people wrote."""
+
+from collections import defaultdict
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+
+from evalsite.annotation.models import Rating
+from evalsite.annotation.pages.view_models import output_label
+from evalsite.protocol import Criterion, Protocol
+from evalsite.protocol.parts import COMMENT
+from evalsite.studies.models import Item, Output
+
+# a name, such as a system's, and what was said of it
+Line = tuple[str, str]
+
+
+@dataclass(frozen=True)
+class Answer:
+    """One answer: a line for each output, or for each comparison, and what was written."""
+
+    lines: list[Line] = field(default_factory=list)
+    written: list[Line] = field(default_factory=list)
+
+
+@dataclass(frozen=True)
+class Names:
+    """What the outputs of an item are called: here, and on the page where they were rated."""
+
+    here: Mapping[int, str]
+    shown: Mapping[int, str]
+
+
+def describe_ratings(
+    config: Protocol, pages: Mapping[int, tuple[Item, Sequence[int]]], *, is_blind: bool
+) -> dict[int, Answer]:
+    """Return in words what each of these annotations says, in a few queries for all of them.
+
+    `pages`: of each annotation its item, and the positions of the outputs in the order shown. Where
+    systems are hidden, outputs are called what the page called them.
+    """
+    ratings: dict[int, list[Rating]] = defaultdict(list)
+    for rating in Rating.objects.filter(annotation__in=list(pages)).order_by("pk"):
+        ratings[rating.annotation_id].append(rating)
+    outputs: dict[int, list[Output]] = defaultdict(list)
+    items = {item.pk for item, _order in pages.values()}
+    found = Output.objects.filter(item__in=items).select_related("system")
+    for output in found.only("item", "position", "system__name").order_by("item", "position"):
+        outputs[output.item_id].append(output)
+    answers: dict[int, Answer] = defaultdict(Answer)
+    for pk, (item, order) in pages.items():
+        names = name_outputs(config, outputs[item.pk], order, is_blind=is_blind)
+        answers[pk] = describe_answer(bind_criteria(config, item), ratings[pk], names)
+    return answers
+
+
+def name_outputs(
+    config: Protocol, outputs: Iterable[Output], order: Sequence[int], *, is_blind: bool
+) -> Names:
+    """Name outputs by their systems; if they are hidden, as the page of this order did."""
+    by_position = {output.position: output for output in outputs}
+    shown = {
+        by_position[position].pk: output_label(config, place, len(order))
+        for place, position in enumerate(order, start=1)
+        if position in by_position
+    }
+    another = f"Another {config.output_name.lower()}"
+    called = {output.pk: shown.get(output.pk, another) for output in by_position.values()}
+    if is_blind:
+        # in the order of the page: that of the file is that of systems
+        here = {pk: called[pk] for pk in (*shown, *called)}
+    else:
+        here = {
+            output.pk: output.system.name if output.system else called[output.pk]
+            for output in by_position.values()
+        }
+    return Names(here, shown)
+
+
+def bind_criteria(config: Protocol, item: Item) -> dict[str, Criterion]:
+    """Return the criteria with what this item brings to them, by key."""
+    return {criterion.key: criterion.for_item(item.inputs) for criterion in config.criteria}
+
+
+def describe_answer(
+    criteria: Mapping[str, Criterion], ratings: Iterable[Rating], names: Names
+) -> Answer:
+    """Say in words what the ratings of one annotation answer."""
+    lines: dict[str, list[str]] = defaultdict(list)
+    written: list[Line] = []
+    for (key, output_id, turn), rows in _group(criteria, ratings, names).items():
+        criterion = criteria.get(key)
+        label = key if criterion is None else str(criterion.label)
+        label = f"{label} (turn {turn})" if turn else label
+        name = "" if output_id is None else names.here[output_id]
+        answered = [row for row in rows if row.part != COMMENT]
+        if answered and answered[0].value is None and answered[0].text:
+            written.append((_join_names(label, name), answered[0].text))
+        elif answered:
+            words = describe_rows(criterion, answered, names)
+            if not name or (criterion is not None and criterion.scale.compares):
+                lines[label].append(words)
+            elif len(criteria) == 1 and not turn:
+                lines[name].append(words)
+            else:
+                sign = "" if words.removeprefix("-").isdecimal() else ":"
+                lines[name].append(f"{label}{sign} {words}")
+        comments = [row.text for row in rows if row.part == COMMENT]
+        # a comment on a comparison isn't about the output preferred
+        about = "" if criterion is not None and criterion.scale.compares else name
+        written += [(_join_names(f"Comment on {label}", about), text) for text in comments]
+    return Answer([(name, ", ".join(words)) for name, words in lines.items()], written)
+
+
+def _group(
+    criteria: Mapping[str, Criterion], ratings: Iterable[Rating], names: Names
+) -> dict[tuple[str, int | None, int], list[Rating]]:
+    """Return the rows of each question, in the order of criteria, outputs and turns."""
+    places = {key: place for place, key in enumerate(criteria)}
+    outputs = {pk: place for place, pk in enumerate(names.here)}
+    groups: dict[tuple[str, int | None, int], list[Rating]] = defaultdict(list)
+    for rating in sorted(
+        ratings,
+        key=lambda row: (
+            places.get(row.criterion, len(places)),
+            outputs.get(row.output_id or 0, -1),
+            row.turn,
+        ),
+    ):
+        groups[rating.criterion, rating.output_id, rating.turn].append(rating)
+    return groups
+
+
+def describe_rows(criterion: Criterion | None, rows: Sequence[Rating], names: Names) -> str:
+    """Say in words what the rows of one question answer."""
+    if criterion is None:
+        return ", ".join(row.text or str(row.value) for row in rows)
+    if criterion.scale.compares:
+        return criterion.scale.describe_comparison(rows[0], names.here, names.shown)
+    return criterion.scale.describe_answer(rows)
+
+
+def _join_names(*names: str) -> str:
+    return ", ".join(filter(None, names))

@@ -1,0 +1,94 @@
+// Pins what fits the window, and nothing else. Without it nothing is pinned: the page scrolls, and
+// the bar ".to" leads to each text. It is no module, so that it runs before the page is painted; the
+// other scripts call fit() when what they add or take away changes the heights.
+
+const FITTING = {
+  wide: matchMedia("(min-width: 62em)"),
+  low: matchMedia("(max-height: 30em)"),
+  share: { texts: 0.42, part: 0.28, questions: 0.45 }, // of the window's height
+};
+
+function fit() {
+  const work = document.querySelector(".work");
+  if (!work) return pinExamples();
+  const page = document.documentElement;
+  const texts = work.querySelector(":scope > .wrap > .texts");
+  const part = texts?.querySelector("[data-pin]");
+  const asked = work.querySelector(".qs[data-pin]");
+  const bar = work.querySelector(":scope > .to");
+  const dock = work.querySelector(":scope > .dock");
+  const head = document.querySelector(".stays");
+  const { share } = FITTING;
+
+  work.classList.remove("shown", "far");
+  for (const element of [texts, part, asked]) element?.classList.remove("pins", "parts");
+  const docked = dock && getComputedStyle(dock).position === "sticky" ? dock.offsetHeight : 0;
+  const topped = head ? head.offsetHeight : 0;
+  setHeight("--dock", docked);
+  setHeight("--head", topped);
+
+  work.classList.add("fits");
+  const fits = page.scrollHeight <= innerHeight;
+  work.classList.toggle("fits", fits);
+  let pinned = 0;
+  if (FITTING.low.matches) {
+    // the bars alone
+  } else if (FITTING.wide.matches) {
+    if (texts?.parentElement.classList.contains("beside")) {
+      const room = innerHeight - topped - docked - heightOf(bar) - 24;
+      texts.classList.toggle("pins", texts.offsetHeight <= room);
+    }
+    work.classList.toggle("far", !fits && !texts?.classList.contains("pins"));
+    asked?.classList.toggle("pins", !fits && asked.offsetHeight <= share.questions * innerHeight);
+  } else if (texts && !fits && texts.offsetHeight <= share.texts * innerHeight) {
+    texts.classList.add("pins");
+    // outputs among the questions keep their links
+    work.classList.toggle("shown", !work.querySelector(".qs .specimen"));
+    pinned = texts.offsetHeight;
+  } else if (part && !fits && part.offsetHeight <= share.part * innerHeight) {
+    texts.classList.add("parts");
+    part.classList.add("pins");
+    pinned = part.offsetHeight;
+  }
+  setHeight("--top", topped + heightOf(bar ?? document.querySelector(".part-head")));
+  setHeight("--pinned", pinned);
+}
+
+// Instructions: an example stays beside its text where it fits.
+function pinExamples() {
+  for (const example of document.querySelectorAll(".eg")) {
+    const pins = FITTING.wide.matches && example.offsetHeight <= innerHeight - 48;
+    example.classList.toggle("pins", pins);
+  }
+}
+
+function heightOf(bar) {
+  return bar && getComputedStyle(bar).display !== "none" ? bar.offsetHeight : 0;
+}
+
+function setHeight(name, pixels) {
+  document.documentElement.style.setProperty(name, `${Math.ceil(pixels)}px`);
+}
+
+// The fold of an input stays as it is while items of the same group follow one another.
+function keepFold(box) {
+  const group = box.dataset.group;
+  const key = `evalsite:folded:${location.pathname.replace(/items\/.*/, "")}${group}`;
+  try {
+    box.checked = group !== undefined && sessionStorage.getItem(key) !== null;
+    box.addEventListener("change", () => {
+      if (box.checked) sessionStorage.setItem(key, "folded");
+      else sessionStorage.removeItem(key);
+    });
+  } catch (error) {
+    if (!(error instanceof DOMException)) throw error;
+  }
+}
+
+for (const box of document.querySelectorAll(".less input")) keepFold(box);
+
+document.addEventListener("change", (event) => event.target.closest(".less") && fit());
+document.addEventListener("toggle", (event) => event.target.closest?.(".qs") && fit(), true);
+addEventListener("resize", fit);
+document.fonts?.ready.then(fit);
+fit();

@@ -1,0 +1,112 @@
+"""Columns that are renamed in the builder: nothing that was written for them is lost."""
+
+import pytest
+from django.urls import reverse
+
+from evalsite.studies.instruments import import_instrument
+from tests.building.test_builder import begin, post
+from tests.support.forms import read_form
+from tests.support.instruments import read_gallery
+
+pytestmark = pytest.mark.django_db
+
+
+def test_renaming_an_input_loses_no_text_of_examples_and_practice(staff):
+    instrument = begin(staff)
+    post(staff, instrument, do="add-input")
+    texts = {
+        "practice-0-in-source": "A question", "practice-0-in-input": "A hint",
+        "practice-0-out-0": "4", "examples-0-in-source": "Another", "examples-0-in-input": "A clue",
+        "examples-0-out-0": "5",
+    }  # fmt: skip
+
+    # everything in one go, as somebody does who saves at the end
+    post(staff, instrument, do="draft", **texts, **{"in-1-name": "hint", "in-0-name": "question"})
+    instrument.refresh_from_db()
+    first = instrument.draft
+    post(staff, instrument, **{"do": "draft", "in-1-label": "The clue", "in-1-name": "clue"})
+    instrument.refresh_from_db()
+
+    assert first["practice"][0]["inputs"] == {"question": "A question", "hint": "A hint"}
+    assert first["examples"][0]["inputs"] == {"question": "Another", "hint": "A clue"}
+    assert instrument.draft["practice"][0]["inputs"] == {"question": "A question", "clue": "A hint"}
+    assert instrument.draft["examples"][0]["inputs"] == {"question": "Another", "clue": "A clue"}
+
+
+def test_inputs_that_swap_their_columns_keep_their_own_texts(staff):
+    instrument = begin(staff)
+    post(staff, instrument, do="add-input")
+    post(staff, instrument, **{
+        "do": "draft", "practice-0-in-source": "A question", "practice-0-in-input": "A hint",
+        "in-0-name": "input", "in-1-name": "source",
+    })  # fmt: skip
+
+    instrument.refresh_from_db()
+    assert instrument.draft["practice"][0]["inputs"] == {"input": "A question", "source": "A hint"}
+
+
+def test_an_input_that_takes_the_name_of_another_and_gives_it_back_loses_no_text(staff):
+    instrument = begin(staff)
+    post(staff, instrument, do="add-input")
+    post(staff, instrument, **{
+        "do": "draft", "practice-0-in-source": "A question", "practice-0-in-input": "A hint",
+        "in-1-name": "source",
+    })  # fmt: skip
+    refused = post(staff, instrument, do="save")
+    post(staff, instrument, **{"do": "draft", "in-1-name": "hint"})
+
+    assert refused.status_code == 422
+    instrument.refresh_from_db()
+    assert instrument.draft["practice"][0]["inputs"] == {"source": "A question", "hint": "A hint"}
+
+
+def test_a_column_renamed_on_a_page_that_was_only_looked_at_loses_nothing(staff, jane):
+    """Without scripts, the page with what participants will see comes before it is kept."""
+    content = next(item for item in read_gallery() if item["key"] == "adequacy_fluency")
+    version, _ = import_instrument(data=content, by=jane)
+    address = reverse("admin:instrument", args=[version.instrument.pk])
+    shown = read_form(staff.get(address).text, "builder")
+    old = shown["in-0-was"]
+
+    looked = staff.post(address, shown | {"do": "preview", "in-0-name": "renamed"})
+    staff.post(address, read_form(looked.text, "builder") | {"do": "draft"})
+
+    version.instrument.refresh_from_db()
+    draft = version.instrument.draft
+    before, after = content["item"]["inputs"][0], draft["item"]["inputs"][0]
+    assert after == before | {"name": "renamed"}
+    for part in ("practice", "examples"):
+        texts = [example["inputs"][old] for example in content.get(part, [])]
+        assert [example["inputs"]["renamed"] for example in draft.get(part, [])] == texts
+    assert content["practice"]
+
+
+def test_questions_and_translations_follow_a_column_that_is_renamed(staff, jane):
+    content = next(
+        instrument
+        for instrument in read_gallery()
+        if any("from_column" in question["scale"] for question in instrument["criteria"])
+    )
+    version, _ = import_instrument(data=content, by=jane)
+    instrument = version.instrument
+    [column] = content["item"]["output_columns"]
+    shown = read_form(staff.get(reverse("admin:instrument", args=[instrument.pk])).text, "builder")
+    at = next(name for name, text in shown.items() if text == column["name"] and "-was" in name)
+    language = reverse("admin:instrument-language", args=[instrument.pk])
+    texts = staff.get(language, {"tag": "de"}).context["texts"]
+    address = f"item.output_columns.{column['name']}.label"
+    number = next(text["number"] for text in texts if text["address"] == address)
+    instrument.refresh_from_db()
+    staff.post(language, {"tag": "de", "revision": instrument.revision, f"text-{number}": "Wort"})
+
+    post(staff, instrument, **{"do": "draft", at.replace("-was", "-name"): "claims"})
+
+    instrument.refresh_from_db()
+    draft = instrument.draft
+    named = {question["scale"].get("from_column") for question in draft["criteria"]} - {None}
+    assert named == {"claims"}
+    assert draft["translations"] == {"de": {"item.output_columns.claims.label": "Wort"}}
+    for part in ("practice", "examples"):
+        for before, after in zip(content.get(part, []), draft.get(part, []), strict=True):
+            assert [*after.get("columns", {})] == ["claims"][: len(before.get("columns", {}))]
+            assert [*after.get("columns", {}).values()] == [*before.get("columns", {}).values()]

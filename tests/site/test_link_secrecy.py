@@ -1,0 +1,146 @@
+"""Links and addresses of invited people: which pages show them to whom, and what is logged."""
+
+from typing import Any
+from uuid import uuid4
+
+import pytest
+from django.db import transaction
+from django.test import Client
+from django.urls import reverse
+
+from evalsite.admin import collect_study_views
+from evalsite.annotation.running.experts import Assignment, Named, invite_experts
+from evalsite.audit.models import AuditEntry
+from evalsite.participants.joins import use_personal_link
+from evalsite.participants.models import PersonalLink
+from evalsite.participants.recruiting import create_personal_links, renew_personal_link
+from evalsite.studies.members import invite_colleague
+from evalsite.studies.models import Study, TeamRole
+from tests.site.test_roles import PARAMETER, client_of, find_parts
+from tests.support.factories import answer_item, launch, make_annotator, make_study, make_user
+
+pytestmark = [pytest.mark.django_db, pytest.mark.slow]
+
+LOGGED = "links viewed"
+EXPERT, NAMELESS, COLLEAGUE = "ana@example.org", "ben@example.org", "eve@example.org"
+# pages that hold links
+HOLDERS = {
+    ("post", "personal-links-show"), ("post", "personal-links"),
+    ("post", "expert-links-show"), ("post", "expert-links"),
+}  # fmt: skip
+
+
+@pytest.fixture
+def study() -> Study:
+    """A study with links of every kind, used and not, and with people invited by an address."""
+    study = launch(make_study(items=2, k=4))
+    answer_item(make_annotator(study), study.items.main()[0])
+    people = [Named("Ana Costa", EXPERT), Named(NAMELESS, NAMELESS)]
+    invite_experts(
+        study=study,
+        asked=Assignment(people=people, what="all"),
+        site_address="https://eval.example.org/",
+        by=make_user(),
+    )
+    create_personal_links(recruitment=study.recruitments.get(), total=4, by=None)
+    use_personal_link(PersonalLink.objects.order_by("number")[0])
+    use_personal_link(PersonalLink.objects.order_by("number")[2])
+    invite_colleague(
+        study=study, key=uuid4(), role=TeamRole.VIEWER, label=COLLEAGUE, by=make_user()
+    )
+    return study
+
+
+def read_pages(client: Client, study: Study) -> dict[tuple[str, str], tuple[str, int]]:
+    """What each page of the study answers by each method, and how often that was logged."""
+    parts: dict[str, Any] = find_parts(study) | {"number": 1}
+    parts["expert_id"] = study.experts.get(email=NAMELESS).pk
+    answers = {}
+    for page in collect_study_views():
+        captured = [parts[name] for name in PARAMETER.findall(page.path)]
+        address = reverse(f"admin:{page.name}", args=[study.pk, *captured])
+        for method in ("get", "post"):
+            with transaction.atomic():
+                before = AuditEntry.objects.filter(action=LOGGED).count()
+                response = getattr(client, method)(address)
+                body = response.getvalue() if response.streaming else response.content
+                looks = AuditEntry.objects.filter(action=LOGGED).count() - before
+                transaction.set_rollback(True)
+            text = body.decode(errors="replace") + str(response.headers)
+            answers[method, page.name] = (text, looks)
+    return answers
+
+
+def find_holders(pages: dict[tuple[str, str], tuple[str, int]], *words: str) -> set[Any]:
+    return {name for name, (text, _) in pages.items() if any(word in text for word in words)}
+
+
+@pytest.mark.parametrize("kind", ["editor", "editor-with-identities", "owner"])
+def test_links_are_shown_to_people_who_may_see_identities_and_each_look_is_logged(study, kind):
+    tokens = [link.token for link in PersonalLink.objects.all()]
+
+    pages = read_pages(client_of(kind, study), study)
+
+    holders = set() if kind == "editor" else HOLDERS
+    assert all(tokens)
+    assert find_holders(pages, *tokens) == holders
+    assert {name for name, (_, looks) in pages.items() if looks} == holders
+    assert {looks for _, looks in pages.values()} <= {0, 1}
+
+
+@pytest.mark.parametrize("kind", ["viewer", "editor", "editor-with-identities", "owner"])
+def test_addresses_of_invited_people_are_shown_to_owners_only(study, kind):
+    pages = read_pages(client_of(kind, study), study)
+
+    holders = find_holders(pages, EXPERT, NAMELESS, COLLEAGUE)
+    if kind != "owner":
+        assert holders == set()
+    else:
+        assert {
+            ("get", "study-team"),
+            ("post", "expert-links"),
+            ("get", "study-experts"),
+        } <= holders
+
+
+def test_an_editor_refused_the_links_is_told_so(study):
+    client = client_of("editor", study)
+    arguments = {"personal-links": [1], "personal-links-show": [1], "personal-link-renew": [1]}
+    arguments["expert-renew"] = [study.experts.all()[0].pk]
+
+    codes = {
+        name: client.post(
+            reverse(f"admin:{name}", args=[study.pk, *arguments.get(name, [])]),
+            {"link": "1-1", "generation": "1"},
+        ).status_code
+        for name in (*arguments, "expert-links", "expert-links-show")
+    }
+
+    assert set(codes.values()) == {403}
+    assert {*PersonalLink.objects.values_list("generation", flat=True)} == {1}
+
+
+def test_an_editor_without_identities_invites_by_e_mail(study, settings):
+    settings.EMAIL_HOST, settings.DEFAULT_FROM_EMAIL = "mail.example.org", "eval@example.org"
+    client = client_of("editor", study)
+    form = {"people": "Chen Li, chen@example.org", "what": "all", "do": "invite"}
+
+    response = client.post(reverse("admin:study-experts", args=[study.pk]), form)
+
+    assert response.status_code == 302
+    expert = study.experts.get(email="chen@example.org")
+    assert expert.mails.count() == 1
+    page = client.get(reverse("admin:study-experts", args=[study.pk]))
+    assert expert.link.token not in page.text
+
+
+@pytest.mark.parametrize("number", [1, 2], ids=["used", "unused"])
+def test_a_new_link_ends_the_old_one(study, number):
+    link = PersonalLink.objects.get(number=number)
+    old = link.token
+
+    renew_personal_link(link=link, generation=1, by=make_user())
+
+    link.refresh_from_db()
+    assert Client().get(f"/p/{old}/").status_code == 404
+    assert Client().get(f"/p/{link.token}/").status_code in (200, 302)
