@@ -199,16 +199,6 @@ class Scale:
         return f"scales/{self.kind}.html"
 
     @property
-    def is_listed(self) -> bool:
-        """Tell whether its points stand one below the other, as those of its neighbours then do."""
-        return False
-
-    @property
-    def reasons_template(self) -> str:
-        """Name the template of what is asked about the answer; "" if nothing is."""
-        return ""
-
-    @property
     def na_entry(self) -> dict[str, Any]:
         """Return the entry that says “not applicable”, if there is one, with its answer."""
         return {NA: NA} if self.not_applicable else {}

@@ -135,7 +135,8 @@ class ItemView:
     @property
     def lists_points(self) -> bool:
         """Whether scales of five points are lists, since one of them has to be."""
-        return any(question.criterion.scale.is_listed for question in self.questions)
+        scales = (question.criterion.scale for question in self.questions)
+        return any(getattr(scale, "is_listed", False) for scale in scales)
 
     @property
     def comparing(self) -> tuple[QuestionView, ...]:

@@ -158,6 +158,7 @@ class Likert(ScaleOfParts):
 
     @property
     def is_listed(self) -> bool:
+        """Tell whether its five points are a list, as those of its neighbours then are."""
         return len(self.points) == 5 and self.row_classes in ("", "fit")
 
     def first_control(self, name: str) -> str:

@@ -90,6 +90,7 @@ class Graded(Scale):
 
     @property
     def reasons_template(self) -> str:
+        """Name the template of what is asked about the answer, in a place of its own; "": none."""
         return "scales/reasons.html" if self.tags else ""
 
     @property
