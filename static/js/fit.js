@@ -20,37 +20,41 @@ function fit() {
   const head = document.querySelector(".stays");
   const { share } = FITTING;
 
+  // as short as the page can be, without links and pins; then all is measured at once, since each
+  // change between two looks makes the browser lay out the whole page again
   work.classList.remove("shown", "far");
+  work.classList.add("fits");
   for (const element of [texts, part, asked]) element?.classList.remove("pins", "parts");
   const docked = dock && getComputedStyle(dock).position === "sticky" ? dock.offsetHeight : 0;
   const topped = head ? head.offsetHeight : 0;
+  const [high, partHigh, askedHigh] = [texts, part, asked].map((element) => element?.offsetHeight);
+  const fits = page.scrollHeight <= innerHeight;
+
+  work.classList.toggle("fits", fits);
   setHeight("--dock", docked);
   setHeight("--head", topped);
-
-  work.classList.add("fits");
-  const fits = page.scrollHeight <= innerHeight;
-  work.classList.toggle("fits", fits);
   let pinned = 0;
   if (FITTING.low.matches) {
     // the bars alone
   } else if (FITTING.wide.matches) {
     if (texts?.parentElement.classList.contains("beside")) {
-      const room = innerHeight - topped - docked - heightOf(bar) - 24;
-      texts.classList.toggle("pins", texts.offsetHeight <= room);
+      const room = innerHeight - topped - docked - (fits ? 0 : heightOf(bar)) - 24;
+      texts.classList.toggle("pins", high <= room);
     }
     work.classList.toggle("far", !fits && !texts?.classList.contains("pins"));
-    asked?.classList.toggle("pins", !fits && asked.offsetHeight <= share.questions * innerHeight);
-  } else if (texts && !fits && texts.offsetHeight <= share.texts * innerHeight) {
+    asked?.classList.toggle("pins", !fits && askedHigh <= share.questions * innerHeight);
+  } else if (texts && !fits && high <= share.texts * innerHeight) {
     texts.classList.add("pins");
     // outputs among the questions keep their links
     work.classList.toggle("shown", !work.querySelector(".qs .specimen"));
     pinned = texts.offsetHeight;
-  } else if (part && !fits && part.offsetHeight <= share.part * innerHeight) {
+  } else if (part && !fits && partHigh <= share.part * innerHeight) {
     texts.classList.add("parts");
     part.classList.add("pins");
     pinned = part.offsetHeight;
   }
-  setHeight("--top", topped + heightOf(bar ?? document.querySelector(".part-head")));
+  const above = bar ?? document.querySelector(".part-head");
+  setHeight("--top", topped + (bar && fits ? 0 : heightOf(above)));
   setHeight("--pinned", pinned);
 }
 
@@ -66,8 +70,12 @@ function heightOf(bar) {
   return bar && getComputedStyle(bar).display !== "none" ? bar.offsetHeight : 0;
 }
 
+const heights = {};
+
 function setHeight(name, pixels) {
-  document.documentElement.style.setProperty(name, `${Math.ceil(pixels)}px`);
+  const height = `${Math.ceil(pixels)}px`;
+  if (heights[name] !== height) document.documentElement.style.setProperty(name, height);
+  heights[name] = height;
 }
 
 // The fold of an input stays as it is while items of the same group follow one another.
@@ -90,5 +98,6 @@ for (const box of document.querySelectorAll(".less input")) keepFold(box);
 document.addEventListener("change", (event) => event.target.closest(".less") && fit());
 document.addEventListener("toggle", (event) => event.target.closest?.(".qs") && fit(), true);
 addEventListener("resize", fit);
-document.fonts?.ready.then(fit);
+// the keys are printed at the answers, unless somebody switched that off: annotate.js knows
+document.querySelector(".work")?.classList.add("keys-on");
 fit();
