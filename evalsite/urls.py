@@ -17,11 +17,11 @@ from evalsite.annotation.pages import (
     report_views,
     sheet_views,
     skip_views,
+    stop_for_now_views,
     stopped_views,
     views,
 )
 from evalsite.annotation.running import pilot_pages
-from evalsite.participants import views as stop_views
 from evalsite.quality import work_views
 from evalsite.studies import invitation_views
 
@@ -106,7 +106,7 @@ urlpatterns = [
     path("p/<token>/finish/", views.finish, name="participant-finish"),
     path("p/<token>/about-you/", background_views.background, name="background-questions"),
     path("p/<token>/no-work/", entry_views.no_work, name="participant-no-work"),
-    path("p/<token>/stop/", stop_views.stop, name="participant-stop"),
+    path("p/<token>/stop/", stop_for_now_views.stop, name="participant-stop"),
     path("p/<token>/closed/", views.shut, name="participant-shut"),
     path("p/<token>/stopped/", stopped_views.stopped, name="participant-stopped"),
     path("p/<token>/work/", work_views.work, name="participant-work"),

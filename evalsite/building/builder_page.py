@@ -89,7 +89,6 @@ _STRUCTURES = {
     "conversation": "A JSON list of turns, each with “role” and “content”.",
     "table": "CSV, with the names of its columns first.",
 }
-_DISPLAYS = (("full", "In full"), ("scroll", "In a box that scrolls"), ("folded", "Folded away"))
 
 
 def _describe_page(draft: Plain) -> dict[str, Any]:
@@ -144,11 +143,8 @@ def _describe_page(draft: Plain) -> dict[str, Any]:
 def _describe_use(
     at: str, column: Plain, *, is_single: bool, is_of_output: bool
 ) -> Iterator[Field]:
-    """Yield how a column is shown; of one that only questions use, what it belongs to."""
-    if column.get("kind") not in KINDS_OF_OUTPUTS:
-        shown = column.get("display", "full")
-        yield Field(f"{at}-display", "Shown", shown, "select", choices=_DISPLAYS)
-    elif is_single or is_of_output:
+    """Yield what a column that only questions use belongs to."""
+    if column.get("kind") in KINDS_OF_OUTPUTS and (is_single or is_of_output):
         yield Field(
             f"{at}-of", "Belongs to", "output" if is_of_output else "input", "select",
             choices=(("output", "The output"), ("input", "The inputs, whatever the output")),

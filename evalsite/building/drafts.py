@@ -168,11 +168,8 @@ def _read_input(data: Mapping[str, str], at: str, before: Mapping[str, Plain]) -
     column |= {"name": name, "label": label, "kind": data.get(f"{at}-kind", "text")}
     if (f"{at}-required" in data) != column.get("required", True):
         _set(column, "required", None if f"{at}-required" in data else False)
-    if column["kind"] in KINDS_OF_OUTPUTS:
-        return column
-    display = data.get(f"{at}-display", "full")
-    if display != column.get("display", "full"):
-        column["display"] = display
+    # of earlier versions: every input is shown whole
+    column.pop("display", None)
     return column
 
 

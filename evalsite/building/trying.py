@@ -136,7 +136,7 @@ def try_item(config: Protocol, number: int, data: QueryDict | None) -> dict[str,
         "is_checked": True,
         "has_highlight": False,
         "why": "" if len(said) == 1 else sample.why,
-        "status": f"You agree on {met} of {len(said)}" if said else "This would be saved.",
+        "status": f"Agreed on {met} of {len(said)}" if said else "This would be saved.",
         "progress": Progress(number, len(samples)),
     }
 

@@ -40,15 +40,14 @@ from evalsite.lib.markdown import clean_html
 
 _TAGS = {
     "p", "br", "hr", "h3", "h4", "ul", "ol", "li", "strong", "em", "s", "code", "pre", "span",
-    "blockquote", "table", "thead", "tbody", "tr", "th", "td", "div", "b", "details", "summary",
+    "blockquote", "table", "thead", "tbody", "tr", "th", "td", "div", "b",
 }  # fmt: skip
 _CLASSES = {
     "span": {"hk", "hc", "hs", "math", "text"}, "ol": {"dialogue"}, "li": {"a", "b"},
-    "div": {"swipe"}, "details": {"open"}, "p": {"text"},
+    "div": {"call"}, "p": {"text", "label"}, "table": {"many"},
 }  # fmt: skip
-_BOX = {"tabindex", "role", "aria-label"}
 _ATTRIBUTES = {
-    "pre": _BOX, "div": _BOX, "th": {"scope"}, "ol": {"start"}, "span": {"dir"}, "b": {"dir"},
+    "th": {"scope"}, "td": {"data-name"}, "ol": {"start"}, "span": {"dir"}, "b": {"dir"},
 }  # fmt: skip
 _LANGUAGES = {
     "bash", "c", "c++", "cpp", "cs", "csharp", "css", "diff", "go", "haskell", "html", "java",
@@ -64,6 +63,8 @@ _STRETCH, _LEAST_SAID = 250, 60  # characters, and bytes when compressed
 _MOST_MARKDOWN, _MOST_MARKS = 200_000, 3_000
 _MARKS = re.compile(r"[\n*_`~!\[\]<>\\$|]")
 _MOST_ROWS = 1_000
+# a table with more columns can be read row by row, where there is no room for it
+_MOST_COLUMNS = 5
 _KEPT = 512  # texts
 _LEVELS = {"h1": "h3", "h2": "h3", "h5": "h4", "h6": "h4"}
 
@@ -117,12 +118,7 @@ class _Code:
         self._left = _MOST_BLOCKS
 
     def render(self, text: str, language: str) -> str:
-        # a box that can be moved sideways has to be reached by keyboard, and named
-        label = escape(_("Code"))
-        return (
-            f'<pre tabindex="0" role="region" aria-label="{label}"><code>'
-            f"{''.join(self._colour(text, language))}</code></pre>"
-        )
+        return f"<pre><code>{''.join(self._colour(text, language))}</code></pre>"
 
     def _colour(self, text: str, language: str) -> Iterator[str]:
         lexer = self._find_lexer(text, language.strip().casefold())
@@ -188,12 +184,6 @@ class _Renderer(RendererHTML):
     def math(self, tokens: Sequence[Token], idx: int, *_args: Any) -> str:
         return f'<span class="math">{escape(tokens[idx].content)}</span>'
 
-    def table_open(self, *_args: Any) -> str:
-        return f"{_open_swipe()}<table>"
-
-    def table_close(self, *_args: Any) -> str:
-        return "</table></div>"
-
 
 # $x$ with no space inside and no digit after it, so that $5 and $10 are sums of money
 _MATH = re.compile(
@@ -241,6 +231,7 @@ def _render_markdown(text: str, _language: str) -> str | None:
             token.attrs = {"scope": "col"} if token.type == "th_open" else {}
         if token.children:
             _keep_targets(token.children)
+    _name_cells(tokens)
     return str(_PARSER.renderer.render(tokens, _PARSER.options, {"code": _Code()}))
 
 
@@ -261,11 +252,29 @@ def _keep_targets(tokens: Sequence[Token]) -> None:
                 token.meta = {**token.meta, "href": target}
 
 
+def _name_cells(tokens: Sequence[Token]) -> None:
+    """Give the cells of each wide table the names of their columns."""
+    names: list[str] = []
+    table, column = None, 0
+    for place, token in enumerate(tokens):
+        if token.type == "table_open":
+            table, names = token, []
+        elif token.type == "tr_open":
+            column = 0
+        elif token.type == "th_open":
+            names.append(_read_plain(tokens[place + 1]))
+        elif token.type == "td_open" and len(names) > _MOST_COLUMNS:
+            token.attrs = {"data-name": names[column]}
+            column += 1
+        elif token.type == "thead_close" and table and len(names) > _MOST_COLUMNS:
+            table.attrs = {"class": "many"}
+
+
+def _read_plain(token: Token) -> str:
+    return "".join(part.content for part in token.children or ())
+
+
 # --- tables -----------------------------------------------------------------------------
-
-
-def _open_swipe() -> str:
-    return f'<div class="swipe" tabindex="0" role="region" aria-label="{escape(_("Table"))}">'
 
 
 def _render_table(text: str, _language: str) -> str | None:
@@ -275,13 +284,16 @@ def _render_table(text: str, _language: str) -> str | None:
     if len(rows) > _MOST_ROWS:
         raise TooMuch(f"The table has more than {_MOST_ROWS:,} rows.")
     header, *others = rows
+    is_wide = len(header) > _MOST_COLUMNS
     head = "".join(f'<th scope="col">{escape(cell)}</th>' for cell in header)
-    body = "".join(
-        f"<tr>{''.join(f'<td>{escape(cell)}</td>' for cell in row)}</tr>" for row in others
+    names = [f' data-name="{escape(cell)}"' if is_wide else "" for cell in header]
+    cells = (
+        "".join(f"<td{name}>{escape(cell)}</td>" for name, cell in zip(names, row, strict=True))
+        for row in others
     )
-    return (
-        f"{_open_swipe()}<table><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table></div>"
-    )
+    body = "".join(f"<tr>{row}</tr>" for row in cells)
+    many = ' class="many"' if is_wide else ""
+    return f"<table{many}><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>"
 
 
 def _is_large_table(text: str) -> bool:
@@ -347,7 +359,7 @@ def _render_said(turn: Mapping[str, Any], role: str, code: _Code) -> str:
     said = _read_content(turn.get("content"))
     if role in ("tool", "function"):
         result = _("Result of %(tool)s") % {"tool": turn.get("name") or _("a tool")}
-        return _fold(result, said, code)
+        return _box(result, said, code)
     calls = "".join(_render_call(call, code) for call in list_calls(turn))
     words = f'<span class="text" dir="auto">{escape(said)}</span>' if said else ""
     return f'<b dir="auto">{escape(_name_role(role))}</b> {words}{calls}'
@@ -365,12 +377,12 @@ def _render_call(call: Any, code: _Code) -> str:
     made = call.get("function", call) if isinstance(call, dict) else {}
     made = made if isinstance(made, dict) else {}
     title = _("Call of %(tool)s") % {"tool": made.get("name") or _("a tool")}
-    return _fold(title, _write(made.get("arguments")), code)
+    return _box(title, _write(made.get("arguments")), code)
 
 
-def _fold(title: str, text: str, code: _Code) -> str:
+def _box(title: str, text: str, code: _Code) -> str:
     box = code.render(text, "json" if text.lstrip().startswith(("{", "[")) else "")
-    return f'<details class="open"><summary>{escape(title)}</summary>{box}</details>'
+    return f'<div class="call"><p class="label">{escape(title)}</p>{box}</div>'
 
 
 def _name_role(role: str) -> str:

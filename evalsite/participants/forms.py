@@ -60,7 +60,8 @@ class PersonForm(forms.Form):
 
 def _make_field(question: EntryQuestion) -> forms.Field:
     words = {"question": question.label}
-    messages = {"required": _("Answer this question: %(question)s") % words}
+    # the question itself is beside it, in the summary of the page, too
+    messages = {"required": _("Choose an answer") if question.choices else _("Enter an answer")}
     fields: dict[str, Any] = {"label": question.label, "error_messages": messages}
     if question.asks_for in ("choice", "several"):
         messages["invalid_choice"] = _("Choose one of the answers")

@@ -14,6 +14,7 @@ from evalsite.lib.prepared import Prepared
 from evalsite.participants.consent_models import Consent as Consent
 from evalsite.participants.expert_models import Expert as Expert
 from evalsite.participants.expert_models import ExpertMail as ExpertMail
+from evalsite.participants.join_models import JoinCount as JoinCount
 from evalsite.participants.pilot_models import PilotComment as PilotComment
 from evalsite.participants.pilot_models import Tester as Tester
 from evalsite.participants.random_codes import hash_token
@@ -420,23 +421,6 @@ class Visit(models.Model):
         """Whether this visit is over for good, other than by finishing what there was to do."""
         is_refused = bool(self.outcome) and self.outcome != Outcome.COMPLETED
         return is_refused and self.recruitment.adapter.hands_back
-
-
-class JoinCount(models.Model):
-    """One new participant of the last 24 hours, counted for the limits on joining.
-
-    The digest represents an address on one day in one study, and can't be reversed.
-    """
-
-    study = models.ForeignKey(Study, on_delete=models.CASCADE, related_name="+", db_index=False)
-    digest = models.CharField(max_length=64, blank=True)
-    joined_at = models.DateTimeField(default=now, db_index=True)
-
-    class Meta:
-        indexes = [models.Index(fields=["study", "joined_at"], name="join_by_study")]
-
-    def __str__(self) -> str:
-        return f"join of {self.joined_at:%Y-%m-%d %H:%M}"
 
 
 class Answer(models.Model):

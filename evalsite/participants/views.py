@@ -1,20 +1,15 @@
-"""Facts of a study for participants' pages, and stopping for now."""
+"""Facts of a study for participants' pages."""
 
 from datetime import datetime
 from typing import Any, cast
 
-from django.http import HttpRequest, HttpResponse
-from django.shortcuts import render
 from django.utils import timezone
 from django.utils.formats import date_format
 from django.utils.translation import gettext as _
 from django.utils.translation import ngettext
-from django.views.decorators.http import require_safe
 
-from evalsite.participants.access import page_context, participant_page, personal_link
-from evalsite.participants.models import Participant, Recruitment
+from evalsite.participants.models import Recruitment
 from evalsite.participants.recruiting import promised_minutes, promised_pay
-from evalsite.participants.services import shown_codes
 from evalsite.studies.models import Study
 from evalsite.studies.set_size import items_per_set
 from evalsite.studies.summary_lines import format_money
@@ -75,23 +70,6 @@ def study_facts(study: Study, recruitment: Recruitment) -> list[tuple[str, str, 
         facts.append((_("Pay"), format_money(pay, study.currency), an_hour))
     return [
         *facts,
-        (
-            study.config.item_names,
-            _("up to %(count)s") % {"count": items_per_set(study)},
-            _("in one set"),
-        ),
+        (study.config.item_names, str(items_per_set(study)), ""),
         (_("Works on a phone"), _("no") if recruitment.refuses_phones else _("yes"), ""),
     ]
-
-
-@participant_page
-@require_safe
-def stop(request: HttpRequest, me: Participant) -> HttpResponse:
-    """How to come back."""
-    context = page_context(request, me) | {
-        "personal_link": personal_link(request),
-        "until": me.study.closes_at,
-        "study_id": me.study_id,
-        **shown_codes(me),
-    }
-    return render(request, "participants/stop.html", context)

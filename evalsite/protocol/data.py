@@ -309,7 +309,6 @@ def _read_column(data: Mapping[str, Any], *, is_of_output: bool = False) -> Inpu
         aliases=tuple(data.get("aliases", ())),
         is_required=data.get("required", True),
         together=data.get("together", ""),
-        display=data.get("display", "full"),
         is_shown=data.get("shown", True),
         is_of_output=is_of_output,
     )

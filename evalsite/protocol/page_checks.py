@@ -90,6 +90,7 @@ def _check_column(
         needed, optional = {"name", "kind"}, {"label", "aliases", "required"}
     if not check_keys(column, place, faults, needed=needed, optional=optional):
         return
+    # of earlier versions: read, and without effect, since every input is shown whole
     displays = {"full", "scroll", "folded"}
     check_choice(column.get("display", "full"), displays, f"{place}.display", faults)
     check_flag(column.get("shown", True), f"{place}.shown", faults)

@@ -23,7 +23,6 @@ OutputKind = Literal["text", "markdown", "code", "table", "conversation", "dialo
 # what a question shows, and not the item
 NOT_SHOWN = frozenset({"statements", "turns"})
 # how the text of an input is shown: whole, or long ones in a box; always in a box; folded away
-Display = Literal["full", "scroll", "folded"]
 # the part of a stored rating that is a comment on a question
 COMMENT = "comment"
 LONGEST_COMMENT = 5000
@@ -268,7 +267,6 @@ class InputColumn:
     aliases: tuple[str, ...] = ()
     is_required: bool = True
     together: str = ""
-    display: Display = "full"
     is_shown: bool = True
     is_of_output: bool = False
 

@@ -62,10 +62,11 @@ def open_bonus_in_words(study: Study, finished: int) -> str:
     most = study.max_sets
     if most is None:
         return _("You can do another set if you like.")
-    words = _("You have finished %(finished)s of at most %(most)s sets.") % {
-        "finished": finished,
-        "most": most,
-    }
+    words = ngettext(
+        "You’ve finished %(finished)s set and can do up to %(most)s.",
+        "You’ve finished %(finished)s sets and can do up to %(most)s.",
+        finished,
+    ) % {"finished": finished, "most": most}
     if not promises_bonus(study):
         return words
     return f"{words} {bonus_in_words(study)}"

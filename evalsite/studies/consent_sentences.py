@@ -117,7 +117,7 @@ def _write_leaving(study: Any, config: Protocol) -> str:
 def _write_pay(study: Any, config: Protocol) -> str:
     # rounds may pay more or less than the study
     if study.pay_per_set is None:
-        return _("Taking part is unpaid, unless the first page says what you’re paid.")
+        return _("You aren’t paid for taking part.")
     return _("The first page says what you’re paid for a set, and about how long a set takes.")
 
 
@@ -131,8 +131,8 @@ def _write_contact(study: Any, config: Protocol) -> str:
 def _write_responsible(study: Any, config: Protocol) -> str:
     who = study.organisation or study.contact_name or _("The team that runs this study")
     words = _(
-        "%(who)s is responsible for your data. If you have a complaint, tell us, or turn to the "
-        "authority for data protection where you live."
+        "%(who)s is responsible for your data. If you have a complaint, tell us, or contact your "
+        "data protection authority."
     )
     return words % {"who": who}
 

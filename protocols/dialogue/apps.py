@@ -194,7 +194,7 @@ class DialogueConfig(ProtocolConfig):
         hooks={"instructions": "protocols.dialogue.hooks.fit_instructions"},
     )
     demo_texts = {
-        "title": "Responses to A and B",
+        "title": "Replies in a conversation",
         "headline": "What would you think if someone gave this response?",
         "summary": (
             "You will read what two people, A and B, say to each other, and then one response. "

@@ -206,7 +206,7 @@ def test_worst_and_best_are_on_the_page_in_the_documents_words(config, instructi
 
 
 def test_instructions_give_the_number_of_questions_and_the_menu(instructions):
-    assert "A set has 11 questions. The menu “Navigation” leads to each of them" in instructions
+    assert "A set has 11 questions. Use the Navigation menu to go to any question" in instructions
 
 
 def test_the_three_criteria_have_five_points_from_worst_to_best(config):

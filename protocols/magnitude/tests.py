@@ -204,8 +204,10 @@ def test_worked_example_is_shown_in_the_real_layout_with_its_scores(config):
     )
 
     words = strip_tags(page)
-    assert words.startswith("Here is the STANDARD to relate to: Informativeness 100 ")
-    assert "Meaning representation: name[Aromi], area[city centre]" in words
+    assert words.startswith(
+        "Here is the STANDARD to relate to: Meaning representation: name[Aromi]"
+    )
+    assert "It is not family-friendly. Informativeness 100 Here is the TASK" in words
     assert "Here is the TASK for you: Meaning representation: name[Cocum]," in words
     assert '<span class="missing">area[city centre]</span>' in page
     assert re.findall(r"Informativeness\? \((\d+)\)", words) == ["70", "100", "90"]

@@ -188,7 +188,7 @@ def test_sentence_of_the_document_is_in_the_instructions(sentence, instructions)
     [
         "no semantically important information in the review covers all RESPONSES to the REVIEW.",
         "unsuitable given the review covers only the RESPONSE on the screen.",
-        "An ignored example needs no scores, and neither ACCEPT nor REJECT.",
+        "Leave the scores and ACCEPT / REJECT blank.",
     ],
 )
 def test_rules_in_our_own_words_stand_in_the_instructions(rule, instructions):

@@ -72,6 +72,7 @@ function goTo(question) {
   (controls.find((one) => one.checked) ?? controls[0])?.focus();
   question.scrollIntoView({ block: "nearest" });
   setCurrent(question);
+  isReading = false;
 }
 
 form.addEventListener("focusin", (event) => {
@@ -123,11 +124,24 @@ const pressHere = (selector) => partOf(current).querySelector(selector)?.click()
 
 // the comment on the current question
 function openComment() {
-  const comment = (current?.closest(".asked") ?? form).querySelector(".asked .open");
+  const name = current?.id.replace(/-all$/, "");
+  const comment = form.querySelector(name ? `[data-comment="${CSS.escape(name)}"] .open` : ".asked .open");
   if (!comment) return;
   comment.open = true;
   comment.querySelector("textarea").focus();
 }
+
+// from the questions to the texts, and back to where one was
+let isReading = false;
+
+function goToTexts() {
+  const text = partOf(current).querySelector("[data-read]");
+  if (!text) return;
+  isReading = true;
+  text.scrollIntoView({ block: "start" });
+}
+
+const goBack = () => goTo(current ?? questions[0]);
 
 const commands = {
   c: openComment,
@@ -136,7 +150,7 @@ const commands = {
   e: () => press("#examples"),
   i: () => press("#ignore"),
   u: () => press("#undo"),
-  v: () => pressHere(".read > summary"),
+  v: () => (isReading ? goBack() : goToTexts()),
   x: () => press("#report") ?? pressHere(".report"),
   "?": () => keysDialog.showModal(),
 };
@@ -213,8 +227,7 @@ form.addEventListener("change", (event) => {
   if (!isComplete(part) || form.elements.note?.value) return;
   settled.add(part);
   moveTimer = setTimeout(() => {
-    const place = part.dataset.part ?? placeOf(document.title);
-    remember(tab, MOVED, JSON.stringify([location.pathname, place, part.dataset.part && part.id]));
+    if (part.dataset.part) remember(tab, MOVED, JSON.stringify([part.dataset.part, part.id]));
     save();
   }, MOMENT);
 });
@@ -224,21 +237,19 @@ for (const use of ["pointerdown", "keydown", "input"]) {
   document.addEventListener(use, () => clearTimeout(moveTimer), { capture: true });
 }
 
-// "Item 4 of 12: …" or its translation: its first number
-const placeOf = (title) => /\d+/.exec(title)?.[0] ?? "";
-
-// "Item 4 saved. Undo" on the page after a move that was not asked for by a press of the button.
-function offerUndo(isTold = new URLSearchParams(location.search).get("was") === "replaced") {
+// On a sheet, "Question 4 saved. Undo" after a move that was not asked for by a press of the button;
+// a page with one item says that by itself.
+function offerUndo(isTold) {
   const moved = JSON.parse(recall(tab, MOVED) ?? "null");
   remember(tab, MOVED, null);
-  if (!moved || (moved[0] === location.pathname && !moved[2])) return;
+  if (!moved) return;
   const undo = document.createElement("a");
   undo.id = "undo";
-  undo.href = moved[2] ? `${moved[0]}#${moved[2]}` : `${moved[0]}?undo`;
+  undo.href = `#${moved[1]}`;
   undo.textContent = words.undo;
   // that an answer from another tab was replaced comes first
   if (isTold) statusLine.append(" ", undo);
-  else statusLine.replaceChildren(words.moved.replace("%s", moved[1]), " ", undo);
+  else statusLine.replaceChildren(words.moved.replace("%s", moved[0]), " ", undo);
 }
 
 // Typing a score with no box chosen: the first empty box takes the very same key press.
@@ -324,7 +335,7 @@ function tryAgainLater(then = sendDraft) {
   isChanged = true;
   say(words.unsaved);
   // trouble that lasts gets a line of its own
-  if (tries) unsaved.hidden = false;
+  if (tries) showUnsaved();
   wait(Math.max(PAUSES[Math.min(tries++, PAUSES.length - 1)], askedPause), then);
 }
 
@@ -370,7 +381,13 @@ function savedNow() {
     minute: "2-digit",
     hourCycle: "h23",
   });
-  return `${words.saved} ${time}`;
+  // on a sheet each part has its own tick
+  if (form.matches(".sheet")) return `${words.saved} ${time}`;
+  const needed = questions.filter((one) => isAsked(one) && !isOptional(one));
+  const answered = needed.filter(isAnswered).length;
+  return answered < needed.length
+    ? words.some.replace("%1", answered).replace("%2", needed.length)
+    : words.all.replace("%s", time);
 }
 
 async function post(address, patience, button = null, options = {}, sent = form) {
@@ -495,7 +512,8 @@ async function showErrors(response) {
   });
   questions = [...form.querySelectorAll("[data-question]")];
   tell("replaced");
-  form.querySelector(".wrap").prepend(problem);
+  form.querySelector(".notices").prepend(problem);
+  globalThis.fit?.();
   setCurrent(nextUnanswered());
   scrollTo(0, 0);
   problem.focus();
@@ -520,6 +538,7 @@ function showVerdicts(page) {
     [...form.querySelectorAll(part)].forEach((old, place) => old.replaceWith(parts[place]));
   }
   form.querySelector(".problem")?.remove();
+  globalThis.fit?.();
   form.action = explained.action;
   delete words.check;
   questions = [...form.querySelectorAll("[data-question]")];
@@ -531,11 +550,16 @@ function showVerdicts(page) {
   form.querySelector(".dock .main").focus({ preventScroll: true });
 }
 
+function showUnsaved() {
+  if (!unsaved.hidden) return;
+  unsaved.hidden = false;
+  globalThis.fit?.();
+}
+
 function keepTrying() {
   // none is pending if something was changed meanwhile
   tryAgainLater(pending ? () => send(pending) : sendDraft);
-  if (!pending || !unsaved.hidden) return;
-  unsaved.hidden = false;
+  if (pending) showUnsaved();
 }
 
 async function goOn(response) {
@@ -819,36 +843,6 @@ for (const box of marked) {
   text.addEventListener("pointerdown", () => hasMarks || fetchMarks());
 }
 
-// --- what is in view ----------------------------------------------------------------
-
-// Whether the text is folded away is this person's choice from item to item.
-const FOLDED = "evalsite:folded";
-for (const read of form.querySelectorAll(".read")) {
-  read.open = recall(local, FOLDED) === null;
-  read.addEventListener("toggle", () => remember(local, FOLDED, read.open ? null : "folded"));
-}
-
-// The cue that more follows is there only while something is out of sight, and what doesn't scroll
-// is no stop for the Tab key.
-function watchReel(reel) {
-  const more = reel.querySelector(".more");
-  const isLast = reel.classList.contains("last");
-  function check() {
-    const hidden = reel.scrollHeight - reel.clientHeight;
-    const isScroller = hidden > 1;
-    reel.toggleAttribute("tabindex", isScroller);
-    if (isScroller) reel.tabIndex = 0;
-    if (!more) return;
-    // a box that starts at its end counts from there, downwards from 0; both may be fractions
-    const unseen = isLast ? hidden + reel.scrollTop : hidden - reel.scrollTop;
-    more.hidden = unseen <= more.offsetHeight + 1;
-  }
-  reel.addEventListener("scroll", check, { passive: true });
-  new ResizeObserver(check).observe(reel);
-  check();
-}
-form.querySelectorAll(".reel, .read .specimen, .read .pair").forEach(watchReel);
-
 // A new item opens at its top, its heading read out; the keyboard needs no press of Tab before.
 if (new URLSearchParams(location.search).has("was")) {
   document.querySelector("h1").focus({ preventScroll: true });
@@ -860,7 +854,8 @@ restore();
 if (form.querySelector("[data-slide], [data-ask-if], [data-instead], [data-own-words], .ticks")) {
   import(words.answers);
 }
-if (marked.some((box) => box.querySelector("[data-kept]").value.length > 2)) fetchMarks();
+const isArmed = recall(tab, "evalsite:armed") === location.pathname.replace(/items\/.*/, "");
+const hasSome = (box) => box.querySelector("[data-kept]").value.length > 2;
+if (marked.length && (isArmed || marked.some(hasSome))) fetchMarks();
 if (location.search === "?undo") settled.add(form);
-offerUndo();
 if (words.leaseUntil) keepUntil(words.leaseUntil, words.now, "leaseFinal" in words);

@@ -150,6 +150,7 @@ function ask() {
     const isAsked = isMet(JSON.parse(asked.dataset.askIf), prefixOf(part), asked.dataset.of);
     if (asked.hidden === isAsked) asked.hidden = !isAsked;
   }
+  globalThis.fit?.();
   form.dispatchEvent(new Event("asked"));
 }
 

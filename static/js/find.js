@@ -1,9 +1,8 @@
-// Finds words in a long text: the field above its box shows how often, and where each place is.
+// Finds words in a long text: the field above it shows how often, and brings each place into view.
 
 for (const find of document.querySelectorAll("[data-find]")) {
-  let reel = find.nextElementSibling;
-  while (reel && !reel.matches(".reel")) reel = reel.nextElementSibling;
-  if (!reel) continue;
+  const text = find.parentElement.querySelector(".body");
+  const fold = find.parentElement.querySelector(".less input");
   const field = find.querySelector("input");
   const status = find.querySelector("[role=status]");
   let places = [];
@@ -16,12 +15,12 @@ for (const find of document.querySelectorAll("[data-find]")) {
     places = [];
     at = -1;
     if (!words) return show();
-    const walker = document.createTreeWalker(reel, NodeFilter.SHOW_TEXT);
+    const walker = document.createTreeWalker(text, NodeFilter.SHOW_TEXT);
     for (let node = walker.nextNode(); node; node = walker.nextNode()) {
-      const text = node.data.toLocaleLowerCase();
+      const data = node.data.toLocaleLowerCase();
       // a letter may be two in lower case: such a text is passed over
-      if (text.length !== node.data.length) continue;
-      for (let start = text.indexOf(words); start >= 0; start = text.indexOf(words, start + words.length)) {
+      if (data.length !== node.data.length) continue;
+      for (let start = data.indexOf(words); start >= 0; start = data.indexOf(words, start + words.length)) {
         const range = document.createRange();
         range.setStart(node, start);
         range.setEnd(node, start + words.length);
@@ -43,9 +42,9 @@ for (const find of document.querySelectorAll("[data-find]")) {
     }
     if (at < 0) return say(field.value.trim() ? status.dataset.none : "");
     say(status.dataset.of.replace("%1", at + 1).replace("%2", places.length));
-    const box = reel.getBoundingClientRect();
-    const place = places[at].getBoundingClientRect();
-    reel.scrollTop += place.top - box.top - box.height / 3;
+    if (fold?.checked) fold.click();
+    const { top } = places[at].getBoundingClientRect();
+    scrollBy({ top: top - innerHeight / 3, behavior: "instant" });
   };
 
   find.hidden = false;

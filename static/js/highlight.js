@@ -1,8 +1,29 @@
 // Marking passages of a text: by mouse, by two taps, and by keyboard alone. Without scripts a box
-// does. The rating page fetches this when it is first asked for.
+// does. The rating page fetches this when it is first asked for. The button stays pressed, over the
+// items of a set, until it is pressed again: letting go of a selection marks it.
 // Places count UTF-16 here, and code points in the field that is posted.
 
 const form = document.querySelector("#work");
+// annotate.js looks there, too
+const ARMED = "evalsite:armed";
+
+function rememberArmed(isArmed) {
+  try {
+    if (isArmed) sessionStorage.setItem(ARMED, location.pathname.replace(/items\/.*/, ""));
+    else sessionStorage.removeItem(ARMED);
+  } catch (error) {
+    if (!(error instanceof DOMException)) throw error;
+  }
+}
+
+function recallArmed() {
+  try {
+    return sessionStorage.getItem(ARMED) === location.pathname.replace(/items\/.*/, "");
+  } catch (error) {
+    if (!(error instanceof DOMException)) throw error;
+    return false;
+  }
+}
 
 function make(tag, className, text) {
   const element = document.createElement(tag);
@@ -211,14 +232,14 @@ class Marks {
     const found = this.selected();
     if (!found) return false;
     getSelection().removeAllRanges();
-    this.leave();
+    this.putDown();
     this.mark(found.start, found.end);
     this.offerHere();
     return true;
   }
 
   offerHere() {
-    const found = this.mode === "keys" ? null : this.selected();
+    const found = this.mode ? null : this.selected();
     this.here.hidden = !found;
     if (!found) return;
     const { left, right, bottom } = [...found.rects].at(-1);
@@ -226,25 +247,34 @@ class Marks {
     const width = this.here.offsetWidth;
     const at = (this.isRightToLeft ? left : right - width) - around.left;
     this.here.style.left = `${Math.max(0, Math.min(at, around.width - width))}px`;
-    const { scrollTop } = this.text.parentElement;
-    this.here.style.top = `${bottom - around.top + scrollTop + 4}px`;
+    this.here.style.top = `${bottom - around.top + 4}px`;
   }
 
-  // --- the button: marks a selection, or from the first to the last word chosen
+  // --- the button: from now on a selection is marked, or from the first to the last word chosen
 
   start(event) {
-    if (this.markSelection()) return;
+    const isMarked = this.markSelection();
     if (this.mode) this.leave(this.words.left);
-    else if (event.detail === 0) this.enter();
+    else if (event.detail === 0 && !isMarked) this.enter();
     else {
-      this.mode = "tap";
-      this.draw();
-      this.say(this.words.tap);
+      this.arm();
+      if (!isMarked) this.say(this.words.tap);
     }
   }
 
+  arm() {
+    this.mode = "tap";
+    rememberArmed(true);
+    this.draw();
+  }
+
+  letGo() {
+    this.isMarked = this.mode === "tap" && this.markSelection();
+  }
+
   tap(event) {
-    if (this.mode !== "tap" || this.markSelection()) return;
+    // of a drag the click comes last
+    if (this.mode !== "tap" || this.isMarked || this.markSelection()) return;
     this.caret = this.wordAt(event.clientX, event.clientY);
     const isFirst = !this.chosen;
     this.anchor ??= this.caret;
@@ -252,7 +282,7 @@ class Marks {
     if (isFirst) this.say(this.words.first, `${this.quote(this.chosen)}.`, this.words.then);
     else {
       const { chosen } = this;
-      this.leave();
+      this.putDown();
       this.mark(...chosen);
     }
   }
@@ -290,8 +320,19 @@ class Marks {
     this.say(this.words.enter, this.words.word, this.quote(this.chosen));
   }
 
+  // Nothing is chosen any more; a pressed button stays pressed.
+  putDown() {
+    if (this.mode === "keys") {
+      this.leave();
+      return;
+    }
+    this.anchor = this.chosen = null;
+    this.draw();
+  }
+
   leave(said = "") {
     const isKeys = this.mode === "keys";
+    if (!isKeys) rememberArmed(false);
     this.mode = this.anchor = this.chosen = null;
     this.draw();
     this.say(said);
@@ -378,10 +419,19 @@ const isFree = (event) =>
 // While a mouse is still choosing, the button would come under it.
 let isDown = false;
 const offer = () => isDown || all.forEach((one) => one.offerHere());
-document.addEventListener("pointerdown", () => (isDown = true));
+document.addEventListener("pointerdown", () => {
+  isDown = true;
+  for (const one of all) one.isMarked = false;
+});
 for (const end of ["pointerup", "pointercancel"]) {
-  document.addEventListener(end, () => offer((isDown = false)));
+  document.addEventListener(end, (event) => {
+    isDown = false;
+    // a finger chooses words by tapping them: what it selects is the browser's affair
+    if (event.pointerType !== "touch") all.forEach((one) => one.letGo());
+    offer();
+  });
 }
 document.addEventListener("selectionchange", offer);
+if (recallArmed()) all.forEach((one) => one.arm());
 // what was selected before this script came
 offer();

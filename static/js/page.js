@@ -74,7 +74,8 @@ function offerReturn(form) {
   offer.hidden = false;
   // answered once: by whoever uses this browser, as far as it remembers
   if (memory.read(REFUSED + form.dataset.study)) {
-    for (const start of form.querySelectorAll(":scope > .actions")) start.hidden = true;
+    for (const way of form.querySelectorAll(".actions")) way.hidden = true;
+    offer.querySelector("[data-refusal]").hidden = false;
   }
 }
 

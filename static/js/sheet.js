@@ -3,12 +3,26 @@
 // passes on what the server says.
 
 const form = document.querySelector("#work");
-const jump = form.querySelector(".jump");
+const jump = document.querySelector(".jump");
 const parts = [...form.querySelectorAll("[data-part]")];
 const { title } = document;
 const OWN = ["state", "was", "client_ms", "active_ms"];
 
 const own = (part, name) => form.elements[`${part.id}-${name}`];
+
+// --- what is pinned has its real height, so that nothing lands under it ------------------
+
+const { style } = document.documentElement;
+
+function measure() {
+  const head = document.querySelector(".stays").offsetHeight;
+  style.setProperty("--head", `${head}px`);
+  style.setProperty("--top", `${head + form.querySelector(".part-head").offsetHeight}px`);
+  style.setProperty("--dock", `${form.querySelector(".dock").offsetHeight}px`);
+}
+
+addEventListener("resize", measure);
+measure();
 
 // --- what is sent: only the parts that say something new ------------------------------
 

@@ -5,6 +5,7 @@ redirect and JSON answer is equal once the place and what is encrypted or derive
 """
 
 import re
+from collections import defaultdict
 from collections.abc import Iterator
 from contextlib import contextmanager
 from datetime import datetime, timedelta
@@ -236,3 +237,18 @@ def list_differences(answers: dict) -> list[tuple]:
         differing = (pair for pair in zip_longest(*lines) if len({*pair}) > 1)
         differences += [(kind, *key, *pair) for pair in islice(differing, 1)]
     return differences
+
+
+def test_a_draft_right_after_a_save_is_answered_alike_for_every_kind_of_item():
+    person = Person()
+    person.save(1)
+    kinds = kinds_of(person.item_ids)
+
+    answers = defaultdict(set)
+    for place, kind in enumerate(kinds[1:], start=2):
+        form = person.form_of(place)
+        address = person.address("rating-draft", place)
+        response = person.client.post(address, form, headers={"accept": "application/json"})
+        answers[kind].add((response.status_code, response.json()["is_final"]))
+
+    assert answers == {kind: {(200, False)} for kind in KINDS}

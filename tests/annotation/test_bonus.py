@@ -132,7 +132,7 @@ def test_bonus_is_due_after_all_sets_and_not_before(promises):
     take_set(me)
 
     assert (
-        "You have finished 1 of at most 2 sets. Completing all 2 earns a bonus of £2.00."
+        "You’ve finished 1 set and can do up to 2. Completing all 2 earns a bonus of £2.00."
         in after_one
     )
     assert is_due(me)
@@ -148,7 +148,8 @@ def test_more_sets_that_are_open_are_counted_down():
 
     page = Client().get(f"{mint_link(me)}finish/").content.decode()
 
-    assert "You have finished 1 of at most 5 sets. Completing all 5 earns a bonus of £2.00." in page
+    assert "You’ve finished 1 set and can do up to 5." in page
+    assert "Completing all 5 earns a bonus of £2.00." in page
 
 
 def test_short_last_set_counts_as_a_set():

@@ -196,7 +196,7 @@ def test_problem_is_reported_without_scripts_and_with_the_item_in_view(browser, 
     open_menu(page)
 
     follow(page, "#report")
-    assert page.locator("#read .specimen .text").count() == 3
+    assert page.locator(".texts .specimen .text").count() == 3
     page.check("#report-reason-missing")
     follow(page, MAIN)
 

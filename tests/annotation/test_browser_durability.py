@@ -59,7 +59,7 @@ def test_bad_58_scores_typed_while_the_server_is_down_arrive_by_themselves(page,
     expect(page.locator("#status")).to_have_text(NOT_YET)
     server.start()
 
-    expect(page.locator("#status")).to_contain_text("Saved")
+    expect(page.locator("#status")).to_contain_text("answered, saved")
     assert list(Draft.objects.get().values.values())[:2] == ["70", "80"]
 
 
@@ -68,7 +68,7 @@ def test_bad_58_an_answer_sent_while_the_server_is_down_stays_and_is_saved_once(
 ):
     take_a_set(page, server.url, study)
     fill_scores(page, 70, 80, 90)
-    expect(page.locator("#status")).to_contain_text("Saved")
+    expect(page.locator("#status")).to_contain_text("answered, saved")
     server.kill()
 
     page.click(MAIN)
@@ -94,7 +94,7 @@ def test_what_is_changed_while_a_save_waits_is_not_sent_before_the_button_is_pre
 
     fill_scores(page, 7)
     line.mend()
-    expect(page.locator("#status")).to_contain_text("Saved")
+    expect(page.locator("#status")).to_contain_text("answered, saved")
     expect(page.locator("#unsaved")).to_be_hidden()
 
     assert "/items/1/" in page.url
@@ -144,8 +144,8 @@ def test_bad_56_two_tabs_on_one_item_leave_one_answer(page, line, study):
     follow(page, MAIN)
     follow(other, MAIN)
 
-    expect(page.locator("#status")).to_contain_text("Saved")
-    expect(other.locator("#status")).to_contain_text("Already saved")
+    expect(page.locator("#status")).to_contain_text("Item 1 saved.")
+    expect(other.locator("#status")).to_contain_text("Item 1 saved.")
     assert Annotation.objects.count() == 1
     check_invariants(study)
 

@@ -95,7 +95,7 @@ def test_the_whole_way_can_be_gone_without_scripts(browser, live_server, study):
     page.fill(BOX.format(2), "100")
     page.fill(BOX.format(3), "90")
     follow(page, MAIN)
-    assert page.url.endswith("/items/2/?was=saved")
+    assert page.url.endswith("/items/2/?was=saved&after=1")
     fill_scores(page, 1, 2, 3)
     with page.expect_navigation():
         # means the main button, not Back that stands before it
@@ -144,7 +144,7 @@ def test_back_shows_the_answer_and_a_change_is_kept(page, live_server, study):
     fill_scores(page, 60)
     follow(page, MAIN)
 
-    expect(page.locator("#status")).to_contain_text("Your new answer is saved")
+    expect(page.locator("#status")).to_contain_text("1 saved.")
     page.go_back()
     assert values(page) == ["60", "100", "90"]
     annotation = Annotation.objects.get(study=study)
@@ -157,7 +157,7 @@ def test_a_draft_comes_back_on_another_device(page, browser, live_server, study)
     take_a_set(page, str(live_server), study)
     address = page.url
     fill_scores(page, 70, "1e3")
-    expect(page.locator("#status")).to_contain_text("Saved")
+    expect(page.locator("#status")).to_contain_text("answered, saved")
 
     elsewhere = browser.new_context().new_page()
     elsewhere.goto(address)
@@ -175,7 +175,7 @@ def test_a_draft_made_offline_is_sent_when_the_network_is_back(page, live_server
 
     page.context.set_offline(False)
 
-    expect(page.locator("#status")).to_contain_text("Saved")
+    expect(page.locator("#status")).to_contain_text("answered, saved")
     assert Draft.objects.get(study=study).values["informativeness-1"] == "70"
 
 
@@ -215,7 +215,7 @@ def test_an_answer_in_memory_never_covers_one_that_was_saved(page, live_server, 
     follow(page, "button[value=back]")
     fill_scores(page, 60)
     follow(page, MAIN)
-    expect(page.locator("#status")).to_contain_text("Your new answer is saved")
+    expect(page.locator("#status")).to_contain_text("1 saved.")
 
     follow(page, "button[value=back]")
 

@@ -70,7 +70,7 @@ def test_rating_page_takes_few_requests_to_no_other_host(page, live_server):
     page.reload()
 
     sent = [url for url in requests if not url.startswith("data:")]
-    assert len(sent) == 3  # the page, its style, its script
+    assert len(sent) == 4  # the page, its style, its two scripts
     assert all(url.startswith(str(live_server)) for url in sent)
 
 

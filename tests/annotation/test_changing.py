@@ -54,7 +54,7 @@ def test_answer_that_replaces_one_from_another_tab_says_so_on_the_next_page():
     became = second.save(("10", "20", "40"))
 
     assert what_became(became) == "replaced"
-    assert "on another page or tab" in second.client.get(became.headers["Location"]).text
+    assert "from your other tab" in second.client.get(became.headers["Location"]).text
     assert Revision.objects.count() == 1
     assert sorted(Rating.objects.values_list("value", flat=True)) == [10, 20, 40]
 

@@ -114,7 +114,7 @@ def test_participants_are_told_how_many_items_a_set_shows():
 
     landing = Client().get(reverse("study-join", args=[study.pk])).text
 
-    assert "up to 12" in landing
+    assert "<dd>12</dd>" in landing
 
 
 def test_checks_and_repeats_are_set_with_the_work_and_fixed_at_launch(staff_client):

@@ -104,7 +104,7 @@ def test_arena_preference_is_rated_by_keyboard_by_touch_and_without_scripts(open
     leave(page, lambda: page.tap(MAIN))
 
     page = open_item(study, "no scripts")
-    page.get_by_label("A is better", exact=True).check()
+    page.get_by_role("radio", name="A is better", exact=True).check()
     page.check("[name='preference.1-complete']")
     leave(page, lambda: page.click(MAIN))
 

@@ -69,7 +69,7 @@ def test_mouse_selects_text_and_marks_it_with_the_button_beside(page, live_serve
     page.click(".here")
 
     expect_marked(page, ["kind words about"])
-    expect(page.locator(SAID)).to_have_text("marked: kind words about")
+    expect(page.locator(SAID)).to_have_text("Marked: kind words about")
     expect(page.locator(".marks li")).to_have_text("kind words about Remove “kind words about”")
     assert page.evaluate("getSelection().isCollapsed")
     expect(page.locator(".here")).to_be_hidden()
@@ -78,15 +78,16 @@ def test_mouse_selects_text_and_marks_it_with_the_button_beside(page, live_serve
     assert watch.found == []
 
 
-def test_the_fixed_button_marks_a_selection_too_and_overlaps_become_one(page, live_server):
+def test_pressed_button_marks_each_selection_that_is_let_go_and_overlaps_become_one(
+    page, live_server
+):
     take_a_set(page, live_server.url, make_marking_study(TEXT))
 
     drag(page, "kind", "about")
     page.click(BUTTON)
+    expect(page.locator(BUTTON)).to_have_attribute("aria-pressed", "true")
     drag(page, "thank", "words")
-    page.click(BUTTON)
     drag(page, "soon", "soon")
-    page.click(BUTTON)
 
     expect_marked(page, ["thank you for your kind words about", "soon"])
     page.click(".marking summary")
@@ -105,20 +106,44 @@ def test_touch_marks_from_the_first_word_tapped_to_the_last(browser, live_server
     take_a_set(page, live_server.url, make_marking_study(SIGNS))
 
     page.tap(BUTTON)
-    expect(page.locator(SAID)).to_contain_text("Choose the first word")
+    expect(page.locator(SAID)).to_contain_text("choose its first word")
     page.touchscreen.tap(*place_of(page, "and"))
     expect(page.locator(SAID)).to_have_text("First word: and. Now choose the last word.")
     expect(page.locator(f"{RESPONSE} .chosen")).to_have_text("and")
     page.touchscreen.tap(*place_of(page, "cafe\u0301"))
 
     # and back to front: the last word first
-    page.tap(BUTTON)
     page.touchscreen.tap(*place_of(page, "👩‍👩‍👧"))
     page.touchscreen.tap(*place_of(page, "Hello"))
     expect_marked(page, ["Hello 👩‍👩‍👧", "and 🙂 in the cafe\u0301"])
     answer(page)
     assert saved_marks() == ["Hello 👩‍👩‍👧", "and 🙂 in the cafe\u0301"]
     context.close()
+
+
+def test_button_stays_pressed_and_where_it_is_over_the_items_of_a_set(page, live_server):
+    watch = Watch(page)
+    page.set_viewport_size({"width": 1280, "height": 800})
+    take_a_set(page, live_server.url, make_marking_study(TEXT, TEXT, k=1))
+    page.click(BUTTON)
+    before = page.locator(BUTTON).bounding_box()
+    drag(page, "kind", "about")
+    expect_marked(page, ["kind words about"])
+    assert page.locator(BUTTON).bounding_box() == before
+
+    answer(page)
+
+    expect(page.locator(BUTTON)).to_have_attribute("aria-pressed", "true")
+    drag(page, "thank", "you")
+    expect_marked(page, ["thank you"])
+    page.click(BUTTON)
+    drag(page, "soon", "soon")
+    expect_marked(page, ["thank you"])
+    expect(page.locator(".here")).to_be_visible()
+    page.reload()
+    expect(page.locator(".marks li")).to_have_count(1)
+    expect(page.locator(BUTTON)).to_have_attribute("aria-pressed", "false")
+    assert watch.found == []
 
 
 @pytest.mark.parametrize("way", ["the button", "Escape"])
@@ -155,11 +180,11 @@ def test_keyboard_alone_marks_and_removes_and_each_step_is_spoken(page, live_ser
     press(page, "Shift+ArrowRight", "Shift+ArrowRight")
     expect(said).to_have_text("selected: kind words about")
     press(page, "Enter")
-    expect(said).to_have_text("marked: kind words about")
+    expect(said).to_have_text("Marked: kind words about")
     press(page, "ArrowLeft")
     expect(said).to_have_text("word: words (marked)")
     press(page, "Delete")
-    expect(said).to_have_text("mark removed: kind words about")
+    expect(said).to_have_text("Mark removed: kind words about")
     press(page, "Backspace")
     expect(said).to_have_text("There is no mark here.")
     press(page, "End", "Enter", "Home", "Shift+ArrowRight", "Enter")

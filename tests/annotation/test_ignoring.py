@@ -380,10 +380,20 @@ def test_the_next_page_says_ignored_and_offers_undo_until_it_is_undone():
 
     page = reader.client.get(following)
 
-    assert page.context["status"] == "Ignored"
     assert "Item 1 is ignored: unsuitable given the review." in page.text
+    assert '<button class="plainbtn" id="undo" form="undo-ignoring">Undo</button>' in page.text
     reader.undo(1)
     assert "is ignored:" not in reader.client.get(following).text
+
+
+def test_the_next_page_says_which_items_are_ignored_with_a_review():
+    reader = open_reader()
+    following = reader.ignore(2, GROUP).headers["Location"]
+
+    page = reader.client.get(following)
+
+    reason = "no semantically important information in the review"
+    assert f"Items 1 to 3 are ignored: {reason}." in page.text
 
 
 @pytest.mark.parametrize("place", ["", "0", "7", "2", "x", "1" * 50])

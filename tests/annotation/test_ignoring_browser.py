@@ -56,7 +56,7 @@ def test_key_i_is_listed_and_leads_to_the_page(page, live_server):
 def test_answers_entered_before_ignoring_come_back_with_undo_and_not_without(page, live_server):
     take_a_set(page, str(live_server), make_reviews(reviews=1, responses=1))
     page.check("#relevance-4")
-    expect(page.locator("#status")).to_contain_text("Saved")
+    expect(page.locator("#status")).to_contain_text("answered, saved")
     item_url = page.url.partition("#")[0]
 
     press_to(page, "i")

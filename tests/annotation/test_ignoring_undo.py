@@ -37,7 +37,7 @@ def test_undo_where_nothing_stood_gives_the_place_back_to_this_person():
     assert (slot.state, slot.participant) == (Slot.State.LEASED, reader.me)
     assert slot.lease_until > now()
     page = reader.client.get(response.headers["Location"])
-    assert page.context["status"] == "Undone: this example is no longer ignored"
+    assert page.context["notice"] == "Undone: this example is no longer ignored"
     assert "You ignored this example" not in page.text
 
 

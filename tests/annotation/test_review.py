@@ -5,6 +5,7 @@ from django.db import connection
 from django.test.utils import CaptureQueriesContext
 
 from evalsite.annotation.models import Annotation
+from evalsite.annotation.pages.answer_table import shorten
 from evalsite.studies.models import Output
 from tests.support.factories import make_annotator
 from tests.support.ignoring import GROUP, ITEM, Reader, make_reviews, open_reader
@@ -167,3 +168,15 @@ def test_keyboard_reaches_finish_without_passing_every_change_link():
     assert "#finish" not in page["open"]
     assert 0 < page["complete"].index(skip) < page["complete"].index("Change<span")
     assert page["complete"].index("Change<span") < page["complete"].index(finish)
+
+
+@pytest.mark.parametrize(
+    ("text", "shown"),
+    [
+        ("word " * 16 + "longer and longer", ("word " * 16).strip() + "…"),
+        ("x" * 100, "x" * 80 + "…"),
+        ("x" * 80, "x" * 80),
+    ],
+)
+def test_text_in_the_table_is_cut_at_a_whole_word(text, shown):
+    assert shorten(text) == shown

@@ -67,7 +67,7 @@ def test_bad_44_a_missing_score_is_named_and_the_others_are_kept():
 
     assert page.entered == ("70", "", "90")
     assert page.page.context["errors"] == [(BOXES[1], "Enter a score for utterance 2")]
-    assert "Not saved: 1 answer needs another look" in page.page.content.decode()
+    assert "Not saved: 1 answer is missing" in page.page.content.decode()
     assert what_became(page.save(("70", "85", "90"))) == "saved"
 
 

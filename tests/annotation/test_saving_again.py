@@ -50,7 +50,7 @@ def test_bad_53_a_late_answer_counts_in_the_place_that_is_still_kept():
         page = tab.client.get(response.headers["Location"])
 
     assert Annotation.objects.get().status == "counted"
-    assert page.context["status"] == "Saved"
+    assert page.context["status"] == "Item 1 saved."
     # the rest of the set is kept again, as after any first answer
     assert Slot.objects.leased().get().lease_until > now() + timedelta(
         minutes=study.lease_minutes + 15
@@ -190,7 +190,7 @@ def test_bad_55_another_answer_replaces_the_first_while_the_set_is_open():
     assert sorted(value for _, _, value, _ in revision.state["ratings"]) == [70, 80, 90]
     assert revision.submitted_at == first.submitted_at < annotation.submitted_at
     page = tab.client.get(response.headers["Location"])
-    assert page.context["status"] == Saved.REPLACED.value
+    assert page.context["notice"] == Saved.REPLACED.value
 
 
 def test_bad_55_an_invalid_change_leaves_the_answer_as_it_was():

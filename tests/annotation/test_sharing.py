@@ -40,8 +40,8 @@ def test_consent_is_one_press_and_the_box_is_unticked_and_no_condition() -> None
     page = Client().get(f"{one}consent/").text
     answers = [agree(one), agree(two, share="yes")]
 
-    assert "My answers may be shared." in page
-    assert "You can take part either way." in page
+    assert "My answers may be shared, without my ID." in page
+    assert "You can take part without agreeing." in page
     assert 'name="share"' in page
     assert " checked" not in page
     assert [one.status_code for one in answers] == [302, 302]

@@ -29,7 +29,9 @@ def test_all_items_of_a_set_are_on_one_page_under_the_menu():
     assert [label for _, label in links] == ["Instructions", "Specific Definitions"]
     for anchor, _ in links:
         assert sheet.html.count(f'id="{anchor}"') == 1
-    places = re.findall(r'name="go" value="(\d)" formnovalidate><span>(Question \d)', sheet.html)
+    places = re.findall(
+        r'name="go" value="(\d)" formnovalidate form="work"><span>(Question \d)', sheet.html
+    )
     assert places == [(str(number), f"Question {number}") for number in (1, 2, 3, 4)]
 
 
@@ -301,7 +303,7 @@ def test_change_from_the_same_page_is_a_change_and_from_another_tab_is_told(prom
     replaced = other.keep(answer(1, 5, 5, 5)).json()
 
     assert changed["status"] == ""
-    assert replaced["status"].startswith("Saved. This replaces the answer you gave on another page")
+    assert replaced["status"].startswith("Saved. This replaces the answer from your other tab")
     assert given() == {1: [5, 5, 5]}
     assert Annotation.objects.get().revisions.count() == 2
 

@@ -134,7 +134,7 @@ def test_sheet_covers_and_skips_each_item_by_itself():
     page = sheet.client.get(sheet.address)
 
     assert response.status_code == 302
-    assert page.text.count('<details class="read">') == 3
+    assert page.text.count('<details class="open covered">') == 3
     assert "You skipped this." in page.text
 
 

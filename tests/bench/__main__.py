@@ -21,6 +21,7 @@ from tests.support.databases import Cluster, find_binaries
 # what there is to measure, each in a process of its own
 MEASURES = {
     "weighing": "tests.bench.weighing",
+    "painting": "tests.bench.painting",
     "saving": "tests.bench.measure",
     "staff": "tests.bench.staff",
     "importing": "tests.bench.importing",
@@ -57,8 +58,8 @@ def main() -> int:
     plan = {name: getattr(given, name) for name in chosen}
     worst = 0
     for measure, name in product(given.only, names):
-        if measure in ("weighing", "converting") and name != names[0]:
-            continue  # no database changes what a page weighs, or how files are joined
+        if measure in ("weighing", "painting", "converting") and name != names[0]:
+            continue  # no database changes how pages weigh and paint, or how files are joined
         with database(name) as url:
             if url is None:
                 sys.stdout.write("PostgreSQL skipped: no server binaries are installed.\n")

@@ -13,7 +13,7 @@ from tests.support.annotators import Browser
 
 _LINKED = (
     r'<link rel="stylesheet" href="([^"]+)"',
-    r'<script type="module" src="([^"]+)"',
+    r'<script(?: type="module")? src="([^"]+)"',
 )
 _IMPORTED = r"""(?:^|;)\s*import\b[^"']*["']([^"']+)["']"""
 

@@ -20,7 +20,7 @@ from tests.bench.pages import KIB, weigh_cold  # noqa: E402
 from tests.bench.server import Server  # noqa: E402
 from tests.support.factories import make_annotator, make_user  # noqa: E402
 
-MOST_KIB = 20
+MOST_KIB = 22
 MOST_REQUESTS = 4
 MOST_KIB_TO_THE_NEXT = 6
 

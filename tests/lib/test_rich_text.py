@@ -48,12 +48,11 @@ ATTACKS = {
 }
 _TAGS = {
     "p", "br", "hr", "h3", "h4", "ul", "ol", "li", "strong", "em", "s", "code", "pre", "span",
-    "blockquote", "table", "thead", "tbody", "tr", "th", "td", "div", "b", "details", "summary",
+    "blockquote", "table", "thead", "tbody", "tr", "th", "td", "div", "b",
 }  # fmt: skip
 _VALUES = {
-    "class": {"hk", "hc", "hs", "math", "text", "dialogue", "a", "b", "swipe", "open"},
-    "tabindex": {"0"}, "role": {"region"}, "aria-label": {"Code", "Table"}, "scope": {"col"},
-    "dir": {"auto"},
+    "class": {"hk", "hc", "hs", "math", "text", "dialogue", "a", "b", "call", "label", "many"},
+    "scope": {"col"}, "dir": {"auto"},
 }  # fmt: skip
 
 
@@ -72,6 +71,7 @@ class Reader(HTMLParser):
             f"{name}={value}"
             for name, value in attrs
             if not (name == "start" and (value or "").isdecimal())
+            and name != "data-name"
             and value not in _VALUES.get(name, ())
         ]
 
@@ -153,7 +153,19 @@ def test_tables_come_as_csv_and_as_records():
     assert "<td>a; b</td>" in as_csv
 
 
-def test_turns_have_their_roles_and_tool_calls_are_folded():
+def test_cells_of_a_wide_table_have_the_names_of_their_columns():
+    names = ["a", "b", 'c"<', "d", "e", "f"]
+    as_markdown = "\n".join(f"| {' | '.join(row)} |" for row in (names, ["-"] * 6, [*"123456"]))
+
+    for text, kind in ((",".join(names) + "\n1,2,3,4,5,6", "table"), (as_markdown, "markdown")):
+        html = str(render_rich(text, kind))
+        assert html.count("<td data-name=") == 6
+        assert '<table class="many">' in html
+        assert 'data-name="c&quot;&lt;"' in html or 'data-name="c&quot;<"' in html
+    assert "data-name" not in str(render_rich("a,b,c,d,e\n1,2,3,4,5", "table"))
+
+
+def test_turns_have_their_roles_and_tool_calls_are_open():
     turns = [
         {"role": "user", "content": "How warm is it?"},
         {
@@ -168,6 +180,6 @@ def test_turns_have_their_roles_and_tool_calls_are_folded():
 
     assert html.count("<li") == 4
     assert '<li class="a"><b dir="auto">User</b>' in html
-    assert "<summary>Call of weather</summary>" in html
-    assert "<summary>Result of weather</summary>" in html
+    assert '<p class="label">Call of weather</p><pre>' in html
+    assert '<p class="label">Result of weather</p><pre>' in html
     assert ">21 degrees.</span>" in html

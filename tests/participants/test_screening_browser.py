@@ -73,7 +73,7 @@ def test_covered_items_are_accessible_and_shown_or_skipped_by_keyboard(page: Pag
     page.goto(f"{page.url.partition('/items/')[0]}/items/3/skip/")
     faults["skip"] = find_faults_in_turn(page)
 
-    assert status == "Saved"
+    assert status == "Item 1 saved."
     assert [one.status for one in study.annotations.order_by("pk")] == ["counted", "skipped"]
     assert not any(faults.values()), faults
     assert not watch.found
@@ -139,7 +139,8 @@ def test_questions_are_answered_by_keyboard_and_a_refused_browser_offers_no_new_
     page.goto(f"{live_server}/join/{study.pk}/")
     shoot(page, "landing-again")
     assert not page.get_by_role("button", name="Start").is_visible()
-    assert page.get_by_role("link", name="Continue where you left off").is_visible()
+    assert not page.get_by_role("link", name="Continue where you left off").is_visible()
+    assert page.locator("[data-refusal]").is_visible()
 
 
 def test_questions_after_the_work_are_accessible(page: Page, live_server):

@@ -61,7 +61,7 @@ def test_contact_organisation_and_pay_are_said_from_the_settings():
     assert "Write to Jane Mori, lab@example.org." in paid
     assert "Language Lab is responsible for your data." in paid
     assert "what you’re paid for a set" in paid
-    assert "Taking part is unpaid" in unpaid
+    assert "You aren’t paid for taking part." in unpaid
     assert "The team that runs this study is responsible" in unpaid
 
 

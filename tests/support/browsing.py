@@ -227,8 +227,15 @@ def walk_ignoring(page: Page) -> Iterator[str]:
     page.goto(item)
 
 
-UNPIN = """position => {
-  for (const one of document.querySelectorAll(".read, .dock, .auto")) one.style.position = position;
+UNPIN = """() => {
+  for (const part of document.querySelectorAll("body *")) {
+    if (getComputedStyle(part).position === "sticky") part.style.position = "static";
+  }
+}"""
+PIN = """() => {
+  for (const part of document.querySelectorAll("[style*='position: static']")) {
+    part.style.position = "";
+  }
 }"""
 
 
@@ -237,13 +244,13 @@ def find_faults(page: Page) -> list[str]:
     if not page.evaluate("'axe' in window"):
         page.evaluate(AXE)
     # a control that happens to be half under the lower bar is not too small
-    page.evaluate(UNPIN, "static")
+    page.evaluate(UNPIN)
     result: dict[str, Any] = page.evaluate(
         "tags => axe.run(document, {runOnly: {type: 'tag', values: tags},"
         " resultTypes: ['violations'], preload: false, selectors: false})",
         AXE_TAGS,
     )
-    page.evaluate(UNPIN, "")
+    page.evaluate(PIN)
     return [
         f"{fault['id']}: {node['html'][:120]} ({node['failureSummary']})"
         for fault in result["violations"]

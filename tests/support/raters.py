@@ -91,7 +91,7 @@ class TirelessBrowser:
     ) -> Page:
         status, location, html = told
         if status == 302:
-            outcome = location.partition("#")[0].partition("?was=")[2]
+            outcome = location.partition("#")[0].partition("?was=")[2].partition("&")[0]
             if data and outcome in ("saved", "already"):
                 scores = tuple(data[name] for name in data if name.rpartition("-")[2].isdigit())
                 path = urlsplit(address).path

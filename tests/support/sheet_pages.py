@@ -65,7 +65,7 @@ class Sheet:
         return re.findall(r'<a href="#([^"]+)"', problem[0]) if problem else []
 
     def part_of(self, place: int) -> str:
-        return self.html.partition(f'id="q{place}" ')[2].partition("</section>")[0]
+        return self.html.partition(f'id="q{place}" ')[2].partition("</article>")[0]
 
     def save(self, *answers: dict[str, str], at: int | str = "", **more: str):
         """What the server says to the whole form with these answers, as without scripts."""

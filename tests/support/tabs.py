@@ -81,7 +81,7 @@ def open_tab(study: Study | None = None, **fields) -> Tab:
 def what_became(response) -> str:
     """The outcome that a save tells in the address that it leads to."""
     assert response.status_code == 302, response.status_code
-    return response.headers["Location"].partition("#")[0].partition("?was=")[2]
+    return response.headers["Location"].partition("#")[0].partition("?was=")[2].partition("&")[0]
 
 
 def snapshot() -> list[list[dict]]:

@@ -5,7 +5,6 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
-from django.utils.text import Truncator
 from django.utils.translation import gettext as _
 from django.utils.translation import ngettext
 
@@ -210,4 +209,12 @@ def _first_words(column: InputColumn | None, item: Item, outputs: Sequence[Outpu
         if column.kind == "dialogue":
             turns = parse_dialogue(text)
             text = turns[-1].text if turns else text
-    return text if len(text) <= _LONGEST_TEXT else Truncator(text).chars(_LONGEST_TEXT)
+    return shorten(text)
+
+
+def shorten(text: str) -> str:
+    """Return the beginning of a text, cut at a whole word where there is one."""
+    if len(text) <= _LONGEST_TEXT:
+        return text
+    words = text[: _LONGEST_TEXT + 1].rsplit(maxsplit=1)[0]
+    return f"{words[:_LONGEST_TEXT].rstrip()}…"

@@ -247,8 +247,8 @@ def start(request: HttpRequest, me: Participant) -> HttpResponse:
     return render(request, "participants/take_place.html", page_context(request, me))
 
 
-def begin_set(request: HttpRequest, me: Participant, *, or_else: str = "") -> HttpResponse:
-    """Lead on with the set that this person holds from now on; without one, to `or_else`."""
+def begin_set(request: HttpRequest, me: Participant) -> HttpResponse:
+    """Lead on with the set that this person holds from now on; without one, to the waiting page."""
     network = _find_network(request, me)
     try:
         item_set = _claim(me, network)
@@ -256,7 +256,7 @@ def begin_set(request: HttpRequest, me: Participant, *, or_else: str = "") -> Ht
         return _refuse_network(request, me, error)
     if item_set is None:
         end_without_place(me)
-        return redirect(address(request, or_else)) if or_else else _go_waiting(request)
+        return _go_waiting(request)
     return go_to(request, entry_step(me) or step_in(me, item_set))
 
 

@@ -306,5 +306,5 @@ class ComprehensionForm(forms.Form):
         is_wrong = result is not None and not result.is_met
         return {
             "was_right": result is not None and result.is_met,
-            "given_wrong": result.given if result is not None and is_wrong else "",
+            "given_wrong": result.given.removesuffix(".") if result and is_wrong else "",
         }

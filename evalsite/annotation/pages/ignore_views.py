@@ -122,6 +122,8 @@ def _ask(
         "error": error,
         "errors": [(f"ignore-{config.ignore_reasons[0].key}", error)] if error else [],
         "place": shown.place,
+        "total": shown.total,
+        "help_label": config.help_label,
         "state": shown.sign(),
         "back_url": address(request, "rating-page", item_set.number, shown.place),
     }

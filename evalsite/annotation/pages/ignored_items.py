@@ -35,14 +35,6 @@ def reason_of(config: Protocol, key: str) -> IgnoreReason:
     return next(found, IgnoreReason(key=key, label=key))
 
 
-def ignored_items(me: Participant, item_set: ItemSet) -> dict[int, str]:
-    """The items of the set that this person ignored, each with the key of the reason."""
-    found = Annotation.objects.filter(
-        participant=me, item_id__in=item_set.item_ids, outcome=_IGNORED
-    )
-    return dict(found.order_by().values_list("item_id", "reason"))
-
-
 @transaction.atomic
 def ignore_item(
     *, participant: Participant, item_set: ItemSet, submission: Submission, reason: IgnoreReason
@@ -124,7 +116,7 @@ def undo_ignoring(*, participant: Participant, item_set: ItemSet, item_id: int) 
     current = ItemSet.objects.get(pk=item_set.pk)
     if current.finished_at is not None:
         return 0
-    ignored = _ignored_together(participant, item_set, item_id)
+    ignored = list_ignored_together(participant, item_set, item_id)
     if not ignored:
         return 0
     until = find_end_for_one_more(participant, participant.study)
@@ -137,7 +129,8 @@ def undo_ignoring(*, participant: Participant, item_set: ItemSet, item_id: int) 
     return len(ignored)
 
 
-def _ignored_together(me: Participant, item_set: ItemSet, item_id: int) -> list[Annotation]:
+def list_ignored_together(me: Participant, item_set: ItemSet, item_id: int) -> list[Annotation]:
+    """Return what was ignored with this item, itself included; nothing if it isn't ignored."""
     mine = Annotation.objects.filter(participant=me, item_set=item_set, outcome=_IGNORED)
     first = mine.select_related("item").filter(item_id=item_id).first()
     if first is None:

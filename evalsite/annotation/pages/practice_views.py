@@ -221,4 +221,4 @@ def _describe_agreement(feedback: Sequence[Feedback]) -> str:
     if not feedback:
         return _("There is no single right answer here.")
     met = sum(line.is_met for line in feedback)
-    return _("You agree on %(met)s of %(asked)s") % {"met": met, "asked": len(feedback)}
+    return _("Agreed on %(met)s of %(asked)s") % {"met": met, "asked": len(feedback)}

@@ -1,9 +1,9 @@
 """The rating page and its drafts."""
 
 import logging
-import re
 from collections.abc import Mapping
 from dataclasses import replace
+from math import ceil
 from statistics import median
 from typing import Any
 from urllib.parse import urlencode
@@ -27,7 +27,13 @@ from evalsite.annotation.pages.forms import (
     read_circumstances,
     read_entered,
 )
-from evalsite.annotation.pages.ignored_items import ignored_items, reason_of
+from evalsite.annotation.pages.item_status import (
+    count_answers,
+    describe_arrival,
+    describe_refusal,
+    ignored_before,
+    ignored_here,
+)
 from evalsite.annotation.pages.jump_menu import asked_place, build_menu, place_after
 from evalsite.annotation.pages.next_step import entry_step
 from evalsite.annotation.pages.saving import (
@@ -49,7 +55,7 @@ from evalsite.annotation.pages.sets import (
 from evalsite.annotation.pages.sheet import anchor_of
 from evalsite.annotation.pages.shown_screens import as_shown, circumstances, fill_screen, load_shown
 from evalsite.annotation.pages.signed_state import Shown
-from evalsite.annotation.pages.view_models import NO_GROUP, Progress
+from evalsite.annotation.pages.view_models import NO_GROUP, ItemView, Progress
 from evalsite.lib.clock import now
 from evalsite.participants.access import (
     address,
@@ -68,6 +74,8 @@ from evalsite.studies.versions import covers_items, get_content_warning, has_she
 logger = logging.getLogger(__name__)
 
 _LONGEST_MINUTES = 10
+# from so many answers on, their own pace says how long the others will take
+_OWN_PACE = 5
 
 
 def show_unsaved(
@@ -134,19 +142,19 @@ def _show(request: HttpRequest, me: Participant, item_set: ItemSet, place: int) 
     taken = seconds_taken(times, item_set)
     if item_id not in times and not me.is_pilot and (until is None or until < now()):
         return render_away(request, me)
-    status = Saved.words_of(request.GET.get("was", ""))
     if item_id not in times and "shown" not in request.GET and covers_items(me.study):
-        return _cover(request, me, item_set, place, status)
+        return _cover(request, me, item_set, place)
     shown = as_shown(me, screen, item_set, place)
+    view = screen.view(values, group=group_place(me, item_set, item_id, times, groups))
     context = {
         **_frame(request, me, shown),
         "reported": _find_report(request, me, screen, shown),
         "ignored": ignored_here(request, screen, item_set, place)
         or ignored_before(request, me, item_set),
-        "item": screen.view(values, group=group_place(me, item_set, item_id, times, groups)),
+        "item": view,
         "order_mark": screen.order_mark(me),
         "note": values.get("note", ""),
-        "status": status or (_("Skipped") if is_skipped(screen) else ""),
+        **_describe_state(request, me, item_set, screen, view),
         "menu": build_menu(me, item_set, place, times),
         "progress": Progress(len(taken), item_set.total),
         "minutes_left": estimate_minutes_left(me, taken, item_set.total),
@@ -176,9 +184,19 @@ def _show_earlier(
     return render(request, "annotation/saved_earlier.html", context)
 
 
-def _cover(
-    request: HttpRequest, me: Participant, item_set: ItemSet, place: int, status: str
-) -> HttpResponse:
+def _describe_state(
+    request: HttpRequest, me: Participant, item_set: ItemSet, screen: Screen, view: ItemView
+) -> dict[str, str]:
+    """Return what the lower bar says: of the item before on arrival, else of this one."""
+    arrival = describe_arrival(request, me, item_set)
+    if "status" in arrival:
+        return arrival
+    if is_skipped(screen):
+        return arrival | {"status": _("Skipped")}
+    return arrival | {"status": count_answers(view, is_typed=me.study.config.layout.is_typed)}
+
+
+def _cover(request: HttpRequest, me: Participant, item_set: ItemSet, place: int) -> HttpResponse:
     """Show what the item may contain in its place, with the ways to see it and to skip it."""
     context = page_context(request, me) | {
         "place": place,
@@ -186,7 +204,7 @@ def _cover(
         "content_warning": get_content_warning(me.study),
         "is_paid": is_paid(me),
         "skip_url": skip_address(request, me, item_set.number, place),
-        "status": status,
+        **describe_arrival(request, me, item_set),
     }
     return render(request, "annotation/covered.html", context)
 
@@ -210,20 +228,6 @@ def render_away(request: HttpRequest, me: Participant) -> HttpResponse:
     return render(request, "annotation/continue.html", context)
 
 
-def ignored_here(
-    request: HttpRequest, screen: Screen, item_set: ItemSet, place: int
-) -> dict[str, Any] | None:
-    """What the page of an item that this person ignored says about that; None of any other."""
-    answer = screen.answer
-    if answer is None or answer.outcome != Annotation.Outcome.IGNORED:
-        return None
-    return {
-        "is_here": True,
-        "reason": reason_of(screen.study.config, answer.reason),
-        "undo_url": address(request, "ignore-undo", item_set.number, place),
-    }
-
-
 def _find_report(
     request: HttpRequest, me: Participant, screen: Screen, shown: Shown
 ) -> dict[str, str] | None:
@@ -231,27 +235,6 @@ def _find_report(
     if screen.answer is None or screen.answer.outcome != Annotation.Outcome.REPORTED:
         return None
     return {"next_url": next_address(request, me, shown)}
-
-
-def ignored_before(
-    request: HttpRequest, me: Participant, item_set: ItemSet
-) -> dict[str, Any] | None:
-    """What the page after an ignored item says of it, with the way back; None of any other."""
-    place = request.GET.get("undo", "")
-    if me.later_visit_id is not None:
-        # only the first link opens what was ignored earlier
-        return None
-    if request.GET.get("was") != "ignored" or not re.fullmatch("[0-9]{1,5}", place):
-        return None
-    item_id = dict(enumerate(item_set.item_ids, start=1)).get(int(place))
-    ignored = ignored_items(me, item_set)
-    if item_id not in ignored:
-        return None
-    return {
-        "place": int(place),
-        "reason": reason_of(me.study.config, ignored[item_id]),
-        "undo_url": address(request, "ignore-undo", item_set.number, int(place)),
-    }
 
 
 def _frame(request: HttpRequest, me: Participant, shown: Shown) -> dict[str, Any]:
@@ -302,13 +285,13 @@ def seconds_taken(times: dict[int, float], item_set: ItemSet) -> list[float]:
 
 
 def estimate_minutes_left(me: Participant, seconds: list[float], total: int) -> int:
-    """From this person's own median when there are two answers, else from the protocol's guess."""
+    """From this person's own median once there are five answers, before that from the study's."""
     study = me.study
     guess = minutes_per_item(study)
     # what was ignored together with another item took no time
     taken = [one for one in seconds if one >= 1]
-    pace = median(taken) / 60 if len(taken) > 1 else guess
-    return max(1, round(min(pace, _LONGEST_MINUTES) * (total - len(seconds))))
+    pace = median(taken) / 60 if len(taken) >= _OWN_PACE else guess
+    return max(1, ceil(min(pace, _LONGEST_MINUTES) * (total - len(seconds))))
 
 
 # --- saving ---------------------------------------------------------------------------
@@ -332,18 +315,14 @@ def _save(request: HttpRequest, me: Participant) -> HttpResponse:
         return go_on(request, _place_address(request, shown, target))
     if not form.is_valid():
         errors = form.first_errors
-        status = ngettext(
-            "Not saved: %(count)s answer needs another look",
-            "Not saved: %(count)s answers need another look",
-            len(errors),
-        ) % {"count": len(errors)}
+        status = describe_refusal(errors, form.entered)
         return _show_again(request, me, shown, screen, form, errors, status, code=422)
     saved = save_answer(me, screen, form, make_submission(request, shown, screen, form))
     if saved in WITHOUT_CONSENT:
         return go_on(request, address_for_consent(request, saved))
     following = _place_address(request, shown, target) if target else None
     following = following or next_address(request, me, shown)
-    return go_on(request, f"{following}?was={saved.name.lower()}")
+    return go_on(request, f"{following}?was={saved.name.lower()}&after={shown.place}")
 
 
 def save_answer(me: Participant, screen: Screen, form: RatingForm, submission: Submission) -> Saved:

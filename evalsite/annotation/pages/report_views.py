@@ -70,6 +70,8 @@ def report(request: HttpRequest, me: Participant, number: int, place: int) -> Ht
         ],
         **{f"{name}_error": messages[0] for name, messages in form.errors.items()},
         "place": place,
+        "total": shown.total,
+        "help_label": config.help_label,
         "state": shown.sign(),
         "back_url": address(request, "rating-page", number, place),
     }

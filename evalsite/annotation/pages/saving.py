@@ -43,7 +43,7 @@ class Saved(Enum):
     SAVED = _("Saved")
     ALREADY = _("Already saved")
     CHANGED = _("Your new answer is saved")
-    REPLACED = _("Saved. This replaces the answer you gave on another page or tab.")
+    REPLACED = _("Saved. This replaces the answer from your other tab.")
     FINAL = _("This answer is final, so nothing was changed.")
     EARLIER = _("Saved earlier, so nothing was changed.")
     ENDED = _("Your answer is saved, but it came too late to count in the results of this study.")
@@ -58,9 +58,15 @@ class Saved(Enum):
     )
 
     @classmethod
+    def find(cls, name: str) -> "Saved | None":
+        """Return the outcome that an address names."""
+        return next((became for became in cls if became.name.lower() == name), None)
+
+    @classmethod
     def words_of(cls, name: str) -> str:
         """What to say of the outcome that an address names; nothing if it names none."""
-        return str(next((one.value for one in cls if one.name.lower() == name), ""))
+        became = cls.find(name)
+        return str(became.value) if became else ""
 
 
 # items that their person leaves to others: these take no place

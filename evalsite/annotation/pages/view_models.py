@@ -6,6 +6,7 @@ Nothing here carries a system, an item key or a file name, so no template can le
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
+from itertools import takewhile
 from typing import Any
 
 from django.utils.safestring import SafeString
@@ -20,63 +21,17 @@ from evalsite.annotation.pages.highlights import (
     write_marks,
     write_passages,
 )
+from evalsite.annotation.pages.input_view import InputView, Segment, view_input
 from evalsite.annotation.pages.question_view import QuestionView
-from evalsite.lib.dialogue import Turn, parse_dialogue, plain_output
+from evalsite.lib.dialogue import Turn, plain_output
 from evalsite.lib.markdown import render_markdown
 from evalsite.lib.rich_text import render_rich, render_turns
-from evalsite.protocol import Criterion, Example, InputColumn, Protocol
+from evalsite.protocol import Criterion, Example, Protocol
 from evalsite.protocol.parts import COMMENT, NOT_SHOWN
 from evalsite.studies.gold import Feedback
 
-# characters and turns from which a text is shown with a cue that more of it follows
-LONG_TEXT = 900
-LONG_DIALOGUE = 6
-# more than a screen
-SEARCHED_TEXT = 4000
-_DIALOGUES = ("dialogue", "conversation")
-
-
-@dataclass(frozen=True)
-class Segment:
-    """A stretch of a text, marked or not."""
-
-    text: str
-    is_marked: bool = False
-
-
-@dataclass(frozen=True)
-class InputView:
-    """One input: its column, and its text in segments."""
-
-    name: str
-    label: str
-    kind: str
-    value: str
-    segments: tuple[Segment, ...]
-    language: str = ""  # of code
-    display: str = "full"
-
-    @cached_property
-    def html(self) -> SafeString | None:
-        """What it looks like, of a kind that isn't plain text; marks are shown in that."""
-        if any(segment.is_marked for segment in self.segments):
-            return None
-        return render_rich(self.value, self.kind, self.language)
-
-    @property
-    def is_searched(self) -> bool:
-        """Whether it is so long that the page offers to find words in it."""
-        return len(self.value) > SEARCHED_TEXT
-
-    @property
-    def is_long(self) -> bool:
-        is_long = len(self.value) > LONG_TEXT or len(self.turns) > LONG_DIALOGUE
-        return self.display == "scroll" or is_long
-
-    @cached_property
-    def turns(self) -> tuple[Turn, ...]:
-        """The turns of a dialogue; none of any other kind of input."""
-        return parse_dialogue(self.value) if self.kind in _DIALOGUES else ()
+# from more characters or turns on, all texts of an item get the wide column
+_LONG_ITEM, _LONG_ITEM_TURNS = 900, 8
 
 
 @dataclass(frozen=True)
@@ -178,8 +133,28 @@ class ItemView:
         return tuple(one for one in self.questions if not one.turn)
 
     @property
-    def has_long_outputs(self) -> bool:
-        return any(len(output.text) > LONG_TEXT for output in self.outputs)
+    def lists_points(self) -> bool:
+        """Whether scales of five points are lists, since one of them has to be."""
+        scales = (question.criterion.scale for question in self.questions)
+        return any(getattr(scale, "is_listed", False) for scale in scales)
+
+    @property
+    def comparing(self) -> tuple[QuestionView, ...]:
+        """The first questions that compare the outputs: of a pair they stay in view."""
+        asked = self.whole_questions
+        return tuple(takewhile(lambda question: question.criterion.scale.compares, asked))
+
+    @property
+    def not_comparing(self) -> tuple[QuestionView, ...]:
+        return self.whole_questions[len(self.comparing) :]
+
+    @property
+    def is_long(self) -> bool:
+        """Whether the texts get the wider column; a wrong guess hides nothing."""
+        characters = sum(len(shown.value) for shown in self.inputs)
+        characters += sum(len(output.text) for output in self.outputs)
+        turns = sum(shown.turn_count for shown in self.inputs) + len(self.said)
+        return characters > _LONG_ITEM or turns > _LONG_ITEM_TURNS
 
     @cached_property
     def reserved_note(self) -> str:
@@ -302,7 +277,7 @@ def view_item(
         for name, criterion, number in question_names(config, len(texts), criteria)
     )
     shown = tuple(
-        _view_input(column, inputs[column.name], marked.get(column.name, ()))
+        view_input(column, inputs[column.name], marked.get(column.name, ()))
         for column in config.inputs
         if inputs.get(column.name) and column.kind not in NOT_SHOWN and column.is_shown
         if config.layout.inputs != "none"
@@ -360,19 +335,6 @@ def _rendered(markdown: str) -> SafeString:
     if markdown not in _html:
         _html[markdown] = render_markdown(markdown)
     return _html[markdown]
-
-
-def _view_input(column: InputColumn, value: Any, marked: Sequence[str]) -> InputView:
-    text = str(value)
-    return InputView(
-        name=column.name,
-        label=column.label,
-        kind=column.kind,
-        value=text,
-        segments=tuple(split_marked(text, marked)),
-        language=column.language,
-        display=column.display,
-    )
 
 
 def _view_outputs(
@@ -454,20 +416,6 @@ def _whose_turn(turns: Sequence[Turn]) -> str:
     speakers = {turn.speaker for turn in turns}
     others = speakers - {turns[-1].speaker} if turns else set()
     return others.pop() if len(speakers) == 2 and "" not in speakers else ""
-
-
-def split_marked(text: str, marked: Sequence[str]) -> list[Segment]:
-    """The text in segments; each passage of `marked` is marked where it first occurs."""
-    segments: list[Segment] = []
-    rest = text
-    for passage in sorted(marked, key=text.find):
-        before, found, after = rest.partition(passage)
-        if not found:
-            continue
-        segments += [Segment(before)] if before else []
-        segments.append(Segment(found, is_marked=True))
-        rest = after
-    return [*segments, Segment(rest)] if rest or not segments else segments
 
 
 def split_spans(text: str, spans: Iterable[Span]) -> list[Segment]:

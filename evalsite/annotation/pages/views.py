@@ -11,7 +11,7 @@ from django.utils.translation import gettext_lazy as _
 from django.views.decorators.http import require_http_methods, require_safe
 
 from evalsite.annotation.allocation.assigned import list_left
-from evalsite.annotation.allocation.claims import has_work, may_have_another_set
+from evalsite.annotation.allocation.claims import has_work
 from evalsite.annotation.allocation.leases import answered_items, held_until, prolong_reservation
 from evalsite.annotation.models import Annotation
 from evalsite.annotation.pages.answer_table import tabulate_answers
@@ -19,9 +19,10 @@ from evalsite.annotation.pages.bonus import due_bonus
 from evalsite.annotation.pages.consent import withdraw
 from evalsite.annotation.pages.entry_views import begin_set, go_to
 from evalsite.annotation.pages.instructions_check import is_check_due
+from evalsite.annotation.pages.item_status import ignored_before
 from evalsite.annotation.pages.jump_menu import list_contents
 from evalsite.annotation.pages.next_step import TAKE_PLACE, entry_step, next_step
-from evalsite.annotation.pages.rating_views import ignored_before, render_away
+from evalsite.annotation.pages.rating_views import render_away
 from evalsite.annotation.pages.saving import Saved
 from evalsite.annotation.pages.sets import (
     find_changes,
@@ -55,8 +56,7 @@ from evalsite.participants.services import (
     shown_codes,
 )
 from evalsite.participants.views import shut_sentence
-from evalsite.participants.visits import describe_kept_id, find_way_out
-from evalsite.platforms import Outcome
+from evalsite.participants.visits import describe_kept_id
 from evalsite.protocol import Example
 from evalsite.studies.bonus import open_bonus_in_words
 from evalsite.studies.qualification import plan_qualification
@@ -156,8 +156,6 @@ def review(request: HttpRequest, me: Participant, number: int) -> HttpResponse:
         return redirect(address(request, "participant-home"))
     if request.method == "POST":
         is_finished = finish_set(participant=me, item_set=item_set)
-        if is_finished and request.POST.get("go") == "another" and entry_step(me) is None:
-            return begin_set(request, me, or_else="participant-finish")
     else:
         is_finished = item_set.finished_at is not None
     if is_finished:
@@ -190,26 +188,11 @@ def review(request: HttpRequest, me: Participant, number: int) -> HttpResponse:
         "total": item_set.total,
         "is_complete": not missing and not wrong,
         "back_url": address(request, "rating-page", number, table.rows[-1].place),
-        "may_do_another": _may_do_another(me),
         "status": Saved.words_of(request.GET.get("was", "")),
         "ignored": ignored_before(request, me, item_set),
         "progress": Progress(done, item_set.total),
     }
     return render(request, "annotation/review.html", context)
-
-
-def _may_do_another(me: Participant) -> bool:
-    """Whether to offer the next set beside Finish, which deals it without the page between.
-
-    That page leads back to where a person came from, so nobody who has to go back skips it.
-    """
-    study = me.study
-    if me.is_pilot or me.stopped_at or not study.is_open:
-        return False
-    way_out = find_way_out(me, Outcome.COMPLETED)
-    if way_out.link or not way_out.has_further_sets:
-        return False
-    return may_have_another_set(me, study)
 
 
 @participant_page

@@ -188,7 +188,7 @@ def _take_back_unanswered(study: Study, by: Any) -> list[Squatter]:
 
 @dataclass(frozen=True)
 class Crowding:
-    """How many places are held, and by whom: people without an answer, a network."""
+    """How many places are held, and by whom: people without an answer, a single network."""
 
     held: int
     unanswered: int
@@ -196,7 +196,7 @@ class Crowding:
 
 
 def measure_crowding(study: Study) -> Crowding:
-    """Return what is held of the places that aren't done, for the warnings of the overview."""
+    """Return what is held now, for the warnings of the overview."""
     held = Slot.objects.leased().filter(
         study=study, lease_until__gt=now(), lease_until__lt=ASSIGNED
     )

@@ -124,13 +124,13 @@ def _crowding(study: Study, progress: Progress) -> list[Task]:
     """Warn if people without an answer, or of one network, hold a large part of the places."""
     crowding = measure_crowding(study)
     few = CROWDED_SETS * mains_per_set(study)
-    missing = max(0, progress.target - progress.done)
-    free = missing - crowding.held + crowding.unanswered
+    places = max(0, progress.target - progress.done)
+    free = places - crowding.held + crowding.unanswered
     if crowding.unanswered > max(few, free * UNANSWERED_PERCENT / 100):
         return [Task(key="unanswered", count=crowding.unanswered, items=free)]
-    is_crowded = crowding.by_a_network > max(few, missing * NETWORK_PERCENT / 100)
+    is_crowded = crowding.by_a_network > max(few, places * NETWORK_PERCENT / 100)
     if is_crowded and not study.is_from_one_place:
-        return [Task(key="network", count=crowding.by_a_network, items=missing)]
+        return [Task(key="network", count=crowding.by_a_network, items=places)]
     return []
 
 

@@ -154,7 +154,12 @@ class Likert(ScaleOfParts):
             return f"row n{count}"
         if count > 4:
             return "row any"
-        return "" if any(len(point.label) > _SHORT_LABEL for point in self.points) else "row words"
+        return "" if any(len(point.label) > _SHORT_LABEL for point in self.points) else "row named"
+
+    @property
+    def is_listed(self) -> bool:
+        """Tell whether its five points are a list, as those of its neighbours then are."""
+        return len(self.points) == 5 and self.row_classes in ("", "fit")
 
     def first_control(self, name: str) -> str:
         return f"{name}-{self.points_shown[0].value}"

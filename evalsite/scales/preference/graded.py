@@ -89,19 +89,27 @@ class Graded(Scale):
         return "scales/graded.html"
 
     @property
+    def reasons_template(self) -> str:
+        """Name the template of what is asked about the answer, in a place of its own; "": none."""
+        return "scales/reasons.html" if self.tags else ""
+
+    @property
     def row_classes(self) -> str:
         if self.stacked:
-            return ""
+            return "grades"
         count = len(self.entries)
-        return "row pref six" if count == 6 else "row pref" if count > 3 else "row words verdict"
+        return "row pref six" if count == 6 else "row pref" if count > 3 else "row named verdict"
 
     @property
     def choices_shown(self) -> list[dict[str, Any]]:
         """Return the answers as a page lists them: both good and both bad in the middle."""
-        grades = [{"entry": str(g.value), "label": g.label, "notes": g.notes} for g in self.grades]
+        grades = [
+            {"entry": str(g.value), "label": g.label, "notes": g.notes, "side": g.side}
+            for g in self.grades
+        ]
         middle = next((at for at, one in enumerate(self.grades) if one.value > 0), len(grades))
         both = [
-            {"entry": name, "label": getattr(self, name), "notes": ()}
+            {"entry": name, "label": getattr(self, name), "notes": (), "side": ""}
             for name in BOTH
             if getattr(self, name)
         ]

@@ -24,6 +24,11 @@ class Grade:
     label: str
     notes: tuple[str, ...] = ()
 
+    @property
+    def side(self) -> str:
+        """Name the output that is better: first or second; "" of a tie."""
+        return {-1: "first", 0: "", 1: "second"}[(self.value > 0) - (self.value < 0)]
+
 
 @dataclass(frozen=True, kw_only=True)
 class Tags:

@@ -9,6 +9,7 @@ from django.views.decorators.csrf import csrf_exempt
 from evalsite.annotation.pages.view_models import Progress, view_item
 from evalsite.lib.clock import now
 from evalsite.protocol import get_protocol
+from evalsite.studies.models import Item
 from tests.bench.bare.models import Row
 
 TEXTS = [
@@ -68,3 +69,16 @@ def _page() -> dict[str, Any]:
         "lease_until": now() + timedelta(hours=1),
         "reserved_until": None,
     }  # fmt: skip
+
+
+@cache
+def _read_texts(item: int) -> tuple[str, list[str]]:
+    """Return an item's inputs in one text, and its outputs, read once."""
+    row = Item.objects.prefetch_related("outputs").get(pk=item)
+    return "\n".join(row.inputs.values()), [output.text for output in row.outputs.all()]
+
+
+def bare_text(request: HttpRequest, item: int) -> HttpResponse:
+    """Show the texts of an item and a form, without stylesheet, script or query."""
+    inputs, outputs = _read_texts(item)
+    return render(request, "bare/text.html", {"inputs": inputs, "texts": outputs})

@@ -1,0 +1,146 @@
+"""Nothing that is judged, and nothing a question refers to, is hidden, at any length and width."""
+
+from collections.abc import Iterator
+
+import pytest
+from playwright.sync_api import Browser, Page, expect
+
+from evalsite.imports.demo import import_example
+from evalsite.protocol import Protocol, installed_protocols
+from evalsite.studies.models import Study
+from tests.support.batches import import_rows, keep_first, make_rows
+from tests.support.browsing import MAIN, answer_all, take_a_set
+from tests.support.factories import launch, make_learner, make_study, make_user, mint_link
+from tests.support.geometry import PHONE, WIDE, Size, each_window, find_hidden, open_window
+from tests.support.instruments import make_built_study, read_gallery
+from tests.support.long_texts import LAYOUTS, make_long_study, make_marco_study, read_marco
+from tests.support.sheet_pages import SHEET
+
+pytestmark = [pytest.mark.slow, pytest.mark.django_db(transaction=True)]
+
+PROTOCOLS = sorted(installed_protocols())
+GALLERY = read_gallery()
+# of a short item the page needs no more
+MOST = {WIDE: WIDE[1], PHONE: 1600}
+each_way = pytest.mark.parametrize(
+    "has_scripts", [True, pytest.param(False, marks=pytest.mark.torture)], ids=["", "plain"]
+)
+
+
+def make_example(protocol: str, items: int = 1, **fields: object) -> Study:
+    draft = make_study(protocol=protocol, items=0, set_size=items, k=1, **fields)
+    import_example(draft, by=make_user())
+    keep_first(draft, items)
+    return launch(draft)
+
+
+def open_items(page: Page, count: int) -> Iterator[int]:
+    """Show each item of the set in view."""
+    base = page.url.rpartition("/items/")[0]
+    for place in range(1, count + 1):
+        page.goto(f"{base}/items/{place}/")
+        yield place
+
+
+@each_way
+@each_window
+@pytest.mark.parametrize("protocol", PROTOCOLS)
+def test_item_of_each_protocol_shows_all_it_asks_about(
+    browser: Browser, live_server, protocol: str, window: Size, has_scripts: bool
+) -> None:
+    with open_window(browser, window, has_scripts=has_scripts) as page:
+        take_a_set(page, str(live_server), make_example(protocol))
+        faults = {"item": find_hidden(page, window, has_scripts=has_scripts)}
+        if window in MOST and has_scripts:
+            assert page.evaluate("document.documentElement.scrollHeight") <= MOST[window]
+        page.click(MAIN)
+        expect(page.locator(".problem")).to_be_visible()
+        faults["refused"] = find_hidden(page, window, has_scripts=has_scripts)
+
+    assert {step: lines for step, lines in faults.items() if lines} == {}
+
+
+@each_window
+@pytest.mark.parametrize("protocol", PROTOCOLS)
+def test_practice_with_its_verdicts_shows_all_it_asks_about(
+    browser: Browser, live_server, protocol: str, window: Size
+) -> None:
+    with open_window(browser, window) as page:
+        page.goto(f"{live_server}{mint_link(make_learner(make_example(protocol)))}")
+        answer_all(page)
+        page.click(MAIN)
+        expect(page.locator("#work input:enabled:not([type=hidden])")).to_have_count(0)
+
+        assert find_hidden(page, window) == []
+
+
+@each_way
+@each_window
+def test_sheet_shows_all_it_asks_about(
+    browser: Browser, live_server, window: Size, has_scripts: bool
+) -> None:
+    with open_window(browser, window, has_scripts=has_scripts) as page:
+        study = make_example("dialogue", 3, options=SHEET)
+        take_a_set(page, str(live_server), study)
+
+        assert find_hidden(page, window, has_scripts=has_scripts) == []
+
+
+@each_way
+@each_window
+@pytest.mark.parametrize("content", GALLERY, ids=lambda content: content["key"])
+def test_item_of_each_gallery_instrument_shows_all_it_asks_about(
+    browser: Browser, live_server, content: dict, window: Size, has_scripts: bool
+) -> None:
+    study = make_built_study(content, k=1, set_size=1, is_practice_on=False)
+    import_rows(study, make_rows(Protocol.from_stored(content), items=1))
+    with open_window(browser, window, has_scripts=has_scripts) as page:
+        take_a_set(page, str(live_server), launch(study))
+
+        assert find_hidden(page, window, has_scripts=has_scripts) == []
+
+
+@each_way
+@each_window
+@pytest.mark.parametrize("layout", LAYOUTS)
+def test_text_of_any_length_is_whole(
+    browser: Browser, live_server, layout: str, window: Size, has_scripts: bool
+) -> None:
+    study = make_long_study(layout)
+    with open_window(browser, window, has_scripts=has_scripts) as page:
+        take_a_set(page, str(live_server), study)
+        faults = {
+            place: find_hidden(page, window, has_scripts=has_scripts)
+            for place in open_items(page, study.items.main().count())
+        }
+
+    assert {place: lines for place, lines in faults.items() if lines} == {}
+
+
+def count_characters(rows: list[dict[str, str]]) -> int:
+    return len(rows[0]["dialogue"]) + sum(len(row["output"]) for row in rows)
+
+
+@each_window
+def test_longest_real_pairs_are_whole(browser: Browser, live_server, window: Size) -> None:
+    longest = sorted(read_marco(), key=count_characters)[-12:]
+    check_pairs(browser, str(live_server), longest, window)
+
+
+@pytest.mark.torture
+@pytest.mark.parametrize("window", [WIDE, PHONE], ids=str)
+@pytest.mark.parametrize("part", range(3))
+def test_every_fifth_real_pair_is_whole(
+    browser: Browser, live_server, window: Size, part: int
+) -> None:
+    check_pairs(browser, str(live_server), read_marco()[::5][part::3], window)
+
+
+def check_pairs(browser: Browser, base: str, items: list, window: Size) -> None:
+    study = make_marco_study(items)
+    with open_window(browser, window) as page:
+        take_a_set(page, base, study)
+        faults = {place: find_hidden(page, window) for place in open_items(page, len(items))}
+
+    assert len(faults) == len(items)
+    assert {place: lines for place, lines in faults.items() if lines} == {}
