@@ -42,8 +42,8 @@ def find_first(value: Any, paths: list[str]) -> Any:
 
     Where every path that is there leads to an empty text, that is what is returned.
     """
-    values = [found for path in paths if (found := find(value, path)) is not None]
-    return next((found for found in values if found != ""), values[0] if values else None)
+    values = [part for path in paths if (part := find(value, path)) is not None]
+    return next((part for part in values if part != ""), values[0] if values else None)
 
 
 def has(value: Any, path: str) -> bool:

@@ -1,4 +1,4 @@
-"""What refers to a question or a column of a draft follows when that is called otherwise."""
+"""Rename a question or a column of a draft wherever the draft refers to it."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -22,14 +22,14 @@ def _rename_condition(condition: Any, renamed: Mapping[str, str]) -> Any:
         return [_rename_condition(part, renamed) for part in condition]
     if not isinstance(condition, dict):
         return condition
-    found = dict(condition)
+    new = dict(condition)
     for name in ("all", "any", "not"):
-        if name in found:
-            found[name] = _rename_condition(found[name], renamed)
-    key = found.get("criterion")
+        if name in new:
+            new[name] = _rename_condition(new[name], renamed)
+    key = new.get("criterion")
     if isinstance(key, str):
-        found["criterion"] = renamed.get(key, key)
-    return found
+        new["criterion"] = renamed.get(key, key)
+    return new
 
 
 def rename_columns(draft: Plain, renamed: Mapping[str, str]) -> None:

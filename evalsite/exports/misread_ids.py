@@ -1,4 +1,4 @@
-"""Ids that pandas, R or a spreadsheet read as something else by default."""
+"""Ids that pandas, R or a spreadsheet reads as something else by default."""
 
 import re
 from collections.abc import Sequence
@@ -28,8 +28,8 @@ def list_misread(study: Study) -> list[str]:
     for row in rows:
         for column, text in zip(columns, row, strict=True):
             column.add(text)
-    found = dict.fromkeys(text for column in columns for text in column.list_misread())
-    return list(found)[:_SHOWN]
+    ids = dict.fromkeys(text for column in columns for text in column.list_misread())
+    return list(ids)[:_SHOWN]
 
 
 def describe_misread(ids: Sequence[str]) -> str:
@@ -44,7 +44,7 @@ def describe_misread(ids: Sequence[str]) -> str:
 
 
 class _Column:
-    """A column is read as a whole: whole numbers stay as they are only beside their like."""
+    """A column is read as a whole: whole numbers stay as they are only among themselves."""
 
     def __init__(self) -> None:
         self._misread: list[str] = []

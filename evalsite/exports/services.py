@@ -215,11 +215,13 @@ def _has_rows_of(origin: Origin, study: Study, choice: Choice) -> bool:
 def find_origins(study: Study, selection: Selection) -> tuple[bool, set[Origin]]:
     """Return whether the study has any answer, and which named origins the chosen ones have."""
     answers = selection.find_annotations(study).order_by()
-    has_answers, *found = Study.objects.filter(pk=study.pk).values_list(
+    has_answers, *are_there = Study.objects.filter(pk=study.pk).values_list(
         Exists(Annotation.objects.filter(study=study)),
         *(Exists(answers.filter(origin=origin)) for origin in _NAMED),
     )[0]
-    return has_answers, {origin for origin, is_there in zip(_NAMED, found, strict=True) if is_there}
+    return has_answers, {
+        origin for origin, is_there in zip(_NAMED, are_there, strict=True) if is_there
+    }
 
 
 def has_simulated(study: Study, selection: Selection) -> bool:

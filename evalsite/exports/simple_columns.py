@@ -79,29 +79,29 @@ def list_simple_columns(config: Protocol) -> tuple[Column, ...]:
     ]
     last = [_TAGS, EXCLUDED[0]]
     taken = {column.name for column in (*before, *after, *last)}
-    own = _list_own(config, taken)
+    of_criteria = _list_of_criteria(config, taken)
     return (
         *before,
-        *(column for part, column in own if part != NA),
+        *(column for part, column in of_criteria if part != NA),
         *after,
-        *(column for part, column in own if part == NA),
+        *(column for part, column in of_criteria if part == NA),
         *last,
     )
 
 
-def _list_own(config: Protocol, taken: set[str]) -> list[tuple[str, Column]]:
+def _list_of_criteria(config: Protocol, taken: set[str]) -> list[tuple[str, Column]]:
     """List the columns of the criteria under names that are not taken."""
-    own = [pair for criterion in config.criteria for pair in _describe(criterion)]
+    columns = [pair for criterion in config.criteria for pair in _describe(criterion)]
     # the keys of criteria come first: what is added to a key gives way to them
     for is_value in (True, False):
-        for place, (part, column) in enumerate(own):
+        for place, (part, column) in enumerate(columns):
             if (part == VALUE) is is_value:
                 name = column.name
                 while name in taken:
                     name = f"{name}_rating"
                 taken.add(name)
-                own[place] = (part, replace(column, name=name))
-    return own
+                columns[place] = (part, replace(column, name=name))
+    return columns
 
 
 def _describe(criterion: Criterion) -> Iterator[tuple[str, Column]]:

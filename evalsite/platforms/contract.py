@@ -245,7 +245,7 @@ class Platform:
 
     def write_bonuses(self, bonuses: Sequence[Bonus]) -> str:
         """Return the text that the platform takes for bonuses."""
-        rows = [(one.person_id, one.visit_id, one.amount) for one in bonuses]
+        rows = [(bonus.person_id, bonus.visit_id, bonus.amount) for bonus in bonuses]
         return write_lines(("person_id", "visit_id", "amount"), *rows)
 
     def check_rejection(self, reason: Reason, *, failed: int, minutes: float) -> str:
@@ -256,15 +256,16 @@ class Platform:
 
     def write_approvals(self, decisions: Sequence[Decision]) -> str:
         """Return the text that the platform takes for approvals."""
-        return write_lines(*((one.name,) for one in decisions))
+        return write_lines(*((decision.name,) for decision in decisions))
 
     def write_rejections(self, decisions: Sequence[Decision]) -> str:
         """Return the text that the platform takes for rejections."""
-        return write_lines(*((one.name, one.category, one.message) for one in decisions))
+        rows = [(decision.name, decision.category, decision.message) for decision in decisions]
+        return write_lines(*rows)
 
     def write_block_list(self, person_ids: Sequence[str]) -> str:
         """Return the text that keeps these people out of another study on the platform."""
-        return write_lines(*((one,) for one in person_ids))
+        return write_lines(*((person_id,) for person_id in person_ids))
 
     def fill_row(
         self, row: Mapping[str, str], *, is_approved: bool, message: str

@@ -25,8 +25,8 @@ class ScaleConfig(AppConfig):
 def installed_scales() -> dict[str, type[Scale]]:
     """Return the scales that settings list, by kind, in that order."""
     configs = {config.name: config for config in apps.get_app_configs()}
-    found = (configs.get(name) for name in settings.SCALES)
-    return {config.scale.kind: config.scale for config in found if isinstance(config, ScaleConfig)}
+    listed = (configs.get(name) for name in settings.SCALES)
+    return {config.scale.kind: config.scale for config in listed if isinstance(config, ScaleConfig)}
 
 
 def get_scale(kind: str) -> type[Scale]:

@@ -193,9 +193,9 @@ def describe_sets(
     open_link = next((one for one in rounds if not one.number), None)
     if open_link is None and any(one.pk not in visits for one in sets):
         open_link = Recruitment.objects.open_link(study)
-    reporters = {one.participant_id for one in sets if one.participant.has_reported}
-    given = count_answers_and_reports(reporters)
-    mostly = {pk for pk, (answers_given, reports) in given.items() if reports > answers_given}
+    people = (item_set.participant for item_set in sets)
+    counts = count_answers_and_reports({person.pk for person in people if person.has_reported})
+    mostly = {pk for pk, (answered, reported) in counts.items() if reported > answered}
     found = []
     for one in sets:
         visit = visits.get(one.pk)

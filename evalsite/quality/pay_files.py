@@ -48,8 +48,8 @@ def _list_sets(recruitment: Recruitment) -> list[PaySet]:
     decided = Q(approval__state__in=[State.APPROVED, State.REJECTED])
     decided |= Q(approval__bonus__isnull=False, approval__bonus_marked_at=None)
     sets = list_payable(study).filter(decided, participant__in=people).order_by("created_at", "pk")
-    found = [one for one in describe_sets(study, sets) if one.recruitment.pk == recruitment.pk]
-    return [one for one in found if one.visit is None or has_safe_ids(one.visit)]
+    rows = [row for row in describe_sets(study, sets) if row.recruitment.pk == recruitment.pk]
+    return [row for row in rows if row.visit is None or has_safe_ids(row.visit)]
 
 
 def has_safe_ids(visit: Visit) -> bool:
@@ -127,7 +127,7 @@ def _write_bonuses(recruitment: Recruitment, sets: Sequence[PaySet]) -> PayFile:
         for one in sets
         if one.approval.bonus and one.approval.bonus_marked_at is None and _has_id(one.visit)
     ]
-    visits = [one for one in list_due_bonuses(recruitment) if has_safe_ids(one)]
+    visits = [visit for visit in list_due_bonuses(recruitment) if has_safe_ids(visit)]
     dues = [Due(_as_bonus(one.visit, one.amount), set_id=one.item_set.pk) for one in by_line]
     dues += [
         Due(_as_bonus(one.visit, one.approval.bonus), bonus_id=one.item_set.pk) for one in extra

@@ -256,7 +256,7 @@ def _list_passed(study: Study) -> list[UUID]:
     waiting = filter_state(list_payable(study), State.WAITING).order_by("created_at", "pk")
     sets = describe_sets(study, waiting[:_MOST])
     return [
-        one.item_set.pk for one in sets if not one.attention.failed and not one.is_mostly_reports
+        row.item_set.pk for row in sets if not row.attention.failed and not row.is_mostly_reports
     ]
 
 

@@ -252,8 +252,8 @@ def list_shares(instrument: Instrument) -> list[tuple[str, str]]:
 def _insist_on_another_owner(instrument: Instrument, username: str) -> None:
     """Refuse what would leave the instrument without an owner who can sign in."""
     owners = instrument.members.filter(role=_OWNER)
-    others = owners.filter(user__is_active=True).exclude(user__username=username)
-    if owners.filter(user__username=username).exists() and not others.exists():
+    other_owners = owners.filter(user__is_active=True).exclude(user__username=username)
+    if owners.filter(user__username=username).exists() and not other_owners.exists():
         raise ValidationError(
             "An instrument needs an owner. Make someone else an owner first.", code="last_owner"
         )

@@ -222,8 +222,8 @@ def test_disagreement_shows_texts_as_raters_saw_them_and_what_they_wrote(staff_c
     assert "```" not in page
     # no system is named; the dots are on both sides
     assert "v1" not in page
-    assert sorted(one.share for one in shown.given) in ([0.0, 0.75], [0.25, 1.0])
-    assert {one.answer.partition(" is ")[2] for one in shown.given} == {"much better", "better"}
+    assert sorted(one.share for one in shown.answers) in ([0.0, 0.75], [0.25, 1.0])
+    assert {one.answer.partition(" is ")[2] for one in shown.answers} == {"much better", "better"}
     assert "Both are long" in page
     assert "&lt;script&gt;alert(1)&lt;/script&gt;" in page
     assert HOSTILE not in page
@@ -242,7 +242,7 @@ def test_disagreement_draws_conversations(staff_client):
 
     assert '<ol class="dialogue">' in response.text
     assert "&quot;role&quot;" not in response.text
-    assert [one.answer for one in shown.given] == ["1 (Bad)", "5 (Excellent)"]
+    assert [one.answer for one in shown.answers] == ["1 (Bad)", "5 (Excellent)"]
 
 
 def test_disagreement_needs_as_many_queries_for_many_answers_as_for_few(staff_client, arena):

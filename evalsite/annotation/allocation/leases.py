@@ -399,9 +399,9 @@ def find_end(me: Participant, open_set: ItemSet | None = None) -> datetime | Non
 
     Its places say so, and once none of them is left, the set itself.
     """
-    held = me.slots.leased().aggregate(until=Max("lease_until"))["until"]
-    if held is not None:
-        return held
+    until: datetime | None = me.slots.leased().aggregate(until=Max("lease_until"))["until"]
+    if until is not None:
+        return until
     open_set = open_set or _open_set_of.one(me.pk)
     return open_set.leased_until if open_set is not None else None
 

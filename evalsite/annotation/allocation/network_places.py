@@ -63,11 +63,11 @@ def check_network(
     if is_locking:
         _lock_site(network)
     rows = _list_held(study, network, me)
-    own = [row for row in rows if row.digest in network.digests]
-    for held, factor in ((own, 1), (rows, SITE_FACTOR)):
-        new = [row for row in held if row.answers < _NEWCOMERS_ANSWER]
+    of_network = [row for row in rows if row.digest in network.digests]
+    for people, factor in ((of_network, 1), (rows, SITE_FACTOR)):
+        new = [row for row in people if row.answers < _NEWCOMERS_ANSWER]
         _check_share(study, new, factor * _SETS, factor * _PERCENT_OF_NEWCOMERS)
-        _check_share(study, held, factor * _SETS, factor * _PERCENT)
+        _check_share(study, people, factor * _SETS, factor * _PERCENT)
 
 
 def is_invited(me: Participant) -> bool:
@@ -92,12 +92,12 @@ def _list_held(study: Study, network: Network, me: Participant | None) -> list[_
     answers = count_answers_in_open_set(OuterRef("participant"))
     # the index of people by network, then that of what each of them holds
     people = Participant.objects.filter(~Q(network=""), network.is_of("network"), study=study)
-    held = Slot.objects.leased().filter(
+    slots = Slot.objects.leased().filter(
         study=study, participant__in=people, lease_until__gt=now(), lease_until__lt=ASSIGNED
     )
     if me is not None:
-        held = held.exclude(participant=me)
-    rows = held.order_by().values_list("participant__network", "participant")
+        slots = slots.exclude(participant=me)
+    rows = slots.order_by().values_list("participant__network", "participant")
     counted = rows.annotate(places=Count("pk"), until=Min("lease_until"), answers=answers)
     return [_Held(digest, places, until, n) for digest, _, places, until, n in counted]
 

@@ -49,5 +49,5 @@ def _skip(request: HttpRequest, me: Participant, item_set: ItemSet, place: int) 
         return redirect(address_for_consent(request, saved))
     if not me.is_pilot and is_mine(me, screen):
         keep_lease(me, me.study, None)
-    told = saved if saved in (Saved.FINAL, Saved.ENDED, Saved.EARLIER) else Saved.SKIPPED
-    return redirect(f"{next_address(request, me, shown)}?was={told.name.lower()}&after={place}")
+    outcome = saved if saved in (Saved.FINAL, Saved.ENDED, Saved.EARLIER) else Saved.SKIPPED
+    return redirect(f"{next_address(request, me, shown)}?was={outcome.name.lower()}&after={place}")

@@ -62,7 +62,7 @@ def switch_one_place(request: HttpRequest, study: Study) -> HttpResponseBase:
 def show_unanswered(request: HttpRequest, study: Study) -> HttpResponseBase:
     """List people who hold places and have saved nothing, before these are taken back."""
     squatters = list_squatters(study)
-    context = {"squatters": squatters, "places": sum(one.places for one in squatters)}
+    context = {"squatters": squatters, "places": sum(squatter.places for squatter in squatters)}
     return TemplateResponse(request, "studies/unanswered_places.html", context)
 
 
@@ -70,7 +70,7 @@ def show_unanswered(request: HttpRequest, study: Study) -> HttpResponseBase:
 def take_back(request: HttpRequest, study: Study) -> HttpResponseBase:
     squatters = take_back_unanswered(study=study, by=request.user)
     if squatters:
-        places = count_of(sum(one.places for one in squatters), "place")
+        places = count_of(sum(squatter.places for squatter in squatters), "place")
         people = count_of(len(squatters), "person", "people")
         messages.success(request, f"Taken back: {places} from {people}.")
     else:

@@ -117,8 +117,8 @@ def _lock(people: Collection[int]) -> None:
 
 def _release(study: Study, people: Collection[int]) -> None:
     """Free all places that these people, who are locked, hold."""
-    held = Slot.objects.leased().filter(study=study, participant__in=people)
-    locked = held.select_for_update().order_by("pos", "id").values_list("pk", flat=True)
+    slots = Slot.objects.leased().filter(study=study, participant__in=people)
+    locked = slots.select_for_update().order_by("pos", "id").values_list("pk", flat=True)
     Slot.objects.filter(pk__in=list(locked)).update(
         state=Slot.State.FREE, participant=None, lease_until=None
     )
@@ -140,11 +140,11 @@ class Squatter:
 
 def list_squatters(study: Study) -> list[Squatter]:
     """Return the people who hold places and have saved nothing in their set; experts are none."""
-    held = Slot.objects.leased().filter(
+    slots = Slot.objects.leased().filter(
         study=study, lease_until__gt=now(), lease_until__lt=ASSIGNED
     )
     rows = (
-        held.exclude(Exists(_answers_in_open_set()))
+        slots.exclude(Exists(_answers_in_open_set()))
         .order_by("participant")
         .values_list("participant", "participant__pseudonym")
         .annotate(places=Count("pk"))
@@ -170,18 +170,18 @@ def take_back_unanswered(*, study: Study, by: Any) -> list[Squatter]:
 
 
 def _take_back_unanswered(study: Study, by: Any) -> list[Squatter]:
-    asked = [one.participant_id for one in list_squatters(study)]
+    asked = [squatter.participant_id for squatter in list_squatters(study)]
     _lock(asked)
     # again, now that none of them can save
-    squatters = [one for one in list_squatters(study) if one.participant_id in asked]
+    squatters = [row for row in list_squatters(study) if row.participant_id in asked]
     if squatters:
-        _release(study, [one.participant_id for one in squatters])
+        _release(study, [squatter.participant_id for squatter in squatters])
         AuditEntry.objects.record(
             "places without an answer taken back",
             by=by,
             study_id=study.pk,
-            places=sum(one.places for one in squatters),
-            who=[one.pseudonym for one in squatters],
+            places=sum(squatter.places for squatter in squatters),
+            who=[squatter.pseudonym for squatter in squatters],
         )
     return squatters
 
@@ -190,18 +190,18 @@ def _take_back_unanswered(study: Study, by: Any) -> list[Squatter]:
 class Crowding:
     """How many places are held, and by whom: people without an answer, a single network."""
 
-    held: int
+    total: int
     unanswered: int
     by_a_network: int
 
 
 def measure_crowding(study: Study) -> Crowding:
     """Return what is held now, for the warnings of the overview."""
-    held = Slot.objects.leased().filter(
+    slots = Slot.objects.leased().filter(
         study=study, lease_until__gt=now(), lease_until__lt=ASSIGNED
     )
     rows = (
-        held.annotate(has_answer=Exists(_answers_in_open_set()))
+        slots.annotate(has_answer=Exists(_answers_in_open_set()))
         .order_by()
         .values_list("participant__network", "has_answer")
         .annotate(places=Count("pk"))

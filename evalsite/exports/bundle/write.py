@@ -243,7 +243,7 @@ def _describe_plan(
     if not has_data:
         # what came of it goes with the data
         return [(name, words) for name, words in rows if name != DEVIATIONS]
-    reasons = Counter(one["reason"] for one in exclusions if one["revoked_at"] is None)
+    reasons = Counter(row["reason"] for row in exclusions if row["revoked_at"] is None)
     left_out = ", ".join(
         f"“{' '.join(reason.split())}” ({count_of(number, 'decision')})"
         for reason, number in sorted(reasons.items())
@@ -387,7 +387,8 @@ def _describe(
 def _list_free_text(study: Study) -> list[str]:
     """List the columns that hold what people wrote in their own words, each once."""
     files = list_files_of(study).values()
-    return list(dict.fromkeys(one.name for own in files for one in own if one.withheld is not None))
+    withheld = (column for columns in files for column in columns if column.withheld is not None)
+    return list(dict.fromkeys(column.name for column in withheld))
 
 
 def pack_folder(folder: Folder, target: IO[bytes]) -> None:

@@ -26,7 +26,9 @@ _CHECKS = "checks"
 class Prolific(Platform):
     def write_bonuses(self, bonuses: Sequence[Bonus]) -> str:
         # a submission id where one was sent
-        return write_lines(*((one.visit_id or one.person_id, one.amount) for one in bonuses))
+        return write_lines(
+            *((bonus.visit_id or bonus.person_id, bonus.amount) for bonus in bonuses)
+        )
 
     def write_approvals(self, decisions: Sequence[Decision]) -> str:
         return ",".join(one.name for one in decisions)

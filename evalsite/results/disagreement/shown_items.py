@@ -58,13 +58,16 @@ class Shown:
     view: ItemView
     # the outputs with what they are called here
     outputs: list[tuple[str, OutputView]]
-    given: list[Given]
-    others: list[Line]
+    answers: list[Given]
+    # to the other criteria
+    other_answers: list[Line]
 
 
-def describe_wide(study: Study, some: Sequence[Wide], *, is_blind: bool) -> list[Shown]:
+def describe_wide(study: Study, widest: Sequence[Wide], *, is_blind: bool) -> list[Shown]:
     """Describe these items, in a few queries for all of them; systems are never named."""
-    items = {item.pk: item for item in Item.objects.filter(pk__in=[one.item_id for one in some])}
+    items = {
+        item.pk: item for item in Item.objects.filter(pk__in=[wide.item_id for wide in widest])
+    }
     outputs: dict[int, list[Output]] = defaultdict(list)
     for output in Output.objects.filter(item__in=items).order_by("item", "position"):
         outputs[output.item_id].append(output)
@@ -78,18 +81,20 @@ def describe_wide(study: Study, some: Sequence[Wide], *, is_blind: bool) -> list
     for annotation in annotations.order_by("pk"):
         answers[annotation.item_id].append((annotation, ratings[annotation.pk]))
     names = ItemNames(study, is_blind=is_blind)
-    described = [_Described(study, one, items[one.item_id], outputs[one.item_id]) for one in some]
+    described = [
+        _Described(study, wide, items[wide.item_id], outputs[wide.item_id]) for wide in widest
+    ]
     return [
         Shown(
-            wide=one.wide,
-            item=one.item,
-            name=names[one.item],
-            view=one.view,
-            outputs=one.list_outputs(),
-            given=one.list_given(answers[one.item.pk]),
-            others=one.list_others(answers[one.item.pk]),
+            wide=shown.wide,
+            item=shown.item,
+            name=names[shown.item],
+            view=shown.view,
+            outputs=shown.list_outputs(),
+            answers=shown.list_answers(answers[shown.item.pk]),
+            other_answers=shown.list_other_answers(answers[shown.item.pk]),
         )
-        for one in described
+        for shown in described
     ]
 
 
@@ -121,9 +126,9 @@ class _Described:
         labels = [self.names[output.pk] or "Output" for output in self._page]
         return list(zip(labels, self.view.outputs, strict=True))
 
-    def list_given(self, answers: Sequence[Answered]) -> list[Given]:
+    def list_answers(self, answers: Sequence[Answered]) -> list[Given]:
         """Return what each person answered to the criterion, the lowest first."""
-        given = [
+        rows = [
             self._give(annotation, rating, ratings)
             for annotation, ratings in answers
             for rating in ratings
@@ -132,12 +137,12 @@ class _Described:
             and (rating.criterion, rating.turn, rating.part)
             == (self.criterion.key, self.wide.turn, "")
         ]
-        return sorted(given, key=lambda one: one.share)
+        return sorted(rows, key=lambda row: row.share)
 
     def _give(self, annotation: Annotation, rating: Rating, ratings: Iterable[Rating]) -> Given:
         shown = name_outputs(self.config, self._all, annotation.order_shown, is_blind=True).shown
         names = Names(self.names, shown)
-        about = [one for one in ratings if self._is_about(one)]
+        about = [other for other in ratings if self._is_about(other)]
         return Given(
             pseudonym=annotation.participant.pseudonym,
             seconds=None if annotation.active_ms is None else round(annotation.active_ms / 1000),
@@ -164,9 +169,9 @@ class _Described:
         span = scale.maximum - scale.minimum
         return (value - scale.minimum) / span if span else 0.5
 
-    def list_others(self, answers: Sequence[Answered]) -> list[Line]:
+    def list_other_answers(self, answers: Sequence[Answered]) -> list[Line]:
         """Return what was answered to the other criteria, without who did."""
-        others: dict[str, list[str]] = {}
+        by_name: dict[str, list[str]] = {}
         for annotation, ratings in answers:
             order = annotation.order_shown
             shown = name_outputs(self.config, self._all, order, is_blind=True).shown
@@ -178,5 +183,5 @@ class _Described:
             for name, words in describe_answer(
                 self.criteria, about, Names(self.names, shown)
             ).lines:
-                others.setdefault(name, []).append(words)
-        return [(name, "; ".join(words)) for name, words in others.items()]
+                by_name.setdefault(name, []).append(words)
+        return [(name, "; ".join(words)) for name, words in by_name.items()]

@@ -125,7 +125,7 @@ def _crowding(study: Study, progress: Progress) -> list[Task]:
     crowding = measure_crowding(study)
     few = CROWDED_SETS * mains_per_set(study)
     places = max(0, progress.target - progress.done)
-    free = places - crowding.held + crowding.unanswered
+    free = places - crowding.total + crowding.unanswered
     if crowding.unanswered > max(few, free * UNANSWERED_PERCENT / 100):
         return [Task(key="unanswered", count=crowding.unanswered, items=free)]
     is_crowded = crowding.by_a_network > max(few, places * NETWORK_PERCENT / 100)

@@ -24,9 +24,9 @@ class Answer:
 
 @dataclass(frozen=True)
 class Names:
-    """What the outputs of an item are called: here, and on the page where they were rated."""
+    """What the outputs of an item are called on this page, and where they were rated."""
 
-    here: Mapping[int, str]
+    on_page: Mapping[int, str]
     shown: Mapping[int, str]
 
 
@@ -43,8 +43,8 @@ def describe_ratings(
         ratings[rating.annotation_id].append(rating)
     outputs: dict[int, list[Output]] = defaultdict(list)
     items = {item.pk for item, _order in pages.values()}
-    found = Output.objects.filter(item__in=items).select_related("system")
-    for output in found.only("item", "position", "system__name").order_by("item", "position"):
+    rows = Output.objects.filter(item__in=items).select_related("system")
+    for output in rows.only("item", "position", "system__name").order_by("item", "position"):
         outputs[output.item_id].append(output)
     answers: dict[int, Answer] = defaultdict(Answer)
     for pk, (item, order) in pages.items():
@@ -67,13 +67,13 @@ def name_outputs(
     called = {output.pk: shown.get(output.pk, another) for output in by_position.values()}
     if is_blind:
         # in the order of the page: that of the file is that of systems
-        here = {pk: called[pk] for pk in (*shown, *called)}
+        on_page = {pk: called[pk] for pk in (*shown, *called)}
     else:
-        here = {
+        on_page = {
             output.pk: output.system.name if output.system else called[output.pk]
             for output in by_position.values()
         }
-    return Names(here, shown)
+    return Names(on_page, shown)
 
 
 def bind_criteria(config: Protocol, item: Item) -> dict[str, Criterion]:
@@ -91,7 +91,7 @@ def describe_answer(
         criterion = criteria.get(key)
         label = key if criterion is None else str(criterion.label)
         label = f"{label} (turn {turn})" if turn else label
-        name = "" if output_id is None else names.here[output_id]
+        name = "" if output_id is None else names.on_page[output_id]
         answered = [row for row in rows if row.part != COMMENT]
         if answered and answered[0].value is None and answered[0].text:
             written.append((_join_names(label, name), answered[0].text))
@@ -116,7 +116,7 @@ def _group(
 ) -> dict[tuple[str, int | None, int], list[Rating]]:
     """Return the rows of each question, in the order of criteria, outputs and turns."""
     places = {key: place for place, key in enumerate(criteria)}
-    outputs = {pk: place for place, pk in enumerate(names.here)}
+    outputs = {pk: place for place, pk in enumerate(names.on_page)}
     groups: dict[tuple[str, int | None, int], list[Rating]] = defaultdict(list)
     for rating in sorted(
         ratings,
@@ -135,7 +135,7 @@ def describe_rows(criterion: Criterion | None, rows: Sequence[Rating], names: Na
     if criterion is None:
         return ", ".join(row.text or str(row.value) for row in rows)
     if criterion.scale.compares:
-        return criterion.scale.describe_comparison(rows[0], names.here, names.shown)
+        return criterion.scale.describe_comparison(rows[0], names.on_page, names.shown)
     return criterion.scale.describe_answer(rows)
 
 

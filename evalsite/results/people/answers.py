@@ -59,15 +59,15 @@ def describe_answers(
     """These answers, of `with_items`, in words, in a few queries for all of them."""
     ids = [one.pk for one in annotations]
     first = _first_answers(annotations)
-    pages = {one.pk: (one.item, one.order_shown) for one in annotations}
+    pages = {answer.pk: (answer.item, answer.order_shown) for answer in annotations}
     pages |= {
-        first[one.pk].pk: (one.item.repeat_of, first[one.pk].order_shown)
-        for one in annotations
-        if one.pk in first
+        first[answer.pk].pk: (answer.item.repeat_of, first[answer.pk].order_shown)
+        for answer in annotations
+        if answer.pk in first
     }
     is_unnamed = is_hidden(study) if is_blind is None else is_blind
     names = ItemNames(study, is_blind=is_unnamed)
-    said = describe_ratings(study.config, pages, is_blind=is_unnamed)
+    words = describe_ratings(study.config, pages, is_blind=is_unnamed)
     agrees = judge_checks(study, Annotation.objects.filter(pk__in=ids))
     standing = Exclusion.objects.standing().filter(annotation__in=ids).select_related("decided_by")
     excluded = {one.annotation_id: one for one in standing}
@@ -76,9 +76,9 @@ def describe_answers(
             annotation=one,
             item_name=names[one.item],
             repeat_of=names[one.item.repeat_of] if one.item.repeat_of else "",
-            lines=said[one.pk].lines,
-            written=said[one.pk].written,
-            before=said[first[one.pk].pk].lines if one.pk in first else [],
+            lines=words[one.pk].lines,
+            written=words[one.pk].written,
+            before=words[first[one.pk].pk].lines if one.pk in first else [],
             said=_describe_outcome(study.config, one),
             seconds=_count_seconds(one),
             active_seconds=None if one.active_ms is None else one.active_ms / 1000,

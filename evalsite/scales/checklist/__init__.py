@@ -273,7 +273,7 @@ class Checklist(Scale):
         return " ".join(NA if row.value is None else str(row.value) for row in rows)
 
     def describe_answer(self, rows: Sequence[Stored]) -> str:
-        texts = {one.key: one.text for one in self.statements}
+        texts = {statement.key: statement.text for statement in self.statements}
         answers = [
             (row.part, self.label_of(NA if row.value is None else row.value)) for row in rows
         ]

@@ -238,7 +238,7 @@ class Choices(ScaleOfOptions):
 
     def describe_answer(self, rows: Sequence[Stored]) -> str:
         ticked = [row for row in rows if row.value]
-        labels = {one.key: one.label for one in self.options}
+        labels = {option.key: option.label for option in self.options}
         words = [(labels.get(row.part, row.part), row.text) for row in ticked]
         return ", ".join(f"{label}: {text}" if text else label for label, text in words) or "none"
 

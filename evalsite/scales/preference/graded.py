@@ -318,7 +318,7 @@ class Graded(Scale):
             words = self.name_tested(f"both_{both}" if both else 0)
         else:
             words = self._describe_grade(row.output_id, row.value or 0, names, shown)
-        labels = {one.key: one.label for one in (self.tags.options if self.tags else ())}
+        labels = {tag.key: tag.label for tag in (self.tags.options if self.tags else ())}
         reasons = {
             of: ", ".join(labels.get(key, key) for key in keys)
             for of, keys in detail.get("reasons", {}).items()
@@ -341,12 +341,12 @@ class Graded(Scale):
         grade = strength if list(shown).index(output_id) else -strength
         label, mirrored = self.name_tested(grade), self.name_tested(-grade)
         called = list(shown.values())
-        sides = [called, [one.rpartition(" ")[2] for one in called], ["1", "2"]]
+        sides = [called, [side.rpartition(" ")[2] for side in called], ["1", "2"]]
         for pair in sides:
             swapped = _replace_words(label, dict(zip(pair, reversed(pair), strict=True)))
             if label != swapped == mirrored:
-                here = [names[pk] for pk in shown]
-                return _replace_words(label, dict(zip(pair, here, strict=True)))
+                replaced = zip(pair, [names[pk] for pk in shown], strict=True)
+                return _replace_words(label, dict(replaced))
         return f"{name} preferred ({label})"
 
     def describe_wide(self) -> tuple[str, bool, str]:
