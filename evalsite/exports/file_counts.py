@@ -54,14 +54,15 @@ def count_changed_files() -> str:
         # what researchers do: files imported, items and people removed
         AuditEntry.objects.filter(study_id=OuterRef("pk"), created_at__gte=moment),
     )
-    is_changed = Q(file_counts=None)
+    # what was counted while the clock was ahead would seem newer than every change
+    is_changed = Q(file_counts=None) | Q(file_counts__counted_at__gt=now())
     for rows in changes:
         is_changed |= Q(Exists(rows))
     counted = 0
     for study in Study.objects.filter(is_changed).select_related("file_counts"):
         before = getattr(study, "file_counts", None)
         pause = timedelta(seconds=0 if before is None else _PAUSE * before.seconds)
-        if before is None or before.counted_at + pause <= now():
+        if before is None or not now() - pause < before.counted_at <= now():
             store_counts(study)
             counted += 1
     return f"counted those of {counted} {'study' if counted == 1 else 'studies'}" if counted else ""

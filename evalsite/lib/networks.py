@@ -5,10 +5,12 @@ from ipaddress import IPv4Address, IPv6Address, ip_address, ip_network
 
 def network_of(address: str) -> str:
     """Return what one household has: the IPv4 address, or the /64 of an IPv6 address."""
-    ip = _read(address)
-    if ip is None:
-        return ""
-    return str(ip) if ip.version == 4 else _cut(ip, 64)
+    return _name(address, 64)
+
+
+def site_of(address: str) -> str:
+    """Return what one organisation has: the IPv4 address, or the /48 of an IPv6 address."""
+    return _name(address, 48)
 
 
 def cut_network(address: str) -> str:
@@ -17,6 +19,13 @@ def cut_network(address: str) -> str:
     if ip is None:
         return ""
     return _cut(ip, 24 if ip.version == 4 else 48)
+
+
+def _name(address: str, bits: int) -> str:
+    ip = _read(address)
+    if ip is None:
+        return ""
+    return str(ip) if ip.version == 4 else _cut(ip, bits)
 
 
 def _read(address: str) -> IPv4Address | IPv6Address | None:

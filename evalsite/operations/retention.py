@@ -135,7 +135,7 @@ def erase_person(participant: Participant, *, by: Any) -> None:
     PeopleFigures.objects.filter(study=participant.study_id).delete()
     _erase_remarks(participant)
     _blur_times(participant)
-    mine.update(receipt=make_receipt(), stop_message="")
+    mine.update(receipt=make_receipt(), stop_message="", network="", network_at=None)
     transaction.on_commit(partial(_delete_files, participant.study_id))
     AuditEntry.objects.record(
         "person erased", by=by, study_id=participant.study_id, who=participant.pseudonym
@@ -158,11 +158,12 @@ def _blur_times(participant: Participant) -> None:
     With a second, and a browser's language, the log of a web server says who it was.
     """
     mine = Q(participant=participant)
+    of_set = ("created_at", "finished_at", "reserved_until", "leased_until")
     for people, names in (
         (Participant.objects.filter(pk=participant.pk), _TIMES_OF_PERSON),
         (Consent.objects.filter(mine), ("answered_at",)),
         (Visit.objects.filter(mine), ("arrived_at", "ended_at", "ids_deleted_at")),
-        (ItemSet.objects.filter(mine), ("created_at", "finished_at", "reserved_until")),
+        (ItemSet.objects.filter(mine), of_set),
         (Annotation.objects.filter(mine), ("started_at", "submitted_at")),
         (Approval.objects.filter(item_set__participant=participant), ("review_asked_at",)),
     ):

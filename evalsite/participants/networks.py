@@ -4,41 +4,34 @@ import hmac
 from dataclasses import dataclass
 from datetime import date, timedelta
 from hashlib import sha256
-from ipaddress import IPv6Address, ip_address
 
 from django.db.models import Q
 from django.utils.crypto import salted_hmac
 
 from evalsite.jobs.schedule import HOURLY, scheduled
 from evalsite.lib.clock import now
+from evalsite.lib.networks import network_of, site_of
 from evalsite.participants.models import Participant
 from evalsite.studies.models import Study
 
 _KEPT = timedelta(hours=24)
-# one household or lab has a whole network of IPv6 addresses, which differ in the last 64 bits;
-# one site has many such networks, which may take so many times as many together
-_NETWORK_BITS, _SITE_BITS = 64, 80
+# a site has many networks, which may take so many times as many together
 SITE_FACTOR = 4
-# the part of a digest that identifies the site; for IPv4, the site is the address
+# the half of a digest that identifies the site
 SITE_DIGITS = 32
 
 
 def digest_address(study: Study, address: str, day: date) -> str:
     """Return a digest of an address for this study and day; "" if there is no address.
 
-    For IPv6, one half identifies the site, the other the network in it.
+    One half identifies the site, the other the network in it.
     """
-    try:
-        found = ip_address(address)
-    except ValueError:
+    site, network = site_of(address), network_of(address)
+    if not network:
         return ""
     key = salted_hmac("evalsite.joins", day.isoformat(), algorithm="sha256").digest()
-    if isinstance(found, IPv6Address) and found.ipv4_mapped is None:
-        networks = [IPv6Address(int(found) >> bits << bits) for bits in (_SITE_BITS, _NETWORK_BITS)]
-        halves = [hmac.new(key, f"{study.pk} {one}".encode(), sha256) for one in networks]
-        return "".join(half.hexdigest()[:SITE_DIGITS] for half in halves)
-    only = getattr(found, "ipv4_mapped", None) or found
-    return hmac.new(key, f"{study.pk} {only}".encode(), sha256).hexdigest()
+    halves = [hmac.new(key, f"{study.pk} {part}".encode(), sha256) for part in (site, network)]
+    return "".join(half.hexdigest()[:SITE_DIGITS] for half in halves)
 
 
 @dataclass(frozen=True)

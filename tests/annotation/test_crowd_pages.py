@@ -10,7 +10,7 @@ from evalsite.participants.models import Participant
 from evalsite.participants.recruiting import create_personal_links
 from evalsite.results.overview.attention import CROWDED_SETS
 from evalsite.studies.models import Membership, Study
-from tests.support.factories import make_user
+from tests.support.factories import answer_item, make_user
 from tests.support.networks import HONEST, Visitor, make_crowded
 from tests.support.rounds import make_round
 
@@ -165,6 +165,17 @@ def test_places_without_an_answer_are_taken_back_after_a_look_at_them(
     # they come back with what is free
     idle[0].post(f"{idle[0].home}start/")
     assert idle[0].me.slots.leased().count() == 10
+
+
+def test_what_was_answered_outside_the_set_is_no_answer_in_it(staff_client, study):
+    (visitor,) = bring(study, 1)
+    item = study.items.main().exclude(pk__in=visitor.item_set.item_ids)[0]
+    # as an answer to a practice item
+    answer_item(visitor.me, item)
+
+    page = staff_client.get(url("study-places-unanswered", study))
+
+    assert page.context["places"] == 10
 
 
 def test_a_report_counts_as_an_answer_when_places_are_taken_back(staff_client, study):

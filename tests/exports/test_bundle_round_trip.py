@@ -56,9 +56,18 @@ from tests.support.bundles import (
     zip_files,
 )
 from tests.support.exports import export
-from tests.support.factories import add_batch, launch, make_study, make_user
+from tests.support.factories import (
+    add_batch,
+    answer_item,
+    launch,
+    make_annotator,
+    make_study,
+    make_user,
+)
 from tests.support.imported import load, rows_for
 from tests.support.protocols import each_protocol
+from tests.support.standing import report_item
+from tests.support.tabs import make_live
 
 pytestmark = [pytest.mark.slow, pytest.mark.usefixtures("checks_here")]
 
@@ -116,6 +125,19 @@ def test_bundle_is_sound_and_holds_every_kind_of_row(protocol):
     assert counts["exclusions"] == 3
     assert counts["metrics"] >= 2
     assert bool(counts["highlights"]) == installed_protocols()[protocol].has_highlight
+
+
+@pytest.mark.django_db
+def test_people_who_reported_an_item_are_known_for_it_in_a_copy():
+    study = make_live(items=4, k=3)
+    me, other = make_annotator(study), make_annotator(study)
+    report_item(me, study.items.main()[0])
+    answer_item(other, study.items.main()[0])
+
+    restored = restore(pack(close(study)), is_copy=True)
+
+    people = Participant.objects.filter(study=restored.study, has_reported=True)
+    assert [person.pseudonym for person in people] == [me.pseudonym]
 
 
 @pytest.mark.django_db

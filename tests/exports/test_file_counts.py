@@ -11,10 +11,12 @@ from django.urls import reverse
 
 from evalsite.annotation.models import Annotation
 from evalsite.annotation.running.simulation import simulate_crowd
+from evalsite.exports.file_counts import count_changed_files
 from evalsite.exports.models import FileCounts
 from evalsite.jobs.schedule import run_schedule
 from evalsite.studies.models import Study
 from tests.support.factories import answer_item, launch, make_annotator, make_study, make_user
+from tests.support.planned import ONE_POINT, make_planned_study
 
 pytestmark = pytest.mark.django_db
 
@@ -103,6 +105,28 @@ def test_rows_are_counted_again_only_after_a_change(study, clock, change):
 
     counted_at = FileCounts.objects.get().counted_at
     assert counted_at == NOON + timedelta(minutes=6 if change == "withdrawal" else 1)
+
+
+def test_counts_from_a_clock_that_was_ahead_are_made_again(study, clock):
+    clock.shift(timedelta(days=365))
+    run_schedule()
+    clock.move_to(NOON + timedelta(minutes=5))
+    answer_item(make_annotator(study), study.items.main()[0])
+
+    count_changed_files()
+
+    counts = FileCounts.objects.get()
+    assert (counts.counted_at, counts.rows["annotations"]) == (NOON + timedelta(minutes=5), 2)
+
+
+def test_hidden_files_say_when_they_were_counted(clock, staff):
+    study = make_planned_study(rules=[ONE_POINT])
+    run_schedule()
+
+    page = look(staff, study)
+
+    assert "exports/hidden.html" in [template.name for template in page.templates]
+    assert "20 November, 12:00" in page.text
 
 
 def test_what_takes_long_to_count_is_counted_less_often(study, clock):

@@ -98,7 +98,7 @@ def workbook_with_a_lost_part() -> bytes:
         "a lost part",
     ],
 )
-def test_the_file_is_refused_in_words(
+def test_bad_94_the_file_is_refused_in_words(
     staff_client: Client, page: str, name: str, content: bytes
 ) -> None:
     study = make_study(items=0)

@@ -128,7 +128,7 @@ TEXTS = ("secret note", "secret message", "secret reason", "secret answer", "da-
 TIMES = {
     Participant: ("created_at", "stopped_at", "withdrawn_at"),
     Visit: ("arrived_at", "ended_at"),
-    ItemSet: ("created_at", "finished_at"),
+    ItemSet: ("created_at", "finished_at", "leased_until"),
     Annotation: ("started_at", "submitted_at"),
     Consent: ("answered_at",),
 }
@@ -169,6 +169,7 @@ def test_nothing_written_about_an_erased_person_is_left_in_rows_or_files(
     me, other = person.me, work(recruitment, 1).me
     study = recruitment.study
     remark_on(person, study)
+    Participant.objects.filter(pk=me.pk).update(network="digest", network_at=now())
     run_job(start_export(study, Choice(file="ratings"), by=make_user()))
     run_job(start_packing(study, Contents(has_free_text=True), by=make_user()))
     kept = other.annotations.order_by("pk").values("started_at", "submitted_at")[0]
@@ -184,6 +185,7 @@ def test_nothing_written_about_an_erased_person_is_left_in_rows_or_files(
     assert [path for path in tmp_path.rglob("*") if path.is_file()] == []
     mine = Q(participant=me)
     assert set(Annotation.objects.filter(mine).values_list("device", "language")) == {("", "")}
+    assert Participant.objects.get(pk=me.pk).network == ""
     assert not Note.objects.exists()
     assert [text for text in TEXTS[:4] if text in after] == []
     for model, names in TIMES.items():

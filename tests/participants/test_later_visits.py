@@ -41,7 +41,7 @@ FIRST, OTHER = "61a1b2c3d4e5f60718293a4b", "62a1b2c3d4e5f60718293a4b"
 SCORE, ENTERED, AGE_GIVEN, CODE = "12345", "54321", "87", "QWRTPSDF"
 
 
-def test_another_visit_of_the_id_opens_no_earlier_answer():
+def test_bad_97_another_visit_of_the_id_opens_no_earlier_answer():
     study = launch(make_study(items=12, k=1, set_size=12))
     prolific = installed_platforms()["prolific"]
     study.recruitments.create(

@@ -57,7 +57,7 @@ def test_a_plan_is_written_before_the_launch_and_read_back(staff_client):
 @pytest.mark.parametrize(
     "do", ["1.5e308", "and-0", "and-1", "drop-1-0", f"remove-rule-{'9' * 5_000}", "-", "and-٣", ""]
 )
-def test_a_button_that_no_page_has_changes_nothing(staff_client, do):
+def test_bad_95_a_button_that_no_page_has_changes_nothing(staff_client, do):
     study = make_study()
 
     page = save(staff_client, study, do=do)

@@ -10,7 +10,7 @@ NAME = re.compile(r"^(?:async )?def test_bad((?:_[0-9]{2,3})+)_[a-z]", re.M)
 
 # rows of what stands so far; a later part of the product adds its own
 ROWS = {
-    *range(1, 70), *range(72, 85), 88, 91, 92, 93, 100,
+    *range(1, 70), *range(72, 85), 85, 86, 88, *range(91, 101),
 }  # fmt: skip
 
 

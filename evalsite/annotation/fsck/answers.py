@@ -43,7 +43,7 @@ from evalsite.annotation.models import (
     Rating,
     Slot,
 )
-from evalsite.annotation.pages.held_items import find_reported_items
+from evalsite.annotation.pages.held_items import find_reporters
 from evalsite.annotation.pages.saving import LEFT_TO_OTHERS
 from evalsite.lib.prepared import Prepared
 from evalsite.participants.models import Origin
@@ -168,13 +168,14 @@ def _count_outputs() -> QuerySet[Any]:
 
 
 def held_against_its_reports(study: Study) -> Iterable[str]:
-    """An item is held only if it has two reports, by people with standing, not reviewed yet.
+    """An item is held only if it has two reports that weren't reviewed yet.
 
-    Some items with two reports aren't held: the share of held items is limited.
+    Not all items with two reports are held, since reports can hold a share of them only. Whether
+    the reports count isn't asked: for earlier versions, every report did.
     """
-    held = dict(_HELD_ITEMS.all(study.pk))
-    reported = find_reported_items(study, list(held)) if held else set()
-    for pk, key in held.items():
+    keys = dict(_HELD_ITEMS.all(study.pk))
+    reported = find_reporters(study, list(keys)) if keys else {}
+    for pk, key in keys.items():
         if pk not in reported:
             yield f"item {key} is held without two reports"
 

@@ -115,18 +115,23 @@ def most_held(study: Study) -> int:
 
 def find_reported_items(study: Study, among: Collection[int] | None = None) -> set[int]:
     """Return the items, of these or of the study, with two reports by people with standing."""
+    enough = find_reporters(study, among)
+    trusted = find_people_with_standing(set().union(*enough.values()))
+    return {
+        pk for pk, people in enough.items() if len(trusted.intersection(people)) >= REPORTS_TO_HOLD
+    }
+
+
+def find_reporters(study: Study, among: Collection[int] | None = None) -> dict[int, set[int]]:
+    """Return who reported each item that has two reports which weren't reviewed yet."""
     is_new = Q(item__released_at__isnull=True) | Q(submitted_at__gt=F("item__released_at"))
     reports = Annotation.objects.reports().filter(is_new, study=study).order_by()
     if among is not None:
         reports = reports.filter(item__in=among)
-    authors: dict[int, list[int]] = defaultdict(list)
+    authors: dict[int, set[int]] = defaultdict(set)
     for item_id, author in reports.values_list("item", "participant"):
-        authors[item_id].append(author)
-    enough = {pk: people for pk, people in authors.items() if len(people) >= REPORTS_TO_HOLD}
-    trusted = find_people_with_standing({one for people in enough.values() for one in people})
-    return {
-        pk for pk, people in enough.items() if len(trusted.intersection(people)) >= REPORTS_TO_HOLD
-    }
+        authors[item_id].add(author)
+    return {pk: people for pk, people in authors.items() if len(people) >= REPORTS_TO_HOLD}
 
 
 def count_waiting(study: Study) -> int:

@@ -154,7 +154,10 @@ def list_squatters(study: Study) -> list[Squatter]:
 
 def _answers_in_open_set() -> QuerySet[Annotation]:
     return Annotation.objects.filter(
-        participant=OuterRef("participant"), item_set__finished_at__isnull=True
+        participant=OuterRef("participant"),
+        # not outside of any set, as practice is
+        item_set__isnull=False,
+        item_set__finished_at__isnull=True,
     ).order_by()
 
 

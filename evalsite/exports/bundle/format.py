@@ -164,7 +164,7 @@ LATER_PLAN_FIELDS: dict[str, Any] = {
 LEFT_OUT = {
     "Study": {
         "id", "version", "instrument", "revision", "time_zone", "pay_target",
-        "pilot_generation", "is_pilot_link_on",
+        "pilot_generation", "is_pilot_link_on", "joins_paused_at", "is_from_one_place",
     },
     "StudyVersion": {"id", "study", "content", "created_by"},
     "Batch": {"study", "uploaded_by"},
@@ -176,10 +176,13 @@ LEFT_OUT = {
     },
     "Participant": {
         "id", "study", "receipt", "is_pilot", "is_expert", "stopped_for", "stop_message",
+        "has_reported", "network", "network_at",
     },
     "Consent": {"id", "study", "participant", "version"},
     "Answer": {"id", "study", "participant"},
-    "ItemSet": {"study", "participant", "item_ids", "lost_ids", "reserved_until", "code"},
+    "ItemSet": {
+        "study", "participant", "item_ids", "lost_ids", "reserved_until", "leased_until", "code",
+    },
     "Annotation": {
         "id", "study", "item", "participant", "slot", "item_set", "version", "ratings_file",
         "awaits_consent", "visit",

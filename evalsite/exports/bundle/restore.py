@@ -10,7 +10,13 @@ from django.db import DatabaseError, models, transaction
 from django.db.models import Q
 
 from evalsite.annotation.fsck import find_breaches
-from evalsite.annotation.models import TOP_UP_ACTION, TOP_UP_FROM, RatingsFile, Slot
+from evalsite.annotation.models import (
+    TOP_UP_ACTION,
+    TOP_UP_FROM,
+    Annotation,
+    RatingsFile,
+    Slot,
+)
 from evalsite.audit.models import AuditEntry
 from evalsite.exports.bundle.bulk_store import reading, store_rows
 from evalsite.exports.bundle.fields import Misshapen, read_fields, read_whole
@@ -43,6 +49,7 @@ from evalsite.exports.bundle.rows import RowStore
 from evalsite.exports.bundle.verify import Report, verify_bundle
 from evalsite.imports.models import MetricFile
 from evalsite.lib.clock import now
+from evalsite.participants.models import Participant
 from evalsite.protocol import Protocol, get_protocol
 from evalsite.protocol.translations import translate
 from evalsite.protocol.version_0_1 import read_stored
@@ -283,7 +290,13 @@ class Loader:
         return ids
 
     def _finish(self, rows: RowStore) -> None:
-        """Close what was launched, so that nobody comes in by accident; dates are as before."""
+        """Close what was launched, so that nobody comes in by accident; dates are as before.
+
+        Who has reported something follows from the answers.
+        """
+        reports = self.study.annotations.filter(outcome=Annotation.Outcome.REPORTED)
+        reporters = Participant.objects.filter(pk__in=reports.values("participant"))
+        reporters.update(has_reported=True)
         changes: Plain = {
             "created_at": read_fields(Study, ["created_at"], self.plain)["created_at"],
             "version": rows.versions[self.plain["version"]],
