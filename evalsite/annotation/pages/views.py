@@ -189,6 +189,7 @@ def review(request: HttpRequest, me: Participant, number: int) -> HttpResponse:
         "is_complete": not missing and not wrong,
         "back_url": address(request, "rating-page", number, table.rows[-1].place),
         "status": Saved.words_of(request.GET.get("was", "")),
+        "is_plainly_saved": request.GET.get("was") == "saved",
         "ignored": ignored_before(request, me, item_set),
         "progress": Progress(done, item_set.total),
     }
