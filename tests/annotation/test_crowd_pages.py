@@ -114,7 +114,8 @@ def test_pausing_stops_new_people_only_and_resuming_lets_them_in(staff_client, r
     assert "Nobody new can start right now" in refused.text
     assert Participant.objects.filter(study=study).count() == 1
     visitor.answer(range(1, 11))
-    visitor.post(f"{visitor.home}sets/1/review/", {"go": "another"})
+    visitor.post(f"{visitor.home}sets/1/review/")
+    visitor.post(f"{visitor.home}start/")
     assert visitor.item_set.number == 2
     assert "joins-paused" in tasks_of(staff_client, study)
     staff_client.post(url("study-joining", study), {"do": "resume"})
