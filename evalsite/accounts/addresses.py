@@ -35,14 +35,14 @@ def read_address(token: str) -> tuple[User | None, str]:
 
 @transaction.atomic
 def change_address(user: User, email: str, request: HttpRequest) -> None:
-    """Store the address, tell the former one, and forget any that an organisation has brought."""
+    """Store the address, notify the former one, and forget any that an organisation has brought."""
     User.objects.filter(pk=user.pk).update(email=email)
     EmailAddress.objects.filter(user=user).delete()
     if user.email and is_mail_on():
-        _tell_former(user, request)
+        _notify_former(user, request)
 
 
-def _tell_former(user: User, request: HttpRequest) -> None:
+def _notify_former(user: User, request: HttpRequest) -> None:
     network = cut_network(client_address(request))
     context = {"account": user, "moment": now(), "network": network}
     body = render_to_string("account/email/address_changed_message.txt", context)

@@ -25,7 +25,7 @@ INVALID, LOCKED = 422, 429
 
 
 class Refusal:
-    """Say 422 for what is wrong, and 429 where it was wrong too often."""
+    """Answer 422 to a wrong entry, and 429 after too many."""
 
     request: HttpRequest
 
@@ -80,7 +80,7 @@ class EnterCode(Refusal, mfa_views.AuthenticateView):
 
 
 class _Confirmation(Refusal):
-    """Confirm who it is; a form that waited for this is sent at once, and recorded instead."""
+    """Confirm who it is. A form that waited for this is sent at once, and recorded instead."""
 
     detail = ""
 

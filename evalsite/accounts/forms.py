@@ -93,7 +93,7 @@ class CodeAgainForm(_Counted, ReauthenticateForm):
 
 
 class NewPasswordForm(ChangePasswordForm):
-    """A new password, for whoever knows the old one."""
+    """A new password, for people who know the old one."""
 
     def clean_oldpassword(self) -> str:
         """Count wrong ones, as signing in does."""

@@ -36,7 +36,7 @@ class _Counter:
 
     key: str
     limit: int
-    # reaching the limit locks whoever made the attempt, and not only others
+    # whether reaching the limit locks the sender of the attempt, and not only others
     is_for_sender: bool = True
 
     @property

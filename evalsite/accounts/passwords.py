@@ -1,4 +1,4 @@
-"""What a password may not be, beside Django's own rules."""
+"""What a password may not be, in addition to Django's own rules."""
 
 import re
 
@@ -27,7 +27,7 @@ class DifferentCharacters:
 
 
 class CommonPasswords(CommonPasswordValidator):
-    """Refuse Django's 20,000 most common passwords, also with digits or signs around them."""
+    """Refuse Django's 20,000 most common passwords, also with digits or symbols around them."""
 
     def validate(self, password: str, user: User | None = None) -> None:
         folded = password.casefold().strip()

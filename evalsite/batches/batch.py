@@ -148,9 +148,9 @@ def _refuse_columns(used: Sequence[SourceFile]) -> NoReturn:
     columns = list(dict.fromkeys(name for file in used for name in read_columns(file)))
     raise Unusable(
         "columns_unclear",
-        "Choose the id, the input and the output, and call them id, prompt and output in each "
-        f"file: the columns are {name_some(columns, 12)}. CSV and JSON aren't joined by line, "
-        "because results can come in another order.",
+        "Choose the columns of the id, the input and the output, and rename them to id, prompt "
+        f"and output in each file. The columns are {name_some(columns, 12)}. CSV and JSON aren't "
+        "joined by line, because results can come in another order.",
     )
 
 

@@ -212,7 +212,8 @@ class Collection:
             if not inputs:
                 message = (
                     "The row has neither an id nor an input to join it by. Its columns are "
-                    f"{name_some([*data], 12)}. Call the id “id” in each file, or add the input."
+                    f"{name_some([*data], 12)}. Name the column of the id “id” in each file, or "
+                    "add the input."
                 )
                 raise Unusable("no_id", message)
             self._by_inputs = True

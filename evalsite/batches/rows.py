@@ -157,7 +157,7 @@ def _read_first_row(known: Recognised) -> dict[str, Any] | None:
     try:
         row = next(read_rows(known, is_first=True), None)
     except Unusable:
-        # a log of a run that isn't finished, with or without rows: whoever reads them is told
+        # a log of a run that isn't finished, with or without rows: reading the rows says so
         return dict.fromkeys(known.shape.needs)
     return row.data if row else None
 

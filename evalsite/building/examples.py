@@ -33,7 +33,7 @@ def find_scale(criterion: Any) -> Scale | None:
 
 @dataclass(frozen=True)
 class Renamed:
-    """What questions and columns are called in the form, by what they are called from now on."""
+    """The names that questions and columns have in the form, by their new names."""
 
     questions: Mapping[str, str]
     columns: Mapping[str, str]
@@ -42,7 +42,7 @@ class Renamed:
 def name_columns(columns: Iterable[Plain]) -> list[str]:
     """Return a name for each column under which examples keep its text.
 
-    That is the column's own name, unless one before it has it, too: no text is lost to another.
+    That is the column's own name, unless an earlier column has it too: no text overwrites another.
     """
     seen: Counter[str] = Counter()
     names = []

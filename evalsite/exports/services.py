@@ -225,7 +225,7 @@ def find_origins(study: Study, selection: Selection) -> tuple[bool, set[Origin]]
 
 
 def has_simulated(study: Study, selection: Selection) -> bool:
-    """Tell whether any of these answers is simulated."""
+    """Return whether any of these answers is simulated."""
     return Origin.SIMULATED in find_origins(study, selection)[1]
 
 

@@ -139,7 +139,7 @@ def _describe(criterion: Criterion) -> Iterator[tuple[str, Column]]:
 
 
 def has_na(criterion: Criterion) -> bool:
-    """Tell whether an answer as a whole may be “not applicable”; statements say it in the cell."""
+    """Return whether an answer as a whole may be “not applicable”; statements say so in cells."""
     return bool({"not_applicable", "part"} & criterion.scale.columns == {"not_applicable"})
 
 

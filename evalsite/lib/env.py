@@ -57,7 +57,7 @@ def read_hosts(name: str) -> list[str]:
         labels = host.removeprefix(".").split(".")
         if "*" in host or not all(labels) or (host.startswith(".") and len(labels) < 2):
             raise BadSetting(
-                f"{name} can't contain {host!r}: it has to be a whole name, such as "
+                f"{name} can't contain {host!r}: use a full name, such as "
                 "evalsite.example.org, or .example.org for all names below that."
             )
     return hosts

@@ -10,7 +10,7 @@ from typing import Any
 from django.conf import settings
 from django.urls import URLPattern, URLResolver
 
-# parameters of addresses that whoever reads them could use; keys of questions are no secret
+# parameters of addresses that anyone who reads them could use; keys of questions are no secret
 _SECRETS = re.compile(r"<(?:\w+:)?token>|<(?!slug:)(?:\w+:)?key>")
 # tokens of processes that serve no pages
 _LONG_PART = re.compile(r"(/)[\w:=~-]{20,}")

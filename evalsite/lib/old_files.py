@@ -1,4 +1,4 @@
-"""Deleting what lies on the disk for longer than it is kept."""
+"""Deleting files that are older than they are kept."""
 
 import shutil
 from collections.abc import Iterable

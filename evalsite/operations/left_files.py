@@ -1,4 +1,4 @@
-"""What processes left that were killed before they could clean up."""
+"""What processes left behind that were killed before they could clean up."""
 
 from datetime import timedelta
 

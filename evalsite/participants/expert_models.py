@@ -35,7 +35,7 @@ class Expert(models.Model):
         return f"expert {self.pk}"
 
     def describe(self, *, with_address: bool) -> str:
-        """Return the name; whoever was invited by an address alone has none but that."""
+        """Return the name, which is the address of people who were invited by that alone."""
         if self.name != self.email or with_address:
             return self.name
         return "Invited by e-mail"

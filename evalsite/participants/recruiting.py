@@ -250,7 +250,7 @@ def renew_personal_link(*, link: PersonalLink, generation: int, by: Any) -> None
 
 
 def record_look_at_links(*, study: Study, links: int, by: Any, **detail: Any) -> None:
-    """Log that somebody saw links, with which they could act for the people invited."""
+    """Log that links were shown, with which one could act for the people invited."""
     if links:
         AuditEntry.objects.record(LINKS_VIEWED, by=by, study_id=study.pk, links=links, **detail)
 

@@ -20,7 +20,7 @@ from django.conf import settings
 
 from evalsite.lib.csv_writer import write_guarded
 
-# Ids of people and visits on every platform: they stand in files that spreadsheets open, and in
+# Ids of people and visits on every platform: they are in files that spreadsheets open, and in
 # lists that a comma or a line break would split.
 SAFE_ID = re.compile(r"[A-Za-z0-9][A-Za-z0-9._:@-]{0,127}")
 _PART_OF_LINK = re.compile(r"\{(code|id|visit)\}")
@@ -280,7 +280,7 @@ class Platform:
 
 
 def are_safe(*ids: str) -> bool:
-    """Tell whether each of these ids, as far as there is one, may stand in a file."""
+    """Return whether each of these ids, if there is one, may be in a file."""
     return all(not text or SAFE_ID.fullmatch(text) for text in ids)
 
 

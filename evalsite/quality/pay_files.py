@@ -53,7 +53,7 @@ def _list_sets(recruitment: Recruitment) -> list[PaySet]:
 
 
 def has_safe_ids(visit: Visit) -> bool:
-    """Tell whether the ids may stand in a file: at first they could be any text."""
+    """Return whether the ids may be in a file: at first they could be any text."""
     return are_safe(visit.person_id, visit.visit_id)
 
 

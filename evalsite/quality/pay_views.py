@@ -197,8 +197,8 @@ def decide(request: HttpRequest, study: Study) -> HttpResponseBase:
         if not ids:
             messages.info(
                 request,
-                "Each set that is waiting failed an attention check, or its person reported more "
-                "items than they answered.",
+                "Every waiting set failed an attention check, or its person reported more items "
+                "than they answered.",
             )
             return redirect(f"{_pay_url(study)}?state={State.WAITING}")
     return decide_on(request, study, do, ids)

@@ -60,7 +60,7 @@ def keep_numbers(study: Study, *, without: ItemQuerySet) -> None:
 
 
 def are_unused_numbers(value: object) -> bool:
-    """Tell whether a study can skip these numbers: pairs in order, with used ones in between."""
+    """Return whether a study can skip these numbers: pairs in order, with used ones in between."""
     if not isinstance(value, list):
         return False
     last = -1

@@ -341,7 +341,7 @@ def has_free_place(study: Study) -> bool:
 
 
 class Shortage(StrEnum):
-    """Why no place is free for somebody."""
+    """Why no place is free for a person."""
 
     # every item has all its answers
     COMPLETE = "complete"

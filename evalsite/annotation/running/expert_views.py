@@ -243,7 +243,7 @@ def _reassign(
 
 @require_POST
 def renew_link(request: HttpRequest, study: Study, expert_id: int) -> HttpResponseBase:
-    """End an expert's link and make another; whoever does that has to hand it over."""
+    """End an expert's link and make another, which this person has to hand over."""
     insist_on_links(request, study)
     expert = get_object_or_404(study.experts.select_related("link__recruitment"), pk=expert_id)
     generation = request.POST.get("generation", "")

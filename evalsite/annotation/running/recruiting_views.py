@@ -349,7 +349,7 @@ def _create_links(recruitment: Recruitment, request: HttpRequest) -> None:
 
 
 def _renew_link(recruitment: Recruitment, request: HttpRequest) -> None:
-    # whoever ends a link has to hand over the new one
+    # the person who ends a link has to hand over the new one
     insist_on_links(request, recruitment.study)
     named = re.fullmatch("([0-9]{1,4})-([0-9]{1,9})", request.POST.get("link", ""), re.ASCII)
     link = recruitment.personal_links.filter(number=int(named[1])).first() if named else None

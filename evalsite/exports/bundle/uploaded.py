@@ -66,7 +66,7 @@ def keep_bundle(file: UploadedFile, *, by: Any) -> Job:
 def _insist_on_none_waiting(user: Any) -> None:
     if any(job.is_open and not job.is_stale for job in _jobs_of(user, CHECK)):
         raise ValidationError(
-            "Another bundle of yours is still being checked. Wait until that is done, then upload "
+            "Another of your bundles is still being checked. Wait until that is done, then upload "
             "this one.",
             code="bundle_waits",
         )

@@ -200,7 +200,7 @@ class Joins:
         text, earlier = find_difference(draft.shared.get(name, ""), inputs.get(name, ""))
         message = (
             f"“{draft.key}” has another input here (“{text}”) than in {file_name} (“{earlier}”). "
-            "Outputs that are compared need one input. Correct it, or use another id."
+            "Outputs that are compared need the same input. Correct it, or use another id."
         )
         return Fault("input_differs", message, line=draft.line, record=draft.record), name
 
@@ -216,8 +216,8 @@ class Joins:
         if self._meets == EVERY or not unknown:
             return None
         message = (
-            f"“{unknown[0]}” is none of the earlier systems: {', '.join(self._offered)}. Choose "
-            "from these, or every."
+            f"“{unknown[0]}” isn't one of the earlier systems ({', '.join(self._offered)}). Choose "
+            "one of these, or every."
         )
         return Fault("system_unknown", message)
 
