@@ -51,7 +51,7 @@ def read_secret(name: str) -> str:
 
 
 def read_hosts(name: str) -> list[str]:
-    """Return the host names of the site; none that stands for names of other people."""
+    """Return the host names of the site; refuse patterns that match names of other people."""
     hosts = read_list(name)
     for host in hosts:
         labels = host.removeprefix(".").split(".")

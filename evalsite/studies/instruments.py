@@ -220,7 +220,7 @@ def _store_version(instrument: Instrument, data: Plain, *, by: Any) -> Instrumen
 
 @transaction.atomic
 def share_instrument(*, instrument: Instrument, username: str, role: str, by: Any) -> None:
-    """Give somebody a role; all goes alike whether anybody has this user name or not."""
+    """Give somebody a role; the same happens whether or not anybody has this user name."""
     current = lock_instrument(instrument, by, role=_OWNER)
     if role != _OWNER:
         _insist_on_another_owner(current, username)
