@@ -140,16 +140,21 @@ class Squatter:
 
 def list_squatters(study: Study) -> list[Squatter]:
     """Return the people who hold places and have saved nothing in their set; experts are none."""
-    slots = Slot.objects.leased().filter(
-        study=study, lease_until__gt=now(), lease_until__lt=ASSIGNED
-    )
     rows = (
-        slots.exclude(Exists(_answers_in_open_set()))
+        _find_held(study)
+        .exclude(Exists(_answers_in_open_set()))
         .order_by("participant")
         .values_list("participant", "participant__pseudonym")
         .annotate(places=Count("pk"))
     )
     return [Squatter(*row) for row in rows]
+
+
+def _find_held(study: Study) -> QuerySet[Slot]:
+    """Return the places that are held for a time, so not those of experts."""
+    return Slot.objects.leased().filter(
+        study=study, lease_until__gt=now(), lease_until__lt=ASSIGNED
+    )
 
 
 def _answers_in_open_set() -> QuerySet[Annotation]:
@@ -197,11 +202,9 @@ class Crowding:
 
 def measure_crowding(study: Study) -> Crowding:
     """Return what is held now, for the warnings of the overview."""
-    slots = Slot.objects.leased().filter(
-        study=study, lease_until__gt=now(), lease_until__lt=ASSIGNED
-    )
     rows = (
-        slots.annotate(has_answer=Exists(_answers_in_open_set()))
+        _find_held(study)
+        .annotate(has_answer=Exists(_answers_in_open_set()))
         .order_by()
         .values_list("participant__network", "has_answer")
         .annotate(places=Count("pk"))
