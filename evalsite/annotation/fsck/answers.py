@@ -43,7 +43,7 @@ from evalsite.annotation.models import (
     Rating,
     Slot,
 )
-from evalsite.annotation.pages.held_items import find_reported_items
+from evalsite.annotation.pages.held_items import REPORTS_TO_HOLD
 from evalsite.annotation.pages.saving import LEFT_TO_OTHERS
 from evalsite.lib.prepared import Prepared
 from evalsite.participants.models import Origin
@@ -168,17 +168,25 @@ def _count_outputs() -> QuerySet[Any]:
 
 
 def held_against_its_reports(study: Study) -> Iterable[str]:
-    """An item is held only if it has two reports, by people with standing, not reviewed yet.
+    """An item is held only if it has two reports that weren't reviewed yet.
 
-    Some items with two reports aren't held: the share of held items is limited.
+    Items with two reports needn't be held: their authors may lack standing, and the share of held
+    items is limited. Items held before there was standing stay held.
     """
-    held = dict(_HELD_ITEMS.all(study.pk))
-    reported = find_reported_items(study, list(held)) if held else set()
+    reported, held = dict(_REPORTED_ITEMS.all(study.pk)), dict(_HELD_ITEMS.all(study.pk))
     for pk, key in held.items():
         if pk not in reported:
             yield f"item {key} is held without two reports"
 
 
+def _reported_items(study_id: Any) -> QuerySet[Any, Any]:
+    is_new = Q(item__released_at__isnull=True) | Q(submitted_at__gt=F("item__released_at"))
+    reports = Annotation.objects.reports().filter(is_new, study_id=study_id).order_by()
+    enough = reports.values("item").annotate(n=Count("pk")).filter(n__gte=REPORTS_TO_HOLD)
+    return enough.order_by("item").values_list("item", "item__key")
+
+
+_REPORTED_ITEMS: Prepared[Any] = Prepared(_reported_items)
 _HELD_ITEMS: Prepared[Any] = Prepared(
     lambda study_id: (
         Item.objects.filter(study_id=study_id, held_at__isnull=False)
