@@ -55,7 +55,8 @@ READ = {
         "study-repeat-table",
     ],
     EDITORS: [
-        "study-places-kept", "study-recruitments", "study-recruitment", "study-experts",
+        "study-places-kept",
+        "study-places-unanswered", "study-recruitments", "study-recruitment", "study-experts",
         "expert-reassign", "study-pay", "pay-table", "pay-review", "pay-decide",
         "person-stop", "study-people-act",
         "setup-basics", "setup-first-page", "setup-instructions", "setup-checks", "setup-work",
@@ -93,6 +94,7 @@ POST = {
         "check-new", "check-delete", "study-pilot-link", "study-pilot-use",
         "pilot-comment-settle",
         "study-pilot-take", "study-launch-offer", "study-pause", "study-resume",
+        "study-joining", "study-one-place", "study-unanswered-take-back",
         "study-top-up", "study-answers-change", "study-places-again", "batch-open", "item-release",
         "study-people-act", "note-delete", "item-note",
         "study-exclude", "exclusion-take-back", "exclusions-take-back",
