@@ -96,7 +96,7 @@ def count_queries(items: int, django_assert_max_num_queries) -> int:
     sheet.open()
     with django_assert_max_num_queries(14) as asked:
         sheet.open()
-    assert sheet.html.count('<section class="part') == items
+    assert sheet.html.count('<article class="part') == items
     return len(asked)
 
 

@@ -20,10 +20,11 @@ from tests.support.tabs import Tab, make_live, open_tab
 
 pytestmark = pytest.mark.django_db
 
-# measured on SQLite: 20,100, 4,300, 20,800 and 13,200
-MOST_CALLS_OF_SAVE_AND_NEXT = 21_500
+# Measured on SQLite: 22,000, 4,300, 24,900 and 13,200. The lower bar tells how much of an item is
+# answered, a lease depends on the answers of its set, and a claim on its network.
+MOST_CALLS_OF_SAVE_AND_NEXT = 22_500
 MOST_CALLS_OF_CLAIM = 5_100
-MOST_CALLS_OF_NEXT_SET = 24_600
+MOST_CALLS_OF_NEXT_SET = 25_500
 MOST_CALLS_OF_REVIEW = 15_800
 MOST_QUERIES_OF_CLAIM = 10
 MOST_QUERIES_OF_REVIEW = 10

@@ -24,9 +24,9 @@ def test_page_tells_the_end_of_the_lease_and_what_is_left():
         page = stop_page(tab)
 
     assert (page.context["answered"], page.context["left"]) == (1, 2)
-    assert page.context["kept_until"] == datetime(2026, 5, 4, 10, 0, tzinfo=UTC)
+    assert page.context["kept_until"] == datetime(2026, 5, 4, 9, 15, tzinfo=UTC)
     html = page.content.decode()
-    assert 'data-clock datetime="2026-05-04T10:00:00Z"' in html
+    assert 'data-clock datetime="2026-05-04T09:15:00Z"' in html
     assert "Go on with item 2" in html
 
 

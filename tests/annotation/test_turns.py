@@ -68,7 +68,7 @@ def test_each_turn_is_asked_under_its_words_and_stored_with_its_number():
     study = Annotation.objects.get().study
     assert find_breaches(study) == []
     told = read(export(study))
-    assert list(told[0])[-1] == "turn"
+    assert list(told[0])[-3:] == ["turn", "item_no", "group_no"]
     assert {(row["criterion"], row["turn"]) for row in told if row["value"] == "4"} == {
         ("turn_quality", "2")
     }

@@ -39,6 +39,7 @@ from tests.support.hostile import (
     texts_shown,
 )
 from tests.support.protocols import each_protocol
+from tests.support.standing import give_standing
 
 pytestmark = pytest.mark.django_db
 
@@ -118,7 +119,8 @@ def report_twice(study: Study, item: Item) -> None:
             note=dress(EVERYTHING, "note"),
             version_id=study.version_id,
         )
-        submit_annotation(participant=make_annotator(study), submission=submission)
+        reporter = give_standing(make_annotator(study))
+        submit_annotation(participant=reporter, submission=submission)
 
 
 def fetch_page(client: Client, name: str, study: Study) -> str:

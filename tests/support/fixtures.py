@@ -13,6 +13,7 @@ from django.test import Client
 from playwright.sync_api import Browser, Page, expect, sync_playwright
 from pytest_django.live_server_helper import LiveServer
 
+from evalsite.accounts.sessions import LONG_SESSION, set_term
 from evalsite.exports.bundle import anonymous, verify
 from evalsite.results.report import drawings as drawings_of_reports
 from evalsite.results.report import plots
@@ -145,9 +146,12 @@ def researcher(db: None) -> User:
 
 @pytest.fixture
 def staff_client(researcher: User) -> Client:
-    """A client signed in as the researcher."""
+    """A client signed in as the researcher, for 30 days: tests stop the clock at other hours."""
     client = Client()
     client.force_login(researcher, backend="django.contrib.auth.backends.ModelBackend")
+    session = client.session
+    set_term(session, LONG_SESSION)
+    session.save()
     return client
 
 

@@ -53,7 +53,7 @@ def list_text_files() -> Iterator[HostileFile]:
     good = join_rows(GOOD)
     texts: dict[str, tuple[str, Callable[[], str]]] = {
         "a million columns": ("too_many_columns", lambda: "c," * million + "d\n1\n"),
-        "a million empty columns": ("empty_file", lambda: "," * million + "\n"),
+        "a million empty columns": ("too_many_columns", lambda: "," * million + "\n"),
         "one cell of 24 MB": ("cell_too_long", lambda: with_text("x" * big)),
         "24 MB of quotes": ("cell_too_long", lambda: HEADER + '"' * big),
         "24 MB of commas": ("cell_too_long", lambda: HEADER + "," * big),

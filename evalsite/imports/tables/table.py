@@ -254,8 +254,8 @@ class Limits:
         if count > self.columns:
             raise UnreadableFile(
                 "too_many_columns",
-                f"The file has {count:,} columns, but at most {self.columns:,} can be read. "
-                "Remove those you don't need.",
+                f"The file has more than {self.columns:,} columns, which is the most that can be "
+                "read. Remove those you don't need.",
                 line=line,
             )
 
