@@ -32,7 +32,7 @@ pytestmark = pytest.mark.django_db
 MESSAGES = Path(__file__).resolve().parents[2] / "fixtures" / "import_messages.txt"
 # it takes a file of 100,000 pairs; what is asked of files of tools is in tests/batches; and turns
 # are in tests/annotation
-NOT_SHOWN = {"too_many_outputs", "decision_needed", "turns_not_supported"}
+NOT_SHOWN = {"too_many_outputs", "too_many_values", "decision_needed", "turns_not_supported"}
 # the calls whose first argument is the code of a fault
 _CALLS = {"Fault", "UnreadableFile", "Problem", "_blame", "_blame_answer"}
 _LOCKED = b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1" + "EncryptedPackage".encode("utf-16-le")
