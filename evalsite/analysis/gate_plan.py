@@ -26,16 +26,15 @@ def plan_gate(
     """The power of a gate now, and the fewest inputs, or people, with which it is POWER.
 
     `answers_per_input`: how many of the people rate an input; None: all. `inputs_needed` are for
-    the same people, `people_needed` for the same inputs, each rated by as many as now or, in a
-    complete design, by all; None: MOST_TIMES as many would not do. ValueError: fewer than two
-    people or inputs, or no margin.
+    the same people, `people_needed` for the same inputs, each person rating as many as now; None:
+    MOST_TIMES as many would not do. ValueError: fewer than two people or inputs, or no margin.
     """
     if people < 2 or inputs < 2 or not margin > 0:
         raise ValueError("A gate is planned for two people or more, two inputs, and a margin.")
 
     def find_power(p: Floats, n: Floats) -> tuple[Floats, Floats, Floats]:
-        # in a complete design new people rate every input too
-        k = p if answers_per_input is None else np.full_like(p, answers_per_input)
+        # new people rate as many inputs as the others
+        k = p if answers_per_input is None else answers_per_input * p / people
         variance, df = _find_error(p, n, k, variances)
         se = np.sqrt(variance)
         return se, df, _power_of_one_side(margin / np.maximum(se, _TINY * margin), df, level)
