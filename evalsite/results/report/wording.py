@@ -166,6 +166,7 @@ _REASONS = {
     "disconnected": "systems that nothing links",
     "not_converged": "the fit found no answer",
     "too_large": "more effects than the mixed model takes",
+    "too_many_pairs": "more pairs of outputs than are compared",
     "nothing_in_common": "the two have nothing in common",
     "other_scale": "the two have other scales",
     "not_computed": "it can’t be computed from these values",
