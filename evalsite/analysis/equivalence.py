@@ -117,15 +117,19 @@ def judge_margin(
     if effect.value is None or not se or not df:
         return known | {"reason": str(effect.reason or Reason.TOO_FEW)}
     difference = sign * effect.value
-    found = test_margin(difference=difference, se=se, df=df, margin=margin)
+    ends_and_p = test_margin(difference=difference, se=se, df=df, margin=margin)
     reach = float(stats.t.isf(planned.level, df)) * se
     low, high = difference - reach, difference + reach
     is_equivalence = planned.relation == "equivalent"
-    p = found["p_equivalent" if is_equivalence else "p_not_worse"]
+    p = ends_and_p["p_equivalent" if is_equivalence else "p_not_worse"]
     is_beyond = high < -margin or (is_equivalence and low > margin)
     outcome = "pass" if p < planned.level else "fail" if is_beyond else "undecided"
-    p_fail = min(found["p_worse"], found["p_better"]) if is_equivalence else found["p_worse"]
-    return known | found | {
+    p_fail = (
+        min(ends_and_p["p_worse"], ends_and_p["p_better"])
+        if is_equivalence
+        else ends_and_p["p_worse"]
+    )
+    return known | ends_and_p | {
         "difference": difference, "low": low, "high": high, "se": se, "df": df,
         "p": p, "p_fail": p_fail, "outcome": outcome,
     }  # fmt: skip
@@ -147,10 +151,10 @@ def _judge_exact(
 
 def correct_margins(tests: Iterable[dict[str, Any]]) -> None:
     """Correct the tests of one family for one another, by Holm; one test needs no correction."""
-    tested = [one for one in tests if one["outcome"] is not None and "p" in one]
+    tested = [test for test in tests if test["outcome"] is not None and "p" in test]
     if len(tested) < 2:
         return
-    for one, p in zip(tested, correct([one["p"] for one in tested]), strict=True):
-        one |= {"p_corrected": float(p), "family": len(tested)}
-        if one["outcome"] == "pass" and p >= one.get("level", LEVEL_OF_GATE):
-            one["outcome"] = "undecided"
+    for test, p in zip(tested, correct([test["p"] for test in tested]), strict=True):
+        test |= {"p_corrected": float(p), "family": len(tested)}
+        if test["outcome"] == "pass" and p >= test.get("level", LEVEL_OF_GATE):
+            test["outcome"] = "undecided"

@@ -1,6 +1,6 @@
 """A gate for scripts: whether a system is worse than another by more than a margin, as a status.
 
-What is found here are codes and figures; `gate_sentences` words them.
+What it decides is given as codes and figures; `gate_sentences` words them.
 """
 
 from argparse import ArgumentParser, Namespace
@@ -108,7 +108,7 @@ def decide_gate(
     them. ValueError: the margin doesn't suit the scale.
     """
     margin = gate.margin
-    criterion = next((one for one in report["criteria"] if one["key"] == margin.criterion), None)
+    criterion = next((part for part in report["criteria"] if part["key"] == margin.criterion), None)
     # without ratings, or by one rater, nothing is tested
     tests = criterion.get("margins") if criterion else None
     test: dict[str, Any] = dict(tests[0]) if tests else {
@@ -118,7 +118,7 @@ def decide_gate(
     }  # fmt: skip
     if test.get("reason") == "no_margin":
         raise ValueError(write_limit(test))
-    found: dict[str, Any] = {
+    facts: dict[str, Any] = {
         "criterion": criterion["label"] if criterion else margin.criterion,
         "outcome": test["outcome"] or "undecided", "test": test,
         "raters_known": table.raters_known,
@@ -129,16 +129,16 @@ def decide_gate(
             part, gate.slices.loc[part.rows.index], judge=judges[margin.criterion],
             margin=margin, seed=options.seed,
         )  # fmt: skip
-        found |= {"slices": slices, "worst": find_worst(slices)}
-        found["unsliced"] = int(part.rows.group[gate.slices.loc[part.rows.index] == ""].nunique())
-        if any(one["is_worse"] for one in slices):
-            found["outcome"] = "fail"
-    if criterion and found["outcome"] == "undecided":
-        found["plan"] = _plan(test, part, margin, criterion)
-    found["undecided_as"] = options.undecided if found["outcome"] == "undecided" else None
-    found["status"] = STATUS[found["undecided_as"] or found["outcome"]]
-    found["runs"] = _count_runs(options)
-    return found
+        facts |= {"slices": slices, "worst": find_worst(slices)}
+        facts["unsliced"] = int(part.rows.group[gate.slices.loc[part.rows.index] == ""].nunique())
+        if any(each["is_worse"] for each in slices):
+            facts["outcome"] = "fail"
+    if criterion and facts["outcome"] == "undecided":
+        facts["plan"] = _plan(test, part, margin, criterion)
+    facts["undecided_as"] = options.undecided if facts["outcome"] == "undecided" else None
+    facts["status"] = STATUS[facts["undecided_as"] or facts["outcome"]]
+    facts["runs"] = _count_runs(options)
+    return facts
 
 
 def _plan(

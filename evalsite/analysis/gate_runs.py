@@ -7,6 +7,8 @@ from hashlib import sha256
 from pathlib import Path
 from typing import Any
 
+from evalsite.lib.limited import VALUES_IN_FILE, read_json
+
 NAME = "evalsite-gates.json"
 
 
@@ -32,7 +34,7 @@ def count_runs(
                 "run_at": now.astimezone(UTC).isoformat(timespec="seconds"),
             })  # fmt: skip
             _write(path, runs)
-    except (OSError, ValueError, KeyError, TypeError):
+    except (OSError, ValueError, KeyError, TypeError, RecursionError):
         # a file of something else stays as it is
         return None
     at = [str(run["run_at"]) for run in runs if run["against"] == other]
@@ -42,7 +44,7 @@ def count_runs(
 def _read(path: Path) -> list[dict[str, Any]]:
     if not path.exists():
         return []
-    runs = json.loads(path.read_text(encoding="utf-8"))["gates"]
+    runs = read_json(path.read_text(encoding="utf-8"), most_values=VALUES_IN_FILE)["gates"]
     for run in runs:
         datetime.fromisoformat(run["run_at"])
     return [{key: run[key] for key in ("system", "against", "fingerprint", "run_at")}

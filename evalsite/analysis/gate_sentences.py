@@ -117,11 +117,11 @@ def _write_slices(facts: Facts) -> list[str]:
     if "slices" not in facts:
         return []
     level, better = facts["test"]["level"], facts["test"]["better"]
-    slices = [{**one, "level": level, "better": better} for one in facts["slices"]]
-    worse = [one for one in slices if one["is_worse"]]
-    sentences = [f"Fails in slice {one['slice']}: {_write_slice(one)}." for one in worse]
+    slices = [{**each, "level": level, "better": better} for each in facts["slices"]]
+    worse = [each for each in slices if each["is_worse"]]
+    sentences = [f"Fails in slice {each['slice']}: {_write_slice(each)}." for each in worse]
     worst = facts["worst"]
-    if worst is not None and worst["slice"] not in [one["slice"] for one in worse]:
+    if worst is not None and worst["slice"] not in [each["slice"] for each in worse]:
         worst = {**worst, "level": level, "better": better}
         sentences.append(f"Worst slice {worst['slice']}: {_write_slice(worst)}.")
     if worst is None:
@@ -132,16 +132,16 @@ def _write_slices(facts: Facts) -> list[str]:
     return sentences
 
 
-def _write_slice(one: Facts) -> str:
-    phrases = [f"{_name(one)} {_write_difference(one)}"]
-    if "low" in one:
-        phrases.append(_write_interval(one))
-    if "p_corrected" in one:
-        phrases.append(f"corrected p {write_p(one['p_corrected'])}")
-    elif one["is_tested"]:
+def _write_slice(each: Facts) -> str:
+    phrases = [f"{_name(each)} {_write_difference(each)}"]
+    if "low" in each:
+        phrases.append(_write_interval(each))
+    if "p_corrected" in each:
+        phrases.append(f"corrected p {write_p(each['p_corrected'])}")
+    elif each["is_tested"]:
         phrases.append("the same for every rater on every input")
     else:
-        number = one["inputs"]
+        number = each["inputs"]
         phrases.append(f"not tested, with {number} {'input' if number == 1 else 'inputs'}")
     return ", ".join(phrases)
 

@@ -52,14 +52,14 @@ def judge_slices(
     Each has `slice`, `inputs`, `is_tested`, `is_worse` and, as far as they are defined, the figures
     of `judge_margin`, or a `reason`. Rows with an empty cell are in no slice.
     """
-    found = []
+    judged = []
     for name, index in slices[slices != ""].groupby(slices).groups.items():
         part = replace(table, rows=table.rows.loc[index])
-        found.append({"slice": str(name), **_judge(part, judge, margin, seed)})
-    tested = [one for one in found if one["is_tested"] and "p_fail" in one]
-    for one, p in zip(tested, correct([one["p_fail"] for one in tested]), strict=True):
-        one |= {"p_corrected": float(p), "family": len(tested), "is_worse": bool(p < margin.level)}
-    return found
+        judged.append({"slice": str(name), **_judge(part, judge, margin, seed)})
+    tested = [each for each in judged if each["is_tested"] and "p_fail" in each]
+    for each, p in zip(tested, correct([each["p_fail"] for each in tested]), strict=True):
+        each |= {"p_corrected": float(p), "family": len(tested), "is_worse": bool(p < margin.level)}
+    return judged
 
 
 def _judge(table: Table, judge: JudgeMargins, margin: Margin, seed: int) -> dict[str, Any]:
@@ -83,7 +83,7 @@ def _is_exact(test: dict[str, Any]) -> bool:
 
 def find_worst(slices: Sequence[dict[str, Any]]) -> dict[str, Any] | None:
     """The slice with the lowest difference, the first by name of several."""
-    known = [one for one in slices if "difference" in one]
+    known = [each for each in slices if "difference" in each]
     if not known:
         return None
-    return known[int(np.argmin([one["difference"] for one in known]))]
+    return known[int(np.argmin([each["difference"] for each in known]))]

@@ -69,7 +69,7 @@ def correlate_within(tables: InputTables) -> dict[str, Figure]:
     equal. Interval: t over inputs or clusters, for these people. Undefined: too_few (no input has
     enough systems), no_variation.
     """
-    found = {}
+    figures = {}
     for kind, least in LEAST_SYSTEMS.items():
         has_enough = np.isfinite(tables.human).sum(axis=1) >= least
         human, metric = tables.human[has_enough], tables.metric[has_enough]
@@ -84,11 +84,11 @@ def correlate_within(tables: InputTables) -> dict[str, Figure]:
         method = f"{METHODS[kind]}, mean over inputs"
         if not kept.any():
             reason = Reason.NO_VARIATION if len(human) else Reason.TOO_FEW
-            found[kind] = undefined(kind, reason, method=method, n=n)
+            figures[kind] = undefined(kind, reason, method=method, n=n)
             continue
         r = _CORRELATE[kind](human[kept], metric[kept])
-        found[kind] = _average(kind, r, tables.block[has_enough][kept], method, n)
-    return found
+        figures[kind] = _average(kind, r, tables.block[has_enough][kept], method, n)
+    return figures
 
 
 def _average(
@@ -113,7 +113,7 @@ def _average(
 
 def _find_pearson(x: Floats, y: Floats) -> Floats:
     x, y = (side - np.nanmean(side, axis=1, keepdims=True) for side in (x, y))
-    products = [np.nansum(one * other, axis=1) for one, other in ((x, y), (x, x), (y, y))]
+    products = [np.nansum(left * right, axis=1) for left, right in ((x, y), (x, x), (y, y))]
     return np.asarray(products[0] / np.sqrt(products[1] * products[2]), dtype=np.float64)
 
 
@@ -142,13 +142,13 @@ def _list_pairs(x: Floats, y: Floats) -> Iterator[tuple[Floats, Floats]]:
     """The differences of both sides for every pair of systems (inputs, pairs), NaN where a system
     is missing; so many inputs at once as keep memory flat."""
     i, j = np.triu_indices(x.shape[1], 1)
-    some = max(1, _CELLS // max(1, len(i)))
+    rows_at_once = max(1, _CELLS // max(1, len(i)))
 
     def subtract(side: Floats, rows: slice) -> Floats:
         return np.round(side[rows][:, i] - side[rows][:, j], _DIGITS)
 
-    for at in range(0, len(x), some):
-        rows = slice(at, at + some)
+    for at in range(0, len(x), rows_at_once):
+        rows = slice(at, at + rows_at_once)
         yield subtract(x, rows), subtract(y, rows)
 
 
@@ -172,9 +172,9 @@ def calibrate_ties(tables: InputTables) -> Figure:
         return undefined(TIES, Reason.TOO_FEW, method=_METHOD_TIES, n=n)
     parts = []
     for (human, metric), count in zip(pairs, number, strict=True):
-        there = np.isfinite(human)
+        is_known = np.isfinite(human)
         weight = np.broadcast_to((1 / np.maximum(count, 1) / inputs)[:, None], human.shape)
-        parts.append(np.stack([human[there], metric[there], weight[there]]))
+        parts.append(np.stack([human[is_known], metric[is_known], weight[is_known]]))
     human, metric, weight = np.concatenate(parts, axis=1)
     is_tie, is_alike = human == 0, (np.sign(human) == np.sign(metric)) & (human != 0)
     size, place = np.unique(np.abs(metric), return_inverse=True)
