@@ -24,7 +24,8 @@ from evalsite.analysis.families import (
 from evalsite.analysis.families.numbers import find_scale
 from evalsite.analysis.families.turns import TURNS
 from evalsite.analysis.findings import write_p
-from evalsite.analysis.gate import FAULTY, add_gate, find_outcome, read_gate
+from evalsite.analysis.gate import FAULTY, add_gate, decide_gate, read_gate
+from evalsite.analysis.gate_sentences import write_gate
 from evalsite.analysis.plan import Margin, Plan
 from evalsite.analysis.report import list_systems, make_report
 from evalsite.analysis.report.answer_parts import drop_turns, split_parts
@@ -32,6 +33,7 @@ from evalsite.analysis.report.metrics import read_metrics
 from evalsite.analysis.report.replication import Side, make_repetition
 from evalsite.analysis.resample import SEED
 from evalsite.analysis.table import Table, read_bare_table
+from evalsite.analysis.to_json import to_plain
 
 
 # --- arguments ------------------------------------------------------------------------
@@ -324,11 +326,17 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
     Return 2, with a message, if a file is faulty; 3 where a gate is asked for.
     """
-    options = make_parser().parse_args(arguments)
-    is_report = options.command == "report"
-    faulty = FAULTY if is_report and options.gate else 2
+    words = sys.argv[1:] if arguments is None else arguments
+    faulty = FAULTY if any(word.partition("=")[0] == "--gate" for word in words) else 2
     try:
-        text, status = _analyse(options) if is_report else (_compare(options), 0)
+        options = make_parser().parse_args(words)
+    except SystemExit as ended:
+        # argparse ends with 2, which is an outcome of a gate
+        if ended.code and faulty == FAULTY:
+            return FAULTY
+        raise
+    try:
+        text, status = _analyse(options) if options.command == "report" else (_compare(options), 0)
         if options.output is None:
             sys.stdout.write(text)
         else:
@@ -347,17 +355,21 @@ def _analyse(options: Namespace) -> tuple[str, int]:
     table = select_ratings(_read(options.ratings, options), options)
     instrument = _describe_criteria(table, options)
     others = {"metrics": read_metrics(options.metrics)} if options.metrics else {}
-    margins = read_gate(options, table.criteria, list_systems(table))
-    side = _report(table, others, instrument, options, margins)
+    gate = read_gate(options, table, list_systems(table))
+    side = _report(table, others, instrument, options, [gate.margin] if gate else [])
     if options.file_order:
         for criterion in side.report["criteria"]:
             part, family = side.table.of(criterion["key"]), find_family(criterion)
             criterion["agreement"] += correlate_in_file_order(part, is_log=family.is_log)
-    outcome, status = find_outcome(side.report)
-    if outcome:
-        sys.stderr.write(f"{outcome}.\n")
+    report, status = side.report, 0
+    if gate:
+        families = {one["key"]: find_family(one) for one in report["criteria"]}
+        judges = {key: get_numbers(family).judge_margins for key, family in families.items()}
+        found = decide_gate(gate, side.table, report, options, judges)
+        sys.stderr.write(f"{write_gate(found)}\n")
+        report, status = {**report, "gate": to_plain(found)}, found["status"]
     write = partial(write_report, has_other_papers=options.other_papers)
-    return _write(side.report, options, write), status
+    return _write(report, options, write), status
 
 
 def _compare(options: Namespace) -> str:

@@ -1,25 +1,70 @@
 """Whether a system is equivalent to another within a margin, or not worse by more than it.
 
 Two one-sided tests (Schuirmann 1987): a difference, its standard error and degrees of freedom are
-those of the comparison, so raters and inputs are samples here too.
+those of the comparison, so raters and inputs are samples here too. A difference without any spread
+needs no test.
 """
 
 from collections.abc import Iterable
+from dataclasses import dataclass
 from math import isfinite, log
-from typing import Any
+from typing import Any, Literal
 
+import numpy as np
 from scipy import stats
 
+from evalsite.analysis.exact_differences import ExactDifference
 from evalsite.analysis.figure import Figure, Reason
+from evalsite.analysis.intervals import has_no_spread
 from evalsite.analysis.multiple_testing import correct
 from evalsite.analysis.plan import Margin
 
 LEVEL_OF_GATE = 0.05
 METHOD = "one-sided t tests against the margin"
+EXACT = "none: every difference is equal"
+MOST_RATIO = 2.0
+MOST_SHARE = 0.5
+_ROUNDING = 1e-9
+
+ScaleKind = Literal["points", "share", "ratio", "numbers"]
+
+
+@dataclass(frozen=True, kw_only=True)
+class MarginLimit:
+    """What a margin must stay below, so that it can fail at all; None: nothing says how wide the
+    scale is. A ratio may be as high as its limit. `ends` are those of a scale with points."""
+
+    scale: ScaleKind
+    limit: float | None = None
+    ends: tuple[float, float] | None = None
+
+    def allows(self, margin: float) -> bool:
+        if self.scale == "ratio":
+            return 1 < margin <= MOST_RATIO
+        return isfinite(margin) and margin > 0 and (self.limit is None or margin < self.limit)
+
+
+def find_limit(
+    *, scale: ScaleKind, ends: tuple[float, float] | None = None, value: Any = ()
+) -> MarginLimit:
+    """The limit of a margin: half the range of a scale, or the standard deviation of numbers
+    without bounds."""
+    if scale == "ratio":
+        return MarginLimit(scale=scale, limit=MOST_RATIO)
+    if scale == "share":
+        return MarginLimit(scale=scale, limit=MOST_SHARE)
+    if ends is not None:
+        half = (ends[1] - ends[0]) / 2
+        return MarginLimit(scale="points", limit=half or None, ends=ends)
+    values = np.asarray(value, dtype=np.float64)
+    values = values[np.isfinite(values)]
+    spread = float(values.std(ddof=1)) if len(values) > 1 else 0.0
+    return MarginLimit(scale="numbers", limit=spread or None)
 
 
 def test_margin(*, difference: float, se: float, df: float, margin: float) -> dict[str, float]:
-    """p that the difference is above -margin, below margin, and both; and its 90% interval."""
+    """p that the difference is above -margin, below margin, and both; that it is beyond either; and
+    its 90% interval."""
     if not (margin > 0 and isfinite(margin)):
         raise ValueError("A margin is a number above 0.")
     if not se > 0:
@@ -31,41 +76,85 @@ def test_margin(*, difference: float, se: float, df: float, margin: float) -> di
         "p_not_worse": not_worse,
         "p_not_better": not_better,
         "p_equivalent": max(not_worse, not_better),
+        "p_worse": float(stats.t.cdf((difference + margin) / se, df)),
+        "p_better": float(stats.t.sf((difference - margin) / se, df)),
         "low90": difference - reach,
         "high90": difference + reach,
     }
 
 
-def judge_margin(effect: Figure, planned: Margin, *, is_log: bool) -> dict[str, Any]:
-    """The outcome of a planned test against a margin; `effect` is `planned.system` minus `other`.
+def judge_margin(
+    effect: Figure,
+    planned: Margin,
+    *,
+    is_log: bool,
+    limit: MarginLimit,
+    exact: ExactDifference | None = None,
+) -> dict[str, Any]:
+    """The outcome of a planned test against a margin; `effect`, and `exact` where it has no spread,
+    are `planned.system` minus `other`.
 
     Outcome: "pass", "fail" (the interval lies beyond the margin) or "undecided"; None with a
-    `reason` where there is no test.
+    `reason` where there is no test. `p` is that of passing, `p_fail` that of failing. Differences,
+    intervals and p values are as the system is better, so turned where lower is better. An exact
+    difference has neither p nor interval but a `reason`, and `exact`.
     """
     known: dict[str, Any] = {
         "system": planned.system, "other": planned.other, "relation": planned.relation,
-        "margin": planned.margin, "method": METHOD, "outcome": None,
+        "margin": planned.margin, "method": METHOD, "outcome": None, "level": planned.level,
+        "better": planned.better, "is_log": is_log,
     }  # fmt: skip
-    margin = log(planned.margin) if is_log and planned.margin > 0 else planned.margin
-    if not margin > 0:
-        return known | {"reason": "no_margin"}
+    if not limit.allows(planned.margin):
+        bounds = {"scale": limit.scale, "limit": limit.limit, "ends": limit.ends}
+        return known | {"reason": "no_margin", **bounds}
+    margin = log(planned.margin) if is_log else planned.margin
+    sign = -1.0 if planned.better == "lower" else 1.0
+    if exact is not None:
+        return known | _judge_exact(exact, sign * exact.value, margin, planned.relation)
+    if has_no_spread(effect):
+        return known | {"reason": "equal_means"}
     se, df = effect.details.get("se"), effect.details.get("df")
     if effect.value is None or not se or not df:
         return known | {"reason": str(effect.reason or Reason.TOO_FEW)}
-    found = test_margin(difference=effect.value, se=se, df=df, margin=margin)
-    p = found["p_not_worse" if planned.relation == "not_worse" else "p_equivalent"]
-    low, high = found["low90"], found["high90"]
-    is_beyond = high < -margin or (planned.relation == "equivalent" and low > margin)
-    outcome = "pass" if p < LEVEL_OF_GATE else "fail" if is_beyond else "undecided"
-    return known | found | {"p": p, "outcome": outcome, "is_log": is_log}
+    difference = sign * effect.value
+    ends_and_p = test_margin(difference=difference, se=se, df=df, margin=margin)
+    reach = float(stats.t.isf(planned.level, df)) * se
+    low, high = difference - reach, difference + reach
+    is_equivalence = planned.relation == "equivalent"
+    p = ends_and_p["p_equivalent" if is_equivalence else "p_not_worse"]
+    is_beyond = high < -margin or (is_equivalence and low > margin)
+    outcome = "pass" if p < planned.level else "fail" if is_beyond else "undecided"
+    p_fail = (
+        min(ends_and_p["p_worse"], ends_and_p["p_better"])
+        if is_equivalence
+        else ends_and_p["p_worse"]
+    )
+    return known | ends_and_p | {
+        "difference": difference, "low": low, "high": high, "se": se, "df": df,
+        "p": p, "p_fail": p_fail, "outcome": outcome,
+    }  # fmt: skip
+
+
+def _judge_exact(
+    exact: ExactDifference, difference: float, margin: float, relation: str
+) -> dict[str, Any]:
+    """The outcome of a difference without spread; at the margin itself it is undecided."""
+    inside = difference + margin
+    if relation == "equivalent":
+        inside = min(inside, margin - difference)
+    outcome = "undecided" if abs(inside) <= _ROUNDING else "pass" if inside > 0 else "fail"
+    known = {"method": EXACT, "difference": difference, "exact": exact.to_dict()}
+    if not exact.is_enough:
+        return known | {"outcome": "undecided", "reason": f"{exact.code}_too_few"}
+    return known | {"outcome": outcome, "reason": exact.code}
 
 
 def correct_margins(tests: Iterable[dict[str, Any]]) -> None:
     """Correct the tests of one family for one another, by Holm; one test needs no correction."""
-    tested = [one for one in tests if one["outcome"] is not None]
+    tested = [test for test in tests if test["outcome"] is not None and "p" in test]
     if len(tested) < 2:
         return
-    for one, p in zip(tested, correct([one["p"] for one in tested]), strict=True):
-        one |= {"p_corrected": float(p), "family": len(tested)}
-        if one["outcome"] == "pass" and p >= LEVEL_OF_GATE:
-            one["outcome"] = "undecided"
+    for test, p in zip(tested, correct([test["p"] for test in tested]), strict=True):
+        test |= {"p_corrected": float(p), "family": len(tested)}
+        if test["outcome"] == "pass" and p >= test.get("level", LEVEL_OF_GATE):
+            test["outcome"] = "undecided"

@@ -30,6 +30,7 @@ class Reason(StrEnum):
     PLACES_UNKNOWN = "places_unknown"
     NOT_CONVERGED = "not_converged"
     TOO_LARGE = "too_large"
+    TOO_MANY_PAIRS = "too_many_pairs"
     NOTHING_IN_COMMON = "nothing_in_common"
     OTHER_SCALE = "other_scale"
     NOT_COMPUTED = "not_computed"

@@ -1,7 +1,8 @@
-"""Scores of automatic metrics beside human ratings, at three levels.
+"""Scores of automatic metrics beside human ratings, at four levels.
 
-Output: one row for each output. Item-centred: the same less the mean of its group, so that hard
-and easy inputs do not make a correlation. System: means by system; n is the number of systems.
+Output: one row for each output. Within inputs: over the systems of an input, mean over inputs.
+Item-centred: over outputs less the mean of their group, which is not the mean within inputs.
+System: means by system; n is the number of systems.
 """
 
 from collections.abc import Collection
@@ -16,10 +17,16 @@ from scipy import stats
 from evalsite.analysis.canonical_order import Floats, canonical_order
 from evalsite.analysis.correlation import METHODS, Kind, correlate
 from evalsite.analysis.figure import Figure, Reason, undefined
+from evalsite.analysis.metrics_by_input import (
+    calibrate_ties,
+    correlate_within,
+    find_soft_accuracy,
+    tabulate_inputs,
+)
 from evalsite.analysis.resample import DRAWS, SEED, bootstrap, describe_draws
 
 KINDS: tuple[Kind, ...] = get_args(Kind)
-LEVELS = ("output", "item_centred", "system")
+LEVELS = ("output", "within_inputs", "item_centred", "system")
 _NO_P_BELOW = 10  # systems
 _SPLITS = 200
 _ACCURACY = "share of pairs of systems that the metric orders as raters do"
@@ -51,13 +58,55 @@ def correlate_metrics(
         made: dict[str, dict[str, Figure]] = {}
         if "output" in levels:
             made["output"] = _at_level(both.value, both.value_metric, both.block, draws, seed)
+        tables = tabulate_inputs(both) if "within_inputs" in levels and len(both) else None
+        if tables is not None:
+            ties = calibrate_ties(tables)
+            made["within_inputs"] = correlate_within(tables) | {ties.name: ties}
         if "item_centred" in levels:
             centred = center_on_groups(both)
             made["item_centred"] = _at_level(*centred, both.block, draws, seed)
         if "system" in levels:
             made["system"] = _at_system_level(both, draws, seed)
+            if tables is not None:
+                soft = find_soft_accuracy(tables)
+                made["system"][soft.name] = soft
         found.append(Beside(metric=str(name), levels=made))
     return found
+
+
+def describe_metric(*, item: Any, system: Any, human: Any, metric: Any) -> dict[str, Any]:
+    """The figures of one metric beside people, without draws, as plain data.
+
+    All (n,): names of inputs and systems, people's mean of each output and the metric's score, NaN
+    where there is none. What is undefined is None.
+    """
+    human = pd.DataFrame({"group": item, "system": system, "value": human})
+    scores = pd.DataFrame({"group": item, "system": system, "value": metric})
+    both = join_scores(human, scores)
+    tables = tabulate_inputs(both)
+    ties = calibrate_ties(tables)
+    centred = center_on_groups(both)
+    sums = _sum_by_group(both, sorted(set(both.system)))
+    by_system = _find_at_system_level(sums, np.ones((1, len(sums))))[0]
+    names = ("pearson", "spearman", "tau", "pairwise_accuracy")
+    return {
+        "within_inputs": {
+            "tau" if kind == "kendall" else kind: {
+                "value": one.value, "low": one.low, "high": one.high, **one.n
+            }
+            for kind, one in correlate_within(tables).items()
+        },
+        "centred": {
+            name: correlate(x=centred[0], y=centred[1], kind=kind, by="none").value
+            for name, kind in zip(names, KINDS, strict=False)
+        },
+        "tie_calibrated": {"accuracy": ties.value, **ties.details, **ties.n},
+        "soft_pairwise_accuracy": find_soft_accuracy(tables).value,
+        "by_system": {
+            name: None if np.isnan(value) else float(value)
+            for name, value in zip(names, by_system, strict=True)
+        },
+    }  # fmt: skip
 
 
 def join_scores(human: pd.DataFrame, own: pd.DataFrame) -> pd.DataFrame:

@@ -13,7 +13,7 @@ class Margin:
     """That `system` is not worse than `other` by more than `margin`, or differs by less.
 
     The margin is in units of the scale, of decisions and preferences a share, of magnitudes a ratio
-    above 1.
+    above 1. `level` is that of the one-sided test.
     """
 
     criterion: str
@@ -21,6 +21,8 @@ class Margin:
     relation: Relation
     other: str
     margin: float
+    level: float = 0.05
+    better: Literal["higher", "lower"] = "higher"
 
 
 @dataclass(frozen=True, kw_only=True)

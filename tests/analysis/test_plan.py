@@ -159,7 +159,7 @@ def test_planned_margins_are_judged_by_the_tested_difference(ratings):
         ("not_worse", "a", "c", 1.0, "pass"),
         ("not_worse", "c", "a", 0.01, "fail"),
         ("equivalent", "a", "c", 0.01, "fail"),
-        ("equivalent", "a", "b", 3.0, "pass"),
+        ("equivalent", "a", "b", 1.9, "pass"),
         ("not_worse", "a", "nobody", 1.0, None),
     ]
     planned = tuple(
@@ -276,3 +276,30 @@ def test_a_margin_that_only_passes_alone_is_undecided_among_others():
     correct_margins(tests)
 
     assert [(one["p_corrected"], one["outcome"]) for one in tests] == [(0.06, "undecided")] * 2
+
+
+def test_an_exact_difference_is_in_no_family_of_tests():
+    exact = {"outcome": "pass", "reason": "constant"}
+    tests = [{"p": 0.03, "outcome": "pass"}, exact]
+
+    correct_margins(tests)
+
+    assert tests == [{"p": 0.03, "outcome": "pass"}, {"outcome": "pass", "reason": "constant"}]
+
+
+def test_the_p_of_a_failed_margin_is_that_of_failing(ratings):
+    planned = Margin(criterion="style", system="c", relation="not_worse", other="a", margin=0.01)
+
+    found = report(ratings, primary="style", margins=(planned,))["criteria"][0]["margins"][0]
+
+    assert found["outcome"] == "fail"
+    assert found["p_fail"] == pytest.approx(1 - found["p"])
+
+
+def test_a_planned_margin_of_half_the_scale_is_none(ratings):
+    planned = Margin(criterion="style", system="a", relation="equivalent", other="b", margin=2.0)
+
+    found = report(ratings, primary="style", margins=(planned,))["criteria"][0]["margins"][0]
+
+    # points from 0 to 4
+    assert (found["outcome"], found["reason"], found["limit"]) == (None, "no_margin", 2.0)

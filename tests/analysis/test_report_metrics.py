@@ -87,7 +87,32 @@ def test_figures_of_outputs_are_those_of_scipy(tmp_path: Path) -> None:
     assert (bleu["outputs"], found["outputs"]) == (12, 12)
 
 
-def test_figures_within_inputs_leave_out_what_makes_inputs_differ(tmp_path: Path) -> None:
+def test_figures_within_inputs_are_means_over_inputs(tmp_path: Path) -> None:
+    found = report(tmp_path, score("BLEU", BLEU))
+
+    within = by_name(found["metrics"][0]["levels"]["within_inputs"])
+    taus = [
+        stats.kendalltau(*([scores[system][at] for system in SYSTEMS] for scores in (GIVEN, BLEU)))
+        for at in range(3)
+    ]
+    tau = np.array([one.statistic for one in taus])
+    assert within["kendall"]["value"] == pytest.approx(tau.mean())
+    reach = stats.t.ppf(0.975, 2) * tau.std(ddof=1) / np.sqrt(3)
+    # no mean of correlations is below -1 or above 1
+    ends = max(-1, tau.mean() - reach), min(1, tau.mean() + reach)
+    assert (within["kendall"]["low"], within["kendall"]["high"]) == pytest.approx(ends)
+    assert within["kendall"]["n"] == {"inputs": 3, "equal_people": 0, "equal_metric": 0}
+    # four systems on every input
+    assert found["main"] == "within_inputs"
+
+
+def test_two_systems_leave_the_figures_of_outputs_the_main_ones(tmp_path: Path) -> None:
+    few = {name: BLEU[name] for name in "AB"}
+
+    assert report(tmp_path, score("BLEU", few))["main"] == "output"
+
+
+def test_figures_of_inputs_means_removed_leave_out_what_makes_inputs_differ(tmp_path: Path) -> None:
     found = report(tmp_path, score("BLEU", BLEU))
 
     within = by_name(found["metrics"][0]["levels"]["item_centred"])
@@ -165,7 +190,10 @@ def test_two_systems_and_a_constant_metric_are_undefined_with_their_reason(tmp_p
     found = report(tmp_path, [*score("few", few), *score("same", same)])
 
     levels = {one["metric"]: one["levels"] for one in found["metrics"]}
-    assert {one["reason"] for one in levels["few"]["system"]} == {"too_few"}
+    system = by_name(levels["few"]["system"])
+    # two systems are one pair, whose order is known
+    assert system.pop("soft_pairwise_accuracy")["value"] is not None
+    assert {one["reason"] for one in system.values()} == {"too_few"}
     assert {one["reason"] for one in levels["same"]["output"]} == {"no_variation"}
     assert found["pairs"][0]["test"]["reason"] == "no_variation"
     assert found["pairs"][0]["test"]["details"]["p_corrected"] is None

@@ -414,6 +414,7 @@ def test_margin_of_a_share_is_entered_in_percentage_points(staff_client):
     "said",
     [
         {"margin-1": ""}, {"margin-1": "0"}, {"margin-1": "1"}, {"margin-1": "1_0"},
+        {"margin-1": "2.1"},
         {"other-1": "neural"}, {"system-1": ""}, {"other-1": "unknown"}, {"criterion-1": "x"},
     ],
 )  # fmt: skip
@@ -421,6 +422,18 @@ def test_margin_that_cannot_be_tested_is_refused(staff_client, said):
     study = make_study()
 
     page = save(staff_client, study, **MARGIN | said)
+
+    assert page.status_code == 422
+    assert not AnalysisPlan.objects.filter(study=study).exists()
+
+
+def test_margin_of_half_of_all_answers_is_refused(staff_client):
+    study = make_study(protocol="pairwise")
+    first, second, *_ = study.systems.values_list("name", flat=True)
+    criterion = study.config.criteria[0].key
+    said = {"system-1": first, "other-1": second, "criterion-1": criterion}
+
+    page = save(staff_client, study, **said, **{"relation-1": "not_worse", "margin-1": "50"})
 
     assert page.status_code == 422
     assert not AnalysisPlan.objects.filter(study=study).exists()

@@ -226,6 +226,36 @@ def test_planned_test_against_a_margin_is_in_the_report(study: Study, report: Re
     assert "$p = .210$" in told
 
 
+def test_exact_difference_is_shown_without_interval_or_p(study: Study, report: Report) -> None:
+    report.content["kept"]["criteria"][0]["margins"] = [
+        {
+            "system": "one", "other": "two", "relation": "not_worse", "margin": 1.2,
+            "outcome": "pass", "difference": 0.0, "reason": "all_equal", "is_log": True,
+        }
+    ]  # fmt: skip
+
+    page = unescape(re.sub(r"<[^>]+>", "", write_page(study, report)))
+
+    outcome = "one is not worse than two by more than a factor of 1.20"
+    assert f"{outcome} (all ratings are equal, so there is no interval)." in page
+
+
+def test_failed_margin_has_the_p_of_failing(study: Study, report: Report) -> None:
+    report.content["kept"]["criteria"][0]["margins"] = [
+        {
+            "system": "one", "other": "two", "relation": "not_worse", "margin": 1.2,
+            "outcome": "fail", "low90": -0.9, "high90": -0.3, "p": 0.98, "p_fail": 0.02,
+            "p_corrected": 0.99, "is_log": True,
+        }
+    ]  # fmt: skip
+
+    page = unescape(re.sub(r"<[^>]+>", "", write_page(study, report)))
+
+    assert (
+        "one is worse than two by more than a factor of 1.20 (90% CI 0.41 to 0.74, p = .020" in page
+    )
+
+
 @pytest.mark.parametrize("code", ["higher", "not_enough"])
 def test_report_of_five_criteria_is_short(study: Study, report: Report, code: str) -> None:
     # what the crowd of simulated people finds depends on random ids, and its words with it

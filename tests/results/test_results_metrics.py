@@ -115,7 +115,10 @@ def test_results_show_each_metric_beside_what_people_said(
 
     assert "Informativeness: automatic metrics" in page
     assert page.index("BLEU") < page.index("chrF")
-    assert "within inputs" in page
+    assert "within inputs (mean over inputs)" in page
+    assert "over outputs, inputs’ means removed" in page
+    assert "Pairwise accuracy with ties" in page
+    assert "Soft pairwise accuracy is over inputs, with raters fixed" in page
     assert "Informativeness: metrics compared" in page
     assert "what as many other people would reach" in page
     assert "Automatic metrics are shown beside the human score" in page
@@ -134,6 +137,12 @@ def test_results_show_each_metric_beside_what_people_said(
     assert pearson["output"]["n_rows"] == "9"
     assert pearson["system"]["n_systems"] == "3"
     assert float(pearson["system"]["value"]) > 0.99
+    # three inputs with an output of each of three systems
+    assert pearson["within_inputs"]["n_inputs"] == "3"
+    figures = {(row["over"], row["figure"]) for row in rows}
+    assert {
+        ("within_inputs", "tie_calibrated_accuracy"), ("system", "soft_pairwise_accuracy")
+    } <= figures  # fmt: skip
 
 
 @pytest.mark.slow

@@ -55,6 +55,11 @@ class Numbers:
         """
         raise NotImplementedError
 
+    def judge_margins(self, table: Table, seed: int, plan: Plan) -> list[dict[str, Any]]:
+        """Return the tests of the plan's margins on some of the ratings; that the margins suit the
+        scale was checked on all."""
+        raise NotImplementedError
+
     def lay_out(self, rows: pd.DataFrame) -> Layout:
         """Return who rates what as the model of `prepare` takes it, without the values.
 

@@ -17,7 +17,8 @@ from evalsite.analysis.compare import (
     find_differences,
 )
 from evalsite.analysis.describe import TRIM, Described, describe_systems, standardise
-from evalsite.analysis.equivalence import judge_margin
+from evalsite.analysis.equivalence import MarginLimit, ScaleKind, find_limit, judge_margin
+from evalsite.analysis.exact_differences import find_exact_scores
 from evalsite.analysis.explanations import explain_weighing, find_estimator
 from evalsite.analysis.families.numbers import Ends, Numbers, Prepared
 from evalsite.analysis.figure import Figure, Reason, undefined
@@ -132,6 +133,7 @@ def _find_modes(own: pd.DataFrame) -> pd.DataFrame:
 # --- the family -----------------------------------------------------------------------
 
 
+_FEW_DRAWS = 100  # of what tests against margins don't use
 _SIZES = ("superiority", "dz", "gz", "rank_biserial", "cliffs_delta")
 
 # of each system: what is shown beside the headline figure, and the other ways to average
@@ -196,7 +198,7 @@ class ScoredNumbers(Numbers):
             "standard": self.find_standard(table),
             "systems": systems,
             "pairs": order_pairs(pairs, systems),
-            "margins": judge_margins(comparison, plan, is_log=self.family.is_log),
+            "margins": self._judge_margins(tested, plan, self._find_limit(scores, ends)),
             **({"hypotheses": hypotheses} if hypotheses else {}),
             "weighing": explain_weighing(systems, pairs, estimator),
             "order": self.list_order(table, seed),
@@ -344,6 +346,30 @@ class ScoredNumbers(Numbers):
 
     # --- pairs
 
+    def judge_margins(self, table: Table, seed: int, plan: Plan) -> list[dict[str, Any]]:
+        tested = find_differences(self._read(table), seed=seed, draws=_FEW_DRAWS)
+        return self._judge_margins(tested, plan, MarginLimit(scale="numbers"))
+
+    def _find_limit(self, data: Scores, ends: Ends | None) -> MarginLimit:
+        scale: ScaleKind = "share" if self.family.decides else "points"
+        scale = "ratio" if self.family.is_log else scale
+        return find_limit(scale=scale, ends=ends, value=data.value)
+
+    def _judge_margins(
+        self, tested: Differences, plan: Plan, limit: MarginLimit
+    ) -> list[dict[str, Any]]:
+        """The planned tests against margins, each on the difference as the plan names it."""
+        data, is_log = tested.data, self.family.is_log
+        found = []
+        for planned in plan.margins:
+            effect, exact = undefined("difference", Reason.NO_DATA, method=""), None
+            if {planned.system, planned.other} <= set(data.systems):
+                ij = tuple(data.systems.index(one) for one in (planned.other, planned.system))
+                exact = find_exact_scores(data, *ij)
+                effect = _find_difference(tested, *ij) or effect
+            found.append(judge_margin(effect, planned, is_log=is_log, limit=limit, exact=exact))
+        return found
+
     def _describe(
         self, pair: PairComparison, comparison: Comparison, ends: Ends | None
     ) -> dict[str, Any]:
@@ -385,18 +411,15 @@ class ScoredNumbers(Numbers):
         }
 
 
-def judge_margins(comparison: Comparison, plan: Plan, *, is_log: bool) -> list[dict[str, Any]]:
-    """The planned tests against margins, each on the difference as the plan names it."""
-    found = []
-    for planned in plan.margins:
-        named = {planned.system, planned.other}
-        pair = next((one for one in comparison.pairs if {one.first, one.second} == named), None)
-        effect = undefined("difference", Reason.NO_DATA, method="")
-        if pair is not None:
-            is_second = pair.second == planned.system
-            effect = pair.difference if is_second else turn_figure(pair.difference)
-        found.append(judge_margin(effect, planned, is_log=is_log))
-    return found
+def _find_difference(tested: Differences, first: int, second: int) -> Figure | None:
+    """The tested difference, second minus first; None where the pair isn't among those to test."""
+    chosen = zip(tested.pairs[: tested.chosen], tested.differences, strict=False)
+    for pair, figure in chosen:
+        if pair == (first, second):
+            return figure
+        if pair == (second, first):
+            return turn_figure(figure)
+    return None
 
 
 def name_drawn(table: Table) -> str:

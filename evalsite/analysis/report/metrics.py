@@ -29,6 +29,7 @@ _MANY_RATINGS = 20_000
 _FEW_SPLITS = 50
 # Williams' test compares at most so many metrics: those that correlate most
 MOST_COMPARED = 12
+_LEAST_SYSTEMS = 3  # of every input, where figures within inputs are the main ones
 _LONG = ("item", "metric", "value")
 # what an export says of an output beside its id
 _OTHERS = ("item", "system", "output_id", "study")
@@ -74,11 +75,13 @@ def report_metrics(
         return None
     draws = DRAWS if len(metrics) <= _MANY_SCORES else FEW_DRAWS
     found = correlate_metrics(human, metrics, levels=numbers.levels, draws=draws, seed=seed)
-    found.sort(key=lambda one: (-_closeness(one), one.metric))
     has_outputs = "output" in numbers.levels
+    main = _find_main_level(metrics, has_outputs=has_outputs)
+    found.sort(key=lambda one: (-_closeness(one, main), one.metric))
     pairs, compared = _compare(human, metrics, found, has_outputs=has_outputs)
     return {
         "human": family.human,
+        "main": main,
         "outputs": len(human),
         "metrics": [_describe(one, human, metrics) for one in found],
         "ceiling": _find_ceiling(table, numbers.measure(table), seed) if has_outputs else None,
@@ -87,10 +90,18 @@ def report_metrics(
     }
 
 
-def _closeness(one: Beside) -> float:
+def _find_main_level(metrics: pd.DataFrame, *, has_outputs: bool) -> str:
+    """Which figures come first: within inputs where each has systems enough to be ordered."""
+    if not has_outputs:
+        return "system"
+    systems = metrics.groupby("group").system.nunique()
+    return "within_inputs" if (systems >= _LEAST_SYSTEMS).all() else "output"
+
+
+def _closeness(one: Beside, main: str) -> float:
     """How strongly the metric goes with what people said, whichever way."""
-    figures = one.levels.get("output") or one.levels["system"]
-    return abs(figures["pearson"].value or 0)
+    kind = "kendall" if main == "within_inputs" else "pearson"
+    return abs(one.levels[main][kind].value or 0) if main in one.levels else 0.0
 
 
 def _describe(one: Beside, human: pd.DataFrame, metrics: pd.DataFrame) -> dict[str, Any]:
@@ -185,10 +196,21 @@ def write_metric_notes(found: Mapping[str, Any]) -> Iterator[str]:
     drawn = "clusters of inputs" if has_clusters else "inputs"
     if "output" in levels:
         yield (
-            "Outputs: one row for each output. Within inputs: the same, less the mean of the "
-            "outputs of an input, so that hard and easy inputs make no correlation. Systems: the "
-            f"means of systems. Intervals: bootstrap over {drawn}, systems kept; of τ-b with very "
-            "many values Fisher’s z."
+            "Within inputs: the correlation over the systems of an input, mean over inputs; inputs "
+            "where people’s scores or those of the metric are all equal have none. Over all "
+            "outputs: one row for each output. Inputs’ means removed: the same, less the mean of "
+            "the outputs of an input, so that hard and easy inputs make no correlation. Over "
+            f"systems: the means of systems. Intervals: within inputs t over {drawn}, for these "
+            f"people; else bootstrap over {drawn}, systems kept; of τ-b with very many values "
+            "Fisher’s z."
+        )
+        yield (
+            "Pairwise accuracy with ties (Deutsch, Foster and Freitag 2023): the share of pairs of "
+            "an input’s systems that the metric orders as people do, or that tie on both sides, "
+            "mean over inputs. The metric ties where its difference is at most the threshold "
+            "that makes this share largest in these data. Soft pairwise accuracy (Thompson "
+            "and others 2024): 1 less the mean distance between the one-sided p values that people "
+            "and the metric give to pairs of systems, over inputs, with raters fixed."
         )
     else:
         yield (
@@ -197,7 +219,7 @@ def write_metric_notes(found: Mapping[str, Any]) -> Iterator[str]:
         )
     yield (
         "Pairs in order: the share of pairs that the metric orders as people do. "
-        "On a metric of which less is better, correlations are negative and this share is small."
+        "On a metric of which less is better, correlations are negative and these shares are small."
     )
     ceiling = found["ceiling"]
     if ceiling is not None and ceiling.value is not None:

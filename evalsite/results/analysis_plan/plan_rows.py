@@ -145,10 +145,10 @@ class PlanRows:
         margin = _read_number(row["margin"])
         if margin is None or margin <= 0:
             self.errors[key] = "Enter the margin, a number above 0 such as 0.3."
-        elif family.is_log and margin <= 1:
-            self.errors[key] = "Enter a ratio above 1, such as 1.2."
-        elif is_share and margin > 100:
-            self.errors[key] = "Enter 100 percentage points or less."
+        elif family.is_log and not 1 < margin <= 2:
+            self.errors[key] = "Enter a ratio above 1 and at most 2, such as 1.2."
+        elif is_share and margin >= 50:
+            self.errors[key] = "Enter less than 50 percentage points."
         else:
             return margin / 100 if is_share else margin
         return 0

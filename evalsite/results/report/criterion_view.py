@@ -423,8 +423,11 @@ def _view_margin(margin: dict[str, Any], family: Family) -> dict[str, Any]:
 
     shown: dict[str, Any] = {**margin, "margin": write(margin["margin"])}
     shown["reason"] = explain_reason(margin.get("reason"))
-    if margin.get("outcome"):
+    if margin.get("outcome") and "p" in margin:
         ends = {key: exp(margin[key]) if family.is_log else margin[key] for key in _ENDS}
         shown |= {key: write(value) for key, value in ends.items()}
         shown["p"] = write_p(margin.get("p_corrected", margin["p"]))
+        if margin["outcome"] == "fail" and "p_fail" in margin:
+            # p is that of the outcome, which Holm's correction isn't for
+            shown |= {"p": write_p(margin["p_fail"]), "p_corrected": None}
     return shown

@@ -263,6 +263,7 @@ def _collect_metrics(criteria: Criteria) -> Context:
     return {
         "metrics": list(dict.fromkeys(one["metric"] for part in parts for one in part["metrics"])),
         "has_metric_levels": len(levels) > 1,
+        "has_means_within": "within_inputs" in levels,
         "are_metrics_compared": any(part["pairs"] for part in parts),
     }
 

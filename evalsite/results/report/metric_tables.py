@@ -19,12 +19,19 @@ from evalsite.results.report.wording import write_p, write_value
 MOST_DRAWN = 6
 # compared on a page: every two of these; the report as JSON has all that were compared
 _MOST_COMPARED = 5
-_LEVELS = {"output": "outputs", "item_centred": "within inputs", "system": "systems"}
+_LEVELS = {
+    "within_inputs": "within inputs (mean over inputs)",
+    "output": "over all outputs",
+    "item_centred": "over outputs, inputs’ means removed",
+    "system": "over systems",
+}
 _KINDS = {
     "pearson": "Pearson’s r",
     "spearman": "Spearman’s ρ",
     "kendall": "Kendall’s τ-b",
     "pairwise_accuracy": "Pairs in order",
+    "tie_calibrated_accuracy": "Pairwise accuracy with ties",
+    "soft_pairwise_accuracy": "Soft pairwise accuracy",
 }
 
 
@@ -43,8 +50,12 @@ def tabulate_metrics(criterion: dict[str, Any]) -> Table:
         [
             name_column("Metric", lambda row: str(row[0])),
             name_column("Of", lambda row: _LEVELS[row[1]]),
-            name_column("From", lambda row: _count(next(iter(row[2].values())), row[1])),
-            *(_make_kind_column(kind, heading) for kind, heading in _KINDS.items()),
+            name_column("From", lambda row: _count(row[2]["kendall"], row[1])),
+            *(
+                _make_kind_column(kind, heading)
+                for kind, heading in _KINDS.items()
+                if any(kind in row[2] for row in rows)
+            ),
         ],
         rows,
         row_names=lambda row: {"metric": row[0], "over": row[1]},
@@ -60,6 +71,10 @@ def _make_kind_column(kind: str, heading: str) -> Column:
 
 def _count(figure: dict[str, Any], level: str) -> str:
     n = figure["n"]
+    if level == "within_inputs":
+        flat = n["equal_people"], n["equal_metric"]
+        without = f", without {flat[0]:,} + {flat[1]:,}" if any(flat) else ""
+        return f"{n['inputs']:,}{without}"
     return f"{n.get('systems', 0):,}" if level == "system" else f"{n.get('rows', 0):,}"
 
 
@@ -68,11 +83,37 @@ def _describe(found: dict[str, Any]) -> str:
     ceiling = found["ceiling"]
     is_known = ceiling is not None and ceiling["value"] is not None
     return write_prose("tables/metrics.txt", {
+        "has_flat": any(_has_flat(one) for one in found["metrics"]),
+        "thresholds": _list_thresholds(found),
         "is_partial": any(one["outputs"] < found["outputs"] for one in found["metrics"]),
         "outputs": found["outputs"],
         "ceiling": write_value(ceiling) if is_known else "",
         "why_no_ceiling": "" if ceiling is None or is_known else because(ceiling).strip(),
     })  # fmt: skip
+
+
+def _has_flat(metric: dict[str, Any]) -> bool:
+    """Whether inputs are left out of the correlations within inputs."""
+    figures = metric["levels"].get("within_inputs", [])
+    return any(one["n"].get("equal_people") or one["n"].get("equal_metric") for one in figures)
+
+
+def _list_thresholds(found: dict[str, Any]) -> list[dict[str, str]]:
+    """Return of each metric the threshold of ties, and the accuracy without it."""
+    figures = [
+        (one["metric"], figure)
+        for one in found["metrics"]
+        for figure in one["levels"].get("within_inputs", [])
+        if figure["name"] == "tie_calibrated_accuracy" and figure["value"] is not None
+    ]
+    return [
+        {
+            "metric": metric,
+            "threshold": _write_mean(figure["details"]["threshold"]),
+            "at_0": write_value(figure | {"value": figure["details"]["accuracy_at_0"]}),
+        }
+        for metric, figure in figures
+    ]
 
 
 def tabulate_means(criterion: dict[str, Any]) -> Table:

@@ -166,11 +166,20 @@ _REASONS = {
     "disconnected": "systems that nothing links",
     "not_converged": "the fit found no answer",
     "too_large": "more effects than the mixed model takes",
+    "too_many_pairs": "more pairs of outputs than are compared",
     "nothing_in_common": "the two have nothing in common",
     "other_scale": "the two have other scales",
     "not_computed": "it can’t be computed from these values",
     "no_decided_pairs": "all answers are ties",
     "places_unknown": "where outputs stood is not known",
+    # of tests against a margin
+    "no_margin": "the margin doesn’t suit the scale",
+    "equal_means": "the ratings vary, but the difference is the same on average everywhere",
+    "constant": "every rater gives the same difference on every input, so there is no interval",
+    "constant_too_few": "every rater gives the same difference on every input, but fewer than 3 "
+    "raters or 10 inputs can’t decide",
+    "all_equal": "all ratings are equal, so there is no interval",
+    "all_equal_too_few": "all ratings are equal, but fewer than 3 raters or 10 inputs can’t decide",
 }
 _SHARES = {
     "model_share",

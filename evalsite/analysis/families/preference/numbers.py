@@ -11,7 +11,8 @@ import pandas as pd
 
 from evalsite.analysis.agreement import agree_on_categories, count_units
 from evalsite.analysis.alpha import Level, alpha
-from evalsite.analysis.equivalence import judge_margin
+from evalsite.analysis.equivalence import find_limit, judge_margin
+from evalsite.analysis.exact_differences import ExactDifference, find_exact_outcomes
 from evalsite.analysis.explanations import explain_weighing
 from evalsite.analysis.families.numbers import Numbers, Prepared, average_outputs
 from evalsite.analysis.families.preference import PREFERENCE
@@ -36,6 +37,8 @@ from evalsite.analysis.table import Table
 
 _OUTCOMES = [-1.0, 0.0, 1.0]
 _BOTH = ("good", "bad")
+
+_FEW_DRAWS = 100  # of what tests against margins don't use
 
 
 class PreferenceNumbers(Numbers):
@@ -72,7 +75,7 @@ class PreferenceNumbers(Numbers):
             "standard": None,
             "systems": systems,
             "pairs": _add_grades(order_pairs(pairs, systems), rows),
-            "margins": _judge_margins(result, plan),
+            "margins": _judge_margins(tested, plan),
             **({"hypotheses": hypotheses} if hypotheses else {}),
             "weighing": explain_weighing(systems, pairs),
             "tests": _list_tests(result),
@@ -86,6 +89,11 @@ class PreferenceNumbers(Numbers):
             "drawn": "clusters of inputs" if (rows.cluster != "").any() else "inputs",
             "cautions": result.cautions,
         }
+
+    def judge_margins(self, table: Table, seed: int, plan: Plan) -> list[dict[str, Any]]:
+        rows = table.rows
+        table = replace(table, rows=rows[rows.outcome.notna()])
+        return _judge_margins(find_pair_tests(_read(table), seed=seed, draws=_FEW_DRAWS), plan)
 
     def lay_out(self, rows: pd.DataFrame) -> Layout:
         sides = rows[["system_1", "system_2"]].to_numpy(str)
@@ -274,18 +282,29 @@ def _share_of_pair(name: str, share: Figure, result: PairsResult) -> Figure:
     return half if name == pair.first else turn_figure(half)
 
 
-def _judge_margins(result: PairsResult, plan: Plan) -> list[dict[str, Any]]:
+def _judge_margins(tested: PairTests, plan: Plan) -> list[dict[str, Any]]:
     """The planned tests against margins, on net win shares."""
+    limit = find_limit(scale="share")
     found = []
     for planned in plan.margins:
         named = {planned.system, planned.other}
-        pair = next((one for one in result.pairs if {one.first, one.second} == named), None)
-        effect = undefined("net_win_share", Reason.NO_DATA, method="")
+        pair = next((one for one in tested.chosen if {one.first, one.second} == named), None)
+        effect, exact = undefined("net_win_share", Reason.NO_DATA, method=""), None
         if pair is not None:
             is_first = pair.first == planned.system
             effect = pair.test if is_first else turn_figure(pair.test)
-        found.append(judge_margin(effect, planned, is_log=False))
+            exact = _find_exact(pair, is_first=is_first)
+        found.append(judge_margin(effect, planned, is_log=False, limit=limit, exact=exact))
     return found
+
+
+def _find_exact(pair: PairResult, *, is_first: bool) -> ExactDifference | None:
+    """The net share of the system, where every answer is the same; n counts what these are of."""
+    sign = 1.0 if is_first else -1.0
+    counts = {sign: pair.wins, 0.0: pair.ties, -sign: pair.losses}
+    kinds = np.array([value for value, count in counts.items() if count])
+    n = pair.net.n
+    return find_exact_outcomes(kinds, raters=n.get("raters", 0), inputs=n["items"])
 
 
 def _explain_finding(pair: PairResult, result: PairsResult, baseline: str | None) -> dict[str, Any]:

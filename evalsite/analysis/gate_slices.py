@@ -1,0 +1,89 @@
+"""Whether a system is worse in a part of the inputs, such as one language."""
+
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from evalsite.analysis.multiple_testing import correct
+from evalsite.analysis.plan import Margin, Plan
+from evalsite.analysis.table import Table
+
+# tests the margins of a plan on a table, with a seed
+JudgeMargins = Callable[[Table, int, Plan], list[dict[str, Any]]]
+LEAST_INPUTS = 20  # of a slice that is tested
+
+
+def read_slices(path: Path, name: str, table: Table) -> pd.Series:
+    """The slice of each row, from a column of the file; ValueError: there is no such column, or an
+    input is in two."""
+    text = pd.read_csv(path, dtype=str, keep_default_na=False, encoding="utf-8-sig")
+    if name not in text:
+        raise ValueError(f"The file has no column {name}. It has: {', '.join(map(str, text))}.")
+    rows = table.rows
+    cells = pd.Series(text[name].str.strip().to_numpy()[rows["row"] - 1], index=rows.index)
+    of_inputs = pd.DataFrame({"group": rows.group, "slice": cells}).drop_duplicates()
+    if (double := of_inputs.group.duplicated()).any():
+        group = of_inputs.group[double].iloc[0]
+        first, other, *_ = of_inputs.slice[of_inputs.group == group]
+        raise ValueError(
+            f"The input {group} is in two slices, {first or '(empty)'} and {other or '(empty)'}. "
+            f"Give all its rows the same {name}."
+        )
+    return cells
+
+
+def keep_pair(table: Table, margin: Margin) -> Table:
+    """The ratings of the two systems alone."""
+    rows, pair = table.rows, [margin.system, margin.other]
+    is_compared = rows.system_1.isin(pair) & rows.system_2.isin(pair)
+    return replace(table, rows=rows[rows.system.isin(pair) | is_compared])
+
+
+def judge_slices(
+    table: Table, slices: pd.Series, *, judge: JudgeMargins, margin: Margin, seed: int
+) -> list[dict[str, Any]]:
+    """Of each slice the difference and, with LEAST_INPUTS inputs or more, whether it is worse by
+    more than the margin; p values are corrected over the slices that are tested, by Holm.
+
+    Each has `slice`, `inputs`, `is_tested`, `is_worse` and, as far as they are defined, the figures
+    of `judge_margin`, or a `reason`. Rows with an empty cell are in no slice.
+    """
+    judged = []
+    for name, index in slices[slices != ""].groupby(slices).groups.items():
+        part = replace(table, rows=table.rows.loc[index])
+        judged.append({"slice": str(name), **_judge(part, judge, margin, seed)})
+    tested = [each for each in judged if each["is_tested"] and "p_fail" in each]
+    for each, p in zip(tested, correct([each["p_fail"] for each in tested]), strict=True):
+        each |= {"p_corrected": float(p), "family": len(tested), "is_worse": bool(p < margin.level)}
+    return judged
+
+
+def _judge(table: Table, judge: JudgeMargins, margin: Margin, seed: int) -> dict[str, Any]:
+    pair = keep_pair(table, margin)
+    inputs = int(pair.rows.group.nunique())
+    known: dict[str, Any] = {"inputs": inputs, "is_tested": False, "is_worse": False}
+    if table.raters_known and pair.rows.participant.nunique() < 2:
+        return known | {"reason": "one_rater" if inputs else "no_data"}
+    (test,) = judge(table, seed, Plan(margins=(margin,)))
+    kept = ("difference", "low", "high", "p_fail", "reason", "is_log")
+    known |= {key: test[key] for key in kept if key in test}
+    # an exact difference decides without p, if enough raters and inputs show it
+    known["is_tested"] = inputs >= LEAST_INPUTS and ("p_fail" in test or _is_exact(test))
+    known["is_worse"] = known["is_tested"] and _is_exact(test) and test["outcome"] == "fail"
+    return known
+
+
+def _is_exact(test: dict[str, Any]) -> bool:
+    return test.get("reason") in ("constant", "all_equal")
+
+
+def find_worst(slices: Sequence[dict[str, Any]]) -> dict[str, Any] | None:
+    """The slice with the lowest difference, the first by name of several."""
+    known = [each for each in slices if "difference" in each]
+    if not known:
+        return None
+    return known[int(np.argmin([each["difference"] for each in known]))]
