@@ -66,9 +66,9 @@ from evalsite.studies.summary_lines import format_money
 from evalsite.studies.versions import shown_content
 
 
-def _work_url(request: HttpRequest, me: Participant, *, is_paid: bool) -> str:
-    """Return the address of the page about a person's sets and pay; "" if nothing is paid."""
-    is_open = is_paid and not me.is_pilot and me.later_visit_id is None
+def _work_url(request: HttpRequest, me: Participant) -> str:
+    """Return the address of the page about a person's sets; "" if they have none."""
+    is_open = not me.is_pilot and me.later_visit_id is None
     return address(request, "participant-work") if is_open else ""
 
 
@@ -249,7 +249,7 @@ def finish(request: HttpRequest, me: Participant) -> HttpResponse:
         "receipt": visible_receipt(me),
         "is_paid": codes["way_out"].is_paid,
         "may_share": me.may_share,
-        "work_url": _work_url(request, me, is_paid=codes["way_out"].is_paid),
+        "work_url": _work_url(request, me),
         "until": me.study.closes_at,
         # others have no ID, and need not be asked for
         **(describe_kept_id(me) if codes["way_out"].platform else {}),
@@ -328,7 +328,7 @@ def withdrawn(request: HttpRequest, me: Participant) -> HttpResponse:
         return redirect(address(request, "participant-home"))
     context = page_context(request, me) | {
         "receipt": visible_receipt(me),
-        "work_url": _work_url(request, me, is_paid=is_paid(me)),
+        "work_url": _work_url(request, me) if is_paid(me) else "",
         **shown_codes(me),
         "is_deleted": me.annotations.exists()
         and not me.annotations.exclude(status=Annotation.Status.WITHDRAWN).exists(),
