@@ -56,7 +56,7 @@ from evalsite.participants.services import (
     shown_codes,
 )
 from evalsite.participants.views import shut_sentence
-from evalsite.participants.visits import describe_kept_id
+from evalsite.participants.visits import WayOut, describe_kept_id
 from evalsite.protocol import Example
 from evalsite.studies.bonus import open_bonus_in_words
 from evalsite.studies.qualification import plan_qualification
@@ -230,7 +230,7 @@ def finish(request: HttpRequest, me: Participant) -> HttpResponse:
         return redirect(address(request, "participant-finish") + "?feedback=saved")
     shown = [item_id for item_set in sets for item_id in item_set.item_ids]
     done = me.annotations.filter(item__in=shown).count()
-    another = _describe_another_set(me, len(sets))
+    another = _describe_another_set(me, len(sets), codes["way_out"])
     context = page_context(request, me) | {
         "done": done,
         **codes,
@@ -258,19 +258,20 @@ def finish(request: HttpRequest, me: Participant) -> HttpResponse:
     return render(request, "annotation/finish.html", context, status=422 if form.errors else 200)
 
 
-def _describe_another_set(me: Participant, finished: int) -> dict[str, Any]:
+def _describe_another_set(me: Participant, finished: int, way_out: WayOut) -> dict[str, Any]:
     """Return what the next set is: its size and pay; for experts what is left, and by when."""
     study = me.study
     if me.is_pilot or not has_work(me, study):
         return {}
     if me.is_expert:
         return {**_describe_left(me), "is_assigned": True}
-    words: dict[str, Any] = {"number": items_per_set(study)}
-    label = _("Do another set of %(number)s")
-    if study.pay_per_set is not None:
-        words["pay"] = format_money(study.pay_per_set, study.currency)
-        label = _("Do another set of %(number)s (%(pay)s)")
-    return {"another_label": label % words, "next_set": open_bonus_in_words(study, finished)}
+    return {
+        "another_label": gettext("Do another set?"),
+        "next_number": items_per_set(study),
+        "next_minutes": way_out.minutes,
+        "next_pay": "" if way_out.pay is None else format_money(way_out.pay, study.currency),
+        "next_set": open_bonus_in_words(study, finished),
+    }
 
 
 def _describe_left(me: Participant) -> dict[str, Any]:
