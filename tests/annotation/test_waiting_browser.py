@@ -3,12 +3,20 @@
 import pytest
 from playwright.sync_api import Page, expect
 
+from evalsite.annotation.allocation.claims import claim_set
 from evalsite.annotation.models import Slot
 from evalsite.lib.clock import now
 from evalsite.studies.models import Study
 from tests.annotation.test_place_before_work import make_live, settle_in
-from tests.support.browsing import LOOKS, MAIN, Watch, find_faults, follow
-from tests.support.factories import make_participant, mint_link
+from tests.support.browsing import LOOKS, MAIN, Watch, find_faults, find_faults_in_turn, follow
+from tests.support.factories import (
+    answer_item,
+    launch,
+    make_annotator,
+    make_participant,
+    make_study,
+    mint_link,
+)
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
@@ -85,3 +93,19 @@ def test_pages_about_places_are_accessible(page, live_server, width, scheme):
 
     assert faults == []
     assert page.evaluate("document.documentElement.scrollWidth") <= width
+
+
+def test_page_of_a_full_demonstration_has_no_faults(page, live_server):
+    full, other = (launch(make_study(items=2, k=1, set_size=2, is_demo=True)) for _ in range(2))
+    me = make_annotator(full)
+    claim_set(me)
+    for item in full.items.main():
+        answer_item(me, item)
+    watch = Watch(page)
+    page.goto(f"{live_server}/join/{full.pk}/")
+
+    expect(page.locator(".contents a")).to_have_count(1)
+    assert find_faults_in_turn(page) == []
+    page.locator(".contents a").click()
+    page.wait_for_url(f"**/join/{other.pk}/")
+    assert watch.found == []
