@@ -56,7 +56,7 @@ def test_page_opens_the_place_once_one_is_free_and_only_the_button_takes_it(page
     follow(page, MAIN)
     page.wait_for_url("**/practice/1/")
     # the reader's own time, as on the page before
-    expect(page.locator("time[data-clock]")).not_to_contain_text("UTC")
+    expect(page.locator("time[data-clock]:visible")).not_to_contain_text("UTC")
     assert watch.found == []
 
 
@@ -109,3 +109,25 @@ def test_page_of_a_full_demonstration_has_no_faults(page, live_server):
     page.locator(".contents a").click()
     page.wait_for_url(f"**/join/{other.pk}/")
     assert watch.found == []
+
+
+def test_strip_says_by_itself_that_the_time_is_up_and_one_click_keeps_the_place(page, live_server):
+    study = make_live(is_eligibility_on=False)
+    one = settle_in(study)
+    one.post("instructions/")
+    page.clock.install(time=now())
+    page.goto(f"{live_server}{one.home}practice/1/")
+    page.locator("main textarea, main input:not([type=hidden])").first.fill("70")
+    strip = page.locator(".strip")
+    expect(strip.get_by_role("button")).to_have_count(0)
+
+    # the reservation of the server ends with the clock of the page
+    page.clock.fast_forward(31 * MINUTE)
+
+    expect(strip.get_by_role("button")).to_be_visible()
+    assert find_faults(page) == []
+    strip.get_by_role("button").click()
+    expect(strip.get_by_role("button")).to_have_count(0)
+    expect(strip.locator("time:visible")).not_to_contain_text("UTC")
+    assert page.locator("main textarea, main input:not([type=hidden])").first.input_value() == "70"
+    assert page.url.endswith("/practice/1/")

@@ -12,12 +12,12 @@ from django.views.decorators.http import require_http_methods, require_safe
 
 from evalsite.annotation.allocation.assigned import list_left
 from evalsite.annotation.allocation.claims import has_work
-from evalsite.annotation.allocation.leases import answered_items, held_until, prolong_reservation
+from evalsite.annotation.allocation.leases import answered_items, prolong_reservation
 from evalsite.annotation.models import Annotation
 from evalsite.annotation.pages.answer_table import tabulate_answers
 from evalsite.annotation.pages.bonus import due_bonus
 from evalsite.annotation.pages.consent import withdraw
-from evalsite.annotation.pages.entry_views import begin_set, go_to
+from evalsite.annotation.pages.entry_views import begin_set, describe_place, go_to
 from evalsite.annotation.pages.instructions_check import is_check_due
 from evalsite.annotation.pages.item_status import ignored_before
 from evalsite.annotation.pages.jump_menu import list_contents
@@ -105,7 +105,7 @@ def instructions(request: HttpRequest, me: Participant) -> HttpResponse:
         ],
         "is_changed": bool(me.instructions_read) and not is_read,
         "next_label": "" if is_read else _after_instructions(me),
-        "held_until": None if is_read else held_until(me),
+        **({} if is_read else describe_place(request, me)),
     }
     return render(request, "annotation/instructions.html", context)
 
