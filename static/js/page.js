@@ -111,11 +111,11 @@ for (const time of document.querySelectorAll("time[data-clock]")) tellTime(time)
 // A place that is held while somebody reads or practises: the strip says when its time has passed.
 // The server's clock decides how long that is; pressing the button loses nothing on this page.
 function watchPlace(strip) {
-  const [held, over] = strip.querySelectorAll(":scope > span");
+  const [kept, over] = strip.querySelectorAll(":scope > span");
   const end = Date.now() + Date.parse(strip.dataset.until) - Date.parse(strip.dataset.now);
   const show = () => {
-    held.hidden = Date.now() >= end;
-    over.hidden = !held.hidden;
+    kept.hidden = Date.now() >= end;
+    over.hidden = !kept.hidden;
   };
   setTimeout(show, end - Date.now());
   // timers stop while a computer sleeps

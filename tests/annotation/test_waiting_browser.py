@@ -113,10 +113,10 @@ def test_page_of_a_full_demonstration_has_no_faults(page, live_server):
 
 def test_strip_says_by_itself_that_the_time_is_up_and_one_click_keeps_the_place(page, live_server):
     study = make_live(is_eligibility_on=False)
-    one = settle_in(study)
-    one.post("instructions/")
+    reader = settle_in(study)
+    reader.post("instructions/")
     page.clock.install(time=now())
-    page.goto(f"{live_server}{one.home}practice/1/")
+    page.goto(f"{live_server}{reader.home}practice/1/")
     page.locator("main textarea, main input:not([type=hidden])").first.fill("70")
     strip = page.locator(".strip")
     expect(strip.get_by_role("button")).to_have_count(0)

@@ -140,7 +140,7 @@ def test_amounts_are_summed_by_state_and_minutes_by_set():
     assert (facts["approved"]["amount"], facts["approved"]["numbers"]) == ("£2.10", "1")
     assert (facts["waiting"]["amount"], facts["waiting"]["numbers"]) == ("£2.10", "2")
     assert [row.code for row in shown["rows"]] == [
-        one.code for one in person.me.item_sets.order_by("-number")
+        item_set.code for item_set in person.me.item_sets.order_by("-number")
     ]
 
 
