@@ -59,8 +59,13 @@ class WayOut:
     leave: Leave = Leave.CLOSE
     # whether the next set needs no further visit
     has_further_sets: bool = True
-    # whether the round promises pay for a set
-    is_paid: bool = False
+    # what the round promises for a set, if it is paid, and how long it is announced to take
+    pay: Decimal | None = None
+    minutes: int = 0
+
+    @property
+    def is_paid(self) -> bool:
+        return self.pay is not None
 
 
 def find_visit(me: Participant) -> Visit | None:
@@ -163,7 +168,8 @@ def find_way_out(me: Participant, outcome: Outcome, *, set_code: str = "") -> Wa
         hands_over="{code}" in link or bool(fixed and fixed in link),
         leave=leaves.otherwise,
         has_further_sets=recruitment.has_further_sets,
-        is_paid=promised_pay(recruitment) is not None,
+        pay=promised_pay(recruitment),
+        minutes=promised_minutes(recruitment),
     )
 
 

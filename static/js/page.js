@@ -108,6 +108,43 @@ function tellTime(time) {
 
 for (const time of document.querySelectorAll("time[data-clock]")) tellTime(time);
 
+// A place that is held while somebody reads or practises: the strip says when its time has passed.
+// The server's clock decides how long that is; pressing the button loses nothing on this page.
+function watchPlace(strip) {
+  const [kept, over] = strip.querySelectorAll(":scope > span");
+  const end = Date.now() + Date.parse(strip.dataset.until) - Date.parse(strip.dataset.now);
+  const show = () => {
+    kept.hidden = Date.now() >= end;
+    over.hidden = !kept.hidden;
+  };
+  setTimeout(show, end - Date.now());
+  // timers stop while a computer sleeps
+  document.addEventListener("visibilitychange", show);
+  over.querySelector("button").addEventListener("click", (event) => {
+    event.preventDefault();
+    keepPlace(strip, event.target.form);
+  });
+}
+
+async function keepPlace(strip, form) {
+  try {
+    const response = await fetch(form.action, { method: "POST", credentials: "omit" });
+    const page = new DOMParser().parseFromString(await response.text(), "text/html");
+    const again = page.querySelector(".strip[data-until]");
+    if (!response.ok || !again) return location.assign(response.url);
+    strip.replaceChildren(...again.childNodes);
+    Object.assign(strip.dataset, again.dataset);
+    for (const time of strip.querySelectorAll("time[data-clock]")) tellTime(time);
+    return watchPlace(strip);
+  } catch (error) {
+    // no network: the browser's own page says so
+    if (!(error instanceof TypeError)) throw error;
+    return form.submit();
+  }
+}
+
+for (const strip of document.querySelectorAll(".strip[data-until]")) watchPlace(strip);
+
 // Waiting for a place: the page checks again, and opens the page of a free place.
 function waitForPlace(box) {
   const sound = box.querySelector("[data-switch=sound]");

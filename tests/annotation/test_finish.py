@@ -76,13 +76,14 @@ def test_who_withdraws_hears_what_became_of_the_answers_and_keeps_the_code(keep,
     assert ItemSet.objects.get().code in page.content.decode()
 
 
-def test_next_set_is_named_by_its_size_and_pay():
-    tab = open_tab(make_live(items=2, set_size=1, pay_per_set="2.10"))
+def test_next_set_is_named_by_its_size_time_and_pay():
+    tab = open_tab(make_live(items=4, set_size=2, pay_per_set="2.10", minutes_per_set=7))
     tab.finish()
 
     page = tab.client.get(tab.home, follow=True)
 
-    assert page.context["another_label"] == "Do another set of 1 (£2.10)"
+    shown = page.context
+    assert (shown["next_number"], shown["next_minutes"], shown["next_pay"]) == (2, 7, "£2.10")
 
 
 def test_everything_but_the_code_and_the_way_back_is_folded_away():

@@ -1,9 +1,12 @@
 """What people read when no place is free: a study is said to be complete only when it is."""
 
+from datetime import timedelta
 from typing import Any
 
 import pytest
+from django.db import connection
 from django.test import Client
+from django.test.utils import CaptureQueriesContext
 
 from evalsite.annotation.allocation.claims import claim_set, find_shortage
 from evalsite.annotation.models import Slot
@@ -140,3 +143,53 @@ def test_a_study_that_is_not_open_is_not_said_to_be_complete(study, state):
 def test_whom_something_else_keeps_from_a_free_place_is_not_said_to_have_done_all(study):
     """For instance a quota: others come first, as long as it lasts."""
     assert find_shortage(study, make_annotator(study)) == "taken"
+
+
+# --- a demonstration with all its answers ---------------------------------------------------
+
+
+def make_demo(**fields: Any) -> Study:
+    return launch(make_study(items=2, k=1, set_size=2, is_demo=True, **fields))
+
+
+def test_full_demonstration_leads_to_those_with_free_places():
+    full, free, paused, other_full = (make_demo() for _ in range(4))
+    fill(full)
+    fill(other_full)
+    Study.objects.filter(pk=paused.pk).update(joins_paused_at=now())
+    # what somebody's lease held until a moment ago is free, too
+    claim_set(make_annotator(free))
+    Slot.objects.filter(study=free).update(lease_until=now() - timedelta(minutes=1))
+
+    page = open_link(full)
+
+    assert [url for _, url in page.context["demos"]] == [f"/join/{free.pk}/"]
+    assert (page.context["items"], page.context["is_mostly_simulated"]) == (2, False)
+    assert "<button" not in page.text
+    Participant.objects.filter(study=full).update(origin="simulated")
+    assert open_link(full).context["is_mostly_simulated"]
+
+
+def test_demonstration_that_others_are_working_on_is_waited_for(study):
+    demo = make_demo()
+    claim_set(make_annotator(demo))
+    fill(study)
+
+    assert "demos" not in open_link(demo).context
+    # nor is a study that is no demonstration such a page, once it has all its answers
+    assert "demos" not in open_link(study).context
+
+
+def test_full_demonstration_asks_as_many_queries_beside_two_as_beside_six():
+    full = make_demo()
+    fill(full)
+    counts = []
+    for _ in range(3):
+        for _ in range(2):
+            make_demo()
+        # a process reads each version once
+        open_link(full)
+        with CaptureQueriesContext(connection) as queries:
+            open_link(full)
+        counts.append(len(queries))
+    assert counts[-1] <= counts[0]

@@ -332,3 +332,47 @@ def test_pilot_without_items_is_not_told_that_others_have_them():
 
     assert "This pilot has no items left to try." in page.text
     assert "Other people" not in page.text
+
+
+# --- a place whose time is up while somebody reads or practises ------------------------------
+
+
+def test_strip_offers_to_keep_a_place_whose_time_is_up():
+    study = make_live(is_eligibility_on=False)
+    reader = settle_in(study)
+    first = reader.get("instructions/").context
+    assert not first["is_place_over"]
+
+    with standing_at(now() + 16 * MINUTE):
+        page = reader.get("instructions/")
+        assert page.context["is_place_over"]
+        assert reader.post("start/").headers["Location"] == f"{reader.home}instructions/"
+        kept = reader.get("instructions/").context
+        assert not kept["is_place_over"]
+        assert kept["held_until"] > now() > first["held_until"]
+        # nothing is held for longer by pressing it again
+        reader.post("start/")
+        assert reader.get("instructions/").context["held_until"] == kept["held_until"]
+    assert reader.holds() == 1
+
+
+def test_place_that_someone_else_took_is_not_kept():
+    study = make_live(is_eligibility_on=False)
+    reader = settle_in(study)
+    with standing_at(now() + 31 * MINUTE):
+        other = settle_in(study)
+        assert other.holds() == 1
+
+        assert reader.get("instructions/").context["is_place_over"]
+        assert reader.post("start/").headers["Location"].startswith(f"{reader.home}no-work/")
+
+    assert reader.holds() == 0
+
+
+def test_nobody_keeps_a_place_before_they_agreed_or_were_asked():
+    study = make_live()
+    reader = Newcomer(study)
+    assert reader.post("start/").headers["Location"] == f"{reader.home}consent/"
+    reader.agree()
+    assert reader.post("start/").headers["Location"] == f"{reader.home}questions/"
+    assert reader.holds() == 0

@@ -1,8 +1,10 @@
 """Stopping for now: the page says until when the place is kept, and what happens then."""
 
+import re
 from datetime import UTC, datetime, timedelta
 
 import pytest
+import segno
 import time_machine
 
 from evalsite.annotation.models import Slot
@@ -24,6 +26,7 @@ def test_page_tells_the_end_of_the_lease_and_what_is_left():
         page = stop_page(tab)
 
     assert (page.context["answered"], page.context["left"]) == (1, 2)
+    # each answer keeps the places of its set for 15 minutes
     assert page.context["kept_until"] == datetime(2026, 5, 4, 9, 15, tzinfo=UTC)
     html = page.content.decode()
     assert 'data-clock datetime="2026-05-04T09:15:00Z"' in html
@@ -48,3 +51,21 @@ def test_page_after_a_finished_set_asks_to_come_back_for_nothing_in_particular()
 
     assert "kept_until" not in page.context
     assert page.context["code"]
+
+
+def test_link_comes_as_a_qr_code_that_needs_no_style_and_no_script():
+    tab = open_tab(make_live(items=3))
+
+    html = stop_page(tab).content.decode()
+
+    [svg] = re.findall(r'<svg class="qr".*?</svg>', html)
+    assert "style" not in svg
+    dark = {(int(x), int(y)) for x, y in re.findall(r"M(\d+) (\d+)h1v1h-1z", svg)}
+    rows = segno.make_qr(f"http://testserver{tab.home}", error="m").matrix_iter(border=4)
+    assert dark == {(x, y) for y, row in enumerate(rows) for x, bit in enumerate(row) if bit}
+    # a finder pattern of 7 by 7 in three corners, behind 4 empty modules
+    size = int(re.search(r'viewBox="0 0 (\d+)', svg)[1])
+    for left, top in ((4, 4), (size - 11, 4), (4, size - 11)):
+        assert {(left + step, top) for step in range(7)} <= dark
+        assert (left + 1, top + 1) not in dark
+    assert min(min(point) for point in dark) == 4

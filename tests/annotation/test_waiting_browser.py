@@ -3,12 +3,20 @@
 import pytest
 from playwright.sync_api import Page, expect
 
+from evalsite.annotation.allocation.claims import claim_set
 from evalsite.annotation.models import Slot
 from evalsite.lib.clock import now
 from evalsite.studies.models import Study
 from tests.annotation.test_place_before_work import make_live, settle_in
-from tests.support.browsing import LOOKS, MAIN, Watch, find_faults, follow
-from tests.support.factories import make_participant, mint_link
+from tests.support.browsing import LOOKS, MAIN, Watch, find_faults, find_faults_in_turn, follow
+from tests.support.factories import (
+    answer_item,
+    launch,
+    make_annotator,
+    make_participant,
+    make_study,
+    mint_link,
+)
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
@@ -48,7 +56,7 @@ def test_page_opens_the_place_once_one_is_free_and_only_the_button_takes_it(page
     follow(page, MAIN)
     page.wait_for_url("**/practice/1/")
     # the reader's own time, as on the page before
-    expect(page.locator("time[data-clock]")).not_to_contain_text("UTC")
+    expect(page.locator("time[data-clock]:visible")).not_to_contain_text("UTC")
     assert watch.found == []
 
 
@@ -85,3 +93,41 @@ def test_pages_about_places_are_accessible(page, live_server, width, scheme):
 
     assert faults == []
     assert page.evaluate("document.documentElement.scrollWidth") <= width
+
+
+def test_page_of_a_full_demonstration_has_no_faults(page, live_server):
+    full, other = (launch(make_study(items=2, k=1, set_size=2, is_demo=True)) for _ in range(2))
+    me = make_annotator(full)
+    claim_set(me)
+    for item in full.items.main():
+        answer_item(me, item)
+    watch = Watch(page)
+    page.goto(f"{live_server}/join/{full.pk}/")
+
+    expect(page.locator(".contents a")).to_have_count(1)
+    assert find_faults_in_turn(page) == []
+    page.locator(".contents a").click()
+    page.wait_for_url(f"**/join/{other.pk}/")
+    assert watch.found == []
+
+
+def test_strip_says_by_itself_that_the_time_is_up_and_one_click_keeps_the_place(page, live_server):
+    study = make_live(is_eligibility_on=False)
+    reader = settle_in(study)
+    reader.post("instructions/")
+    page.clock.install(time=now())
+    page.goto(f"{live_server}{reader.home}practice/1/")
+    page.locator("main textarea, main input:not([type=hidden])").first.fill("70")
+    strip = page.locator(".strip")
+    expect(strip.get_by_role("button")).to_have_count(0)
+
+    # the reservation of the server ends with the clock of the page
+    page.clock.fast_forward(31 * MINUTE)
+
+    expect(strip.get_by_role("button")).to_be_visible()
+    assert find_faults(page) == []
+    strip.get_by_role("button").click()
+    expect(strip.get_by_role("button")).to_have_count(0)
+    expect(strip.locator("time:visible")).not_to_contain_text("UTC")
+    assert page.locator("main textarea, main input:not([type=hidden])").first.input_value() == "70"
+    assert page.url.endswith("/practice/1/")

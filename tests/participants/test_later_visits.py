@@ -203,6 +203,7 @@ RIGHTS = {
 SECRET = {
     "participant-practice", "rating-page", "set-review", "participant-finish",
     "participant-stop", "participant-no-work", "background-questions", "participant-declined",
+    "participant-work",
 }  # fmt: skip
 KINDS = {"first": FIRST, "same visit": FIRST, "other visit": OTHER, "no visit": ""}
 

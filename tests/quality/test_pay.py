@@ -153,7 +153,9 @@ def test_pilots_and_studies_without_pay_have_none(staff_client):
     assert reverse("admin:study-pay", args=[study.pk]) not in page.text
     person = Person(make_round(study, "open_link")).enter().finish()
     assert "pay" not in person.open().text.lower()
-    assert person.client.get(f"{person.home}work/").status_code == 302
+    page = person.client.get(f"{person.home}work/")
+    assert page.status_code == 200
+    assert "pay" not in page.content.decode().partition("</head>")[2].lower()
 
 
 # --- deciding ------------------------------------------------------------------------------------

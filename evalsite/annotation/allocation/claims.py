@@ -10,7 +10,7 @@ from functools import partial
 from random import Random
 
 from django.db import IntegrityError, transaction
-from django.db.models import Exists, Q
+from django.db.models import Exists, OuterRef, Q, QuerySet
 
 from evalsite.annotation.allocation.assigned import list_left, pick_assigned
 from evalsite.annotation.allocation.controls import deal_in_controls
@@ -334,10 +334,15 @@ def end_without_place(me: Participant) -> None:
 
 def has_free_place(study: Study) -> bool:
     """Return whether a newcomer would be dealt something now: a place is free or lapsed."""
-    is_rated = Q(item__held_at__isnull=True)
-    free = Slot.objects.free().filter(is_rated, study=study)
-    lapsed = lapsed_slots(study).filter(is_rated)
-    return Study.objects.filter(Exists(free) | Exists(lapsed), pk=study.pk).exists()
+    return filter_free(Study.objects.filter(pk=study.pk)).exists()
+
+
+def filter_free(studies: QuerySet[Study]) -> QuerySet[Study]:
+    """Return those of these studies in which a place is free or lapsed."""
+    mine = Slot.objects.filter(study=OuterRef("pk"), item__held_at__isnull=True)
+    free = mine.filter(state=Slot.State.FREE)
+    lapsed = mine.filter(state=Slot.State.LEASED, lease_until__lt=now())
+    return studies.filter(Exists(free) | Exists(lapsed))
 
 
 class Shortage(StrEnum):

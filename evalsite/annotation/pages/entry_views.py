@@ -16,9 +16,10 @@ from evalsite.annotation.allocation.claims import (
     has_work,
     settle_entry,
 )
+from evalsite.annotation.allocation.leases import find_end
 from evalsite.annotation.allocation.network_places import NetworkIsFull
 from evalsite.annotation.allocation.rounds import has_place_left
-from evalsite.annotation.models import Annotation
+from evalsite.annotation.models import ASSIGNED, Annotation
 from evalsite.annotation.pages.bonus import due_bonus
 from evalsite.annotation.pages.consent import answer_consent
 from evalsite.annotation.pages.next_step import (
@@ -26,6 +27,7 @@ from evalsite.annotation.pages.next_step import (
     TAKE_PLACE,
     Step,
     entry_step,
+    is_preparing,
     next_step,
     step_in,
 )
@@ -233,9 +235,13 @@ def end(request: HttpRequest, me: Participant) -> HttpResponse:
 @participant_page
 @require_http_methods(["GET", "HEAD", "POST"])
 def start(request: HttpRequest, me: Participant) -> HttpResponse:
-    """A place is free: pressing the button, and only that, takes it."""
+    """A place is free: pressing the button, and only that, takes it.
+
+    People who read or practise press it, too, to keep a place whose time is up.
+    """
     step = entry_step(me)
-    if step not in (None, TAKE_PLACE):
+    is_keeping = request.method == "POST" and is_preparing(me, step)
+    if step not in (None, TAKE_PLACE) and not is_keeping:
         return go_to(request, step)
     if request.method == "POST":
         return begin_set(request, me)
@@ -245,6 +251,15 @@ def start(request: HttpRequest, me: Participant) -> HttpResponse:
     if not _could_begin(me):
         return redirect(address(request, "participant-no-work"))
     return render(request, "participants/take_place.html", page_context(request, me))
+
+
+def describe_place(request: HttpRequest, me: Participant) -> dict[str, Any]:
+    """Return what the strip says of a place that is held meanwhile, or was until a moment ago."""
+    end = find_end(me)
+    if end is None or end == ASSIGNED:
+        return {}
+    keep_url = address(request, "participant-start")
+    return {"held_until": end, "is_place_over": end <= now(), "keep_url": keep_url}
 
 
 def begin_set(request: HttpRequest, me: Participant) -> HttpResponse:

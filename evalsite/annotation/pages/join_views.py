@@ -12,7 +12,12 @@ from django.utils.translation import gettext as _
 from django.views.decorators.csrf import csrf_exempt
 from django.views.decorators.http import require_http_methods
 
-from evalsite.annotation.allocation.claims import find_shortage, has_free_place
+from evalsite.annotation.allocation.claims import (
+    Shortage,
+    filter_free,
+    find_shortage,
+    has_free_place,
+)
 from evalsite.annotation.allocation.network_places import NetworkIsFull, check_network
 from evalsite.annotation.allocation.rounds import has_place_left
 from evalsite.annotation.models import Slot
@@ -32,6 +37,7 @@ from evalsite.participants.joins import (
 )
 from evalsite.participants.models import (
     Expert,
+    Origin,
     Participant,
     PersonalLink,
     Recruitment,
@@ -57,7 +63,7 @@ from evalsite.platforms.arrival import (
     sign_arrival,
 )
 from evalsite.studies.bonus import cap_in_words
-from evalsite.studies.models import Study
+from evalsite.studies.models import Item, Study
 from evalsite.studies.qualification import TRIES, plan_qualification
 from evalsite.studies.set_size import items_per_set
 from evalsite.studies.summary_lines import format_money
@@ -165,7 +171,27 @@ def _answer(request: HttpRequest, recruitment: Recruitment) -> HttpResponse:
         return private(_start(request, recruitment, arrival))
     # nobody agrees to anything for a place that they don't get
     context = _landing_context(recruitment, arrival)
+    if study.is_demo and context["shortage"] == Shortage.COMPLETE and not context["platform"]:
+        context |= _describe_full_demo(study)
+        return private(render(request, "participants/demo_full.html", context))
     return private(render(request, "participants/landing.html", context))
+
+
+def _describe_full_demo(study: Study) -> dict[str, Any]:
+    """Return what a demonstration with all its answers says, and where to go instead."""
+    answers = Slot.objects.filter(study=study, state=Slot.State.DONE)
+    simulated = answers.filter(participant__origin=Origin.SIMULATED).count()
+    live = Study.objects.filter(is_demo=True, state=Study.State.LIVE, joins_paused_at=None)
+    demos = filter_free(live.exclude(pk=study.pk)).order_by("created_at", "pk")
+    return {
+        "items": Item.objects.main().filter(study=study).count(),
+        "is_mostly_simulated": 2 * simulated > answers.count(),
+        "demos": [
+            (shown_content(demo)["texts"]["title"], reverse("study-join", args=[demo.pk]))
+            for demo in demos.select_related("version")
+            if demo.is_open
+        ],
+    }
 
 
 def _has_free_place(recruitment: Recruitment) -> bool:
@@ -292,12 +318,13 @@ def _landing_context(recruitment: Recruitment, arrival: Arrival) -> dict[str, An
     eligibility = study.config.eligibility if study.is_eligibility_on else None
     join_url = _address_of(recruitment)
     is_free = _has_free_place(recruitment)
+    shortage = "" if is_free else find_shortage(study)
     return describe_waiting(platform, join_url) | {
         "is_free": is_free,
         "opening": describe_opening(study) if opens_later(study) else None,
         "is_off": not recruitment.is_on,
         "is_full": not has_place_left(recruitment, study),
-        "shortage": "" if is_free else find_shortage(study),
+        "shortage": shortage,
         "texts": shown_content(study)["texts"],
         "facts": study_facts(study, recruitment),
         "content_warning": get_content_warning(study),

@@ -78,6 +78,11 @@ def _preparation_step(me: Participant) -> Step | None:
     return Step("participant-practice", (number,)) if number else None
 
 
+def is_preparing(me: Participant, step: Step | None) -> bool:
+    """Return whether this step is to read or to practise before the first item."""
+    return step is not None and step == _preparation_step(me)
+
+
 def _has_place(me: Participant) -> bool:
     """Whether this person holds a place, or had one and used it."""
     if me.is_pilot:

@@ -10,8 +10,8 @@ from django.shortcuts import redirect, render
 from django.utils.translation import gettext as _
 from django.views.decorators.http import require_http_methods
 
-from evalsite.annotation.allocation.leases import held_until
 from evalsite.annotation.models import Annotation, Rating
+from evalsite.annotation.pages.entry_views import describe_place
 from evalsite.annotation.pages.feedback import explain_answers
 from evalsite.annotation.pages.forms import RatingForm, read_circumstances
 from evalsite.annotation.pages.next_step import entry_step, next_practice
@@ -87,7 +87,7 @@ def frame_of(request: HttpRequest, me: Participant, number: int, total: int) -> 
         "place": number,
         "errors": [],
         "progress": Progress(number - 1, total),
-        "held_until": held_until(me),
+        **describe_place(request, me),
         "aids_script": config.aids_script,
         "help_label": config.help_label,
         # nothing to ignore or to report here

@@ -11,6 +11,7 @@ from evalsite.annotation.allocation.leases import answered_items, held_until
 from evalsite.annotation.pages.sets import unanswered_places
 from evalsite.participants.access import page_context, participant_page, personal_link
 from evalsite.participants.models import Expert, ItemSet, Participant
+from evalsite.participants.qr_code import draw_qr_code
 from evalsite.participants.services import is_paid, shown_codes
 
 
@@ -18,8 +19,10 @@ from evalsite.participants.services import is_paid, shown_codes
 @require_safe
 def stop(request: HttpRequest, me: Participant) -> HttpResponse:
     """Say how to come back, and what happens meanwhile."""
+    link = personal_link(request)
     context = page_context(request, me) | {
-        "personal_link": personal_link(request),
+        "personal_link": link,
+        "qr": draw_qr_code(link),
         "closes_at": me.study.closes_at,
         "study_id": me.study_id,
         "is_paid": is_paid(me),

@@ -12,12 +12,12 @@ from django.views.decorators.http import require_http_methods, require_safe
 
 from evalsite.annotation.allocation.assigned import list_left
 from evalsite.annotation.allocation.claims import has_work
-from evalsite.annotation.allocation.leases import answered_items, held_until, prolong_reservation
+from evalsite.annotation.allocation.leases import answered_items, prolong_reservation
 from evalsite.annotation.models import Annotation
 from evalsite.annotation.pages.answer_table import tabulate_answers
 from evalsite.annotation.pages.bonus import due_bonus
 from evalsite.annotation.pages.consent import withdraw
-from evalsite.annotation.pages.entry_views import begin_set, go_to
+from evalsite.annotation.pages.entry_views import begin_set, describe_place, go_to
 from evalsite.annotation.pages.instructions_check import is_check_due
 from evalsite.annotation.pages.item_status import ignored_before
 from evalsite.annotation.pages.jump_menu import list_contents
@@ -56,7 +56,7 @@ from evalsite.participants.services import (
     shown_codes,
 )
 from evalsite.participants.views import shut_sentence
-from evalsite.participants.visits import describe_kept_id
+from evalsite.participants.visits import WayOut, describe_kept_id
 from evalsite.protocol import Example
 from evalsite.studies.bonus import open_bonus_in_words
 from evalsite.studies.qualification import plan_qualification
@@ -66,9 +66,9 @@ from evalsite.studies.summary_lines import format_money
 from evalsite.studies.versions import shown_content
 
 
-def _work_url(request: HttpRequest, me: Participant, *, is_paid: bool) -> str:
-    """Return the address of the page about a person's sets and pay; "" if nothing is paid."""
-    is_open = is_paid and not me.is_pilot and me.later_visit_id is None
+def _work_url(request: HttpRequest, me: Participant) -> str:
+    """Return the address of the page about a person's sets; "" if they have none."""
+    is_open = not me.is_pilot and me.later_visit_id is None
     return address(request, "participant-work") if is_open else ""
 
 
@@ -105,7 +105,7 @@ def instructions(request: HttpRequest, me: Participant) -> HttpResponse:
         ],
         "is_changed": bool(me.instructions_read) and not is_read,
         "next_label": "" if is_read else _after_instructions(me),
-        "held_until": None if is_read else held_until(me),
+        **({} if is_read else describe_place(request, me)),
     }
     return render(request, "annotation/instructions.html", context)
 
@@ -230,7 +230,7 @@ def finish(request: HttpRequest, me: Participant) -> HttpResponse:
         return redirect(address(request, "participant-finish") + "?feedback=saved")
     shown = [item_id for item_set in sets for item_id in item_set.item_ids]
     done = me.annotations.filter(item__in=shown).count()
-    another = _describe_another_set(me, len(sets))
+    another = _describe_another_set(me, len(sets), codes["way_out"])
     context = page_context(request, me) | {
         "done": done,
         **codes,
@@ -249,7 +249,7 @@ def finish(request: HttpRequest, me: Participant) -> HttpResponse:
         "receipt": visible_receipt(me),
         "is_paid": codes["way_out"].is_paid,
         "may_share": me.may_share,
-        "work_url": _work_url(request, me, is_paid=codes["way_out"].is_paid),
+        "work_url": _work_url(request, me),
         "until": me.study.closes_at,
         # others have no ID, and need not be asked for
         **(describe_kept_id(me) if codes["way_out"].platform else {}),
@@ -258,19 +258,20 @@ def finish(request: HttpRequest, me: Participant) -> HttpResponse:
     return render(request, "annotation/finish.html", context, status=422 if form.errors else 200)
 
 
-def _describe_another_set(me: Participant, finished: int) -> dict[str, Any]:
+def _describe_another_set(me: Participant, finished: int, way_out: WayOut) -> dict[str, Any]:
     """Return what the next set is: its size and pay; for experts what is left, and by when."""
     study = me.study
     if me.is_pilot or not has_work(me, study):
         return {}
     if me.is_expert:
         return {**_describe_left(me), "is_assigned": True}
-    words: dict[str, Any] = {"number": items_per_set(study)}
-    label = _("Do another set of %(number)s")
-    if study.pay_per_set is not None:
-        words["pay"] = format_money(study.pay_per_set, study.currency)
-        label = _("Do another set of %(number)s (%(pay)s)")
-    return {"another_label": label % words, "next_set": open_bonus_in_words(study, finished)}
+    return {
+        "another_label": gettext("Do another set?"),
+        "next_number": items_per_set(study),
+        "next_minutes": way_out.minutes,
+        "next_pay": "" if way_out.pay is None else format_money(way_out.pay, study.currency),
+        "next_set": open_bonus_in_words(study, finished),
+    }
 
 
 def _describe_left(me: Participant) -> dict[str, Any]:
@@ -328,7 +329,7 @@ def withdrawn(request: HttpRequest, me: Participant) -> HttpResponse:
         return redirect(address(request, "participant-home"))
     context = page_context(request, me) | {
         "receipt": visible_receipt(me),
-        "work_url": _work_url(request, me, is_paid=is_paid(me)),
+        "work_url": _work_url(request, me) if is_paid(me) else "",
         **shown_codes(me),
         "is_deleted": me.annotations.exists()
         and not me.annotations.exclude(status=Annotation.Status.WITHDRAWN).exists(),
