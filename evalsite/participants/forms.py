@@ -53,14 +53,26 @@ class PersonForm(forms.Form):
                 "is_long": question.asks_for == "choice" and len(question.choices) > _MOST_BUTTONS,
                 "value": self[question.key].value() or "",
                 "error": next(iter(self.errors.get(question.key, [])), ""),
+                "problem": self._name_problem(question),
             }
             for question in self.questions
         ]
 
+    def _name_problem(self, question: EntryQuestion) -> str:
+        """Return what is wrong with an answer, away from its question ("": nothing)."""
+        if question.key not in self.errors:
+            return ""
+        error = self.errors.as_data()[question.key][0]
+        if error.code != "required":
+            return f"{question.label} {self.errors[question.key][0]}"
+        words = {"question": question.label}
+        if question.choices:
+            return _("Choose an answer to “%(question)s”") % words
+        return _("Enter an answer to “%(question)s”") % words
+
 
 def _make_field(question: EntryQuestion) -> forms.Field:
-    words = {"question": question.label}
-    # the question itself is beside it, in the summary of the page, too
+    # the question itself is beside it; the summary of the page names it
     messages = {"required": _("Choose an answer") if question.choices else _("Enter an answer")}
     fields: dict[str, Any] = {"label": question.label, "error_messages": messages}
     if question.asks_for in ("choice", "several"):
@@ -69,7 +81,7 @@ def _make_field(question: EntryQuestion) -> forms.Field:
         kind = forms.MultipleChoiceField if several else forms.ChoiceField
         return kind(choices=question.choices, **fields)
     if question.asks_for == "number":
-        whole = _("Enter a whole number: %(question)s") % words
+        whole = _("Enter a whole number")
         messages |= dict.fromkeys(("invalid", "min_value", "max_value"), whole)
         return forms.IntegerField(min_value=-LARGEST_NUMBER, max_value=LARGEST_NUMBER, **fields)
     messages["max_length"] = _(

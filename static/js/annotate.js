@@ -533,10 +533,13 @@ async function check(button) {
 
 function showVerdicts(page) {
   const explained = page.querySelector("#work");
+  // a question that wasn't asked gets no verdict either
+  const unasked = [...form.querySelectorAll("[data-ask-if]")].map((one) => one.hidden);
   for (const part of [".qs", ".dock"]) {
     const parts = explained.querySelectorAll(part);
     [...form.querySelectorAll(part)].forEach((old, place) => old.replaceWith(parts[place]));
   }
+  form.querySelectorAll("[data-ask-if]").forEach((one, place) => (one.hidden = unasked[place]));
   form.querySelector(".problem")?.remove();
   globalThis.fit?.();
   form.action = explained.action;

@@ -5,14 +5,14 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 import pytest
-from playwright.sync_api import Browser, Page
+from playwright.sync_api import Browser, Page, expect
 
 from evalsite.annotation.models import Rating
 from evalsite.annotation.running.launch import launch_study
 from evalsite.imports.batches.importer import import_file
 from evalsite.jobs.services import run_job
 from evalsite.studies.models import Study
-from tests.support.browsing import find_faults_in_turn, press_tab_to
+from tests.support.browsing import find_faults_in_turn, press_tab_to, walk_to_work
 from tests.support.factories import make_annotator, make_user, mint_link
 from tests.support.instruments import GALLERY, make_built_study
 
@@ -26,9 +26,9 @@ WAYS: dict[str, dict[str, Any]] = {
 }
 
 
-def make_live(key: str, batch: str) -> Study:
+def make_live(key: str, batch: str, *, is_practice_on: bool = False) -> Study:
     content = json.loads((GALLERY / f"{key}.json").read_bytes())
-    study = make_built_study(content, k=1, set_size=4, is_practice_on=False)
+    study = make_built_study(content, k=1, set_size=4, is_practice_on=is_practice_on)
     import_file(study=study, path=GALLERY / "batches" / batch, by=None)
     run_job(launch_study(study=study, by=make_user()))
     study.refresh_from_db()
@@ -113,3 +113,20 @@ def test_arena_preference_is_rated_by_keyboard_by_touch_and_without_scripts(open
     reasons = [next(iter(one.detail["reasons"].values())) for one in given]
     assert reasons == [["useful"], ["incorrect"], ["complete"]]
     assert Rating.objects.get(criterion="what_is_bad").text == "Answer the question."
+
+
+@pytest.mark.parametrize(("answer", "is_asked"), [("A is better", False), ("Both are bad", True)])
+def test_verdicts_show_a_conditional_question_only_if_it_was_asked(
+    page, live_server, answer, is_asked
+):
+    study = make_live("arena_preference", "arena_preference.jsonl", is_practice_on=True)
+    walk = walk_to_work(page, str(live_server), study, with_errors=False)
+    next(name for name in walk if name == "practice")
+    page.get_by_text(answer, exact=True).click()
+    if is_asked:
+        page.fill("[name=what_is_bad]", "Answer the question.")
+
+    page.click(MAIN)
+
+    expect(page.locator(".feedback")).not_to_have_count(0)
+    expect(page.locator("[data-ask-if]")).to_be_visible(visible=is_asked)

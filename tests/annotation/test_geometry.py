@@ -151,3 +151,18 @@ def check_pairs(browser: Browser, base: str, items: list, window: Size) -> None:
 
     assert len(faults) == len(items)
     assert {place: lines for place, lines in faults.items() if lines} == {}
+
+
+@pytest.mark.parametrize("width", [360, 320])
+def test_the_number_of_the_item_is_on_one_line_of_the_header(page, live_server, width):
+    study = make_example("dialogue", items=4)
+    page.set_viewport_size({"width": width, "height": 740})
+    take_a_set(page, str(live_server), study)
+
+    lines = page.locator(".where b").evaluate("""element => {
+      const text = document.createRange();
+      text.selectNodeContents(element);
+      return new Set([...text.getClientRects()].map(({ top }) => top)).size;
+    }""")
+    assert lines == 1
+    assert page.evaluate("document.documentElement.scrollWidth <= innerWidth")

@@ -4,6 +4,7 @@ import json
 from typing import Any
 
 import pytest
+from django.core.exceptions import ValidationError
 
 from evalsite.annotation.fsck import find_breaches
 from evalsite.annotation.models import Annotation, Rating
@@ -213,3 +214,28 @@ def test_each_person_meets_shuffled_options_in_an_order_of_their_own_on_every_it
     values = Rating.objects.filter(criterion="fault", value__gt=0).values_list("value", "part")
     # the place in the instrument, wherever it was on the page
     assert set(values) == {(3, "")} if kind == "choice" else {(1, "c")}
+
+
+def test_scales_of_five_points_are_all_lists_where_one_of_them_has_to_be():
+    content = read_instrument("adequacy_fluency")
+    content["practice"] = []
+    long_page = render_preview(Protocol.from_data(content))
+    for criterion in content["criteria"]:
+        criterion["scale"] = {
+            "kind": "likert",
+            "points": [{"value": value, "label": "Good"} for value in range(1, 6)],
+        }
+    short_page = render_preview(Protocol.from_data(content))
+
+    assert (long_page.count('class="scale"'), long_page.count("row n5")) == (2, 0)
+    assert (short_page.count('class="scale"'), short_page.count("row n5")) == (0, 2)
+
+
+def test_a_missing_graded_preference_is_asked_for_in_the_words_of_its_question():
+    config = Protocol.from_data(read_instrument("arena_preference"))
+    criterion = next(one for one in config.criteria if one.key == "preference")
+
+    with pytest.raises(ValidationError) as refused:
+        criterion.scale.make_field(criterion, "Reply").clean("")
+
+    assert refused.value.messages == ["Choose an answer to “Which reply is better?”"]

@@ -4,7 +4,7 @@ import pytest
 from django.db import connection
 from django.test.utils import CaptureQueriesContext
 
-from evalsite.annotation.models import Annotation
+from evalsite.annotation.models import Annotation, Rating
 from evalsite.annotation.pages.answer_table import shorten
 from evalsite.studies.models import Output
 from tests.support.factories import make_annotator
@@ -180,3 +180,14 @@ def test_keyboard_reaches_finish_without_passing_every_change_link():
 )
 def test_text_in_the_table_is_cut_at_a_whole_word(text, shown):
     assert shorten(text) == shown
+
+
+def test_a_criterion_without_an_answer_leaves_no_name_in_the_review():
+    reader = open_reader()
+    reader.rate(1, decision="0")
+    Rating.objects.filter(criterion="fluency").delete()
+
+    page = reader.client.get(f"{reader.home}sets/1/review/").text
+
+    assert 'data-name="FLUENCY"' not in page
+    assert 'data-name="DOMAIN ACCURACY"' in page

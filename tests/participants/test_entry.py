@@ -35,6 +35,15 @@ def test_pages_before_the_decision_do_not_name_the_condition():
         assert "native speakers" not in shown.text.lower()
 
 
+def test_the_summary_of_problems_names_each_question_and_the_question_only_what_to_do():
+    _, page = answer("", "")
+
+    asked = "What is your first language?"
+    assert f"Choose an answer to “{asked}”</a>" in page.text
+    assert f"{asked} Choose an answer" not in page.text
+    assert "</span>Choose an answer</p>" in page.text
+
+
 @pytest.mark.parametrize(
     ("language", "variety"), [("Polish", "none"), ("English", "other"), ("English", "none")]
 )

@@ -163,13 +163,9 @@ class Graded(Scale):
     def make_field(
         self, criterion: Criterion, output_name: str, *, is_one_of_several: bool = False
     ) -> GradedField:
-        has_tie = any(one.value == 0 for one in self.grades)
-        missing = (
-            _("Choose which response is better on %(criterion)s, or a tie")
-            if has_tie
-            else _("Choose which response is better on %(criterion)s")
-        )
-        return GradedField(scale=self, missing=missing % {"criterion": criterion.label.lower()})
+        asked = criterion.question or criterion.label
+        missing = _("Choose an answer to “%(question)s”") % {"question": asked}
+        return GradedField(scale=self, missing=missing)
 
     # --- stored and read back
 
