@@ -210,11 +210,27 @@ def _load_postgresql(dump: Path) -> None:
     script.unlink()
 
 
+# functions of the site's own, such as that of a trigger, and none of an extension
+_OWN_FUNCTIONS = """
+    SELECT p.oid::regprocedure::text FROM pg_proc p
+    WHERE p.pronamespace = current_schema()::regnamespace AND NOT EXISTS (
+        SELECT 1 FROM pg_depend d
+        WHERE d.classid = 'pg_proc'::regclass AND d.objid = p.oid AND d.deptype = 'e'
+    )
+"""
+
+
 def _write_drops() -> str:
+    """Return the statements that drop all tables of the site and all functions of its triggers."""
     with connection.cursor() as cursor:
         tables = connection.introspection.table_names(cursor)
+        cursor.execute(_OWN_FUNCTIONS)
+        functions = [name for (name,) in cursor.fetchall()]
     quote = connection.ops.quote_name
-    return f"DROP TABLE {', '.join(map(quote, tables))} CASCADE;" if tables else "SELECT 1;"
+    drops = [f"DROP FUNCTION {name} CASCADE;" for name in functions]
+    if tables:
+        drops.insert(0, f"DROP TABLE {', '.join(map(quote, tables))} CASCADE;")
+    return " ".join(drops) or "SELECT 1;"
 
 
 def _create_database(name: str) -> None:

@@ -181,11 +181,14 @@ def test_what_waits_for_the_researcher_is_not_shown_again():
     study = make_repeated(items=48, set_size=24, repeat_percent=50)
     me = make_annotator(study)
     (first,) = do_sets(me, most=1)
-    Item.objects.main().filter(pk__in=first.item_ids).update(held_at=now())
+    shown = Item.objects.main().filter(pk__in=first.item_ids)
+    shown.update(held_at=now())
 
     second = claim_set(me)
 
     assert not {one.repeat_of_id for one in repeats_in(second.item_ids)} & set(first.item_ids)
+    # nobody reported them, and nothing else holds an item
+    shown.update(held_at=None)
 
 
 # --- how they are shown -----------------------------------------------------------------
