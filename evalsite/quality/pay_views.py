@@ -251,7 +251,7 @@ def _add_up(do: str, sets: Sequence[PaySet]) -> Decimal:
 def _list_passed(study: Study) -> list[UUID]:
     """Return the waiting sets in which no attention check failed, the oldest first.
 
-    Those of people who mostly reported are left out: somebody has to look at them.
+    Those of people who mostly reported are left out, so that someone looks at them first.
     """
     waiting = filter_state(list_payable(study), State.WAITING).order_by("created_at", "pk")
     sets = describe_sets(study, waiting[:_MOST])

@@ -220,7 +220,7 @@ def _store_version(instrument: Instrument, data: Plain, *, by: Any) -> Instrumen
 
 @transaction.atomic
 def share_instrument(*, instrument: Instrument, username: str, role: str, by: Any) -> None:
-    """Give somebody a role; the same happens whether or not anybody has this user name."""
+    """Give a user name a role, and answer alike whether or not there is such a user."""
     current = lock_instrument(instrument, by, role=_OWNER)
     if role != _OWNER:
         _insist_on_another_owner(current, username)
@@ -234,7 +234,7 @@ def share_instrument(*, instrument: Instrument, username: str, role: str, by: An
 
 @transaction.atomic
 def unshare_instrument(*, instrument: Instrument, username: str, by: Any) -> None:
-    """Take somebody's role away."""
+    """Remove a member."""
     current = lock_instrument(instrument, by, role=_OWNER)
     _insist_on_another_owner(current, username)
     current.members.filter(user__username=username).delete()

@@ -52,7 +52,7 @@ def find_if_alone(study: Study) -> QuerySet[Study]:
     shared = Recruitment.objects.filter(study=study, is_on=True).exclude(platform__in=personal)
     visits = Visit.objects.filter(recruitment__study=study, recruitment__number=0)
     links = PersonalLink.objects.filter(study=study)
-    # the study's own link is always on, so it counts only if somebody came by it
+    # the study's own link is always on, so it counts only if someone came by it
     alone = ~Exists(shared.exclude(number=0)) & ~Exists(visits) & Exists(links)
     return Study.objects.filter(alone, pk=study.pk)
 
