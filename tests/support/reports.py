@@ -41,7 +41,8 @@ def make_content(systems: tuple[str, str] = ("alpha", "beta"), **known: Any) -> 
                 "finding": {"code": "higher", "text": f"{one} is rated 1.50 times {two}."},
             }
         ],
-        "joint": None, "detectable": None, "tests": [], "kappas": None, "model": {}, "notes": ["Made up for a test."],
+        "joint": None, "detectable": None, "tests": [], "kappas": None, "model": {},
+        "notes": ["Made up for a test."],
         "agreement": [
             make_figure("alpha_log", 0.6, low=0.4, high=0.7, n={"units": 4}),
             make_figure("fleiss", None, reason="unequal_raters"),
@@ -57,7 +58,7 @@ def make_content(systems: tuple[str, str] = ("alpha", "beta"), **known: Any) -> 
             "left_out": {"excluded": 0, "ignored": 0, "reported": 0}, "raters_known": True,
             "places": {}, "first_at": None, "last_at": None, "is_crossed": True, "notes": [],
         },
-        "warnings": [{"code": "few_raters", "text": "Fewer than 5 raters.", "criterion": None}],
+        "warnings": [{"code": "few_raters", "facts": {"raters": 3}, "criterion": None}],
         "design": [make_figure("ratings_per_output", 2.0, details={"least": 2, "most": 2})],
         "criteria": [criterion],
         "together": {"correlations": [], "cronbach": None, "decision": None, "ignore": None,
