@@ -75,7 +75,7 @@ def rate(kind: str, *, has_gaps: bool) -> list[tuple[str, str, str, int]]:
 def read_printed(criterion: dict[str, Any]) -> tuple[dict[str, float], float]:
     """The means of the first table and the effect of the sentence, as they are printed."""
     table = tabulate_systems(criterion)
-    means = {row[0]: float(re.match(r"[\d.]+", row[2])[0]) for row in table.rows}  # type: ignore[index]
+    means = {row[0]: float(re.match(r"[\d.]+", row[3])[0]) for row in table.rows}  # type: ignore[index]
     (pair,) = criterion["pairs"]
     told = re.search(r"(?:is rated|often|is accepted) ([\d.]+)", pair["finding"]["text"])
     told = told or re.search(r"(?:difference|ratio) is (\S+)", pair["finding"]["text"])
