@@ -180,6 +180,7 @@ def write_report(report: Mapping[str, Any], *, has_other_papers: bool = False) -
     ]
     for criterion in report["criteria"]:
         lines += ["", f"== {criterion['label']} ({criterion['kind']}) =="]
+        lines += [write_sentence(criterion["reading"])] if "reading" in criterion else []
         for system in criterion["systems"]:
             lines.append(f"{system['system']}  n = {system['n']}{_write_place(system)}")
             shown = [system["headline"], *_list_model_means(criterion, system), *system["others"]]
@@ -478,6 +479,10 @@ def _report(
         plan=Plan(baseline=options.baseline, primary=options.primary, margins=margins),
     )  # fmt: skip
     report["warnings"] = guessed + report["warnings"]
+    readings = {str(each["key"]): each["reading"] for each in mine if "reading" in each}
+    for criterion in report["criteria"]:
+        if reading := readings.get(criterion["key"]):
+            criterion["reading"] = reading
     return Side(table=kept, report=report)
 
 
@@ -532,7 +537,7 @@ def _describe(table: Table, key: str, protocol: str | None, ends: Ends | None) -
     chosen = kind or (protocol or "")
     scale = read_scale(key, rows.value, ends=ends, kind=chosen)
     if not is_named:
-        known["reading"] = scale.to_facts()
+        known["reading"] = scale.describe(key)
     if scale.kind == "decision":
         return known | {"kind": "decision", "family": DECISION.name, "answers": _YES_NO}
     if scale.ends is not None:

@@ -10,6 +10,7 @@ from typing import Any, Literal
 import numpy as np
 
 from evalsite.analysis.families.numbers import Ends
+from evalsite.analysis.figure import make_note
 
 Kind = Literal["likert", "slider", "number", "decision"]
 MOST_POINTS = 11  # different values that are taken for points
@@ -33,12 +34,18 @@ class BareScale:
         low, high = self.ends
         return [float(point) for point in np.arange(low, high + self.step / 2, self.step)]
 
-    def to_facts(self) -> dict[str, Any]:
+    def describe(self, key: str) -> dict[str, Any]:
+        """Return a note on how the values were read."""
+        if self.kind == "decision":
+            return make_note("read_as_decisions", key)
         low, high = self.ends or (None, None)
-        return {
-            "kind": self.kind, "low": low, "high": high, "step": self.step,
-            "is_range_found": self.is_range_found,
-        }  # fmt: skip
+        facts: dict[str, Any] = {"low": low, "high": high}
+        if self.kind == "number":
+            return make_note("read_as_numbers", key, **facts)
+        facts["is_range_found"] = self.is_range_found
+        if self.kind == "slider":
+            return make_note("read_as_slider", key, **facts)
+        return make_note("read_as_points", key, **facts, step=self.step)
 
 
 def read_scale(key: str, value: Any, *, ends: Ends | None, kind: str = "") -> BareScale:

@@ -282,7 +282,7 @@ def _finish(
     if "one_rater" in found["cautions"]:
         found = describe_of_one_rater(found)
     if is_undirected(described):
-        found["cautions"] = [*found["cautions"], "no_direction"]
+        found["cautions"]["no_direction"] = {}
     if plan.baseline and used is None:
         found["cautions"]["no_baseline"] = {}
     return found
