@@ -490,20 +490,21 @@ def _find_directions(table: Table, options: Namespace) -> dict[str, Better]:
     """Return the direction of each criterion that has one by the options or the file; ValueError
     if an option names no criterion, or one of preferences."""
     rows = table.rows
-    known = rows[rows.better != ""].drop_duplicates("criterion")
-    found: dict[str, Better] = dict(zip(known.criterion, known.better, strict=True))
+    rated = [key for key in table.criteria if (rows[rows.criterion == key].preferred == "").all()]
+    known = rows[rows.better != ""].drop_duplicates("criterion").set_index("criterion").better
+    found: dict[str, Better] = {key: known[key] for key in rated if key in known}
     for chosen in options.better:
         for key, direction in chosen.items():
             if key and key not in table.criteria:
                 raise ValueError(
                     f"No criterion is called {key}. There are: {', '.join(table.criteria)}."
                 )
-            if key and (rows[rows.criterion == key].preferred != "").any():
+            if key and key not in rated:
                 raise ValueError(
                     f"{key} holds preferences: the preferred system is better. Leave it out of "
                     "--better."
                 )
-            found |= dict.fromkeys([key] if key else table.criteria, direction)
+            found |= dict.fromkeys([key] if key else rated, direction)
     return found
 
 

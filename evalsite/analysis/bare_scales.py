@@ -9,9 +9,9 @@ from typing import Any, Literal
 
 import numpy as np
 
-from evalsite.analysis.families.numbers import Ends
 from evalsite.analysis.figure import make_note
 
+Ends = tuple[float, float]
 Kind = Literal["likert", "slider", "number", "decision"]
 MOST_POINTS = 11  # different values that are taken for points
 MOST_STEPS = 21  # of half a point, between the ends

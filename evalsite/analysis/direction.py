@@ -3,8 +3,6 @@
 from collections.abc import Mapping
 from typing import Any, Literal
 
-from evalsite.analysis.families import find_family
-
 Better = Literal["higher", "lower", "none"]
 # what a value counts where systems are put in order; without a direction there is no order
 SIGN: Mapping[Better, float] = {"higher": 1.0, "lower": -1.0, "none": 0.0}
@@ -13,11 +11,9 @@ SIGN: Mapping[Better, float] = {"higher": 1.0, "lower": -1.0, "none": 0.0}
 def find_better(described: Mapping[str, Any]) -> Better:
     """Return the direction of a criterion: as it is described, or else that of its kind.
 
-    Whoever is preferred is better, and an option of a choice is neither good nor bad. Nothing says
-    of numbers whether high or low ones are good.
+    An option of a choice is neither good nor bad, and nothing says of numbers whether high or low
+    ones are good. Whoever is preferred is better, so preferences are never described otherwise.
     """
-    if find_family(described).compares:
-        return "higher"
     if "of" in described:
         return "none"
     chosen: Better | None = described.get("better") or None
