@@ -11,6 +11,7 @@ from scipy import stats
 
 from evalsite.analysis.behaviour import describe_pace
 from evalsite.analysis.binary_tests import wilson_share
+from evalsite.analysis.copied import find_copied
 from evalsite.analysis.families import find_family, get_numbers
 from evalsite.analysis.figure import Figure
 from evalsite.analysis.flags import (
@@ -427,6 +428,17 @@ def _add_sameness(table: Table, criteria: list[str], found: Found) -> None:
     )
     for rater, flag in flag_sameness(same, found.limits).items():
         found.raise_flag(rater, flag)
+
+
+def report_copies(table: Table) -> dict[str, Any]:
+    """Return the pairs of raters whose answers look copied, as `find_copied` does."""
+    rows = table.rows if table.raters_known else table.rows[:0]
+    return find_copied(
+        unit=rows.output,
+        rater=rows.participant,
+        criterion=rows.criterion,
+        value=rows.preferred.where(rows.preferred != "", rows.value.astype(str)),
+    )
 
 
 def report_repeats(
