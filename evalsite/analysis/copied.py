@@ -49,14 +49,14 @@ def find_copied(
     raters = sorted(rows.rater.unique())
     most_shared, pairs = _compare_pairs(rows, raters)
     first, second, outputs, unequal, chance = pairs
-    found: dict[str, Any] = {
+    result: dict[str, Any] = {
         "raters": len(raters), "pairs_compared": len(first), "flagged": 0, "pairs": [],
         "most_shared": most_shared, "can_be_seen": False, "alike": None,
     }  # fmt: skip
     if not len(first):
-        return found
+        return result
     closest = np.lexsort((unequal, -outputs))[0]
-    found["closest_pair_of_most_shared"] = {
+    result["closest_pair_of_most_shared"] = {
         "outputs": int(outputs[closest]), "unequal": int(unequal[closest]),
         "chance": float(chance[closest]),
     }  # fmt: skip
@@ -64,8 +64,8 @@ def find_copied(
     if len(first) == 1:
         # nothing to compare with
         if unequal[0] <= _MOST_UNEQUAL * outputs[0] and outputs[0] >= _FEWEST_OF_TWO_RATERS:
-            found["alike"] = {"outputs": int(outputs[0]), "unequal": int(unequal[0])}
-        return found
+            result["alike"] = {"outputs": int(outputs[0]), "unequal": int(unequal[0])}
+        return result
     has_few_values = rows.groupby("criterion").value.nunique().max() <= _FEW_VALUES
     kappa = _find_honest_agreement(outputs, unequal, chance, has_few_values=has_few_values)
     with_others = _find_closest_others(first, second, outputs, equal, len(raters))
@@ -73,11 +73,11 @@ def find_copied(
     may_be = outputs * (1 - chance) >= _LEAST_SURPRISE
     if len(first) <= _MANY_PAIRS and has_few_values:
         may_be &= _count_shared_others(first, second, len(raters)) >= 2
-    found["can_be_seen"] = bool((may_be & (len(first) * p**outputs < _UNLIKELY)).any())
+    result["can_be_seen"] = bool((may_be & (len(first) * p**outputs < _UNLIKELY)).any())
     is_copied = may_be & (unequal <= _MOST_UNEQUAL * outputs)
     is_copied &= len(first) * stats.binom.cdf(unequal, outputs, 1 - p) < _UNLIKELY
     honest = equal[~is_copied]
-    found["pairs"] = [
+    result["pairs"] = [
         {
             "first_rater": raters[first[at]],
             "second_rater": raters[second[at]],
@@ -88,10 +88,10 @@ def find_copied(
         }
         for at in sorted(np.flatnonzero(is_copied), key=lambda at: (-outputs[at], at))
     ]
-    found["flagged"] = len(found["pairs"])
-    if found["pairs"]:
-        found |= found["pairs"][0]
-    return found
+    result["flagged"] = len(result["pairs"])
+    if result["pairs"]:
+        result |= result["pairs"][0]
+    return result
 
 
 def _compare_pairs(
@@ -108,12 +108,14 @@ def _compare_pairs(
     who, values = answers.index.get_level_values("rater").to_numpy(), answers[criteria].to_numpy()
     shape = len(raters), len(raters)
     outputs, equal = sparse.csr_array(shape), sparse.csr_array(shape)
-    for one, two, is_equal in _meet(who, values, answers.index.get_level_values("unit")):
-        outputs = outputs + sparse.coo_array((np.ones(len(one)), (one, two)), shape=shape).tocsr()
-        equal = equal + sparse.coo_array((is_equal, (one, two)), shape=shape).tocsr()
-    found = outputs.tocoo()
-    enough = found.data >= FEWEST_OUTPUTS
-    first, second, number = found.row[enough], found.col[enough], found.data[enough]
+    for left, right, is_equal in _meet(who, values, answers.index.get_level_values("unit")):
+        outputs = (
+            outputs + sparse.coo_array((np.ones(len(left)), (left, right)), shape=shape).tocsr()
+        )
+        equal = equal + sparse.coo_array((is_equal, (left, right)), shape=shape).tocsr()
+    met = outputs.tocoo()
+    enough = met.data >= FEWEST_OUTPUTS
+    first, second, number = met.row[enough], met.col[enough], met.data[enough]
     order = np.lexsort((second, first))
     first, second, number = first[order].astype(int), second[order].astype(int), number[order]
     unequal = number - _look_up(equal, first, second)
@@ -121,7 +123,7 @@ def _compare_pairs(
     known = ~np.isnan(chance)
     pairs = (first[known], second[known], number[known].astype(int), unequal[known].astype(int),
              chance[known])  # fmt: skip
-    return int(found.data.max(initial=0)), pairs
+    return int(met.data.max(initial=0)), pairs
 
 
 def _meet(who: Ints, values: Floats, unit: Any) -> Iterator[tuple[Ints, Ints, Floats]]:
@@ -135,11 +137,11 @@ def _meet(who: Ints, values: Floats, unit: Any) -> Iterator[tuple[Ints, Ints, Fl
         places = np.array(list(combinations(range(size), 2)))
         mine = starts[sizes == size]
         for block in np.array_split(mine, max(1, len(mine) * len(places) // _AT_ONCE)):
-            one, two = ((block[:, None] + places[:, side]).ravel() for side in (0, 1))
-            has_both = ~(np.isnan(values[one]) | np.isnan(values[two]))
+            left, right = ((block[:, None] + places[:, side]).ravel() for side in (0, 1))
+            has_both = ~(np.isnan(values[left]) | np.isnan(values[right]))
             is_met = has_both.any(axis=1)
-            is_equal = ((values[one] == values[two]) | ~has_both).all(axis=1)
-            yield who[one][is_met], who[two][is_met], is_equal[is_met].astype(float)
+            is_equal = ((values[left] == values[right]) | ~has_both).all(axis=1)
+            yield who[left][is_met], who[right][is_met], is_equal[is_met].astype(float)
 
 
 def _find_chance(who: Ints, values: Floats, first: Ints, second: Ints, raters: int) -> Floats:
@@ -163,9 +165,9 @@ def _find_chance(who: Ints, values: Floats, first: Ints, second: Ints, raters: i
         weights = 1 / number[who[complete]]
         shape = raters, int(strings.max(initial=0)) + 1
         shares = sparse.coo_array((weights, (who[complete], strings)), shape=shape).tocsr()
-        found = _look_up(shares @ shares.T, first[mine], second[mine])
+        equal = _look_up(shares @ shares.T, first[mine], second[mine])
         is_known = (number[first[mine]] > 0) & (number[second[mine]] > 0)
-        chance[mine] = np.where(is_known, np.minimum(found, 1.0), np.nan)
+        chance[mine] = np.where(is_known, np.minimum(equal, 1.0), np.nan)
     return chance
 
 

@@ -34,12 +34,12 @@ def is_too_fast(
 
 def is_same_answer(uses: Iterable[Use], limits: Thresholds) -> bool:
     """Whether one value is given nearly always, on every criterion, and isn't what others give."""
-    found = list(uses)
-    return bool(found) and all(
+    use_of_each = list(uses)
+    return bool(use_of_each) and all(
         answers >= limits.top_share_ratings
         and most > limits.top_share * answers
         and find_chance(answers, most, share) < UNLIKELY
-        for answers, most, share in found
+        for answers, most, share in use_of_each
     )
 
 
@@ -53,7 +53,7 @@ def find_chance(answers: int, most: int, share: float) -> float:
         + k * log(p) + (answers - k) * log(1 - p)
         for k in range(most, answers + 1)
     )  # fmt: skip
-    return min(1.0, sum(exp(one) for one in logs))
+    return min(1.0, sum(exp(log_chance) for log_chance in logs))
 
 
 def count_needed_for_same(uses: Iterable[Use], limits: Thresholds) -> float:

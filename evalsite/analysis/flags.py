@@ -128,7 +128,7 @@ def _find_uses(rows: pd.DataFrame) -> dict[str, Use]:
     by_rater, by_value = counts.groupby("participant").sum(), counts.groupby("value").sum()
     # of values used equally often, the one that the others give least
     ordered = counts.reset_index(name="n").assign(
-        others=lambda one: one.value.map(by_value) - one.n
+        others=lambda frame: frame.value.map(by_value) - frame.n
     )
     ordered = ordered.sort_values(["n", "others"], ascending=[False, True], kind="stable")
     top = ordered.drop_duplicates("participant").set_index("participant")
@@ -239,37 +239,40 @@ def flag_answers(
             rho = row.figures["spearman"]
             if rho.value is not None:
                 orders.setdefault(row.rater, []).append(rho)
-    found: dict[str, list[Flag]] = {}
-    for rater, own in mine.items():
-        if is_same_answer([row.use for row in own], limits):
-            least = min((row.figures["top_share"] for row in own), key=lambda one: one.value or 0)
-            found.setdefault(rater, []).append(
+    flags: dict[str, list[Flag]] = {}
+    for rater, row_of_each in mine.items():
+        if is_same_answer([row.use for row in row_of_each], limits):
+            least = min(
+                (row.figures["top_share"] for row in row_of_each),
+                key=lambda figure: figure.value or 0,
+            )
+            flags.setdefault(rater, []).append(
                 Flag(code="straight_lining", figure=least, threshold=limits.top_share,
                      limits=("top_share", "top_share_ratings"),
                      text="Gives one value nearly always.")
             )  # fmt: skip
     means = {rater: _average_order(figures) for rater, figures in orders.items()}
-    values = [one.value for one in means.values() if one.value is not None]
+    values = [figure.value for figure in means.values() if figure.value is not None]
     mean = float(np.mean(np.sort(values))) if values else None
     for rater, figure in means.items():
         number = answers[rater]
         if is_unlike_others(answers=number, rho=figure.value, high=figure.high, mean=mean,
                             limits=limits):  # fmt: skip
             line = "rho" if number >= limits.rho_ratings else "rho_few"
-            found.setdefault(rater, []).append(
+            flags.setdefault(rater, []).append(
                 Flag(code="disagreement", figure=figure, threshold=getattr(limits, line),
                      limits=(line, f"{line}_ratings"),
                      text="Orders outputs unlike the other raters.")
             )  # fmt: skip
-    return found
+    return flags
 
 
 def _average_order(figures: Sequence[Figure]) -> Figure:
     """The mean of a rater's correlations with the others, with the interval of as many outputs."""
     if len(figures) == 1:
         return figures[0]
-    value = float(np.mean([one.value for one in figures]))
-    units = min(one.n["units"] for one in figures)
+    value = float(np.mean([figure.value for figure in figures]))
+    units = min(figure.n["units"] for figure in figures)
     low, high = fisher_interval(value, units, "spearman")
     return replace(figures[0], value=value, low=low, high=high,
                    n={"units": units, "criteria": len(figures)})  # fmt: skip

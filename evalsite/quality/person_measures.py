@@ -92,15 +92,15 @@ def _measure_checks(study: Study, given: QuerySet[Annotation], people: dict[int,
 
 def _count_words(main: QuerySet[Annotation]) -> dict[int, dict[int, int]]:
     """Return of each item that was answered the words of each of its texts."""
-    found: dict[int, dict[int, int]] = {}
+    words: dict[int, dict[int, int]] = {}
     answered = main.order_by().values("item")
     inputs = Item.objects.filter(pk__in=answered).order_by().values_list("pk", "inputs")
     for item, values in inputs.iterator(_PAGE):
-        found[item] = {hash(text): len(text.split()) for text in map(str, values.values())}
+        words[item] = {hash(text): len(text.split()) for text in map(str, values.values())}
     outputs = Output.objects.filter(item__in=answered).order_by().values_list("item", "text")
     for item, text in outputs.iterator(_PAGE):
-        found[item][hash(text)] = len(text.split())
-    return found
+        words[item][hash(text)] = len(text.split())
+    return words
 
 
 def _measure_answers(
@@ -171,12 +171,12 @@ def _measure_values(
             scores[criterion][output, turn][person] = value
     pool: dict[str, Counter[Any]] = defaultdict(Counter)
     for counts in points.values():
-        for criterion, one in counts.items():
-            pool[criterion].update(one)
+        for criterion, used in counts.items():
+            pool[criterion].update(used)
     for person, counts in points.items():
         # whoever gives one point to everything does so on each criterion
         people[person].top_share = min(max(one.values()) / one.total() for one in counts.values())
-        people[person].uses = [_describe_use(one, pool[key]) for key, one in counts.items()]
+        people[person].uses = [_describe_use(used, pool[key]) for key, used in counts.items()]
     for person, (agreement, shared) in _find_agreement(scores).items():
         people[person].agreement, people[person].shared = agreement, shared
 

@@ -53,8 +53,8 @@ def find_by_definition(rows: pd.DataFrame) -> set[tuple[str, str]]:  # noqa: C90
     for row in rows.itertuples():
         answers.setdefault(row.rater, {}).setdefault(row.output, {})[row.criterion] = row.value
     pairs = {}
-    for one, two in combinations(sorted(answers), 2):
-        mine, yours = answers[one], answers[two]
+    for left, right in combinations(sorted(answers), 2):
+        mine, yours = answers[left], answers[right]
         shared = [unit for unit in mine if unit in yours and mine[unit].keys() & yours[unit].keys()]
         if len(shared) < 8:
             continue
@@ -75,20 +75,20 @@ def find_by_definition(rows: pd.DataFrame) -> set[tuple[str, str]]:  # noqa: C90
             ])  # fmt: skip
             shares.append(strings.value_counts(normalize=True))
         chance = sum(share * shares[1].get(text, 0.0) for text, share in shares[0].items())
-        pairs[one, two] = (len(shared), len(shared) - sum(equal), chance)
+        pairs[left, right] = (len(shared), len(shared) - sum(equal), chance)
     few = rows.groupby("criterion").value.nunique().max() <= 3
     flagged = set()
-    for (one, two), (n, unequal, chance) in pairs.items():
-        others = [pairs[key] for key in pairs if key != (one, two)]
-        if not others:
+    for (left, right), (n, unequal, chance) in pairs.items():
+        rest = [pairs[key] for key in pairs if key != (left, right)]
+        if not rest:
             continue
-        weights = np.array([n_ * (1 - p_) for n_, _, p_ in others])
-        kappas = np.array([1 - d_ / (n_ * (1 - p_)) if p_ < 1 else 0 for n_, d_, p_ in others])
+        weights = np.array([n_ * (1 - p_) for n_, _, p_ in rest])
+        kappas = np.array([1 - d_ / (n_ * (1 - p_)) if p_ < 1 else 0 for n_, d_, p_ in rest])
         mean = np.average(kappas, weights=weights) if weights.sum() else 0.0
-        if len(others) >= 30:
+        if len(rest) >= 30:
             sampling = [
                 (1 - p_) * (1 - mean) * (1 - (1 - p_) * (1 - mean)) * n_ / (n_ * (1 - p_)) ** 2
-                for n_, _, p_ in others
+                for n_, _, p_ in rest
             ]
             spread = np.average((kappas - mean) ** 2 - sampling, weights=weights)
             kappa = min(0.98, mean + 3 * np.sqrt(max(spread, 0)))
@@ -96,18 +96,18 @@ def find_by_definition(rows: pd.DataFrame) -> set[tuple[str, str]]:  # noqa: C90
             kappa = max(mean, 0.9 if few else 0.75)
         third = [
             1 - d_ / n_ for key, (n_, d_, _) in pairs.items()
-            if key != (one, two) and {one, two} & set(key) and n_ >= 20
+            if key != (left, right) and {left, right} & set(key) and n_ >= 20
         ]  # fmt: skip
         p = min(0.995, max([chance + (1 - chance) * kappa, *third]))
         met = [
             rater for rater in answers
-            if tuple(sorted((rater, one))) in pairs and tuple(sorted((rater, two))) in pairs
+            if tuple(sorted((rater, left))) in pairs and tuple(sorted((rater, right))) in pairs
         ]  # fmt: skip
-        if few and len(others) < 30 and len(met) < 2:
+        if few and len(rest) < 30 and len(met) < 2:
             continue
         likely = len(pairs) * stats.binom.cdf(unequal, n, 1 - p)
         if unequal <= 0.02 * n and n * (1 - chance) >= 5 and likely < 0.005:
-            flagged.add((one, two))
+            flagged.add((left, right))
     return flagged
 
 
@@ -127,9 +127,9 @@ def test_copied_pairs_are_those_of_the_definition(design):
     honest = answer(rng, **design)
     rows = copy(honest, "r00", "r02")
 
-    for some in (honest, rows, rows.sample(frac=1, random_state=1)):
-        pairs = {(pair["first_rater"], pair["second_rater"]) for pair in look(some)["pairs"]}
-        assert pairs == find_by_definition(some)
+    for ratings in (honest, rows, rows.sample(frac=1, random_state=1)):
+        pairs = {(pair["first_rater"], pair["second_rater"]) for pair in look(ratings)["pairs"]}
+        assert pairs == find_by_definition(ratings)
     assert not look(honest)["pairs"]
 
 
@@ -137,9 +137,9 @@ def test_crowd_with_a_copied_pair_names_it_beside_what_others_reach():
     rng = np.random.default_rng(3)
     rows = copy(answer(rng, raters=12, outputs=60, of_each=40), "r03", "r08")
 
-    found = look(rows)
+    result = look(rows)
 
-    [pair] = found["pairs"]
+    [pair] = result["pairs"]
     assert (pair["first_rater"], pair["second_rater"], pair["unequal"]) == ("r03", "r08", 0)
     assert pair["outputs"] == 40
     assert 0.1 < pair["least_of_others"] < pair["most_of_others"] < 0.8
@@ -178,7 +178,19 @@ def test_sets_too_small_to_show_copies_say_so():
 def test_everyone_who_gives_one_answer_is_no_copy():
     rows = answer(np.random.default_rng(4), raters=5, outputs=60).assign(value=5)
 
-    found = look(rows)
+    result = look(rows)
 
-    assert not found["pairs"]
-    assert not found["can_be_seen"]
+    assert not result["pairs"]
+    assert not result["can_be_seen"]
+
+
+def test_crowd_of_400_is_compared_pair_by_pair():
+    rng = np.random.default_rng(6)
+    rows = copy(answer(rng, raters=400, outputs=40), "r120", "r399")
+
+    result = look(rows)
+
+    assert result["pairs_compared"] == 400 * 399 / 2
+    assert [(pair["first_rater"], pair["second_rater"]) for pair in result["pairs"]] == [
+        ("r120", "r399")
+    ]

@@ -37,9 +37,9 @@ from evalsite.analysis.thresholds import START
 def test_too_fast_needs_four_pages_or_eight_answers_or_ten(figures, is_flagged):
     answers, ratio, pages, under = figures
 
-    found = is_too_fast(answers=answers, ratio=ratio, pages=pages, under=under, limits=START)
+    is_raised = is_too_fast(answers=answers, ratio=ratio, pages=pages, under=under, limits=START)
 
-    assert found == is_flagged
+    assert is_raised == is_flagged
 
 
 @pytest.mark.parametrize(("answers", "most", "share"), [(5, 5, 0.1), (20, 17, 0.4), (12, 11, 0.25)])
@@ -85,9 +85,9 @@ def test_same_answer_needs_as_many_as_the_others_use_of_it_asks(uses, is_flagged
 def test_disagreement_needs_twelve_answers_and_below_twenty_a_lower_line(
     answers, rho, high, is_flagged
 ):
-    found = is_unlike_others(answers=answers, rho=rho, high=high, mean=0.6, limits=START)
+    is_raised = is_unlike_others(answers=answers, rho=rho, high=high, mean=0.6, limits=START)
 
-    assert found == is_flagged
+    assert is_raised == is_flagged
 
 
 @pytest.mark.parametrize(("rho", "outputs"), [(0.1, 20), (-0.5, 12), (0.9, 5)])

@@ -50,8 +50,8 @@ def flag_all(table, *, limits=START, words=None, **known):
     rows = check_raters(table, limits=limits, **known)
     answers = table.rows.groupby("participant")["item"].nunique().to_dict()
     flags = {row.rater: list(row.flags) for row in rows}
-    for rater, some in flag_answers([rows], answers, limits).items():
-        flags[rater] += some
+    for rater, raised in flag_answers([rows], answers, limits).items():
+        flags[rater] += raised
     count = None if words is None else [words] * len(table.rows)
     pace = describe_pace(rater=table.rows.participant, seconds=table.rows.seconds, words=count)
     for rater, figures in pace.items():
@@ -62,16 +62,22 @@ def flag_all(table, *, limits=START, words=None, **known):
 def test_careless_raters_of_the_vector_are_flagged_and_no_others():
     flags = flag_all(read_behaviour(), scale=range(1, 8), reserved=(3, 5))
 
-    codes = {rater: {flag.code for flag in some} for rater, some in flags.items()}
+    codes = {rater: {flag.code for flag in raised} for rater, raised in flags.items()}
     assert "straight_lining" in codes["r07"]
     assert "disagreement" in codes["r07"]
     [lining] = [flag for flag in flags["r07"] if flag.code == "straight_lining"]
     assert (lining.figure.name, lining.threshold) == ("top_share", 0.8)
     assert codes["r08"] == {"speeder"}
     assert "reserved_points" in codes["r10"]
-    assert {one for one, some in codes.items() if not some} >= {"r01", "r02", "r03", "r04", "r05"}
-    for some in flags.values():
-        assert all(flag.to_dict()["figure"]["value"] is not None for flag in some)
+    assert {rater for rater, raised in codes.items() if not raised} >= {
+        "r01",
+        "r02",
+        "r03",
+        "r04",
+        "r05",
+    }
+    for raised in flags.values():
+        assert all(flag.to_dict()["figure"]["value"] is not None for flag in raised)
 
 
 def test_figure_that_is_flagged_lies_beyond_the_line_that_is_told():

@@ -103,9 +103,9 @@ def make_texts(words: int, items: int = 10):
     """items.csv: each item with the same input, and an output, of half as many words each."""
     source, output = (" ".join([word] * (words // 2)) for word in ("word", "{0}"))
     return [
-        {"item": f"i{one}", "source": source, "output": output.format(one), "gold_rating": "1 2 3",
-         "extra": ""}
-        for one in range(items)
+        {"item": f"i{number}", "source": source, "output": output.format(number),
+         "gold_rating": "1 2 3", "extra": ""}
+        for number in range(items)
     ]  # fmt: skip
 
 

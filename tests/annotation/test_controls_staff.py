@@ -103,7 +103,7 @@ def test_too_few_answers_of_a_person_to_find_careless_work_are_remarked_on(field
     study = make_study(items=40, **fields)
     add_checks(study, checks, kind="attention")
 
-    remarks = [one.remark for one in check_launch(study) if "Careless" in one.label]
+    remarks = [check.remark for check in check_launch(study) if "Careless" in check.label]
 
     assert len(remarks) == bool(words)
     assert all(word in remarks[0] for word in words)

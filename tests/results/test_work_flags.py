@@ -77,9 +77,9 @@ def test_each_line_is_drawn_where_the_rules_say(figures: dict[str, Any], flags: 
 def test_flags_that_cannot_be_raised_yet_say_from_how_many_answers_they_can(
     figures: dict[str, Any], needs: list[str]
 ) -> None:
-    told = list_unjudged(Measures(pseudonym="p-0", **figures), START, has_order=True)
+    sentences = list_unjudged(Measures(pseudonym="p-0", **figures), START, has_order=True)
 
-    assert [re.search(r"needs (\d+)", one)[1] for one in told] == needs
+    assert [re.search(r"needs (\d+)", sentence)[1] for sentence in sentences] == needs
 
 
 def test_flags_that_can_never_be_raised_say_so() -> None:

@@ -32,11 +32,11 @@ def count_words(path: Path) -> pd.DataFrame:
     Words are separated by blanks: in scripts without blanks there seem to be few, which
     puts no one below a floor. Without a column output the frame is empty.
     """
-    found = [pd.DataFrame({"item": [], "text": [], "words": []})]
+    counted = [pd.DataFrame({"item": [], "text": [], "words": []})]
     with pd.read_csv(path, dtype=str, keep_default_na=False, chunksize=_AT_ONCE) as parts:
-        found += [_count(part) for part in parts if "output" in part]
+        counted += [_count(part) for part in parts if "output" in part]
     # a row for each output, every one with the inputs of the item
-    return pd.concat(found[1:] or found, ignore_index=True).drop_duplicates(["item", "text"])
+    return pd.concat(counted[1:] or counted, ignore_index=True).drop_duplicates(["item", "text"])
 
 
 def _count(rows: pd.DataFrame) -> pd.DataFrame:

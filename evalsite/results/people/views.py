@@ -188,7 +188,7 @@ def show_person(request: HttpRequest, study: Study, pseudonym: str) -> HttpRespo
 def _list_unjudged(study: Study, work: Work, participant: int) -> list[str]:
     if participant not in work.people:
         return []
-    has_order = any(not one.scale.compares for one in study.config.criteria)
+    has_order = any(not criterion.scale.compares for criterion in study.config.criteria)
     return list_unjudged(work.people[participant], work.limits, has_order=has_order)
 
 

@@ -44,8 +44,8 @@ def find_usual_agreement(people: Mapping[int, Measures]) -> float | None:
 
 def find_mean_agreement(people: Mapping[int, Measures]) -> float | None:
     """Return the mean of all people's agreement with the others."""
-    found = [one.agreement for one in people.values() if one.agreement is not None]
-    return mean(found) if found else None
+    agreements = [person.agreement for person in people.values() if person.agreement is not None]
+    return mean(agreements) if agreements else None
 
 
 def flag_people(people: Mapping[int, Measures], limits: Thresholds) -> dict[int, list[PersonFlag]]:
@@ -116,36 +116,40 @@ def write_seconds(value: float) -> str:
     return f"{value:.0f} s" if value >= 10 else f"{value:.1f} s"
 
 
-def list_unjudged(one: Measures, limits: Thresholds, *, has_order: bool) -> list[str]:
+def list_unjudged(person: Measures, limits: Thresholds, *, has_order: bool) -> list[str]:
     """Return for each flag that can't be raised yet why not, in a sentence.
 
     `has_order`: whether the study has scores, by which people can disagree.
     """
-    fewest = limits.floor_pages if one.pages else limits.speed_answers_alone
-    needed_for_same = count_needed_for_same(one.uses, limits)
-    fewest_same = min((answers for answers, _, _ in one.uses), default=0)
-    after = f"After {count_of(one.answers, 'answer')}"
-    found = []
-    if (one.pages or one.answers) < fewest:
-        found.append(f"{after}, “too fast” can’t be judged (needs {fewest:.0f}).")
-    if needed_for_same == inf and one.uses:
-        found.append(
+    fewest = limits.floor_pages if person.pages else limits.speed_answers_alone
+    needed_for_same = count_needed_for_same(person.uses, limits)
+    fewest_same = min((answers for answers, _, _ in person.uses), default=0)
+    after = f"After {count_of(person.answers, 'answer')}"
+    sentences = []
+    if (person.pages or person.answers) < fewest:
+        sentences.append(f"{after}, “too fast” can’t be judged (needs {fewest:.0f}).")
+    if needed_for_same == inf and person.uses:
+        sentences.append(
             "“Same answer” can’t be judged: the others give this person’s usual answer too often."
         )
     elif fewest_same < needed_for_same < inf:
         # an answer may have several ratings
-        needed = ceil(needed_for_same * one.answers / max(fewest_same, 1))
-        found.append(f"{after}, “same answer” can’t be judged (needs {needed}).")
-    if has_order and one.answers < limits.rho_few_ratings:
-        found.append(f"{after}, “disagrees” can’t be judged (needs {limits.rho_few_ratings:.0f}).")
-    elif has_order and one.agreement is None:
-        found.append("“Disagrees” can’t be judged: too few outputs have an answer by anyone else.")
-    if one.attention < limits.attention_checks:
-        met = count_of(one.attention, "attention check")
-        found.append(
+        needed = ceil(needed_for_same * person.answers / max(fewest_same, 1))
+        sentences.append(f"{after}, “same answer” can’t be judged (needs {needed}).")
+    if has_order and person.answers < limits.rho_few_ratings:
+        sentences.append(
+            f"{after}, “disagrees” can’t be judged (needs {limits.rho_few_ratings:.0f})."
+        )
+    elif has_order and person.agreement is None:
+        sentences.append(
+            "“Disagrees” can’t be judged: too few outputs have an answer by anyone else."
+        )
+    if person.attention < limits.attention_checks:
+        met = count_of(person.attention, "attention check")
+        sentences.append(
             f"After {met}, “failed checks” can’t be judged (needs {limits.attention_checks:.0f})."
         )
-    return found
+    return sentences
 
 
 def list_rules(limits: Thresholds) -> list[tuple[str, str]]:
