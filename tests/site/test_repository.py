@@ -9,8 +9,6 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).resolve().parents[2]
-# the house says "about 400"
-LONGEST_FILE = 500
 
 # The one place where HTML is marked as safe, after cleaning with a closed list.
 MAY_MARK_SAFE = {"evalsite/lib/markdown.py"}
@@ -129,17 +127,6 @@ def participants_templates() -> Iterator[Path]:
         )
         if of_participants and "studies/study.html" not in path.read_text(encoding="utf-8"):
             yield path
-
-
-def test_no_python_file_is_longer_than_a_reader_can_hold():
-    found = [
-        f"{path.relative_to(ROOT)}: {lines} lines"
-        for path in tracked_files(".py")
-        if path.parent.name != "migrations"
-        and (lines := len(path.read_text(encoding="utf-8").splitlines())) > LONGEST_FILE
-    ]
-
-    assert found == []
 
 
 def test_every_relative_link_in_the_documents_leads_somewhere():
