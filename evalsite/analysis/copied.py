@@ -32,7 +32,8 @@ def find_copied(
     """Return the pairs of raters with copied answers, and whether copies could be seen at all.
 
     Arrays of length n, one row for each answer. An output is equal if every criterion that both
-    answered is. `pairs`: those flagged, the most outputs first; `can_be_seen`: whether equal
+    answered is. `pairs`: those flagged, the most outputs first, with the lowest and
+    the highest share of equal outputs of the other pairs (`others`); `can_be_seen`: whether equal
     answers on all outputs would flag some pair; `most_shared`: the most outputs that a pair has in
     common; `alike`: the outputs of the only pair there is, if both gave the same answer on nearly
     all of them.
@@ -83,8 +84,7 @@ def find_copied(
             "second_rater": raters[second[at]],
             "outputs": int(outputs[at]),
             "unequal": int(unequal[at]),
-            "least_of_others": float(honest.min()) if honest.size else None,
-            "most_of_others": float(honest.max()) if honest.size else None,
+            "others": [float(honest.min()), float(honest.max())] if honest.size else [],
         }
         for at in sorted(np.flatnonzero(is_copied), key=lambda at: (-outputs[at], at))
     ]

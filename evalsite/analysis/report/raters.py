@@ -13,7 +13,7 @@ from evalsite.analysis.behaviour import describe_pace
 from evalsite.analysis.binary_tests import wilson_share
 from evalsite.analysis.copied import find_copied
 from evalsite.analysis.families import find_family, get_numbers
-from evalsite.analysis.figure import Figure
+from evalsite.analysis.figure import Figure, make_note
 from evalsite.analysis.flag_rules import UNLIKELY
 from evalsite.analysis.flags import (
     Flag,
@@ -440,12 +440,31 @@ def _add_sameness(table: Table, criteria: list[str], found: Found) -> None:
 def report_copies(table: Table) -> dict[str, Any]:
     """Return the pairs of raters whose answers look copied, as `find_copied` does."""
     rows = table.rows if table.raters_known else table.rows[:0]
-    return find_copied(
+    copied = find_copied(
         unit=rows.output,
         rater=rows.participant,
         criterion=rows.criterion,
         value=rows.preferred.where(rows.preferred != "", rows.value.astype(str)),
     )
+    return {
+        name: copied[name] for name in ("raters", "pairs", "can_be_seen", "most_shared", "alike")
+    }
+
+
+def warn_of_copies(copied: Mapping[str, Any]) -> list[dict[str, Any]]:
+    """Warn of the pairs of raters with copied answers, without their names: reports are shared."""
+    if alike := copied["alike"]:
+        equal = alike["outputs"] - alike["unequal"]
+        return [make_note("both_alike", equal=equal, outputs=alike["outputs"])]
+    if not copied["pairs"]:
+        return []
+    pair = copied["pairs"][0]
+    equal, number = pair["outputs"] - pair["unequal"], len(copied["pairs"])
+    return [
+        make_note(
+            "copied", pairs=number, equal=equal, outputs=pair["outputs"], others=pair["others"]
+        )
+    ]
 
 
 def report_repeats(

@@ -21,7 +21,7 @@ from evalsite.quality.pay_views import LABELS, OFFERED
 from evalsite.quality.scale_use import reserved_points
 from evalsite.results.analysis_plan.wording import write_limit
 from evalsite.results.people.answers import answers_of, describe_answers
-from evalsite.results.people.flags import list_raised
+from evalsite.results.people.flags import describe_unseen, list_copies, list_raised
 from evalsite.results.people.indicators import draw_pace, find_others, list_indicators
 from evalsite.results.people.lookup import (
     MOST_AT_ONCE,
@@ -106,6 +106,8 @@ def show_people(request: HttpRequest, study: Study) -> HttpResponseBase:
             "often": _describe_often(study, work.limits),
             "report": report,
             "raised": list_raised(report),
+            "copies": list_copies(report),
+            "unseen": describe_unseen(report),
             "flagged": work.to_review,
             "scatter": draw_scatter(
                 work.people.values(),
