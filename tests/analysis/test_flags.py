@@ -22,6 +22,7 @@ from evalsite.analysis.intra_rater import compare_passes
 from evalsite.analysis.table import make_table
 from evalsite.analysis.thresholds import LIMITS, START, Thresholds, list_limits, make_thresholds
 from tests.analysis.vectors import compare, find_vectors, read_data, read_vector
+from tests.torture.people import CROWDS
 
 
 def read_behaviour():
@@ -299,3 +300,16 @@ def test_a_study_sets_only_the_thresholds_that_are_looked_at():
         "identical", "identical_others", "reserved", "reserved_ratio", "reserved_ratings",
     }  # fmt: skip
     assert "drift" not in {limit.key for limit in list_limits(["magnitude"])}
+
+
+@pytest.mark.slow
+def test_planted_crowd_of_careless_people_is_found_and_honest_people_are_not():
+    crowd = next(design for design in CROWDS if design.name == "1 question, 12 answers")
+
+    flagged: dict[str, list[bool]] = {}
+    for kind, is_flagged in crowd.run(np.random.SeedSequence(2026)):
+        flagged.setdefault(kind, []).append(is_flagged)
+
+    assert all(flagged["fast"])
+    assert all(flagged["one point"])
+    assert sum(flagged["honest"]) <= 0.02 * len(flagged["honest"]) + 1
