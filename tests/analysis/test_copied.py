@@ -47,7 +47,7 @@ def copy(rows: pd.DataFrame, source: str, target: str) -> pd.DataFrame:
     return pd.concat([rows[rows.rater != target], taken])
 
 
-def find_by_definition(rows: pd.DataFrame) -> set[tuple[str, str]]:  # noqa: C901
+def find_by_definition(rows: pd.DataFrame) -> set[tuple[str, str]]:
     """The flagged pairs, in plain loops over the definition."""
     answers: dict[str, dict[str, dict[str, float]]] = {}
     for row in rows.itertuples():
