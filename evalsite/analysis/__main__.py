@@ -23,6 +23,7 @@ from evalsite.analysis.families import (
 )
 from evalsite.analysis.families.numbers import find_scale
 from evalsite.analysis.families.turns import TURNS
+from evalsite.analysis.figure import make_note
 from evalsite.analysis.findings import write_p
 from evalsite.analysis.gate import FAULTY, add_gate, decide_gate, read_gate
 from evalsite.analysis.gate_sentences import write_gate
@@ -34,6 +35,7 @@ from evalsite.analysis.report.replication import Side, make_repetition
 from evalsite.analysis.resample import SEED
 from evalsite.analysis.table import Table, read_bare_table
 from evalsite.analysis.to_json import to_plain
+from evalsite.results.report.sentences import write_sentence
 
 
 # --- arguments ------------------------------------------------------------------------
@@ -191,7 +193,7 @@ def _write_left_out(left_out: Mapping[str, int]) -> list[str]:
 def _write_warning(warning: Mapping[str, Any], criteria: Sequence[Mapping[str, Any]]) -> str:
     label = {one["key"]: one["label"] for one in criteria}.get(warning.get("criterion"), "")
     of = f" ({label})" if label else ""
-    return f"Warning{of}: {warning['text']}"
+    return f"Warning{of}: {write_sentence(warning)}"
 
 
 def _describe_items(data: Mapping[str, Any]) -> str:
@@ -207,7 +209,7 @@ def write_comparison(found: Mapping[str, Any]) -> str:
         f"{found[side]['outputs']} outputs"
         for name, side in (("First study", "first"), ("Repeat", "second"))
     ]
-    lines += [f"Warning: {one['text']}" for one in found["warnings"]]
+    lines += [f"Warning: {write_sentence(one)}" for one in found["warnings"]]
     for criterion in found["criteria"]:
         lines += ["", f"== {criterion['label']} ({criterion['kind']}) ==", criterion["finding"]]
         lines.append(_line(criterion["upheld"]))
@@ -486,12 +488,7 @@ def _warn_of_guesses(instrument: list[dict[str, Any]]) -> list[dict[str, Any]]:
     """A warning for each kind of question that only the site knows, by what it was analysed."""
     unknown = {one["kind"]: one for one in instrument if one["kind"] not in KNOWN_KINDS}
     return [
-        {
-            "code": "unknown_kind",
-            "text": f"Questions of the kind {kind} are analysed as {name_kind(find_family(one))}, "
-            "going by their columns. Say --protocol if they are something else.",
-            "criterion": None,
-        }
+        make_note("unknown_kind", kind=kind, analysed_as=name_kind(find_family(one)))
         for kind, one in unknown.items()
     ]
 

@@ -35,8 +35,15 @@ from evalsite.analysis.clusters import (
 )
 from evalsite.analysis.effects import DRAWS as EFFECT_DRAWS
 from evalsite.analysis.effects import effect_figures, rounded
-from evalsite.analysis.figure import ALL_EQUAL, LEVEL, Figure, Reason, leave_open, undefined
-from evalsite.analysis.findings import write_p
+from evalsite.analysis.figure import (
+    ALL_EQUAL,
+    LEVEL,
+    Cautions,
+    Figure,
+    Reason,
+    leave_open,
+    undefined,
+)
 from evalsite.analysis.intervals import (
     TINY,
     Units,
@@ -46,7 +53,7 @@ from evalsite.analysis.intervals import (
     t_figure,
 )
 from evalsite.analysis.mixed import Mixed, fit_mixed
-from evalsite.analysis.model_pairs import ModelPairs, compare_alone, list_some
+from evalsite.analysis.model_pairs import ModelPairs, compare_alone
 from evalsite.analysis.multiple_testing import Correction
 from evalsite.analysis.named_pairs import correct_named, mark_named
 from evalsite.analysis.one_sample import METHOD_RATERS, mean_test
@@ -111,7 +118,7 @@ class Comparison:
     correction: str
     family: int
     baseline: str | None
-    cautions: list[str]
+    cautions: Cautions
     family_across: int = 0
     exploratory: int = 0  # tests of pairs that the plan does not name
     rank_ranges: dict[str, tuple[int, int]] = field(default_factory=dict)
@@ -138,7 +145,7 @@ class Differences:
     order: Floats  # the means that systems are put in order by
     drawn: Floats
     model: dict[str, Any]
-    cautions: list[str]
+    cautions: Cautions
     named: Named = frozenset()
 
     @property
@@ -209,7 +216,7 @@ def find_differences(
 def _compare(tested: Differences, correction: Correction, others: list[float]) -> Comparison:
     data, every, number = tested.data, tested.differences, tested.chosen
     is_many = number > MANY_PAIRS
-    cautions = tested.cautions + (["many_pairs"] if is_many else [])
+    cautions = tested.cautions | ({"many_pairs": {}} if is_many else {})
     reach = _reach(tested.means, tested.drawn, every)
     is_named = tested.is_named
     corrected = _correct(every[:number], correction, others, is_named)
@@ -230,7 +237,7 @@ def _compare(tested: Differences, correction: Correction, others: list[float]) -
                 is_exploratory=not is_named[place],
             )
         )
-    cautions += _find_other_verdicts(pairs)
+    cautions |= _find_other_verdicts(pairs)
     # the tests of all pairs, those that a baseline leaves out too
     upheld = [q is not None and q < 1 - LEVEL for q in _correct(every, correction, others)]
     thin = [] if data.rater is None or data.raters == 1 else find_thin(data)
@@ -282,7 +289,7 @@ def _find_own_errors(data: Scores, pairs: Pairs, differences: list[Figure]) -> l
     ]
 
 
-def _find_other_verdicts(pairs: list[PairComparison]) -> list[str]:
+def _find_other_verdicts(pairs: list[PairComparison]) -> Cautions:
     """Name the pairs whose own error leads to another verdict, both p corrected."""
     named = []
     for one in pairs:
@@ -290,9 +297,8 @@ def _find_other_verdicts(pairs: list[PairComparison]) -> list[str]:
         if p is None or one.p_corrected is None:
             continue
         if (p < 1 - LEVEL) != (one.p_corrected < 1 - LEVEL):
-            verdict = "differ" if p < 1 - LEVEL else "do not differ"
-            named.append(f"{one.first} and {one.second} then {verdict} clearly (p {write_p(p)})")
-    return [f"own_error_differs: {list_some(named)}"] if named else []
+            named.append({"system_1": one.first, "system_2": one.second, "p": p})
+    return {"own_error_differs": {"pairs": named}} if named else {}
 
 
 def _choose_pairs(systems: Sequence[str], baseline: str | None) -> tuple[Pairs, Pairs]:
@@ -322,7 +328,7 @@ def _system_figures(data: Scores, means: Floats, drawn: Floats, seed: int) -> di
 
 def _differences(
     data: Scores, pairs: Pairs, means: Floats, drawn: Floats, seed: int, mixed: Mixed | None
-) -> tuple[list[Figure], Mixed | None, list[str]]:
+) -> tuple[list[Figure], Mixed | None, Cautions]:
     """The test of each pair, the mixed model, and what cannot be claimed."""
     cautions = design_cautions(data)
     if data.rater is None or data.raters == 1:
@@ -335,7 +341,7 @@ def _differences(
     mixed = mixed or fit_mixed(data)
     by_model = ModelPairs(data=data, mixed=mixed, means=means, drawn=drawn, seed=seed)
     found, more = by_model.compare(pairs)
-    return found, mixed, cautions + more
+    return found, mixed, cautions | more
 
 
 def _describe_of_what(data: Scores, first: int, second: int, figure: Figure) -> Figure:

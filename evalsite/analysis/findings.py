@@ -265,7 +265,9 @@ def describe_of_one_rater(found: Mapping[str, Any]) -> dict[str, Any]:
             for one in found["tests"]
             if one.name.partition(", ")[0] not in _TESTS_OF_SYSTEMS
         ],
-        "cautions": [code for code in found["cautions"] if code not in _OF_TESTS],
+        "cautions": {
+            code: facts for code, facts in found["cautions"].items() if code not in _OF_TESTS
+        },
     }
     if order := found.get("order"):
         phrases["order"] = [one | {"rank": None, "tier": None} for one in order]

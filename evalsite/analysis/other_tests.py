@@ -12,22 +12,18 @@ _MOST_NAMED = 3
 Pair = Mapping[str, Any]
 
 
-def find_disagreeing(pairs: Sequence[Pair]) -> list[Pair]:
+def list_disagreeing(pairs: Sequence[Pair]) -> list[dict[str, Any]]:
     """The pairs that a rank test and a test of means, both over inputs alone, tell differently."""
-    return [pair for pair in pairs if (over := _read(pair)) and _differ(*over)]
-
-
-def describe_disagreeing(pairs: Sequence[Pair]) -> str:
-    """Of which pairs the rank test and the test of means do not say the same, with both p."""
-    phrases = [
-        f"{pair['system_1']} and {pair['system_2']}, p {write_p(over[0])} and p {write_p(over[1])}"
+    return [
+        {
+            "system_1": pair["system_1"],
+            "system_2": pair["system_2"],
+            "p_ranks": over[0],
+            "p_means": over[1],
+        }
         for pair in pairs
         if (over := _read(pair)) and _differ(*over)
     ]
-    return (
-        "A rank test (Wilcoxon) and a test of means (sign flips) over the same inputs disagree at "
-        f"the 5% level, before correction: {_list(phrases)}. Look at the distributions."
-    )
 
 
 def describe_narrower(pairs: Sequence[Pair]) -> Iterator[str]:

@@ -13,10 +13,10 @@ from scipy import sparse
 from evalsite.analysis.bootstrap import METHOD as OVER_BOTH
 from evalsite.analysis.bootstrap import drawn_figure, draws_for, two_way_sums
 from evalsite.analysis.davidson import count_pairs
-from evalsite.analysis.figure import LEVEL, Figure, Reason, undefined
+from evalsite.analysis.figure import LEVEL, Cautions, Figure, Reason, undefined
 from evalsite.analysis.intervals import TINY, Units, describe_equal_differences, t_figure
 from evalsite.analysis.mixed import Mixed, fit_tables, lay_out_pairs
-from evalsite.analysis.model_pairs import ONE_INPUT, list_some
+from evalsite.analysis.model_pairs import ONE_INPUT
 from evalsite.analysis.multiple_testing import Correction
 from evalsite.analysis.named_pairs import correct_named, mark_named
 from evalsite.analysis.one_sample import mean_test
@@ -85,7 +85,7 @@ class PairsResult:
     left_share: Figure
     circles: Figure
     ties_by_rater: list[dict[str, Any]]
-    cautions: list[str]
+    cautions: Cautions
     through_others: list[tuple[str, str]]
     win_shares: dict[str, Figure]
     family_across: int
@@ -459,30 +459,30 @@ def _ties(data: Preferences) -> list[dict[str, Any]]:
     return sorted(named, key=lambda one: str(one["rater"]))
 
 
-def _cautions(data: Preferences, pairs: list[PairResult], model: Strengths | None) -> list[str]:
-    found = []
+def _cautions(data: Preferences, pairs: list[PairResult], model: Strengths | None) -> Cautions:
+    found: Cautions = {}
     if data.rater is None:
-        found.append("raters_unknown")
+        found["raters_unknown"] = {}
     elif len(data.raters) == 1:
-        found.append("one_rater")
+        found["one_rater"] = {}
     elif 0 < len(data.raters) < 5:
-        found.append("few_raters")
+        found["few_raters"] = {}
     methods = {one.test.method for one in pairs}
     if thin := [one for one in pairs if one.test.details.get("why") == _ONE_RATER]:
-        found.append(f"thin_pairs: {list_some([f'{one.first} and {one.second}' for one in thin])}")
+        found["thin_pairs"] = {"pairs": [[one.first, one.second] for one in thin]}
     if OVER_BOTH in methods:
-        found.append("bootstrap_instead_of_model")
-    return found if model is None else [*found, *_doubt_model(model, data.systems, pairs)]
+        found["bootstrap_instead_of_model"] = {}
+    return found if model is None else found | _doubt_model(model, data.systems, pairs)
 
 
-def _doubt_model(model: Strengths, systems: list[str], pairs: list[PairResult]) -> list[str]:
-    found = []
+def _doubt_model(model: Strengths, systems: list[str], pairs: list[PairResult]) -> Cautions:
+    found: Cautions = {}
     if model.fault in (Reason.SEPARATED, Reason.DISCONNECTED):
-        found.append(str(model.fault))
+        found[str(model.fault)] = {}
     if model.expected.get("p") is not None and not does_fit(model.expected):
-        found.append("model_misfit")
+        found["model_misfit"] = {}
     if model.fault != Reason.DISCONNECTED and list_through_others(systems, pairs):
-        found.append("through_others")
+        found["through_others"] = {}
     return found
 
 

@@ -2,6 +2,7 @@
 
 from typing import Any
 
+from evalsite.results.report.sentences import write_sentence
 from tests.analysis.test_report import Report, report  # noqa: F401
 
 
@@ -16,7 +17,7 @@ def rate_apart(apart: list[list[int]]) -> list[dict[str, Any]]:
 
 
 def find_warnings(found: dict[str, Any]) -> list[str]:
-    return [one["text"] for one in found["warnings"] if one["code"] == "models_disagree"]
+    return [write_sentence(one) for one in found["warnings"] if one["code"] == "models_disagree"]
 
 
 def test_a_rank_test_that_parts_from_the_means_is_told_with_the_pair_and_both_p(

@@ -232,7 +232,7 @@ def test_one_rater_speaks_for_no_other():
 
     found = compare_systems(read(data))
 
-    assert found.cautions == ["one_rater"]
+    assert list(found.cautions) == ["one_rater"]
     assert "not raters" in found.pairs[0].difference.method
     assert found.systems["a"].low is None
 
@@ -242,7 +242,7 @@ def test_participants_that_are_no_persons_are_no_sample_of_raters():
 
     found = compare_systems(read(data, rater=None), draws=FEW)
 
-    assert found.cautions == ["raters_unknown"]
+    assert list(found.cautions) == ["raters_unknown"]
     assert "not raters" in found.pairs[0].difference.method
     assert "raters" not in found.pairs[0].difference.n
 

@@ -7,6 +7,7 @@ import pytest
 from evalsite.analysis.binary_tests import cochran_q
 from evalsite.analysis.families.decision.numbers import compare_majorities
 from evalsite.analysis.report import make_reports
+from evalsite.results.report.sentences import write_sentence
 
 Row = tuple[str, str, int]
 
@@ -141,8 +142,8 @@ def test_criteria_that_go_together_closely_are_warned_of_by_their_labels(tmp_pat
 
     (warning,) = [one for one in report["warnings"] if one["code"] == "too_alike"]
     assert warning["criterion"] == "together"
-    assert "Fit and Fun (1.00)" in warning["text"]
-    assert "Odd" not in warning["text"]
+    assert "Fit and Fun (1.00)" in write_sentence(warning)
+    assert "Odd" not in write_sentence(warning)
 
 
 def test_notes_on_a_classic_test_tell_only_what_left_inputs_out(tmp_path):

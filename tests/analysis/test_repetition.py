@@ -11,6 +11,7 @@ from evalsite.analysis.__main__ import main
 from evalsite.analysis.report import make_report
 from evalsite.analysis.report.replication import Side, make_repetition
 from evalsite.analysis.table import read_table
+from evalsite.results.report.sentences import write_sentence
 from tests.support.published import published_file
 
 HEAD = "participant,item,system,criterion,value,submitted_at"
@@ -134,7 +135,7 @@ def test_too_small_a_repeat_is_never_told_as_no_difference(tmp_path, capsys):
     (criterion,) = found["criteria"]
     assert criterion["upheld"]["details"]["not_again"] > 0
     assert "doesn't mean that there is none" in criterion["finding"]
-    assert "Repeat: With " in " ".join(one["text"] for one in found["warnings"])
+    assert "Repeat: With " in " ".join(write_sentence(one) for one in found["warnings"])
 
 
 def test_other_items_leave_scores_and_no_agreement(tmp_path, capsys):
@@ -144,7 +145,7 @@ def test_other_items_leave_scores_and_no_agreement(tmp_path, capsys):
     assert found["common"]["outputs"] == 0
     assert {one["reason"] for one in criterion["agreement"]} == {"nothing_in_common"}
     assert criterion["systems"][0]["cv_star"]["value"] is not None
-    assert "other_items" in codes(found)
+    assert "no_shared_outputs" in codes(found)
 
 
 @pytest.mark.slow
@@ -154,7 +155,7 @@ def test_some_common_items_are_counted(tmp_path, capsys):
     assert found["common"]["outputs"] == 8 * 3
     assert found["criteria"][0]["agreement"][0]["n"]["units"] == 8 * 3
     assert "24 outputs are in both studies, of 36 in the first and 48 in the repeat" in " ".join(
-        one["text"] for one in found["warnings"]
+        write_sentence(one) for one in found["warnings"]
     )
 
 
@@ -164,7 +165,7 @@ def test_systems_of_one_study_only_are_named(tmp_path, capsys):
     assert found["common"]["only_first"] == ["C"]
     assert found["criteria"][0]["correlations"][0]["reason"] == "too_few"
     assert found["criteria"][0]["upheld"]["details"]["not_compared"] == 2
-    assert "First study only: C." in [one["text"] for one in found["warnings"]]
+    assert "First study only: C." in [write_sentence(one) for one in found["warnings"]]
 
 
 @pytest.mark.slow
@@ -199,7 +200,7 @@ def test_criteria_of_one_study_only_are_told(tmp_path, capsys):
 
     assert [one["key"] for one in found["criteria"]] == ["clarity"]
     assert "Rated in one of the studies only: fluency." in [
-        one["text"] for one in found["warnings"]
+        write_sentence(one) for one in found["warnings"]
     ]
 
 
@@ -275,7 +276,7 @@ def test_compared_pairs_with_a_changed_output_are_counted_and_left_out(tmp_path)
     # of 10 items two hold an output with another text
     assert (found["common"]["outputs"], found["common"]["changed"]) == (8, 2)
     assert found["criteria"][0]["agreement"][0]["n"]["units"] == 8
-    told = {one["code"]: one["text"] for one in found["warnings"]}
+    told = {one["code"]: write_sentence(one) for one in found["warnings"]}
     assert told["other_texts"].startswith("2 compared pairs of one name have another text")
     # what is in both under other texts is no further item
     assert "other_items" not in told

@@ -5,6 +5,7 @@ import csv
 import pytest
 
 from evalsite.analysis.report import make_reports
+from evalsite.results.report.sentences import write_sentence
 
 POINTS = [{"value": value, "label": ""} for value in range(1, 8)]
 
@@ -75,7 +76,7 @@ def test_few_raters_and_inputs_of_one_criterion_are_told_of_that_criterion(warn)
 def test_few_raters_are_counted_and_what_simulations_show_is_said(report, raters, said):
     warnings = report(rate("fluency", raters=raters, inputs=12))["warnings"]
 
-    (text,) = [one["text"] for one in warnings if one["code"] == "few_raters"]
+    (text,) = [write_sentence(one) for one in warnings if one["code"] == "few_raters"]
     assert said in text
     assert ("simulations" in text) == (raters > 2)
 

@@ -2,6 +2,7 @@
 
 import pytest
 
+from evalsite.results.report.sentences import write_sentence
 from tests.analysis.test_degenerate_reports import Report, prefer, rate, report  # noqa: F401
 
 
@@ -36,7 +37,7 @@ def test_pairs_that_one_rater_each_answered_are_named_and_not_compared(
         )
     assert {tuple(one["rank"].values()) for one in criterion["systems"] if one["rank"]} <= {(1, 3)}
     (warning,) = [one for one in made["warnings"] if one["code"] == "thin_pairs"]
-    assert "All answers by a single rater: A and B, A and C, B and C." in warning["text"]
+    assert "All answers by a single rater: A and B, A and C, B and C." in write_sentence(warning)
 
 
 def test_a_pair_of_one_rater_leaves_the_others_their_test(report: Report) -> None:  # noqa: F811

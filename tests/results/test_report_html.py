@@ -263,7 +263,7 @@ def test_report_of_five_criteria_is_short(study: Study, report: Report, code: st
     first = kept["criteria"][0]
     for pair in first["pairs"]:
         pair["finding"]["code"] = code
-    kept["warnings"] = [{"code": "few_raters", "criterion": None, "text": "word " * 25}] * 5
+    kept["warnings"] = [{"code": "many_pairs", "criterion": None, "facts": {}}] * 5
     kept["criteria"] = [first | {"key": f"criterion-{place}"} for place in range(5)]
     report.content["all"] = None
 
@@ -276,14 +276,14 @@ def test_report_of_five_criteria_is_short(study: Study, report: Report, code: st
 
 def test_a_report_begins_with_its_first_five_warnings(study: Study, report: Report) -> None:
     report.content["kept"]["warnings"] = [
-        {"code": "made_up", "text": f"Warning number {number}.", "criterion": None}
+        {"code": "other_options", "facts": {"options": [f"number {number}"]}, "criterion": None}
         for number in range(7)
     ]
 
     page, further = write_page(study, report), write_page(study, report, is_further=True)
 
-    assert [f"Warning number {number}." in page for number in range(7)] == [True] * 5 + [False] * 2
-    assert "Warning number 6." in further
+    assert [f"differ: number {number}." in page for number in range(7)] == [True] * 5 + [False] * 2
+    assert "differ: number 6." in further
 
 
 @pytest.mark.slow

@@ -23,6 +23,7 @@ from evalsite.results.report.latex_document import (
     write_references,
 )
 from evalsite.results.report.methods import write_findings, write_methods
+from evalsite.results.report.sentences import write_sentence
 from evalsite.results.report.study_facts import collect_facts, describe_asked
 from evalsite.results.report.table import write_with_interval
 from evalsite.results.report.wording import write_interval, write_p, write_value
@@ -375,22 +376,15 @@ def test_what_limits_one_criterion_is_told_with_its_label(study: Study, report: 
     found = report.content["kept"]
     (key, label) = found["criteria"][0]["key"], found["criteria"][0]["label"]
     found["warnings"] = [
-        {"code": "few_items", "text": "Few inputs.", "criterion": None},
-        {"code": "few_raters", "text": "Few raters.", "criterion": key},
-        {
-            "code": "too_alike",
-            "text": "Fluency and coherence go together.",
-            "criterion": "together",
-        },
+        {"code": "few_items", "facts": {}, "criterion": None},
+        {"code": "one_item", "facts": {}, "criterion": key},
+        {"code": "separated", "facts": {}, "criterion": "together"},
     ]
+    few_items, one_item, separated = map(write_sentence, found["warnings"])
 
-    limits = f"Few inputs. {label}: Few raters. Fluency and coherence go together."
+    limits = f"{few_items} {label}: {one_item} {separated}"
     assert limits in write_fragment(study, report)
-    assert fill_datasheet(study, report).cautions == (
-        "Few inputs.",
-        f"{label}: Few raters.",
-        "Fluency and coherence go together.",
-    )
+    assert fill_datasheet(study, report).cautions == (few_items, f"{label}: {one_item}", separated)
 
 
 def test_what_has_no_value_is_not_cited(study: Study, report: Report) -> None:

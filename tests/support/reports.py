@@ -56,7 +56,7 @@ def make_content(systems: tuple[str, str] = ("alpha", "beta"), **known: Any) -> 
             "left_out": {"excluded": 0, "ignored": 0, "reported": 0}, "raters_known": True,
             "places": {}, "first_at": None, "last_at": None, "is_crossed": True, "notes": [],
         },
-        "warnings": [{"code": "few_raters", "text": "Fewer than 5 raters.", "criterion": None}],
+        "warnings": [{"code": "few_raters", "facts": {"raters": 3}, "criterion": None}],
         "design": [make_figure("ratings_per_output", 2.0, details={"least": 2, "most": 2})],
         "criteria": [criterion],
         "together": {"correlations": [], "cronbach": None, "decision": None, "ignore": None,

@@ -21,7 +21,7 @@ from evalsite.analysis.equivalence import MarginLimit, ScaleKind, find_limit, ju
 from evalsite.analysis.exact_differences import find_exact_scores
 from evalsite.analysis.explanations import explain_weighing, find_estimator
 from evalsite.analysis.families.numbers import Ends, Numbers, Prepared
-from evalsite.analysis.figure import Figure, Reason, undefined
+from evalsite.analysis.figure import Cautions, Figure, Reason, undefined
 from evalsite.analysis.findings import describe_finding, order_pairs
 from evalsite.analysis.magnitude import log_ratio
 from evalsite.analysis.mixed import (
@@ -34,7 +34,7 @@ from evalsite.analysis.mixed import (
     predict_outputs,
 )
 from evalsite.analysis.named_pairs import describe_family, judge_hypotheses
-from evalsite.analysis.other_tests import find_disagreeing
+from evalsite.analysis.other_tests import list_disagreeing
 from evalsite.analysis.pair_figures import keep_possible, turn_figure
 from evalsite.analysis.plan import Plan
 from evalsite.analysis.rated_order import factor_codes
@@ -452,10 +452,10 @@ def _name_sides(figure: Figure) -> Figure:
 
 def _list_cautions(
     comparison: Comparison, pairs: list[dict[str, Any]], slips: Figure | None
-) -> list[str]:
-    found = list(comparison.cautions)
-    if find_disagreeing(pairs):
-        found.append("models_disagree")
+) -> Cautions:
+    found = dict(comparison.cautions)
+    if disagreeing := list_disagreeing(pairs):
+        found["models_disagree"] = {"pairs": disagreeing}
     if slips is not None and slips.value:
-        found.append("possible_slips")
+        found["possible_slips"] = {}
     return found

@@ -16,7 +16,7 @@ from evalsite.analysis.design import describe_data, describe_design, list_design
 from evalsite.analysis.equivalence import correct_margins
 from evalsite.analysis.families import find_family, get_numbers
 from evalsite.analysis.families.numbers import Prepared
-from evalsite.analysis.figure import LEVEL, METHODS_VERSION, Figure
+from evalsite.analysis.figure import LEVEL, METHODS_VERSION, Figure, make_note
 from evalsite.analysis.findings import describe_of_one_rater
 from evalsite.analysis.plan import NO_PLAN, Plan
 from evalsite.analysis.report.across_criteria import report_together, warn_of_likeness
@@ -30,7 +30,6 @@ from evalsite.analysis.report.ignored import (
 from evalsite.analysis.report.metrics import read_metrics, report_metrics, write_metric_notes
 from evalsite.analysis.report.notes import (
     count_words,
-    describe,
     warn_about,
     warn_of_criterion,
     warn_of_few,
@@ -147,7 +146,7 @@ def make_report(
         if part := parts.get(key):
             found = _finish(opened[key], part, described, plan, family)
             cautions = found.pop("cautions")
-            warnings += warn_of_criterion(key, cautions, found["pairs"])
+            warnings += warn_of_criterion(key, cautions)
             list_outputs = found.pop("outputs", None)
             if keep_outputs and list_outputs:
                 keep_outputs(list_outputs())
@@ -256,7 +255,7 @@ class Family:
     def warn(self) -> list[dict[str, Any]]:
         if not self.is_across:
             return []
-        return [describe(f"across: {sum(len(one) for one in self.p.values()):,}")]
+        return [make_note("across", comparisons=sum(len(one) for one in self.p.values()))]
 
 
 def _prepare(table: Table, described: Mapping[str, Any], seed: int, plan: Plan) -> Prepared:
@@ -280,7 +279,7 @@ def _finish(
     if "one_rater" in found["cautions"]:
         found = describe_of_one_rater(found)
     if plan.baseline and used is None:
-        found["cautions"] = [*found["cautions"], "no_baseline"]
+        found["cautions"]["no_baseline"] = {}
     return found
 
 

@@ -14,7 +14,7 @@ from evalsite.analysis.acceptance import compare_with_scores, find_contradiction
 from evalsite.analysis.canonical_order import Floats, canonical_order
 from evalsite.analysis.correlation import correlate
 from evalsite.analysis.families.family import Family
-from evalsite.analysis.figure import Figure, Reason, undefined, write_coefficient
+from evalsite.analysis.figure import Figure, Reason, make_note, undefined
 from evalsite.analysis.highlights import Seen, Span, compare_highlights
 from evalsite.analysis.report.ignored import Ignored, report_ignored
 from evalsite.analysis.resample import DRAWS, SEED, spread
@@ -163,16 +163,14 @@ def warn_of_likeness(
     alike = [one for one in together["correlations"] if one.details.get("too_alike")]
     if not alike:
         return []
-    phrases = [
-        f"{' and '.join(labels.get(key, key) for key in one.details['criteria'])} "
-        f"({write_coefficient(one.value or 0.0)})"
+    pairs = [
+        {
+            "labels": [labels.get(key, key) for key in one.details["criteria"]],
+            "correlation": one.value,
+        }
         for one in alike
     ]
-    text = (
-        "Raters may not tell these criteria apart (Spearman’s ρ over outputs): "
-        f"{', '.join(phrases)}."
-    )
-    return [{"code": "too_alike", "text": text, "criterion": "together"}]
+    return [make_note("too_alike", "together", pairs=pairs)]
 
 
 def _pair_decisions(

@@ -1,6 +1,6 @@
 """Notes of a report: words to read, warnings, and how figures were computed."""
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -10,8 +10,8 @@ from evalsite.analysis.design import count_parts
 from evalsite.analysis.disagreement import SHARES
 from evalsite.analysis.explanations import explain_disagreement
 from evalsite.analysis.families import find_family, get_numbers
-from evalsite.analysis.figure import ALL_EQUAL, METHODS_VERSION, Figure
-from evalsite.analysis.other_tests import describe_disagreeing, describe_narrower
+from evalsite.analysis.figure import ALL_EQUAL, METHODS_VERSION, Cautions, Figure, make_note
+from evalsite.analysis.other_tests import describe_narrower
 from evalsite.analysis.table import Table
 
 # --- words to read --------------------------------------------------------------------
@@ -58,67 +58,19 @@ def _count(rows: pd.DataFrame) -> pd.DataFrame:
 FEW_RATERS = 5
 FEW_ITEMS = 10
 
-_TEXTS = {
-    "across": "No primary criterion was named, so p values are corrected across all {names} "
-    "comparisons of all criteria.",
-    "own_error_differs": "The model assumes that raters vary alike between systems. With a "
-    "separate standard error for each pair, some verdicts change: {names}.",
-    "few_items": "Fewer than 10 inputs: intervals and p values are rough.",
-    "raters_unknown": "The raters of this file are not single persons. Figures that need raters "
-    "are left out, and results hold for these raters only, over inputs.",
-    "nested_raters": "Each rater rated one system only, so differences between raters and between "
-    "systems can't be told apart well.",
-    "separated": "A system wins, or loses, every comparison: its strength has no finite value.",
-    "disconnected": "Some systems are never compared, not even through others.",
-    "one_rating_per_output": "Each output has one rating, so an output's own effect can't be "
-    "separated from chance.",
-    "bootstrap_instead_of_model": "The mixed model could not be used for some pairs. The bootstrap "
-    "over inputs and raters replaces it there.",
-    "one_rater": "One rater: this says nothing about other raters, so systems are described and "
-    "not tested.",
-    "one_item": "With only one input, a system's own effect can't be separated from that input's.",
-    "unlinked": "The raters fall into groups that share no input, so nobody can tell whether one "
-    "group is stricter or its inputs are harder.",
-    "model_misfit": "Davidson's model does not fit: one strength for each system and one share of "
-    "ties don't give the observed counts. Rely on the pairs, and compare expected with observed.",
-    "through_others": "Some systems were never compared directly, only through others. How they "
-    "rank against each other rests on the model alone.",
-    "many_pairs": "More than 1,000 pairs of systems: their effect sizes are left out. With a "
-    "baseline there are fewer pairs, and fewer tests to correct for.",
-    "thin_systems": "Ratings of a single input, or by a single rater: {names}. A system's own "
-    "effect can't be separated from that input's or rater's, so these are not compared with "
-    "others. Two that share their only input are compared over raters, on this input only.",
-    "thin_pairs": "All answers by a single rater: {names}. A system's own effect can't be "
-    "separated from what that rater prefers, so these are not compared.",
-    "undetermined": "These are not compared, because their ratings can't separate a system's own "
-    "effect from that of its inputs or raters: {names}.",
-    "no_shared_input": "No input has ratings of two systems, so nothing is paired: systems are "
-    "compared across different inputs. If outputs share inputs, is a column group missing?",
-    "no_data": "There are no ratings.",
-    "no_baseline": "The baseline has no ratings here, so every pair of systems is compared.",
-    "possible_slips": "Some scores are so far from the others that they may be slips, such as 700 "
-    "for 70. They count as entered, and can move means and comparisons: before you believe a "
-    "difference, look at the winsorised means and the order on a page, among the further "
-    "analyses.",
-}
-
 
 def warn_about(table: Table) -> list[dict[str, Any]]:
     """What is true of all of the data."""
     rows = table.rows
-    found = []
-    for origin, words in (
-        ("simulated", "simulated, so they show nothing about real systems"),
-        ("imported", "imported, so they were collected elsewhere"),
-    ):
-        count = int((rows.origin == origin).sum())
-        if count:
-            whole = f"All {len(rows):,}" if count == len(rows) else f"{count:,} of {len(rows):,}"
-            found.append(_warning(origin, f"{whole} ratings are {words}."))
+    found = [
+        make_note(origin, ratings=count, total=len(rows))
+        for origin in ("simulated", "imported")
+        if (count := int((rows.origin == origin).sum()))
+    ]
     if not table.raters_known:
-        found.append(describe("raters_unknown"))
+        found.append(make_note("raters_unknown"))
     if table.raters_known and count_parts(rows) > 1:
-        found.append(describe("unlinked"))
+        found.append(make_note("unlinked"))
     return found
 
 
@@ -127,65 +79,34 @@ def warn_of_few(parts: Mapping[str, Table]) -> list[dict[str, Any]]:
 
     `parts`: of each criterion that has some, its ratings or answers.
     """
-    found: dict[tuple[str, str], list[str]] = {}
+    few_raters: dict[int, list[str]] = {}
+    few_items = []
     for key, part in parts.items():
         raters = part.rows.participant.nunique()
         if part.raters_known and raters < FEW_RATERS:
-            found.setdefault(("few_raters", _describe_few_raters(raters)), []).append(key)
+            few_raters.setdefault(raters, []).append(key)
         if part.rows.group.nunique() < FEW_ITEMS:
-            found.setdefault(("few_items", _TEXTS["few_items"]), []).append(key)
+            few_items.append(key)
+
+    def list_criteria(keys: list[str]) -> list[str | None]:
+        return [None] if len(keys) == len(parts) else [*keys]
+
     return [
-        _warning(code, text, key)
-        for (code, text), keys in sorted(found.items(), key=lambda one: _FEW.index(one[0][0]))
-        for key in ([None] if len(keys) == len(parts) else keys)
-    ]
+        make_note("few_raters", key, raters=raters)
+        for raters, keys in few_raters.items()
+        for key in list_criteria(keys)
+    ] + [make_note("few_items", key) for key in list_criteria(few_items) if few_items]
 
 
-_FEW = ("few_raters", "few_items")
-_PEOPLE = {2: "two", 3: "three", 4: "four"}
-
-
-def _describe_few_raters(raters: int) -> str:
-    """Say how little so few people tell; what three or four give was simulated."""
-    if raters < 2:
-        return "With one rater, nobody knows how others would rate."
-    wide = "very wide" if raters == 2 else "wide"
-    text = (
-        f"With {raters} raters the intervals are {wide}: {_PEOPLE[raters]} people tell us little "
-        "about how others would rate."
-    )
-    if raters == 2:
-        return text
-    return f"{text} In simulations the tests keep their 5% error rate."
-
-
-def warn_of_criterion(
-    key: str, cautions: Iterable[str], pairs: Sequence[Mapping[str, Any]] = ()
-) -> list[dict[str, Any]]:
-    """What is true of one criterion, less what is said elsewhere (as by `warn_of_few`). `pairs`:
-    those compared, of which "models_disagree" names some."""
+def warn_of_criterion(key: str, cautions: Cautions) -> list[dict[str, Any]]:
+    """What is true of one criterion, less what is said elsewhere (as by `warn_of_few`)."""
     # a variance of 0 is a valid answer: the notes tell it
     said_elsewhere = {"few_raters", "raters_unknown", "few_items", "singular_model"}
     return [
-        _warning(code, describe_disagreeing(pairs), key)
-        if code == "models_disagree"
-        else describe(code, key)
-        for code in dict.fromkeys(cautions)
+        make_note(code, key, **facts)
+        for code, facts in cautions.items()
         if code not in said_elsewhere
     ]
-
-
-def describe(code: str, criterion: str | None = None) -> dict[str, Any]:
-    """The warning of this code, which may be followed by what it names, as in "code: A, B"; one
-    that is not known here is shown as its code."""
-    code, _, names = code.partition(": ")
-    text = _TEXTS.get(code, code.replace("_", " ").capitalize() + ".")
-    # names are inserted unchanged, whatever characters they have
-    return _warning(code, text.replace("{names}", names), criterion)
-
-
-def _warning(code: str, text: str, criterion: str | None = None) -> dict[str, Any]:
-    return {"code": code, "text": text, "criterion": criterion}
 
 
 # --- how figures were computed --------------------------------------------------------

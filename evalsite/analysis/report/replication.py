@@ -15,7 +15,7 @@ import pandas as pd
 from evalsite.analysis.bootstrap import METHOD as OVER_BOTH
 from evalsite.analysis.families import find_family, get_numbers
 from evalsite.analysis.families.numbers import Numbers, find_scale
-from evalsite.analysis.figure import LEVEL, METHODS_VERSION, Figure, Reason, undefined
+from evalsite.analysis.figure import LEVEL, METHODS_VERSION, Figure, Reason, make_note, undefined
 from evalsite.analysis.replication import (
     Pair,
     agree_across,
@@ -32,7 +32,6 @@ from evalsite.analysis.to_json import to_plain
 
 # --- findings in sentences ------------------------------------------------------------
 _SIDES = ("first", "second")
-_NAMES = ("First study", "Repeat")
 
 
 def describe_upheld(figure: Figure) -> str:
@@ -79,81 +78,54 @@ def _were(number: int) -> str:
 
 
 def warn_of_both(
-    found: Mapping[str, Any], warnings: Sequence[Sequence[Mapping[str, Any]]]
-) -> list[dict[str, str]]:
+    comparison: Mapping[str, Any], warnings: Sequence[Sequence[Mapping[str, Any]]]
+) -> list[dict[str, Any]]:
     """What a reader must know before believing a comparison of two studies.
 
-    `warnings`: those of the report of each study; what one says of all of its data is said here.
+    `warnings`: those of the report of each study; what is true of all of its data is repeated.
     """
-    phrases = [
-        {"code": str(one["code"]), "text": f"{name}: {one['text']}"}
-        for name, given in zip(_NAMES, warnings, strict=True)
-        for one in given
-        if one["criterion"] is None
+    return [
+        *_warn_of_outputs(comparison),
+        *_warn_of_criteria(comparison),
+        *(
+            {**note, "study": side}
+            for side, notes in zip(_SIDES, warnings, strict=True)
+            for note in notes
+            if note["criterion"] is None
+        ),
     ]
-    mine = [*_warn_of_copies(found), *_warn_of_outputs(found), *_warn_of_systems(found),
-            *_warn_of_criteria(found)]  # fmt: skip
-    return [{"code": code, "text": text} for code, text in mine] + phrases
 
 
-def _warn_of_copies(found: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
-    if number := found["common"]["same_answers"]:
-        yield (
-            "same_answers",
-            f"{_count(number, 'rating')} in both studies {'has' if number == 1 else 'have'} one "
-            "participant, item and time: they are the same answers, and agree with themselves. A "
-            "copy of a study is no repetition of it.",
-        )
-
-
-def _warn_of_outputs(found: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
-    common = found["common"]
-    mine = [found[side]["outputs"] for side in _SIDES]
-    is_pairs = any(find_family(one).compares for one in found["criteria"])
+def _warn_of_outputs(comparison: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
+    common = comparison["common"]
+    first, second = (comparison[side]["outputs"] for side in _SIDES)
+    is_pairs = any(find_family(criterion).compares for criterion in comparison["criteria"])
     noun = "compared pair" if is_pairs else "output"
+    if number := common["same_answers"]:
+        yield make_note("same_answers", ratings=number)
     if not common["outputs"]:
-        yield (
-            "other_items",
-            f"The studies have no {noun}s in common, matched by item and system: what they say "
-            "of systems can be compared, agreement on outputs can't.",
-        )
-    elif max(mine) > common["outputs"] + common["changed"]:
-        yield (
-            "other_items",
-            f"{_count(common['outputs'], noun)} "
-            f"{'is' if common['outputs'] == 1 else 'are'} in both studies, of {mine[0]:,} in the "
-            f"first and {mine[1]:,} in the repeat. Scores of systems are of all that each rated.",
+        yield make_note("no_shared_outputs", noun=noun)
+    elif max(first, second) > common["outputs"] + common["changed"]:
+        yield make_note(
+            "other_items", noun=noun, common=common["outputs"], first=first, second=second
         )
     if number := common["changed"]:
-        yield (
-            "other_texts",
-            f"{_count(number, noun)} of one name {'has' if number == 1 else 'have'} another text "
-            "or input in the repeat: left out of agreement, not of the scores of systems.",
-        )
+        yield make_note("other_texts", noun=noun, changed=number)
+    for side in _SIDES:
+        if systems := common[f"only_{side}"]:
+            yield make_note(f"only_{side}", systems=systems)
 
 
-def _warn_of_systems(found: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
-    for side, name in zip(_SIDES, _NAMES, strict=True):
-        if alone := found["common"][f"only_{side}"]:
-            yield f"only_{side}", f"{name} only: {', '.join(alone)}."
-
-
-def _warn_of_criteria(found: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
-    one, two = (found[side]["criteria"] for side in _SIDES)
-    if alone := [key for key in (*one, *two) if (key in one) != (key in two)]:
-        yield "other_criteria", f"Rated in one of the studies only: {', '.join(alone)}."
-    for criterion in found["criteria"]:
+def _warn_of_criteria(comparison: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
+    first, second = (comparison[side]["criteria"] for side in _SIDES)
+    if alone := [key for key in (*first, *second) if (key in first) != (key in second)]:
+        yield make_note("other_criteria", criteria=alone)
+    for criterion in comparison["criteria"]:
         if criterion["has_other_scale"]:
-            yield (
-                "other_scale",
-                f"{criterion['label']}: the studies have other scales, so scores and agreement "
-                "can't be compared; the order of systems and what was found can.",
-            )
+            yield make_note("other_scale", label=criterion["label"])
         if criterion["standard"] is not None:
-            yield (
-                "other_standard",
-                f"{criterion['label']}: standards differ. All scores are put in relation to a "
-                f"standard of {criterion['standard']:g}.",
+            yield make_note(
+                "other_standard", label=criterion["label"], standard=criterion["standard"]
             )
 
 

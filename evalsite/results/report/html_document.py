@@ -15,6 +15,7 @@ from evalsite.results.report.criterion_view import CriterionView, view_criteria
 from evalsite.results.report.limitations import list_limits
 from evalsite.results.report.methods import summarise_method
 from evalsite.results.report.sections import Part, Picture
+from evalsite.results.report.sentences import write_sentence
 from evalsite.results.report.study_facts import (
     collect_facts,
     describe_collection,
@@ -122,4 +123,4 @@ def _as_data(content: bytes, kind: str) -> str:
 
 
 def _warnings(found: dict[str, Any], criterion: str | None) -> list[str]:
-    return [one["text"] for one in found["warnings"] if one["criterion"] == criterion]
+    return [write_sentence(one) for one in found["warnings"] if one["criterion"] == criterion]

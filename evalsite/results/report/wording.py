@@ -5,6 +5,7 @@ from typing import Any
 
 from evalsite.analysis.families import find_family
 from evalsite.analysis.figure import write_coefficient
+from evalsite.results.report.sentences import write_sentence
 from evalsite.studies.summary_lines import list_of
 
 _NO_BREAK = "\N{NO-BREAK SPACE}"
@@ -313,7 +314,7 @@ def label_warnings(found: dict[str, Any]) -> list[str]:
     labels = {one["key"]: one["label"] for one in found["criteria"]}
     phrases: dict[str, list[Any]] = {}
     for one in found["warnings"]:
-        phrases.setdefault(one["text"], []).append(one["criterion"])
+        phrases.setdefault(write_sentence(one), []).append(one["criterion"])
     return [
         # what is about criteria together, or raters, names them itself
         text
