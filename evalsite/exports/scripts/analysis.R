@@ -146,7 +146,7 @@ split_options <- function(d, about) {
   ends <- if (anyNA(lowest)) NULL else c(min(lowest), max(as.numeric(d$scale_max)))
   if (about$family == "shares") ends <- c(0, 1)
   question <- list(key = about$key, family = about$family, choice = "", ends = ends,
-                   better = d$better[1] %or% "higher",
+                   better = find_better(d, about),
                    has_points = about$family == "points" && all(d$scale == "likert"))
   options <- unlist(about$options)
   if (!length(options)) {
@@ -160,9 +160,17 @@ split_options <- function(d, about) {
     is_mean <- about$family == "turns"
     modifyList(question, list(
       key = paste0(about$key, "__", options[place]), choice = about$key, ends = c(0, 1),
+      better = "none",
       family = if (is_mean) "turns" else "decision", rows = if (is_mean) average(part) else part
     ))
   })
+}
+
+# The direction of a criterion; nothing says of numbers whether high or low ones are good.
+find_better <- function(d, about) {
+  if (about$family == "preference") return("higher")
+  known <- about$better %or% d$better[1]
+  known %or% (if (all(d$scale == "number")) "none" else "higher")
 }
 
 # One row for each person and output: the mean of statements or turns.
@@ -512,7 +520,7 @@ compare_scores <- function(criterion) {
   result <- list(criterion = criterion, pairs = choose_pairs(names, key), is_tested = TRUE)
   result$systems <- do.call(rbind, lapply(names, function(name) {
     mine <- d$system == name
-    data.frame(system = name, n = sum(mine), sd = sd(d$value[mine]), mean =
+    data.frame(system = name, n = sum(mine), sd = sd(d$y[mine]), mean =
       if (criterion$family == "magnitude") exp(mean(d$y[mine])) else mean(d$value[mine]))
   }))
   has_persons <- all(d$person != "no")
@@ -553,10 +561,10 @@ compare_scores <- function(criterion) {
     if (is_known(fit, w)) c(pair, test(contrast(fit, w))) else pair
   })
   if (has_own_errors) result$pairs <- use_separate_errors(result, d, length(names))
-  if (length(names) > 1 && !length(thin)) {
-    rows <- unit[-1, , drop = FALSE] - unit[rep(1, length(names) - 1), , drop = FALSE]
-    if (all(apply(rows, 1, is_known, fit = fit))) {
-      joint <- fit$test_jointly(rows)
+  if (length(names) > 2 && !length(thin)) {
+    apart <- combn(length(names), 2, function(ij) unit[ij[2], ] - unit[ij[1], ])
+    if (all(apply(apart, 2, is_known, fit = fit))) {
+      joint <- fit$test_jointly(t(t(unit[-1, ]) - unit[1, ]))
       if (joint[["df2"]] > 2) result$joint <- joint
     }
   }
@@ -665,7 +673,7 @@ compare_preferences <- function(criterion) {
     result$variances <- fit$variances
     unit <- diag(length(met))
     is_whole <- length(met) == length(names) * (length(names) - 1) / 2
-    if (is_whole && all(apply(unit, 1, is_known, fit = fit))) {
+    if (is_whole && length(names) > 2 && all(apply(unit, 1, is_known, fit = fit))) {
       joint <- fit$test_jointly(unit)
       if (joint[["df2"]] > 2) result$joint <- joint
     }
@@ -816,7 +824,7 @@ finish_pair <- function(result, pair) {
   has_baseline <- baseline %in% list_names(criterion)
   sides <- if (compares) c(pair$first, pair$second) else c(pair$second, pair$first)
   turned <- if (compares) pair$first == baseline || (!has_baseline && pair$losses > pair$wins)
-            else !has_baseline && (pair$estimate %or% 0) < 0
+            else !has_baseline && (pair$estimate %or% 0) * (if (criterion$better == "lower") -1 else 1) < 0
   if (turned) sides <- rev(sides)
   sign <- if (turned) -1 else 1
   row <- c(pair, list(criterion = criterion$key, system_1 = sides[1], system_2 = sides[2],
@@ -827,17 +835,15 @@ finish_pair <- function(result, pair) {
   ends <- c(NA, NA)
   if (!is.null(pair$df)) {
     ends <- row$estimate + c(-1, 1) * qt(.975, pair$df) * pair$se
+    if (is_log) ends <- exp(ends)
+    ends <- cut_ends(ends, find_bounds(criterion))
     row$t <- sign * pair$t
     if (length(result$variances) && criterion$family %in% c("points", "turns")) {
       total <- sqrt(sum(result$variances))
       row <- c(row, list(d = row$estimate / total, d_low = ends[1] / total, d_high = ends[2] / total))
     }
   }
-  if (is_log) {
-    row$estimate <- exp(row$estimate)
-    ends <- exp(ends)
-  }
-  if (!anyNA(ends)) ends <- cut_ends(ends, find_bounds(criterion))
+  if (is_log) row$estimate <- exp(row$estimate)
   row$low <- ends[1]
   row$high <- ends[2]
   if (!result$is_tested) {
@@ -864,7 +870,9 @@ judge_margin <- function(result, planned) {
   row <- planned[c("criterion", "system", "other", "relation", "margin")]
   pair <- Filter(function(pair) setequal(c(pair$first, pair$second),
                                          c(planned$system, planned$other)), result$pairs)
-  if (!length(pair) || is.null(pair[[1]]$df) || !is_margin(criterion, planned$margin)) return(row)
+  is_undirected <- criterion$better == "none" && planned$relation == "not_worse"
+  if (!length(pair) || is.null(pair[[1]]$df) || is_undirected ||
+      !is_margin(criterion, planned$margin)) return(row)
   pair <- pair[[1]]
   margin <- if (criterion$family == "magnitude") log(planned$margin) else planned$margin
   # a difference is second minus first, a net share the first's
@@ -992,9 +1000,12 @@ tables <- list(
     c(list(criterion = result$criterion$key), as.list(result$joint))
   }),
   variances = do.call(c, lapply(compared, function(result) {
+    # a preference has each effect twice, once for each of its systems
+    times <- if (result$criterion$family == "preference") 2 else 1
+    parts <- result$variances * ifelse(names(result$variances) == "residual", 1, times)
     lapply(names(result$variances), function(name) {
       list(criterion = result$criterion$key, term = name, variance = result$variances[[name]],
-           share = result$variances[[name]] / sum(result$variances))
+           share = parts[[name]] / sum(parts))
     })
   })),
   margins = judge_margins(compared),

@@ -203,7 +203,7 @@ def split_options(rows: pd.DataFrame, about: Row) -> Iterator[Criterion]:
     question = Criterion(
         key=about["key"],
         family=family,
-        better=str(rows["better"].iloc[0]) or "higher",
+        better=find_better(rows, about),
         ends=(0.0, 1.0) if family == "shares" else ends,
         has_points=bool((rows["scale"] == "likert").all()) and family == "points",
         rows=rows,
@@ -223,7 +223,16 @@ def split_options(rows: pd.DataFrame, about: Row) -> Iterator[Criterion]:
             ends=(0.0, 1.0),
             rows=average(part) if family == "turns" else part.sort_index(),
             choice=about["key"],
+            better="none",
         )
+
+
+def find_better(rows: pd.DataFrame, about: Row) -> str:
+    """The direction of a criterion; nothing says of numbers whether high or low ones are good."""
+    if about["family"] == "preference":
+        return "higher"
+    known = about.get("better") or str(rows["better"].iloc[0])
+    return known or ("none" if (rows["scale"] == "number").all() else "higher")
 
 
 def average(rows: pd.DataFrame) -> pd.DataFrame:
@@ -611,9 +620,10 @@ def compare_scores(criterion: Criterion, plan: Plan, tables: Path, notes: Notes)
     test_pairs(result, rows, fit, thin)
     if plan["has_own_errors"]:
         use_separate_errors(result, rows, notes)
-    contrasts = np.eye(len(names))[1:] - np.eye(len(names))[0]
-    if len(names) > 1 and not thin and all(fit.is_known(weights) for weights in contrasts):
-        result.joint = fit.test_jointly(contrasts)
+    unit = np.eye(len(names))
+    apart = [after - before for before, after in combinations(unit, 2)]
+    if len(names) > 2 and not thin and all(fit.is_known(weights) for weights in apart):
+        result.joint = fit.test_jointly(unit[1:] - unit[0])
     return result
 
 
@@ -653,7 +663,7 @@ def take_values(criterion: Criterion) -> Any:
 
 def describe_system(criterion: Criterion, rows: pd.DataFrame, name: str) -> Row:
     mean = float(np.exp(rows["y"].mean())) if criterion.is_log else rows["value"].mean()
-    return {"system": name, "n": len(rows), "mean": mean, "sd": rows["value"].std()}
+    return {"system": name, "n": len(rows), "mean": mean, "sd": rows["y"].std()}
 
 
 def fit_scores(rows: pd.DataFrame, names: list[str], notes: Notes, key: str) -> Fit | None:
@@ -776,7 +786,7 @@ def compare_preferences(criterion: Criterion, plan: Plan, tables: Path, notes: N
         notes.add(f"{key}: preferred (1, 0, -1) ~ {' + '.join(['pair', *kept])}, REML.")
         result.variances = fit.variances
         every = len(names) * (len(names) - 1) // 2
-        if len(met) == every and all(fit.is_known(weights) for weights in np.eye(len(met))):
+        if len(met) == every > 1 and all(fit.is_known(weights) for weights in np.eye(len(met))):
             result.joint = fit.test_jointly(np.eye(len(met)))
     for pair in result.pairs:
         place = met.index((pair["first"], pair["second"]))
@@ -916,7 +926,8 @@ def finish_pair(result: Compared, pair: Row, baseline: str) -> Row:
         names = names[::-1]
         turned = pair["first"] == baseline or (not baseline and pair["losses"] > pair["wins"])
     else:
-        turned = not baseline and pair.get("estimate", 0.0) < 0
+        ahead = -1.0 if criterion.better == "lower" else 1.0
+        turned = not baseline and ahead * pair.get("estimate", 0.0) < 0
     if turned:
         names, sign = names[::-1], -1.0
     row |= dict(zip(("system_1", "system_2"), names, strict=True))
@@ -926,26 +937,28 @@ def finish_pair(result: Compared, pair: Row, baseline: str) -> Row:
     row["estimate"] = estimate
     if "df" in pair:
         reach = stats.t.ppf(0.975, pair["df"]) * pair["se"]
-        row |= {"low": estimate - reach, "high": estimate + reach, "t": sign * pair["t"]}
-        total = sum(result.variances.values())
+        low, high = estimate - reach, estimate + reach
+        if criterion.is_log:
+            low, high = np.exp(low), np.exp(high)
+        if bounds := find_bounds(criterion):
+            low, high = cut(low, high, *bounds)
+        row |= {"low": low, "high": high, "t": sign * pair["t"]}
+        total = np.sqrt(sum(result.variances.values()))
         if total and criterion.family not in WITHOUT_D:
-            row |= {name: row[value] / np.sqrt(total) for name, value in
+            row |= {name: None if row[value] is None else row[value] / total for name, value in
                     (("d", "estimate"), ("d_low", "low"), ("d_high", "high"))}  # fmt: skip
     equal = 0.0
     if criterion.is_log:
         equal = 1.0
-        row |= {name: float(np.exp(row[name])) for name in ("estimate", "low", "high")
-                if name in row}  # fmt: skip
-    if "low" in row and (bounds := find_bounds(criterion)):
-        row["low"], row["high"] = cut(row["low"], row["high"], *bounds)
+        row["estimate"] = float(np.exp(estimate))
     if not result.is_tested:
         dropped = ("p", "t", "p_corrected", "family")
         return {name: cell for name, cell in row.items() if name not in dropped} | {
             "verdict": "one_rater"
         }
     is_clear = row.get("p_corrected", 1.0) < 0.05
-    ahead = "higher" if row["estimate"] > equal else "lower"
-    return row | {"verdict": ahead if is_clear else "not_enough"}
+    verdict = "higher" if row["estimate"] > equal else "lower"
+    return row | {"verdict": verdict if is_clear else "not_enough"}
 
 
 def find_bounds(criterion: Criterion) -> tuple[float, float] | None:
@@ -991,7 +1004,8 @@ def judge_margin(result: Compared, planned: Row) -> Row:
         ),
         {},
     )
-    if "df" not in pair or not is_margin(criterion, planned["margin"]):
+    is_undirected = criterion.better == "none" and planned["relation"] == "not_worse"
+    if "df" not in pair or is_undirected or not is_margin(criterion, planned["margin"]):
         return row
     margin = float(np.log(planned["margin"])) if criterion.is_log else planned["margin"]
     # a difference is second minus first, a net share the first's
@@ -1354,11 +1368,15 @@ def make_tables(
             tables["joint_tests"].append(
                 {"criterion": key, **dict(zip(names, result.joint, strict=True))}
             )
-        total = sum(result.variances.values())
+        # a preference has each effect twice, once for each of its systems
+        times = 2 if result.criterion.is_compared else 1
+        parts = {term: variance if term == "residual" else times * variance
+                 for term, variance in result.variances.items()}  # fmt: skip
         tables["variances"] += [
-            {"criterion": key, "term": term, "variance": variance, "share": variance / total}
+            {"criterion": key, "term": term, "variance": variance,
+             "share": parts[term] / sum(parts.values())}
             for term, variance in result.variances.items()
-        ]
+        ]  # fmt: skip
         tables["agreement"] += [{"criterion": key, **row} for row in agree(result.criterion)]
     tables["margins"] = judge_margins(compared, plan, is_across)
     return tables
