@@ -113,7 +113,7 @@ def test_means_of_all_ratings_stand_beside_those_of_the_model_and_both_are_named
     table = tabulate_systems(criterion)
 
     assert criterion["estimator"] == "model"
-    assert "by the mixed model" in table.columns[2]
+    assert "by the mixed model" in table.columns[3]
     assert table.columns[-1].endswith("of all ratings")
     assert "mixed model" in table.words
     assert "(mixed model, " in criterion["pairs"][0]["finding"]["text"]

@@ -14,7 +14,7 @@ from evalsite.results.report.html_document import write_page
 from evalsite.results.report.methods import write_findings
 from evalsite.results.report.study_tables import list_further, list_main, list_shown
 from evalsite.results.report.table import explain_with_interval, write_with_interval
-from evalsite.results.report.wording import hold_together, write_interval
+from evalsite.results.report.wording import hold_together, write_interval, write_value
 from evalsite.studies.models import Study
 from tests.support.reported import HOSTILE, REASON, TITLE, keep_report, make_reported_study
 

@@ -107,7 +107,7 @@ def _show(report: Report, part: Part) -> Section:
         name = f"{part.key}-systems"
         blocks = [
             replace(one, table=replace(one.table, rows=[], sentence=""))
-            if one.table.name == name and one.image
+            if one.table.name == name
             else one
             for one in blocks
         ]
