@@ -521,8 +521,8 @@ def joint_test(systems: int, f: float, df1: int, df2: float, p: float) -> str:
 @sentence
 def joint_test_method() -> str:
     return (
-        "All systems together are tested by an F test on the same model, with Kenward-Roger degrees "
-        "of freedom."
+        "All systems together are tested by an F test on the same model, with Kenward-Roger "
+        "degrees of freedom."
     )
 
 
