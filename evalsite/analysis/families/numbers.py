@@ -81,7 +81,7 @@ class Numbers:
         """
         return []
 
-    def write_notes(self, criterion: Mapping[str, Any]) -> Iterator[str]:
+    def list_notes(self, criterion: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
         """Yield what the notes of a criterion say of this family alone."""
         yield from ()
 

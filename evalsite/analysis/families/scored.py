@@ -407,7 +407,7 @@ class ScoredNumbers(Numbers):
             "own": own,
             "counts": None,
             "detectable": detectable,
-            "finding": describe_finding(first, second, effect, detectable),
+            "finding": describe_finding(first, second, effect),
         }
 
 
