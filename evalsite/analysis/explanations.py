@@ -2,6 +2,7 @@
 that are not the ratio or the difference of the means shown, or the balance of the counts."""
 
 from collections.abc import Iterator, Mapping, Sequence
+from itertools import pairwise
 from math import sqrt
 from typing import Any
 
@@ -34,11 +35,12 @@ def explain_disagreement(criterion: Mapping[str, Any]) -> Iterator[dict[str, Any
         yield make_note("low_alpha_by_offset", **facts)
         return
     facts |= {"outputs": sqrt(of_outputs), "raters": sqrt(of_raters), "rest": sqrt(of_rest)}
-    points = len(criterion.get("answers", []))
+    points = [float(answer["value"]) for answer in criterion.get("answers", [])]
     if not points:
         yield make_note("low_alpha_by_noise", **facts)
         return
-    even = (points**2 - 1) / 12
+    step = min((high - low for low, high in pairwise(sorted(points))), default=1.0)
+    even = step**2 * (len(points) ** 2 - 1) / 12
     is_narrow = of_outputs < _NARROW_OUTPUTS * even and of_rest < _NARROW_REST * even
     code = "low_alpha_by_range" if is_narrow else "low_alpha_by_noise"
     yield make_note(code, **facts, even=sqrt(even))

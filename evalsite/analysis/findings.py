@@ -90,6 +90,8 @@ def describe_of_one_rater(found: Mapping[str, Any]) -> dict[str, Any]:
     phrases = {
         **found,
         "margins": [],
+        "joint": None,
+        "detectable": None,
         "systems": [
             one | {"rank": None, "rank_raw": None, "cluster": None} for one in found["systems"]
         ],
@@ -112,9 +114,7 @@ def _describe_pair(pair: Mapping[str, Any]) -> dict[str, Any]:
     effect: Figure = pair["effect"]
     effect = _drop_test(effect)
     kept = {**effect.details, "untested": "needs two raters"}
-    untested = {
-        "effect": replace(effect, details=kept), "checks": [], "own": None, "detectable": None
-    }  # fmt: skip
+    untested = {"effect": replace(effect, details=kept), "checks": [], "own": None}
     if effect.value is None:
         return {**pair, **untested}
     finding = make_note(

@@ -51,7 +51,6 @@ def test_systems_of_one_output_each_on_inputs_of_their_own_are_not_compared():
     one = found.pairs[0]
     assert (one.difference.value, one.difference.reason) == (None, "too_few")
     assert one.p_corrected is None
-    assert one.detectable is None
     assert found.rank_ranges == {}
     assert found.cautions["thin_systems"] == {"systems": ["A", "B"]}
 

@@ -36,6 +36,7 @@ def test_systems_are_neither_tested_nor_ranked_by_one_rater(
 def check_nothing_is_claimed(criterion) -> None:
     assert {one["rank"] for one in criterion["systems"]} == {None}
     assert {one["cluster"] for one in criterion["systems"]} == {None}
+    assert (criterion["joint"], criterion["detectable"]) == (None, None)
     for one in criterion["tests"]:
         assert one["name"].partition(", ")[0] not in {"friedman", "mcnemar", "cochran_q"}
         assert "p" not in one["details"]
@@ -47,7 +48,6 @@ def check_nothing_is_claimed(criterion) -> None:
         assert not {"p", "p_corrected"} & set(pair["effect"]["details"])
         assert pair["effect"]["details"]["untested"] == "needs two raters"
         assert pair["checks"] == []
-        assert pair["detectable"] is None
         assert pair["finding"]["code"] == "by_one_rater"
         assert write_sentence(pair["finding"]).startswith("This one rater ")
         assert write_sentence(pair["finding"]).endswith("so nothing is tested.")
