@@ -6,6 +6,7 @@ from typing import Any
 
 from evalsite.results.report.figure_details import Figure, count_figure, describe_n
 from evalsite.results.report.prose import write_prose
+from evalsite.results.report.sentences import write_sentence
 from evalsite.results.report.table import (
     Column,
     Table,
@@ -75,7 +76,7 @@ def tabulate_systems(criterion: dict[str, Any]) -> Table:
                 "is_by_model": by_model,
                 "is_compared": is_compared(criterion),
                 "has_tiers": has_tiers,
-                "weighing": "" if is_compared(criterion) else criterion.get("weighing", ""),
+                "weighing": "" if is_compared(criterion) else _write_weighing(criterion),
             },
         ),
         name=f"{criterion['key']}-systems",
@@ -259,7 +260,7 @@ def tabulate_pairs(criterion: dict[str, Any]) -> Table:
                 "has_named": any(pair["effect"]["details"].get("is_exploratory") for pair in pairs),
                 "is_across": any(_is_corrected_across(pair) for pair in pairs),
                 "baseline": baseline,
-                "weighing": criterion.get("weighing", "") if is_compared(criterion) else "",
+                "weighing": _write_weighing(criterion) if is_compared(criterion) else "",
             },
         ),
         name=f"{criterion['key']}-pairs",
@@ -424,3 +425,9 @@ def write_rank(rank: dict[str, int] | None) -> str:
 
 SYSTEM = name_column("System", lambda row: str(row["system"]))
 PAIR = name_column("Pair", describe_pair)
+
+
+def _write_weighing(criterion: dict[str, Any]) -> str:
+    """Return why comparisons differ from the means shown, where they do."""
+    note = criterion.get("weighing")
+    return write_sentence(note) if note else ""

@@ -17,6 +17,7 @@ from evalsite.results.report.criterion_tables import (
     write_corrected,
     write_rank,
 )
+from evalsite.results.report.sentences import write_sentence
 from evalsite.results.report.verdicts import Verdict, has_other_verdict_alone, judge_criterion
 from evalsite.results.report.wording import (
     describe_interval,
@@ -320,7 +321,7 @@ def _view_pair(pair: Figure, axis: Axis) -> PairRow:
         interval=(describe_interval(effect)),
         p=write_corrected(effect),
         code=pair["finding"]["code"],
-        text=hold_together(pair["finding"]["text"]),
+        text=hold_together(write_sentence(pair["finding"])),
         family=details.get("family") or 0,
         is_exploratory=bool(details.get("is_exploratory")),
         is_clear_alone=None not in (alone, corrected) and alone < 0.05 <= corrected,

@@ -33,6 +33,7 @@ from evalsite.results.report.person_tables import (
     tabulate_raters,
 )
 from evalsite.results.report.prose import write_prose
+from evalsite.results.report.sentences import write_sentence
 from evalsite.results.report.strength_tables import tabulate_fit, tabulate_order
 from evalsite.results.report.table import Table
 from evalsite.results.report.with_and_without import IGNORED, tabulate_both
@@ -122,8 +123,8 @@ def show_part(report: Report, key: str) -> Part:
 
 def _show_criterion(report: Report, criterion: dict[str, Any]) -> Part:
     part = Part(criterion["key"], criterion["label"])
-    part.notes = list(map(hold_together, criterion["notes"]))
-    part.findings = [hold_together(pair["finding"]["text"]) for pair in criterion["pairs"]]
+    part.notes = [hold_together(write_sentence(note)) for note in criterion["notes"]]
+    part.findings = [hold_together(write_sentence(pair["finding"])) for pair in criterion["pairs"]]
     part.blocks += _show_systems(report, criterion)
     if criterion["pairs"]:
         tables = [make(criterion) for make in (tabulate_pairs, tabulate_checks, tabulate_sizes)]

@@ -4,8 +4,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from evalsite.analysis.families import find_family
+from evalsite.analysis.findings import CLEAR
 
-CLEAR = ("higher", "lower")
 # so many pairs are named; of more, they are counted
 _MOST_NAMED = 6
 
@@ -65,7 +65,7 @@ def judge_criterion(criterion: dict[str, Any]) -> Verdict:
             for pair in criterion["pairs"]
             if pair["finding"]["code"] == "not_enough"
         ],
-        is_tested=bool(codes) and "one_rater" not in codes,
+        is_tested=bool(codes) and "by_one_rater" not in codes,
     )
 
 
