@@ -25,7 +25,7 @@ PLAN_MOMENTS = {
     "margins": "margins_changed_at",
 }
 # of a planned test of a difference
-DIFFERENCES = ("higher", "differs")
+DIFFERENCES = ("better", "differs")
 
 
 class ExclusionQuerySet(models.QuerySet["Exclusion"]):

@@ -345,6 +345,19 @@ def through_others() -> str:
     )
 
 
+_AHEAD = {
+    ("rated", "lower"): "rated lower than",
+    ("accepted", "higher"): "accepted more often than",
+    ("accepted", "lower"): "accepted less often than",
+    ("preferred", "higher"): "preferred to",
+}
+
+
+def write_ahead(verb: str, better: str) -> str:
+    """Return what a system is that is clearly ahead of another, in words before its name."""
+    return _AHEAD.get((verb, better), "rated higher than")
+
+
 # --- warnings: of a study and its repetition ------------------------------------------
 
 
