@@ -49,10 +49,11 @@ from evalsite.analysis.intervals import (
     TINY,
     Units,
     describe_equal_differences,
-    detectable_figure,
     has_no_spread,
     t_figure,
 )
+from evalsite.analysis.joint_test import METHOD as JOINT
+from evalsite.analysis.joint_test import find_joint_test
 from evalsite.analysis.mixed import Mixed, fit_mixed
 from evalsite.analysis.model_pairs import ModelPairs, compare_alone
 from evalsite.analysis.multiple_testing import Correction
@@ -83,9 +84,8 @@ class PairComparison:
 
     `difference` has the interval, p, standard error and degrees of freedom; `low_all`, `high_all`
     bound it in all pairs at once, tested or not; `own` is the difference with the error of this
-    pair alone; `p_within` is corrected within the criterion only; `detectable` is the smallest true
-    difference that this design finds; `checks` are tests that see less of the design. `effects`: {}
-    where there are more than MANY_PAIRS pairs.
+    pair alone; `p_within` is corrected within the criterion only; `checks` are tests that see less
+    of the design. `effects`: {} where there are more than MANY_PAIRS pairs.
     """
 
     first: str
@@ -97,7 +97,6 @@ class PairComparison:
     low_all: float | None
     high_all: float | None
     ratio: Figure | None
-    detectable: Figure | None
     effects: dict[str, Figure]
     checks: dict[str, Figure]
     is_exploratory: bool = False
@@ -111,7 +110,8 @@ class Comparison:
     terms at 0. `family` is how many tests of this criterion the correction counts, `family_across`
     those of other criteria too. `raw_ranges`: rank ranges before they are put in order. `thin`: the
     systems of one input or rater, of several, which have no ranks; with some there is no test of
-    all systems.
+    all systems. `joint`: the test of three systems or more by the model; `overall` is Friedman's,
+    which ignores raters.
     """
 
     systems: dict[str, Figure]
@@ -125,6 +125,7 @@ class Comparison:
     rank_ranges: dict[str, tuple[int, int]] = field(default_factory=dict)
     raw_ranges: dict[str, tuple[int, int]] = field(default_factory=dict)
     clusters: list[list[str]] = field(default_factory=list)
+    joint: Figure | None = None
     overall: Figure | None = None
     model: dict[str, Any] = field(default_factory=dict)
     thin: list[str] = field(default_factory=list)
@@ -146,6 +147,7 @@ class Differences:
     order: Floats  # the means that systems are put in order by
     drawn: Floats
     model: dict[str, Any]
+    joint: Figure | None
     cautions: Cautions
     named: Named = frozenset()
     better: Better = "higher"
@@ -213,7 +215,7 @@ def find_differences(
         data=data, baseline=baseline, seed=seed, draws=used, pairs=pairs, chosen=len(chosen),
         differences=differences, own=own, means=means, drawn=drawn,
         order=means if fit is None else fit.means, model={} if mixed is None else mixed.facts,
-        cautions=cautions, named=named, better=better,
+        joint=_test_jointly(data, mixed), cautions=cautions, named=named, better=better,
     )  # fmt: skip
 
 
@@ -259,6 +261,7 @@ def _compare(tested: Differences, correction: Correction, others: list[float]) -
         rank_ranges=order_ranges(dict(zip(data.systems, sign * tested.order, strict=True)), raw),
         raw_ranges=raw,
         clusters=clusters if raw and number == len(tested.pairs) else [],
+        joint=tested.joint,
         overall=None if thin else _overall(data),
         model=tested.model,
         thin=[data.systems[one] for one in thin],
@@ -425,7 +428,6 @@ def _pair(
         low_all=value - reach if known else None,  # type: ignore[operator]
         high_all=value + reach if known else None,  # type: ignore[operator]
         ratio=_ratio(difference) if data.is_log else None,
-        detectable=_detectable(difference),
         effects={name: leave_open(one, difference) for name, one in effects.items()},
         checks={name: leave_open(one, difference) for name, one in checks.items()},
         is_exploratory=is_exploratory,
@@ -445,14 +447,6 @@ def _ratio(difference: Figure) -> Figure | None:
         high=high,
         details={**difference.details, "transform": "exp of a difference of natural logarithms"},
     )
-
-
-def _detectable(difference: Figure) -> Figure | None:
-    """The smallest detectable difference, where a standard error and its freedom are known."""
-    se, df = difference.details.get("se"), difference.details.get("df")
-    if not se or not df:
-        return None
-    return detectable_figure("detectable_difference", se=se, df=df, n=difference.n)
 
 
 def _find_ranges(
@@ -506,6 +500,15 @@ def _find_clusters(
     kept = [one for one in range(len(systems)) if one not in thin]
     parts = find_clusters(goodness[kept], beats[np.ix_(kept, kept)])
     return [[systems[kept[one]] for one in part] for part in parts]
+
+
+def _test_jointly(data: Scores, mixed: Mixed | None) -> Figure | None:
+    """The test of three systems or more by the model; undefined where some aren't compared."""
+    if len(data.systems) < 3:
+        return None
+    if data.rater is not None and data.raters != 1 and find_thin(data):
+        return undefined("joint_f", Reason.TOO_FEW, method=JOINT, n=data.counts())
+    return find_joint_test(mixed or fit_mixed(data), len(data.systems), n=data.counts())
 
 
 def _overall(data: Scores) -> Figure | None:

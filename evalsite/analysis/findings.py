@@ -55,15 +55,13 @@ def order_pairs(
     return sorted(pairs, key=places)
 
 
-def describe_finding(
-    first: str, second: str, effect: Figure, detectable: Figure | None
-) -> dict[str, str]:
+def describe_finding(first: str, second: str, effect: Figure) -> dict[str, str]:
     """Code and sentence of a comparison; `effect` is of `first` over or minus `second`.
 
     "higher" or "lower" only where the corrected p is below .05. A test that found nothing is never
-    reported as equality: the sentence says what the design could have found.
+    reported as equality.
     """
-    found = _describe(first, second, effect, detectable)
+    found = _describe(first, second, effect)
     if effect.value is not None and effect.details.get("only") == "one_input":
         found["text"] += " This holds on this input only."
     if effect.value is not None and effect.details.get("is_exploratory"):
@@ -71,7 +69,7 @@ def describe_finding(
     return found
 
 
-def _describe(first: str, second: str, effect: Figure, detectable: Figure | None) -> dict[str, str]:
+def _describe(first: str, second: str, effect: Figure) -> dict[str, str]:
     if effect.value is None:
         why = effect.details.get("why") or _explain(effect.reason)
         return {"code": "undefined", "text": f"{first} and {second} can't be compared: {why}."}
@@ -79,7 +77,7 @@ def _describe(first: str, second: str, effect: Figure, detectable: Figure | None
     if has_no_spread(effect):
         return _describe_always(first, second, effect, p)
     if p is None or p >= ALPHA:
-        return {"code": "not_enough", "text": _describe_open(first, second, effect, detectable)}
+        return {"code": "not_enough", "text": _describe_open(first, second, effect)}
     is_higher = effect.value > (1 if effect.name == "ratio" else 0)
     one, two = (first, second) if is_higher else (second, first)
     # a mixed model weighs answers: its balance is not that of the counts
@@ -139,24 +137,14 @@ def _describe_where(effect: Figure, by: str) -> str:
     return f"on average {before} every {unit}"
 
 
-def _describe_open(first: str, second: str, effect: Figure, detectable: Figure | None) -> str:
+def _describe_open(first: str, second: str, effect: Figure) -> str:
     words = _WORDS[effect.name][1].format(value=_write(effect.value, effect.name))
     p = effect.details.get("p_corrected")
     known = _describe_estimator(effect) + (_interval(effect, True) or _describe_unbounded(effect))
     known += "" if p is None else f"corrected p {write_p(p)}"
     text = f"No clear difference between {first} and {second}: {words}"
     text += f" ({known.removesuffix(', ')})." if known else "."
-    text += _describe_correction(effect, p)
-    if detectable is not None and detectable.reason == Reason.TOO_FEW:
-        text += (
-            " A study this size has less than 80% power even for the largest possible difference."
-        )
-    if detectable is not None and detectable.value is not None:
-        found = _write(detectable.value, effect.name)
-        unit = " percentage points" if effect.name in _IN_PERCENT else ""
-        what = "ratio" if effect.name == "ratio" else "difference"
-        text += f" A study this size has 80% power to detect a true {what} of {found}{unit}."
-    return text
+    return text + _describe_correction(effect, p)
 
 
 def _describe_estimator(effect: Figure) -> str:
@@ -256,6 +244,8 @@ def describe_of_one_rater(found: Mapping[str, Any]) -> dict[str, Any]:
     phrases = {
         **found,
         "margins": [],
+        "joint": None,
+        "detectable": None,
         "systems": [
             one | {"rank": None, "rank_raw": None, "cluster": None} for one in found["systems"]
         ],
@@ -278,9 +268,7 @@ def _describe_pair(pair: Mapping[str, Any]) -> dict[str, Any]:
     effect: Figure = pair["effect"]
     effect = _drop_test(effect)
     kept = {**effect.details, "untested": "needs two raters"}
-    untested = {
-        "effect": replace(effect, details=kept), "checks": [], "own": None, "detectable": None
-    }  # fmt: skip
+    untested = {"effect": replace(effect, details=kept), "checks": [], "own": None}
     if effect.value is None:
         return {**pair, **untested}
     text = _describe_one_rater(str(pair["system_1"]), str(pair["system_2"]), effect)

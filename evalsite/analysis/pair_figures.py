@@ -19,7 +19,12 @@ def turn_figure(figure: Figure) -> Figure:
     A ratio is turned over, a share becomes the rest, a sum of ranks that of the other sign;
     everything else changes its sign.
     """
-    details = {key: -value if key in ("t", "z") else value for key, value in figure.details.items()}
+    details = {
+        key: -value if key in ("t", "z", "d") else value for key, value in figure.details.items()
+    }
+    for end, other in (("d_low", "d_high"), ("d_high", "d_low")):
+        if (reached := figure.details.get(other)) is not None:
+            details[end] = -reached
 
     def turn(value: float | None) -> float | None:
         if value is None:

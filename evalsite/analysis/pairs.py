@@ -15,6 +15,7 @@ from evalsite.analysis.bootstrap import drawn_figure, draws_for, two_way_sums
 from evalsite.analysis.davidson import count_pairs
 from evalsite.analysis.figure import LEVEL, Cautions, Figure, Reason, undefined
 from evalsite.analysis.intervals import TINY, Units, describe_equal_differences, t_figure
+from evalsite.analysis.joint_test import find_joint_test_of_pairs
 from evalsite.analysis.mixed import Mixed, fit_tables, lay_out_pairs
 from evalsite.analysis.model_pairs import ONE_INPUT
 from evalsite.analysis.multiple_testing import Correction
@@ -75,7 +76,8 @@ class PairsResult:
     `model` is None for two systems: one share says all that strengths would. `through_others`: the
     pairs that were never compared directly, whether or not something links them. `win_shares`: of
     each system the share of its answers in which it is preferred, a tie as half. `facts` are those
-    of the mixed model of all pairs.
+    of the mixed model of all pairs, `joint` the test that all pairs of three systems or more are
+    balanced.
     """
 
     systems: list[str]
@@ -90,6 +92,7 @@ class PairsResult:
     win_shares: dict[str, Figure]
     family_across: int
     facts: dict[str, Any]
+    joint: Figure | None
     exploratory: int = 0  # tests of pairs that the plan does not name
 
 
@@ -154,6 +157,7 @@ class PairTests:
     tables: Floats
     every: list[PairResult]
     facts: dict[str, Any]
+    joint: Figure | None
     named: Named = frozenset()
 
     @property
@@ -199,6 +203,7 @@ class PairTests:
             win_shares=_share_wins(data, self.counts, self.tables, seed),
             family_across=len(self.p) + len(others),
             facts=self.facts,
+            joint=self.joint,
             exploratory=sum("p" in one.test.details for one in self.chosen) - len(self.p),
         )
 
@@ -225,9 +230,11 @@ def find_pair_tests(
     met = [(i, j) for i, j in combinations(range(s), 2) if (counts[i, j] + counts[j, i]).sum()]
     mixed = fit_pairs(data, met)
     every = [_compare_one(data, i, j, counts, tables, seed, mixed, met) for i, j in met]
+    n = _count(data, np.ones(len(data.outcome), dtype=bool), len(data.outcome))
     return PairTests(
         data=data, baseline=baseline, seed=seed, counts=counts, tables=tables, every=every,
-        facts=mixed.facts, named=named,
+        facts=mixed.facts, joint=find_joint_test_of_pairs(mixed, met, s, n=n) if s > 2 else None,
+        named=named,
     )  # fmt: skip
 
 

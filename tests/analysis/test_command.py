@@ -197,7 +197,7 @@ def test_raters_who_differ_too_much_for_a_ratio_get_no_number_without_sense(tmp_
 
     (criterion,) = json.loads(capsys.readouterr().out)["criteria"]
     (pair,) = criterion["pairs"]
-    assert pair["detectable"]["reason"] == "too_few"
+    assert criterion["detectable"]["reason"] == "too_few"
     assert pair["finding"]["code"] == "not_enough"
 
 

@@ -51,7 +51,6 @@ def test_systems_of_one_output_each_on_inputs_of_their_own_are_not_compared():
     one = found.pairs[0]
     assert (one.difference.value, one.difference.reason) == (None, "too_few")
     assert one.p_corrected is None
-    assert one.detectable is None
     assert found.rank_ranges == {}
     assert found.cautions["thin_systems"] == {"systems": ["A", "B"]}
 
@@ -63,7 +62,7 @@ def test_systems_of_one_shared_input_are_compared_over_raters_on_it_alone():
     assert (one.low, one.high, one.details["p"]) == pytest.approx(BY_R, rel=1e-9)
     assert one.method.startswith("t test over raters")
     assert one.n == {"raters": 20, "items": 1, "ratings": 40}
-    told = describe_finding("B", "A", one, None)["text"]
+    told = describe_finding("B", "A", one)["text"]
     assert told.endswith("This holds on this input only.")
 
 
@@ -77,7 +76,7 @@ def test_a_system_with_one_rating_is_named_and_not_compared():
     assert any(": C. A system's own" in write_sentence(warning) for warning in told)
     assert (
         "can't be compared: one of them has ratings of a single input"
-        in (describe_finding("C", "A", one, None)["text"])
+        in (describe_finding("C", "A", one)["text"])
     )
 
 

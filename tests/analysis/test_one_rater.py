@@ -35,6 +35,7 @@ def test_systems_are_neither_tested_nor_ranked_by_one_rater(
 def check_nothing_is_claimed(criterion) -> None:
     assert {one["rank"] for one in criterion["systems"]} == {None}
     assert {one["cluster"] for one in criterion["systems"]} == {None}
+    assert (criterion["joint"], criterion["detectable"]) == (None, None)
     for one in criterion["tests"]:
         assert one["name"].partition(", ")[0] not in {"friedman", "mcnemar", "cochran_q"}
         assert "p" not in one["details"]
@@ -44,7 +45,6 @@ def check_nothing_is_claimed(criterion) -> None:
         assert not {"p", "p_corrected"} & set(pair["effect"]["details"])
         assert pair["effect"]["details"]["untested"] == "needs two raters"
         assert pair["checks"] == []
-        assert pair["detectable"] is None
         assert pair["finding"]["code"] == "one_rater"
         assert pair["finding"]["text"].startswith("This one rater ")
         assert pair["finding"]["text"].endswith("so nothing is tested.")

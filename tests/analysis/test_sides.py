@@ -57,7 +57,7 @@ def test_finding_without_an_interval_says_why():
     effect = keep_possible(make_figure(0.42, -3.0, 4.0), -1, 1)
     effect = replace(effect, details={**effect.details, "p": 0.2, "p_corrected": 0.195})
 
-    text = describe_finding("bart", "gru", effect, None)["text"]
+    text = describe_finding("bart", "gru", effect)["text"]
 
     assert text == (
         "No clear difference between bart and gru: the net win share is 42 percentage points "

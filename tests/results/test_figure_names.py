@@ -138,7 +138,7 @@ def test_p_value_that_rounds_to_one_is_told_as_near_to_it() -> None:
     effect = Figure(name="difference", method="t", value=0.0, low=-1.0, high=1.0,
                     details={"p_corrected": 1.0})  # fmt: skip
 
-    assert "corrected p > .999" in describe_finding("A", "B", effect, None)["text"]
+    assert "corrected p > .999" in describe_finding("A", "B", effect)["text"]
 
 
 def test_p_values_of_findings_are_equal_to_a_number_or_below_one() -> None:

@@ -25,7 +25,8 @@ def make_content(systems: tuple[str, str] = ("alpha", "beta"), **known: Any) -> 
         "standard": 100,
         "systems": [
             {
-                "system": name, "n": 6, "headline": make_figure("geometric_mean", value, low=70,
+                "system": name, "n": 6, "outputs": 2, "sd": make_figure("sd_log", 0.3),
+                "headline": make_figure("geometric_mean", value, low=70,
                 high=130, n={"ratings": 6, "raters": 2}, details={"draws": 2000, "interval":
                 "bootstrap over items and raters, percentile"}), "others": [], "counts": None,
                 "rank": {"low": rank, "high": rank},
@@ -36,11 +37,12 @@ def make_content(systems: tuple[str, str] = ("alpha", "beta"), **known: Any) -> 
         "pairs": [
             {
                 "system_1": one, "system_2": two, "effect": effect, "sizes": [], "checks": [],
-                "counts": None, "detectable": None,
+                "counts": None,
                 "finding": {"code": "higher", "text": f"{one} is rated 1.50 times {two}."},
             }
         ],
-        "tests": [], "kappas": None, "model": {}, "notes": ["Made up for a test."],
+        "joint": None, "detectable": None, "tests": [], "kappas": None, "model": {},
+        "notes": ["Made up for a test."],
         "agreement": [
             make_figure("alpha_log", 0.6, low=0.4, high=0.7, n={"units": 4}),
             make_figure("fleiss", None, reason="unequal_raters"),
@@ -66,6 +68,7 @@ def make_content(systems: tuple[str, str] = ("alpha", "beta"), **known: Any) -> 
             "rows": [{"participant": "p-one", "n": 6, "flags": [flag],
                       "figures": {"median_seconds": make_figure("median_seconds", 21.0)}}],
         },
+        "copied": {"raters": 2, "pairs": [], "can_be_seen": False, "most_shared": 4, "alike": None},
         **known,
     }  # fmt: skip
 

@@ -17,6 +17,7 @@ from evalsite.analysis.compare import (
     find_differences,
 )
 from evalsite.analysis.describe import TRIM, Described, describe_systems, standardise
+from evalsite.analysis.detectable import detect_in
 from evalsite.analysis.direction import SIGN, Better, find_better
 from evalsite.analysis.equivalence import MarginLimit, ScaleKind, find_limit, judge_margin
 from evalsite.analysis.exact_differences import find_exact_scores
@@ -39,7 +40,9 @@ from evalsite.analysis.other_tests import list_disagreeing
 from evalsite.analysis.pair_figures import keep_possible, turn_figure
 from evalsite.analysis.plan import Plan
 from evalsite.analysis.rated_order import factor_codes
+from evalsite.analysis.reml import METHOD as REML
 from evalsite.analysis.scores import Scores, read_scores
+from evalsite.analysis.standardised import add_effect, share_variances
 from evalsite.analysis.table import Table
 
 # --- the ratings of each output, combined ---------------------------------------------
@@ -145,10 +148,12 @@ class ScoredNumbers(Numbers):
     """A family whose answers are numbers, one for each output.
 
     `effect` names what two systems are compared by, `equal` is its value where they are equal;
-    `names`: figures that this family calls otherwise.
+    `names`: figures that this family calls otherwise. `has_standardised_effect`: units don't speak
+    for themselves, as shares and ratios do.
     """
 
     effect = "difference"
+    has_standardised_effect = True
     equal = 0.0
     names: Mapping[str, str] = {}
 
@@ -191,6 +196,7 @@ class ScoredNumbers(Numbers):
         estimator = find_estimator(systems, pairs)
         histogram = None if answers else self.count_in_bins(table, ends)
         hypotheses = judge_hypotheses(pairs, plan.hypotheses, self.equal, tested.better)
+        shares = share_variances(comparison.model)
         return {
             "answers": answers,
             # of numbers without labels: what they may be
@@ -201,6 +207,8 @@ class ScoredNumbers(Numbers):
             "standard": self.find_standard(table),
             "systems": systems,
             "pairs": order_pairs(pairs, systems),
+            "joint": comparison.joint,
+            "detectable": self.keep_detectable(detect_in(pairs), self.find_bounds(ends)[1]),
             "margins": self._judge_margins(tested, plan, self._find_limit(scores, ends)),
             **({"hypotheses": hypotheses} if hypotheses else {}),
             "weighing": explain_weighing(systems, pairs, estimator),
@@ -209,7 +217,7 @@ class ScoredNumbers(Numbers):
             "agreement": self.agree(table, scale, seed),
             "kappas": self.compare_raters(table),
             "slips": slips,
-            "model": comparison.model,
+            "model": {**comparison.model, **({"shares": shares} if shares else {})},
             "drawn": name_drawn(table),
             "cautions": _list_cautions(comparison, pairs, slips),
             "outputs": partial(self._list_outputs, table, scores, mixed),
@@ -343,10 +351,13 @@ class ScoredNumbers(Numbers):
             for each in describe_systems(scale=scale, ends=ends, seed=seed, **known)
         }
         others = self.describe_others(table, known, described, better, seed)
+        outputs = rows.groupby("system").output.nunique()
         found = [
             {
                 "system": name,
                 "n": described[name].figures["mean"].n["ratings"],
+                "outputs": int(outputs[name]),
+                "sd": self._find_sd(table, name),
                 "headline": self._rename(figure),
                 "others": others[name][0],
                 "averages": others[name][1],
@@ -364,6 +375,19 @@ class ScoredNumbers(Numbers):
         return sorted(
             found, key=lambda system: (-sign * (system["headline"].value or 0), system["system"])
         )
+
+    def _find_sd(self, table: Table, system: str) -> Figure:
+        """The standard deviation of the ratings of a system, of magnitudes that of logarithms."""
+        values = np.asarray(self.compare_values(table), dtype=np.float64)
+        # sorted: rounding doesn't depend on the order of rows
+        values = np.sort(values[(table.rows.system == system).to_numpy()])
+        name, n = "sd_log" if self.family.is_log else "sd", {"ratings": len(values)}
+        method = "standard deviation of ratings (n - 1)"
+        if len(values) < 2:
+            return undefined(name, Reason.TOO_FEW, method=method, n=n)
+        sd = float(np.std(np.log(values) if self.family.is_log else values, ddof=1))
+        details = {"interval": "none: it describes these ratings"}
+        return Figure(name=name, method=method, value=sd, n=n, details=details)
 
     # --- pairs
 
@@ -409,6 +433,8 @@ class ScoredNumbers(Numbers):
         }
         least, most = self.find_bounds(ends)
         effect = keep_possible(replace(effect, name=self.effect, details=details), least, most)
+        if self.has_standardised_effect and effect.method == REML:
+            effect = add_effect(effect, comparison.model)
         first, second = pair.second, pair.first
         effects = [pair.effects[key] for key in _SIZES if key in pair.effects]
         checks = [replace(check, name=name) for name, check in pair.checks.items()]
@@ -421,7 +447,6 @@ class ScoredNumbers(Numbers):
             effect = turn_figure(effect)
             effects, checks = ([turn_figure(one) for one in some] for some in (effects, checks))
             own = None if own is None else turn_figure(own)
-        detectable = self.keep_detectable(pair.detectable, most)
         return {
             "system_1": first,
             "system_2": second,
@@ -430,8 +455,7 @@ class ScoredNumbers(Numbers):
             "checks": checks,
             "own": own,
             "counts": None,
-            "detectable": detectable,
-            "finding": describe_finding(first, second, effect, detectable),
+            "finding": describe_finding(first, second, effect),
         }
 
 

@@ -37,7 +37,12 @@ from evalsite.analysis.report.notes import (
     write_notes,
 )
 from evalsite.analysis.report.other_papers import compare_identical, list_other_figures, read_texts
-from evalsite.analysis.report.raters import report_raters, report_repeats
+from evalsite.analysis.report.raters import (
+    report_copies,
+    report_raters,
+    report_repeats,
+    warn_of_copies,
+)
 from evalsite.analysis.resample import DRAWS
 from evalsite.analysis.table import Table, read_table
 from evalsite.analysis.thresholds import START, Thresholds, make_thresholds
@@ -129,6 +134,9 @@ def make_report(
     whole, table = table, drop_ignored(table, ignored)
     facts, parts = describe_design(table), _take_parts(table, instrument)
     warnings = warn_about(table) + warn_of_few(parts) + warn_of_dropped(whole, table)
+    # all that people answered, also of items that most ignored
+    copied = report_copies(whole)
+    warnings += warn_of_copies(copied)
     criteria = []
     opened = {
         str(one["key"]): _prepare(parts[str(one["key"])], one, seed, plan)
@@ -190,6 +198,7 @@ def make_report(
         },
         # who ignores or rates how is seen in all that they gave
         "raters": report_raters(whole, others, instrument, limits, given=given),
+        "copied": copied,
     }
     step()
     plain: dict[str, Any] = to_plain(report)

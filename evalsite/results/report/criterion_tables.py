@@ -11,7 +11,6 @@ from evalsite.results.report.table import (
     Column,
     Table,
     because,
-    figure_column,
     figure_columns,
     fill_table,
     interval_column,
@@ -25,7 +24,6 @@ _BOXES = ("top_box", "bottom_box")
 # of a table beside its first column: a wider one is not read at a glance
 _MOST_BESIDE = 5
 _MODEL_MEANS = ("model_mean", "model_share")
-_DETECTABLE = "Detected with 80% power"
 _FOUND = 0.05  # a p value below
 
 
@@ -269,16 +267,6 @@ def tabulate_pairs(criterion: dict[str, Any]) -> Table:
         interval_column(_find_effect),
         name_column("Corrected p", lambda pair: write_corrected(pair["effect"])),
     ]
-    has_detectable = any(pair["detectable"] for pair in pairs)
-    if has_detectable:
-        columns.append(
-            figure_column(
-                _DETECTABLE,
-                lambda pair: pair["detectable"],
-                write=_write_detectable,
-                is_further=True,
-            )
-        )
     return fill_table(
         f"{criterion['label']}: systems compared" + (f" with {baseline}" if baseline else ""),
         columns,
@@ -298,7 +286,6 @@ def tabulate_pairs(criterion: dict[str, Any]) -> Table:
                 "has_named": any(pair["effect"]["details"].get("is_exploratory") for pair in pairs),
                 "is_across": any(_is_corrected_across(pair) for pair in pairs),
                 "baseline": baseline,
-                "has_detectable": has_detectable,
                 "weighing": criterion.get("weighing", "") if is_compared(criterion) else "",
             },
         ),
@@ -387,13 +374,6 @@ def tabulate_sizes(criterion: dict[str, Any]) -> Table | None:
         words=write_prose("tables/sizes.txt", {}),
         name=f"{criterion['key']}-sizes",
     )
-
-
-def _write_detectable(pair: dict[str, Any]) -> str:
-    if pair["detectable"] is None:
-        return ""
-    # read as the effect is: in points, as a ratio, or in percentage points
-    return write_with_interval(pair["detectable"] | {"name": pair["effect"]["name"]})
 
 
 def tabulate_figures(

@@ -368,16 +368,12 @@ def _find_unit(criterion: Figure, family: Family) -> str:
 
 
 def _find_detectable(criterion: Figure) -> str:
-    """Return the largest of the differences that the study would find with 80% power."""
-    known = [
-        (pair["detectable"]["value"], pair)
-        for pair in criterion["pairs"]
-        if pair.get("detectable") and pair["detectable"]["value"] is not None
-    ]
-    if not known:
+    """Return the difference that the study would find with 80% power, after correction."""
+    figure = criterion.get("detectable")
+    if not figure or figure["value"] is None:
         return ""
-    largest, pair = max(known, key=lambda one: float(one[0]))
-    return write_value({"value": largest, "name": pair["effect"]["name"]})
+    # read as the effect is: in points, as a ratio, or in percentage points
+    return write_value(figure | {"name": criterion["pairs"][0]["effect"]["name"]})
 
 
 def _view_criterion(criterion: Figure, other: Figure | None, axis: Axis) -> CriterionView:

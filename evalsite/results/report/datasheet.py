@@ -7,7 +7,6 @@ official form is what is filled in and handed over.
 import json
 from collections.abc import Iterable
 from dataclasses import asdict, dataclass
-from operator import itemgetter
 from typing import Any
 
 from evalsite.lib.rating_columns import name_option
@@ -130,19 +129,15 @@ def _list_detectable(found: dict[str, Any]) -> list[dict[str, str]]:
     """List of each criterion the smallest effect that the design would find in every pair."""
     rows = []
     for criterion in found["criteria"]:
-        known = [
-            pair["detectable"] | {"name": pair["effect"]["name"]}
-            for pair in criterion["pairs"]
-            if pair["detectable"] and pair["detectable"]["value"] is not None
-        ]
-        if known:
-            largest = max(known, key=itemgetter("value"))
+        figure = criterion["detectable"]
+        if figure and figure["value"] is not None:
+            effect = criterion["pairs"][0]["effect"]["name"]
             rows.append(
                 {
-                    **_write_figure(largest),
+                    **_write_figure(figure | {"name": effect}),
                     "label": criterion["label"],
-                    "name": largest["name"],
-                    "has_several": len(known) > 1,
+                    "name": effect,
+                    "has_several": len(criterion["pairs"]) > 1,
                 }
             )
     return rows

@@ -138,6 +138,42 @@ def too_alike(pairs: Sequence[Mapping[str, Any]]) -> str:
 
 
 @sentence
+def copied(
+    pairs: int, equal: int, outputs: int, others: Sequence[float], raters: Sequence[str] = ()
+) -> str:
+    """`others`: the lowest and the highest share of the other pairs; `raters`: the names of the
+    two, on pages for staff."""
+    who = " and ".join(raters) or "Two raters"
+    if pairs > 1:
+        who = f"In {pairs:,} pairs, raters gave nearly identical answers: in one of them, both"
+    shares = " to ".join(dict.fromkeys(f"{share:.0%}" for share in others))
+    beside = f" Other pairs agree on {shares}." if shares else ""
+    return (
+        f"{who} gave identical answers on {equal:,} of {count_of(outputs, 'output')}.{beside} "
+        "Check whether one copied the other, or whether they are the same person. Agreement and "
+        "tests count them as two."
+    )
+
+
+@sentence
+def both_alike(equal: int, outputs: int) -> str:
+    return (
+        f"Both raters gave the same answer on {equal:,} of {count_of(outputs, 'output')}. If they "
+        "settled their answers together, say so in the report: agreement then describes the "
+        "discussion."
+    )
+
+
+@sentence
+def copies_unseen(most_shared: int) -> str:
+    return (
+        "Copies can't be seen in sets this small: two people share "
+        f"{count_of(most_shared, 'output')} at most, and equal answers on all of them may be "
+        "chance."
+    )
+
+
+@sentence
 def unknown_kind(kind: str, analysed_as: str) -> str:
     return (
         f"Questions of the kind {kind} are analysed as {analysed_as}, going by their columns. Say "

@@ -27,6 +27,7 @@ class DecisionNumbers(ScoredNumbers):
 
     family = DECISION
     effect = "risk_difference"
+    has_standardised_effect = False
     names = {"mean": "share", "model_mean": "model_share"}
     repeat_level: Level = "nominal"
     repetition_level: Level = "nominal"

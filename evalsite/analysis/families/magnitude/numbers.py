@@ -35,6 +35,7 @@ class MagnitudeNumbers(ScoredNumbers):
 
     family = MAGNITUDE
     effect = "ratio"
+    has_standardised_effect = False
     equal = 1.0
     repeat_level: Level = "ratio"
     repetition_level: Level = "interval"

@@ -11,6 +11,7 @@ import pandas as pd
 
 from evalsite.analysis.agreement import agree_on_categories, count_units
 from evalsite.analysis.alpha import Level, alpha
+from evalsite.analysis.detectable import detect_in
 from evalsite.analysis.equivalence import find_limit, judge_margin
 from evalsite.analysis.exact_differences import ExactDifference, find_exact_outcomes
 from evalsite.analysis.explanations import explain_weighing
@@ -18,7 +19,6 @@ from evalsite.analysis.families.numbers import Numbers, Prepared, average_output
 from evalsite.analysis.families.preference import PREFERENCE
 from evalsite.analysis.figure import Figure, Reason, leave_open, undefined
 from evalsite.analysis.findings import describe_finding, order_pairs
-from evalsite.analysis.intervals import detectable_figure
 from evalsite.analysis.intra_rater import compare_swapped
 from evalsite.analysis.mixed import Layout, lay_out_pairs
 from evalsite.analysis.named_pairs import describe_family, judge_hypotheses
@@ -33,6 +33,7 @@ from evalsite.analysis.pairs import (
 from evalsite.analysis.plan import Plan
 from evalsite.analysis.rated_order import factor_codes
 from evalsite.analysis.simulated_ratings import Design, Floats, Parts
+from evalsite.analysis.standardised import share_variances
 from evalsite.analysis.table import Table
 
 _OUTCOMES = [-1.0, 0.0, 1.0]
@@ -70,11 +71,15 @@ class PreferenceNumbers(Numbers):
         pairs = [_explain_finding(pair, result, plan.baseline or None) for pair in result.pairs]
         hypotheses = judge_hypotheses(pairs, plan.hypotheses, 0.0)
         outcome = rows.outcome
+        # each preference has the effects of two systems
+        shares = share_variances(result.facts, times=2)
         return {
             "answers": [],
             "standard": None,
             "systems": systems,
             "pairs": _add_grades(order_pairs(pairs, systems), rows),
+            "joint": result.joint,
+            "detectable": self.keep_detectable(detect_in(pairs), 1.0),
             "margins": _judge_margins(tested, plan),
             **({"hypotheses": hypotheses} if hypotheses else {}),
             "weighing": explain_weighing(systems, pairs),
@@ -85,7 +90,7 @@ class PreferenceNumbers(Numbers):
                 *_agree_by_pair(table),
             ],
             "kappas": None,
-            "model": result.facts,
+            "model": {**result.facts, **({"shares": shares} if shares else {})},
             "drawn": "clusters of inputs" if (rows.cluster != "").any() else "inputs",
             "cautions": result.cautions,
         }
@@ -330,7 +335,6 @@ def _explain_finding(pair: PairResult, result: PairsResult, baseline: str | None
         first, second, counts = second, first, counts[::-1]
         effect, half = turn_figure(effect), turn_figure(half)
         checks = [turn_figure(one) for one in checks]
-    detectable = _find_detectable(effect)
     return {
         "system_1": first,
         "system_2": second,
@@ -338,18 +342,8 @@ def _explain_finding(pair: PairResult, result: PairsResult, baseline: str | None
         "sizes": [half],
         "checks": checks,
         "counts": dict(zip(("wins", "ties", "losses"), counts, strict=True)),
-        "detectable": detectable,
-        "finding": describe_finding(first, second, effect, detectable),
+        "finding": describe_finding(first, second, effect),
     }
-
-
-def _find_detectable(effect: Figure) -> Figure | None:
-    """The smallest net win share that the design finds; None where its error is unknown."""
-    se, df = effect.details.get("se"), effect.details.get("df")
-    if not se or not df:
-        return None
-    found = detectable_figure("detectable_difference", se=se, df=df, n=effect.n)
-    return keep_detectable(found, 1.0)
 
 
 def _show_fit(result: PairsResult) -> dict[str, Any] | None:

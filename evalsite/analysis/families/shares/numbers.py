@@ -20,6 +20,7 @@ class SharesNumbers(ScoredNumbers):
     """Several statements about one output aren't independent: their mean is one value."""
 
     family = SHARES
+    has_standardised_effect = False
     repeat_level: Level = "interval"
     repetition_level: Level = "interval"
 
