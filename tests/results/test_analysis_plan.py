@@ -443,7 +443,7 @@ def test_margin_of_half_of_all_answers_is_refused(staff_client):
 def test_hypothesis_about_no_comparison_with_the_baseline_is_refused(staff_client):
     study = make_study()
     System.objects.create(study=study, name="human")
-    said = MARGIN | {"relation-1": "higher", "margin-1": ""}
+    said = MARGIN | {"relation-1": "better", "margin-1": ""}
 
     refused = save(staff_client, study, **said, baseline="human")
     taken = save(staff_client, study, **said, baseline="template")
