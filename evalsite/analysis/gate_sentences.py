@@ -33,7 +33,7 @@ def write_gate(facts: Facts) -> str:
     """How the gate ended, as a paragraph."""
     sentences = [
         _write_outcome(facts),
-        *_write_slices(facts),
+        *write_slices(facts),
         _write_plan(facts),
         _write_raters(facts),
         _write_mapped(facts),
@@ -112,7 +112,7 @@ def _write_number(value: float, test: Facts) -> str:
     return f"{number + 0.0:.4g}".replace("-", "−")
 
 
-def _write_slices(facts: Facts) -> list[str]:
+def write_slices(facts: Facts) -> list[str]:
     """Where the system is worse; else the slice that comes nearest to it."""
     if "slices" not in facts:
         return []
@@ -126,7 +126,7 @@ def _write_slices(facts: Facts) -> list[str]:
         sentences.append(f"Worst slice {worst['slice']}: {_write_slice(worst)}.")
     if worst is None:
         sentences.append("No slice has a difference to test.")
-    if facts["unsliced"]:
+    if facts.get("unsliced"):
         number = facts["unsliced"]
         sentences.append(f"{number:,} {'input is' if number == 1 else 'inputs are'} in no slice.")
     return sentences

@@ -9,7 +9,7 @@ from typing import Any
 from evalsite.analysis.families import FAMILIES
 from evalsite.protocol import Criterion
 from evalsite.quality.exclusion_rules import COMPARISONS, MEASURES, describe_rule
-from evalsite.quality.models import DIFFERENCES, AnalysisPlan
+from evalsite.quality.models import DIFFERENCES, LEVELS, AnalysisPlan
 from evalsite.results.analysis_plan.stored import list_analysed
 from evalsite.studies.models import Study
 
@@ -101,11 +101,15 @@ class PlanRows:
 
     # --- what they mean -------------------------------------------------------------------
 
-    def clean(self, study: Study, baseline: str) -> dict[str, Any]:
+    def clean(
+        self, study: Study, baseline: str, *, level: float = LEVELS[0], slices: str = ""
+    ) -> dict[str, Any]:
         """Return hypotheses, margins and rules; `errors` holds what is wrong with them.
 
-        `baseline`: the system that all others are compared with; "": every pair.
+        `baseline`: the system that all others are compared with; "": every pair. `level` and
+        `slices`, a column, are those of tests against a margin.
         """
+        how: dict[str, Any] = {} if level == LEVELS[0] else {"level": level}
         self.errors = {}
         systems = set(study.systems.values_list("name", flat=True))
         hypotheses: list[dict[str, Any]] = []
@@ -114,7 +118,11 @@ class PlanRows:
             found = self._clean_hypothesis(study, systems, number, row)
             is_tested = not baseline or baseline in (row["system"], row["other"])
             self._check(is_tested, f"other-{number}", _NOT_TESTED)
-            (hypotheses if row["relation"] in DIFFERENCES else margins).append(found)
+            if row["relation"] in DIFFERENCES:
+                hypotheses.append(found)
+                continue
+            is_sliced = slices and row["relation"] == "not_worse"
+            margins.append(found | how | ({"slices": slices} if is_sliced else {}))
         return {"hypotheses": hypotheses, "margins": margins, "rules": self.clean_rules()}
 
     def clean_rules(self) -> list[list[dict[str, Any]]]:

@@ -165,7 +165,9 @@ def describe_margin(plan: Plan, margin: Mapping[str, Any]) -> str:
     elif unit:
         amount = f"{size:g} points"
     label = _find_label(plan, key)
-    return f"on {label}, {margin['system']} is {relation} {margin['other']} {until} {amount}"
+    words = f"on {label}, {margin['system']} is {relation} {margin['other']} {until} {amount}"
+    words += f", at level {margin['level']:g}" if "level" in margin else ""
+    return words + (f", also in each {margin['slices']}" if "slices" in margin else "")
 
 
 def describe_smallest(plan: Plan) -> str:

@@ -8,6 +8,7 @@ from typing import Any
 from evalsite.analysis.direction import SIGN, Better
 from evalsite.analysis.families import find_family
 from evalsite.analysis.families.family import Family
+from evalsite.analysis.gate_sentences import write_slices
 from evalsite.results.report.agreement_tables import is_for_these_raters, list_main_agreement
 from evalsite.results.report.charts import Axis, Mark, make_axis, make_mark
 from evalsite.results.report.criterion_tables import (
@@ -40,7 +41,7 @@ from evalsite.results.report.wording import (
 Figure = dict[str, Any]
 _SHADES = ("p1", "p12", "p2", "p3", "p4", "p45", "p5")
 _LEAST_LABELLED = 8  # percent: a narrower part has no room for its number
-_ENDS = ("low90", "high90")
+_ENDS = ("low", "high")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -433,10 +434,16 @@ def _view_margin(margin: dict[str, Any], family: Family) -> dict[str, Any]:
     shown: dict[str, Any] = {**margin, "margin": write(margin["margin"])}
     shown["reason"] = explain_reason(margin.get("reason"))
     if margin.get("outcome") and "p" in margin:
-        ends = {key: exp(margin[key]) if family.is_log else margin[key] for key in _ENDS}
-        shown |= {key: write(value) for key, value in ends.items()}
+        # facts are as the system is better; readers see the scale as it is
+        turned = -1 if margin["better"] == "lower" else 1
+        ends = sorted(turned * margin[key] for key in _ENDS)
+        ends = [exp(end) for end in ends] if family.is_log else ends
+        shown |= dict(zip(_ENDS, map(write, ends), strict=True))
+        shown["percent"] = f"{100 * (1 - 2 * margin['level']):g}"
         shown["p"] = write_p(margin.get("p_corrected", margin["p"]))
         if margin["outcome"] == "fail" and "p_fail" in margin:
             # p is that of the outcome, which Holm's correction isn't for
             shown |= {"p": write_p(margin["p_fail"]), "p_corrected": None}
+    if "slices" in margin:
+        shown["slices"] = " ".join(write_slices({**margin, "test": margin}))
     return shown
