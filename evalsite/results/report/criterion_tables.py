@@ -1,6 +1,7 @@
 """The tables of a criterion, made from the plain data of its report."""
 
 from collections.abc import Iterator, Mapping, Sequence
+from itertools import pairwise
 from operator import itemgetter
 from typing import Any
 
@@ -177,6 +178,32 @@ def tabulate_counts(criterion: dict[str, Any]) -> Table:
         systems,
         row_names=name_system,
         name=f"{criterion['key']}-counts",
+    )
+
+
+def tabulate_histogram(criterion: dict[str, Any]) -> Table:
+    """Return how many values of each system lie between round numbers."""
+    histogram = criterion["histogram"]
+    bins = list(enumerate(pairwise(histogram["edges"])))
+    return fill_table(
+        f"{criterion['label']}: all ratings",
+        [SYSTEM, *(_make_bin_column(histogram["counts"], *each) for each in bins)],
+        criterion["systems"],
+        row_names=name_system,
+        name=f"{criterion['key']}-histogram",
+    )
+
+
+def _make_bin_column(counts: dict[str, Any], place: int, ends: tuple[float, float]) -> Column:
+    words = f"{ends[0]:g} to {ends[1]:g}".replace("-", "−")
+
+    def count(system: dict[str, Any]) -> int:
+        return int(counts[system["system"]][place])
+
+    return Column(
+        heading=words,
+        write=lambda system: f"{count(system):,}",
+        figures=lambda system: [count_figure(words, count(system))],
     )
 
 

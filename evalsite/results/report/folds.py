@@ -11,6 +11,7 @@ from evalsite.results.report.criterion_tables import (
     tabulate_checks,
     tabulate_counts,
     tabulate_figures,
+    tabulate_histogram,
     tabulate_outcomes,
     tabulate_pairs,
     tabulate_sizes,
@@ -119,6 +120,16 @@ def _list_averages(criterion: Criterion) -> Iterator[Fold]:
             tables=[tabulate_counts(criterion)],
             facts=find_ceiling(criterion),
             pictures=pictures,
+        )
+    elif histogram := criterion.get("histogram"):
+        table = tabulate_histogram(criterion)
+        low, *_, high = histogram["edges"]
+        ends = [f"{end:g}".replace("-", "−") for end in (low, high)]
+        yield Fold(
+            key="histogram",
+            tables=[table],
+            facts={"low": ends[0], "high": ends[1]},
+            pictures={table.name: "distribution"},
         )
 
 

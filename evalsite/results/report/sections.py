@@ -14,6 +14,7 @@ from evalsite.results.report.criterion_tables import (
     tabulate_checks,
     tabulate_counts,
     tabulate_figures,
+    tabulate_histogram,
     tabulate_outcomes,
     tabulate_pairs,
     tabulate_sizes,
@@ -174,6 +175,9 @@ def _show_systems(report: Report, criterion: dict[str, Any]) -> Blocks:
     elif criterion["answers"]:
         picture = find_picture(report, criterion, "distribution")
         blocks.append((tabulate_counts(criterion), picture))
+    elif criterion.get("histogram"):
+        picture = find_picture(report, criterion, "distribution")
+        blocks.append((tabulate_histogram(criterion), picture))
     return blocks
 
 

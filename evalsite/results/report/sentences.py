@@ -1077,6 +1077,19 @@ def metrics_compared(metrics: int) -> str:
     )
 
 
+_IS_AHEAD = {
+    ("rated", "lower"): "rated lower than",
+    ("accepted", "higher"): "accepted more often than",
+    ("accepted", "lower"): "accepted less often than",
+    ("preferred", "higher"): "preferred to",
+}
+
+
+def write_ahead(verb: str, better: str) -> str:
+    """Return what a system is that is clearly ahead of another, in words before its name."""
+    return _IS_AHEAD.get((verb, better), "rated higher than")
+
+
 # --- warnings: of a study and its repetition ------------------------------------------
 
 
@@ -1331,7 +1344,7 @@ def gate(**facts: Any) -> str:
     """Say how the gate ended, in a paragraph."""
     sentences = [
         _write_gate_outcome(facts),
-        *_write_gate_slices(facts),
+        *write_gate_slices(facts),
         _write_gate_plan(facts),
         _write_gate_raters(facts),
         _write_gate_mapped(facts),
@@ -1383,7 +1396,7 @@ def _write_gate_interval(test: Mapping[str, Any]) -> str:
 
 
 def _turn_gate(test: Mapping[str, Any]) -> int:
-    """Mapping[str, Any] are as the system is better; readers see the scale as it is."""
+    """Facts are turned so that more is better; readers see the scale as it is."""
     return -1 if test.get("better") == "lower" else 1
 
 
@@ -1392,7 +1405,7 @@ def _write_gate_number(value: float, test: Mapping[str, Any]) -> str:
     return f"{number + 0.0:.4g}".replace("-", "−")
 
 
-def _write_gate_slices(facts: Mapping[str, Any]) -> list[str]:
+def write_gate_slices(facts: Mapping[str, Any]) -> list[str]:
     """Where the system is worse; else the slice that comes nearest to it."""
     if "slices" not in facts:
         return []
@@ -1406,7 +1419,7 @@ def _write_gate_slices(facts: Mapping[str, Any]) -> list[str]:
         sentences.append(f"Worst slice {worst['slice']}: {_write_gate_slice(worst)}.")
     if worst is None:
         sentences.append("No slice has a difference to test.")
-    if facts["unsliced"]:
+    if facts.get("unsliced"):
         number = facts["unsliced"]
         sentences.append(f"{number:,} {'input is' if number == 1 else 'inputs are'} in no slice.")
     return sentences
