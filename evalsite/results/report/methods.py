@@ -165,7 +165,13 @@ def _collect_tests(criteria: Criteria, facts: Facts, family: dict[str, Any]) -> 
     # the largest group last, so that most criteria needn't be listed
     groups = sorted(_group(compared, _find_test), key=lambda group: len(group[1]))
     has_baseline = any(one.get("baseline") for one in compared)
+    of_all = any(one["joint"] and one["joint"]["value"] is not None for one in criteria)
+    of_effects = any("d" in pair["effect"]["details"] for one in criteria for pair in one["pairs"])
     return {
+        "of_all": write_sentence({"code": "joint_test_method", "facts": {}}) if of_all else "",
+        "of_effects": write_sentence({"code": "standardised_effect", "facts": {}})
+        if of_effects
+        else "",
         "tested": [
             {
                 "baseline": baseline,

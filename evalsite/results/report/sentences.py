@@ -12,7 +12,7 @@ from datetime import datetime
 from math import exp, log10
 from typing import Any
 
-from evalsite.analysis.figure import write_coefficient
+from evalsite.analysis.figure import LEVEL, write_coefficient
 from evalsite.lib.words import count_of
 
 Note = Mapping[str, Any]
@@ -1491,3 +1491,70 @@ def _write_gate_runs(facts: Mapping[str, Any]) -> str:
     number = runs["number"]
     counted = "1 gate has" if number == 1 else f"{number:,} gates have"
     return f"{start}; {counted} been run against {other} since {day.day} {day:%B %Y}."
+
+
+# --- tables of a criterion ------------------------------------------------------------
+
+
+@sentence
+def joint_test(systems: int, f: float, df1: int, df2: float, p: float) -> str:
+    test = f"F({df1}, {df2:.1f}) = {f:.2f}, p {write_p(p)}"
+    if p < 1 - LEVEL:
+        return f"The systems differ ({test})."
+    return f"No clear difference among the {systems} systems ({test})."
+
+
+@sentence
+def joint_test_method() -> str:
+    return (
+        "All systems together are tested by an F test on the same model, with Kenward-Roger "
+        "degrees of freedom."
+    )
+
+
+@sentence
+def standardised_effect() -> str:
+    return (
+        "The standardised effect d is the difference over the standard deviation of single "
+        "ratings, the root of the sum of all variances of the model."
+    )
+
+
+# what single ratings vary by, by the terms of the model
+SPREAD = {
+    "rater": "people’s strictness",
+    "group": "how hard an input is",
+    "cluster": "how hard a cluster of inputs is",
+    "group:system": "differences between outputs",
+    "input:system": "inputs that favour a system",
+    "cluster:system": "clusters of inputs that favour a system",
+    "rater:system": "people who see systems differently",
+    "rater:group": "people who see inputs differently",
+    "residual": "the rest",
+}
+
+
+@sentence
+def variance_parts(shares: Mapping[str, float], unit: str = "ratings") -> str:
+    """`shares`: of each term of the model and the residual its share; what is 0 isn't named."""
+    found = {term: shares[term] for term in SPREAD if shares.get(term, 0) > 0}
+    parts = [f"{_write_percent(share)} {SPREAD[term]}" for term, share in found.items()]
+    first, *others = parts
+    number, _, what = first.partition(" ")
+    return f"Of the spread of single {unit}, {', '.join([f'{number} is {what}', *others])}."
+
+
+def _write_percent(share: float) -> str:
+    return "<1%" if share < 0.005 else f"{round(100 * share)}%"
+
+
+@sentence
+def finding_in_brief(code: str, first: str, second: str, effect: str) -> str:
+    """The last cell of a pair's row, `first` minus `second`."""
+    ahead = "preferred" if effect == "net_win_share" else "higher"
+    return {
+        "higher": f"{first} {ahead}",
+        "lower": f"{second} {ahead}",
+        "not_enough": "no clear difference",
+        "by_one_rater": "not tested",
+    }.get(code, "not compared")
