@@ -187,7 +187,8 @@ class ScoredNumbers(Numbers):
             figure = keep_possible(figure, *ends) if ends else figure
             system = next(one for one in systems if one["system"] == name)
             system["averages"].append(figure)
-            system["from_average"] = from_average.get(name)
+            distance = from_average.get(name)
+            system["from_average"] = distance and keep_possible(distance, *self.find_bounds(ends))
         pairs = [
             self._describe(pair, comparison, ends)
             for pair in self.check_pairs(comparison.pairs, table)
@@ -416,7 +417,7 @@ class ScoredNumbers(Numbers):
         first, second = pair.second, pair.first
         effects = [_name_sides(pair.effects[key]) for key in _SIZES if key in pair.effects]
         checks = [replace(check, name=name) for name, check in pair.checks.items()]
-        own = pair.own
+        own = None if pair.own is None else keep_possible(pair.own, least, most)
         is_lower = effect.value is not None and effect.value < self.equal
         if is_lower and comparison.baseline is None:
             first, second = second, first
