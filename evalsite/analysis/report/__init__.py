@@ -13,6 +13,7 @@ from typing import Any
 import pandas as pd
 
 from evalsite.analysis.design import describe_data, describe_design, list_design_figures
+from evalsite.analysis.direction import find_better, is_undirected
 from evalsite.analysis.equivalence import correct_margins
 from evalsite.analysis.families import find_family, get_numbers
 from evalsite.analysis.families.numbers import Prepared
@@ -172,7 +173,8 @@ def make_report(
         correct_margins(tests)
     # an option that was ticked doesn't accept an output
     families = {str(one["key"]): find_family(one) for one in instrument if "of" not in one}
-    together = report_together(table, others, families, seed, ignored)
+    directions = {str(one["key"]): find_better(one) for one in instrument}
+    together = report_together(table, others, families, directions, seed, ignored)
     warnings += warn_of_likeness(together, {str(one["key"]): one["label"] for one in instrument})
     report = {
         "methods_version": METHODS_VERSION,
@@ -268,7 +270,7 @@ class Family:
 
 
 def _prepare(table: Table, described: Mapping[str, Any], seed: int, plan: Plan) -> Prepared:
-    own = plan.of(str(described["key"]), list_systems(table))
+    own = plan.of(str(described["key"]), list_systems(table), find_better(described))
     prepared = get_numbers(find_family(described)).prepare(table, described, seed, own)
     has_one_rater = table.raters_known and table.rows.participant.nunique() < MANY_RATERS
     # what one rater did isn't tested
@@ -282,11 +284,14 @@ def _finish(
     used = plan.baseline if plan.baseline in list_systems(table) else None
     known = {name: described[name] for name in ("key", "label", "kind")}
     known |= {
-        "family": find_family(described).name, "baseline": used, "role": family.name_role(key),
+        "family": find_family(described).name, "better": find_better(described),
+        "baseline": used, "role": family.name_role(key),
     }  # fmt: skip
     found = known | prepared.finish(family.others(key))
     if "one_rater" in found["cautions"]:
         found = describe_of_one_rater(found)
+    if is_undirected(described):
+        found["cautions"]["no_direction"] = {}
     if plan.baseline and used is None:
         found["cautions"]["no_baseline"] = {}
     return found

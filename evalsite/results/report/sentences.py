@@ -181,6 +181,36 @@ def unknown_kind(kind: str, analysed_as: str) -> str:
     )
 
 
+@sentence
+def read_as_points(low: float, high: float, step: float, is_range_found: bool) -> str:
+    if step != 1:
+        return f"Read as points from {low:g} to {high:g} in steps of {step:g}."
+    if is_range_found:
+        return (
+            f"Read as points from {low:g} to {high:g} (the range found); give --scale if it is "
+            "wider."
+        )
+    return f"Read as points from {low:g} to {high:g}."
+
+
+@sentence
+def read_as_slider(low: float, high: float, is_range_found: bool) -> str:
+    found = " (the range found); give --scale if it is wider" if is_range_found else ""
+    return f"Read as a slider from {low:g} to {high:g}{found}."
+
+
+@sentence
+def read_as_numbers(low: float | None, high: float | None) -> str:
+    if low is None:
+        return "Read as numbers without bounds; give --scale if the scale has ends."
+    return f"Read as numbers from {low:g} to {high:g}."
+
+
+@sentence
+def read_as_decisions() -> str:
+    return "Read as decisions: 1 is yes, 0 is no."
+
+
 # --- warnings: of the plan ------------------------------------------------------------
 
 
@@ -242,6 +272,11 @@ def no_shared_input() -> str:
 @sentence
 def no_baseline() -> str:
     return "The baseline has no ratings here, so every pair of systems is compared."
+
+
+@sentence
+def no_direction() -> str:
+    return "Nothing says whether high or low numbers are better: no ranks."
 
 
 @sentence
