@@ -87,7 +87,8 @@ POSSIBLE: dict[str, Ends] = {
     **dict.fromkeys(
         [
             "dz", "gz", "mean_z", "mean_log_z", "order_strength", "strength", "penalised_strength",
-            "sign_flip", "sign_within", "wilcoxon", "mean of ln", "mean of ln(1 + x)", "position_effect",
+            "sign_flip", "sign_within", "wilcoxon", "mean of ln", "mean of ln(1 + x)",
+            "position_effect",
         ],
         ANY,
     ),
