@@ -434,3 +434,14 @@ def _write_setting(value: Any) -> str:
     if value is None:
         return "no limit"
     return ("on" if value else "off") if isinstance(value, bool) else str(value)
+
+
+# --- methods: README and scripts of a bundle have the same words ----------------------
+
+METHOD_WORDS = {
+    "model": "a linear mixed model (REML) of all systems",
+    "errors": "Kenward–Roger standard errors and degrees of freedom",
+    "correction": "Tests are two-sided; p values are corrected by Holm’s method.",
+    "agreement": "Intervals of agreement treat raters and inputs as samples, or say for which "
+    "raters they hold.",
+}
