@@ -33,6 +33,7 @@ from evalsite.analysis.clusters import (
     rank_ranges,
     simultaneous_reach,
 )
+from evalsite.analysis.direction import SIGN, Better
 from evalsite.analysis.effects import DRAWS as EFFECT_DRAWS
 from evalsite.analysis.effects import effect_figures, rounded
 from evalsite.analysis.figure import (
@@ -149,6 +150,7 @@ class Differences:
     joint: Figure | None
     cautions: Cautions
     named: Named = frozenset()
+    better: Better = "higher"
 
     @property
     def is_named(self) -> list[bool]:
@@ -179,12 +181,14 @@ def find_differences(
     mixed: Mixed | None = None,
     has_own_errors: bool = False,
     named: Named = frozenset(),
+    better: Better = "higher",
 ) -> Differences:
     """Every pair of systems, or every system against `baseline`, by the method that fits.
 
     Draws: 2000, or 500 above 1e5 ratings; of effect sizes 300. `mixed`: the model of these scores,
     where it has been fitted. `has_own_errors`: the plan wants a separate error for each pair.
-    `named`: the pairs that it names, for which p values are corrected.
+    `named`: the pairs that it names, for which p values are corrected. `better` puts systems in
+    order, and changes no difference.
     ValueError: a baseline without ratings.
     """
     if baseline is not None and baseline not in data.systems:
@@ -211,7 +215,7 @@ def find_differences(
         data=data, baseline=baseline, seed=seed, draws=used, pairs=pairs, chosen=len(chosen),
         differences=differences, own=own, means=means, drawn=drawn,
         order=means if fit is None else fit.means, model={} if mixed is None else mixed.facts,
-        joint=_test_jointly(data, mixed), cautions=cautions, named=named,
+        joint=_test_jointly(data, mixed), cautions=cautions, named=named, better=better,
     )  # fmt: skip
 
 
@@ -243,8 +247,9 @@ def _compare(tested: Differences, correction: Correction, others: list[float]) -
     # the tests of all pairs, those that a baseline leaves out too
     upheld = [q is not None and q < 1 - LEVEL for q in _correct(every, correction, others)]
     thin = [] if data.rater is None or data.raters == 1 else find_thin(data)
-    raw = _find_ranges(data.systems, thin, tested.pairs, every, reach, upheld)
-    clusters = _find_clusters(data.systems, thin, tested.order, pairs, upheld)
+    sign = SIGN[tested.better]
+    raw = _find_ranges(data.systems, thin, tested.pairs, every, reach, upheld, sign=sign)
+    clusters = _find_clusters(data.systems, thin, sign * tested.order, pairs, upheld, sign=sign)
     return Comparison(
         systems=_system_figures(data, tested.means, tested.drawn, tested.seed),
         pairs=pairs,
@@ -253,7 +258,7 @@ def _compare(tested: Differences, correction: Correction, others: list[float]) -
         family_across=len(tested.p) + len(others),
         exploratory=sum(q is not None for q in corrected) - len(tested.p),
         baseline=tested.baseline,
-        rank_ranges=order_ranges(dict(zip(data.systems, tested.order, strict=True)), raw),
+        rank_ranges=order_ranges(dict(zip(data.systems, sign * tested.order, strict=True)), raw),
         raw_ranges=raw,
         clusters=clusters if raw and number == len(tested.pairs) else [],
         joint=tested.joint,
@@ -451,22 +456,25 @@ def _find_ranges(
     differences: list[Figure],
     reach: list[float | None],
     upheld: list[bool],
+    *,
+    sign: float,
 ) -> dict[str, tuple[int, int]]:
     """Rank ranges, from simultaneous intervals of the differences of all pairs, as far as the
     corrected p values of all pairs uphold them: so no rank says more than a sentence does. Thin
-    systems have none, and count in none: one input alone doesn't rank systems."""
+    systems have none, and count in none: one input alone doesn't rank systems. Without a direction
+    (`sign` 0) there are none."""
     compared = [
         (pair, one.value, far, holds)
         for pair, one, far, holds in zip(pairs, differences, reach, upheld, strict=True)
         # an undefined comparison ranks neither above the other
         if one.value is not None and not {*pair} & {*thin}
     ]
-    if not compared or any(far is None for _, _, far, _ in compared):
+    if not sign or not compared or any(far is None for _, _, far, _ in compared):
         return {}
     above = np.zeros((len(systems),) * 2, dtype=bool)
     for (i, j), value, far, holds in compared:
-        off = far or 0.0
-        above[j, i], above[i, j] = holds and value - off > 0, holds and value + off < 0
+        off, ahead = far or 0.0, sign * value
+        above[j, i], above[i, j] = holds and ahead - off > 0, holds and ahead + off < 0
     kept = [one for one in range(len(systems)) if one not in thin]
     found = rank_ranges(above[np.ix_(kept, kept)])
     return {systems[one]: ends for one, ends in zip(kept, found, strict=True)}
@@ -475,19 +483,22 @@ def _find_ranges(
 def _find_clusters(
     systems: list[str],
     thin: list[int],
-    means: Floats,
+    goodness: Floats,
     pairs: list[PairComparison],
     upheld: list[bool],
+    *,
+    sign: float,
 ) -> list[list[str]]:
     """Clusters of all but thin systems, from the p values of all pairs, corrected together."""
     place = {name: number for number, name in enumerate(systems)}
     beats = np.zeros((len(systems),) * 2, dtype=bool)
     for one, holds in zip(pairs, upheld, strict=False):
         if holds:
-            up, i, j = (one.difference.value or 0.0) > 0, place[one.first], place[one.second]
+            up = sign * (one.difference.value or 0.0) > 0
+            i, j = place[one.first], place[one.second]
             beats[(j, i) if up else (i, j)] = True
     kept = [one for one in range(len(systems)) if one not in thin]
-    parts = find_clusters(means[kept], beats[np.ix_(kept, kept)])
+    parts = find_clusters(goodness[kept], beats[np.ix_(kept, kept)])
     return [[systems[kept[one]] for one in part] for part in parts]
 
 

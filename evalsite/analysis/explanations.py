@@ -2,6 +2,7 @@
 that are not the ratio or the difference of the means shown, or the balance of the counts."""
 
 from collections.abc import Iterator, Mapping, Sequence
+from itertools import pairwise
 from math import sqrt
 from typing import Any
 
@@ -39,7 +40,8 @@ def explain_disagreement(criterion: Mapping[str, Any]) -> Iterator[str]:
     if not points:
         yield f"{start} The residual varies more than raters do: {spread}."
         return
-    even = (len(points) ** 2 - 1) / 12
+    step = min((high - low for low, high in pairwise(sorted(points))), default=1.0)
+    even = step**2 * (len(points) ** 2 - 1) / 12
     scale = f"with all points used equally often it would be {sqrt(even):.2f}"
     is_narrow = of_outputs < _NARROW_OUTPUTS * even and of_rest < _NARROW_REST * even
     why = (

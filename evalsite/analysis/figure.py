@@ -36,6 +36,7 @@ class Reason(StrEnum):
     NOTHING_IN_COMMON = "nothing_in_common"
     OTHER_SCALE = "other_scale"
     NOT_COMPUTED = "not_computed"
+    MIXED_DIRECTIONS = "mixed_directions"
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -12,6 +12,7 @@ from typing import Any
 
 import pandas as pd
 
+from evalsite.analysis.direction import find_better
 from evalsite.analysis.gate_plan import plan_gate
 from evalsite.analysis.gate_runs import count_runs, make_fingerprint
 from evalsite.analysis.gate_sentences import write_limit
@@ -23,6 +24,7 @@ from evalsite.analysis.gate_slices import (
     read_slices,
 )
 from evalsite.analysis.plan import Margin
+from evalsite.analysis.report import list_systems
 from evalsite.analysis.table import Table
 
 # a fault must not pass for an outcome
@@ -46,8 +48,6 @@ def add_gate(parser: ArgumentParser) -> None:
     gate.add_argument("--margin", type=float, metavar="NUMBER", help="in units of the scale; of "
         "decisions and preferences a share, such as 0.05; of magnitudes a ratio, such as "
         "1.1")  # fmt: skip
-    gate.add_argument("--better", choices=("higher", "lower", "none"), default="higher",
-        help="whether higher or lower values are better; default: %(default)s")  # fmt: skip
     gate.add_argument("--level", type=float, choices=_LEVELS, default=_LEVELS[0], help="the level "
         "of the one-sided test; 0.025 for gates that run daily; default: %(default)s")  # fmt: skip
     gate.add_argument("--slices", default="", metavar="COLUMN", help="the column of the file that "
@@ -65,8 +65,11 @@ class Gate:
     slices: pd.Series | None
 
 
-def read_gate(options: Namespace, table: Table, systems: Sequence[str]) -> Gate | None:
+def read_gate(
+    options: Namespace, table: Table, instrument: Sequence[Mapping[str, Any]]
+) -> Gate | None:
     """Return the test that is asked for, if one is; ValueError says what it lacks."""
+    systems = list_systems(table)
     named = [options.gate, options.against, options.margin]
     if not any([*named, options.slices, options.undecided]):
         return None
@@ -81,14 +84,15 @@ def read_gate(options: Namespace, table: Table, systems: Sequence[str]) -> Gate 
     criterion = options.primary or (criteria[0] if len(criteria) == 1 else "")
     if criterion not in criteria:
         raise ValueError(f"Say which criterion decides, by --primary: {', '.join(criteria)}.")
-    if options.better == "none":
+    described = next(each for each in instrument if each["key"] == criterion)
+    if (better := find_better(described)) == "none":
         raise ValueError(
             f"Nothing says whether high or low values of {criterion} are better, so nothing can "
             "be worse. Add --better higher or --better lower."
         )
     margin = Margin(
         criterion=criterion, system=options.gate, relation="not_worse", other=options.against,
-        margin=options.margin, level=options.level, better=options.better,
+        margin=options.margin, level=options.level, better=better,
     )  # fmt: skip
     slices = read_slices(options.ratings, options.slices, table) if options.slices else None
     return Gate(margin=margin, slices=slices)

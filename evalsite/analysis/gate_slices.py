@@ -10,7 +10,7 @@ import pandas as pd
 
 from evalsite.analysis.multiple_testing import correct
 from evalsite.analysis.plan import Margin, Plan
-from evalsite.analysis.table import Table
+from evalsite.analysis.table import Table, read_texts
 
 # tests the margins of a plan on a table, with a seed
 JudgeMargins = Callable[[Table, int, Plan], list[dict[str, Any]]]
@@ -20,7 +20,7 @@ LEAST_INPUTS = 20  # of a slice that is tested
 def read_slices(path: Path, name: str, table: Table) -> pd.Series:
     """The slice of each row, from a column of the file; ValueError: there is no such column, or an
     input is in two."""
-    text = pd.read_csv(path, dtype=str, keep_default_na=False, encoding="utf-8-sig")
+    text = read_texts(path)
     if name not in text:
         raise ValueError(f"The file has no column {name}. It has: {', '.join(map(str, text))}.")
     rows = table.rows

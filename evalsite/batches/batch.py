@@ -1,11 +1,11 @@
-"""From files to one batch: a CSV with a row for each output, which the site imports."""
+"""From files to one batch: a table with a row for each output, which the site imports."""
 
 import hashlib
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import NoReturn, TextIO
+from typing import NoReturn
 
 from evalsite.batches import lines
 from evalsite.batches.collection import Collection
@@ -30,7 +30,6 @@ from evalsite.batches.rows import (
     read_columns,
     recognise,
 )
-from evalsite.lib.csv_writer import write_csv
 from evalsite.lib.words import count_of
 
 _TAKEN = {"item", "system", "output"}
@@ -50,11 +49,6 @@ class Batch:
     # how the files are joined, and why so
     joined: str = ""
     files: list[FileUse] = field(default_factory=list)
-
-    def write(self, target: TextIO) -> int:
-        """Write the batch as CSV and return the number of rows."""
-        write_csv(target, [self.header], line_end="\n")
-        return write_csv(target, self.rows, line_end="\n")
 
 
 def convert(

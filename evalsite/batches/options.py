@@ -5,7 +5,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from evalsite.batches.faults import Undecided, Unusable
+from evalsite.batches.faults import Unusable
 from evalsite.batches.files import SourceFile, find_files
 
 FILE_HELP = (
@@ -14,7 +14,6 @@ FILE_HELP = (
 _ANSWERS = {
     "samples": "several outputs of one system for an input: first, all or random",
     "variant": "outputs for several prompts or filters: the name of one, or each",
-    "failed": "failed or empty outputs: leave-out or show, as “(no output)”",
     "incomplete": "inputs that lack a system: leave-out",
     "reasoning": "reasoning in <think> before an output: leave-out or keep",
     "system-prompts": "system prompts of conversations: leave-out or keep",
@@ -46,26 +45,13 @@ def find_named(given: Sequence[tuple[str, Path]]) -> tuple[list[SourceFile], dic
     return files, names
 
 
-def add_answers(parser: ArgumentParser, *, but: str = "") -> None:
+def add_answers(parser: ArgumentParser) -> None:
     group = parser.add_argument_group("decisions, asked for where they are needed")
     for key, meaning in _ANSWERS.items():
-        if key != but:
-            group.add_argument(f"--{key}", metavar="ANSWER", default="", help=meaning)
-    group.add_argument("--seed", default="", help="of --samples random; in a study, its own")
+        group.add_argument(f"--{key}", metavar="ANSWER", default="", help=meaning)
+    group.add_argument("--seed", default="", help="of --samples random, instead of the study's own")
 
 
 def read_answers(arguments: Mapping[str, Any]) -> dict[str, str]:
     found = {key: arguments.get(key.replace("-", "_"), "") for key in _ANSWERS}
     return {key: answer for key, answer in found.items() if answer}
-
-
-def describe_questions(undecided: Undecided) -> str:
-    """Say what has to be decided, and with which arguments."""
-    lines = []
-    for question in undecided.questions:
-        lines.append(question.text)
-        lines += [
-            f"  --{question.key} {f'{answer!r}' if ' ' in answer else answer}: {meaning}"
-            for answer, meaning in question.answers
-        ]
-    return "\n".join(lines)

@@ -8,13 +8,12 @@ from django.contrib.auth.views import redirect_to_login
 from django.core.exceptions import TooManyFilesSent
 from django.core.files.uploadhandler import SkipFile, TemporaryFileUploadHandler
 from django.http import Http404, HttpRequest, HttpResponse, QueryDict, UnreadablePostError
-from django.http.multipartparser import MultiPartParser
 from django.http.response import HttpResponseBase
 from django.shortcuts import render
 from django.urls import reverse
 from django.utils.deprecation import MiddlewareMixin
 
-from evalsite.lib.charsets import REFUSED, CheckedParts, OtherCharset
+from evalsite.lib.charsets import REFUSED
 
 MEGABYTE = 1024 * 1024
 # what surrounds a file in a request's body: other fields, boundaries
@@ -64,8 +63,6 @@ class BodyCheck(MiddlewareMixin):
     def _check_text(self, request: HttpRequest) -> HttpResponse | None:
         try:
             _ = request.POST
-        except OtherCharset:
-            return _other_charset()
         except TooManyFilesSent:
             context = {"most_files": settings.DATA_UPLOAD_MAX_NUMBER_FILES}
             return render(request, "413.html", context, status=413)
@@ -81,20 +78,6 @@ class FilesWhereAskedFor(TemporaryFileUploadHandler):
         if self.request is None or not takes_files(self.request):
             raise SkipFile
         super().new_file(*args, **kwargs)
-
-    def handle_raw_input(
-        self,
-        input_data: Any,
-        META: dict[str, Any],
-        content_length: int,
-        boundary: Any,
-        encoding: str | None = None,
-    ) -> Any:
-        """Parse as Django would, from a body whose parts are all in UTF-8."""
-        if self.request is None or isinstance(input_data, CheckedParts):
-            return None
-        checked: Any = CheckedParts(input_data, boundary)
-        return MultiPartParser(META, checked, self.request.upload_handlers, encoding).parse()
 
 
 def _length_of(request: HttpRequest) -> int:

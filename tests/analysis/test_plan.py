@@ -179,7 +179,7 @@ def test_a_stored_plan_of_today_is_read():
     assert Plan.read({"baseline": "a", "thresholds": {}}) == Plan(baseline="a")
 
 
-def hypothesise(system, other, relation="higher", criterion="style"):
+def hypothesise(system, other, relation="better", criterion="style"):
     return Hypothesis(criterion=criterion, system=system, relation=relation, other=other)
 
 
@@ -239,7 +239,7 @@ def test_a_hypothesis_says_how_it_came_out_and_no_p_value_is_halved(ratings):
     found = report(ratings, primary="style", hypotheses=planned)["criteria"][0]
 
     # ratings are made so that a and b are a point above c
-    outcomes = ["higher", "lower", "unclear", "higher", None]
+    outcomes = ["better", "worse", "unclear", "better", None]
     assert [one["outcome"] for one in found["hypotheses"]] == outcomes
     pairs = {frozenset((one["system_1"], one["system_2"])): one for one in found["pairs"]}
     corrected = pairs[frozenset("ac")]["effect"]["details"]["p_corrected"]

@@ -140,3 +140,38 @@ def test_notes_name_the_method_of_most_pairs_and_that_of_one_shared_input(report
     told = [one for one in found["notes"] if "are compared by" in one or "only input" in one]
     assert told[0].startswith("Systems are compared by: REML")
     assert told[1].startswith("Two systems that share their only input, by: t test over raters")
+
+
+def copy_answers(rows, source, target):
+    """The second rater's answers are the first's."""
+    taken = [row | {"participant": target} for row in rows if row["participant"] == source]
+    return [row for row in rows if row["participant"] != target] + taken
+
+
+def test_copied_answers_are_warned_of_without_names_and_named_in_the_data(report):
+    honest = rate("fluency", raters=5, inputs=30) + rate("coherence", raters=5, inputs=30)
+    rows = copy_answers(honest, "p1", "p3")
+
+    found = report(rows)
+
+    [note] = [note for note in found["warnings"] if note["code"] == "copied"]
+    assert (note["facts"]["pairs"], note["facts"]["equal"], note["facts"]["outputs"]) == (1, 60, 60)
+    assert not {"p1", "p3"} & set(write_sentence(note).split())
+    [pair] = found["copied"]["pairs"]
+    assert (pair["first_rater"], pair["second_rater"]) == ("p1", "p3")
+    assert not report(honest)["copied"]["pairs"]
+    assert not report(rows, raters_known=False)["copied"]["pairs"]
+
+
+def test_excluding_one_of_the_pair_ends_the_warning(report):
+    rows = copy_answers(rate("fluency", raters=5, inputs=30), "p1", "p3")
+    rows = [row | {"excluded": "yes" if row["participant"] == "p3" else "no"} for row in rows]
+
+    assert not report(rows)["copied"]["pairs"]
+
+
+def test_two_raters_who_always_agree_are_noted(warn):
+    rows = copy_answers(rate("fluency", raters=2, inputs=30), "p0", "p1")
+
+    assert ("both_alike", None) in warn(rows)
+    assert ("copied", None) not in warn(rows)

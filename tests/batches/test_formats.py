@@ -1,14 +1,11 @@
 """Every tool's files hold the same six questions and answers, so every format must give them."""
 
-import csv
-import io
 import json
 from collections.abc import Sequence
 from pathlib import Path, PurePosixPath
 
 import pytest
 
-from evalsite.batches.__main__ import main
 from evalsite.batches.batch import convert
 from evalsite.batches.faults import Undecided, Unusable
 from evalsite.batches.files import SourceFile, find_files
@@ -43,10 +40,8 @@ def read_batch(
     paths: Sequence[Path], answers: dict[str, str] | None = None, **options: str
 ) -> list[dict[str, str]]:
     files, names = find_named([("", path) for path in paths])
-    target = io.StringIO(newline="")
-    convert(files, names=names, answers=answers, **options).write(target)
-    csv.field_size_limit(20 * 1024**2)
-    return list(csv.DictReader(io.StringIO(target.getvalue(), newline="")))
+    batch = convert(files, names=names, answers=answers, **options)
+    return [dict(zip(batch.header, row, strict=True)) for row in batch.rows]
 
 
 def flat(text: str) -> str:
@@ -130,24 +125,11 @@ def test_a_conversation_keeps_its_turns():
     assert turns[0]["content"] == "Answer briefly."
 
 
-def test_command_writes_the_batch_and_says_what_it_is(tmp_path, capsys):
-    target = tmp_path / "batch.csv"
+def test_a_batch_says_what_it_is_and_how_it_was_joined():
+    batch = convert(find_files(FOLDER / "promptfoo" / "results.json"))
 
-    assert main([str(FOLDER / "promptfoo" / "results.json"), "-o", str(target)]) == 0
-
-    joined = "Joined by id: 6 different ids in “testIdx”, in the file."
-    told = f"promptfoo results: 2 systems, 6 inputs. {joined} {target} has 12 rows.\n"
-    assert capsys.readouterr().out == told
-    assert len(list(csv.reader(target.open(encoding="utf-8", newline="")))) == 13
-
-
-def test_command_writes_nothing_while_something_is_to_be_decided(tmp_path, capsys):
-    target = tmp_path / "batch.csv"
-
-    assert main([str(FOLDER / "fastchat"), "-o", str(target)]) == 1
-
-    assert list(tmp_path.iterdir()) == []
-    assert "--turns first: Only the first turn is taken" in capsys.readouterr().err
+    assert batch.summary == "promptfoo results: 2 systems, 6 inputs"
+    assert batch.joined == "Joined by id: 6 different ids in “testIdx”, in the file."
 
 
 def test_named_files_are_called_so(tmp_path):
@@ -158,9 +140,8 @@ def test_named_files_are_called_so(tmp_path):
             ("-", FOLDER / "lines" / "source.txt"),
         ]
     )
-    target = io.StringIO(newline="")
-    convert(files, names=names).write(target)
-    rows = list(csv.DictReader(io.StringIO(target.getvalue(), newline="")))
+    batch = convert(files, names=names)
+    rows = [dict(zip(batch.header, row, strict=True)) for row in batch.rows]
 
     assert {row["system"] for row in rows} == {"A"}
     assert rows[0]["prompt"] == "noon"

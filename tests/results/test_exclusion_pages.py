@@ -2,6 +2,8 @@
 
 import csv
 import io
+import re
+from html import unescape
 from typing import Any
 
 import pytest
@@ -159,6 +161,60 @@ def test_flag_that_the_report_does_not_raise_offers_nobody(staff_client, study):
 
     assert response.status_code == 200
     assert "raises no such flag" in response.text
+
+
+def test_one_of_two_with_copied_answers_is_left_out_for_that_reason(staff_client, study):
+    me, other = people_of(study)
+    pair = {"first_rater": me.pseudonym, "second_rater": other.pseudonym, "outputs": 1400,
+            "unequal": 3, "others": [0.26, 0.43]}  # fmt: skip
+    copied = {"raters": 5, "pairs": [pair], "can_be_seen": True, "most_shared": 1400,
+              "alike": None}  # fmt: skip
+    keep_report(study, copied=copied)
+    address = f"{page('study-exclude', study)}?participant={other.pseudonym}&rule=copied"
+
+    people = staff_client.get(page("study-people", study)).text
+    confirm = staff_client.get(address).text
+    [reason] = re.findall(r'name="reason" value="([^"]*)"', confirm)
+    staff_client.post(address, {"participant": other.pseudonym, "reason": unescape(reason)})
+
+    assert f"{me.pseudonym} and {other.pseudonym} gave" in people
+    assert "1,397 of 1,400 outputs. Other pairs agree on 26% to 43%." in people
+    assert address.replace("&", "&amp;") in people
+    assert me.pseudonym not in reason
+    assert other.pseudonym not in reason
+    assert "1,397 of 1,400" in reason
+    made = Exclusion.objects.get()
+    assert (made.participant, made.rule, made.reason) == (other, "copied", unescape(reason))
+
+
+def test_copied_answers_that_the_report_does_not_find_are_no_reason(staff_client, study):
+    me, _ = people_of(study)
+    keep_report(study)
+    address = f"{page('study-exclude', study)}?participant={me.pseudonym}&rule=copied"
+
+    assert 'name="reason" value=""' in staff_client.get(address).text
+    staff_client.post(address, {"participant": me.pseudonym, "reason": "Left early"})
+    assert Exclusion.objects.get().rule == ""
+
+
+@pytest.mark.parametrize(
+    ("copied", "is_shown"),
+    [
+        ({"raters": 3, "can_be_seen": False, "most_shared": 10}, True),
+        ({"raters": 3, "can_be_seen": True, "most_shared": 100}, False),
+        ({"raters": 3, "can_be_seen": False, "most_shared": 0}, False),
+        ({"raters": 2, "can_be_seen": False, "most_shared": 20}, False),
+        ({"raters": 2, "can_be_seen": False, "most_shared": 240,
+          "alike": {"outputs": 240, "unequal": 0}}, True),
+    ],
+)  # fmt: skip
+def test_page_says_where_copies_cannot_be_seen(staff_client, study, copied, is_shown):
+    keep_report(study, copied={"pairs": [], "alike": None, **copied})
+
+    response = staff_client.get(page("study-people", study))
+
+    assert bool(response.context["unseen"]) == is_shown
+    assert ('id="copied"' in response.text) == is_shown
 
 
 def test_one_answer_is_excluded_alone(staff_client, study):

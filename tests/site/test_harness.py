@@ -1,10 +1,12 @@
 """The harness itself: another process and a browser see what a test wrote."""
 
+import filecmp
 import os
 import subprocess
 import sys
 
 import pytest
+from django.conf import settings
 from django.contrib.auth.models import Permission, User
 from django.test import TransactionTestCase
 
@@ -85,3 +87,24 @@ def test_few_cases_of_a_matrix_have_each_of_its_values():
 
     assert len(chosen) == 3
     assert set().union(*(matrix[case] for case in chosen)) == {*"abc", 1, 2}
+
+
+@pytest.mark.torture
+def test_what_is_kept_of_the_demos_is_the_same_in_each_run(tmp_path):
+    folders = [tmp_path / "first", tmp_path / "second"]
+
+    for number, folder in enumerate(folders):
+        subprocess.run(
+            [sys.executable, "-m", "tests.support.keep", str(folder)],
+            cwd=settings.BASE_DIR,
+            env=os.environ | {"PYTHONHASHSEED": str(number)},
+            check=True,
+        )
+
+    first, second = (
+        sorted(path.relative_to(folder) for path in folder.rglob("*") if path.is_file())
+        for folder in folders
+    )
+    assert first == second
+    assert {"ratings.csv", "report.tex"} <= {path.name for path in first}
+    assert filecmp.cmpfiles(*folders, map(str, first), shallow=False)[1:] == ([], [])

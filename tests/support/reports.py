@@ -68,6 +68,7 @@ def make_content(systems: tuple[str, str] = ("alpha", "beta"), **known: Any) -> 
             "rows": [{"participant": "p-one", "n": 6, "flags": [flag],
                       "figures": {"median_seconds": make_figure("median_seconds", 21.0)}}],
         },
+        "copied": {"raters": 2, "pairs": [], "can_be_seen": False, "most_shared": 4, "alike": None},
         **known,
     }  # fmt: skip
 

@@ -13,6 +13,7 @@ from typing import Any
 import pandas as pd
 
 from evalsite.analysis.design import describe_data, describe_design, list_design_figures
+from evalsite.analysis.direction import find_better, is_undirected
 from evalsite.analysis.equivalence import correct_margins
 from evalsite.analysis.families import find_family, get_numbers
 from evalsite.analysis.families.numbers import Prepared
@@ -36,7 +37,12 @@ from evalsite.analysis.report.notes import (
     write_notes,
 )
 from evalsite.analysis.report.other_papers import compare_identical, list_other_figures, read_texts
-from evalsite.analysis.report.raters import report_raters, report_repeats
+from evalsite.analysis.report.raters import (
+    report_copies,
+    report_raters,
+    report_repeats,
+    warn_of_copies,
+)
 from evalsite.analysis.resample import DRAWS
 from evalsite.analysis.table import Table, read_table
 from evalsite.analysis.thresholds import START, Thresholds, make_thresholds
@@ -128,6 +134,9 @@ def make_report(
     whole, table = table, drop_ignored(table, ignored)
     facts, parts = describe_design(table), _take_parts(table, instrument)
     warnings = warn_about(table) + warn_of_few(parts) + warn_of_dropped(whole, table)
+    # all that people answered, also of items that most ignored
+    copied = report_copies(whole)
+    warnings += warn_of_copies(copied)
     criteria = []
     opened = {
         str(one["key"]): _prepare(parts[str(one["key"])], one, seed, plan)
@@ -164,7 +173,8 @@ def make_report(
         correct_margins(tests)
     # an option that was ticked doesn't accept an output
     families = {str(one["key"]): find_family(one) for one in instrument if "of" not in one}
-    together = report_together(table, others, families, seed, ignored)
+    directions = {str(one["key"]): find_better(one) for one in instrument}
+    together = report_together(table, others, families, directions, seed, ignored)
     warnings += warn_of_likeness(together, {str(one["key"]): one["label"] for one in instrument})
     report = {
         "methods_version": METHODS_VERSION,
@@ -188,6 +198,7 @@ def make_report(
         },
         # who ignores or rates how is seen in all that they gave
         "raters": report_raters(whole, others, instrument, limits, given=given),
+        "copied": copied,
     }
     step()
     plain: dict[str, Any] = to_plain(report)
@@ -259,7 +270,7 @@ class Family:
 
 
 def _prepare(table: Table, described: Mapping[str, Any], seed: int, plan: Plan) -> Prepared:
-    own = plan.of(str(described["key"]), list_systems(table))
+    own = plan.of(str(described["key"]), list_systems(table), find_better(described))
     prepared = get_numbers(find_family(described)).prepare(table, described, seed, own)
     has_one_rater = table.raters_known and table.rows.participant.nunique() < MANY_RATERS
     # what one rater did isn't tested
@@ -273,11 +284,14 @@ def _finish(
     used = plan.baseline if plan.baseline in list_systems(table) else None
     known = {name: described[name] for name in ("key", "label", "kind")}
     known |= {
-        "family": find_family(described).name, "baseline": used, "role": family.name_role(key),
+        "family": find_family(described).name, "better": find_better(described),
+        "baseline": used, "role": family.name_role(key),
     }  # fmt: skip
     found = known | prepared.finish(family.others(key))
     if "one_rater" in found["cautions"]:
         found = describe_of_one_rater(found)
+    if is_undirected(described):
+        found["cautions"]["no_direction"] = {}
     if plan.baseline and used is None:
         found["cautions"]["no_baseline"] = {}
     return found

@@ -21,7 +21,7 @@ from evalsite.analysis.metrics import (
 )
 from evalsite.analysis.multiple_testing import correct
 from evalsite.analysis.resample import DRAWS, FEW_DRAWS
-from evalsite.analysis.table import Table
+from evalsite.analysis.table import Table, read_texts
 
 # with more scores fewer draws: many outputs need no more, and many metrics take their time
 _MANY_SCORES = 20_000
@@ -38,7 +38,7 @@ _OTHERS = ("item", "system", "output_id", "study")
 def read_metrics(path: Path | str) -> pd.DataFrame:
     """Scores as item, system, metric and value: of metrics.csv as a study exports it, or of a file
     with item, system and a column for each metric. ValueError: a cell is no number, or twice."""
-    text = pd.read_csv(path, dtype=str, keep_default_na=False, encoding="utf-8-sig")
+    text = read_texts(path)
     if "item" not in text:
         raise ValueError("The file of metrics has no column item.")
     if "system" not in text:

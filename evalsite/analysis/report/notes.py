@@ -26,30 +26,27 @@ _NO_INPUTS = frozenset({
 
 
 def count_words(path: Path) -> pd.DataFrame:
-    """Of each item in an exported items.csv the words of its `outputs` and of its `inputs`.
+    """Of each text of each item in an exported items.csv: `item`, `text` (equal texts have equal
+    numbers) and `words`.
 
     Words are separated by blanks: in scripts without blanks there seem to be few, which
     puts no one below a floor. Without a column output the frame is empty.
     """
-    empty = pd.DataFrame({"outputs": [], "inputs": []}, dtype=float)
-    found = [empty]
+    counted = [pd.DataFrame({"item": [], "text": [], "words": []})]
     with pd.read_csv(path, dtype=str, keep_default_na=False, chunksize=_AT_ONCE) as parts:
-        found += [_count(part) for part in parts if "output" in part]
-    counts = pd.concat(found)
-    by = counts.groupby(level=0)
+        counted += [_count(part) for part in parts if "output" in part]
     # a row for each output, every one with the inputs of the item
-    return pd.DataFrame({"outputs": by.outputs.sum(), "inputs": by.inputs.max()})
+    return pd.concat(counted[1:] or counted, ignore_index=True).drop_duplicates(["item", "text"])
 
 
 def _count(rows: pd.DataFrame) -> pd.DataFrame:
     inputs = [
         name for name in rows.columns if name not in _NO_INPUTS and not name.startswith("gold_")
     ]
-    words = rows[["output", *inputs]].map(lambda text: len(text.split()))
-    return pd.DataFrame(
-        {"outputs": words.output.to_numpy(), "inputs": words[inputs].sum(axis=1).to_numpy()},
-        index=rows["item"].to_numpy(), dtype=float,
-    )  # fmt: skip
+    texts = rows.melt(id_vars="item", value_vars=["output", *inputs], value_name="of")
+    words = texts.of.map(lambda text: len(text.split())).astype(float)
+    numbers = pd.util.hash_array(texts.of.to_numpy(dtype=object))
+    return pd.DataFrame({"item": texts["item"], "text": numbers, "words": words})
 
 
 # --- warnings -------------------------------------------------------------------------

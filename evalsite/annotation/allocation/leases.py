@@ -414,13 +414,16 @@ def keep_lease_once(participant: Participant, study: Study, draft: Draft) -> boo
 def find_end(me: Participant, study: Study, open_set: ItemSet | None = None) -> datetime | None:
     """Return until when my open set is kept, or was: one time for all of its items.
 
-    Its places say so; once none of them is left, the set itself, if it may hold checks or repeats.
+    Its places say so. Once none of them is left, the set says it if it has no answer yet, or may
+    hold checks or repeats.
     """
     until: datetime | None = me.slots.leased().aggregate(until=Max("lease_until"))["until"]
-    if until is not None or not has_controls(study):
+    if until is not None:
         return until
     open_set = open_set or _open_set_of.one(me.pk)
-    return open_set.leased_until if open_set is not None else None
+    if open_set is None or not (open_set.reserved_until or has_controls(study)):
+        return None
+    return open_set.leased_until
 
 
 def find_end_for_one_more(me: Participant, study: Study) -> datetime:

@@ -138,11 +138,77 @@ def too_alike(pairs: Sequence[Mapping[str, Any]]) -> str:
 
 
 @sentence
+def copied(
+    pairs: int, equal: int, outputs: int, others: Sequence[float], raters: Sequence[str] = ()
+) -> str:
+    """`others`: the lowest and the highest share of the other pairs; `raters`: the names of the
+    two, on pages for staff."""
+    who = " and ".join(raters) or "Two raters"
+    if pairs > 1:
+        who = f"In {pairs:,} pairs, raters gave nearly identical answers: in one of them, both"
+    shares = " to ".join(dict.fromkeys(f"{share:.0%}" for share in others))
+    beside = f" Other pairs agree on {shares}." if shares else ""
+    return (
+        f"{who} gave identical answers on {equal:,} of {count_of(outputs, 'output')}.{beside} "
+        "Check whether one copied the other, or whether they are the same person. Agreement and "
+        "tests count them as two."
+    )
+
+
+@sentence
+def both_alike(equal: int, outputs: int) -> str:
+    return (
+        f"Both raters gave the same answer on {equal:,} of {count_of(outputs, 'output')}. If they "
+        "settled their answers together, say so in the report: agreement then describes the "
+        "discussion."
+    )
+
+
+@sentence
+def copies_unseen(most_shared: int) -> str:
+    return (
+        "Copies can't be seen in sets this small: two people share "
+        f"{count_of(most_shared, 'output')} at most, and equal answers on all of them may be "
+        "chance."
+    )
+
+
+@sentence
 def unknown_kind(kind: str, analysed_as: str) -> str:
     return (
         f"Questions of the kind {kind} are analysed as {analysed_as}, going by their columns. Say "
         "--protocol if they are something else."
     )
+
+
+@sentence
+def read_as_points(low: float, high: float, step: float, is_range_found: bool) -> str:
+    if step != 1:
+        return f"Read as points from {low:g} to {high:g} in steps of {step:g}."
+    if is_range_found:
+        return (
+            f"Read as points from {low:g} to {high:g} (the range found); give --scale if it is "
+            "wider."
+        )
+    return f"Read as points from {low:g} to {high:g}."
+
+
+@sentence
+def read_as_slider(low: float, high: float, is_range_found: bool) -> str:
+    found = " (the range found); give --scale if it is wider" if is_range_found else ""
+    return f"Read as a slider from {low:g} to {high:g}{found}."
+
+
+@sentence
+def read_as_numbers(low: float | None, high: float | None) -> str:
+    if low is None:
+        return "Read as numbers without bounds; give --scale if the scale has ends."
+    return f"Read as numbers from {low:g} to {high:g}."
+
+
+@sentence
+def read_as_decisions() -> str:
+    return "Read as decisions: 1 is yes, 0 is no."
 
 
 # --- warnings: of the plan ------------------------------------------------------------
@@ -206,6 +272,11 @@ def no_shared_input() -> str:
 @sentence
 def no_baseline() -> str:
     return "The baseline has no ratings here, so every pair of systems is compared."
+
+
+@sentence
+def no_direction() -> str:
+    return "Nothing says whether high or low numbers are better: no ranks."
 
 
 @sentence

@@ -64,7 +64,7 @@ class Command(ImportCommand):
             help="if people see several outputs at once: the earlier system beside which a new one "
             "is shown, or every; give it once for each",
         )
-        add_answers(parser, but="failed")
+        add_answers(parser)
 
     def read_choices(self, arguments: Mapping[str, Any]) -> dict[str, Any]:
         names = (TAKE_ONCE, LEAVE_OUT_FAULTY, EMPTY_OUTPUTS)
