@@ -222,7 +222,10 @@ class Comparison:
     def _compare_plan(self, again: Plain) -> Iterator[Fault]:
         said = LATER_PLAN_FIELDS | self.bundle.read_json(ANALYSIS_PLAN)
         has_all = self.about["has_data"] and not self.of_others
-        skipped = set() if has_all else _OF_ANSWERS
+        skipped = set() if has_all else set(_OF_ANSWERS)
+        if "criteria" not in said or not self.is_same_protocol:
+            # they follow from the instrument
+            skipped.add("criteria")
         for name in sorted(again.keys() - skipped):
             yield from compare_values(ANALYSIS_PLAN, name, said.get(name), again[name])
 

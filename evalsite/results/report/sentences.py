@@ -1558,3 +1558,14 @@ def finding_in_brief(code: str, first: str, second: str, effect: str) -> str:
         "not_enough": "no clear difference",
         "by_one_rater": "not tested",
     }.get(code, "not compared")
+
+
+# --- methods: README and scripts of a bundle have the same words ----------------------
+
+METHOD_WORDS = {
+    "model": "a linear mixed model (REML) of all systems",
+    "errors": "Kenward–Roger standard errors and degrees of freedom",
+    "correction": "Tests are two-sided; p values are corrected by Holm’s method.",
+    "agreement": "Intervals of agreement treat raters and inputs as samples, or say for which "
+    "raters they hold.",
+}
