@@ -352,7 +352,7 @@ def first_criterion(about: dict[str, Any]) -> dict[str, Any]:
     return about["instrument"]["criteria"][0]
 
 
-@pytest.fixture(params=["now", "of version 0.1"])
+@pytest.fixture(params=["now", "of format 2"])
 def any_bundle(request, bundle) -> bytes:
     """A bundle with its instrument in either shape."""
     return bundle if request.param == "now" else KEPT.read_bytes()

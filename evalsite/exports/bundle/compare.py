@@ -29,7 +29,6 @@ from evalsite.exports.bundle.format import (
     DATAPACKAGE,
     LATER_PLAN_FIELDS,
     LEFT_OUT_COUNTS,
-    PLAN_SINCE,
     README,
     REPORT,
     REPORT_SOURCES,
@@ -125,11 +124,11 @@ def load_exactly(
 
     `rename` gives the id of each study here.
     """
-    plan = read_analysis_plan(bundle, about)
+    plan = read_analysis_plan(bundle)
     study_id = rename(UUID(about["study"]["id"]))
     owner = get_user_model().objects.create(username="scratch", is_staff=True, is_superuser=True)
     study = Loader(bundle, about, study_id, has_data=True, is_copy=False, owner=owner).load()
-    if plan is not None and plan["repeats"] not in (None, str(study_id)):
+    if plan["repeats"] not in (None, str(study_id)):
         # replaces the study that this one repeats
         original = Study.objects.create(pk=rename(UUID(plan["repeats"])), protocol=study.protocol)
         plan = plan | {"repeats": str(original.pk)}
@@ -183,10 +182,7 @@ class Comparison:
         again = parse_json((path / STUDY).read_bytes(), STUDY)
         faults = self.findings.faults
         faults += self._compare_study(again)
-        if self.about["format_version"] >= PLAN_SINCE:
-            faults += self._compare_plan(
-                parse_json((path / ANALYSIS_PLAN).read_bytes(), ANALYSIS_PLAN)
-            )
+        faults += self._compare_plan(parse_json((path / ANALYSIS_PLAN).read_bytes(), ANALYSIS_PLAN))
         for name in sorted({*self.bundle.names, *folder.files}):
             if self._has_rows(name):
                 faults += self._compare_file(name, folder)
@@ -371,8 +367,6 @@ class Comparison:
         ]
 
     def _describe_plan(self) -> str:
-        if self.about["format_version"] < PLAN_SINCE:
-            return f"No analysis plan: bundles have one since format {PLAN_SINCE}."
         plan = self.bundle.read_json(ANALYSIS_PLAN)
         if plan["changed_at"] is None:
             return "No analysis plan was written."
