@@ -134,11 +134,16 @@ OTHERS: dict[str, Rated] = {
         plan={
             "baseline": "B",
             "margins": [
-                {"criterion": "better", "system": "C", "relation": "not_worse", "other": "B",
-                 "margin": 0.3}
+                {
+                    "criterion": "better",
+                    "system": "C",
+                    "relation": "not_worse",
+                    "other": "B",
+                    "margin": 0.3,
+                }
             ],
         },
-    ),  # fmt: skip
+    ),
     "every kind at once": Rated(
         rows=prefer("better", 3, A=0, B=0.4, C=1.1)
         + rate("fluency", 1, A=0, B=0.5, C=1.2)
@@ -164,9 +169,7 @@ OTHERS: dict[str, Rated] = {
     ),
     "options of a choice, one of them never taken": Rated(
         rows=OF_CHOICE,
-        instrument=[
-            describe("kind", "choice", "categories", ends=(1, 4)) | {"options": OPTIONS}
-        ],
+        instrument=[describe("kind", "choice", "categories", ends=(1, 4)) | {"options": OPTIONS}],
         columns=["part", "option"],
     ),
     "statements of a checklist": Rated(
@@ -193,8 +196,12 @@ OTHERS: dict[str, Rated] = {
         ],
         instrument=[describe("fluency")],
     ),
-    "one input": Rated(rows=rate("fluency", 14, items=1, A=0, B=1), instrument=[describe("fluency")]),
-    "one rater": Rated(rows=rate("fluency", 15, raters=1, A=0, B=1), instrument=[describe("fluency")]),
+    "one input": Rated(
+        rows=rate("fluency", 14, items=1, A=0, B=1), instrument=[describe("fluency")]
+    ),
+    "one rater": Rated(
+        rows=rate("fluency", 15, raters=1, A=0, B=1), instrument=[describe("fluency")]
+    ),
     "raters that are no persons": Rated(
         rows=[{**row, "person": "no"} for row in rate("fluency", 16, A=0, B=1)],
         instrument=[describe("fluency")],
@@ -204,7 +211,7 @@ OTHERS: dict[str, Rated] = {
         + rate("adequacy", 2, A=0, B=0.6),
         instrument=[describe("fluency"), describe("adequacy")],
     ),
-}  # fmt: skip
+}
 
 
 @pytest.mark.each_once
