@@ -13,6 +13,7 @@ from evalsite.results.report.figure_details import (
     list_cells,
 )
 from evalsite.results.report.latex import escape
+from evalsite.results.report.sentences import write_sentence
 from evalsite.results.report.table import Table
 from evalsite.results.report.wording import hold_together, let_go, name_figure
 from tests.support.reports import make_figure
@@ -145,7 +146,7 @@ def test_p_value_that_rounds_to_one_is_told_as_near_to_it() -> None:
     effect = Figure(name="difference", method="t", value=0.0, low=-1.0, high=1.0,
                     details={"p_corrected": 1.0})  # fmt: skip
 
-    assert "corrected p > .999" in describe_finding("A", "B", effect)["text"]
+    assert "corrected p > .999" in write_sentence(describe_finding("A", "B", effect))
 
 
 def test_p_values_of_findings_are_equal_to_a_number_or_below_one() -> None:

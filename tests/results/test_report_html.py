@@ -12,6 +12,7 @@ from evalsite.results.models import Report
 from evalsite.results.report.criterion_tables import find_estimate, write_corrected_of
 from evalsite.results.report.html_document import write_page
 from evalsite.results.report.methods import write_findings
+from evalsite.results.report.sentences import write_sentence
 from evalsite.results.report.study_tables import list_further, list_main, list_shown
 from evalsite.results.report.table import explain_with_interval, write_with_interval
 from evalsite.results.report.wording import hold_together, write_interval, write_value
@@ -103,12 +104,12 @@ def test_every_number_of_systems_and_pairs_is_the_report_s(
             assert f"{pair['system_1']} : {pair['system_2']}" in page
             assert f">{hold_together(explain_with_interval(pair['effect']))}<" in page
             assert f">{hold_together(write_corrected_of(pair['effect']))}<" in page
-            assert hold_together(pair["finding"]["text"]) in further
+            assert hold_together(write_sentence(pair["finding"])) in further
         assert f">{write_interval(criterion['agreement'][0])}<" in page
         for figure in criterion["agreement"]:
             assert f">{write_interval(figure)}<" in further
         for note in criterion["notes"]:
-            assert hold_together(note) in further
+            assert hold_together(write_sentence(note)) in further
 
 
 def test_what_makes_it_again_is_told(study: Study, report: Report) -> None:

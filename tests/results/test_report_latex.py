@@ -29,7 +29,7 @@ from evalsite.results.report.wording import write_interval, write_p, write_value
 from evalsite.studies.models import Study
 from tests.support.instruments import GALLERY
 from tests.support.reported import HOSTILE, keep_report, make_reported_study
-from tests.support.reports import make_content, make_figure
+from tests.support.reports import make_content, make_figure, make_finding
 
 Settings = Any
 COMMANDS = {
@@ -169,7 +169,7 @@ def test_numbers_are_the_report_s(study: Study, report: Report) -> None:
             assert all(escape(part) in further for part in told)
             assert escape(write_value(find_estimate(criterion, system))) in fragment
         for pair in criterion["pairs"]:
-            assert set_p(escape(pair["finding"]["text"])) in fragment
+            assert set_p(escape(write_sentence(pair["finding"]))) in fragment
             p = write_p(pair["effect"]["details"]["p_corrected"])
             assert f"$p {p if p[0] in '<>' else f'= {p}'}$" in fragment
     data = kept["data"]
@@ -293,8 +293,7 @@ def test_a_family_of_no_comparison_is_not_told() -> None:
 
 
 def test_every_p_value_of_a_finding_is_one_formula() -> None:
-    texts = [f"A and B (corrected p {p})." for p in ("= .105", "< .001")]
-    pairs = [{"finding": {"text": text}} for text in texts]
+    pairs = [{"finding": make_finding("not_enough", "A", "B", p=p)} for p in (0.105, 0.0004)]
     found = {"label": "Fluency", "agreement": [], "pairs": pairs}
 
     told = write_findings(found)

@@ -1,6 +1,7 @@
 """The tables of a criterion, made from the plain data of its report."""
 
 from collections.abc import Iterator, Mapping, Sequence
+from itertools import pairwise
 from math import sqrt
 from operator import itemgetter
 from typing import Any
@@ -100,7 +101,7 @@ def tabulate_systems(criterion: dict[str, Any]) -> Table:
                 "is_by_model": by_model,
                 "is_compared": is_compared(criterion),
                 "has_tiers": has_tiers,
-                "weighing": "" if is_compared(criterion) else criterion.get("weighing", ""),
+                "weighing": "" if is_compared(criterion) else _write_weighing(criterion),
             },
         ),
         sentence=describe_variances(criterion),
@@ -308,6 +309,32 @@ def tabulate_counts(criterion: dict[str, Any]) -> Table:
     )
 
 
+def tabulate_histogram(criterion: dict[str, Any]) -> Table:
+    """Return how many values of each system lie between round numbers."""
+    histogram = criterion["histogram"]
+    bins = list(enumerate(pairwise(histogram["edges"])))
+    return fill_table(
+        f"{criterion['label']}: all ratings",
+        [SYSTEM, *(_make_bin_column(histogram["counts"], *each) for each in bins)],
+        criterion["systems"],
+        row_names=name_system,
+        name=f"{criterion['key']}-histogram",
+    )
+
+
+def _make_bin_column(counts: dict[str, Any], place: int, ends: tuple[float, float]) -> Column:
+    words = f"{ends[0]:g} to {ends[1]:g}".replace("-", "−")
+
+    def count(system: dict[str, Any]) -> int:
+        return int(counts[system["system"]][place])
+
+    return Column(
+        heading=words,
+        write=lambda system: f"{count(system):,}",
+        figures=lambda system: [count_figure(words, count(system))],
+    )
+
+
 def _make_answer_column(answer: dict[str, Any]) -> Column:
     def count(system: dict[str, Any]) -> int:
         return int((system["counts"] or {}).get(str(answer["value"]), 0))
@@ -382,7 +409,7 @@ def tabulate_pairs(criterion: dict[str, Any]) -> Table:
                 "has_named": any(pair["effect"]["details"].get("is_exploratory") for pair in pairs),
                 "is_across": any(_is_corrected_across(pair) for pair in pairs),
                 "baseline": baseline,
-                "weighing": criterion.get("weighing", "") if is_compared(criterion) else "",
+                "weighing": _write_weighing(criterion) if is_compared(criterion) else "",
             },
         ),
         sentence=describe_pairs(criterion),
@@ -671,3 +698,9 @@ _OUTPUTS = Column(
     figures=lambda row: [count_figure("outputs", row["outputs"])],
 )
 PAIR = name_column("Pair", describe_pair)
+
+
+def _write_weighing(criterion: dict[str, Any]) -> str:
+    """Return why comparisons differ from the means shown, where they do."""
+    note = criterion.get("weighing")
+    return write_sentence(note) if note else ""

@@ -1,12 +1,14 @@
 """What the pages of results draw of a criterion: its systems, pairs and agreement."""
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from math import exp, inf
 from typing import Any
 
+from evalsite.analysis.direction import SIGN, Better
 from evalsite.analysis.families import find_family
 from evalsite.analysis.families.family import Family
+from evalsite.analysis.findings import CLEAR
 from evalsite.results.report.agreement_tables import is_for_these_raters, list_main_agreement
 from evalsite.results.report.charts import Axis, Mark, make_axis, make_mark
 from evalsite.results.report.criterion_tables import (
@@ -23,7 +25,13 @@ from evalsite.results.report.criterion_tables import (
     write_distance_ends,
     write_rank,
 )
-from evalsite.results.report.verdicts import Verdict, has_other_verdict_alone, judge_criterion
+from evalsite.results.report.sentences import write_gate_slices, write_sentence
+from evalsite.results.report.verdicts import (
+    Verdict,
+    find_winner,
+    has_other_verdict_alone,
+    judge_criterion,
+)
 from evalsite.results.report.wording import (
     describe_interval,
     explain_reason,
@@ -39,7 +47,7 @@ from evalsite.results.report.wording import (
 Figure = dict[str, Any]
 _SHADES = ("p1", "p12", "p2", "p3", "p4", "p45", "p5")
 _LEAST_LABELLED = 8  # percent: a narrower part has no room for its number
-_ENDS = ("low90", "high90")
+_ENDS = ("low", "high")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -87,6 +95,8 @@ class PairRow:
     effect: str  # standardised
     effect_interval: str
     code: str
+    ahead: str  # the system that is clearly ahead
+    is_clear: bool
     text: str
     family: int  # comparisons that the correction covers
     is_exploratory: bool  # the plan names other pairs
@@ -238,7 +248,7 @@ def _view_systems(
     if other is not None:
         seconds = {one["system"]: find_estimate(other, one)["value"] for one in other["systems"]}
     rows = []
-    for system in _sort_systems(criterion):
+    for system in _sort_systems(criterion, SIGN[criterion["better"]]):
         figure, distance = find_estimate(criterion, system), system.get("from_average") or {}
         ends = _find_ends(figure, distance, criterion)
         known = distance.get("value") is not None
@@ -263,11 +273,12 @@ def _view_systems(
     return rows
 
 
-def _sort_systems(criterion: Figure) -> list[Figure]:
-    """Return the systems, best first by the figure that is shown; those without one are last."""
+def _sort_systems(criterion: Figure, sign: float) -> list[Figure]:
+    """Return the systems, best first by the figure that is shown; those without one are last.
+    Where none is better (`sign` 0) they stay in their order."""
     values = [(one, find_estimate(criterion, one)["value"]) for one in criterion["systems"]]
     known = [one for one in values if one[1] is not None]
-    sorted_known = sorted(known, key=lambda one: -float(one[1]))
+    sorted_known = sorted(known, key=lambda one: -sign * float(one[1]))
     return [one for one, _ in sorted_known] + [one for one, value in values if value is None]
 
 
@@ -328,7 +339,8 @@ def _list_legend(criterion: Figure, rows: list[SystemRow]) -> list[tuple[str, st
 # --- pairs and agreement ------------------------------------------------------------------
 
 
-def _view_pair(pair: Figure, axis: Axis) -> PairRow:
+def _view_pair(pair: Figure, axis: Axis, better: Better) -> PairRow:
+    winner = find_winner(pair, better)
     effect, own = pair["effect"], pair.get("own")
     details = effect["details"]
     alone, corrected = details.get("p"), details.get("p_corrected")
@@ -346,7 +358,9 @@ def _view_pair(pair: Figure, axis: Axis) -> PairRow:
         effect=write_value(standardised) if standardised else "",
         effect_interval=write_interval(standardised) if standardised else "",
         code=pair["finding"]["code"],
-        text=hold_together(pair["finding"]["text"]),
+        ahead=winner[0] if winner else "",
+        is_clear=pair["finding"]["code"] in CLEAR,
+        text=hold_together(write_sentence(pair["finding"])),
         family=details.get("family") or 0,
         is_exploratory=bool(details.get("is_exploratory")),
         is_clear_alone=None not in (alone, corrected) and alone < 0.05 <= corrected,
@@ -415,13 +429,13 @@ def _view_criterion(criterion: Figure, other: Figure | None, axis: Axis) -> Crit
         has_tiers=any(row.tier for row in systems) and len(systems) > 1,
         has_rings=any(row.mark and row.mark.ring for row in systems),
         verdict=judge_criterion(criterion),
-        axis=axis,
+        axis=replace(axis, better=criterion["better"]),
         average="" if average is None else axis.place(average),
         systems=systems,
         legend=_list_legend(criterion, systems),
         pair_axis=pair_axis,
         equal=pair_axis.place(equal),
-        pairs=[_view_pair(pair, pair_axis) for pair in criterion["pairs"]],
+        pairs=[_view_pair(pair, pair_axis, criterion["better"]) for pair in criterion["pairs"]],
         of_pairs=describe_pairs(criterion),
         variances=describe_variances(criterion),
         detectable=_find_detectable(criterion),
@@ -448,10 +462,16 @@ def _view_margin(margin: dict[str, Any], family: Family) -> dict[str, Any]:
     shown: dict[str, Any] = {**margin, "margin": write(margin["margin"])}
     shown["reason"] = explain_reason(margin.get("reason"))
     if margin.get("outcome") and "p" in margin:
-        ends = {key: exp(margin[key]) if family.is_log else margin[key] for key in _ENDS}
-        shown |= {key: write(value) for key, value in ends.items()}
+        # facts are as the system is better; readers see the scale as it is
+        turned = -1 if margin["better"] == "lower" else 1
+        ends = sorted(turned * margin[key] for key in _ENDS)
+        ends = [exp(end) for end in ends] if family.is_log else ends
+        shown |= dict(zip(_ENDS, map(write, ends), strict=True))
+        shown["percent"] = f"{100 * (1 - 2 * margin['level']):g}"
         shown["p"] = write_p(margin.get("p_corrected", margin["p"]))
         if margin["outcome"] == "fail" and "p_fail" in margin:
             # p is that of the outcome, which Holm's correction isn't for
             shown |= {"p": write_p(margin["p_fail"]), "p_corrected": None}
+    if "slices" in margin:
+        shown["slices"] = " ".join(write_gate_slices({**margin, "test": margin}))
     return shown

@@ -12,6 +12,7 @@ from evalsite.results.report.criterion_tables import (
     tabulate_averages,
     tabulate_checks,
     tabulate_counts,
+    tabulate_histogram,
     tabulate_outcomes,
     tabulate_own_errors,
     tabulate_pairs,
@@ -123,6 +124,16 @@ def _list_averages(criterion: Criterion) -> Iterator[Fold]:
             tables=[tabulate_counts(criterion)],
             facts=find_ceiling(criterion),
             pictures=pictures,
+        )
+    elif histogram := criterion.get("histogram"):
+        table = tabulate_histogram(criterion)
+        low, *_, high = histogram["edges"]
+        ends = [f"{end:g}".replace("-", "−") for end in (low, high)]
+        yield Fold(
+            key="histogram",
+            tables=[table],
+            facts={"low": ends[0], "high": ends[1]},
+            pictures={table.name: "distribution"},
         )
 
 

@@ -14,6 +14,7 @@ from evalsite.results.report.criterion_tables import (
     tabulate_checks,
     tabulate_counts,
     tabulate_figures,
+    tabulate_histogram,
     tabulate_outcomes,
     tabulate_own_errors,
     tabulate_pairs,
@@ -36,6 +37,7 @@ from evalsite.results.report.person_tables import (
     tabulate_raters,
 )
 from evalsite.results.report.prose import write_prose
+from evalsite.results.report.sentences import write_sentence
 from evalsite.results.report.strength_tables import tabulate_fit, tabulate_order
 from evalsite.results.report.table import Table
 from evalsite.results.report.with_and_without import IGNORED, tabulate_both
@@ -125,8 +127,8 @@ def show_part(report: Report, key: str) -> Part:
 
 def _show_criterion(report: Report, criterion: dict[str, Any]) -> Part:
     part = Part(criterion["key"], criterion["label"])
-    part.notes = list(map(hold_together, criterion["notes"]))
-    part.findings = [hold_together(pair["finding"]["text"]) for pair in criterion["pairs"]]
+    part.notes = [hold_together(write_sentence(note)) for note in criterion["notes"]]
+    part.findings = [hold_together(write_sentence(pair["finding"])) for pair in criterion["pairs"]]
     part.blocks += _show_systems(report, criterion)
     if criterion["pairs"]:
         part.blocks.append((tabulate_pairs(criterion), None))
@@ -179,6 +181,9 @@ def _show_systems(report: Report, criterion: dict[str, Any]) -> Blocks:
     elif criterion["answers"]:
         picture = find_picture(report, criterion, "distribution")
         blocks.append((tabulate_counts(criterion), picture))
+    elif criterion.get("histogram"):
+        picture = find_picture(report, criterion, "distribution")
+        blocks.append((tabulate_histogram(criterion), picture))
     return blocks
 
 
