@@ -12,7 +12,7 @@ from evalsite.analysis.findings import CLEAR
 from evalsite.results.report.agreement_tables import is_for_these_raters, list_main_agreement
 from evalsite.results.report.charts import Axis, Mark, make_axis, make_mark
 from evalsite.results.report.criterion_tables import (
-    describe_joint_test,
+    describe_pairs,
     describe_variances,
     find_estimate,
     find_median,
@@ -134,7 +134,7 @@ class CriterionView:
     pair_axis: Axis
     equal: str  # where equality is on the axis of pairs
     pairs: list[PairRow]
-    joint: str
+    of_pairs: str  # a sentence or two about all of them
     variances: str
     detectable: str
     family: int
@@ -436,8 +436,8 @@ def _view_criterion(criterion: Figure, other: Figure | None, axis: Axis) -> Crit
         pair_axis=pair_axis,
         equal=pair_axis.place(equal),
         pairs=[_view_pair(pair, pair_axis, criterion["better"]) for pair in criterion["pairs"]],
-        joint=describe_joint_test(criterion),
-        variances=describe_variances(criterion),
+        of_pairs=hold_together(describe_pairs(criterion)),
+        variances=hold_together(describe_variances(criterion)),
         detectable=_find_detectable(criterion),
         family=details.get("family") or 0,
         is_across=(details.get("family") or 0) > (details.get("family_within") or 0) > 0,

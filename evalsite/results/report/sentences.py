@@ -1505,6 +1505,11 @@ def joint_test(systems: int, f: float, df1: int, df2: float, p: float) -> str:
 
 
 @sentence
+def secondary() -> str:
+    return "Secondary: not corrected across criteria."
+
+
+@sentence
 def joint_test_method() -> str:
     return (
         "All systems together are tested by an F test on the same model, with Kenward-Roger "
