@@ -498,6 +498,7 @@ def _name_sides(figure: Figure, better: Better) -> Figure:
     if figure.name != "superiority":
         return figure
     figure, sign = (turn_figure(figure), "<") if better == "lower" else (figure, ">")
+    figure = replace(figure, name="p_higher") if better == "none" else figure
     return replace(figure, method=f"P(first {sign} second) + .5 P(equal), same item and rater")
 
 
