@@ -60,7 +60,7 @@ POSSIBLE: dict[str, Ends] = {
             "share_of_raters", "share_of_rest", "share_of_units", "win_share", "share_under_floor",
             "share_of_first_place", "circular_share", "share_of_standard",
             "transitivity", "beats_average", "sign_test", "sign_test_of_majorities",
-            "circular_triads", "share_at_low", "share_at_high",
+            "circular_triads", "share_at_low", "share_at_high", "p_higher",
         ],
         SHARE,
     ),
