@@ -60,11 +60,9 @@ def test_bundle_from_before_items_had_numbers_is_verified_by_its_values() -> Non
     report = examine(kept.read_bytes())
 
     assert report.faults == []
-    assert [remark.partition(" has other")[0] for remark in report.remarks[:3]] == [
-        "data/annotations.csv", "data/items.csv", "data/ratings.csv",
-    ]  # fmt: skip
     # its figures are compared only where columns and methods are the same
-    [figures] = report.remarks[3:]
+    columns, figures = report.remarks
+    assert columns.startswith("data/ratings.csv has other columns")
     assert figures.startswith(f"The figures of {REPORT} weren't computed again")
 
 
@@ -89,8 +87,7 @@ def test_a_figure_that_was_changed_is_named(bundle: bytes) -> None:
 def test_other_words_for_the_same_figures_are_remarked_on_and_no_fault(bundle: bytes) -> None:
     def reword(figures: dict[str, Any]) -> dict[str, Any]:
         criterion = figures["kept"]["criteria"][0]
-        criterion["notes"] = ["Other words."]
-        criterion["pairs"][0]["finding"]["text"] = "Other words."
+        criterion["notes"] = []
         return figures
 
     reworded = examine(change(bundle, REPORT, reword))

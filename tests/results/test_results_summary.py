@@ -28,7 +28,7 @@ from evalsite.results.report.summary import summarise
 from evalsite.results.report.verdicts import count_changes, judge_criterion
 from evalsite.studies.models import Study
 from tests.support.factories import answer_item, launch, make_annotator, make_participant
-from tests.support.reports import keep_report, make_content, make_figure
+from tests.support.reports import keep_report, make_content, make_figure, make_finding
 
 
 @pytest.fixture
@@ -42,7 +42,7 @@ def pair(first: str, second: str, code: str, **known: Any) -> dict[str, Any]:
     return {
         "system_1": first, "system_2": second, "effect": effect, "sizes": [], "checks": [],
         "counts": None, "own": None,
-        "finding": {"code": code, "text": f"{first}, {second}: {code}"}, **known,
+        "finding": make_finding(code, first, second), **known,
     }  # fmt: skip
 
 
@@ -187,8 +187,8 @@ def test_hypotheses_say_how_they_came_out_and_other_pairs_are_exploratory() -> N
         {"system": system, "relation": relation, "other": other, "outcome": outcome,
          "p_corrected": 0.012}
         for system, relation, other, outcome in (
-            ("a", "higher", "b", "higher"), ("b", "higher", "a", "lower"),
-            ("b", "differs", "a", "lower"), ("a", "differs", "c", "unclear"),
+            ("a", "better", "b", "better"), ("b", "better", "a", "worse"),
+            ("b", "differs", "a", "worse"), ("a", "differs", "c", "unclear"),
         )
     ]  # fmt: skip
     (view,) = view_criteria({"criteria": [criterion]}, None)

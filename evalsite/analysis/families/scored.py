@@ -188,7 +188,8 @@ class ScoredNumbers(Numbers):
             figure = keep_possible(figure, *ends) if ends else figure
             system = next(one for one in systems if one["system"] == name)
             system["averages"].append(figure)
-            system["from_average"] = from_average.get(name)
+            distance = from_average.get(name)
+            system["from_average"] = distance and keep_possible(distance, *self.find_bounds(ends))
         pairs = [
             self._describe(pair, comparison, ends, tested.better)
             for pair in self.check_pairs(comparison.pairs, table)
@@ -438,7 +439,7 @@ class ScoredNumbers(Numbers):
         first, second = pair.second, pair.first
         effects = [pair.effects[key] for key in _SIZES if key in pair.effects]
         checks = [replace(check, name=name) for name, check in pair.checks.items()]
-        own = pair.own
+        own = None if pair.own is None else keep_possible(pair.own, least, most)
         # without a direction the higher system is first, so that differences have no sign
         apart = 0.0 if effect.value is None else effect.value - self.equal
         is_behind = apart > 0 if better == "lower" else apart < 0
@@ -455,7 +456,7 @@ class ScoredNumbers(Numbers):
             "checks": checks,
             "own": own,
             "counts": None,
-            "finding": describe_finding(first, second, effect),
+            "finding": describe_finding(first, second, effect, better),
         }
 
 

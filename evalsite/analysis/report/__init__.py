@@ -34,13 +34,13 @@ from evalsite.analysis.report.ignored import (
     read_ignored,
     warn_of_dropped,
 )
-from evalsite.analysis.report.metrics import read_metrics, report_metrics, write_metric_notes
+from evalsite.analysis.report.metrics import list_metric_notes, read_metrics, report_metrics
 from evalsite.analysis.report.notes import (
     count_words,
+    list_notes,
     warn_about,
     warn_of_criterion,
     warn_of_few,
-    write_notes,
 )
 from evalsite.analysis.report.other_papers import compare_identical, list_other_figures, read_texts
 from evalsite.analysis.report.raters import (
@@ -168,7 +168,7 @@ def make_report(
             list_outputs = found.pop("outputs", None)
             if keep_outputs and list_outputs:
                 keep_outputs(list_outputs())
-            found["notes"] = write_notes(found, seed)
+            found["notes"] = list_notes(found, seed)
             found["other_papers"] = _list_of_others(found, part, others.get("texts"), seed)
             gone = missing.get(str(described.get("of", key)), {})
             if any(gone.values()):
@@ -369,7 +369,7 @@ def _add_metrics(
     notes = list(found["notes"])
     if metrics is not None:
         # before the seed, which holds for them too
-        notes[-1:-1] = write_metric_notes(metrics)
+        notes[-1:-1] = list_metric_notes(metrics)
     return {**found, "metrics": metrics, "notes": notes}
 
 

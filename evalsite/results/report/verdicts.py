@@ -5,9 +5,9 @@ from typing import Any
 
 from evalsite.analysis.direction import Better
 from evalsite.analysis.families import find_family
+from evalsite.analysis.findings import CLEAR
 from evalsite.results.report.sentences import write_ahead
 
-CLEAR = ("higher", "lower")
 # so many pairs are named; of more, they are counted
 _MOST_NAMED = 6
 
@@ -79,7 +79,7 @@ def judge_criterion(criterion: dict[str, Any]) -> Verdict:
             for pair in criterion["pairs"]
             if pair["finding"]["code"] == "not_enough"
         ],
-        is_tested=bool(codes) and "one_rater" not in codes,
+        is_tested=bool(codes) and "by_one_rater" not in codes,
     )
 
 

@@ -82,6 +82,10 @@ NAMES = {
     "sign_within": "Sign test of pages",
     "sign_test_of_majorities": "Sign test of majorities",
     "friedman": "Friedman’s χ²",
+    "joint_f": "F of all systems",
+    "from_average": "From the average",
+    "variance_share": "Share of the variance",
+    "own_error": "Difference with its own error",
     "mcnemar": "McNemar’s test, percentage points",
     "cochran_q": "Cochran’s Q",
     "cronbach_alpha": "Cronbach’s α",
@@ -190,6 +194,7 @@ _REASONS = {
     "all_equal_too_few": "all ratings are equal, but fewer than 3 raters or 10 inputs can’t decide",
 }
 _SHARES = {
+    "variance_share",
     "model_share",
     "tie_share", "circular_share", "exact",
     "beats_average",
