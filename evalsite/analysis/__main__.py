@@ -301,6 +301,7 @@ def _write_metrics(found: Mapping[str, Any] | None) -> list[str]:
         for figure in figures
     ]
     figures += [found["ceiling"]] if found["ceiling"] else []
+    figures += found["ceiling_within"]
     return ["Automatic metrics", *(_line(figure) for figure in figures)]
 
 

@@ -187,8 +187,8 @@ def test_hypotheses_say_how_they_came_out_and_other_pairs_are_exploratory() -> N
         {"system": system, "relation": relation, "other": other, "outcome": outcome,
          "p_corrected": 0.012}
         for system, relation, other, outcome in (
-            ("a", "higher", "b", "higher"), ("b", "higher", "a", "lower"),
-            ("b", "differs", "a", "lower"), ("a", "differs", "c", "unclear"),
+            ("a", "better", "b", "better"), ("b", "better", "a", "worse"),
+            ("b", "differs", "a", "worse"), ("a", "differs", "c", "unclear"),
         )
     ]  # fmt: skip
     (view,) = view_criteria({"criteria": [criterion]}, None)

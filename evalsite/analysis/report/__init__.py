@@ -365,7 +365,7 @@ def _add_metrics(
     found: dict[str, Any], table: Table, scores: pd.DataFrame | None, seed: int
 ) -> dict[str, Any]:
     """The part of a criterion with what automatic metrics say of the same outputs."""
-    metrics = report_metrics(table, find_family(found), scores, seed)
+    metrics = report_metrics(table, find_family(found), scores, seed, found["better"])
     notes = list(found["notes"])
     if metrics is not None:
         # before the seed, which holds for them too

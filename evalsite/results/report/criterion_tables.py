@@ -492,6 +492,7 @@ def write_finding(pair: dict[str, Any]) -> str:
     facts = {
         "code": pair["finding"]["code"], "first": str(pair["system_1"]),
         "second": str(pair["system_2"]), "effect": pair["effect"]["name"],
+        "better": pair["finding"]["facts"].get("better", "higher"),
     }  # fmt: skip
     found = write_sentence({"code": "finding_in_brief", "facts": facts})
     return f"{found}, exploratory" if pair["effect"]["details"].get("is_exploratory") else found
