@@ -558,7 +558,7 @@ compare_scores <- function(criterion) {
       both <- d[d$system %in% c(pair$first, pair$second), ]
       return(c(pair, if (length(unique(both$group)) == 1) test_means(both, pair, "participant")))
     }
-    if (is_known(fit, w)) c(pair, test(contrast(fit, w))) else pair
+    if (is_known(fit, w)) c(pair, test(contrast(fit, w)), list(is_by_model = TRUE)) else pair
   })
   if (has_own_errors) result$pairs <- use_separate_errors(result, d, length(names))
   if (length(names) > 2 && !length(thin)) {
@@ -621,7 +621,7 @@ check_ordinal <- function(pairs, d, names, fit, key) {
   labels <- paste0("system", names[-1])
   beta <- c(0, model$coefficients[labels])
   error <- rbind(0, cbind(0, vcov(model)[labels, labels, drop = FALSE]))
-  if (anyNA(error)) {
+  if (anyNA(error) || any(grepl("Hessian", warned))) {
     note(key, ": the ordinal check gives no standard errors.")
     return(pairs)
   }
@@ -840,7 +840,7 @@ finish_pair <- function(result, pair) {
     if (is_log) ends <- exp(ends)
     ends <- cut_ends(ends, find_bounds(criterion))
     row$t <- sign * pair$t
-    if (length(result$variances) && criterion$family %in% c("points", "turns")) {
+    if (isTRUE(pair$is_by_model) && criterion$family %in% c("points", "turns")) {
       total <- sqrt(sum(result$variances))
       row$d <- row$estimate / total
       row[c("d_low", "d_high")] <- ends / total
@@ -968,6 +968,7 @@ describe_agreement <- function(name, counts, scale) {
   }
   apart <- abs(outer(seq_len(k), seq_len(k), "-"))
   weight <- switch(name, ac2 = 1 - (apart / (k - 1))^2, within_1 = (apart <= 1) + 0, diag(k))
+  if (name %in% c("ac1", "ac2") && sum(total > 0) < 2) return(NA)
   seen <- mean(rowSums(shared * (shared %*% weight - 1)) / (m * (m - 1)))
   if (!(name %in% c("ac1", "ac2"))) return(seen)
   share <- colMeans(counts / size)

@@ -645,7 +645,7 @@ def test_pairs(result: Compared, rows: pd.DataFrame, fit: Fit, thin: list[str]) 
             if both["group"].nunique() == 1:
                 pair |= test_means(both, pair, "participant")
         elif fit.is_known(weights):
-            pair |= test(*fit.contrast(weights))
+            pair |= {**test(*fit.contrast(weights)), "is_by_model": True}
 
 
 def take_values(criterion: Criterion) -> Any:
@@ -844,7 +844,7 @@ def read_fitted(result: Compared, tables: Path) -> Compared:
         for sign, sides in ((1, ("second", "first")), (-1, ("first", "second"))):
             sign = -sign if result.criterion.is_compared else sign
             if fitted := tests.get((pair[sides[0]], pair[sides[1]])):
-                pair |= test(sign * fitted[0], *fitted[1:])
+                pair |= {**test(sign * fitted[0], *fitted[1:]), "is_by_model": True}
         if result.criterion.is_compared:
             ahead = pair.get("estimate", 0) >= 0
             pair |= {"wins": int(ahead), "losses": int(not ahead)}
@@ -942,7 +942,7 @@ def finish_pair(result: Compared, pair: Row, baseline: str) -> Row:
             low, high = cut(low, high, *bounds)
         row |= {"low": low, "high": high, "t": sign * pair["t"]}
         total = np.sqrt(sum(result.variances.values()))
-        if total and criterion.family not in WITHOUT_D:
+        if total and "is_by_model" in pair and criterion.family not in WITHOUT_D:
             row |= {name: None if row[value] is None else row[value] / total for name, value in
                     (("d", "estimate"), ("d_low", "low"), ("d_high", "high"))}  # fmt: skip
     equal = 0.0
@@ -1198,6 +1198,8 @@ def find_coefficient(name: str, whole: Rated, rated: Rated, scale: Any) -> float
         if level in ("log", "interval"):
             return describe_alpha(rated, (scale[:, None] - scale) ** 2)
         return describe_alpha(rated, list_distances(level, rated.counts.sum(0)))
+    if name in ("ac1", "ac2") and np.ptp(rated.value) == 0:
+        return None
     weights = weigh(name, len(scale))
     counts = whole.counts
     shares = (counts / counts.sum(1, keepdims=True)).mean(0)
