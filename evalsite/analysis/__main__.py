@@ -28,9 +28,7 @@ from evalsite.analysis.families.decision import DECISION
 from evalsite.analysis.families.numbers import Ends, find_scale
 from evalsite.analysis.families.turns import TURNS
 from evalsite.analysis.figure import make_note
-from evalsite.analysis.findings import write_p
 from evalsite.analysis.gate import FAULTY, add_gate, decide_gate, read_gate
-from evalsite.analysis.gate_sentences import write_gate
 from evalsite.analysis.plan import Margin, Plan
 from evalsite.analysis.report import list_systems, make_report
 from evalsite.analysis.report.answer_parts import COMMENT, drop_turns, split_parts
@@ -39,7 +37,7 @@ from evalsite.analysis.report.replication import Side, make_repetition
 from evalsite.analysis.resample import SEED
 from evalsite.analysis.table import Table, read_bare_table
 from evalsite.analysis.to_json import to_plain
-from evalsite.results.report.sentences import write_sentence
+from evalsite.results.report.sentences import write_p, write_sentence
 
 
 # --- arguments ------------------------------------------------------------------------
@@ -188,12 +186,12 @@ def write_report(report: Mapping[str, Any], *, has_other_papers: bool = False) -
         baseline = criterion["baseline"]
         lines.append(f"Comparisons with {baseline}" if baseline else "Comparisons")
         for pair in criterion["pairs"]:
-            lines.append(f"  {pair['finding']['text']}")
+            lines.append(f"  {write_sentence(pair['finding'])}")
             if counts := pair.get("counts"):
                 phrases = ", ".join(f"{name} {number}" for name, number in counts.items())
                 lines.append(f"    {pair['system_1']} and {pair['system_2']}: {phrases}")
             lines += _write_checks(pair)
-        lines += [f"  {criterion['weighing']}"] if criterion["weighing"] else []
+        lines += [f"  {write_sentence(criterion['weighing'])}"] if criterion["weighing"] else []
         lines += _write_order(criterion.get("order") or [])
         lines += _write_figures("Tests", criterion["tests"])
         lines += _write_fit(criterion.get("fit"))
@@ -232,7 +230,8 @@ def write_comparison(found: Mapping[str, Any]) -> str:
     ]
     lines += [f"Warning: {write_sentence(one)}" for one in found["warnings"]]
     for criterion in found["criteria"]:
-        lines += ["", f"== {criterion['label']} ({criterion['kind']}) ==", criterion["finding"]]
+        lines += ["", f"== {criterion['label']} ({criterion['kind']}) =="]
+        lines.append(write_sentence(criterion["finding"]))
         lines.append(_line(criterion["upheld"]))
         for system in criterion["systems"]:
             lines.append(system["system"])
@@ -389,7 +388,7 @@ def _analyse(options: Namespace) -> tuple[str, int]:
         families = {one["key"]: find_family(one) for one in report["criteria"]}
         judges = {key: get_numbers(family).judge_margins for key, family in families.items()}
         found = decide_gate(gate, side.table, report, options, judges)
-        sys.stderr.write(f"{write_gate(found)}\n")
+        sys.stderr.write(f"{write_sentence({'code': 'gate', 'facts': found})}\n")
         report, status = {**report, "gate": to_plain(found)}, found["status"]
     write = partial(write_report, has_other_papers=options.other_papers)
     return _write(report, options, write), status

@@ -1,6 +1,6 @@
 """A gate for scripts: whether a system is worse than another by more than a margin, as a status.
 
-What it decides is given as codes and figures; `gate_sentences` words them.
+What it decides is codes and figures; the sentence `gate` of a report words them.
 """
 
 from argparse import ArgumentParser, Namespace
@@ -15,7 +15,6 @@ import pandas as pd
 from evalsite.analysis.direction import find_better
 from evalsite.analysis.gate_plan import plan_gate
 from evalsite.analysis.gate_runs import count_runs, make_fingerprint
-from evalsite.analysis.gate_sentences import write_limit
 from evalsite.analysis.gate_slices import (
     JudgeMargins,
     find_worst,
@@ -121,7 +120,7 @@ def decide_gate(
         "reason": "one_rater" if criterion else "no_data",
     }  # fmt: skip
     if test.get("reason") == "no_margin":
-        raise ValueError(write_limit(test))
+        raise ValueError(_explain_limit(test))
     facts: dict[str, Any] = {
         "criterion": criterion["label"] if criterion else margin.criterion,
         "outcome": test["outcome"] or "undecided", "test": test,
@@ -196,3 +195,22 @@ def _count_runs(options: Namespace) -> dict[str, Any] | None:
         options.ratings.parent, system=options.gate, other=options.against,
         fingerprint=make_fingerprint(paths, chosen), now=datetime.now(UTC),
     )  # fmt: skip
+
+
+def _explain_limit(test: Mapping[str, Any]) -> str:
+    """Why a margin can't be one of this scale, and what could be."""
+    margin, limit = test["margin"], test["limit"]
+    if test["scale"] == "ratio":
+        return "The margin of magnitudes is a ratio above 1 and at most 2, such as 1.1."
+    if test["scale"] == "share":
+        return f"A margin of {margin:g} is too wide for a share. Use less than {limit:g}."
+    if test["scale"] == "numbers":
+        return (
+            f"A margin of {margin:g} is too wide: the standard deviation of all ratings is "
+            f"{limit:.4g}. Use less."
+        )
+    low, high = test["ends"]
+    on = f"on a scale from {low:g} to {high:g}"
+    # only the whole range lets every system pass
+    why = "would pass any system" if margin >= high - low else "is too wide"
+    return f"A margin of {margin:g} {on} {why}. Use less than {limit:g}."

@@ -59,7 +59,7 @@ class ModelPairs:
 
     def _compare(self, first: int, second: int, *, is_thin: bool) -> Figure:
         if is_thin:
-            why = "one of them has ratings of a single input, or by a single rater"
+            why = "thin"
             return self._over_raters(first, second) or self._leave_open(why)
         weights = np.zeros(len(self.data.systems))
         weights[first], weights[second] = -1.0, 1.0
@@ -71,9 +71,9 @@ class ModelPairs:
                 "difference", estimate=estimate, se=se, df=df, method=REML, n=self.data.counts()
             )
         else:
-            return self._leave_open("their ratings do not tell systems from inputs or raters")
+            return self._leave_open("undetermined")
         if found.details.get("note") == ALWAYS_EQUAL and "p" not in found.details:
-            return self._leave_open("no input has ratings of both")
+            return self._leave_open("no_shared_input")
         return found
 
     def _leave_open(self, why: str) -> Figure:
@@ -101,7 +101,7 @@ class ModelPairs:
         known: dict[str, Any] = {
             "fallback": self.mixed.facts.get(
                 "fallback",
-                "too few ratings" if self.mixed.fit is None else "its error is known too poorly",
+                "too_few" if self.mixed.fit is None else "error_poorly_known",
             ),
         }
         estimate = float(self.means[second] - self.means[first])

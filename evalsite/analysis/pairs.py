@@ -32,7 +32,7 @@ from evalsite.analysis.strengths import Strengths, does_fit, find_strengths
 Floats = NDArray[np.float64]
 Codes = NDArray[np.int64]
 
-_ONE_RATER = "all answers on them are by a single rater"
+_ONE_RATER = "by_one_rater"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -399,11 +399,11 @@ def _test(
         )  # fmt: skip
         found = describe_equal_differences(found, units=units, is_of_means=True)
     elif mixed.fit is None or mixed.fit.is_overcorrected(weights):
-        why = mixed.facts.get("fallback", "its error is known too poorly")
+        why = mixed.facts.get("fallback", "error_poorly_known")
         found = replace(by_draws, details={**by_draws.details, "fallback": why})
     elif not mixed.determines(weights):
-        why = "their answers do not tell systems from inputs or raters"
-        return undefined("net_win_share", Reason.TOO_FEW, method=REML, n=n, details={"why": why})
+        details = {"why": "undetermined"}
+        return undefined("net_win_share", Reason.TOO_FEW, method=REML, n=n, details=details)
     else:
         estimate, se, df = mixed.fit.contrast(weights)
         found = t_figure("net_win_share", estimate=estimate, se=se, df=df, method=REML, n=n)

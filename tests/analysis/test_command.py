@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from evalsite.analysis.__main__ import main
+from evalsite.results.report.sentences import write_sentence
 from tests.support.published import published_file
 
 pytestmark = pytest.mark.slow
@@ -310,4 +311,4 @@ def test_text_of_preferences_tells_expected_counts_and_how_answers_are_weighed(t
     fit = criterion["fit"]["pairs"][0]
     assert f": wins {fit['observed']['wins']:.0f} ({fit['expected']['wins']:.1f}), ties 0 (" in text
     assert criterion["weighing"]
-    assert criterion["weighing"] in text
+    assert write_sentence(criterion["weighing"]) in text

@@ -62,7 +62,7 @@ def test_systems_of_one_shared_input_are_compared_over_raters_on_it_alone():
     assert (one.low, one.high, one.details["p"]) == pytest.approx(BY_R, rel=1e-9)
     assert one.method.startswith("t test over raters")
     assert one.n == {"raters": 20, "items": 1, "ratings": 40}
-    told = describe_finding("B", "A", one)["text"]
+    told = write_sentence(describe_finding("B", "A", one))
     assert told.endswith("This holds on this input only.")
 
 
@@ -74,9 +74,8 @@ def test_a_system_with_one_rating_is_named_and_not_compared():
     assert found.cautions["thin_systems"] == {"systems": ["C"]}
     told = warn_of_criterion("q", found.cautions)
     assert any(": C. A system's own" in write_sentence(warning) for warning in told)
-    assert (
-        "can't be compared: one of them has ratings of a single input"
-        in (describe_finding("C", "A", one)["text"])
+    assert "can't be compared: one of them has ratings of a single input" in (
+        write_sentence(describe_finding("C", "A", one))
     )
 
 

@@ -91,7 +91,7 @@ def test_the_report_on_decisions_gives_the_classic_test_and_says_how(tmp_path):
     (criterion,) = report["criteria"]
     (classic,) = [one for one in criterion["tests"] if one["name"].startswith("mcnemar")]
     assert 0 <= classic["details"]["p"] <= 1
-    assert any("McNemar, exact" in note for note in criterion["notes"])
+    assert any("McNemar, exact" in note for note in map(write_sentence, criterion["notes"]))
 
 
 def test_decisions_against_all_scores_are_listed_to_be_looked_at_again(tmp_path):
@@ -160,5 +160,5 @@ def test_notes_on_a_classic_test_tell_only_what_left_inputs_out(tmp_path):
 
     report = make_reports({"ratings": path}, instrument=[decision], seed=3)["kept"]
 
-    notes = " ".join(report["criteria"][0]["notes"])
+    notes = " ".join(map(write_sentence, report["criteria"][0]["notes"]))
     assert "It leaves out 6 inputs: 6 where as many decided yes as no on an output." in notes

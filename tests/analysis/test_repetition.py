@@ -87,7 +87,9 @@ def test_scale_is_shifted_to_nought_before_cv_star(tmp_path, capsys):
     system = found["criteria"][0]["systems"][0]
     one, two = system["first"]["value"] - 1, system["second"]["value"] - 1
     assert system["cv_star"]["details"]["mean"] == pytest.approx((one + two) / 2)
-    assert any("shifted by −1" in note for note in found["criteria"][0]["notes"])
+    assert any(
+        "shifted by −1" in note for note in map(write_sentence, found["criteria"][0]["notes"])
+    )
 
 
 @pytest.mark.slow
@@ -96,12 +98,12 @@ def test_what_was_found_again_is_told_in_words(tmp_path, capsys):
     turned = compare(tmp_path, capsys, rate(), rate(day=2, shift=4, turn=True), "--scale", "1-7")
 
     assert again["criteria"][0]["upheld"]["value"] == 1
-    assert again["criteria"][0]["finding"] == (
+    assert write_sentence(again["criteria"][0]["finding"]) == (
         "The first study found 3 differences between systems that the repeat compares too; the "
         "repeat found 3 of them again, in the same direction."
     )
     assert {pair["outcome"] for pair in turned["criteria"][0]["pairs"]} == {"reversed"}
-    assert "3 were found the other way round." in turned["criteria"][0]["finding"]
+    assert "3 were found the other way round." in write_sentence(turned["criteria"][0]["finding"])
 
 
 @pytest.mark.parametrize(
@@ -116,7 +118,7 @@ def test_one_finding_is_told_as_one(tmp_path, capsys, turn, words):
 
     found = compare(tmp_path, capsys, first, second, "--scale", "1-7")
 
-    assert words in found["criteria"][0]["finding"]
+    assert words in write_sentence(found["criteria"][0]["finding"])
 
 
 def test_effect_of_the_repeat_is_seen_from_the_same_system(tmp_path, capsys):
@@ -134,7 +136,7 @@ def test_too_small_a_repeat_is_never_told_as_no_difference(tmp_path, capsys):
 
     (criterion,) = found["criteria"]
     assert criterion["upheld"]["details"]["not_again"] > 0
-    assert "doesn't mean that there is none" in criterion["finding"]
+    assert "doesn't mean that there is none" in write_sentence(criterion["finding"])
     assert "Repeat: With " in " ".join(write_sentence(one) for one in found["warnings"])
 
 
@@ -299,7 +301,7 @@ def test_a_scale_that_one_file_does_not_tell_is_no_other_scale(tmp_path, capsys)
 def test_raters_are_said_to_be_drawn_only_where_they_are_known(tmp_path, capsys, options):
     found = compare(tmp_path, capsys, rate(), rate(day=2), "--scale", "1-7", *options)
 
-    notes = " ".join(found["criteria"][0]["notes"])
+    notes = " ".join(map(write_sentence, found["criteria"][0]["notes"]))
     assert ("raters of both from one pool" in notes) == (not options)
     assert "inputs that both studies have are drawn together" in notes
 

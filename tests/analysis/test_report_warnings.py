@@ -127,8 +127,14 @@ def test_no_method_is_told_where_nothing_can_be_compared(warn):
 def test_notes_name_no_method_where_nothing_is_compared(report):
     (found,) = report(rate("fluency", raters=6, inputs=1, own_inputs=True))["criteria"]
 
-    assert "No two systems are compared: the findings say why." in found["notes"]
-    assert not [one for one in found["notes"] if one.startswith("Systems are compared by")]
+    assert "No two systems are compared: the findings say why." in map(
+        write_sentence, found["notes"]
+    )
+    assert not [
+        one
+        for one in map(write_sentence, found["notes"])
+        if one.startswith("Systems are compared by")
+    ]
 
 
 def test_notes_name_the_method_of_most_pairs_and_that_of_one_shared_input(report):
@@ -137,7 +143,11 @@ def test_notes_name_the_method_of_most_pairs_and_that_of_one_shared_input(report
 
     (found,) = report(many + one)["criteria"]
 
-    told = [one for one in found["notes"] if "are compared by" in one or "only input" in one]
+    told = [
+        one
+        for one in map(write_sentence, found["notes"])
+        if "are compared by" in one or "only input" in one
+    ]
     assert told[0].startswith("Systems are compared by: REML")
     assert told[1].startswith("Two systems that share their only input, by: t test over raters")
 

@@ -343,14 +343,16 @@ def test_main_result_stands_without_and_with_what_is_excluded(staff_client, stud
     leave_out(staff_client, study, me)
     everything = make_content()
     everything["criteria"][0]["systems"][0]["headline"]["value"] = 88.0
-    everything["criteria"][0]["pairs"][0]["finding"]["text"] = "alpha is rated 1.10 times beta."
+    everything["criteria"][0]["pairs"][0]["finding"]["facts"]["value"] = 1.1
     keep_report(study, everything=everything)
 
     html = staff_client.get(page("study-exclusions", study)).text
 
     assert "The main result, without and with them" in html
     assert all(
-        words in html for words in ("105.0", "88.0", "rated 1.50 times beta", "rated 1.10 times")
+        words in html
+        for words in ("105.0", "88.0", "rated 1.50 times as high as beta", "rated 1.10 times")
+        for words in ("105.0", "88.0", "rated 1.50 times as high as beta", "rated 1.10 times")
     )
     assert "have changed since" not in html
 
@@ -410,7 +412,7 @@ def test_confirmation_shows_the_main_result_as_it_stands(staff_client, study):
     ).text
 
     assert "The main result now" in html
-    assert "alpha is rated 1.50 times beta." in html
+    assert "alpha is rated 1.50 times as high as beta" in html
 
 
 def test_confirmation_reminds_of_the_rule_that_was_written_down(staff_client, study):

@@ -28,7 +28,7 @@ from evalsite.results.report.summary import summarise
 from evalsite.results.report.verdicts import count_changes, judge_criterion
 from evalsite.studies.models import Study
 from tests.support.factories import answer_item, launch, make_annotator, make_participant
-from tests.support.reports import keep_report, make_content, make_figure
+from tests.support.reports import keep_report, make_content, make_figure, make_finding
 
 
 @pytest.fixture
@@ -42,7 +42,7 @@ def pair(first: str, second: str, code: str, **known: Any) -> dict[str, Any]:
     return {
         "system_1": first, "system_2": second, "effect": effect, "sizes": [], "checks": [],
         "counts": None, "own": None,
-        "finding": {"code": code, "text": f"{first}, {second}: {code}"}, **known,
+        "finding": make_finding(code, first, second), **known,
     }  # fmt: skip
 
 

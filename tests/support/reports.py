@@ -16,12 +16,32 @@ def make_figure(name: str, value: float | None, **known: Any) -> dict[str, Any]:
     }  # fmt: skip
 
 
+def make_finding(
+    code: str,
+    first: str,
+    second: str,
+    *,
+    effect: str = "difference",
+    value: float = 0.4,
+    p: float | None = None,
+) -> dict[str, Any]:
+    """The finding of a pair, whose first system does better."""
+    facts = {
+        "first": first, "second": second, "effect": effect, "value": value, "low": None,
+        "high": None, "has_interval": True, "level": 0.95, "t": None, "df": None, "p": None,
+        "p_corrected": (0.01 if code == "higher" else 0.2) if p is None else p, "family": 1,
+        "is_by_model": False, "is_on_one_input": False, "is_exploratory": False, "spread": None,
+    }  # fmt: skip
+    return {"code": code, "criterion": None, "facts": facts}
+
+
 def make_content(systems: tuple[str, str] = ("alpha", "beta"), **known: Any) -> dict[str, Any]:
     """A report of one magnitude criterion on which the first system does better."""
     one, two = systems
     effect = make_figure("ratio", 1.5, low=1.2, high=1.9, details={"p": 0.004, "p_corrected": 0.01})
     criterion = {
         "key": "informativeness", "label": "Informativeness", "kind": "magnitude", "answers": [],
+        "better": "higher",
         "standard": 100,
         "systems": [
             {
@@ -38,11 +58,11 @@ def make_content(systems: tuple[str, str] = ("alpha", "beta"), **known: Any) -> 
             {
                 "system_1": one, "system_2": two, "effect": effect, "sizes": [], "checks": [],
                 "counts": None,
-                "finding": {"code": "higher", "text": f"{one} is rated 1.50 times {two}."},
+                "finding": make_finding("higher", one, two, effect="ratio", value=1.5, p=0.01),
             }
         ],
         "joint": None, "detectable": None, "tests": [], "kappas": None, "model": {},
-        "notes": ["Made up for a test."],
+        "notes": [{"code": "place_in_model", "criterion": None, "facts": {}}],
         "agreement": [
             make_figure("alpha_log", 0.6, low=0.4, high=0.7, n={"units": 4}),
             make_figure("fleiss", None, reason="unequal_raters"),

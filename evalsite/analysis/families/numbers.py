@@ -72,7 +72,7 @@ class Numbers:
         """Return the smallest effect that the design finds, if there can be such an effect."""
         return keep_detectable(figure, most)
 
-    def write_notes(self, criterion: Mapping[str, Any]) -> Iterator[str]:
+    def list_notes(self, criterion: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
         """Yield what the notes of a criterion say of this family alone."""
         yield from ()
 

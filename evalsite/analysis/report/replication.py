@@ -30,49 +30,7 @@ from evalsite.analysis.report.ignored import drop_ignored, read_ignored
 from evalsite.analysis.table import Table, read_table
 from evalsite.analysis.to_json import to_plain
 
-# --- findings in sentences ------------------------------------------------------------
 _SIDES = ("first", "second")
-
-
-def describe_upheld(figure: Figure) -> str:
-    """How many findings the repeat found again; never that there is no difference."""
-    if figure.reason is Reason.NOTHING_IN_COMMON:
-        return "No two systems are compared in both studies, so no finding can be upheld."
-    counts = {key: figure.details[key] for key in ("upheld", "reversed", "not_again",
-              "not_compared", "new")}  # fmt: skip
-    if figure.value is None:
-        phrases = ["The first study could tell no two systems apart that the repeat compares, so "
-                "there is no finding to uphold."]  # fmt: skip
-    else:
-        number, upheld = figure.n["findings"], counts["upheld"]
-        alone = "found it" if upheld else "did not find it"
-        again = f"found {upheld:,} of them" if number > 1 else alone
-        phrases = [f"The first study found {_count(number, 'difference')} between systems that the "
-                f"repeat compares too; the repeat {again} again, in the same "
-                "direction."]  # fmt: skip
-    return " ".join([*phrases, *_describe_others(counts)])
-
-
-def _describe_others(counts: Mapping[str, int]) -> Iterator[str]:
-    if number := counts["reversed"]:
-        yield f"{_were(number)} found the other way round."
-    if number := counts["not_again"]:
-        yield (
-            f"For {number:,} it shows no clear difference, which doesn't mean that there is none."
-        )
-    if number := counts["not_compared"]:
-        yield f"{_count(number, 'further finding')} of the first study could not be looked at."
-    if number := counts["new"]:
-        yield (f"The repeat found {_count(number, 'difference')} that the first study didn't.")
-
-
-def _count(number: int, noun: str) -> str:
-    return f"{number:,} {noun}{'' if number == 1 else 's'}"
-
-
-def _were(number: int) -> str:
-    return f"{number:,} {'was' if number == 1 else 'were'}"
-
 
 # --- warnings -------------------------------------------------------------------------
 
@@ -132,48 +90,28 @@ def _warn_of_criteria(comparison: Mapping[str, Any]) -> Iterator[dict[str, Any]]
 # --- how it was computed --------------------------------------------------------------
 
 
-def write_notes(criterion: Mapping[str, Any], low: float, seed: int) -> list[str]:
-    """The sentences for one criterion, whose figures are given."""
-    return [*_write(criterion, low), f"Seed {seed}, methods version {METHODS_VERSION}."]
-
-
-def _write(criterion: Mapping[str, Any], low: float) -> Iterator[str]:
+def list_notes(criterion: Mapping[str, Any], low: float, seed: int) -> list[dict[str, Any]]:
+    """The notes on one criterion, whose figures are known."""
     family = find_family(criterion)
-    yield f"The score of a system is {family.score}, computed separately in each study."
-    yield (
-        "CV* (Belz, Popović and Mille 2022): the standard deviation of both scores, divided by "
-        "what makes it unbiased for normal scores, in percent of their mean, times 1 + 1/(4n) "
-        f"with n = 2. 0 would be the same score twice. {_describe_shift(low)}"
-    )
-    moved = [one["moved"] for one in criterion["systems"]]
-    if drawn := [one for one in moved if one.details.get("draws")]:
-        pool = ", raters of both from one pool" if drawn[0].method == OVER_BOTH else ""
-        yield (
-            "Intervals of differences and correlations hold the middle 95% of "
-            f"{drawn[0].details['draws']:,} draws of the {drawn[0].method}: inputs that both "
-            f"studies have are drawn together{pool}."
-        )
-    yield (
-        "Correlations are of the systems' scores"
-        f"{', as logarithms' if family.is_log else ''}; of fewer than 10 systems they have "
-        "an interval and no p."
-    )
-    yield (
-        "Outputs in common have the same item and system in both. α of all ratings takes every "
-        "rater of both studies as one more rater; α of both scores takes each study as one rater "
-        "that gives the mean of its ratings."
-    )
-    yield (
-        "A finding is a difference whose corrected p is below .05 in the report of the first "
-        "study. It is upheld where the report of the repeat finds the same system higher, by its "
-        "own corrected p. A smaller repeat upholds fewer, whatever is true."
-    )
-
-
-def _describe_shift(low: float) -> str:
-    if low:
-        return f"The scale is shifted by {-low:g} first, so that it begins at 0.".replace("-", "−")
-    return "The scale begins at 0 already."
+    moved = [system["moved"] for system in criterion["systems"]]
+    drawn = [figure for figure in moved if figure.details.get("draws")]
+    return [
+        make_note("repeated_score", score=family.score),
+        make_note("repeated_cv", low=low),
+        *(
+            make_note(
+                "repeated_intervals",
+                draws=figure.details["draws"],
+                method=figure.method,
+                is_one_pool=figure.method == OVER_BOTH,
+            )
+            for figure in drawn[:1]
+        ),
+        make_note("repeated_correlations", is_log=family.is_log),
+        make_note("repeated_agreement"),
+        make_note("repeated_findings"),
+        make_note("seed", seed=seed, methods=METHODS_VERSION),
+    ]
 
 
 # --- the comparison as plain data -----------------------------------------------------
@@ -181,7 +119,7 @@ def _describe_shift(low: float) -> str:
 
 _SEPARATOR = "\x1f"
 # of findings that say nothing of systems in general
-_UNTOLD = {"undefined", "one_rater"}
+_UNTOLD = {"undefined", "by_one_rater"}
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -316,8 +254,8 @@ def _compare(
         "pairs": pairs,
     }  # fmt: skip
     return found | {
-        "finding": describe_upheld(upheld),
-        "notes": write_notes(found, twice.low, seed),
+        "finding": _describe_upheld(upheld),
+        "notes": list_notes(found, twice.low, seed),
     }
 
 
@@ -404,3 +342,15 @@ def _turn(effect: Mapping[str, Any]) -> dict[str, Any]:
     details = {key: -one if key == "t" else one for key, one in effect["details"].items()}
     return {**effect, "value": turn(effect["value"]), "low": turn(effect["high"]),
             "high": turn(effect["low"]), "details": details}  # fmt: skip
+
+
+def _describe_upheld(figure: Figure) -> dict[str, Any]:
+    """How many findings the repeat found again."""
+    if figure.reason is Reason.NOTHING_IN_COMMON:
+        return make_note("nothing_repeated")
+    counts = {
+        key: figure.details[key]
+        for key in ("upheld", "reversed", "not_again", "not_compared", "new")
+    }
+    findings = 0 if figure.value is None else figure.n["findings"]
+    return make_note("upheld", findings=findings, **counts)

@@ -20,6 +20,7 @@ from evalsite.results.analysis_plan.wording import (
 from evalsite.results.models import Report
 from evalsite.results.report.agreement_tables import name_with_raters
 from evalsite.results.report.prose import list_entries, render_prose, write_prose
+from evalsite.results.report.sentences import write_sentence
 from evalsite.results.report.study_facts import Asked, Facts, collect_facts, make_context
 from evalsite.results.report.wording import (
     is_about_pairs,
@@ -159,9 +160,11 @@ def _collect_criterion(
     ]
     return {
         "asked": asked,
-        "notes": list(dict.fromkeys(note for _, one in parts for note in one["notes"])),
+        "notes": list(
+            dict.fromkeys(write_sentence(note) for _, one in parts for note in one["notes"])
+        ),
         "findings": [
-            f"{of}{pair['finding']['text']}" for of, one in parts for pair in one["pairs"]
+            f"{of}{write_sentence(pair['finding'])}" for of, one in parts for pair in one["pairs"]
         ],
         "comparisons": describe_comparisons(facts.plan) if facts.plan else "",
         "agreement": [

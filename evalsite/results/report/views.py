@@ -90,7 +90,7 @@ def _describe(request: HttpRequest, study: Study, report: Report) -> tuple[str, 
         return "results/part.html", context | {"part": show_part(report, key)}
     view = next(one for one in view_criteria(*choose_report(content, everyone=everyone))
                 if one.key == key)  # fmt: skip
-    notes = list(map(hold_together, criteria[key]["notes"]))
+    notes = [hold_together(write_sentence(note)) for note in criteria[key]["notes"]]
     return "results/criterion.html", context | {
         "view": view, "folds": _list_folds(report, key), "notes": notes,
     }  # fmt: skip

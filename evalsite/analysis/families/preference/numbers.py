@@ -17,7 +17,7 @@ from evalsite.analysis.exact_differences import ExactDifference, find_exact_outc
 from evalsite.analysis.explanations import explain_weighing
 from evalsite.analysis.families.numbers import Numbers, Prepared, average_outputs
 from evalsite.analysis.families.preference import PREFERENCE
-from evalsite.analysis.figure import Figure, Reason, leave_open, undefined
+from evalsite.analysis.figure import Figure, Reason, leave_open, make_note, undefined
 from evalsite.analysis.findings import describe_finding, order_pairs
 from evalsite.analysis.intra_rater import compare_swapped
 from evalsite.analysis.mixed import Layout, lay_out_pairs
@@ -118,21 +118,12 @@ class PreferenceNumbers(Numbers):
         # a net share
         return keep_detectable(figure, min(most, 1.0))
 
-    def write_notes(self, criterion: Mapping[str, Any]) -> Iterator[str]:
+    def list_notes(self, criterion: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
         """Yield the model of strengths, how far it fits, and the model of each pair."""
         if fit := criterion.get("fit"):
-            yield (
-                "Davidson's model: the first is preferred, there is a tie, the second is "
-                "preferred, as s1 : t √(s1 s2) : s2, with a strength s of each system and one t "
-                "for all. Expected counts are those that it gives for the comparisons made."
-            )
+            yield make_note("davidson")
             if missing := fit["through_others"]:
-                phrases = ", ".join(" and ".join(pair) for pair in missing)
-                yield (
-                    f"Never compared directly: {phrases}. "
-                    "Their ranks part only where the model can "
-                    "be checked and fits."
-                )
+                yield make_note("never_compared", pairs=[list(pair) for pair in missing])
 
     def score_outputs(self, table: Table) -> pd.DataFrame:
         """Return a row for each of the two outputs of an item, with its net wins as `value`."""
