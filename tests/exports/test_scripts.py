@@ -139,8 +139,13 @@ OTHERS: dict[str, Rated] = {
         plan={
             "baseline": "B",
             "margins": [
-                {"criterion": "better", "system": "C", "relation": "not_worse", "other": "B",
-                 "margin": 0.3}
+                {
+                    "criterion": "better",
+                    "system": "C",
+                    "relation": "not_worse",
+                    "other": "B",
+                    "margin": 0.3,
+                }
             ],
         },
     ),
@@ -169,9 +174,7 @@ OTHERS: dict[str, Rated] = {
     ),
     "options of a choice, one of them never taken": Rated(
         rows=OF_CHOICE,
-        instrument=[
-            describe("kind", "choice", "categories", ends=(1, 4)) | {"options": OPTIONS}
-        ],
+        instrument=[describe("kind", "choice", "categories", ends=(1, 4)) | {"options": OPTIONS}],
         columns=["part", "option"],
     ),
     "statements of a checklist": Rated(
@@ -213,7 +216,7 @@ OTHERS: dict[str, Rated] = {
         + rate("adequacy", 2, A=0, B=0.6),
         instrument=[describe("fluency"), describe("adequacy")],
     ),
-}  # fmt: skip
+}
 
 
 @pytest.mark.each_once

@@ -22,7 +22,7 @@ from evalsite.exports.columns import list_files_of
 from evalsite.exports.misread_ids import describe_misread, list_misread
 from evalsite.exports.scripts import describe_methods
 from evalsite.protocol import Criterion
-from evalsite.protocol.version_0_1 import read_criteria
+from evalsite.protocol.bundle_format_2 import read_criteria
 from evalsite.studies.models import Study
 from evalsite.studies.summary_lines import count_of, list_of
 
