@@ -167,6 +167,36 @@ OTHERS: dict[str, Rated] = {
             ],
         },
     ),
+    "slices of a margin, in one of which a system is worse": Rated(
+        rows=[
+            {
+                **row,
+                "value": 1
+                if row["system"] == "B" and int(row["group"][1:]) % 3 == 1
+                else row["value"],
+            }
+            for row in rate("fluency", 21, raters=5, items=60, A=0, B=0.6)
+        ],
+        items="item,item_no,group_no,system,output,language,extra\n"
+        + "".join(
+            f"g{item},{item},{item},A,text,{'de' if item % 3 == 1 else 'en'},\n"
+            for item in range(60)
+        ),
+        instrument=[describe("fluency")],
+        plan={
+            "margins": [
+                {
+                    "criterion": "fluency",
+                    "system": "B",
+                    "relation": "not_worse",
+                    "other": "A",
+                    "margin": 0.9,
+                    "level": 0.025,
+                    "slices": "language",
+                },
+            ],
+        },
+    ),
     "turns of conversations": Rated(
         rows=OF_TURNS,
         instrument=[describe("tone", "likert", "turns") | {"answers": []}],
