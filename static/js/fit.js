@@ -99,6 +99,4 @@ for (const box of document.querySelectorAll(".less input")) keepFold(box);
 document.addEventListener("change", (event) => event.target.closest(".less") && fit());
 document.addEventListener("toggle", (event) => event.target.closest?.(".qs") && fit(), true);
 addEventListener("resize", fit);
-// the keys are printed at the answers, unless somebody switched that off: annotate.js knows
-document.querySelector(".work")?.classList.add("keys-on");
 fit();

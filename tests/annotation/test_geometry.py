@@ -67,6 +67,35 @@ def test_item_of_each_protocol_shows_all_it_asks_about(
     assert {step: lines for step, lines in faults.items() if lines} == {}
 
 
+_MOVES = """
+window.moves = [];
+new PerformanceObserver((list) => {
+  for (const entry of list.getEntries()) {
+    for (const { node } of entry.sources) window.moves.push(node?.parentElement?.outerHTML);
+  }
+}).observe({ type: "layout-shift", buffered: true });
+"""
+_AFTER_TWO_FRAMES = """() => new Promise((resolve) =>
+  requestAnimationFrame(() => requestAnimationFrame(() => setTimeout(resolve))))"""
+
+
+@pytest.mark.parametrize("window", [WIDE, PHONE], ids=str)
+@pytest.mark.parametrize("protocol", PROTOCOLS)
+def test_nothing_moves_once_a_page_is_painted(
+    browser: Browser, live_server, protocol: str, window: Size
+) -> None:
+    with open_window(browser, window) as page:
+        take_a_set(page, str(live_server), make_example(protocol))
+        page.add_init_script(_MOVES)
+        page.reload()
+        page.evaluate(_AFTER_TWO_FRAMES)
+
+        assert page.evaluate("window.moves") == []
+        if window == WIDE:
+            # the heights of the stylesheet are right: correcting them takes as long as a layout
+            assert page.locator("html").get_attribute("style") is None
+
+
 @each_window
 @pytest.mark.parametrize("protocol", PROTOCOLS)
 def test_practice_with_its_verdicts_shows_all_it_asks_about(
