@@ -40,7 +40,9 @@ function fit() {
       texts.classList.toggle("pins", high <= room);
     }
     work.classList.toggle("far", !fits && !texts?.classList.contains("pins"));
-    asked?.classList.toggle("pins", !fits && askedHigh <= share.questions * innerHeight);
+    // what is wrong with the answers stands above the texts, and leaves no room beside pinned ones
+    const isLow = !fits && askedHigh <= share.questions * innerHeight;
+    asked?.classList.toggle("pins", isLow && !work.querySelector(".problem"));
   } else if (texts && !fits && high <= share.texts * innerHeight) {
     texts.classList.add("pins");
     // outputs among the questions keep their links

@@ -96,6 +96,17 @@ def test_nothing_moves_once_a_page_is_painted(
             assert page.locator("html").get_attribute("style") is None
 
 
+def test_pair_that_is_refused_leaves_the_window_to_its_texts(browser: Browser, live_server) -> None:
+    with open_window(browser, WIDE) as page:
+        take_a_set(page, str(live_server), make_long_study("pairwise"))
+        expect(page.locator(".qs.pins")).to_have_count(1)
+        page.click(MAIN)
+        expect(page.locator(".problem")).to_be_visible()
+
+        expect(page.locator(".qs.pins")).to_have_count(0)
+        assert find_hidden(page, WIDE) == []
+
+
 @each_window
 @pytest.mark.parametrize("protocol", PROTOCOLS)
 def test_practice_with_its_verdicts_shows_all_it_asks_about(
