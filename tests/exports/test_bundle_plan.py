@@ -252,7 +252,8 @@ def test_answers_that_were_in_are_counted_again():
 
     (fault,) = examine(change(bundle_of("fluency"), PLAN, antedate)).faults
 
-    assert fault.message == f"answers_before.exclusion_rule is 0, but {count} by the rows."
+    assert (fault.code, fault.file) == ("values_differ", PLAN)
+    assert f'"exclusion_rule": {count}' in fault.message.partition("but")[2]
 
 
 def test_plan_that_is_missing_or_no_object_is_told():

@@ -31,8 +31,6 @@ FORMAT = "evalsite-bundle"
 FORMAT_VERSION = 3
 # the first format that is read
 FIRST_VERSION = 2
-# study.json names the column schema and the version of methods
-SCHEMA_SINCE = 3
 
 # what other apps add to study.json about the software, such as the version of methods
 SOFTWARE_FIELDS: dict[str, str] = {}
