@@ -52,17 +52,6 @@ SCALES = [
     "evalsite.scales.text",
 ]
 
-# One line for each platform that people come from.
-PLATFORMS = [
-    "evalsite.platforms.prolific",
-    "evalsite.platforms.connect",
-    "evalsite.platforms.sona",
-    "evalsite.platforms.panel",
-    "evalsite.platforms.mturk_link",
-    "evalsite.platforms.open_link",
-    "evalsite.platforms.personal",
-]
-
 DEBUG = env.read_flag("EVALSITE_DEBUG", default=False)
 SECRET_KEY = env.read_key("EVALSITE_SECRET_KEY")
 if not SECRET_KEY:
@@ -111,7 +100,6 @@ INSTALLED_APPS = [
     "evalsite.operations",
     "evalsite.results",
     *SCALES,
-    *PLATFORMS,
     *PROTOCOLS,
 ]
 
