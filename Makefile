@@ -61,6 +61,7 @@ torture: .venv/.installed-dev system-tools var/test-tools/bin/caddy ## run tests
 	$(BIN)/python -m tests.torture --runs 10
 	$(BIN)/python -m tests.torture.power --cuts 25
 	$(BIN)/python -m tests.torture.statistics --studies 1000
+	$(BIN)/python -m tests.torture.people
 
 check: lint types contracts ## run what CI runs: lint, types, contracts, migrations, deploy check, tests
 	@folder=$$(mktemp -d) && trap 'rm -rf "$$folder"' EXIT && \
@@ -91,7 +92,7 @@ bench: .venv/.installed-dev ## measure speed and memory against the budgets (ARG
 # Page heights are measured in a font with the widths of Arial.
 # R, which the tests of analysis.R need, and LaTeX, which compiles reports, are large, so they are
 # installed in CI only.
-R_PACKAGES := r-base-core r-cran-lme4 r-cran-pbkrtest r-cran-ordinal r-cran-emmeans
+R_PACKAGES := r-base-core r-cran-lme4 r-cran-pbkrtest r-cran-ordinal r-cran-jsonlite
 TEX_PACKAGES := texlive-latex-base texlive-latex-recommended
 
 system-tools:

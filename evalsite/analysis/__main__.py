@@ -1,6 +1,7 @@
 """Report and compare bare files, without site or database: `python -m evalsite.analysis --help`."""
 
 import json
+import re
 import sys
 from argparse import ArgumentParser, ArgumentTypeError, Namespace
 from collections.abc import Callable, Mapping, Sequence
@@ -12,6 +13,8 @@ from typing import Any
 import pandas as pd
 
 from evalsite.analysis.as_printed import add_printed, correlate_in_file_order, select_ratings
+from evalsite.analysis.bare_scales import read_scale
+from evalsite.analysis.direction import SIGN, Better
 from evalsite.analysis.explanations import MODEL_MEANS
 from evalsite.analysis.families import (
     KNOWN_KINDS,
@@ -21,19 +24,20 @@ from evalsite.analysis.families import (
     guess_family,
     name_kind,
 )
-from evalsite.analysis.families.numbers import find_scale
+from evalsite.analysis.families.decision import DECISION
+from evalsite.analysis.families.numbers import Ends, find_scale
 from evalsite.analysis.families.turns import TURNS
-from evalsite.analysis.findings import write_p
+from evalsite.analysis.figure import make_note
 from evalsite.analysis.gate import FAULTY, add_gate, decide_gate, read_gate
-from evalsite.analysis.gate_sentences import write_gate
 from evalsite.analysis.plan import Margin, Plan
 from evalsite.analysis.report import list_systems, make_report
-from evalsite.analysis.report.answer_parts import drop_turns, split_parts
+from evalsite.analysis.report.answer_parts import COMMENT, drop_turns, split_parts
 from evalsite.analysis.report.metrics import read_metrics
 from evalsite.analysis.report.replication import Side, make_repetition
 from evalsite.analysis.resample import SEED
 from evalsite.analysis.table import Table, read_bare_table
 from evalsite.analysis.to_json import to_plain
+from evalsite.results.report.sentences import write_p, write_sentence
 
 
 # --- arguments ------------------------------------------------------------------------
@@ -84,8 +88,12 @@ def _add_reading(parser: ArgumentParser) -> None:
         "columns")  # fmt: skip
     add("--items", type=Path, metavar="FILE", help="CSV of the items with item and system, for "
         "preferences whose ratings don't name the systems")  # fmt: skip
-    add("--scale", type=_parse_scale, metavar="LOW-HIGH", help="the points of a Likert scale, such "
-        "as 1-7; default: from the lowest to the highest value in the file")  # fmt: skip
+    add("--scale", type=_parse_scale, metavar="LOW-HIGH", help="the ends of the scale, such as 1-7 "
+        "or 0-100 (--scale=-3-3 if it begins below 0); default: of whole and half points from the "
+        "lowest to the highest value in the file, of other numbers none")  # fmt: skip
+    add("--better", action="append", default=[], type=_parse_better, metavar="DIRECTION",
+        help="higher, lower or none, or by criterion, such as mqm=lower,esa=higher; default: the "
+        "column better of the file, or else higher, and none of numbers")  # fmt: skip
     add("--standard", type=float, metavar="SCORE", help="the score of the standard for "
         "magnitudes, such as 100")  # fmt: skip
     add(
@@ -119,11 +127,23 @@ def _parse_pair(text: str) -> tuple[str, str]:
     return column.strip(), field.strip()
 
 
-def _parse_scale(text: str) -> list[float]:
-    low, _, high = text.partition("-")
-    if not (low.isdigit() and high.isdigit() and int(low) < int(high)):
+def _parse_scale(text: str) -> Ends:
+    ends = re.fullmatch(r"(-?[0-9]+(?:[.][0-9]+)?)-(-?[0-9]+(?:[.][0-9]+)?)", text.strip())
+    if ends is None or not float(ends[1]) < float(ends[2]):
         raise ArgumentTypeError("Write a scale as 1-7.")
-    return [float(point) for point in range(int(low), int(high) + 1)]
+    return float(ends[1]), float(ends[2])
+
+
+def _parse_better(text: str) -> dict[str, Better]:
+    """Return the direction of each criterion that is named; "" stands for all others."""
+    found: dict[str, Better] = {}
+    for part in text.split(","):
+        criterion, _, word = part.rpartition("=")
+        direction = next((each for each in SIGN if each == word.strip().casefold()), None)
+        if direction is None:
+            raise ArgumentTypeError("Write higher, lower or none, or mqm=lower,esa=higher.")
+        found[criterion.strip()] = direction
+    return found
 
 
 # --- plain text -----------------------------------------------------------------------
@@ -158,6 +178,7 @@ def write_report(report: Mapping[str, Any], *, has_other_papers: bool = False) -
     ]
     for criterion in report["criteria"]:
         lines += ["", f"== {criterion['label']} ({criterion['kind']}) =="]
+        lines += [write_sentence(criterion["reading"])] if "reading" in criterion else []
         for system in criterion["systems"]:
             lines.append(f"{system['system']}  n = {system['n']}{_write_place(system)}")
             shown = [system["headline"], *_list_model_means(criterion, system), *system["others"]]
@@ -165,12 +186,12 @@ def write_report(report: Mapping[str, Any], *, has_other_papers: bool = False) -
         baseline = criterion["baseline"]
         lines.append(f"Comparisons with {baseline}" if baseline else "Comparisons")
         for pair in criterion["pairs"]:
-            lines.append(f"  {pair['finding']['text']}")
+            lines.append(f"  {write_sentence(pair['finding'])}")
             if counts := pair.get("counts"):
                 phrases = ", ".join(f"{name} {number}" for name, number in counts.items())
                 lines.append(f"    {pair['system_1']} and {pair['system_2']}: {phrases}")
             lines += _write_checks(pair)
-        lines += [f"  {criterion['weighing']}"] if criterion["weighing"] else []
+        lines += [f"  {write_sentence(criterion['weighing'])}"] if criterion["weighing"] else []
         lines += _write_order(criterion.get("order") or [])
         lines += _write_figures("Tests", criterion["tests"])
         lines += _write_fit(criterion.get("fit"))
@@ -191,7 +212,7 @@ def _write_left_out(left_out: Mapping[str, int]) -> list[str]:
 def _write_warning(warning: Mapping[str, Any], criteria: Sequence[Mapping[str, Any]]) -> str:
     label = {one["key"]: one["label"] for one in criteria}.get(warning.get("criterion"), "")
     of = f" ({label})" if label else ""
-    return f"Warning{of}: {warning['text']}"
+    return f"Warning{of}: {write_sentence(warning)}"
 
 
 def _describe_items(data: Mapping[str, Any]) -> str:
@@ -207,9 +228,10 @@ def write_comparison(found: Mapping[str, Any]) -> str:
         f"{found[side]['outputs']} outputs"
         for name, side in (("First study", "first"), ("Repeat", "second"))
     ]
-    lines += [f"Warning: {one['text']}" for one in found["warnings"]]
+    lines += [f"Warning: {write_sentence(one)}" for one in found["warnings"]]
     for criterion in found["criteria"]:
-        lines += ["", f"== {criterion['label']} ({criterion['kind']}) ==", criterion["finding"]]
+        lines += ["", f"== {criterion['label']} ({criterion['kind']}) =="]
+        lines.append(write_sentence(criterion["finding"]))
         lines.append(_line(criterion["upheld"]))
         for system in criterion["systems"]:
             lines.append(system["system"])
@@ -355,7 +377,7 @@ def _analyse(options: Namespace) -> tuple[str, int]:
     table = select_ratings(_read(options.ratings, options), options)
     instrument = _describe_criteria(table, options)
     others = {"metrics": read_metrics(options.metrics)} if options.metrics else {}
-    gate = read_gate(options, table, list_systems(table))
+    gate = read_gate(options, table, instrument)
     side = _report(table, others, instrument, options, [gate.margin] if gate else [])
     if options.file_order:
         for criterion in side.report["criteria"]:
@@ -366,7 +388,7 @@ def _analyse(options: Namespace) -> tuple[str, int]:
         families = {one["key"]: find_family(one) for one in report["criteria"]}
         judges = {key: get_numbers(family).judge_margins for key, family in families.items()}
         found = decide_gate(gate, side.table, report, options, judges)
-        sys.stderr.write(f"{write_gate(found)}\n")
+        sys.stderr.write(f"{write_sentence({'code': 'gate', 'facts': found})}\n")
         report, status = {**report, "gate": to_plain(found)}, found["status"]
     write = partial(write_report, has_other_papers=options.other_papers)
     return _write(report, options, write), status
@@ -393,8 +415,11 @@ def _describe_criteria(table: Table, options: Namespace) -> list[dict[str, Any]]
     """Describe every criterion of the files; ValueError if items or the baseline don't fit."""
     _refuse_moved_items(table)
     _find_baseline(table, options.baseline)
+    better = _find_directions(table, options)
     return [
-        _describe(table.of(key), key, options.protocol, options.scale) for key in table.criteria
+        _describe(table.of(key), key, options.protocol, options.scale)
+        | ({"better": better[key]} if key in better else {})
+        for key in table.criteria
     ]
 
 
@@ -415,6 +440,7 @@ def _read(path: Path, options: Namespace) -> Table:
     table = read_bare_table(
         path, mapping=dict(options.map), outputs=options.items,
         raters_known=not options.raters_unknown,
+        has_options=options.protocol in ("choice", "choices"),
     )  # fmt: skip
     table, gone = drop_turns(table)
     if gone:
@@ -452,46 +478,96 @@ def _report(
         plan=Plan(baseline=options.baseline, primary=options.primary, margins=margins),
     )  # fmt: skip
     report["warnings"] = guessed + report["warnings"]
+    readings = {str(each["key"]): each["reading"] for each in mine if "reading" in each}
+    for criterion in report["criteria"]:
+        if reading := readings.get(criterion["key"]):
+            criterion["reading"] = reading
     return Side(table=kept, report=report)
 
 
-def _describe(
-    table: Table, key: str, protocol: str | None, scale: list[float] | None
-) -> dict[str, Any]:
-    """What is known of a criterion: as the file says, then as the options say."""
+def _find_directions(table: Table, options: Namespace) -> dict[str, Better]:
+    """Return the direction of each criterion that has one by the options or the file; ValueError
+    if an option names no criterion, or one of preferences."""
+    rows = table.rows
+    rated = [key for key in table.criteria if (rows[rows.criterion == key].preferred == "").all()]
+    known = rows[rows.better != ""].drop_duplicates("criterion").set_index("criterion").better
+    found: dict[str, Better] = {key: known[key] for key in rated if key in known}
+    for chosen in options.better:
+        for key, direction in chosen.items():
+            if key and key not in table.criteria:
+                raise ValueError(
+                    f"No criterion is called {key}. There are: {', '.join(table.criteria)}."
+                )
+            if key and key not in rated:
+                raise ValueError(
+                    f"{key} holds preferences: the preferred system is better. Leave it out of "
+                    "--better."
+                )
+            found |= dict.fromkeys([key] if key else rated, direction)
+    return found
+
+
+def _describe(table: Table, key: str, protocol: str | None, ends: Ends | None) -> dict[str, Any]:
+    """What is known of a criterion: as the file says, then as the options say, then by its values.
+
+    `reading` says how numbers were read, where that was decided by the values.
+    """
     rows = table.rows
     kind = str(rows["scale"].iloc[0])
+    is_named = bool(kind)
     family = KNOWN_KINDS.get(kind) or NAMES.get(protocol or "")
     if family is None:
         is_log = bool(kind) and bool(rows.standard.notna().all() and (rows.value > 0).all())
         family = guess_family(is_compared=bool((rows.preferred != "").any()), has_standard=is_log)
-    known: dict[str, Any] = {"key": key, "label": key, "kind": kind or name_kind(family)}
+    known: dict[str, Any] = {"key": key, "label": key, "reserved": []}
+    known["kind"] = kind or (protocol if protocol in KNOWN_KINDS else name_kind(family))
     known["family"] = family.name
+    ends = find_scale(table) or ends
+    bounds = {} if ends is None else {"minimum": ends[0], "maximum": ends[1]}
     if (rows.turn != "").any():
         # several turns of a conversation aren't independent: their mean is one value
-        ends = find_scale(table) or ((scale[0], scale[-1]) if scale else None)
-        known |= {"family": TURNS.name, "answers": [], "reserved": []}
-        return known | ({"minimum": ends[0], "maximum": ends[1]} if ends else {})
+        return known | {"family": TURNS.name, "answers": []} | bounds
+    if family.splits:
+        return known | {"answers": [], "options": _list_options(rows)}
     if kind and kind not in KNOWN_KINDS:
         # without labels, any number between the ends of the scale will do
-        found: dict[str, Any] = {"answers": []}
-        if ends := find_scale(table):
-            found |= {"minimum": ends[0], "maximum": ends[1]}
-    else:
-        found = {"answers": get_numbers(family).list_answers(table, key, scale)}
-    return known | found | {"reserved": []}
+        return known | {"answers": []} | bounds
+    if not family.has_points:
+        return known | {"answers": _YES_NO if family.decides else []}
+    chosen = kind or (protocol or "")
+    scale = read_scale(key, rows.value, ends=ends, kind=chosen)
+    if not is_named:
+        known["reading"] = scale.describe(key)
+    if scale.kind == "decision":
+        return known | {"kind": "decision", "family": DECISION.name, "answers": _YES_NO}
+    if scale.ends is not None:
+        known |= {"minimum": scale.ends[0], "maximum": scale.ends[1]}
+    answers = [
+        {"value": int(point) if point.is_integer() else point, "label": f"{point:g}"}
+        for point in scale.list_points()
+    ]
+    return known | {"kind": kind or scale.kind, "answers": answers}
+
+
+_YES_NO = [{"value": 0, "label": "no"}, {"value": 1, "label": "yes"}]
+
+
+def _list_options(rows: pd.DataFrame) -> list[dict[str, str]]:
+    """Return the options of a choice, by their place; of several, those that a row is about."""
+    labels = rows[rows.label != ""].drop_duplicates(["part", "value"])
+    if parts := [part for part in rows.part.unique() if part not in ("", COMMENT)]:
+        return [{"key": part, "label": part} for part in parts]
+    by_place = dict(zip(labels.value, labels.label, strict=True))
+    most = int(rows.value.max()) if len(rows) else 0
+    names = [str(by_place.get(float(place), place)) for place in range(1, most + 1)]
+    return [{"key": name, "label": name} for name in names]
 
 
 def _warn_of_guesses(instrument: list[dict[str, Any]]) -> list[dict[str, Any]]:
     """A warning for each kind of question that only the site knows, by what it was analysed."""
     unknown = {one["kind"]: one for one in instrument if one["kind"] not in KNOWN_KINDS}
     return [
-        {
-            "code": "unknown_kind",
-            "text": f"Questions of the kind {kind} are analysed as {name_kind(find_family(one))}, "
-            "going by their columns. Say --protocol if they are something else.",
-            "criterion": None,
-        }
+        make_note("unknown_kind", kind=kind, analysed_as=name_kind(find_family(one)))
         for kind, one in unknown.items()
     ]
 

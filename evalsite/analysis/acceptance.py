@@ -1,5 +1,6 @@
 """Accepted or not, ignored or not: majorities, and whether decisions and scores fit together."""
 
+from collections.abc import Collection
 from dataclasses import dataclass
 
 import numpy as np
@@ -11,7 +12,7 @@ from evalsite.analysis.figure import Figure, Reason, undefined
 from evalsite.analysis.leave_one_out import mean_with_t
 from evalsite.analysis.resample import DRAWS, SEED, spread
 
-_AUC = "chance that an accepted output has the higher score, ties as half"
+_AUC = "chance that an accepted output has the {better} score, ties as half"
 
 
 def find_majority(*, unit: ArrayLike, value: ArrayLike) -> pd.DataFrame:
@@ -36,13 +37,13 @@ class Consistency:
 
 def compare_with_scores(
     *, accepted: ArrayLike, scores: pd.DataFrame, block: ArrayLike | None = None,
-    draws: int = DRAWS, seed: int = SEED,
+    lower: Collection[str] = (), draws: int = DRAWS, seed: int = SEED,
 ) -> list[Consistency]:  # fmt: skip
     """For each column of `scores` its mean among accepted and rejected outputs, and the AUC.
 
     `accepted` (n,): 0 or 1; `scores`: n rows, one for each annotated output, criteria as columns;
-    `block`: what is drawn as a whole for the interval of the AUC. Undefined: no_data (none
-    accepted, or none rejected).
+    `block`: what is drawn as a whole for the interval of the AUC. `lower`: criteria of which lower
+    scores are better. Undefined: no_data (none accepted, or none rejected).
     """
     yes = np.asarray(accepted, dtype=float)
     blocks = np.arange(len(yes)) if block is None else np.asarray(block)
@@ -59,24 +60,27 @@ def compare_with_scores(
                 else undefined(label, Reason.NO_DATA, method="mean of ratings", n=n)
             )  # fmt: skip
         figures["auc"] = find_auc(accepted=yes[keep], score=own[keep], block=blocks[keep],
-                                  draws=draws, seed=seed)  # fmt: skip
+                                  is_lower_better=name in lower, draws=draws,
+                                  seed=seed)  # fmt: skip
         found.append(Consistency(criterion=str(name), figures=figures))
     return found
 
 
 def find_auc(
-    *, accepted: ArrayLike, score: ArrayLike, block: ArrayLike | None = None, draws: int = DRAWS,
-    seed: int = SEED,
+    *, accepted: ArrayLike, score: ArrayLike, block: ArrayLike | None = None,
+    is_lower_better: bool = False, draws: int = DRAWS, seed: int = SEED,
 ) -> Figure:  # fmt: skip
-    """The chance that an accepted output scores higher than a rejected one, ties as half.
+    """The chance that an accepted output scores better than a rejected one, ties as half.
 
     Arrays of length n without gaps. Interval: bootstrap over blocks. Undefined: no_data (one of
     the two sides is empty).
     """
+    method = _AUC.format(better="lower" if is_lower_better else "higher")
     yes, own = np.asarray(accepted, dtype=float), np.asarray(score, dtype=float)
+    own = -own if is_lower_better else own
     n = {"accepted": int((yes == 1).sum()), "rejected": int((yes == 0).sum())}
     if not n["accepted"] or not n["rejected"]:
-        return undefined("auc", Reason.NO_DATA, method=_AUC, n=n)
+        return undefined("auc", Reason.NO_DATA, method=method, n=n)
     points, place = np.unique(own, return_inverse=True)
     given = np.arange(len(own)) if block is None else np.asarray(block)
     codes = np.unique(given.astype(str), return_inverse=True)[1].astype(np.intp)
@@ -94,7 +98,7 @@ def find_auc(
 
     phrases = spread(find, len(cells), draws=draws, seed=seed, width=2 * len(points))
     value = float(find(np.ones((1, len(cells))))[0])
-    return Figure(name="auc", method=_AUC, value=value, low=phrases.low, high=phrases.high, n=n,
+    return Figure(name="auc", method=method, value=value, low=phrases.low, high=phrases.high, n=n,
                   details=phrases.details, seed=seed)  # fmt: skip
 
 

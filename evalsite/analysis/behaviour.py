@@ -16,7 +16,7 @@ from evalsite.analysis.canonical_order import Floats
 from evalsite.analysis.figure import LEVEL, Figure, Reason, finite_figure, undefined
 from evalsite.analysis.resample import SEED
 
-WORDS_PER_SECOND = 8.0  # nobody reads faster; less time than that is under the reading floor
+WORDS_PER_SECOND = 10.0  # adults read 3 to 5 silently; 10 or more is scanning for a word
 _PERMUTATIONS = 999
 _FEW_PERMUTATIONS = 199
 _MANY_RATINGS = 20_000
@@ -110,7 +110,7 @@ def describe_pace(
 ) -> dict[str, Figures]:
     """For each rater by name: median_seconds; speed_ratio, that over the median of all raters'
     medians; with the number of words read, share_under_floor, of items with less than a second
-    for each 8 words.
+    for each 10 words.
 
     Arrays of length n, one row for each page that was timed; missing seconds are left out.
     """
@@ -134,7 +134,7 @@ def describe_pace(
         if len(read):
             under = float((read.seconds < read.words / WORDS_PER_SECOND).mean())
             figures["share_under_floor"] = Figure(
-                name="share_under_floor", method="share of pages under a second for each 8 words",
+                name="share_under_floor", method="share of pages under a second for each 10 words",
                 value=under, n={"pages": len(read)}, details=_NO_INTERVAL,
             )  # fmt: skip
         found[str(name)] = figures

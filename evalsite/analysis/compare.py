@@ -33,20 +33,29 @@ from evalsite.analysis.clusters import (
     rank_ranges,
     simultaneous_reach,
 )
+from evalsite.analysis.direction import SIGN, Better
 from evalsite.analysis.effects import DRAWS as EFFECT_DRAWS
 from evalsite.analysis.effects import effect_figures, rounded
-from evalsite.analysis.figure import ALL_EQUAL, LEVEL, Figure, Reason, leave_open, undefined
-from evalsite.analysis.findings import write_p
+from evalsite.analysis.figure import (
+    ALL_EQUAL,
+    LEVEL,
+    Cautions,
+    Figure,
+    Reason,
+    leave_open,
+    undefined,
+)
 from evalsite.analysis.intervals import (
     TINY,
     Units,
     describe_equal_differences,
-    detectable_figure,
     has_no_spread,
     t_figure,
 )
+from evalsite.analysis.joint_test import METHOD as JOINT
+from evalsite.analysis.joint_test import find_joint_test
 from evalsite.analysis.mixed import Mixed, fit_mixed
-from evalsite.analysis.model_pairs import ModelPairs, compare_alone, list_some
+from evalsite.analysis.model_pairs import ModelPairs, compare_alone
 from evalsite.analysis.multiple_testing import Correction
 from evalsite.analysis.named_pairs import correct_named, mark_named
 from evalsite.analysis.one_sample import METHOD_RATERS, mean_test
@@ -75,9 +84,8 @@ class PairComparison:
 
     `difference` has the interval, p, standard error and degrees of freedom; `low_all`, `high_all`
     bound it in all pairs at once, tested or not; `own` is the difference with the error of this
-    pair alone; `p_within` is corrected within the criterion only; `detectable` is the smallest true
-    difference that this design finds; `checks` are tests that see less of the design. `effects`: {}
-    where there are more than MANY_PAIRS pairs.
+    pair alone; `p_within` is corrected within the criterion only; `checks` are tests that see less
+    of the design. `effects`: {} where there are more than MANY_PAIRS pairs.
     """
 
     first: str
@@ -89,7 +97,6 @@ class PairComparison:
     low_all: float | None
     high_all: float | None
     ratio: Figure | None
-    detectable: Figure | None
     effects: dict[str, Figure]
     checks: dict[str, Figure]
     is_exploratory: bool = False
@@ -103,7 +110,8 @@ class Comparison:
     terms at 0. `family` is how many tests of this criterion the correction counts, `family_across`
     those of other criteria too. `raw_ranges`: rank ranges before they are put in order. `thin`: the
     systems of one input or rater, of several, which have no ranks; with some there is no test of
-    all systems.
+    all systems. `joint`: the test of three systems or more by the model; `overall` is Friedman's,
+    which ignores raters.
     """
 
     systems: dict[str, Figure]
@@ -111,12 +119,13 @@ class Comparison:
     correction: str
     family: int
     baseline: str | None
-    cautions: list[str]
+    cautions: Cautions
     family_across: int = 0
     exploratory: int = 0  # tests of pairs that the plan does not name
     rank_ranges: dict[str, tuple[int, int]] = field(default_factory=dict)
     raw_ranges: dict[str, tuple[int, int]] = field(default_factory=dict)
     clusters: list[list[str]] = field(default_factory=list)
+    joint: Figure | None = None
     overall: Figure | None = None
     model: dict[str, Any] = field(default_factory=dict)
     thin: list[str] = field(default_factory=list)
@@ -138,8 +147,10 @@ class Differences:
     order: Floats  # the means that systems are put in order by
     drawn: Floats
     model: dict[str, Any]
-    cautions: list[str]
+    joint: Figure | None
+    cautions: Cautions
     named: Named = frozenset()
+    better: Better = "higher"
 
     @property
     def is_named(self) -> list[bool]:
@@ -170,12 +181,14 @@ def find_differences(
     mixed: Mixed | None = None,
     has_own_errors: bool = False,
     named: Named = frozenset(),
+    better: Better = "higher",
 ) -> Differences:
     """Every pair of systems, or every system against `baseline`, by the method that fits.
 
     Draws: 2000, or 500 above 1e5 ratings; of effect sizes 300. `mixed`: the model of these scores,
     where it has been fitted. `has_own_errors`: the plan wants a separate error for each pair.
-    `named`: the pairs that it names, for which p values are corrected.
+    `named`: the pairs that it names, for which p values are corrected. `better` puts systems in
+    order, and changes no difference.
     ValueError: a baseline without ratings.
     """
     if baseline is not None and baseline not in data.systems:
@@ -202,14 +215,14 @@ def find_differences(
         data=data, baseline=baseline, seed=seed, draws=used, pairs=pairs, chosen=len(chosen),
         differences=differences, own=own, means=means, drawn=drawn,
         order=means if fit is None else fit.means, model={} if mixed is None else mixed.facts,
-        cautions=cautions, named=named,
+        joint=_test_jointly(data, mixed), cautions=cautions, named=named, better=better,
     )  # fmt: skip
 
 
 def _compare(tested: Differences, correction: Correction, others: list[float]) -> Comparison:
     data, every, number = tested.data, tested.differences, tested.chosen
     is_many = number > MANY_PAIRS
-    cautions = tested.cautions + (["many_pairs"] if is_many else [])
+    cautions = tested.cautions | ({"many_pairs": {}} if is_many else {})
     reach = _reach(tested.means, tested.drawn, every)
     is_named = tested.is_named
     corrected = _correct(every[:number], correction, others, is_named)
@@ -230,12 +243,13 @@ def _compare(tested: Differences, correction: Correction, others: list[float]) -
                 is_exploratory=not is_named[place],
             )
         )
-    cautions += _find_other_verdicts(pairs)
+    cautions |= _find_other_verdicts(pairs)
     # the tests of all pairs, those that a baseline leaves out too
     upheld = [q is not None and q < 1 - LEVEL for q in _correct(every, correction, others)]
     thin = [] if data.rater is None or data.raters == 1 else find_thin(data)
-    raw = _find_ranges(data.systems, thin, tested.pairs, every, reach, upheld)
-    clusters = _find_clusters(data.systems, thin, tested.order, pairs, upheld)
+    sign = SIGN[tested.better]
+    raw = _find_ranges(data.systems, thin, tested.pairs, every, reach, upheld, sign=sign)
+    clusters = _find_clusters(data.systems, thin, sign * tested.order, pairs, upheld, sign=sign)
     return Comparison(
         systems=_system_figures(data, tested.means, tested.drawn, tested.seed),
         pairs=pairs,
@@ -244,9 +258,10 @@ def _compare(tested: Differences, correction: Correction, others: list[float]) -
         family_across=len(tested.p) + len(others),
         exploratory=sum(q is not None for q in corrected) - len(tested.p),
         baseline=tested.baseline,
-        rank_ranges=order_ranges(dict(zip(data.systems, tested.order, strict=True)), raw),
+        rank_ranges=order_ranges(dict(zip(data.systems, sign * tested.order, strict=True)), raw),
         raw_ranges=raw,
         clusters=clusters if raw and number == len(tested.pairs) else [],
+        joint=tested.joint,
         overall=None if thin else _overall(data),
         model=tested.model,
         thin=[data.systems[one] for one in thin],
@@ -282,7 +297,7 @@ def _find_own_errors(data: Scores, pairs: Pairs, differences: list[Figure]) -> l
     ]
 
 
-def _find_other_verdicts(pairs: list[PairComparison]) -> list[str]:
+def _find_other_verdicts(pairs: list[PairComparison]) -> Cautions:
     """Name the pairs whose own error leads to another verdict, both p corrected."""
     named = []
     for one in pairs:
@@ -290,9 +305,8 @@ def _find_other_verdicts(pairs: list[PairComparison]) -> list[str]:
         if p is None or one.p_corrected is None:
             continue
         if (p < 1 - LEVEL) != (one.p_corrected < 1 - LEVEL):
-            verdict = "differ" if p < 1 - LEVEL else "do not differ"
-            named.append(f"{one.first} and {one.second} then {verdict} clearly (p {write_p(p)})")
-    return [f"own_error_differs: {list_some(named)}"] if named else []
+            named.append({"system_1": one.first, "system_2": one.second, "p": p})
+    return {"own_error_differs": {"pairs": named}} if named else {}
 
 
 def _choose_pairs(systems: Sequence[str], baseline: str | None) -> tuple[Pairs, Pairs]:
@@ -322,7 +336,7 @@ def _system_figures(data: Scores, means: Floats, drawn: Floats, seed: int) -> di
 
 def _differences(
     data: Scores, pairs: Pairs, means: Floats, drawn: Floats, seed: int, mixed: Mixed | None
-) -> tuple[list[Figure], Mixed | None, list[str]]:
+) -> tuple[list[Figure], Mixed | None, Cautions]:
     """The test of each pair, the mixed model, and what cannot be claimed."""
     cautions = design_cautions(data)
     if data.rater is None or data.raters == 1:
@@ -335,7 +349,7 @@ def _differences(
     mixed = mixed or fit_mixed(data)
     by_model = ModelPairs(data=data, mixed=mixed, means=means, drawn=drawn, seed=seed)
     found, more = by_model.compare(pairs)
-    return found, mixed, cautions + more
+    return found, mixed, cautions | more
 
 
 def _describe_of_what(data: Scores, first: int, second: int, figure: Figure) -> Figure:
@@ -414,7 +428,6 @@ def _pair(
         low_all=value - reach if known else None,  # type: ignore[operator]
         high_all=value + reach if known else None,  # type: ignore[operator]
         ratio=_ratio(difference) if data.is_log else None,
-        detectable=_detectable(difference),
         effects={name: leave_open(one, difference) for name, one in effects.items()},
         checks={name: leave_open(one, difference) for name, one in checks.items()},
         is_exploratory=is_exploratory,
@@ -436,14 +449,6 @@ def _ratio(difference: Figure) -> Figure | None:
     )
 
 
-def _detectable(difference: Figure) -> Figure | None:
-    """The smallest detectable difference, where a standard error and its freedom are known."""
-    se, df = difference.details.get("se"), difference.details.get("df")
-    if not se or not df:
-        return None
-    return detectable_figure("detectable_difference", se=se, df=df, n=difference.n)
-
-
 def _find_ranges(
     systems: list[str],
     thin: list[int],
@@ -451,22 +456,25 @@ def _find_ranges(
     differences: list[Figure],
     reach: list[float | None],
     upheld: list[bool],
+    *,
+    sign: float,
 ) -> dict[str, tuple[int, int]]:
     """Rank ranges, from simultaneous intervals of the differences of all pairs, as far as the
     corrected p values of all pairs uphold them: so no rank says more than a sentence does. Thin
-    systems have none, and count in none: one input alone doesn't rank systems."""
+    systems have none, and count in none: one input alone doesn't rank systems. Without a direction
+    (`sign` 0) there are none."""
     compared = [
         (pair, one.value, far, holds)
         for pair, one, far, holds in zip(pairs, differences, reach, upheld, strict=True)
         # an undefined comparison ranks neither above the other
         if one.value is not None and not {*pair} & {*thin}
     ]
-    if not compared or any(far is None for _, _, far, _ in compared):
+    if not sign or not compared or any(far is None for _, _, far, _ in compared):
         return {}
     above = np.zeros((len(systems),) * 2, dtype=bool)
     for (i, j), value, far, holds in compared:
-        off = far or 0.0
-        above[j, i], above[i, j] = holds and value - off > 0, holds and value + off < 0
+        off, ahead = far or 0.0, sign * value
+        above[j, i], above[i, j] = holds and ahead - off > 0, holds and ahead + off < 0
     kept = [one for one in range(len(systems)) if one not in thin]
     found = rank_ranges(above[np.ix_(kept, kept)])
     return {systems[one]: ends for one, ends in zip(kept, found, strict=True)}
@@ -475,20 +483,32 @@ def _find_ranges(
 def _find_clusters(
     systems: list[str],
     thin: list[int],
-    means: Floats,
+    goodness: Floats,
     pairs: list[PairComparison],
     upheld: list[bool],
+    *,
+    sign: float,
 ) -> list[list[str]]:
     """Clusters of all but thin systems, from the p values of all pairs, corrected together."""
     place = {name: number for number, name in enumerate(systems)}
     beats = np.zeros((len(systems),) * 2, dtype=bool)
     for one, holds in zip(pairs, upheld, strict=False):
         if holds:
-            up, i, j = (one.difference.value or 0.0) > 0, place[one.first], place[one.second]
+            up = sign * (one.difference.value or 0.0) > 0
+            i, j = place[one.first], place[one.second]
             beats[(j, i) if up else (i, j)] = True
     kept = [one for one in range(len(systems)) if one not in thin]
-    parts = find_clusters(means[kept], beats[np.ix_(kept, kept)])
+    parts = find_clusters(goodness[kept], beats[np.ix_(kept, kept)])
     return [[systems[kept[one]] for one in part] for part in parts]
+
+
+def _test_jointly(data: Scores, mixed: Mixed | None) -> Figure | None:
+    """The test of three systems or more by the model; undefined where some aren't compared."""
+    if len(data.systems) < 3:
+        return None
+    if data.rater is not None and data.raters != 1 and find_thin(data):
+        return undefined("joint_f", Reason.TOO_FEW, method=JOINT, n=data.counts())
+    return find_joint_test(mixed or fit_mixed(data), len(data.systems), n=data.counts())
 
 
 def _overall(data: Scores) -> Figure | None:

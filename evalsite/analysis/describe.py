@@ -35,10 +35,12 @@ class Described:
 
 def describe_systems(
     *, rater: ArrayLike | None, group: ArrayLike, system: ArrayLike, value: ArrayLike,
-    scale: Sequence[float] | None = None, draws: int | None = None, seed: int = SEED,
+    scale: Sequence[float] | None = None, ends: tuple[float, float] | None = None,
+    draws: int | None = None, seed: int = SEED,
 ) -> list[Described]:  # fmt: skip
     """For each system by name: mean, sd, median, trimmed mean, share of the mode, and, of a
     scale, the share of every point, of the top point and, from three points on, of the lowest two.
+    Without a scale: quartiles, and the shares at the `ends`, where there are some.
 
     Arrays of length n, one row for each rating; `group` is the item factor (or its cluster).
     Without a scale and with more than 15 distinct values only the mean has an interval.
@@ -62,6 +64,14 @@ def describe_systems(
     else:
         drawn = _draw(raters, items, systems, place, counted.shape, draws, seed)
         means = drawn @ points
+    shares_at_ends = {}
+    bounds = ends if ends and scale is None else ()
+    for label, end in zip(("share_at_low", "share_at_high"), bounds, strict=False):
+        at_end = values == end
+        _, drawn_end = two_way_means(
+            raters, items, systems, at_end.astype(np.float64), draws=draws, seed=seed
+        )
+        shares_at_ends[label] = at_end, drawn_end
     found = []
     for one, name in enumerate(names):
         mine = systems == one
@@ -71,6 +81,12 @@ def describe_systems(
         phrases = _Told(n=n, seed=seed, over_raters=raters is not None)
         figures = _figures(phrases, points, counted[one], None if drawn is None else drawn[:, one],
                            means[:, one], has_scale=scale is not None)  # fmt: skip
+        if scale is None:
+            figures |= _describe_quartiles(phrases, values[mine])
+            for label, (at_end, drawn_end) in shares_at_ends.items():
+                hits = np.array([(~at_end[mine]).sum(), at_end[mine].sum()])
+                of_end = np.column_stack([1 - drawn_end[:, one], drawn_end[:, one]])
+                figures[label] = _share(phrases, label, hits, of_end, [1])
         by_value = {float(at): int(number) for at, number in zip(points, counted[one], strict=True)
                     if number or scale is not None}  # fmt: skip
         found.append(Described(system=name, figures=figures, counts=by_value))
@@ -117,6 +133,20 @@ def _figures(
             found[f"share_{point:g}"] = _share(phrases, f"share_{point:g}", counted, drawn, [at])
         found |= _boxes(phrases, counted, drawn)
     return found
+
+
+def _describe_quartiles(phrases: _Told, value: Floats) -> dict[str, Figure]:
+    details = {"interval": "none: it describes these ratings"}
+    return {
+        name: Figure(
+            name=name,
+            method=f"{share:.0%} quantile, interpolated",
+            value=float(np.quantile(value, share)),
+            n=phrases.n,
+            details=details,
+        )
+        for name, share in (("first_quartile", 0.25), ("third_quartile", 0.75))
+    }
 
 
 def _boxes(phrases: _Told, counted: Floats, drawn: Floats) -> dict[str, Figure]:

@@ -13,6 +13,7 @@ from typing import Any, Literal
 import numpy as np
 from scipy import stats
 
+from evalsite.analysis.direction import SIGN
 from evalsite.analysis.exact_differences import ExactDifference
 from evalsite.analysis.figure import Figure, Reason
 from evalsite.analysis.intervals import has_no_spread
@@ -104,11 +105,14 @@ def judge_margin(
         "margin": planned.margin, "method": METHOD, "outcome": None, "level": planned.level,
         "better": planned.better, "is_log": is_log,
     }  # fmt: skip
+    if planned.better == "none" and planned.relation == "not_worse":
+        return known | {"reason": "no_direction"}
     if not limit.allows(planned.margin):
         bounds = {"scale": limit.scale, "limit": limit.limit, "ends": limit.ends}
         return known | {"reason": "no_margin", **bounds}
     margin = log(planned.margin) if is_log else planned.margin
-    sign = -1.0 if planned.better == "lower" else 1.0
+    # within a margin either way, no direction is needed
+    sign = SIGN[planned.better] or 1.0
     if exact is not None:
         return known | _judge_exact(exact, sign * exact.value, margin, planned.relation)
     if has_no_spread(effect):

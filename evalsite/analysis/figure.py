@@ -9,6 +9,8 @@ from typing import Any
 # Raised whenever a method changes in a way that may change a number.
 METHODS_VERSION = "7"
 LEVEL = 0.95
+# what can't be claimed of a criterion: facts by code
+Cautions = dict[str, dict[str, Any]]
 # how systems were compared where there was nothing to compare
 ALL_EQUAL = "all ratings equal"
 
@@ -34,6 +36,7 @@ class Reason(StrEnum):
     NOTHING_IN_COMMON = "nothing_in_common"
     OTHER_SCALE = "other_scale"
     NOT_COMPUTED = "not_computed"
+    MIXED_DIRECTIONS = "mixed_directions"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -101,6 +104,12 @@ def finite_figure(
 def undefined(name: str, reason: Reason, *, method: str, **known: Any) -> Figure:
     """The figure that cannot be computed, with the reason."""
     return Figure(name=name, method=method, reason=reason, **known)
+
+
+def make_note(code: str, criterion: str | None = None, **facts: Any) -> dict[str, Any]:
+    """A note as it is stored: its sentence is made from the code and the facts, plain data, by
+    results/report/sentences.py."""
+    return {"code": code, "criterion": criterion, "facts": facts}
 
 
 def leave_open(figure: Figure, comparison: Figure) -> Figure:

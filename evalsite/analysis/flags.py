@@ -6,26 +6,29 @@ number of their flags. Where the lines are a study may set: see `thresholds`.
 """
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
-from math import log
+from dataclasses import dataclass, replace
+from math import inf, log
 from typing import Any
 
 import numpy as np
 import pandas as pd
 from numpy.typing import ArrayLike
 
-from evalsite.analysis.behaviour import (
-    Figures,
-    describe_drift,
-    describe_pace,
-    describe_sameness,
-    describe_use,
-)
+from evalsite.analysis.behaviour import Figures, describe_drift, describe_sameness, describe_use
 from evalsite.analysis.binary_tests import wilson_share
+from evalsite.analysis.correlation import fisher_interval
 from evalsite.analysis.figure import Figure
+from evalsite.analysis.flag_rules import (
+    UNLIKELY,
+    Use,
+    is_same_answer,
+    is_too_fast,
+    is_unlike_others,
+)
 from evalsite.analysis.intra_rater import POOLED
 from evalsite.analysis.leave_one_out import against_others
 from evalsite.analysis.magnitude import describe_magnitude_use
+from evalsite.analysis.pair_figures import keep_possible
 from evalsite.analysis.resample import SEED
 from evalsite.analysis.table import Table
 from evalsite.analysis.thresholds import Thresholds
@@ -34,6 +37,7 @@ _ROBUST = 1.4826  # times the median deviation: a robust standard deviation
 # raters who are much alike are few robust standard deviations apart: less than half a point, or a
 # ratio of 1.25, is no offset worth a look
 _LEAST, _LEAST_LOG = 0.5, log(1.25)
+_FEWEST_FOR_SD = 20
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -57,24 +61,29 @@ class Flag:
 
 @dataclass(frozen=True, kw_only=True)
 class RaterRow:
-    """One rater of one criterion: figures by name, and flags."""
+    """One rater of one criterion: figures by name, and flags.
+
+    `use`: of their most used value, beside the others.
+    """
 
     rater: str
     ratings: int
     figures: Figures
+    use: Use
     flags: tuple[Flag, ...]
 
 
 def check_raters(
     table: Table, *, scale: Sequence[float] | None = None, reserved: Sequence[float] = (),
-    is_log: bool = False, words: Mapping[str, float] | None = None,
+    ends: tuple[float, float] | None = None, is_log: bool = False,
     limits: Thresholds | None = None, seed: int = SEED,
 ) -> list[RaterRow]:  # fmt: skip
     """One row for each rater of one criterion's ratings, by name; [] where raters are unknown.
 
     `table`: results of one criterion with numbers as values. `scale`: its points; `reserved`:
-    points meant to be rare; `is_log`: drift and offset are taken on logarithms; `words`: of
-    each item, how many words a page of it shows.
+    points meant to be rare; `ends`: the lowest and the highest value that there can be; `is_log`:
+    drift and offset are taken on logarithms. What rests on all criteria together is flagged by
+    `flag_answers`, and pace by `see_speed`.
     """
     rows = table.rows
     if not table.raters_known or rows.empty:
@@ -89,19 +98,20 @@ def check_raters(
         use = describe_magnitude_use(rater=rater, value=rows.value, standard=standard)
         found = {name: figures | use[name] for name, figures in found.items()}
     for one in against_others(unit=rows.output, rater=rater, value=values):
-        found[one.rater] |= {"spearman": one.spearman, "offset": one.offset}
+        most = ends[1] - ends[0] if ends and not is_log else inf
+        offset = keep_possible(one.offset, -most, most)
+        found[one.rater] |= {"spearman": one.spearman, "offset": offset}
     for name, column in (("drift_trial", rows.trial), ("drift_place", rows.place_in_set)):
         if column.notna().any():
             drift = describe_drift(rater=rater, unit=rows.output, value=values, order=column,
                                    name=name)  # fmt: skip
             for one_, figure in drift.items():
                 found[one_][name] = figure
-    for one_, figures in _describe_pace(rows, words).items():
-        found[one_] |= figures
+    uses = _find_uses(rows)
     number = rows.participant.value_counts()
     pool = _Pool.of(found, rows.value, reserved)
     return [
-        RaterRow(rater=name, ratings=int(number[name]), figures=figures,
+        RaterRow(rater=name, ratings=int(number[name]), figures=figures, use=uses[name],
                  flags=tuple(_find_flags(figures, pool, limits, is_log)))
         for name, figures in sorted(found.items())
     ]  # fmt: skip
@@ -116,12 +126,25 @@ def find_order(rows: pd.DataFrame) -> Any:
     return place
 
 
-def _describe_pace(rows: pd.DataFrame, words: Mapping[str, float] | None) -> dict[str, Figures]:
-    pages = rows[rows.seconds.notna()].drop_duplicates(["participant", "item"])
-    if pages.empty:
-        return {}
-    read = None if words is None else pages["item"].map(dict(words)).astype(float)
-    return describe_pace(rater=pages.participant, seconds=pages.seconds, words=read)
+def _find_uses(rows: pd.DataFrame) -> dict[str, Use]:
+    """Of each rater by name: their ratings, those with their most used value, and the share of it
+    in all other people's ratings."""
+    counts = rows.groupby(["participant", "value"]).size()
+    by_rater, by_value = counts.groupby("participant").sum(), counts.groupby("value").sum()
+    # of values used equally often, the one that the others give least
+    ordered = counts.reset_index(name="n").assign(
+        others=lambda frame: frame.value.map(by_value) - frame.n
+    )
+    ordered = ordered.sort_values(["n", "others"], ascending=[False, True], kind="stable")
+    top = ordered.drop_duplicates("participant").set_index("participant")
+    rest = len(rows) - by_rater
+    return {
+        str(name): (
+            int(by_rater[name]), int(top.n[name]),
+            float(top.others[name] / rest[name]) if rest[name] else 1.0,
+        )
+        for name in top.index
+    }  # fmt: skip
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -129,7 +152,6 @@ class _Pool:
     """What raters do on the whole, to set one beside."""
 
     sd: float | None
-    rho: float | None
     offset: float | None
     offset_sd: float | None
     reserved: float | None
@@ -141,10 +163,9 @@ class _Pool:
         spread = None
         if offsets.size >= 5:
             spread = _ROBUST * float(np.median(np.abs(offsets - np.median(offsets))))
-        sds, rhos = _collect(found, "sd"), _collect(found, "spearman")
+        sds = _collect(found, "sd")
         return cls(
             sd=float(np.median(sds)) if sds.size else None,
-            rho=float(rhos.mean()) if rhos.size else None,
             offset=middle,
             offset_sd=spread or None,
             reserved=float(values.isin(list(reserved)).mean()) if len(reserved) else None,
@@ -158,9 +179,7 @@ def _collect(found: dict[str, Figures], name: str) -> Any:
 
 def _find_flags(figures: Figures, pool: _Pool, limits: Thresholds, is_log: bool) -> list[Flag]:
     looked = [
-        _see_straight_lining(figures, pool, limits),
-        see_speed(figures, limits),
-        _see_disagreement(figures, pool, limits),
+        _see_little_variation(figures, pool, limits),
         _see_offset(figures, pool, limits, is_log),
         _see_reserved(figures, pool, limits),
     ]
@@ -174,48 +193,94 @@ def _get(figures: Figures, name: str) -> tuple[Figure | None, float]:
     return figure, np.nan if figure is None or figure.value is None else figure.value
 
 
-def _see_straight_lining(figures: Figures, pool: _Pool, limits: Thresholds) -> Flag | None:
-    figure, share = _get(figures, "top_share")
-    if figure and share > limits.top_share and figure.n["ratings"] >= limits.top_share_ratings:
-        return Flag(code="straight_lining", figure=figure, threshold=limits.top_share,
-                    limits=("top_share", "top_share_ratings"),
-                    text="Gives one value nearly always.")  # fmt: skip
+def _see_little_variation(figures: Figures, pool: _Pool, limits: Thresholds) -> Flag | None:
+    """Whether ratings vary little, though none of them is given nearly always."""
     figure, sd = _get(figures, "sd")
-    if figure and pool.sd and sd < limits.sd_ratio * pool.sd:
-        return Flag(code="straight_lining", figure=figure, threshold=limits.sd_ratio * pool.sd,
-                    limits=("sd_ratio",),
-                    text="Varies far less than the other raters.")  # fmt: skip
-    return None
+    if figure is None or not pool.sd or figure.n["ratings"] < _FEWEST_FOR_SD:
+        return None
+    if _get(figures, "top_share")[1] > limits.top_share or not sd < limits.sd_ratio * pool.sd:
+        return None
+    return Flag(code="straight_lining", figure=figure, threshold=limits.sd_ratio * pool.sd,
+                limits=("sd_ratio",), text="Varies far less than the other raters.")  # fmt: skip
 
 
-def see_speed(figures: Figures, limits: Thresholds) -> Flag | None:
+def see_speed(figures: Figures, answers: int, limits: Thresholds) -> Flag | None:
     """The flag of a rater who is fast; where words are known, only if too fast to read them."""
     figure, ratio = _get(figures, "speed_ratio")
-    _, under = _get(figures, "share_under_floor")
-    if figure is None or not ratio < limits.speed_ratio or under < limits.under_floor:
+    floor, share = _get(figures, "share_under_floor")
+    pages = 0 if floor is None else floor.n["pages"]
+    under = 0 if floor is None else round(share * pages)
+    is_fast = is_too_fast(answers=answers, ratio=None if np.isnan(ratio) else ratio, pages=pages,
+                          under=under, limits=limits)  # fmt: skip
+    if not is_fast:
         return None
-    if figure.n["pages"] < limits.speed_answers:
-        return None
+    if floor is not None and pages >= limits.floor_pages and share >= limits.floor_share:
+        return Flag(code="speeder", figure=floor, threshold=limits.floor_share,
+                    limits=("floor_share", "floor_pages"),
+                    text="Often takes too little time to read.")  # fmt: skip
+    assert figure is not None
     text = f"Takes less than {limits.speed_ratio:.0%} of the time that raters take."
     if limits.speed_ratio == 0.5:
         text = "Takes less than half of the time that raters take."
-    if not np.isnan(under):
+    if pages:
         text = f"{text[:-1]}, and often too little to read."
+    needed = "speed_answers" if pages else "speed_answers_alone"
     return Flag(code="speeder", figure=figure, threshold=limits.speed_ratio, text=text,
-                limits=("speed_ratio", "speed_answers", "under_floor"))  # fmt: skip
+                limits=("speed_ratio", needed, "under_floor"))  # fmt: skip
 
 
-def _see_disagreement(figures: Figures, pool: _Pool, limits: Thresholds) -> Flag | None:
-    figure, rho = _get(figures, "spearman")
-    if figure is None or figure.high is None or pool.rho is None:
-        return None
-    if not (rho < limits.rho and figure.high < pool.rho):
-        return None
-    if figure.n["units"] < limits.rho_ratings:
-        return None
-    return Flag(code="disagreement", figure=figure, threshold=limits.rho,
-                limits=("rho", "rho_ratings"),
-                text="Orders outputs unlike the other raters.")  # fmt: skip
+def flag_answers(
+    criteria: Sequence[Sequence[RaterRow]], answers: Mapping[str, int], limits: Thresholds
+) -> dict[str, list[Flag]]:
+    """The flags that rest on all scored criteria together, by rater.
+
+    `criteria`: of each, the rows of `check_raters`; `answers`: how many items each rater rated.
+    """
+    mine: dict[str, list[RaterRow]] = {}
+    orders: dict[str, list[Figure]] = {}
+    for rows in criteria:
+        for row in rows:
+            mine.setdefault(row.rater, []).append(row)
+            rho = row.figures["spearman"]
+            if rho.value is not None:
+                orders.setdefault(row.rater, []).append(rho)
+    flags: dict[str, list[Flag]] = {}
+    for rater, row_of_each in mine.items():
+        if is_same_answer([row.use for row in row_of_each], limits):
+            least = min(
+                (row.figures["top_share"] for row in row_of_each),
+                key=lambda figure: figure.value or 0,
+            )
+            flags.setdefault(rater, []).append(
+                Flag(code="straight_lining", figure=least, threshold=limits.top_share,
+                     limits=("top_share", "top_share_ratings"),
+                     text="Gives one value nearly always.")
+            )  # fmt: skip
+    means = {rater: _average_order(figures) for rater, figures in orders.items()}
+    values = [figure.value for figure in means.values() if figure.value is not None]
+    mean = float(np.mean(np.sort(values))) if values else None
+    for rater, figure in means.items():
+        number = answers[rater]
+        if is_unlike_others(answers=number, rho=figure.value, high=figure.high, mean=mean,
+                            limits=limits):  # fmt: skip
+            line = "rho" if number >= limits.rho_ratings else "rho_few"
+            flags.setdefault(rater, []).append(
+                Flag(code="disagreement", figure=figure, threshold=getattr(limits, line),
+                     limits=(line, f"{line}_ratings"),
+                     text="Orders outputs unlike the other raters.")
+            )  # fmt: skip
+    return flags
+
+
+def _average_order(figures: Sequence[Figure]) -> Figure:
+    """The mean of a rater's correlations with the others, with the interval of as many outputs."""
+    if len(figures) == 1:
+        return figures[0]
+    value = float(np.mean([figure.value for figure in figures]))
+    units = min(figure.n["units"] for figure in figures)
+    low, high = fisher_interval(value, units, "spearman")
+    return replace(figures[0], value=value, low=low, high=high,
+                   n={"units": units, "criteria": len(figures)})  # fmt: skip
 
 
 def _see_offset(figures: Figures, pool: _Pool, limits: Thresholds, is_log: bool) -> Flag | None:
@@ -334,9 +399,6 @@ def flag_changes(
 
 
 # --- ties ---------------------------------------------------------------------------------------
-
-# below this chance, by the ties of all others, getting only ties, or none, isn't luck
-UNLIKELY = 0.001
 
 
 def check_tie_use(*, rater: ArrayLike, outcome: ArrayLike) -> dict[str, tuple[Figure, Flag | None]]:

@@ -1,6 +1,6 @@
 """A gate for scripts: whether a system is worse than another by more than a margin, as a status.
 
-What it decides is given as codes and figures; `gate_sentences` words them.
+What it decides is codes and figures; the sentence `gate` of a report words them.
 """
 
 from argparse import ArgumentParser, Namespace
@@ -12,9 +12,9 @@ from typing import Any
 
 import pandas as pd
 
+from evalsite.analysis.direction import find_better
 from evalsite.analysis.gate_plan import plan_gate
 from evalsite.analysis.gate_runs import count_runs, make_fingerprint
-from evalsite.analysis.gate_sentences import write_limit
 from evalsite.analysis.gate_slices import (
     JudgeMargins,
     find_worst,
@@ -23,6 +23,7 @@ from evalsite.analysis.gate_slices import (
     read_slices,
 )
 from evalsite.analysis.plan import Margin
+from evalsite.analysis.report import list_systems
 from evalsite.analysis.table import Table
 
 # a fault must not pass for an outcome
@@ -46,8 +47,6 @@ def add_gate(parser: ArgumentParser) -> None:
     gate.add_argument("--margin", type=float, metavar="NUMBER", help="in units of the scale; of "
         "decisions and preferences a share, such as 0.05; of magnitudes a ratio, such as "
         "1.1")  # fmt: skip
-    gate.add_argument("--better", choices=("higher", "lower", "none"), default="higher",
-        help="whether higher or lower values are better; default: %(default)s")  # fmt: skip
     gate.add_argument("--level", type=float, choices=_LEVELS, default=_LEVELS[0], help="the level "
         "of the one-sided test; 0.025 for gates that run daily; default: %(default)s")  # fmt: skip
     gate.add_argument("--slices", default="", metavar="COLUMN", help="the column of the file that "
@@ -65,8 +64,11 @@ class Gate:
     slices: pd.Series | None
 
 
-def read_gate(options: Namespace, table: Table, systems: Sequence[str]) -> Gate | None:
+def read_gate(
+    options: Namespace, table: Table, instrument: Sequence[Mapping[str, Any]]
+) -> Gate | None:
     """Return the test that is asked for, if one is; ValueError says what it lacks."""
+    systems = list_systems(table)
     named = [options.gate, options.against, options.margin]
     if not any([*named, options.slices, options.undecided]):
         return None
@@ -81,14 +83,15 @@ def read_gate(options: Namespace, table: Table, systems: Sequence[str]) -> Gate 
     criterion = options.primary or (criteria[0] if len(criteria) == 1 else "")
     if criterion not in criteria:
         raise ValueError(f"Say which criterion decides, by --primary: {', '.join(criteria)}.")
-    if options.better == "none":
+    described = next(each for each in instrument if each["key"] == criterion)
+    if (better := find_better(described)) == "none":
         raise ValueError(
             f"Nothing says whether high or low values of {criterion} are better, so nothing can "
             "be worse. Add --better higher or --better lower."
         )
     margin = Margin(
         criterion=criterion, system=options.gate, relation="not_worse", other=options.against,
-        margin=options.margin, level=options.level, better=options.better,
+        margin=options.margin, level=options.level, better=better,
     )  # fmt: skip
     slices = read_slices(options.ratings, options.slices, table) if options.slices else None
     return Gate(margin=margin, slices=slices)
@@ -117,7 +120,7 @@ def decide_gate(
         "reason": "one_rater" if criterion else "no_data",
     }  # fmt: skip
     if test.get("reason") == "no_margin":
-        raise ValueError(write_limit(test))
+        raise ValueError(_explain_limit(test))
     facts: dict[str, Any] = {
         "criterion": criterion["label"] if criterion else margin.criterion,
         "outcome": test["outcome"] or "undecided", "test": test,
@@ -192,3 +195,22 @@ def _count_runs(options: Namespace) -> dict[str, Any] | None:
         options.ratings.parent, system=options.gate, other=options.against,
         fingerprint=make_fingerprint(paths, chosen), now=datetime.now(UTC),
     )  # fmt: skip
+
+
+def _explain_limit(test: Mapping[str, Any]) -> str:
+    """Why a margin can't be one of this scale, and what could be."""
+    margin, limit = test["margin"], test["limit"]
+    if test["scale"] == "ratio":
+        return "The margin of magnitudes is a ratio above 1 and at most 2, such as 1.1."
+    if test["scale"] == "share":
+        return f"A margin of {margin:g} is too wide for a share. Use less than {limit:g}."
+    if test["scale"] == "numbers":
+        return (
+            f"A margin of {margin:g} is too wide: the standard deviation of all ratings is "
+            f"{limit:.4g}. Use less."
+        )
+    low, high = test["ends"]
+    on = f"on a scale from {low:g} to {high:g}"
+    # only the whole range lets every system pass
+    why = "would pass any system" if margin >= high - low else "is too wide"
+    return f"A margin of {margin:g} {on} {why}. Use less than {limit:g}."

@@ -1,6 +1,7 @@
 """Whether a system is worse in a part of the inputs, such as one language."""
 
-from collections.abc import Callable, Sequence
+import json
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -10,7 +11,7 @@ import pandas as pd
 
 from evalsite.analysis.multiple_testing import correct
 from evalsite.analysis.plan import Margin, Plan
-from evalsite.analysis.table import Table
+from evalsite.analysis.table import Table, read_texts
 
 # tests the margins of a plan on a table, with a seed
 JudgeMargins = Callable[[Table, int, Plan], list[dict[str, Any]]]
@@ -20,7 +21,7 @@ LEAST_INPUTS = 20  # of a slice that is tested
 def read_slices(path: Path, name: str, table: Table) -> pd.Series:
     """The slice of each row, from a column of the file; ValueError: there is no such column, or an
     input is in two."""
-    text = pd.read_csv(path, dtype=str, keep_default_na=False, encoding="utf-8-sig")
+    text = read_texts(path)
     if name not in text:
         raise ValueError(f"The file has no column {name}. It has: {', '.join(map(str, text))}.")
     rows = table.rows
@@ -34,6 +35,26 @@ def read_slices(path: Path, name: str, table: Table) -> pd.Series:
             f"Give all its rows the same {name}."
         )
     return cells
+
+
+def read_item_slices(path: Path, names: Collection[str]) -> pd.DataFrame:
+    """The values of these columns of an exported items.csv by item: of inputs, or of what else an
+    upload held. "": the item has none, or its outputs differ."""
+    text = read_texts(path).drop_duplicates("item").set_index("item")
+    extra = [json.loads(cell) if cell else {} for cell in text.get("extra", "")]
+    found = {}
+    for name in names:
+        cells = text[name] if name in text else [each.get(name, "") for each in extra]
+        found[name] = [cell.strip() if isinstance(cell, str) else "" for cell in cells]
+    return pd.DataFrame(found, index=text.index)
+
+
+def place_in_slices(table: Table, by_item: pd.Series) -> pd.Series:
+    """The slice of each row; "" where the items of an input are in several."""
+    rows = table.rows
+    cells = rows["item"].map(by_item).fillna("")
+    is_split = cells.groupby(rows.group).transform("nunique") > 1
+    return cells.where(~is_split, "")
 
 
 def keep_pair(table: Table, margin: Margin) -> Table:

@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from dataclasses import replace
 from functools import lru_cache
-from math import isfinite, sqrt
+from math import isfinite
 from typing import Any, Literal
 
 import numpy as np
@@ -121,35 +121,3 @@ def detectable(*, se: float, df: float, power: float = 0.8, alpha: float = 0.05)
         return _power(size, edges) - power
 
     return se * float(optimize.brentq(gap, 1e-6, 10 * guess, xtol=1e-6))
-
-
-def detectable_figure(
-    name: str,
-    *,
-    se: float,
-    df: float,
-    n: Mapping[str, int],
-    power: float = 0.8,
-    alpha: float = 0.05,
-) -> Figure:
-    """The smallest difference a design detects, with the interval that its own error allows.
-
-    The interval carries the chi-square interval of the standard error (df degrees of freedom).
-    """
-    method = (
-        f"smallest difference found with power {power:g} by a two-sided {alpha * 100:g}% t test"
-    )
-    if not se > 0 or not df > 0.5:
-        return undefined(name, Reason.TOO_FEW, method=method, n=n)
-    df = min(df, 1e6)
-    size = detectable(se=se, df=df, power=power, alpha=alpha)
-    low, high = (sqrt(df / float(stats.chi2.ppf(q, df))) for q in (0.975, 0.025))
-    return Figure(
-        name=name,
-        method=method,
-        value=size,
-        low=size * low,
-        high=size * high,
-        n=n,
-        details={"power": power, "alpha": alpha, "se": se, "df": df, "interval": "chi-square"},
-    )

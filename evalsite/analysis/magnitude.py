@@ -13,6 +13,7 @@ from numpy.typing import ArrayLike
 from evalsite.analysis.bootstrap import drawn_figure, draws_for, two_way_means
 from evalsite.analysis.canonical_order import Floats
 from evalsite.analysis.describe import standardise
+from evalsite.analysis.direction import SIGN, Better
 from evalsite.analysis.figure import Figure, Reason, undefined
 from evalsite.analysis.rated_order import canonical_rows
 from evalsite.analysis.resample import SEED
@@ -80,11 +81,12 @@ def rank_pages(*, page: ArrayLike, value: ArrayLike) -> pd.DataFrame:
 def describe_magnitudes(
     *, rater: ArrayLike | None, group: ArrayLike, system: ArrayLike, value: ArrayLike,
     standard: ArrayLike | None = None, page: ArrayLike | None = None, draws: int | None = None,
-    seed: int = SEED,
+    better: Better = "higher", seed: int = SEED,
 ) -> dict[str, dict[str, Figure]]:  # fmt: skip
     """For each system by name: geometric mean of value (`geo_mean`) and of value over standard
     (`geo_mean_ratio`), the same rater-centred and winsorised, mean rater-z of the logarithm,
-    mean rank and share best within the page, and the arithmetic mean for contrast.
+    mean rank and share best within the page (unless neither high nor low values are better), and
+    the arithmetic mean for contrast.
 
     Arrays of length n; `page` is what one rater saw together (default: rater and group). Means
     are over ratings; intervals are the bootstrap over items and raters. What needs raters is left
@@ -106,13 +108,14 @@ def describe_magnitudes(
     if page is None and rater is not None:
         page = _join(rater, group)
     if page is not None:
-        ranks = rank_pages(page=page, value=values)
         columns["geo_mean_winsorised"] = (
             winsorise(page=page, logs=np.log(values), rater=rater),
             True,
         )
-        columns["mean_rank"] = (ranks["rank"].to_numpy(), False)
-        columns["share_best"] = (ranks["best"].to_numpy(), False)
+        if better != "none":
+            ranks = rank_pages(page=page, value=SIGN[better] * values)
+            columns["mean_rank"] = (ranks["rank"].to_numpy(), False)
+            columns["share_best"] = (ranks["best"].to_numpy(), False)
     columns["arithmetic_mean"] = (values, False)
     found: dict[str, dict[str, Figure]] = {}
     draws = draws_for(len(values)) if draws is None else draws

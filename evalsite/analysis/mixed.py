@@ -64,7 +64,7 @@ class Told:
     """The terms that can be told apart, why each other one can't, and what that leaves open."""
 
     terms: dict[str, Table]
-    tied: dict[str, str]
+    tied: dict[str, list[str]]
     sways: tuple[Sway, ...] = ()
 
     def determines(self, contrast: Any) -> bool:
@@ -136,13 +136,13 @@ def split_tied(tables: Mapping[str, Table], system: Codes) -> Told:
     design = _Design(tables, system)
     gram, before = design.gram()
     names, kept = [RESIDUAL, *tables], [0]
-    tied: dict[str, str] = {}
+    tied: dict[str, list[str]] = {}
     ties = []
     for i in range(1, len(names)):
         tie = np.zeros(len(names))
         tie[i] = 1.0
         if gram[i, i] <= _TIED * before[i]:
-            tied[names[i]] = "merges with the means of the systems"
+            tied[names[i]] = ["like_means"]
             ties.append(tie)
             continue
         root = np.sqrt(np.diag(gram)[kept])
@@ -153,8 +153,7 @@ def split_tied(tables: Mapping[str, Table], system: Codes) -> Told:
             continue
         tie[kept] = -by / root
         tie[np.abs(tie) < _SWAYED] = 0.0
-        others = " and ".join(names[one] for one in kept if tie[one])
-        tied[names[i]] = f"can't be told from {others} in these ratings"
+        tied[names[i]] = ["tied", *(names[one] for one in kept if tie[one])]
         ties.append(tie)
     return Told(
         terms={name: code for name, code in tables.items() if name not in tied},
@@ -255,10 +254,10 @@ def fit_mixed(data: Scores) -> Mixed:
     if np.ptp(data.value) == 0:
         return Mixed(reason=Reason.NO_VARIATION)
     terms = _list_terms(data, data.rater)
-    dropped = {}
+    dropped: dict[str, list[str]] = {}
     levels = len(np.unique(terms["rater:group"]))
     if levels < len(data.value) < levels / (1 - _LEAST_REPEATED):
-        dropped["rater:group"] = "few raters have several ratings of one input"
+        dropped["rater:group"] = ["few_repeats"]
         del terms["rater:group"]
     kept, merged = usable_terms(terms, len(data.value))
     tables = {name: one_hot(code) for name, code in kept.items()}
@@ -270,7 +269,7 @@ def fit_tables(
     tables: Mapping[str, Table],
     fixed: Codes,
     *,
-    dropped: Mapping[str, str],
+    dropped: Mapping[str, list[str]],
     blocks: Sequence[Codes] = (),
 ) -> Mixed:
     """The model of these terms; without rater:group where it does not converge with that, or where
@@ -281,23 +280,27 @@ def fit_tables(
     if "rater:group" in told.terms and (found.fit is None or _has_doubtful_error(found.fit)):
         fewer = {name: one for name, one in tables.items() if name != "rater:group"}
         told = split_tied(fewer, fixed)
-        why = "its variance is known too poorly"
+        why = ["poorly_known"]
         again = _fit(value, told, fixed, {**dropped, **told.tied, "rater:group": why}, blocks)
         found = again if again.fit is not None else found
     return found
 
 
 def _fit(
-    value: Floats, told: Told, fixed: Codes, dropped: Mapping[str, str], blocks: Sequence[Codes]
+    value: Floats,
+    told: Told,
+    fixed: Codes,
+    dropped: Mapping[str, list[str]],
+    blocks: Sequence[Codes],
 ) -> Mixed:
     facts: dict[str, Any] = {"method": METHOD, "terms": list(told.terms), "dropped": dict(dropped)}
     try:
         fit = fit_reml(value, told.terms, system=fixed, blocks=blocks)
     except TooManyEffects:
-        why = "more random effects than the mixed model takes"
+        why = "too_large"
         return Mixed(reason=Reason.TOO_LARGE, facts=facts | {"fallback": why})
     except np.linalg.LinAlgError:
-        why = "the mixed model has no answer for these values"
+        why = "no_answer"
         return Mixed(reason=Reason.NOT_CONVERGED, facts=facts | {"fallback": why})
     facts |= {
         "variances": dict(fit.variances),
@@ -306,10 +309,10 @@ def _fit(
         "converged": fit.converged,
     }
     if fit.residual < _NO_RESIDUAL * float(value.var()):
-        why = "nothing varies beside systems, raters and inputs"
+        why = "nothing_varies"
         return Mixed(reason=Reason.NO_VARIATION, facts=facts | {"fallback": why})
     if not fit.converged:
-        why = "the mixed model did not converge"
+        why = "not_converged"
         return Mixed(reason=Reason.NOT_CONVERGED, facts=facts | {"fallback": why})
     return Mixed(fit=fit, facts=facts, tables=told.terms, phrases=told)
 

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from evalsite.analysis.bootstrap import METHOD as BOOTSTRAP
 from evalsite.analysis.bootstrap import drawn_figure
 from evalsite.analysis.effects import rounded
-from evalsite.analysis.figure import Figure, Reason, undefined
+from evalsite.analysis.figure import Cautions, Figure, Reason, undefined
 from evalsite.analysis.intervals import ALWAYS_EQUAL, TINY, t_figure
 from evalsite.analysis.mixed import Mixed, fit_mixed
 from evalsite.analysis.one_sample import mean_test
@@ -22,7 +22,6 @@ from evalsite.analysis.scores import Scores, find_thin
 Floats = NDArray[np.float64]
 
 ONE_INPUT = "one_input"  # what a difference is `only` of
-_MOST_NAMED = 10
 # draws of two raters, or of two inputs, span what these two say and no more
 _LEAST_DRAWN = 3
 
@@ -37,31 +36,30 @@ class ModelPairs:
     drawn: Floats
     seed: int
 
-    def compare(self, pairs: list[tuple[int, int]]) -> tuple[list[Figure], list[str]]:
+    def compare(self, pairs: list[tuple[int, int]]) -> tuple[list[Figure], Cautions]:
         """The test of each pair, and what cannot be claimed because of these."""
         thin = find_thin(self.data)
         found = [self._compare(i, j, is_thin=i in thin or j in thin) for i, j in pairs]
         methods = {one.method for one in found if one.value is not None}
-        cautions = [f"thin_systems: {self._name(thin)}"] if thin and len(pairs) else []
+        cautions: Cautions = {}
+        if thin and len(pairs):
+            cautions["thin_systems"] = {"systems": [self.data.systems[one] for one in thin]}
         open_pairs = [
-            f"{self.data.systems[i]} and {self.data.systems[j]}"
+            [self.data.systems[i], self.data.systems[j]]
             for (i, j), one in zip(pairs, found, strict=True)
             if one.value is None and not {i, j} & set(thin)
         ]
         if open_pairs:
-            cautions.append(f"undetermined: {list_some(open_pairs)}")
+            cautions["undetermined"] = {"pairs": open_pairs}
         if BOOTSTRAP in methods:
-            cautions.append("bootstrap_instead_of_model")
+            cautions["bootstrap_instead_of_model"] = {}
         if REML in methods and self.mixed.fit is not None and self.mixed.fit.singular:
-            cautions.append("singular_model")
+            cautions["singular_model"] = {}
         return found, cautions
-
-    def _name(self, systems: list[int]) -> str:
-        return list_some([self.data.systems[one] for one in systems])
 
     def _compare(self, first: int, second: int, *, is_thin: bool) -> Figure:
         if is_thin:
-            why = "one of them has ratings of a single input, or by a single rater"
+            why = "thin"
             return self._over_raters(first, second) or self._leave_open(why)
         weights = np.zeros(len(self.data.systems))
         weights[first], weights[second] = -1.0, 1.0
@@ -73,9 +71,9 @@ class ModelPairs:
                 "difference", estimate=estimate, se=se, df=df, method=REML, n=self.data.counts()
             )
         else:
-            return self._leave_open("their ratings do not tell systems from inputs or raters")
+            return self._leave_open("undetermined")
         if found.details.get("note") == ALWAYS_EQUAL and "p" not in found.details:
-            return self._leave_open("no input has ratings of both")
+            return self._leave_open("no_shared_input")
         return found
 
     def _leave_open(self, why: str) -> Figure:
@@ -103,7 +101,7 @@ class ModelPairs:
         known: dict[str, Any] = {
             "fallback": self.mixed.facts.get(
                 "fallback",
-                "too few ratings" if self.mixed.fit is None else "its error is known too poorly",
+                "too_few" if self.mixed.fit is None else "error_poorly_known",
             ),
         }
         estimate = float(self.means[second] - self.means[first])
@@ -124,12 +122,6 @@ class ModelPairs:
         details = {**found.details, "interval": f"none: {Reason.TOO_FEW}"}
         details.pop("p", None)
         return replace(found, low=None, high=None, details=details)
-
-
-def list_some(names: list[str]) -> str:
-    """The names with commas; of many only the first, and how many more."""
-    more = len(names) - _MOST_NAMED
-    return ", ".join(names[:_MOST_NAMED]) + (f", and {more:,} more" if more > 0 else "")
 
 
 def compare_alone(data: Scores, first: int, second: int) -> Figure:

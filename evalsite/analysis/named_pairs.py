@@ -5,6 +5,7 @@ from typing import Any, Protocol
 
 import numpy as np
 
+from evalsite.analysis.direction import SIGN, Better
 from evalsite.analysis.figure import LEVEL, Figure, Reason, undefined
 from evalsite.analysis.multiple_testing import Correction, correct
 from evalsite.analysis.pair_figures import turn_figure
@@ -60,22 +61,27 @@ def find_effect(pairs: Sequence[Mapping[str, Any]], system: str, other: str) -> 
 
 
 def judge_hypotheses(
-    pairs: Sequence[Mapping[str, Any]], hypotheses: Sequence[Hypothesis], equal: float
+    pairs: Sequence[Mapping[str, Any]],
+    hypotheses: Sequence[Hypothesis],
+    equal: float,
+    better: Better = "higher",
 ) -> list[dict[str, Any]]:
-    """What became of each hypothesis: "higher" or "lower" is how `system` came out, "unclear" that
-    the corrected test found nothing; None: there is no test. The direction halves no p value."""
+    """What became of each hypothesis: "better" or "worse" is how `system` came out, "different"
+    that it differs where neither is better, "unclear" that the corrected test found nothing; None:
+    there is no test. The direction halves no p value."""
     found = []
-    for one in hypotheses:
-        effect = find_effect(pairs, one.system, one.other)
+    for hypothesis in hypotheses:
+        effect = find_effect(pairs, hypothesis.system, hypothesis.other)
         p = effect.details.get("p_corrected")
         outcome = None
         if effect.value is not None and p is not None:
-            is_clear, is_higher = p < 1 - LEVEL, effect.value > equal
-            outcome = "unclear" if not is_clear else "higher" if is_higher else "lower"
+            goodness = SIGN[better] * (effect.value - equal)
+            outcome = "better" if goodness > 0 else "worse" if goodness < 0 else "different"
+            outcome = outcome if p < 1 - LEVEL else "unclear"
         found.append(
             {
-                "system": one.system, "relation": one.relation, "other": one.other,
-                "outcome": outcome, "p_corrected": p,
+                "system": hypothesis.system, "relation": hypothesis.relation,
+                "other": hypothesis.other, "outcome": outcome, "p_corrected": p,
             }
         )  # fmt: skip
     return found

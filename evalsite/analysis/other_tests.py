@@ -1,60 +1,49 @@
 """What the other tests of a pair add to its finding: another question, or another reading."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from evalsite.analysis.figure import LEVEL, Figure
-from evalsite.analysis.findings import write_p
 
 _LEAST = 6  # of fewer differences not even the smallest p value of sign flips is below 5%
-_MOST_NAMED = 3
 
 Pair = Mapping[str, Any]
 
 
-def find_disagreeing(pairs: Sequence[Pair]) -> list[Pair]:
+def list_disagreeing(pairs: Sequence[Pair]) -> list[dict[str, Any]]:
     """The pairs that a rank test and a test of means, both over inputs alone, tell differently."""
-    return [pair for pair in pairs if (over := _read(pair)) and _differ(*over)]
-
-
-def describe_disagreeing(pairs: Sequence[Pair]) -> str:
-    """Of which pairs the rank test and the test of means do not say the same, with both p."""
-    phrases = [
-        f"{pair['system_1']} and {pair['system_2']}, p {write_p(over[0])} and p {write_p(over[1])}"
+    return [
+        {
+            "system_1": pair["system_1"],
+            "system_2": pair["system_2"],
+            "p_ranks": over[0],
+            "p_means": over[1],
+        }
         for pair in pairs
         if (over := _read(pair)) and _differ(*over)
     ]
-    return (
-        "A rank test (Wilcoxon) and a test of means (sign flips) over the same inputs disagree at "
-        f"the 5% level, before correction: {_list(phrases)}. Look at the distributions."
-    )
 
 
-def describe_narrower(pairs: Sequence[Pair]) -> Iterator[str]:
-    """Where both tests over inputs fall on the other side of 5% than the comparison."""
-    phrases = []
+def list_narrower(pairs: Sequence[Pair]) -> list[dict[str, Any]]:
+    """The pairs of which both tests over inputs fall on the other side of 5% than the comparison,
+    which generalises over raters too."""
+    narrower = []
     for pair in pairs:
         over, effect = _read(pair), pair["effect"]
         p = effect.details.get("p")
         if not over or p is None or "raters" not in effect.n or _differ(*over):
             continue
         if _differ(over[0], p):
-            phrases.append(
-                f"{pair['system_1']} and {pair['system_2']}, p {write_p(p)} by the comparison, "
-                f"p {write_p(over[0])} by Wilcoxon and p {write_p(over[1])} by sign flips"
+            narrower.append(
+                {
+                    "system_1": pair["system_1"],
+                    "system_2": pair["system_2"],
+                    "p": p,
+                    "p_ranks": over[0],
+                    "p_means": over[1],
+                }
             )
-    if phrases:
-        yield (
-            "The checks generalise over inputs only, the comparison over raters too, so before "
-            f"correction they may disagree at the 5% level: {_list(phrases)}."
-        )
-
-
-def _list(phrases: Sequence[str]) -> str:
-    more = len(phrases) - _MOST_NAMED
-    rest = [f"{more:,} more {'pair' if more == 1 else 'pairs'}"] if more > 0 else []
-    *some, last = [*phrases[:_MOST_NAMED], *rest]
-    return f"{'; '.join(some)}; and {last}" if some else last
+    return narrower
 
 
 def _read(pair: Pair) -> tuple[float, float] | None:

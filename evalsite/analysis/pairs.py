@@ -13,10 +13,11 @@ from scipy import sparse
 from evalsite.analysis.bootstrap import METHOD as OVER_BOTH
 from evalsite.analysis.bootstrap import drawn_figure, draws_for, two_way_sums
 from evalsite.analysis.davidson import count_pairs
-from evalsite.analysis.figure import LEVEL, Figure, Reason, undefined
+from evalsite.analysis.figure import LEVEL, Cautions, Figure, Reason, undefined
 from evalsite.analysis.intervals import TINY, Units, describe_equal_differences, t_figure
+from evalsite.analysis.joint_test import find_joint_test_of_pairs
 from evalsite.analysis.mixed import Mixed, fit_tables, lay_out_pairs
-from evalsite.analysis.model_pairs import ONE_INPUT, list_some
+from evalsite.analysis.model_pairs import ONE_INPUT
 from evalsite.analysis.multiple_testing import Correction
 from evalsite.analysis.named_pairs import correct_named, mark_named
 from evalsite.analysis.one_sample import mean_test
@@ -31,7 +32,7 @@ from evalsite.analysis.strengths import Strengths, does_fit, find_strengths
 Floats = NDArray[np.float64]
 Codes = NDArray[np.int64]
 
-_ONE_RATER = "all answers on them are by a single rater"
+_ONE_RATER = "by_one_rater"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -75,7 +76,8 @@ class PairsResult:
     `model` is None for two systems: one share says all that strengths would. `through_others`: the
     pairs that were never compared directly, whether or not something links them. `win_shares`: of
     each system the share of its answers in which it is preferred, a tie as half. `facts` are those
-    of the mixed model of all pairs.
+    of the mixed model of all pairs, `joint` the test that all pairs of three systems or more are
+    balanced.
     """
 
     systems: list[str]
@@ -85,11 +87,12 @@ class PairsResult:
     left_share: Figure
     circles: Figure
     ties_by_rater: list[dict[str, Any]]
-    cautions: list[str]
+    cautions: Cautions
     through_others: list[tuple[str, str]]
     win_shares: dict[str, Figure]
     family_across: int
     facts: dict[str, Any]
+    joint: Figure | None
     exploratory: int = 0  # tests of pairs that the plan does not name
 
 
@@ -154,6 +157,7 @@ class PairTests:
     tables: Floats
     every: list[PairResult]
     facts: dict[str, Any]
+    joint: Figure | None
     named: Named = frozenset()
 
     @property
@@ -199,6 +203,7 @@ class PairTests:
             win_shares=_share_wins(data, self.counts, self.tables, seed),
             family_across=len(self.p) + len(others),
             facts=self.facts,
+            joint=self.joint,
             exploratory=sum("p" in one.test.details for one in self.chosen) - len(self.p),
         )
 
@@ -225,9 +230,11 @@ def find_pair_tests(
     met = [(i, j) for i, j in combinations(range(s), 2) if (counts[i, j] + counts[j, i]).sum()]
     mixed = fit_pairs(data, met)
     every = [_compare_one(data, i, j, counts, tables, seed, mixed, met) for i, j in met]
+    n = _count(data, np.ones(len(data.outcome), dtype=bool), len(data.outcome))
     return PairTests(
         data=data, baseline=baseline, seed=seed, counts=counts, tables=tables, every=every,
-        facts=mixed.facts, named=named,
+        facts=mixed.facts, joint=find_joint_test_of_pairs(mixed, met, s, n=n) if s > 2 else None,
+        named=named,
     )  # fmt: skip
 
 
@@ -392,11 +399,11 @@ def _test(
         )  # fmt: skip
         found = describe_equal_differences(found, units=units, is_of_means=True)
     elif mixed.fit is None or mixed.fit.is_overcorrected(weights):
-        why = mixed.facts.get("fallback", "its error is known too poorly")
+        why = mixed.facts.get("fallback", "error_poorly_known")
         found = replace(by_draws, details={**by_draws.details, "fallback": why})
     elif not mixed.determines(weights):
-        why = "their answers do not tell systems from inputs or raters"
-        return undefined("net_win_share", Reason.TOO_FEW, method=REML, n=n, details={"why": why})
+        details = {"why": "undetermined"}
+        return undefined("net_win_share", Reason.TOO_FEW, method=REML, n=n, details=details)
     else:
         estimate, se, df = mixed.fit.contrast(weights)
         found = t_figure("net_win_share", estimate=estimate, se=se, df=df, method=REML, n=n)
@@ -459,30 +466,30 @@ def _ties(data: Preferences) -> list[dict[str, Any]]:
     return sorted(named, key=lambda one: str(one["rater"]))
 
 
-def _cautions(data: Preferences, pairs: list[PairResult], model: Strengths | None) -> list[str]:
-    found = []
+def _cautions(data: Preferences, pairs: list[PairResult], model: Strengths | None) -> Cautions:
+    found: Cautions = {}
     if data.rater is None:
-        found.append("raters_unknown")
+        found["raters_unknown"] = {}
     elif len(data.raters) == 1:
-        found.append("one_rater")
+        found["one_rater"] = {}
     elif 0 < len(data.raters) < 5:
-        found.append("few_raters")
+        found["few_raters"] = {}
     methods = {one.test.method for one in pairs}
     if thin := [one for one in pairs if one.test.details.get("why") == _ONE_RATER]:
-        found.append(f"thin_pairs: {list_some([f'{one.first} and {one.second}' for one in thin])}")
+        found["thin_pairs"] = {"pairs": [[one.first, one.second] for one in thin]}
     if OVER_BOTH in methods:
-        found.append("bootstrap_instead_of_model")
-    return found if model is None else [*found, *_doubt_model(model, data.systems, pairs)]
+        found["bootstrap_instead_of_model"] = {}
+    return found if model is None else found | _doubt_model(model, data.systems, pairs)
 
 
-def _doubt_model(model: Strengths, systems: list[str], pairs: list[PairResult]) -> list[str]:
-    found = []
+def _doubt_model(model: Strengths, systems: list[str], pairs: list[PairResult]) -> Cautions:
+    found: Cautions = {}
     if model.fault in (Reason.SEPARATED, Reason.DISCONNECTED):
-        found.append(str(model.fault))
+        found[str(model.fault)] = {}
     if model.expected.get("p") is not None and not does_fit(model.expected):
-        found.append("model_misfit")
+        found["model_misfit"] = {}
     if model.fault != Reason.DISCONNECTED and list_through_others(systems, pairs):
-        found.append("through_others")
+        found["through_others"] = {}
     return found
 
 

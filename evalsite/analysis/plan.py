@@ -4,6 +4,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Literal
 
+from evalsite.analysis.direction import Better
+
 Relation = Literal["not_worse", "equivalent"]
 Named = frozenset[frozenset[str]]  # pairs of systems
 
@@ -13,7 +15,9 @@ class Margin:
     """That `system` is not worse than `other` by more than `margin`, or differs by less.
 
     The margin is in units of the scale, of decisions and preferences a share, of magnitudes a ratio
-    above 1. `level` is that of the one-sided test.
+    above 1. `level` is that of the one-sided test. `better` is the direction of the criterion.
+    `slices`: the column of the items that divides the inputs, in each of which "not worse" is
+    looked at, too.
     """
 
     criterion: str
@@ -22,16 +26,17 @@ class Margin:
     other: str
     margin: float
     level: float = 0.05
-    better: Literal["higher", "lower"] = "higher"
+    better: Better = "higher"
+    slices: str = ""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Hypothesis:
-    """That `system` is rated higher than `other`, or differs from it."""
+    """That `system` is better than `other`, or differs from it."""
 
     criterion: str
     system: str
-    relation: Literal["higher", "differs"]
+    relation: Literal["better", "differs"]
     other: str
 
 
@@ -63,9 +68,13 @@ class Plan:
             hypotheses=tuple(Hypothesis(**one) for one in stored.get("hypotheses") or ()),
         )
 
-    def of(self, criterion: str, systems: Sequence[str]) -> "Plan":
-        """What holds of one criterion with these systems."""
-        margins = tuple(one for one in self.margins if one.criterion == criterion)
+    def of(self, criterion: str, systems: Sequence[str], better: Better = "higher") -> "Plan":
+        """What holds of one criterion with these systems and this direction."""
+        margins = tuple(
+            replace(margin, better=better)
+            for margin in self.margins
+            if margin.criterion == criterion
+        )
         hypotheses = tuple(one for one in self.hypotheses if one.criterion == criterion)
         baseline = self.baseline if self.baseline in systems else ""
         return replace(self, baseline=baseline, margins=margins, hypotheses=hypotheses)

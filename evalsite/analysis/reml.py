@@ -255,25 +255,25 @@ def _invert_information(expected: Floats) -> Floats:
                       / np.outer(size, size))  # fmt: skip
 
 
-def usable_terms(terms: Mapping[str, Any], n: int) -> tuple[dict[str, Codes], dict[str, str]]:
+def usable_terms(terms: Mapping[str, Any], n: int) -> tuple[dict[str, Codes], dict[str, list[str]]]:
     """The terms that the data can tell apart, as codes, and why each other one was left out.
 
     Left out: one level for each rating (merges with the residual), a single level (merges with the
     mean), the same levels as an earlier term (merges with that one).
     """
     kept: dict[str, Codes] = {}
-    dropped: dict[str, str] = {}
+    dropped: dict[str, list[str]] = {}
     for name, values in terms.items():
         code = factor_codes(values)
         levels = int(code.max()) + 1
         if levels == n:
-            dropped[name] = "merges with the residual: one rating for each level"
+            dropped[name] = ["like_residual"]
         elif levels == 1:
-            dropped[name] = "merges with the mean: one level"
+            dropped[name] = ["one_level"]
         else:
             for other, there in kept.items():
                 if int(there.max()) + 1 == levels == len(np.unique(code * levels + there)):
-                    dropped[name] = f"merges with {other}: the same levels"
+                    dropped[name] = ["like_term", other]
             if name not in dropped:
                 kept[name] = code
     return kept, dropped

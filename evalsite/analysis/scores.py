@@ -8,6 +8,7 @@ import pandas as pd
 from numpy.typing import NDArray
 from scipy import sparse
 
+from evalsite.analysis.figure import Cautions
 from evalsite.analysis.rated_order import canonical_rows
 
 Floats = NDArray[np.float64]
@@ -143,22 +144,23 @@ def find_thin(data: Scores) -> list[int]:
     return [int(one) for one in np.flatnonzero(fewest < 2)]
 
 
-def design_cautions(data: Scores) -> list[str]:
+def design_cautions(data: Scores) -> Cautions:
     """What the design does not allow to claim, as codes for the pages to word."""
     outputs = len(np.unique(data.group * len(data.systems) + data.system))
     is_shared = outputs > int(data.group.max()) + 1
-    unshared = ["no_shared_input"] if len(data.systems) > 1 and not is_shared else []
+    found: Cautions = {}
+    if len(data.systems) > 1 and not is_shared:
+        found["no_shared_input"] = {}
     if data.raters is None or data.rater is None:
-        return ["raters_unknown", *unshared]
-    found = unshared
+        return {"raters_unknown": {}, **found}
     if data.raters == 1:
-        found.append("one_rater")
+        found["one_rater"] = {}
     elif data.raters < FEW_RATERS:
-        found.append("few_raters")
+        found["few_raters"] = {}
     if int(data.group.max()) == 0:
-        found.append("one_item")
+        found["one_item"] = {}
     if data.raters > 1 and len(data.systems) > 1:
         seen = len(np.unique(data.rater * len(data.systems) + data.system))
         if seen == data.raters:
-            found.append("nested_raters")
+            found["nested_raters"] = {}
     return found

@@ -13,8 +13,8 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from evalsite.lib.rating_columns import FIELDS, check_mapping, melt
-from evalsite.lib.rating_guess import guess_mapping
+from evalsite.lib.rating_columns import DIRECTIONS, FIELDS, check_mapping, melt
+from evalsite.lib.rating_guess import guess_mapping, is_direction
 
 # --- preferences ----------------------------------------------------------------------
 
@@ -195,12 +195,14 @@ def _take_groups(rows: pd.DataFrame, outputs: pd.DataFrame) -> None:
 TEXTS = ("participant", "item", "group", "cluster", "system", "output", "criterion", "scale",
          "kind", "status", "origin", "annotation", "repeat_of", "system_1", "system_2",
          "preferred", "shown_first", "submitted_at", "part", "text",
-         "not_applicable", "both", "turn")  # fmt: skip
+         "not_applicable", "both", "turn", "label", "better")  # fmt: skip
 NUMBERS = ("value", "standard", "seconds", "trial", "place", "place_in_set", "set", "scale_min",
            "scale_max")  # fmt: skip
 COUNTED = ("counted",)
 _KNOWN = frozenset([*TEXTS, *NUMBERS, "output_id", "outcome", "excluded", "person"])
 _SAMPLE = 50  # rows that show which columns hold numbers
+# what a value may be in words, where all values of a criterion are such words
+_WORDS = {"yes": 1, "true": 1, "no": 0, "false": 0}
 _DEFAULTS = {"kind": "main", "status": "counted", "origin": "own", "criterion": "rating"}
 
 
@@ -276,31 +278,38 @@ def read_table(
 ) -> Table:
     """The table of a file. `outputs`: a batch file that names the two systems of each compared
     item, for a bare CSV of preferences. ValueError as for `make_table`."""
-    known = None
-    if outputs is not None:
-        known = pd.read_csv(outputs, dtype=str, keep_default_na=False)
-    return make_table(_read(path), outputs=known, raters_known=raters_known)
+    frame = read_texts(path, usecols=lambda name: name in _KNOWN)
+    known = None if outputs is None else read_texts(outputs)
+    return make_table(frame, outputs=known, raters_known=raters_known)
 
 
-def _read(path: Path | str) -> pd.DataFrame:
+def read_texts(path: Path | str, **known: Any) -> pd.DataFrame:
+    """Every cell of a file as text; a header with tabs and no commas is separated by tabs."""
+    with Path(path).open(encoding="utf-8-sig") as file:
+        header = file.readline()
+    separator = "\t" if "\t" in header and "," not in header else ","
     return pd.read_csv(
-        path, dtype=str, keep_default_na=False, encoding="utf-8-sig",
-        usecols=lambda name: name in _KNOWN,
-    )  # fmt: skip
+        path, sep=separator, dtype=str, keep_default_na=False, encoding="utf-8-sig", **known
+    )
 
 
 def read_bare_table(
     path: Path | str, *, mapping: Mapping[str, str] | None = None,
-    outputs: Path | str | None = None, raters_known: bool = True,
+    outputs: Path | str | None = None, raters_known: bool = True, has_options: bool = False,
 ) -> Table:  # fmt: skip
     """The table of a file from anywhere: its columns have other names, or a row several ratings.
 
     `mapping`: what columns hold where their names don't say it, as `lib.rating_columns` writes it.
-    ValueError as for `make_table`, or with what is wrong with the columns.
+    `has_options`: values are the options of a choice. ValueError as for `make_table`, or with what
+    is wrong with the columns.
     """
-    start = pd.read_csv(path, dtype=str, keep_default_na=False, encoding="utf-8-sig", nrows=_SAMPLE)
+    start = read_texts(path, nrows=_SAMPLE)
     header = [str(name) for name in start.columns]
-    guess = guess_mapping(header, numeric=[name for name in header if _is_numeric(start[name])])
+    guess = guess_mapping(
+        header,
+        numeric=[name for name in header if _is_numeric(start[name])],
+        directed=[name for name in header if is_direction(start[name])],
+    )
     # what only an analysis knows of
     guess |= {name: name for name in header if name in _KNOWN - FIELDS.keys()}
     guess |= {name: field for name, field in (mapping or {}).items() if name in guess}
@@ -309,15 +318,15 @@ def read_bare_table(
     if problems:
         raise ValueError(" ".join(problem.message for problem in problems))
     used = {name: field for name, field in guess.items() if field}
+    frame = read_texts(path, usecols=list(used))
+    known = None if outputs is None else read_texts(outputs)
     if all(name == field for name, field in used.items() if field in _KNOWN):
-        return read_table(path, outputs=outputs, raters_known=raters_known)
-    frame = pd.read_csv(path, dtype=str, keep_default_na=False, encoding="utf-8-sig",
-                        usecols=list(used))  # fmt: skip
-    known = None
-    if outputs is not None:
-        known = pd.read_csv(outputs, dtype=str, keep_default_na=False)
+        return make_table(frame, outputs=known, raters_known=raters_known, has_options=has_options)
     long = _melt(frame, used)
-    table = make_table(long, outputs=known, raters_known=raters_known, places=list(long.index + 1))
+    table = make_table(
+        long, outputs=known, raters_known=raters_known, places=list(long.index + 1),
+        has_options=has_options,
+    )  # fmt: skip
     phrases = ", ".join(f"{name}={field}" for name, field in used.items() if name != field)
     note = f"Columns were read as {phrases}. Say --map COLUMN=FIELD to read one in another way."
     return replace(table, notes=(*table.notes, note))
@@ -347,11 +356,13 @@ def _melt(frame: pd.DataFrame, mapping: Mapping[str, str]) -> pd.DataFrame:
 
 def make_table(
     frame: pd.DataFrame, *, outputs: pd.DataFrame | None = None, raters_known: bool = True,
-    places: Sequence[int] | None = None,
+    places: Sequence[int] | None = None, has_options: bool = False,
 ) -> Table:  # fmt: skip
     """The tidy table of a frame with the columns of a ratings file.
 
     `places`: the row of the file, from 1, that each row of the frame comes from, where several do.
+    `has_options`: values are options of a choice, which become `label`; their number, by name, is
+    the value. Where all values of a criterion are yes or no, true or false, they become 1 and 0.
     ValueError, with a sentence to act on: a column is missing, or a value is no number. A column
     `person` with "no" says that participants are no persons, as `raters_known` False does.
     """
@@ -364,6 +375,11 @@ def make_table(
         if default := _DEFAULTS.get(name):
             rows[name] = rows[name].where(rows[name] != "", default)
     rows["row"] = np.arange(1, len(rows) + 1) if places is None else np.asarray(places)
+    _check_directions(rows)
+    if "value" in text:
+        text = text.assign(
+            value=_read_options(rows, text) if has_options else _read_words(rows, text)
+        )
     for name in NUMBERS:
         rows[name] = _number(text, name, rows["row"].to_numpy())
     rows["is_excluded"] = (
@@ -385,6 +401,50 @@ def make_table(
     out = {"no value": int((missing & ~is_silent & ~is_comment).sum())}
     return Table(rows=rows[~missing].copy(), raters_known=raters_known, left_out=out,
                  silent=rows[is_silent].copy(), notes=tuple(notes))  # fmt: skip
+
+
+def _check_directions(rows: pd.DataFrame) -> None:
+    """Leave no word in `better` but a direction, and the same for all of a criterion; ValueError
+    names the row."""
+    rows["better"] = rows.better.str.strip().str.casefold()
+    wrong = rows[~rows.better.isin(["", *DIRECTIONS])]
+    if len(wrong):
+        first = wrong.iloc[0]
+        raise ValueError(
+            f"Row {first.row}: {first.better!r} in column better isn't a direction. Write higher, "
+            "lower or none."
+        )
+    known = rows[rows.better != ""].drop_duplicates(["criterion", "better"])
+    twice = known[known.duplicated("criterion")]
+    if len(twice):
+        first = twice.iloc[0]
+        raise ValueError(
+            f"Row {first.row}: {first.criterion} has two directions in column better. Write the "
+            "same in all its rows."
+        )
+
+
+def _read_options(rows: pd.DataFrame, text: pd.DataFrame) -> pd.Series:
+    """The number of each option among those of its criterion, in order of their names."""
+    option = text["value"].str.strip()
+    rows["label"] = option.to_numpy()
+    given = option.where(option != "")
+    number = given.groupby(rows.criterion).transform(
+        lambda cells: pd.Series(pd.factorize(cells, sort=True)[0] + 1, index=cells.index)
+    )
+    return number.where(given.notna(), "").astype(str)
+
+
+def _read_words(rows: pd.DataFrame, text: pd.DataFrame) -> pd.Series:
+    """The values, 1 and 0 for the words of decisions."""
+    value = text["value"]
+    number = value.str.strip().str.casefold().map(_WORDS)
+    if number.isna().all():
+        return value
+    is_other = (number.isna() & (value.str.strip() != "")).groupby(rows.criterion).transform("any")
+    is_word = number.notna() & ~is_other
+    rows.loc[is_word & (rows["scale"] == ""), "scale"] = "decision"
+    return value.where(~is_word, number.map("{:.0f}".format))
 
 
 def _take_texts(frame: pd.DataFrame) -> pd.DataFrame:

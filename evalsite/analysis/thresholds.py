@@ -14,15 +14,20 @@ class Thresholds:
     """Where a figure becomes a flag; the starting values are guesses unless a survey rule."""
 
     top_share: float = 0.8
-    top_share_ratings: int = 20
+    top_share_ratings: int = 5
     sd_ratio: float = 0.25  # of the median rater's sd
     identical: float = 0.95
     identical_others: float = 0.6
     speed_ratio: float = 0.33
-    speed_answers: int = 10
-    under_floor: float = 0.2
+    speed_answers: int = 8
+    speed_answers_alone: int = 10  # where the words aren't known
+    under_floor: float = 0.2  # of the pages of a person who is fast
+    floor_share: float = 0.5
+    floor_pages: int = 4
     rho: float = 0.1
     rho_ratings: int = 20
+    rho_few: float = -0.1
+    rho_few_ratings: int = 12
     offset_sds: float = 2.0
     reserved: float = 0.4
     reserved_ratio: float = 2.0  # of the pool's share
@@ -71,18 +76,19 @@ LIMITS = (
     Limit(
         key="top_share", label="One value nearly always", in_percent=True,
         least=0.5, most=1, of_scores=True,
-        measures="Share of a rater’s ratings that are their most used value. Flagged above this.",
+        measures="Share of a rater’s ratings that are their most used value. Flagged above this on "
+        "every criterion, if others give that value so rarely that chance doesn’t explain it.",
     ),
     Limit(
-        key="top_share_ratings", label="One value nearly always: ratings needed", is_whole=True,
+        key="top_share_ratings", label="One value nearly always: answers needed", is_whole=True,
         least=2, most=1000, of_scores=True,
-        measures="Raters with fewer ratings are not flagged for their most used value.",
+        measures="People with fewer answers are not flagged for their most used value.",
     ),
     Limit(
         key="sd_ratio", label="Little variation", in_percent=True,
         least=0, most=1, of_scores=True,
         measures="Standard deviation of a rater’s ratings, in % of the median rater’s. Flagged "
-        "below this.",
+        "below this, from 20 ratings on.",
     ),
     Limit(
         key="identical", label="All criteria alike", in_percent=True,
@@ -96,21 +102,47 @@ LIMITS = (
         measures="Flagged only where the other raters’ median share is below this.",
     ),
     Limit(
+        key="floor_share", label="Pages too fast to read", in_percent=True, least=0.1, most=1,
+        measures="Share of a person’s pages that took less than a second for every 10 words that "
+        "were new to them. Flagged from this share on.",
+    ),
+    Limit(
+        key="floor_pages", label="Pages too fast to read: pages needed", is_whole=True,
+        least=2, most=1000,
+        measures="People with fewer pages are not flagged for them.",
+    ),
+    Limit(
         key="speed_ratio", label="Fast", in_percent=True,
         least=0, most=1,
-        measures="Median seconds for an item, in % of the median rater’s. Flagged below this.",
+        measures="Median seconds for an item, in % of the median rater’s. Flagged below this, if "
+        "at least 20% of the pages were too fast to read.",
     ),
     Limit(
         key="speed_answers", label="Fast: answers needed", is_whole=True, least=2, most=1000,
-        measures="People with fewer answers are not flagged as too fast.",
+        measures="People with fewer answers are not flagged as faster than others.",
+    ),
+    Limit(
+        key="speed_answers_alone", label="Fast, where words aren’t known: answers needed",
+        is_whole=True, least=2, most=1000,
+        measures="The same where nobody knows how many words a page shows.",
     ),
     Limit(
         key="rho", label="Orders outputs unlike the others", least=-1, most=1, of_scores=True,
-        measures="Rank correlation with the mean of the other raters. Flagged below this, if "
-        "all of its 95% interval is below the mean of raters.",
+        measures="Rank correlation with the mean of the others, over all criteria. Flagged below "
+        "this, if all of its 95% interval is below the mean of all people.",
     ),
     Limit(
         key="rho_ratings", label="Orders outputs unlike the others: answers needed",
+        is_whole=True, least=3, most=1000, of_scores=True,
+        measures="With fewer answers, the line for few answers holds.",
+    ),
+    Limit(
+        key="rho_few", label="Orders outputs unlike the others, few answers", least=-1, most=1,
+        of_scores=True,
+        measures="The same line for people with fewer answers than that.",
+    ),
+    Limit(
+        key="rho_few_ratings", label="Orders outputs unlike the others, few: answers needed",
         is_whole=True, least=3, most=1000, of_scores=True,
         measures="People with fewer answers are not flagged for their order.",
     ),

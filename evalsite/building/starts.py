@@ -107,6 +107,8 @@ def follow_kind(question: Plain, before: Plain, scale: type[Scale]) -> None:
     if was and was.starts_optional != scale.starts_optional:
         question.pop("required", None)
         question |= {"required": False} if scale.starts_optional else {}
+    if not scale.has_direction:
+        question.pop("better", None)
     for is_first in (True, False):
         if was and question.get("question") == _ask(was, is_first=is_first):
             question["question"] = _ask(scale, is_first=is_first)

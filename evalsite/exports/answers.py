@@ -134,6 +134,7 @@ class Score:
     text: str = ""
     detail: dict[str, Any] | None = None
     turn: int = 0
+    better: str = ""
 
     @property
     def is_not_applicable(self) -> bool:
@@ -359,7 +360,9 @@ class AnswerReader:
     ) -> Score:  # fmt: skip
         standard = standard if criterion in self._with_standard else None
         scale = self._scales.get(criterion)
-        return Score(scale, criterion, value, typed, standard, comparison)
+        asked = self._criteria.get(criterion)
+        better = asked.direction if asked else ""
+        return Score(scale, criterion, value, typed, standard, comparison, better=better)
 
     def read_wide(self) -> Iterator[Group]:
         """Rows of ratings_wide.csv: by annotation, then output as uploaded."""

@@ -94,6 +94,12 @@ RATINGS = (
         cell=lambda score: write_text(score.scale.maximum) if score.scale else "",
     ),
     Column(
+        "better", ONE_OF, "Which values are better.",
+        allowed="higher, lower, none",
+        missing="the rating is a preference or words, or nobody said it of these numbers",
+        of="score",
+    ),
+    Column(
         "value", WHOLE, "The rating.",
         allowed="scale_min to scale_max", of="score", cell=lambda score: write_text(score.value),
     ),
@@ -180,8 +186,8 @@ def _list_rating_columns(config: Protocol) -> tuple[Column, ...]:
 
 # what ratings.csv says of one rating alone
 _OF_ONE_RATING = frozenset(
-    {"scale", "scale_min", "scale_max", "value", "label", "value_typed", "log_ratio", "preferred",
-     "outcome", "file_row"}
+    {"scale", "scale_min", "scale_max", "better", "value", "label", "value_typed", "log_ratio",
+     "preferred", "outcome", "file_row"}
 )  # fmt: skip
 
 

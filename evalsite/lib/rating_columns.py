@@ -44,6 +44,8 @@ FIELDS: dict[str, tuple[str, ...]] = {
     "part": (),
     "text": (),
     "not_applicable": (),
+    # a column of this name that holds nothing but directions; any other says what is preferred
+    "better": (),
     "submitted_at": ("submitted", "submit_time", "time", "timestamp", "created_at", "date"),
     "time_given": (),
     "note": ("notes", "comment", "comments", "feedback", "remark", "explanation", "rationale"),
@@ -54,6 +56,9 @@ FIELDS: dict[str, tuple[str, ...]] = {
     "person": (),
     "excluded": (),
 }  # fmt: skip
+
+# which values of a criterion are better
+DIRECTIONS = ("higher", "lower", "none")
 
 # what a researcher should know of a field that can be mapped
 MEANINGS = {
@@ -72,6 +77,7 @@ MEANINGS = {
     "part": "the statement or option, or comment",
     "text": "the words that were written",
     "not_applicable": "yes, where it doesn’t apply",
+    "better": "whether high or low is better",
     "submitted_at": "the time, kept unchanged",
     "time_given": "the time, taken first",
     "note": "a note on the item",

@@ -5,6 +5,7 @@ from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 
 from evalsite.lib.rating_columns import (
     BARE,
+    DIRECTIONS,
     FIELDS,
     Asked,
     Target,
@@ -31,15 +32,16 @@ _START = 3  # letters of a criterion's name that tell it
 
 
 def guess_mapping(
-    header: Sequence[str], asked: Asked = BARE, numeric: Collection[str] | None = None
-) -> dict[str, str]:
+    header: Sequence[str], asked: Asked = BARE, numeric: Collection[str] | None = None,
+    directed: Collection[str] = (),
+) -> dict[str, str]:  # fmt: skip
     """Return a field for each column whose name shows what it holds.
 
     `numeric`: the columns that hold numbers in the first rows, as far as that is known. A bare file
-    has no other sign of its criteria.
+    has no other sign of its criteria. `directed`: those that hold directions (`is_direction`).
     """
     names = [name.strip() for name in header]
-    best = _rank_fields(names, asked)
+    best = _rank_fields(names, asked, {name.strip() for name in directed})
     chosen: dict[int, str] = {}
     for field, (_, at) in sorted(best.items(), key=lambda pair: pair[1]):
         chosen.setdefault(at, field)
@@ -55,13 +57,24 @@ def guess_mapping(
             for name in names}  # fmt: skip
 
 
-def _rank_fields(names: Sequence[str], asked: Asked) -> dict[str, tuple[int, int]]:
+def is_direction(cells: Iterable[str]) -> bool:
+    """Tell whether a column says which values are better, and not which output is."""
+    words = {cell.strip().casefold() for cell in cells} - {""}
+    return bool(words) and words <= set(DIRECTIONS)
+
+
+def _rank_fields(
+    names: Sequence[str], asked: Asked, directed: Collection[str]
+) -> dict[str, tuple[int, int]]:
     """Return for each field its best column, behind how far that name is from the field's."""
     best: dict[str, tuple[int, int]] = {}
     for at, name in enumerate(names):
         folded = fold(name)
         for field, aliases in FIELDS.items():
             known = (field, *aliases)
+            # of a column called better, the cells say which of two fields it is
+            if folded == "better" and (field == "better") != (name in directed):
+                continue
             if folded in known:
                 place = (known.index(folded), at)
                 best[field] = min(best.get(field, place), place)

@@ -139,6 +139,7 @@ def _write_criterion(criterion: Criterion) -> dict[str, Any]:
     data |= {} if criterion.is_required else {"required": False}
     data |= {"comment": _write_comment(criterion.comment)} if criterion.comment else {}
     data |= {"ask_if": criterion.ask_if.to_data()} if criterion.ask_if else {}
+    data |= {"better": criterion.better} if criterion.better else {}
     return data | {"scale": criterion.scale.to_data()}
 
 
@@ -325,6 +326,7 @@ def _read_criterion(data: Mapping[str, Any]) -> Criterion:
         is_required=data.get("required", True),
         comment=_read_comment(data["comment"]) if "comment" in data else None,
         ask_if=Condition.from_data(data["ask_if"]) if "ask_if" in data else None,
+        better=data.get("better", ""),
         **{name: data[name] for name in _CRITERION_TEXTS if name in data},
     )
 

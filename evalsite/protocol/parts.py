@@ -118,7 +118,8 @@ class Criterion:
 
     `range_note` says in one line what may be entered. `per`: each output, each of some turns of a
     conversation, or the item as a whole; "": as the scale does. `ask_if` says when it is asked;
-    without it always. `asked_turns` are those of an item (`for_item`).
+    without it always. `asked_turns` are those of an item (`for_item`). `better`: whether higher or
+    lower values are better, or none; "": as the scale says.
     """
 
     key: str
@@ -134,6 +135,12 @@ class Criterion:
     is_required: bool = True
     comment: Comment | None = None
     ask_if: Condition | None = None
+    better: Literal["", "higher", "lower", "none"] = ""
+
+    @property
+    def direction(self) -> str:
+        """Say which values are better; "" where nothing says it."""
+        return self.better or self.scale.better
 
     @property
     def asked_per(self) -> Literal["output", "item", "turn"]:

@@ -3,6 +3,7 @@
 from collections.abc import Collection, Mapping
 from typing import Any
 
+from evalsite.lib.rating_columns import DIRECTIONS
 from evalsite.protocol.conditions import check_condition
 from evalsite.protocol.faults import (
     Faults,
@@ -78,7 +79,7 @@ def _check_criterion(
     if not check_keys(
         criterion, place, faults,
         needed={"key", "label", "per", "scale"},
-        optional=texts | {"ask_if", "comment", "turns", "required"},
+        optional=texts | {"ask_if", "better", "comment", "turns", "required"},
     ):  # fmt: skip
         return
     _check_turns(criterion, place, faults)
@@ -177,6 +178,11 @@ def _check_scale(
         faults.add("unknown_scale", f"{at}.kind", f"must be one of: {kinds}")
         return
     scale.check_data(data, at, faults)
+    if "better" in criterion:
+        check_choice(criterion["better"], DIRECTIONS, f"{place}.better", faults)
+        if not scale.has_direction:
+            needs = f"is not for a {scale.kind} scale: its answers are neither high nor low"
+            faults.add("not_needed", f"{place}.better", needs)
     if scale.pair_only and not is_pair:
         needs = f"has a {scale.kind} scale, which needs a pair of outputs"
         faults.add("wrong_layout", place, needs)

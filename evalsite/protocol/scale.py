@@ -81,6 +81,9 @@ class Scale:
     keeps_typed: ClassVar[bool] = False  # the text that was typed is kept beside the number
     has_standard: ClassVar[bool] = False  # values relate to a standard of their item
     compares: ClassVar[bool] = False  # an answer prefers one of two outputs, or neither
+    # which values are better, unless a criterion says otherwise; "": nothing says it
+    better: ClassVar[str] = "higher"
+    has_direction: ClassVar[bool] = True  # a criterion may say which values are better
     asks_first: ClassVar[bool] = False  # its question comes before the definition, not after
     is_told_in_words: ClassVar[bool] = False  # its label says more than the number
     pair_only: ClassVar[bool] = False  # an item must have exactly two outputs

@@ -22,7 +22,7 @@ def store_figures(study: Study) -> PeopleFigures:
     moment, began = now(), perf_counter()
     people = {
         str(pk): asdict(one) | {"items": len(one.items)}
-        for pk, one in measure_people(study).items()
+        for pk, one in measure_people(study, with_texts=True).items()
     }
     stored, _ = PeopleFigures.objects.update_or_create(
         study=study,

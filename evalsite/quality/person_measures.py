@@ -11,13 +11,15 @@ from django.db.models import QuerySet
 
 from evalsite.annotation.models import Annotation, Rating
 from evalsite.quality.check_results import judge_checks
-from evalsite.studies.models import Item, Study
+from evalsite.studies.models import Item, Output, Study
 
 _PAGE = 5_000
 # of each person so many answers are drawn in a row of a table
 _PACES = 16
 # fewer shared outputs show no order
 _FEWEST_SHARED = 3
+# adults read 3 to 5 silently; 10 or more is scanning for a word
+WORDS_PER_SECOND = 10
 
 
 @dataclass(kw_only=True)
@@ -32,8 +34,13 @@ class Measures:
     attention: int = 0
     failed_attention: int = 0
     seconds: float | None = None
+    pages: int = 0  # timed, with texts to read
+    under: int = 0  # of them those that took less time than nobody can read them in
     top_share: float | None = None
+    # of each criterion: answers, those with the value used most, and the others' share of it
+    uses: list[tuple[int, int, float]] = field(default_factory=list)
     agreement: float | None = None
+    shared: int = 0  # outputs that agreement rests on, of the criterion with fewest
     paces: list[float] = field(default_factory=list)  # seconds of the latest answers, in order
 
     @property
@@ -45,8 +52,14 @@ class Measures:
         return self.gold - (self.failed_checks - self.failed_attention)
 
 
-def measure_people(study: Study, *, pilots: bool = False) -> dict[int, Measures]:
-    """Measure everybody who answered anything; of pilots, or of all others."""
+def measure_people(
+    study: Study, *, pilots: bool = False, with_texts: bool = False
+) -> dict[int, Measures]:
+    """Measure everybody who answered anything; of pilots, or of all others.
+
+    `with_texts`: also whether pages took too little time to read them, for which all texts are
+    read.
+    """
     given = Annotation.objects.agreed().filter(study=study)
     given = given.exclude(status=Annotation.Status.WITHDRAWN)
     is_pilot = {"status": Annotation.Status.PILOT}
@@ -61,7 +74,8 @@ def measure_people(study: Study, *, pilots: bool = False) -> dict[int, Measures]
         people[pk] = Measures(pseudonym=pseudonym)
     _measure_checks(study, given, people)
     compares = {one.key for one in study.config.criteria if one.scale.compares}
-    _measure_answers(given.filter(item__kind=Item.Kind.MAIN), people, compares)
+    main = given.filter(item__kind=Item.Kind.MAIN)
+    _measure_answers(main, people, compares, _count_words(main) if with_texts else {})
     return people
 
 
@@ -76,31 +90,58 @@ def _measure_checks(study: Study, given: QuerySet[Annotation], people: dict[int,
         measures.failed_attention += pk in found and not agrees
 
 
+def _count_words(main: QuerySet[Annotation]) -> dict[int, dict[int, int]]:
+    """Return of each item that was answered the words of each of its texts."""
+    words: dict[int, dict[int, int]] = {}
+    answered = main.order_by().values("item")
+    inputs = Item.objects.filter(pk__in=answered).order_by().values_list("pk", "inputs")
+    for item, values in inputs.iterator(_PAGE):
+        words[item] = {hash(text): len(text.split()) for text in map(str, values.values())}
+    outputs = Output.objects.filter(item__in=answered).order_by().values_list("item", "text")
+    for item, text in outputs.iterator(_PAGE):
+        words[item][hash(text)] = len(text.split())
+    return words
+
+
 def _measure_answers(
-    main: QuerySet[Annotation], people: dict[int, Measures], compares: Collection[str]
+    main: QuerySet[Annotation],
+    people: dict[int, Measures],
+    compares: Collection[str],
+    words: dict[int, dict[int, int]],
 ) -> None:
     """Measure counts, times, the most used point and agreement from answers to main items.
 
-    `compares`: the criteria of which one point is a side, and which have no scores to rank.
+    `compares`: the criteria of which one point is a side, and which have no scores to rank;
+    `words`: those of each text of an item.
     """
+    seen: dict[int, set[int]] = defaultdict(set)
     seconds: dict[int, list[float]] = defaultdict(list)
     who: dict[int, int] = {}
     shown: dict[int, list[int]] = {}
-    for pk, person, item, status, active_ms, started, submitted, origin, order in main.order_by(
-        "pk"
-    ).values_list(
-        "pk", "participant_id", "item_id", "status", "active_ms", "started_at", "submitted_at",
-        "origin", "order_shown",
+    for (
+        pk, person, item, status, outcome, active_ms, started, submitted, origin, order
+    ) in main.order_by("pk").values_list(
+        "pk", "participant_id", "item_id", "status", "outcome", "active_ms", "started_at",
+        "submitted_at", "origin", "order_shown",
     ):  # fmt: skip
         measures = people[person]
         measures.answers += 1
         who[pk], shown[pk] = person, order
         if status == Annotation.Status.COUNTED:
             measures.items.add(item)
+        texts = words.get(item, {})
+        to_read = sum(n for text, n in texts.items() if text not in seen[person])
+        seen[person] |= texts.keys()
         if active_ms is not None:
-            seconds[person].append(active_ms / 1000)
+            taken = active_ms / 1000
         elif origin != "imported":
-            seconds[person].append((submitted - started).total_seconds())
+            taken = (submitted - started).total_seconds()
+        else:
+            continue
+        seconds[person].append(taken)
+        if outcome == Annotation.Outcome.RATED and any(texts.values()):
+            measures.pages += 1
+            measures.under += taken < to_read / WORDS_PER_SECOND
     for person, times in seconds.items():
         people[person].seconds = median(times)
         people[person].paces = [round(one, 1) for one in times[-_PACES:]]
@@ -128,11 +169,24 @@ def _measure_values(
         points[person][criterion][point] += 1
         if criterion not in compares and output is not None:
             scores[criterion][output, turn][person] = value
+    pool: dict[str, Counter[Any]] = defaultdict(Counter)
+    for counts in points.values():
+        for criterion, used in counts.items():
+            pool[criterion].update(used)
     for person, counts in points.items():
         # whoever gives one point to everything does so on each criterion
         people[person].top_share = min(max(one.values()) / one.total() for one in counts.values())
-    for person, agreement in _find_agreement(scores).items():
-        people[person].agreement = agreement
+        people[person].uses = [_describe_use(used, pool[key]) for key, used in counts.items()]
+    for person, (agreement, shared) in _find_agreement(scores).items():
+        people[person].agreement, people[person].shared = agreement, shared
+
+
+def _describe_use(mine: Counter[Any], pool: Counter[Any]) -> tuple[int, int, float]:
+    """Return the answers, those with the value used most, and the others' share of that value."""
+    most = max(mine.values())
+    by_others = min(pool[point] - most for point, number in mine.items() if number == most)
+    rest = pool.total() - mine.total()
+    return mine.total(), most, by_others / rest if rest else 1.0
 
 
 def _read_ratings(annotations: Sequence[int]) -> Iterator[Any]:
@@ -145,9 +199,12 @@ def _read_ratings(annotations: Sequence[int]) -> Iterator[Any]:
         )
 
 
-def _find_agreement(scores: dict[str, dict[tuple[int, int], dict[int, int]]]) -> dict[int, float]:
-    """Return each person's rank correlation with the mean of the others; of criteria, the mean."""
-    found: dict[int, list[float]] = defaultdict(list)
+def _find_agreement(
+    scores: dict[str, dict[tuple[int, int], dict[int, int]]],
+) -> dict[int, tuple[float, int]]:
+    """Return each person's rank correlation with the mean of the others; of criteria, the mean.
+    And the fewest outputs of a criterion that it rests on."""
+    found: dict[int, list[tuple[float, int]]] = defaultdict(list)
     for outputs in scores.values():
         own: dict[int, list[float]] = defaultdict(list)
         others: dict[int, list[float]] = defaultdict(list)
@@ -161,8 +218,11 @@ def _find_agreement(scores: dict[str, dict[tuple[int, int], dict[int, int]]]) ->
         for person, values_ in own.items():
             rho = rank_correlation(values_, others[person])
             if rho is not None:
-                found[person].append(rho)
-    return {person: mean(values) for person, values in found.items()}
+                found[person].append((rho, len(values_)))
+    return {
+        person: (mean(rho for rho, _ in values), min(number for _, number in values))
+        for person, values in found.items()
+    }
 
 
 def rank_correlation(first: Sequence[float], second: Sequence[float]) -> float | None:

@@ -5,7 +5,7 @@ Words that were written at an option follow its key, after a line break, in answ
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, Self
+from typing import Any, ClassVar, Self
 
 from evalsite.lib.seeds import make_random
 from evalsite.protocol.faults import (
@@ -57,6 +57,8 @@ class ScaleOfOptions(ScaleOfParts):
     options: tuple[Option, ...]
     is_shuffled: bool = False
     shown: tuple[Option, ...] = ()
+    better: ClassVar[str] = ""
+    has_direction: ClassVar[bool] = False
 
     @property
     def keys(self) -> tuple[str, ...]:

@@ -2,6 +2,7 @@
 
 from typing import Any
 
+from evalsite.results.report.sentences import write_sentence
 from tests.analysis.test_report import Report, report  # noqa: F401
 
 
@@ -16,7 +17,7 @@ def rate_apart(apart: list[list[int]]) -> list[dict[str, Any]]:
 
 
 def find_warnings(found: dict[str, Any]) -> list[str]:
-    return [one["text"] for one in found["warnings"] if one["code"] == "models_disagree"]
+    return [write_sentence(one) for one in found["warnings"] if one["code"] == "models_disagree"]
 
 
 def test_a_rank_test_that_parts_from_the_means_is_told_with_the_pair_and_both_p(
@@ -40,7 +41,11 @@ def test_tests_over_inputs_that_agree_say_that_they_leave_raters_out(
 
     assert not find_warnings(found)
     (criterion,) = found["criteria"]
-    (note,) = [one for one in criterion["notes"] if one.startswith("The checks generalise over")]
+    (note,) = [
+        one
+        for one in map(write_sentence, criterion["notes"])
+        if one.startswith("The checks generalise over")
+    ]
     assert "over inputs only, the comparison over raters too" in note
     assert note.endswith("p < .001 by Wilcoxon and p < .001 by sign flips.")
     assert criterion["pairs"][0]["effect"]["details"]["p"] > 0.05
@@ -50,7 +55,9 @@ def test_checks_on_the_same_side_as_the_comparison_need_no_words(report: Report)
     found = report(rate_apart([[2, 1] * 6, [1, 2] * 6, [2, 1] * 6, [1, 1] * 6]))
 
     assert not find_warnings(found)
-    assert not any("at the 5% level" in note for note in found["criteria"][0]["notes"])
+    assert not any(
+        "at the 5% level" in note for note in map(write_sentence, found["criteria"][0]["notes"])
+    )
 
 
 def test_five_inputs_are_too_few_to_set_two_tests_against_each_other(

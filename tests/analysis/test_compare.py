@@ -232,7 +232,7 @@ def test_one_rater_speaks_for_no_other():
 
     found = compare_systems(read(data))
 
-    assert found.cautions == ["one_rater"]
+    assert list(found.cautions) == ["one_rater"]
     assert "not raters" in found.pairs[0].difference.method
     assert found.systems["a"].low is None
 
@@ -242,7 +242,7 @@ def test_participants_that_are_no_persons_are_no_sample_of_raters():
 
     found = compare_systems(read(data, rater=None), draws=FEW)
 
-    assert found.cautions == ["raters_unknown"]
+    assert list(found.cautions) == ["raters_unknown"]
     assert "not raters" in found.pairs[0].difference.method
     assert "raters" not in found.pairs[0].difference.n
 
@@ -255,7 +255,7 @@ def test_raters_who_each_saw_one_system_are_named_nested():
     found = compare_systems(read(data), draws=FEW)
 
     assert "nested_raters" in found.cautions
-    assert found.model["dropped"]["rater:system"].startswith("merges with rater")
+    assert found.model["dropped"]["rater:system"] == ["like_term", "rater"]
     assert found.pairs[0].effects["superiority"].reason == "no_overlap"
 
 
@@ -266,7 +266,7 @@ def test_one_rating_for_each_output_drops_its_own_variance_and_says_so():
 
     found = compare_systems(read(data), draws=FEW)
 
-    assert "merges with the residual" in found.model["dropped"]["group:system"]
+    assert found.model["dropped"]["group:system"] == ["like_residual"]
 
 
 def test_designs_too_large_for_the_model_get_the_bootstrap(monkeypatch):

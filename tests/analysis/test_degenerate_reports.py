@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 from evalsite.analysis.report import make_reports
+from evalsite.results.report.sentences import write_sentence
 
 Row = dict[str, Any]
 Report = Callable[..., dict[str, Any]]
@@ -163,7 +164,7 @@ def test_difference_that_is_always_as_large_is_told_as_the_largest_there_can_be(
     # of 2 ** 20 sign flips of inputs two are as far from 0
     assert pair["effect"]["details"]["p_corrected"] == pytest.approx(2**-19)
     assert pair["finding"]["code"] == "higher"
-    assert pair["finding"]["text"].startswith(words)
+    assert write_sentence(pair["finding"]).startswith(words)
     assert [one["rank"] for one in criterion["systems"]] == [{"low": 1, "high": 1},
                                                              {"low": 2, "high": 2}]  # fmt: skip
 
@@ -176,7 +177,7 @@ def test_few_inputs_do_not_show_even_a_difference_that_is_always_there(report: R
     (pair,) = criterion["pairs"]
     assert pair["effect"]["details"]["p_corrected"] == 1 / 8
     assert pair["finding"]["code"] == "not_enough"
-    assert "A is rated 2.00 points higher than B" in pair["finding"]["text"]
+    assert "A is rated 2.00 points higher than B" in write_sentence(pair["finding"])
     assert {one["rank"]["high"] - one["rank"]["low"] for one in criterion["systems"]} == {1}
 
 
@@ -225,7 +226,9 @@ def test_system_that_wins_every_comparison_is_told_to_win(report: Report) -> Non
     (pair,) = criterion["pairs"]
     assert pair["effect"]["value"] == 1
     assert pair["effect"]["details"]["p_corrected"] == 2**-7
-    assert pair["finding"]["text"].startswith("A is preferred to B, by every rater on every input")
+    assert write_sentence(pair["finding"]).startswith(
+        "A is preferred to B, by every rater on every input"
+    )
 
 
 def test_nothing_but_ties_is_no_proof_of_equality(report: Report) -> None:
@@ -235,7 +238,7 @@ def test_nothing_but_ties_is_no_proof_of_equality(report: Report) -> None:
 
     finding = criterion["pairs"][0]["finding"]
     assert finding["code"] == "not_enough"
-    assert "not proof that they are equally good" in finding["text"]
+    assert "not proof that they are equally good" in write_sentence(finding)
 
 
 def prefer_in_clusters(won: dict[int, str], raters: int = 5, clusters: int = 8) -> list[Row]:
@@ -257,7 +260,7 @@ def test_means_of_clusters_that_are_equal_are_not_told_as_equal_answers(
 
     (pair,) = criterion["pairs"]
     assert pair["counts"] == {"wins": 8 * raters, "ties": 0, "losses": 8 * raters}
-    assert pair["finding"]["text"].startswith(
+    assert write_sentence(pair["finding"]).startswith(
         "A and B come out equal on average in every cluster of inputs, so there is nothing to test."
     )
 
@@ -272,7 +275,7 @@ def test_sign_flips_of_clusters_are_told_as_clusters(report: Report) -> None:
     assert pair["sizes"][0]["n"] == {
         "answers": 80, "items": 16, "clusters": 8, "raters": 5,
     }  # fmt: skip
-    assert pair["finding"]["text"] == (
+    assert write_sentence(pair["finding"]) == (
         "A is preferred to B by 50 percentage points of all answers, exactly so much on average in "
         "every cluster of inputs (corrected p = .008, by sign flips over 8 clusters of inputs)."
     )
@@ -281,7 +284,7 @@ def test_sign_flips_of_clusters_are_told_as_clusters(report: Report) -> None:
 def test_wins_everywhere_are_told_of_every_input_of_clusters(report: Report) -> None:
     (criterion,) = report(prefer_in_clusters({0: "A", 1: "A"}), "preference")["criteria"]
 
-    assert criterion["pairs"][0]["finding"]["text"] == (
+    assert write_sentence(criterion["pairs"][0]["finding"]) == (
         "A is preferred to B, by every rater on every input (corrected p = .008, by sign flips "
         "over 8 clusters of inputs)."
     )
@@ -291,9 +294,8 @@ def test_one_input_alone_is_told_by_its_raters(report: Report) -> None:
     (criterion,) = report(prefer(lambda one, two: one, ["AB"]), "preference")["criteria"]
 
     # six raters: 2 of 2 ** 6 sign flips
-    assert (
-        "(corrected p = .031, by sign flips over 6 raters)"
-        in (criterion["pairs"][0]["finding"]["text"])
+    assert "(corrected p = .031, by sign flips over 6 raters)" in (
+        write_sentence(criterion["pairs"][0]["finding"])
     )
 
 
@@ -311,7 +313,7 @@ def test_scores_that_are_equal_in_the_mean_of_clusters_are_told_so(
 
     (criterion,) = report(rows, "likert")["criteria"]
 
-    assert f"come out equal {words}," in criterion["pairs"][0]["finding"]["text"]
+    assert f"come out equal {words}," in write_sentence(criterion["pairs"][0]["finding"])
 
 
 def test_equal_means_of_several_unknown_raters_are_told_as_means(report: Report) -> None:
@@ -322,7 +324,9 @@ def test_equal_means_of_several_unknown_raters_are_told_as_means(report: Report)
 
     (criterion,) = report(rows, "likert")["criteria"]
 
-    assert "come out equal on average on every input," in criterion["pairs"][0]["finding"]["text"]
+    assert "come out equal on average on every input," in write_sentence(
+        criterion["pairs"][0]["finding"]
+    )
 
 
 @pytest.mark.slow
@@ -335,4 +339,7 @@ def test_order_within_pages_is_told_with_rank_ranges(report: Report) -> None:
     assert {one["system"] for one in criterion["order"]} == set("ABC")
     assert all(one["rank"]["low"] <= one["rank"]["high"] for one in criterion["order"])
     assert sum(one["strength"]["value"] for one in criterion["order"]) == pytest.approx(0)
-    assert any(note.startswith("Order on a page: Plackett-Luce") for note in criterion["notes"])
+    assert any(
+        note.startswith("Order on a page: Plackett-Luce")
+        for note in map(write_sentence, criterion["notes"])
+    )

@@ -8,8 +8,9 @@ from scipy import stats
 
 from evalsite.analysis.effects import effect_figures, effects_of_draws
 from evalsite.analysis.figure import Figure
-from evalsite.analysis.report.notes import write_notes
+from evalsite.analysis.report.notes import list_notes
 from evalsite.analysis.scores import read_scores
+from evalsite.results.report.sentences import write_sentence
 
 
 def draw_items(*, draws: int, items: int, seed: int):
@@ -89,11 +90,11 @@ def test_superiority_counts_the_raters_and_inputs_that_it_compares():
 
 def test_notes_name_what_a_term_can_not_be_told_from_in_words():
     model = {"terms": ["rater"], "dropped": {
-        "group:system": "can't be told from group and rater:system in these ratings",
+        "group:system": ["tied", "group", "rater:system"],
     }}  # fmt: skip
     known = {"kind": "likert", "systems": [], "pairs": [], "tests": [], "agreement": []}
 
-    told = " ".join(write_notes({**known, "model": model}, seed=1))
+    told = " ".join(map(write_sentence, list_notes({**known, "model": model}, seed=1)))
 
     assert "since it can't be told from input and from rater and system in these ratings." in told
 
@@ -102,10 +103,10 @@ def test_notes_name_what_a_term_can_not_be_told_from_in_words():
 def test_notes_tell_the_draws_of_sizes_and_which_may_point_another_way(name, is_of_inputs):
     size = Figure(name=name, method="m", value=0.1, low=0, high=0.2, details={"draws": 300})
     difference = Figure(name="difference", method="m", value=0.1)
-    pair = {"effect": difference, "sizes": [size], "checks": [], "finding": {"code": "open"}}
+    pair = {"effect": difference, "sizes": [size], "checks": [], "finding": {"code": "not_enough"}}
     criterion = {"kind": "likert", "systems": [], "pairs": [pair], "tests": [], "agreement": []}
 
-    told = " ".join(write_notes(criterion, seed=1))
+    told = " ".join(map(write_sentence, list_notes(criterion, seed=1)))
 
     assert "Intervals of effect sizes: 300 draws" in told
     assert ("may point the other way" in told) == is_of_inputs

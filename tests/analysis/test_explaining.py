@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 from evalsite.analysis.report import make_reports
+from evalsite.results.report.sentences import write_sentence
 
 POINTS = [{"value": value, "label": ""} for value in range(1, 8)]
 LIKERT = {"key": "fit", "label": "Fit", "kind": "likert", "answers": POINTS}
@@ -36,7 +37,9 @@ def rate(value: Any) -> Rows:
 
 
 def find_why(criterion: dict[str, Any]) -> str:
-    return " ".join(note for note in criterion["notes"] if note.startswith("α is "))
+    return " ".join(
+        write_sentence(note) for note in criterion["notes"] if note["code"].startswith("low_alpha")
+    )
 
 
 def test_offset_of_raters_is_told_by_both_forms_of_the_icc(tmp_path: Path) -> None:
@@ -94,7 +97,7 @@ def test_comparison_by_the_model_is_the_ratio_of_the_means_of_the_model(tmp_path
     }
     assert found["estimator"] == "model"
     assert found["pairs"][0]["effect"]["value"] == pytest.approx(means["A"] / means["B"])
-    assert found["weighing"] == ""
+    assert found["weighing"] is None
 
 
 def test_comparison_that_is_not_the_ratio_of_the_means_says_so_with_both(tmp_path: Path) -> None:
@@ -107,8 +110,10 @@ def test_comparison_that_is_not_the_ratio_of_the_means_says_so_with_both(tmp_pat
     means = {one["system"]: one["headline"]["value"] for one in found["systems"]}
     (pair,) = found["pairs"]
     assert found["estimator"] == "means"
-    assert f"a ratio of {means['A'] / means['B']:.2f}" in found["weighing"]
-    assert f"the comparison gives {pair['effect']['value']:.2f}" in found["weighing"]
+    assert f"a ratio of {means['A'] / means['B']:.2f}" in write_sentence(found["weighing"])
+    assert f"the comparison gives {pair['effect']['value']:.2f}" in write_sentence(
+        found["weighing"]
+    )
 
 
 def test_comparison_of_whole_crossed_ratings_is_the_ratio_of_the_means(tmp_path: Path) -> None:
@@ -120,4 +125,4 @@ def test_comparison_of_whole_crossed_ratings_is_the_ratio_of_the_means(tmp_path:
 
     means = {one["system"]: one["headline"]["value"] for one in found["systems"]}
     assert found["pairs"][0]["effect"]["value"] == pytest.approx(means["A"] / means["B"])
-    assert found["weighing"] == ""
+    assert found["weighing"] is None

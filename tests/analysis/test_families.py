@@ -12,6 +12,7 @@ from evalsite.analysis.__main__ import main
 from evalsite.analysis.families import FAMILIES, find_family, get_numbers
 from evalsite.analysis.report import make_reports
 from evalsite.analysis.report.replication import make_repetition, read_side
+from evalsite.results.report.sentences import write_sentence
 
 Row = dict[str, Any]
 
@@ -76,7 +77,12 @@ def test_a_slider_is_analysed_as_points_between_its_ends(tmp_path):
     assert (criterion["kind"], criterion["family"]) == ("slider", "points")
     assert (criterion["answers"], criterion["range"]) == ([], [0, 100])
     assert [one["headline"]["name"] for one in criterion["systems"]] == ["mean", "mean"]
-    assert {one["name"] for one in criterion["agreement"]} >= {"alpha_ordinal", "ICC(1,1)"}
+    names = [one["name"] for one in criterion["agreement"]]
+    assert names[0] == "alpha_interval"
+    assert not {"alpha_ordinal", "ac2"} & set(names)
+    shown = {one["name"] for one in criterion["systems"][0]["others"]}
+    assert shown == {"median", "first_quartile", "third_quartile", "share_at_low", "share_at_high"}
+    assert criterion["histogram"]["edges"] == [10 * edge for edge in range(11)]
     (pair,) = criterion["pairs"]
     assert (pair["effect"]["name"], pair["finding"]["code"]) == ("difference", "higher")
     assert json.loads(json.dumps(made, allow_nan=False)) == made
@@ -140,12 +146,12 @@ def test_two_studies_with_a_slider_are_compared(tmp_path):
 
     (criterion,) = found["criteria"]
     assert criterion["upheld"]["value"] == 1
-    assert "begins at 0 already" in " ".join(criterion["notes"])
+    assert "begins at 0 already" in " ".join(map(write_sentence, criterion["notes"]))
 
 
 def test_an_unknown_kind_without_a_family_is_refused():
-    with pytest.raises(LookupError, match="slider"):
-        find_family({"key": "effort", "kind": "slider"})
+    with pytest.raises(LookupError, match="dial"):
+        find_family({"key": "effort", "kind": "dial"})
 
 
 def test_a_family_nobody_has_is_refused():
@@ -153,8 +159,8 @@ def test_a_family_nobody_has_is_refused():
         find_family({"kind": "slider", "family": "colours"})
 
 
-@pytest.mark.parametrize("kind", ["likert", "magnitude", "decision", "preference"])
-def test_kinds_of_version_0_1_need_no_family(kind):
+@pytest.mark.parametrize("kind", ["likert", "slider", "magnitude", "decision", "preference"])
+def test_usual_kinds_need_no_family(kind):
     assert find_family({"kind": kind}) is find_family({"kind": kind, "family": ""})
 
 
@@ -169,10 +175,10 @@ def test_every_family_has_numbers_of_its_own(name):
 
 
 def test_the_command_takes_unknown_numbers_for_points_and_says_so(tmp_path, capsys):
-    report = run(capsys, write(tmp_path, slide()))
+    report = run(capsys, write(tmp_path, slide(scale="dial")))
 
     (criterion,) = report["criteria"]
-    assert (criterion["kind"], criterion["family"]) == ("slider", "points")
+    assert (criterion["kind"], criterion["family"]) == ("dial", "points")
     assert criterion["range"] == [0, 100]
     assert codes(report)[0] == "unknown_kind"
 
@@ -188,14 +194,14 @@ def test_the_command_finds_what_the_site_would_find(tmp_path, capsys):
 
 
 def test_unknown_numbers_with_a_standard_are_magnitudes(tmp_path, capsys):
-    report = run(capsys, write(tmp_path, slide(standard=100)))
+    report = run(capsys, write(tmp_path, slide(scale="dial", standard=100)))
 
     assert report["criteria"][0]["family"] == "magnitude"
     assert codes(report)[0] == "unknown_kind"
 
 
 def test_numbers_that_have_no_logarithm_are_no_magnitudes(tmp_path, capsys):
-    rows = slide(standard=100)
+    rows = slide(scale="dial", standard=100)
     rows[0]["value"] = 0
 
     assert run(capsys, write(tmp_path, rows))["criteria"][0]["family"] == "points"
@@ -219,7 +225,7 @@ def test_unknown_comparisons_are_preferences(tmp_path, capsys):
 
 
 def test_what_the_command_is_told_is_no_guess(tmp_path, capsys):
-    report = run(capsys, write(tmp_path, slide()), "--protocol", "magnitude")
+    report = run(capsys, write(tmp_path, slide(scale="dial")), "--protocol", "magnitude")
 
     assert report["criteria"][0]["family"] == "magnitude"
     assert "unknown_kind" not in codes(report)

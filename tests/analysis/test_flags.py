@@ -13,13 +13,16 @@ from evalsite.analysis.behaviour import (
 )
 from evalsite.analysis.flags import (
     check_raters,
+    flag_answers,
     flag_changes,
     flag_sameness,
+    see_speed,
 )
 from evalsite.analysis.intra_rater import compare_passes
 from evalsite.analysis.table import make_table
 from evalsite.analysis.thresholds import LIMITS, START, Thresholds, list_limits, make_thresholds
 from tests.analysis.vectors import compare, find_vectors, read_data, read_vector
+from tests.torture.people import CROWDS
 
 
 def read_behaviour():
@@ -43,19 +46,39 @@ def test_behaviour_is_that_of_the_vector(name):
     compare(got, wanted, tolerance)
 
 
-def test_careless_raters_of_the_vector_are_flagged_and_no_others():
-    found = check_raters(read_behaviour(), scale=range(1, 8), reserved=(3, 5))
+def flag_all(table, *, limits=START, words=None, **known):
+    """All flags of each rater of one criterion; `words`: of each page."""
+    rows = check_raters(table, limits=limits, **known)
+    answers = table.rows.groupby("participant")["item"].nunique().to_dict()
+    flags = {row.rater: list(row.flags) for row in rows}
+    for rater, raised in flag_answers([rows], answers, limits).items():
+        flags[rater] += raised
+    count = None if words is None else [words] * len(table.rows)
+    pace = describe_pace(rater=table.rows.participant, seconds=table.rows.seconds, words=count)
+    for rater, figures in pace.items():
+        flags[rater] += filter(None, [see_speed(figures, answers[rater], limits)])
+    return flags
 
-    flags = {row.rater: {flag.code for flag in row.flags} for row in found}
-    assert "straight_lining" in flags["r07"]
-    assert "disagreement" in flags["r07"]
-    lining = next(row for row in found if row.rater == "r07").flags[0]
+
+def test_careless_raters_of_the_vector_are_flagged_and_no_others():
+    flags = flag_all(read_behaviour(), scale=range(1, 8), reserved=(3, 5))
+
+    codes = {rater: {flag.code for flag in raised} for rater, raised in flags.items()}
+    assert "straight_lining" in codes["r07"]
+    assert "disagreement" in codes["r07"]
+    [lining] = [flag for flag in flags["r07"] if flag.code == "straight_lining"]
     assert (lining.figure.name, lining.threshold) == ("top_share", 0.8)
-    assert flags["r08"] == {"speeder"}
-    assert "reserved_points" in flags["r10"]
-    assert {one for one, some in flags.items() if not some} >= {"r01", "r02", "r03", "r04", "r05"}
-    for row in found:
-        assert all(flag.to_dict()["figure"]["value"] is not None for flag in row.flags)
+    assert codes["r08"] == {"speeder"}
+    assert "reserved_points" in codes["r10"]
+    assert {rater for rater, raised in codes.items() if not raised} >= {
+        "r01",
+        "r02",
+        "r03",
+        "r04",
+        "r05",
+    }
+    for raised in flags.values():
+        assert all(flag.to_dict()["figure"]["value"] is not None for flag in raised)
 
 
 def test_figure_that_is_flagged_lies_beyond_the_line_that_is_told():
@@ -136,26 +159,19 @@ def test_disagreement_on_few_items_is_no_flag():
     (found,) = [row for row in check_raters(table) if row.rater == "r01"]
 
     assert found.figures["spearman"].value < 0.1
-    assert "disagreement" not in {flag.code for flag in found.flags}
+    assert "disagreement" not in {flag.code for flag in flag_all(table)["r01"]}
 
 
 def test_thresholds_are_the_studys_to_set():
     strict = Thresholds(speed_ratio=0.9)
 
-    found = check_raters(read_behaviour(), limits=strict)
+    flags = flag_all(read_behaviour(), limits=strict)
 
-    flags = {row.rater: {flag.code for flag in row.flags} for row in found}
-    assert "speeder" in flags["r10"]
+    assert "speeder" in {flag.code for flag in flags["r10"]}
 
 
 def test_a_fast_rater_with_time_to_read_is_no_speeder():
-    table = read_behaviour()
-    short = dict.fromkeys(table.rows["item"], 1.0)
-
-    found = {row.rater: row for row in check_raters(table, words=short)}
-
-    assert found["r08"].figures["share_under_floor"].value < 0.2
-    assert not found["r08"].flags
+    assert not flag_all(read_behaviour(), words=1)["r08"]
 
 
 @pytest.mark.parametrize(("ratings", "is_flagged"), [(19, False), (20, True)])
@@ -273,7 +289,8 @@ def test_every_threshold_to_set_starts_within_its_range():
 
 def test_a_study_sets_only_the_thresholds_that_are_looked_at():
     assert [one.key for one in list_limits(["preference"])] == [
-        "speed_ratio", "speed_answers", "gold", "attention", "attention_checks",
+        "floor_share", "floor_pages", "speed_ratio", "speed_answers", "speed_answers_alone",
+        "gold", "attention", "attention_checks",
     ]  # fmt: skip
     one, two = (
         {limit.key for limit in list_limits(["points"] * number, has_reserved=number > 1)}
@@ -283,3 +300,16 @@ def test_a_study_sets_only_the_thresholds_that_are_looked_at():
         "identical", "identical_others", "reserved", "reserved_ratio", "reserved_ratings",
     }  # fmt: skip
     assert "drift" not in {limit.key for limit in list_limits(["magnitude"])}
+
+
+@pytest.mark.slow
+def test_planted_crowd_of_careless_people_is_found_and_honest_people_are_not():
+    crowd = next(design for design in CROWDS if design.name == "1 question, 12 answers")
+
+    flagged: dict[str, list[bool]] = {}
+    for kind, is_flagged in crowd.run(np.random.SeedSequence(2026)):
+        flagged.setdefault(kind, []).append(is_flagged)
+
+    assert all(flagged["fast"])
+    assert all(flagged["one point"])
+    assert sum(flagged["honest"]) <= 0.02 * len(flagged["honest"]) + 1

@@ -11,6 +11,7 @@ from evalsite.analysis.rated_order import factor_codes
 from evalsite.analysis.reml import usable_terms
 from evalsite.analysis.report.notes import warn_of_criterion
 from evalsite.analysis.scores import read_scores
+from evalsite.results.report.sentences import write_sentence
 from tests.analysis.compared import compare_systems
 
 FEW = 200
@@ -50,9 +51,8 @@ def test_systems_of_one_output_each_on_inputs_of_their_own_are_not_compared():
     one = found.pairs[0]
     assert (one.difference.value, one.difference.reason) == (None, "too_few")
     assert one.p_corrected is None
-    assert one.detectable is None
     assert found.rank_ranges == {}
-    assert "thin_systems: A, B" in found.cautions
+    assert found.cautions["thin_systems"] == {"systems": ["A", "B"]}
 
 
 def test_systems_of_one_shared_input_are_compared_over_raters_on_it_alone():
@@ -62,7 +62,7 @@ def test_systems_of_one_shared_input_are_compared_over_raters_on_it_alone():
     assert (one.low, one.high, one.details["p"]) == pytest.approx(BY_R, rel=1e-9)
     assert one.method.startswith("t test over raters")
     assert one.n == {"raters": 20, "items": 1, "ratings": 40}
-    told = describe_finding("B", "A", one, None)["text"]
+    told = write_sentence(describe_finding("B", "A", one))
     assert told.endswith("This holds on this input only.")
 
 
@@ -71,12 +71,11 @@ def test_a_system_with_one_rating_is_named_and_not_compared():
 
     one = found.pairs[0].difference
     assert one.value is None
-    assert "thin_systems: C" in found.cautions
+    assert found.cautions["thin_systems"] == {"systems": ["C"]}
     told = warn_of_criterion("q", found.cautions)
-    assert any(": C. A system's own" in warning["text"] for warning in told)
-    assert (
-        "can't be compared: one of them has ratings of a single input"
-        in (describe_finding("C", "A", one, None)["text"])
+    assert any(": C. A system's own" in write_sentence(warning) for warning in told)
+    assert "can't be compared: one of them has ratings of a single input" in (
+        write_sentence(describe_finding("C", "A", one))
     )
 
 
@@ -141,7 +140,7 @@ def test_a_square_of_two_raters_and_two_inputs_determines_no_difference():
     found = compare_systems(read(data), draws=FEW)
 
     assert found.pairs[0].difference.value is None
-    assert "undetermined: A and B" in found.cautions
+    assert found.cautions["undetermined"] == {"pairs": [["A", "B"]]}
 
 
 def test_mean_of_the_model_is_left_out_where_its_error_is_not_determined():

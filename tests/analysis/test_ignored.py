@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 
 from evalsite.analysis.report import make_reports
+from evalsite.results.report.sentences import write_sentence
 
 POINTS = [{"value": value, "label": ""} for value in range(1, 6)]
 LIKERT = {"key": "fit", "label": "Fit", "kind": "likert", "answers": POINTS}
@@ -76,7 +77,9 @@ def test_item_that_most_ignored_is_out_of_results_which_stand_with_it_too(tmp_pa
         undropped = mean_of(criterion["undropped"], system)
         assert undropped == pytest.approx(mean_by_hand(system, ITEMS))
     (warning,) = [one for one in report["warnings"] if one["code"] == "ignored_by_most"]
-    assert warning["text"].startswith("1 item is left out of results with 2 ratings: more than")
+    assert write_sentence(warning).startswith(
+        "1 item is left out of results with 2 ratings: more than"
+    )
 
 
 def test_item_that_one_of_three_ignored_loses_that_rating_alone(tmp_path: Path) -> None:

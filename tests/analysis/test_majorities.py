@@ -7,6 +7,7 @@ import pytest
 from evalsite.analysis.binary_tests import cochran_q
 from evalsite.analysis.families.decision.numbers import compare_majorities
 from evalsite.analysis.report import make_reports
+from evalsite.results.report.sentences import write_sentence
 
 Row = tuple[str, str, int]
 
@@ -90,7 +91,7 @@ def test_the_report_on_decisions_gives_the_classic_test_and_says_how(tmp_path):
     (criterion,) = report["criteria"]
     (classic,) = [one for one in criterion["tests"] if one["name"].startswith("mcnemar")]
     assert 0 <= classic["details"]["p"] <= 1
-    assert any("McNemar, exact" in note for note in criterion["notes"])
+    assert any("McNemar, exact" in note for note in map(write_sentence, criterion["notes"]))
 
 
 def test_decisions_against_all_scores_are_listed_to_be_looked_at_again(tmp_path):
@@ -141,8 +142,8 @@ def test_criteria_that_go_together_closely_are_warned_of_by_their_labels(tmp_pat
 
     (warning,) = [one for one in report["warnings"] if one["code"] == "too_alike"]
     assert warning["criterion"] == "together"
-    assert "Fit and Fun (1.00)" in warning["text"]
-    assert "Odd" not in warning["text"]
+    assert "Fit and Fun (1.00)" in write_sentence(warning)
+    assert "Odd" not in write_sentence(warning)
 
 
 def test_notes_on_a_classic_test_tell_only_what_left_inputs_out(tmp_path):
@@ -159,5 +160,5 @@ def test_notes_on_a_classic_test_tell_only_what_left_inputs_out(tmp_path):
 
     report = make_reports({"ratings": path}, instrument=[decision], seed=3)["kept"]
 
-    notes = " ".join(report["criteria"][0]["notes"])
+    notes = " ".join(map(write_sentence, report["criteria"][0]["notes"]))
     assert "It leaves out 6 inputs: 6 where as many decided yes as no on an output." in notes

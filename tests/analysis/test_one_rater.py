@@ -5,6 +5,7 @@ import random
 import pytest
 
 from evalsite.analysis.report import make_reports
+from evalsite.results.report.sentences import write_sentence
 from evalsite.results.report.strength_tables import tabulate_fit
 from tests.analysis.test_degenerate_reports import Report, prefer, rate, report  # noqa: F401
 
@@ -29,25 +30,27 @@ def test_systems_are_neither_tested_nor_ranked_by_one_rater(
     check_nothing_is_claimed(criterion)
     assert {one["tier"] for one in criterion.get("order", [])} <= {None}
     assert "one_rater" in {one["code"] for one in made["warnings"]}
-    assert "Nothing is tested" in " ".join(criterion["notes"])
+    assert "Nothing is tested" in " ".join(map(write_sentence, criterion["notes"]))
 
 
 def check_nothing_is_claimed(criterion) -> None:
     assert {one["rank"] for one in criterion["systems"]} == {None}
     assert {one["cluster"] for one in criterion["systems"]} == {None}
+    assert (criterion["joint"], criterion["detectable"]) == (None, None)
     for one in criterion["tests"]:
         assert one["name"].partition(", ")[0] not in {"friedman", "mcnemar", "cochran_q"}
         assert "p" not in one["details"]
-    assert not any("test of all systems" in note for note in criterion["notes"])
+    assert not any(
+        "test of all systems" in note for note in map(write_sentence, criterion["notes"])
+    )
     for pair in criterion["pairs"]:
         assert pair["effect"]["value"] is not None
         assert not {"p", "p_corrected"} & set(pair["effect"]["details"])
         assert pair["effect"]["details"]["untested"] == "needs two raters"
         assert pair["checks"] == []
-        assert pair["detectable"] is None
-        assert pair["finding"]["code"] == "one_rater"
-        assert pair["finding"]["text"].startswith("This one rater ")
-        assert pair["finding"]["text"].endswith("so nothing is tested.")
+        assert pair["finding"]["code"] == "by_one_rater"
+        assert write_sentence(pair["finding"]).startswith("This one rater ")
+        assert write_sentence(pair["finding"]).endswith("so nothing is tested.")
 
 
 def test_what_one_rater_did_is_told_as_such(report: Report) -> None:  # noqa: F811
@@ -55,7 +58,7 @@ def test_what_one_rater_did_is_told_as_such(report: Report) -> None:  # noqa: F8
 
     (criterion,) = report(rows, "likert")["criteria"]
 
-    assert criterion["pairs"][0]["finding"]["text"] == (
+    assert write_sentence(criterion["pairs"][0]["finding"]) == (
         "This one rater rates A 2.00 points higher than B. "
         "One rater says nothing about others, so nothing is tested."
     )
@@ -68,9 +71,8 @@ def test_one_rater_who_rates_two_systems_alike_is_told_to(report: Report) -> Non
 
     (criterion,) = report(rows, "likert")["criteria"]
 
-    assert (
-        "This one rater rates B and A alike on average."
-        in (criterion["pairs"][0]["finding"]["text"])
+    assert "This one rater rates B and A alike on average." in (
+        write_sentence(criterion["pairs"][0]["finding"])
     )
 
 
@@ -116,5 +118,5 @@ def test_leaving_out_all_raters_but_one_shows_no_difference(tmp_path) -> None:
     made = make_reports({"ratings": path}, instrument=[described], seed=1)
 
     assert {pair["finding"]["code"] for pair in made["kept"]["criteria"][0]["pairs"]} == {
-        "one_rater"
+        "by_one_rater"
     }

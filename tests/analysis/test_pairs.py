@@ -276,7 +276,7 @@ def test_judgements_of_marco_are_counted_as_published(marco, against, criterion)
     assert one.majority.details["p"] == pytest.approx(p, rel=0.06)
     value = one.sign.value if turn == 1 else 1 - one.sign.value
     assert value == pytest.approx(share, abs=1e-4)
-    assert found.cautions == ["raters_unknown"]
+    assert list(found.cautions) == ["raters_unknown"]
 
 
 def test_preferences_of_rankme_are_those_of_the_reference():

@@ -13,6 +13,7 @@ from evalsite.analysis.mixed import fit_mixed
 from evalsite.analysis.plan import Hypothesis, Margin, Plan
 from evalsite.analysis.report import make_reports
 from evalsite.analysis.scores import read_scores
+from evalsite.results.report.sentences import write_sentence
 from tests.analysis.vectors import compare, read_vector
 
 
@@ -179,7 +180,7 @@ def test_a_stored_plan_of_today_is_read():
     assert Plan.read({"baseline": "a", "thresholds": {}}) == Plan(baseline="a")
 
 
-def hypothesise(system, other, relation="higher", criterion="style"):
+def hypothesise(system, other, relation="better", criterion="style"):
     return Hypothesis(criterion=criterion, system=system, relation=relation, other=other)
 
 
@@ -208,7 +209,7 @@ def test_p_values_are_corrected_for_what_hypotheses_name_and_the_rest_is_explora
     )
     exploratory = [pair for pair, one in details.items() if one.get("is_exploratory")]
     assert exploratory == [frozenset("bc")]
-    assert "the plan doesn't name this" in by_pair[frozenset("bc")]["finding"]["text"]
+    assert "the plan doesn't name this" in write_sentence(by_pair[frozenset("bc")]["finding"])
 
 
 def report_preferences(tmp_path, **options):
@@ -239,7 +240,7 @@ def test_a_hypothesis_says_how_it_came_out_and_no_p_value_is_halved(ratings):
     found = report(ratings, primary="style", hypotheses=planned)["criteria"][0]
 
     # ratings are made so that a and b are a point above c
-    outcomes = ["higher", "lower", "unclear", "higher", None]
+    outcomes = ["better", "worse", "unclear", "better", None]
     assert [one["outcome"] for one in found["hypotheses"]] == outcomes
     pairs = {frozenset((one["system_1"], one["system_2"])): one for one in found["pairs"]}
     corrected = pairs[frozenset("ac")]["effect"]["details"]["p_corrected"]

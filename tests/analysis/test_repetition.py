@@ -11,6 +11,7 @@ from evalsite.analysis.__main__ import main
 from evalsite.analysis.report import make_report
 from evalsite.analysis.report.replication import Side, make_repetition
 from evalsite.analysis.table import read_table
+from evalsite.results.report.sentences import write_sentence
 from tests.support.published import published_file
 
 HEAD = "participant,item,system,criterion,value,submitted_at"
@@ -86,7 +87,9 @@ def test_scale_is_shifted_to_nought_before_cv_star(tmp_path, capsys):
     system = found["criteria"][0]["systems"][0]
     one, two = system["first"]["value"] - 1, system["second"]["value"] - 1
     assert system["cv_star"]["details"]["mean"] == pytest.approx((one + two) / 2)
-    assert any("shifted by −1" in note for note in found["criteria"][0]["notes"])
+    assert any(
+        "shifted by −1" in note for note in map(write_sentence, found["criteria"][0]["notes"])
+    )
 
 
 @pytest.mark.slow
@@ -95,12 +98,12 @@ def test_what_was_found_again_is_told_in_words(tmp_path, capsys):
     turned = compare(tmp_path, capsys, rate(), rate(day=2, shift=4, turn=True), "--scale", "1-7")
 
     assert again["criteria"][0]["upheld"]["value"] == 1
-    assert again["criteria"][0]["finding"] == (
+    assert write_sentence(again["criteria"][0]["finding"]) == (
         "The first study found 3 differences between systems that the repeat compares too; the "
         "repeat found 3 of them again, in the same direction."
     )
     assert {pair["outcome"] for pair in turned["criteria"][0]["pairs"]} == {"reversed"}
-    assert "3 were found the other way round." in turned["criteria"][0]["finding"]
+    assert "3 were found the other way round." in write_sentence(turned["criteria"][0]["finding"])
 
 
 @pytest.mark.parametrize(
@@ -115,7 +118,7 @@ def test_one_finding_is_told_as_one(tmp_path, capsys, turn, words):
 
     found = compare(tmp_path, capsys, first, second, "--scale", "1-7")
 
-    assert words in found["criteria"][0]["finding"]
+    assert words in write_sentence(found["criteria"][0]["finding"])
 
 
 def test_effect_of_the_repeat_is_seen_from_the_same_system(tmp_path, capsys):
@@ -133,8 +136,8 @@ def test_too_small_a_repeat_is_never_told_as_no_difference(tmp_path, capsys):
 
     (criterion,) = found["criteria"]
     assert criterion["upheld"]["details"]["not_again"] > 0
-    assert "doesn't mean that there is none" in criterion["finding"]
-    assert "Repeat: With " in " ".join(one["text"] for one in found["warnings"])
+    assert "doesn't mean that there is none" in write_sentence(criterion["finding"])
+    assert "Repeat: With " in " ".join(write_sentence(one) for one in found["warnings"])
 
 
 def test_other_items_leave_scores_and_no_agreement(tmp_path, capsys):
@@ -144,7 +147,7 @@ def test_other_items_leave_scores_and_no_agreement(tmp_path, capsys):
     assert found["common"]["outputs"] == 0
     assert {one["reason"] for one in criterion["agreement"]} == {"nothing_in_common"}
     assert criterion["systems"][0]["cv_star"]["value"] is not None
-    assert "other_items" in codes(found)
+    assert "no_shared_outputs" in codes(found)
 
 
 @pytest.mark.slow
@@ -154,7 +157,7 @@ def test_some_common_items_are_counted(tmp_path, capsys):
     assert found["common"]["outputs"] == 8 * 3
     assert found["criteria"][0]["agreement"][0]["n"]["units"] == 8 * 3
     assert "24 outputs are in both studies, of 36 in the first and 48 in the repeat" in " ".join(
-        one["text"] for one in found["warnings"]
+        write_sentence(one) for one in found["warnings"]
     )
 
 
@@ -164,7 +167,7 @@ def test_systems_of_one_study_only_are_named(tmp_path, capsys):
     assert found["common"]["only_first"] == ["C"]
     assert found["criteria"][0]["correlations"][0]["reason"] == "too_few"
     assert found["criteria"][0]["upheld"]["details"]["not_compared"] == 2
-    assert "First study only: C." in [one["text"] for one in found["warnings"]]
+    assert "First study only: C." in [write_sentence(one) for one in found["warnings"]]
 
 
 @pytest.mark.slow
@@ -199,7 +202,7 @@ def test_criteria_of_one_study_only_are_told(tmp_path, capsys):
 
     assert [one["key"] for one in found["criteria"]] == ["clarity"]
     assert "Rated in one of the studies only: fluency." in [
-        one["text"] for one in found["warnings"]
+        write_sentence(one) for one in found["warnings"]
     ]
 
 
@@ -275,7 +278,7 @@ def test_compared_pairs_with_a_changed_output_are_counted_and_left_out(tmp_path)
     # of 10 items two hold an output with another text
     assert (found["common"]["outputs"], found["common"]["changed"]) == (8, 2)
     assert found["criteria"][0]["agreement"][0]["n"]["units"] == 8
-    told = {one["code"]: one["text"] for one in found["warnings"]}
+    told = {one["code"]: write_sentence(one) for one in found["warnings"]}
     assert told["other_texts"].startswith("2 compared pairs of one name have another text")
     # what is in both under other texts is no further item
     assert "other_items" not in told
@@ -298,7 +301,7 @@ def test_a_scale_that_one_file_does_not_tell_is_no_other_scale(tmp_path, capsys)
 def test_raters_are_said_to_be_drawn_only_where_they_are_known(tmp_path, capsys, options):
     found = compare(tmp_path, capsys, rate(), rate(day=2), "--scale", "1-7", *options)
 
-    notes = " ".join(found["criteria"][0]["notes"])
+    notes = " ".join(map(write_sentence, found["criteria"][0]["notes"]))
     assert ("raters of both from one pool" in notes) == (not options)
     assert "inputs that both studies have are drawn together" in notes
 

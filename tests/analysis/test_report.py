@@ -13,6 +13,7 @@ import pytest
 
 from evalsite.analysis.plan import Plan
 from evalsite.analysis.report import make_reports
+from evalsite.results.report.sentences import write_sentence
 from tests.support.published import published_file
 
 POINTS = [{"value": value, "label": ""} for value in range(1, 8)]
@@ -273,11 +274,11 @@ def test_a_report_with_a_baseline_holds_its_pairs_only_and_says_so(
     assert [pair["effect"]["value"] > even for pair in criterion["pairs"]] == [True, False, False]
     first, last = criterion["pairs"][0], criterion["pairs"][-1]
     assert first["effect"]["details"]["family"] == 3
-    assert first["finding"]["text"].startswith("C is rated")
+    assert write_sentence(first["finding"]).startswith("C is rated")
     assert last["finding"]["code"] == "lower"
-    assert last["finding"]["text"].startswith("A is rated")
+    assert write_sentence(last["finding"]).startswith("A is rated")
     assert any("for 3 pairs of this criterion: those with the baseline A, no others are tested"
-               in note for note in criterion["notes"])  # fmt: skip
+               in note for note in map(write_sentence, criterion["notes"]))  # fmt: skip
     assert all(one["rank"] and one["cluster"] is None for one in criterion["systems"])
 
 
@@ -297,7 +298,7 @@ def test_preferences_with_a_baseline_are_told_as_seen_from_it(report: Report) ->
     assert name_pairs(criterion) == ["BA", "CA"]
     assert all(pair["effect"]["value"] < 0 for pair in criterion["pairs"])
     assert all(pair["counts"]["wins"] < pair["counts"]["losses"] for pair in criterion["pairs"])
-    assert "A is preferred to B more often" in criterion["pairs"][0]["finding"]["text"]
+    assert "A is preferred to B more often" in write_sentence(criterion["pairs"][0]["finding"])
 
 
 def test_a_baseline_without_ratings_is_told_and_every_pair_compared(report: Report) -> None:
@@ -415,4 +416,4 @@ def test_scores_far_from_the_others_of_their_page_are_told_as_possible_slips(
     (criterion,) = report(rows, MAGNITUDE)["criteria"]
 
     assert (criterion["slips"]["value"], criterion["slips"]["n"]) == (1, {"ratings": 24})
-    assert any("1 of 24 scores" in note for note in criterion["notes"])
+    assert any("1 of 24 scores" in note for note in map(write_sentence, criterion["notes"]))

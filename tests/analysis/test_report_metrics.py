@@ -16,6 +16,7 @@ from evalsite.analysis.report import make_reports
 from evalsite.analysis.report.metrics import read_metrics, report_metrics
 from evalsite.analysis.table import read_table
 from evalsite.analysis.to_json import to_plain
+from evalsite.results.report.sentences import write_sentence
 
 Row = dict[str, Any]
 POINTS = [{"value": value, "label": ""} for value in range(1, 10)]
@@ -315,11 +316,11 @@ def test_a_report_of_files_holds_the_part_and_how_it_was_computed(tmp_path: Path
 
     made = make_reports(paths, instrument=[LIKERT], seed=3)["kept"]["criteria"][0]
 
-    notes = " ".join(made["notes"])
+    notes = " ".join(map(write_sentence, made["notes"]))
     assert [one["metric"] for one in made["metrics"]["metrics"]] == ["other", "BLEU"]
     assert "Of 12 outputs that people judged" in notes
     assert "Williams’ test (1959)" in notes
-    assert made["notes"][-1].startswith("Seed 3")
+    assert made["notes"][-1]["facts"]["seed"] == 3
 
 
 def test_a_file_with_a_column_for_each_metric_is_read(tmp_path: Path) -> None:

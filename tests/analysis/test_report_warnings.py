@@ -5,6 +5,7 @@ import csv
 import pytest
 
 from evalsite.analysis.report import make_reports
+from evalsite.results.report.sentences import write_sentence
 
 POINTS = [{"value": value, "label": ""} for value in range(1, 8)]
 
@@ -75,7 +76,7 @@ def test_few_raters_and_inputs_of_one_criterion_are_told_of_that_criterion(warn)
 def test_few_raters_are_counted_and_what_simulations_show_is_said(report, raters, said):
     warnings = report(rate("fluency", raters=raters, inputs=12))["warnings"]
 
-    (text,) = [one["text"] for one in warnings if one["code"] == "few_raters"]
+    (text,) = [write_sentence(one) for one in warnings if one["code"] == "few_raters"]
     assert said in text
     assert ("simulations" in text) == (raters > 2)
 
@@ -126,8 +127,14 @@ def test_no_method_is_told_where_nothing_can_be_compared(warn):
 def test_notes_name_no_method_where_nothing_is_compared(report):
     (found,) = report(rate("fluency", raters=6, inputs=1, own_inputs=True))["criteria"]
 
-    assert "No two systems are compared: the findings say why." in found["notes"]
-    assert not [one for one in found["notes"] if one.startswith("Systems are compared by")]
+    assert "No two systems are compared: the findings say why." in map(
+        write_sentence, found["notes"]
+    )
+    assert not [
+        one
+        for one in map(write_sentence, found["notes"])
+        if one.startswith("Systems are compared by")
+    ]
 
 
 def test_notes_name_the_method_of_most_pairs_and_that_of_one_shared_input(report):
@@ -136,6 +143,45 @@ def test_notes_name_the_method_of_most_pairs_and_that_of_one_shared_input(report
 
     (found,) = report(many + one)["criteria"]
 
-    told = [one for one in found["notes"] if "are compared by" in one or "only input" in one]
+    told = [
+        one
+        for one in map(write_sentence, found["notes"])
+        if "are compared by" in one or "only input" in one
+    ]
     assert told[0].startswith("Systems are compared by: REML")
     assert told[1].startswith("Two systems that share their only input, by: t test over raters")
+
+
+def copy_answers(rows, source, target):
+    """The second rater's answers are the first's."""
+    taken = [row | {"participant": target} for row in rows if row["participant"] == source]
+    return [row for row in rows if row["participant"] != target] + taken
+
+
+def test_copied_answers_are_warned_of_without_names_and_named_in_the_data(report):
+    honest = rate("fluency", raters=5, inputs=30) + rate("coherence", raters=5, inputs=30)
+    rows = copy_answers(honest, "p1", "p3")
+
+    found = report(rows)
+
+    [note] = [note for note in found["warnings"] if note["code"] == "copied"]
+    assert (note["facts"]["pairs"], note["facts"]["equal"], note["facts"]["outputs"]) == (1, 60, 60)
+    assert not {"p1", "p3"} & set(write_sentence(note).split())
+    [pair] = found["copied"]["pairs"]
+    assert (pair["first_rater"], pair["second_rater"]) == ("p1", "p3")
+    assert not report(honest)["copied"]["pairs"]
+    assert not report(rows, raters_known=False)["copied"]["pairs"]
+
+
+def test_excluding_one_of_the_pair_ends_the_warning(report):
+    rows = copy_answers(rate("fluency", raters=5, inputs=30), "p1", "p3")
+    rows = [row | {"excluded": "yes" if row["participant"] == "p3" else "no"} for row in rows]
+
+    assert not report(rows)["copied"]["pairs"]
+
+
+def test_two_raters_who_always_agree_are_noted(warn):
+    rows = copy_answers(rate("fluency", raters=2, inputs=30), "p0", "p1")
+
+    assert ("both_alike", None) in warn(rows)
+    assert ("copied", None) not in warn(rows)

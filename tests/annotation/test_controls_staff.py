@@ -87,6 +87,28 @@ def test_repeats_in_a_study_of_few_items_are_remarked_on():
     assert "Nobody can get more than 20 items" in told_of(study, "repeats")[1]
 
 
+@pytest.mark.parametrize(
+    ("fields", "checks", "words"),
+    [
+        ({"set_size": 5, "max_sets": 1}, 0, ("5 answers", "“too fast”")),
+        ({"set_size": 3, "max_sets": 1}, 0, ("3 answers", "Only attention checks")),
+        ({"set_size": 5, "max_sets": 1, "check_every": 2}, 2, ()),
+        ({"set_size": 5, "max_sets": 1, "check_every": 2}, 1, ("5 answers", "2 checks")),
+        ({"set_size": 12, "max_sets": 1}, 0, ()),
+        ({"set_size": 5, "max_sets": 3}, 0, ()),
+        ({"set_size": 20, "max_items": 11}, 0, ("11 answers", "12 per person")),
+    ],
+)
+def test_too_few_answers_of_a_person_to_find_careless_work_are_remarked_on(fields, checks, words):
+    study = make_study(items=40, **fields)
+    add_checks(study, checks, kind="attention")
+
+    remarks = [check.remark for check in check_launch(study) if "Careless" in check.label]
+
+    assert len(remarks) == bool(words)
+    assert all(word in remarks[0] for word in words)
+
+
 # --- how many a set shows -----------------------------------------------------------------
 
 

@@ -217,6 +217,21 @@ def test_a_late_answer_is_kept_but_brings_back_no_places_that_the_network_has_us
         assert count_held_places(study) == 50
 
 
+@pytest.mark.both_databases
+@pytest.mark.parametrize("minutes", [0, 120])
+def test_who_has_answered_everything_may_continue_while_their_network_is_full(minutes):
+    study = make_crowded(set_size=4)
+    ready = Visitor(study, ORIGIN)
+    ready.take_place()
+    ready.read_instructions()
+    ready.answer((1, 2, 3, 4))
+    with standing_at(now() + minutes * MINUTE):
+        fill(study, 7)
+        assert Visitor(study, ORIGIN).press_start().status_code == 429
+
+        assert ready.post(f"{ready.home}start/").status_code == 302
+
+
 def test_people_who_were_invited_personally_are_not_limited_and_do_not_count():
     study = make_crowded()
     recruitment = make_round(study, "personal")

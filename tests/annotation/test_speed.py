@@ -6,14 +6,17 @@ than that to the busiest pages should know, and raise them on purpose.
 
 from collections.abc import Callable
 from cProfile import Profile
+from datetime import timedelta
 from pstats import Stats
 from typing import Any
 
 import pytest
+import time_machine
 from django.db import connection
 from django.test.utils import CaptureQueriesContext
 
 from evalsite.annotation.allocation.claims import claim_set
+from evalsite.lib.clock import now
 from evalsite.studies.models import Study
 from tests.support.factories import make_annotator, make_participant, make_study, mint_link
 from tests.support.tabs import Tab, make_live, open_tab
@@ -119,6 +122,23 @@ def test_slot_item_and_draft_are_read_at_once():
     both = [sql for sql in asked if all(f'"{table}"' in sql for table in tables)]
     assert len(both) == 1
     assert len([sql for sql in asked if '"annotation_draft"' in sql]) == 1
+
+
+@pytest.mark.both_databases
+@pytest.mark.parametrize(
+    ("minutes", "most"), [(0, [11, 7, 7, 7, 7, 7]), (2, [11, 11, 11, 11, 11, 11])]
+)
+def test_no_save_of_a_set_needs_more_queries_than_before_leases_grew_with_answers(minutes, most):
+    start, counts = now(), []
+    with time_machine.travel(start, tick=False) as clock:
+        tab = open_tab(make_live(items=6, set_size=6))
+        for place in range(1, 7):
+            clock.shift(timedelta(minutes=minutes))
+            tab.open(place)
+            counts.append(len(queries_of(tab.save)))
+
+    # as counted in version 1233d21b
+    assert all(count <= before for count, before in zip(counts, most, strict=True)), counts
 
 
 def test_a_save_with_the_next_page_calls_no_more_functions_than_it_needs():

@@ -444,6 +444,21 @@ def test_condition_on_several_answers_says_of_which(staff):
     assert asked == {"criterion": "quality", "is": [1, 2], "outputs": "every"}
 
 
+def test_which_values_are_better_is_kept_until_answers_have_no_order(staff, jane):
+    (content,) = (data for data in read_gallery() if data["key"] == "da_sqm")
+    content["criteria"][0]["better"] = "lower"
+    instrument = import_instrument(data=content | {"key": "turned"}, by=jane)[0].instrument
+    kept = []
+
+    for kind in ("slider", "number", "choice"):
+        post(staff, instrument, do="draft", **{"q-0-kind": kind})
+        instrument.refresh_from_db()
+        draft = instrument.draft or instrument.newest.content
+        kept.append(draft["criteria"][0].get("better"))
+
+    assert kept == ["lower", "lower", None]
+
+
 def test_a_comment_box_needs_no_answer_whether_it_is_added_or_becomes_one(staff):
     instrument = begin(staff)
     post(staff, instrument, do="add:text")

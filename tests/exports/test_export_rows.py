@@ -25,7 +25,7 @@ __all__ = ["study"]  # fixture
 def test_columns_stand_in_the_order_of_the_specification(study: Study) -> None:
     header = (
         "study,version,batch,item,group,cluster,kind,system,output_id,criterion,scale,"
-        "scale_min,scale_max,value,label,value_typed,standard,log_ratio,system_1,system_2,"
+        "scale_min,scale_max,better,value,label,value_typed,standard,log_ratio,system_1,system_2,"
         "preferred,outcome,shown_first,annotation,participant,person,set,place,place_in_group,"
         "place_in_set,trial,repeat_of,status,origin,aids,device,language,excluded,"
         "exclusion_reason,revisions,started_at,submitted_at,seconds,active_seconds,time_given,"
@@ -55,7 +55,8 @@ def test_rating_holds_all_that_analysis_needs(
         "study": str(study.pk), "version": "1", "batch": str(item.batch_id), "item": "item-001",
         "group": "group-001", "cluster": "", "kind": "main", "system": "baseline",
         "output_id": "item-001#1", "criterion": "informativeness", "scale": "magnitude",
-        "scale_min": "1", "scale_max": "999999", "value": "50", "label": "", "value_typed": " 50",
+        "scale_min": "1", "scale_max": "999999", "better": "higher",
+        "value": "50", "label": "", "value_typed": " 50",
         "standard": "200", "log_ratio": repr(math.log(0.25)), "system_1": "", "system_2": "",
         "preferred": "", "outcome": "", "shown_first": "", "annotation": str(annotation.key),
         "participant": participant.pseudonym, "person": "yes", "set": "1", "place": "2",

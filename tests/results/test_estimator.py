@@ -18,6 +18,7 @@ from evalsite.results.report.criterion_tables import (
     tabulate_sizes,
     tabulate_systems,
 )
+from evalsite.results.report.sentences import write_sentence
 
 POINTS = [{"value": value, "label": ""} for value in range(1, 8)]
 DECISION = [{"value": 0, "label": "no"}, {"value": 1, "label": "yes"}]
@@ -75,11 +76,11 @@ def rate(kind: str, *, has_gaps: bool) -> list[tuple[str, str, str, int]]:
 def read_printed(criterion: dict[str, Any]) -> tuple[dict[str, float], float]:
     """The means of the first table and the effect of the sentence, as they are printed."""
     table = tabulate_systems(criterion)
-    means = {row[0]: float(re.match(r"[\d.]+", row[2])[0]) for row in table.rows}  # type: ignore[index]
+    means = {row[0]: float(re.match(r"[\d.]+", row[3])[0]) for row in table.rows}  # type: ignore[index]
     (pair,) = criterion["pairs"]
-    told = re.search(r"(?:is rated|often|is accepted) ([\d.]+)", pair["finding"]["text"])
-    told = told or re.search(r"(?:difference|ratio) is (\S+)", pair["finding"]["text"])
-    assert told is not None, pair["finding"]["text"]
+    told = re.search(r"(?:is rated|often|is accepted) ([\d.]+)", write_sentence(pair["finding"]))
+    told = told or re.search(r"(?:difference|ratio) is (\S+)", write_sentence(pair["finding"]))
+    assert told is not None, write_sentence(pair["finding"])
     return means, float(told[1].replace("−", "-"))
 
 
@@ -101,7 +102,7 @@ def test_printed_effect_is_that_of_the_printed_means(
     else:
         off = 3 * half + 0.001
         assert means[one] - means[two] == pytest.approx(effect, abs=off)
-    assert criterion["weighing"] == ""
+    assert criterion["weighing"] is None
 
 
 @pytest.mark.parametrize("kind", ["likert", "magnitude", "decision"])
@@ -113,10 +114,10 @@ def test_means_of_all_ratings_stand_beside_those_of_the_model_and_both_are_named
     table = tabulate_systems(criterion)
 
     assert criterion["estimator"] == "model"
-    assert "by the mixed model" in table.columns[2]
+    assert "by the mixed model" in table.columns[3]
     assert table.columns[-1].endswith("of all ratings")
     assert "mixed model" in table.words
-    assert "(mixed model, " in criterion["pairs"][0]["finding"]["text"]
+    assert "(mixed model, " in write_sentence(criterion["pairs"][0]["finding"])
     # not twice: no other table has the model's means
     others = [name for one in tabulate_averages(criterion) for name in one.columns]
     assert not [name for name in others if "mixed model" in name]
@@ -146,7 +147,7 @@ def test_difference_that_is_not_of_the_means_shown_is_told_under_them(tmp_path: 
     criterion = make_report(tmp_path / "ratings.csv", rows, "likert")
 
     assert criterion["weighing"]
-    assert criterion["weighing"] in tabulate_systems(criterion).words
+    assert write_sentence(criterion["weighing"]) in tabulate_systems(criterion).words
 
 
 def test_readme_of_a_bundle_says_which_script_gives_the_numbers_of_the_site() -> None:

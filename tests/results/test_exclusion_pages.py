@@ -2,6 +2,8 @@
 
 import csv
 import io
+import re
+from html import unescape
 from typing import Any
 
 import pytest
@@ -161,6 +163,60 @@ def test_flag_that_the_report_does_not_raise_offers_nobody(staff_client, study):
     assert "raises no such flag" in response.text
 
 
+def test_one_of_two_with_copied_answers_is_left_out_for_that_reason(staff_client, study):
+    me, other = people_of(study)
+    pair = {"first_rater": me.pseudonym, "second_rater": other.pseudonym, "outputs": 1400,
+            "unequal": 3, "others": [0.26, 0.43]}  # fmt: skip
+    copied = {"raters": 5, "pairs": [pair], "can_be_seen": True, "most_shared": 1400,
+              "alike": None}  # fmt: skip
+    keep_report(study, copied=copied)
+    address = f"{page('study-exclude', study)}?participant={other.pseudonym}&rule=copied"
+
+    people = staff_client.get(page("study-people", study)).text
+    confirm = staff_client.get(address).text
+    [reason] = re.findall(r'name="reason" value="([^"]*)"', confirm)
+    staff_client.post(address, {"participant": other.pseudonym, "reason": unescape(reason)})
+
+    assert f"{me.pseudonym} and {other.pseudonym} gave" in people
+    assert "1,397 of 1,400 outputs. Other pairs agree on 26% to 43%." in people
+    assert address.replace("&", "&amp;") in people
+    assert me.pseudonym not in reason
+    assert other.pseudonym not in reason
+    assert "1,397 of 1,400" in reason
+    made = Exclusion.objects.get()
+    assert (made.participant, made.rule, made.reason) == (other, "copied", unescape(reason))
+
+
+def test_copied_answers_that_the_report_does_not_find_are_no_reason(staff_client, study):
+    me, _ = people_of(study)
+    keep_report(study)
+    address = f"{page('study-exclude', study)}?participant={me.pseudonym}&rule=copied"
+
+    assert 'name="reason" value=""' in staff_client.get(address).text
+    staff_client.post(address, {"participant": me.pseudonym, "reason": "Left early"})
+    assert Exclusion.objects.get().rule == ""
+
+
+@pytest.mark.parametrize(
+    ("copied", "is_shown"),
+    [
+        ({"raters": 3, "can_be_seen": False, "most_shared": 10}, True),
+        ({"raters": 3, "can_be_seen": True, "most_shared": 100}, False),
+        ({"raters": 3, "can_be_seen": False, "most_shared": 0}, False),
+        ({"raters": 2, "can_be_seen": False, "most_shared": 20}, False),
+        ({"raters": 2, "can_be_seen": False, "most_shared": 240,
+          "alike": {"outputs": 240, "unequal": 0}}, True),
+    ],
+)  # fmt: skip
+def test_page_says_where_copies_cannot_be_seen(staff_client, study, copied, is_shown):
+    keep_report(study, copied={"pairs": [], "alike": None, **copied})
+
+    response = staff_client.get(page("study-people", study))
+
+    assert bool(response.context["unseen"]) == is_shown
+    assert ('id="copied"' in response.text) == is_shown
+
+
 def test_one_answer_is_excluded_alone(staff_client, study):
     answer = Annotation.objects.counted().earliest("pk")
 
@@ -287,14 +343,16 @@ def test_main_result_stands_without_and_with_what_is_excluded(staff_client, stud
     leave_out(staff_client, study, me)
     everything = make_content()
     everything["criteria"][0]["systems"][0]["headline"]["value"] = 88.0
-    everything["criteria"][0]["pairs"][0]["finding"]["text"] = "alpha is rated 1.10 times beta."
+    everything["criteria"][0]["pairs"][0]["finding"]["facts"]["value"] = 1.1
     keep_report(study, everything=everything)
 
     html = staff_client.get(page("study-exclusions", study)).text
 
     assert "The main result, without and with them" in html
     assert all(
-        words in html for words in ("105.0", "88.0", "rated 1.50 times beta", "rated 1.10 times")
+        words in html
+        for words in ("105.0", "88.0", "rated 1.50 times as high as beta", "rated 1.10 times")
+        for words in ("105.0", "88.0", "rated 1.50 times as high as beta", "rated 1.10 times")
     )
     assert "have changed since" not in html
 
@@ -354,7 +412,7 @@ def test_confirmation_shows_the_main_result_as_it_stands(staff_client, study):
     ).text
 
     assert "The main result now" in html
-    assert "alpha is rated 1.50 times beta." in html
+    assert "alpha is rated 1.50 times as high as beta" in html
 
 
 def test_confirmation_reminds_of_the_rule_that_was_written_down(staff_client, study):

@@ -13,6 +13,7 @@ from evalsite.results.report.figure_details import (
     list_cells,
 )
 from evalsite.results.report.latex import escape
+from evalsite.results.report.sentences import write_sentence
 from evalsite.results.report.table import Table
 from evalsite.results.report.wording import hold_together, let_go, name_figure
 from tests.support.reports import make_figure
@@ -114,7 +115,12 @@ def test_figure_without_an_interval_says_why() -> None:
 
 def test_file_of_figures_has_numbers_in_columns_and_reasons_as_codes() -> None:
     figure = make_figure(
-        "ratio", 1 / 3, low=0.1, high=0.5, n={"items": 9}, details={"p": 2e-7, "df": 8}
+        "ratio",
+        1 / 3,
+        low=0.1,
+        high=0.5,
+        n={"items": 9},
+        details={"p": 2e-7, "df": 8, "transform": "ln"},
     )
     missing = make_figure("fleiss", None, reason="unequal_raters")
 
@@ -129,7 +135,9 @@ def test_file_of_figures_has_numbers_in_columns_and_reasons_as_codes() -> None:
         2e-7,
         9,
     )
-    assert first["details"] == '{"df": 8}'
+    # of tests there are columns of their own
+    assert (first["df"], second["df"], "t" in first) == (8, "", False)
+    assert first["details"] == '{"transform": "ln"}'
     assert (second["value"], second["reason"]) == ("", "unequal_raters")
     assert (third["figure"], third["value"], third["method"]) == ("wins", 3, "count")
 
@@ -138,7 +146,7 @@ def test_p_value_that_rounds_to_one_is_told_as_near_to_it() -> None:
     effect = Figure(name="difference", method="t", value=0.0, low=-1.0, high=1.0,
                     details={"p_corrected": 1.0})  # fmt: skip
 
-    assert "corrected p > .999" in describe_finding("A", "B", effect, None)["text"]
+    assert "corrected p > .999" in write_sentence(describe_finding("A", "B", effect))
 
 
 def test_p_values_of_findings_are_equal_to_a_number_or_below_one() -> None:

@@ -13,6 +13,7 @@ from evalsite.annotation.models import Annotation, Slot
 from evalsite.lib.clock import now
 from evalsite.results.models import Report
 from evalsite.results.report.computation import take_fingerprint
+from evalsite.results.report.sentences import write_sentence
 from evalsite.studies.models import Study
 from tests.support.factories import make_participant, make_study
 from tests.support.reported import HOSTILE, keep_report, make_reported_study
@@ -53,7 +54,7 @@ def test_findings_and_tables_are_printed(study: Study) -> None:
 
     assert "simulated, so they show nothing about real systems" in printed
     for pair in kept["criteria"][0]["pairs"]:
-        assert pair["finding"]["text"] in printed
+        assert write_sentence(pair["finding"]) in printed
     for name in HOSTILE:
         assert name in printed
     assert "Krippendorff" in printed

@@ -9,12 +9,13 @@ from typing import Any
 import pytest
 
 from evalsite.results.models import Report
-from evalsite.results.report.criterion_tables import find_estimate
+from evalsite.results.report.criterion_tables import find_estimate, write_corrected_of
 from evalsite.results.report.html_document import write_page
 from evalsite.results.report.methods import write_findings
+from evalsite.results.report.sentences import write_sentence
 from evalsite.results.report.study_tables import list_further, list_main, list_shown
-from evalsite.results.report.table import write_with_interval
-from evalsite.results.report.wording import hold_together, write_interval, write_p, write_value
+from evalsite.results.report.table import explain_with_interval, write_with_interval
+from evalsite.results.report.wording import hold_together, write_interval, write_value
 from evalsite.studies.models import Study
 from tests.support.reported import HOSTILE, REASON, TITLE, keep_report, make_reported_study
 
@@ -97,18 +98,18 @@ def test_every_number_of_systems_and_pairs_is_the_report_s(
             assert f">{write_value(system['headline'])}<" in further
             assert f">{write_interval(system['headline'])}<" in further
             assert hold_together(write_with_interval(system["headline"])) in further
-            assert f">{write_value(find_estimate(criterion, system))}<" in page
+            estimate = hold_together(explain_with_interval(find_estimate(criterion, system)))
+            assert f">{estimate}<" in page
         for pair in criterion["pairs"]:
             assert f"{pair['system_1']} : {pair['system_2']}" in page
-            assert f">{write_value(pair['effect'])}<" in page
-            told = write_p(pair["effect"]["details"]["p_corrected"])
-            assert f">{hold_together(told)}<" in page
-            assert hold_together(pair["finding"]["text"]) in further
+            assert f">{hold_together(explain_with_interval(pair['effect']))}<" in page
+            assert f">{hold_together(write_corrected_of(pair['effect']))}<" in page
+            assert hold_together(write_sentence(pair["finding"])) in further
         assert f">{write_interval(criterion['agreement'][0])}<" in page
         for figure in criterion["agreement"]:
             assert f">{write_interval(figure)}<" in further
         for note in criterion["notes"]:
-            assert hold_together(note) in further
+            assert hold_together(write_sentence(note)) in further
 
 
 def test_what_makes_it_again_is_told(study: Study, report: Report) -> None:
@@ -263,7 +264,7 @@ def test_report_of_five_criteria_is_short(study: Study, report: Report, code: st
     first = kept["criteria"][0]
     for pair in first["pairs"]:
         pair["finding"]["code"] = code
-    kept["warnings"] = [{"code": "few_raters", "criterion": None, "text": "word " * 25}] * 5
+    kept["warnings"] = [{"code": "many_pairs", "criterion": None, "facts": {}}] * 5
     kept["criteria"] = [first | {"key": f"criterion-{place}"} for place in range(5)]
     report.content["all"] = None
 
@@ -276,14 +277,14 @@ def test_report_of_five_criteria_is_short(study: Study, report: Report, code: st
 
 def test_a_report_begins_with_its_first_five_warnings(study: Study, report: Report) -> None:
     report.content["kept"]["warnings"] = [
-        {"code": "made_up", "text": f"Warning number {number}.", "criterion": None}
+        {"code": "other_options", "facts": {"options": [f"number {number}"]}, "criterion": None}
         for number in range(7)
     ]
 
     page, further = write_page(study, report), write_page(study, report, is_further=True)
 
-    assert [f"Warning number {number}." in page for number in range(7)] == [True] * 5 + [False] * 2
-    assert "Warning number 6." in further
+    assert [f"differ: number {number}." in page for number in range(7)] == [True] * 5 + [False] * 2
+    assert "differ: number 6." in further
 
 
 @pytest.mark.slow

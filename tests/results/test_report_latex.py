@@ -23,13 +23,13 @@ from evalsite.results.report.latex_document import (
     write_references,
 )
 from evalsite.results.report.methods import write_findings, write_methods
+from evalsite.results.report.sentences import write_sentence
 from evalsite.results.report.study_facts import collect_facts, describe_asked
-from evalsite.results.report.table import write_with_interval
 from evalsite.results.report.wording import write_interval, write_p, write_value
 from evalsite.studies.models import Study
 from tests.support.instruments import GALLERY
 from tests.support.reported import HOSTILE, keep_report, make_reported_study
-from tests.support.reports import make_content, make_figure
+from tests.support.reports import make_content, make_figure, make_finding
 
 Settings = Any
 COMMANDS = {
@@ -164,12 +164,12 @@ def test_numbers_are_the_report_s(study: Study, report: Report) -> None:
 
     for criterion in kept["criteria"]:
         for system in criterion["systems"]:
-            told = (write_value(system["headline"]), write_interval(system["headline"]))
-            assert f"& {' & '.join(map(escape, told))} &" in further
-            assert escape(write_with_interval(system["headline"])) in further
+            # a table that is too wide has the interval below the value
+            told = (write_value(system["headline"]), f"({write_interval(system['headline'])})")
+            assert r"\\".join(map(escape, told)) in further
             assert escape(write_value(find_estimate(criterion, system))) in fragment
         for pair in criterion["pairs"]:
-            assert set_p(escape(pair["finding"]["text"])) in fragment
+            assert set_p(escape(write_sentence(pair["finding"]))) in fragment
             p = write_p(pair["effect"]["details"]["p_corrected"])
             assert f"$p {p if p[0] in '<>' else f'= {p}'}$" in fragment
     data = kept["data"]
@@ -217,7 +217,7 @@ def test_methods_name_every_test_size_and_coefficient_of_the_tables(
 def make_criterion(label: str, *effects: dict[str, Any], **known: Any) -> dict[str, Any]:
     pairs = [{"effect": effect, "sizes": [], "checks": []} for effect in effects]
     return {"key": label, "label": label, "kind": "likert", "systems": [], "tests": [],
-            "agreement": [], "notes": [], "pairs": pairs, **known}  # fmt: skip
+            "joint": None, "agreement": [], "notes": [], "pairs": pairs, **known}  # fmt: skip
 
 
 def test_methods_tell_only_what_was_done(study: Study, report: Report) -> None:
@@ -293,8 +293,7 @@ def test_a_family_of_no_comparison_is_not_told() -> None:
 
 
 def test_every_p_value_of_a_finding_is_one_formula() -> None:
-    texts = [f"A and B (corrected p {p})." for p in ("= .105", "< .001")]
-    pairs = [{"finding": {"text": text}} for text in texts]
+    pairs = [{"finding": make_finding("not_enough", "A", "B", p=p)} for p in (0.105, 0.0004)]
     found = {"label": "Fluency", "agreement": [], "pairs": pairs}
 
     told = write_findings(found)
@@ -375,22 +374,15 @@ def test_what_limits_one_criterion_is_told_with_its_label(study: Study, report: 
     found = report.content["kept"]
     (key, label) = found["criteria"][0]["key"], found["criteria"][0]["label"]
     found["warnings"] = [
-        {"code": "few_items", "text": "Few inputs.", "criterion": None},
-        {"code": "few_raters", "text": "Few raters.", "criterion": key},
-        {
-            "code": "too_alike",
-            "text": "Fluency and coherence go together.",
-            "criterion": "together",
-        },
+        {"code": "few_items", "facts": {}, "criterion": None},
+        {"code": "one_item", "facts": {}, "criterion": key},
+        {"code": "separated", "facts": {}, "criterion": "together"},
     ]
+    few_items, one_item, separated = map(write_sentence, found["warnings"])
 
-    limits = f"Few inputs. {label}: Few raters. Fluency and coherence go together."
+    limits = f"{few_items} {label}: {one_item} {separated}"
     assert limits in write_fragment(study, report)
-    assert fill_datasheet(study, report).cautions == (
-        "Few inputs.",
-        f"{label}: Few raters.",
-        "Fluency and coherence go together.",
-    )
+    assert fill_datasheet(study, report).cautions == (few_items, f"{label}: {one_item}", separated)
 
 
 def test_what_has_no_value_is_not_cited(study: Study, report: Report) -> None:

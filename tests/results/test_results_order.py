@@ -9,6 +9,7 @@ from evalsite.results.analysis_plan.wording import plan_in_words
 from evalsite.results.design.tables import tabulate_places
 from evalsite.results.replication.comparison import warn_of_texts
 from evalsite.results.report.person_tables import tabulate_contradictions
+from evalsite.results.report.sentences import write_sentence
 from evalsite.studies.models import Study
 from tests.support.reports import make_content
 
@@ -62,6 +63,6 @@ def test_unlike_options_are_told_in_the_order_of_the_alphabet(make_study: Any) -
     # PostgreSQL puts short names first
     original.options = {"zeal": 1, "ample": 2}
 
-    told = {one["code"]: one["text"] for one in warn_of_texts(original, study)}
+    told = {one["code"]: write_sentence(one) for one in warn_of_texts(original, study)}
 
     assert told["other_options"].endswith("ample, zeal.")

@@ -139,10 +139,10 @@ def test_figures_reasons_and_warnings_stand_on_the_page(staff_client: Client, st
     html = staff_client.get(f"{page('study-results', study)}?part=informativeness").content.decode()
 
     summary = staff_client.get(page("study-results", study)).content.decode()
-    assert "Fewer than 5 raters." in summary
-    for words in ("alpha is rated 1.50 times beta.", "105.0", "70.0 to 130.0", ".010",
+    assert "With 3 raters the intervals are wide" in summary
+    for words in ("alpha is rated 1.50 times as high as beta", "105.0", "70.0 to 130.0", ".010",
                   "items have unequal numbers of ratings",
-                  "Made up for a test."):  # fmt: skip
+                  "a term for the place of an output on the page."):  # fmt: skip
         assert words in html
 
 

@@ -28,7 +28,7 @@ from evalsite.results.report.summary import summarise
 from evalsite.results.report.verdicts import count_changes, judge_criterion
 from evalsite.studies.models import Study
 from tests.support.factories import answer_item, launch, make_annotator, make_participant
-from tests.support.reports import keep_report, make_content, make_figure
+from tests.support.reports import keep_report, make_content, make_figure, make_finding
 
 
 @pytest.fixture
@@ -41,15 +41,16 @@ def pair(first: str, second: str, code: str, **known: Any) -> dict[str, Any]:
     effect = make_figure("difference", 0.4, low=0.1, high=0.7, details=details)
     return {
         "system_1": first, "system_2": second, "effect": effect, "sizes": [], "checks": [],
-        "counts": None, "detectable": None, "own": None,
-        "finding": {"code": code, "text": f"{first}, {second}: {code}"}, **known,
+        "counts": None, "own": None,
+        "finding": make_finding(code, first, second), **known,
     }  # fmt: skip
 
 
 def points(*pairs: dict[str, Any], means: tuple[float, ...] = (3.9, 3.5, 3.4)) -> dict[str, Any]:
     systems = [
         {
-            "system": name, "n": 10, "headline": make_figure("mean", mean, low=mean - 1, high=5.0),
+            "system": name, "n": 10, "outputs": 5, "sd": make_figure("sd", 1.1),
+            "headline": make_figure("mean", mean, low=mean - 1, high=5.0),
             "others": [make_figure("median", 4.0)], "averages": [], "rank": None, "cluster": 1,
             "counts": {"1": 0, "2": 1, "3": 2, "4": 2, "5": 5},
             "from_average": make_figure(

@@ -49,8 +49,8 @@ def report(study: Study) -> Report:
                           for n in range(25)],
         "ignored_raters": [{"participant": "p-one", "share": share}],
     }  # fmt: skip
-    likeness = {"code": "too_alike", "text": "Raters may not tell these criteria apart: fit, fun.",
-                "criterion": "together"}  # fmt: skip
+    likeness = {"code": "too_alike", "criterion": "together",
+                "facts": {"pairs": [{"labels": ["fit", "fun"], "correlation": 0.9}]}}  # fmt: skip
     return keep_report(
         study,
         together=together,
@@ -129,7 +129,7 @@ def test_likeness_and_the_note_on_scales_stand_in_every_form_of_the_report(
     fragment = write_fragment(study, report) + write_further(study, report)
 
     for text in (read(staff_client, study), page, fragment):
-        assert "Raters may not tell these criteria apart: fit, fun." in text
+        assert "Raters may not tell these criteria apart (Spearman" in text
     for text in (read(staff_client, study), page):
         assert "Each criterion is a Likert item: one question." in text
     assert "that the mean of the criteria measures one thing is assumed, not shown" in fragment

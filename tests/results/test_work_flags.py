@@ -1,5 +1,6 @@
 """Flags on people who work carelessly, as the page of people shows them while a study runs."""
 
+import re
 from datetime import timedelta
 from random import Random
 from typing import Any
@@ -8,13 +9,19 @@ import pytest
 from django.urls import reverse
 
 from evalsite.analysis.thresholds import START
+from evalsite.annotation.models import Annotation
 from evalsite.annotation.running.simulation import Crowd, Visitor
 from evalsite.lib.clock import now, standing_at
 from evalsite.quality.models import PeopleFigures
-from evalsite.quality.people_figures import measure_new_answers, store_figures
+from evalsite.quality.people_figures import (
+    find_figures,
+    measure_new_answers,
+    read_people,
+    store_figures,
+)
 from evalsite.quality.person_measures import Measures
-from evalsite.results.people.work_flags import flag_people
-from evalsite.studies.models import Item
+from evalsite.results.people.work_flags import flag_people, list_unjudged
+from evalsite.studies.models import Item, Output
 from tests.support.checks import add_checks
 from tests.support.factories import answer_item, launch, make_annotator, make_study
 from tests.support.ignoring import add_reviews
@@ -36,12 +43,15 @@ def flags_of(**figures: Any) -> list[str]:
         ({"seconds": 9.8, "answers": 10}, ["too_fast"]),
         ({"seconds": 9.8, "answers": 9}, []),
         ({"seconds": 9.9, "answers": 10}, []),
-        ({"top_share": 0.81, "answers": 20}, ["same_answer"]),
-        ({"top_share": 0.81, "answers": 19}, []),
-        ({"top_share": 0.80, "answers": 20}, []),
-        ({"agreement": 0.09, "answers": 20}, ["disagrees"]),
-        ({"agreement": 0.09, "answers": 19}, []),
-        ({"agreement": 0.10, "answers": 20}, []),
+        ({"pages": 4, "under": 2, "answers": 4}, ["too_fast"]),
+        ({"pages": 4, "under": 1, "answers": 4}, []),
+        ({"seconds": 9.8, "pages": 10, "under": 2, "answers": 8}, ["too_fast"]),
+        ({"top_share": 1, "uses": [(5, 5, 0.1)], "answers": 5}, ["same_answer"]),
+        ({"top_share": 1, "uses": [(5, 5, 0.1), (5, 5, 0.2)], "answers": 5}, []),
+        ({"agreement": 0.09, "shared": 20, "answers": 20}, ["disagrees"]),
+        ({"agreement": 0.09, "shared": 10, "answers": 20}, []),  # its interval holds the mean
+        ({"agreement": 0.09, "shared": 19, "answers": 19}, []),
+        ({"agreement": -0.3, "shared": 12, "answers": 12}, ["disagrees"]),
         ({"attention": 2, "failed_attention": 1}, ["failed_checks"]),
         ({"attention": 1, "failed_attention": 1}, []),
         ({"attention": 3, "failed_attention": 1}, []),
@@ -50,6 +60,55 @@ def flags_of(**figures: Any) -> list[str]:
 )
 def test_each_line_is_drawn_where_the_rules_say(figures: dict[str, Any], flags: list[str]) -> None:
     assert flags_of(**figures) == flags
+
+
+@pytest.mark.parametrize(
+    ("figures", "needs"),
+    [
+        # .65 ** 17 = .00066; with two ratings to an answer, half as many
+        ({"answers": 8, "pages": 8, "uses": [(8, 4, 0.5)]}, ["17", "12", "2"]),
+        ({"answers": 8, "pages": 8, "uses": [(16, 4, 0.5)]}, ["9", "12", "2"]),
+        ({"answers": 3, "pages": 3, "uses": [(3, 2, 0.0)]}, ["4", "5", "12", "2"]),
+        # .95 ** 135 = .00098
+        ({"answers": 40, "agreement": 0.2, "uses": [(40, 9, 0.8)], "attention": 2}, ["135"]),
+        ({"answers": 40, "agreement": 0.2, "uses": [(40, 9, 0.2)], "attention": 2}, []),
+    ],
+)
+def test_flags_that_cannot_be_raised_yet_say_from_how_many_answers_they_can(
+    figures: dict[str, Any], needs: list[str]
+) -> None:
+    sentences = list_unjudged(Measures(pseudonym="p-0", **figures), START, has_order=True)
+
+    assert [re.search(r"needs (\d+)", sentence)[1] for sentence in sentences] == needs
+
+
+def test_flags_that_can_never_be_raised_say_so() -> None:
+    figures = {"answers": 40, "uses": [(40, 39, 0.85)], "attention": 2}
+    alone = Measures(pseudonym="p-0", **figures)
+
+    assert len(list_unjudged(alone, START, has_order=True)) == 2  # nobody to disagree with
+    assert len(list_unjudged(alone, START, has_order=False)) == 1
+
+
+@pytest.mark.django_db
+def test_measures_say_how_many_pages_were_too_fast_to_read_and_what_others_answer() -> None:
+    study = launch(make_study(items=3))
+    study.items.update(inputs={"source": "word " * 100})
+    Output.objects.update(text="another " * 50)
+    people = [make_annotator(study) for _ in range(2)]
+    for person in people:
+        for item in study.items.main():
+            answer_item(person, item)
+    # 100 words and 50, once: 15 s, then nothing new to read
+    Annotation.objects.update(active_ms=2_000)
+    Annotation.objects.filter(participant=people[1]).update(active_ms=20_000)
+    store_figures(study)
+
+    first, second = read_people(find_figures(study)).values()
+
+    assert (first.pages, first.under, second.under) == (3, 1, 0)
+    ratings = Output.objects.filter(item__in=study.items.main()).count()
+    assert first.uses == [[ratings, ratings, 1.0]]
 
 
 @pytest.mark.both_databases

@@ -110,6 +110,7 @@ _PER = {
 
 
 _NEVER_PER_TURN = {"magnitude", "preference"}
+_WITHOUT_DIRECTION = {"preference", "choice", "choices", "text"}
 
 
 def _test_of(scale: Plain) -> Plain:
@@ -156,6 +157,8 @@ def criteria(draw: st.DrawFn, *, is_pair: bool, with_turns: bool) -> list[Plain]
             {"ask": st.sampled_from(["optional", "required"])}, optional={"label": labels}
         )
         one |= draw(_optional(comment=ask))
+        if kind not in _WITHOUT_DIRECTION:
+            one |= draw(_optional(better=st.sampled_from(["higher", "lower", "none"])))
         if found and draw(st.booleans()):
             one["ask_if"] = draw(conditions(found, per))
         found.append(one)

@@ -16,16 +16,37 @@ def make_figure(name: str, value: float | None, **known: Any) -> dict[str, Any]:
     }  # fmt: skip
 
 
+def make_finding(
+    code: str,
+    first: str,
+    second: str,
+    *,
+    effect: str = "difference",
+    value: float = 0.4,
+    p: float | None = None,
+) -> dict[str, Any]:
+    """The finding of a pair, whose first system does better."""
+    facts = {
+        "first": first, "second": second, "effect": effect, "value": value, "low": None,
+        "high": None, "has_interval": True, "level": 0.95, "t": None, "df": None, "p": None,
+        "p_corrected": (0.01 if code == "higher" else 0.2) if p is None else p, "family": 1,
+        "is_by_model": False, "is_on_one_input": False, "is_exploratory": False, "spread": None,
+    }  # fmt: skip
+    return {"code": code, "criterion": None, "facts": facts}
+
+
 def make_content(systems: tuple[str, str] = ("alpha", "beta"), **known: Any) -> dict[str, Any]:
     """A report of one magnitude criterion on which the first system does better."""
     one, two = systems
     effect = make_figure("ratio", 1.5, low=1.2, high=1.9, details={"p": 0.004, "p_corrected": 0.01})
     criterion = {
         "key": "informativeness", "label": "Informativeness", "kind": "magnitude", "answers": [],
+        "better": "higher",
         "standard": 100,
         "systems": [
             {
-                "system": name, "n": 6, "headline": make_figure("geometric_mean", value, low=70,
+                "system": name, "n": 6, "outputs": 2, "sd": make_figure("sd_log", 0.3),
+                "headline": make_figure("geometric_mean", value, low=70,
                 high=130, n={"ratings": 6, "raters": 2}, details={"draws": 2000, "interval":
                 "bootstrap over items and raters, percentile"}), "others": [], "counts": None,
                 "rank": {"low": rank, "high": rank},
@@ -36,11 +57,12 @@ def make_content(systems: tuple[str, str] = ("alpha", "beta"), **known: Any) -> 
         "pairs": [
             {
                 "system_1": one, "system_2": two, "effect": effect, "sizes": [], "checks": [],
-                "counts": None, "detectable": None,
-                "finding": {"code": "higher", "text": f"{one} is rated 1.50 times {two}."},
+                "counts": None,
+                "finding": make_finding("higher", one, two, effect="ratio", value=1.5, p=0.01),
             }
         ],
-        "tests": [], "kappas": None, "model": {}, "notes": ["Made up for a test."],
+        "joint": None, "detectable": None, "tests": [], "kappas": None, "model": {},
+        "notes": [{"code": "place_in_model", "criterion": None, "facts": {}}],
         "agreement": [
             make_figure("alpha_log", 0.6, low=0.4, high=0.7, n={"units": 4}),
             make_figure("fleiss", None, reason="unequal_raters"),
@@ -56,7 +78,7 @@ def make_content(systems: tuple[str, str] = ("alpha", "beta"), **known: Any) -> 
             "left_out": {"excluded": 0, "ignored": 0, "reported": 0}, "raters_known": True,
             "places": {}, "first_at": None, "last_at": None, "is_crossed": True, "notes": [],
         },
-        "warnings": [{"code": "few_raters", "text": "Fewer than 5 raters.", "criterion": None}],
+        "warnings": [{"code": "few_raters", "facts": {"raters": 3}, "criterion": None}],
         "design": [make_figure("ratings_per_output", 2.0, details={"least": 2, "most": 2})],
         "criteria": [criterion],
         "together": {"correlations": [], "cronbach": None, "decision": None, "ignore": None,
@@ -66,6 +88,7 @@ def make_content(systems: tuple[str, str] = ("alpha", "beta"), **known: Any) -> 
             "rows": [{"participant": "p-one", "n": 6, "flags": [flag],
                       "figures": {"median_seconds": make_figure("median_seconds", 21.0)}}],
         },
+        "copied": {"raters": 2, "pairs": [], "can_be_seen": False, "most_shared": 4, "alike": None},
         **known,
     }  # fmt: skip
 

@@ -139,6 +139,8 @@ def _of_output(one: Annotation, output: Output | None) -> Row:
     }
 
 
+# kinds of which high answers are good unless a criterion says otherwise
+_GOOD_HIGH = ("likert", "slider", "magnitude", "decision", "checklist")
 _NO_PREFERENCE = dict.fromkeys(("system_1", "system_2", "preferred", "outcome", "shown_first"), "")
 
 
@@ -146,7 +148,8 @@ def _ratings(study: Study) -> list[Row]:
     rows = []
     for one, shared in _answers(study):
         for rating in _sorted_ratings(one):
-            scale = study.config.criterion_by_key[rating.criterion].scale
+            criterion = study.config.criterion_by_key[rating.criterion]
+            scale = criterion.scale
             is_compared = scale.kind == "preference"
             standard = _standard(one) if scale.kind == "magnitude" else None
             rows.append(
@@ -158,6 +161,7 @@ def _ratings(study: Study) -> list[Row]:
                     "scale": scale.kind,
                     "scale_min": _text(scale.minimum),
                     "scale_max": _text(scale.maximum),
+                    "better": criterion.better or ("higher" if scale.kind in _GOOD_HIGH else ""),
                     "value": _text(rating.value),
                     "label": _label(scale, rating),
                     "value_typed": rating.value_typed,

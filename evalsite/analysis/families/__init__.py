@@ -25,11 +25,16 @@ FAMILIES: Mapping[str, Family] = {
     one.name: one
     for one in (POINTS, MAGNITUDE, DECISION, PREFERENCE, CATEGORIES, SHARES, TEXT, TURNS)
 }
-# of the kinds of questions that reports and files of version 0.1 name without a family
+# of the kinds of questions whose answers a file alone tells enough about
 KNOWN_KINDS: Mapping[str, Family] = {
     "likert": POINTS,
+    "slider": POINTS,
+    "number": POINTS,
     "magnitude": MAGNITUDE,
     "decision": DECISION,
+    "checklist": SHARES,
+    "choice": CATEGORIES,
+    "choices": CATEGORIES,
     "preference": PREFERENCE,
 }
 # what `--protocol` may say

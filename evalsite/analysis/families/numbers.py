@@ -72,16 +72,7 @@ class Numbers:
         """Return the smallest effect that the design finds, if there can be such an effect."""
         return keep_detectable(figure, most)
 
-    def list_answers(
-        self, table: Table, key: str, scale: list[float] | None
-    ) -> list[dict[str, Any]]:
-        """List value and label of the answers in a bare file of known kind, low to high.
-
-        `scale`: the points that the command names. ValueError: the values are not such answers.
-        """
-        return []
-
-    def write_notes(self, criterion: Mapping[str, Any]) -> Iterator[str]:
+    def list_notes(self, criterion: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
         """Yield what the notes of a criterion say of this family alone."""
         yield from ()
 

@@ -17,11 +17,13 @@ from evalsite.analysis.compare import (
     find_differences,
 )
 from evalsite.analysis.describe import TRIM, Described, describe_systems, standardise
+from evalsite.analysis.detectable import detect_in
+from evalsite.analysis.direction import SIGN, Better, find_better
 from evalsite.analysis.equivalence import MarginLimit, ScaleKind, find_limit, judge_margin
 from evalsite.analysis.exact_differences import find_exact_scores
 from evalsite.analysis.explanations import explain_weighing, find_estimator
 from evalsite.analysis.families.numbers import Ends, Numbers, Prepared
-from evalsite.analysis.figure import Figure, Reason, undefined
+from evalsite.analysis.figure import Cautions, Figure, Reason, undefined
 from evalsite.analysis.findings import describe_finding, order_pairs
 from evalsite.analysis.magnitude import log_ratio
 from evalsite.analysis.mixed import (
@@ -34,11 +36,13 @@ from evalsite.analysis.mixed import (
     predict_outputs,
 )
 from evalsite.analysis.named_pairs import describe_family, judge_hypotheses
-from evalsite.analysis.other_tests import find_disagreeing
+from evalsite.analysis.other_tests import list_disagreeing
 from evalsite.analysis.pair_figures import keep_possible, turn_figure
 from evalsite.analysis.plan import Plan
 from evalsite.analysis.rated_order import factor_codes
+from evalsite.analysis.reml import METHOD as REML
 from evalsite.analysis.scores import Scores, read_scores
+from evalsite.analysis.standardised import add_effect, share_variances
 from evalsite.analysis.table import Table
 
 # --- the ratings of each output, combined ---------------------------------------------
@@ -144,10 +148,12 @@ class ScoredNumbers(Numbers):
     """A family whose answers are numbers, one for each output.
 
     `effect` names what two systems are compared by, `equal` is its value where they are equal;
-    `names`: figures that this family calls otherwise.
+    `names`: figures that this family calls otherwise. `has_standardised_effect`: units don't speak
+    for themselves, as shares and ratios do.
     """
 
     effect = "difference"
+    has_standardised_effect = True
     equal = 0.0
     names: Mapping[str, str] = {}
 
@@ -160,7 +166,7 @@ class ScoredNumbers(Numbers):
         mixed = fit_mixed(scores)
         tested = find_differences(
             scores, baseline=plan.baseline or None, seed=seed, mixed=mixed,
-            has_own_errors=plan.has_own_errors, named=plan.named,
+            has_own_errors=plan.has_own_errors, named=plan.named, better=find_better(described),
         )  # fmt: skip
         finish = partial(self._finish, table, described, seed, plan, scores, mixed, tested)
         return Prepared(p=tested.p, finish=finish)
@@ -173,7 +179,7 @@ class ScoredNumbers(Numbers):
         scale = [float(answer["value"]) for answer in answers] or None
         ends = self.find_ends(described)
         comparison = tested.correct(others=others)
-        systems = self._list_systems(table, scale, comparison, seed)
+        systems = self._list_systems(table, scale, ends, comparison, tested.better, seed)
         slips = self.count_slips(table)
         from_average = list_from_average(scores, mixed)
         for name, figure in mean_figures(scores, mixed).items():
@@ -182,31 +188,37 @@ class ScoredNumbers(Numbers):
             figure = keep_possible(figure, *ends) if ends else figure
             system = next(one for one in systems if one["system"] == name)
             system["averages"].append(figure)
-            system["from_average"] = from_average.get(name)
+            distance = from_average.get(name)
+            system["from_average"] = distance and keep_possible(distance, *self.find_bounds(ends))
         pairs = [
-            self._describe(pair, comparison, ends)
+            self._describe(pair, comparison, ends, tested.better)
             for pair in self.check_pairs(comparison.pairs, table)
         ]
         estimator = find_estimator(systems, pairs)
-        hypotheses = judge_hypotheses(pairs, plan.hypotheses, self.equal)
+        histogram = None if answers else self.count_in_bins(table, ends)
+        hypotheses = judge_hypotheses(pairs, plan.hypotheses, self.equal, tested.better)
+        shares = share_variances(comparison.model)
         return {
             "answers": answers,
             # of numbers without labels: what they may be
             **({} if answers or ends is None else {"range": list(ends)}),
+            **({"histogram": histogram} if histogram else {}),
             # of systems that are compared: the means of the model, or those of all ratings
             "estimator": estimator,
             "standard": self.find_standard(table),
             "systems": systems,
             "pairs": order_pairs(pairs, systems),
+            "joint": comparison.joint,
+            "detectable": self.keep_detectable(detect_in(pairs), self.find_bounds(ends)[1]),
             "margins": self._judge_margins(tested, plan, self._find_limit(scores, ends)),
             **({"hypotheses": hypotheses} if hypotheses else {}),
             "weighing": explain_weighing(systems, pairs, estimator),
-            "order": self.list_order(table, seed),
+            "order": self.list_order(table, tested.better, seed),
             "tests": self.list_tests(table, comparison),
             "agreement": self.agree(table, scale, seed),
             "kappas": self.compare_raters(table),
             "slips": slips,
-            "model": comparison.model,
+            "model": {**comparison.model, **({"shares": shares} if shares else {})},
             "drawn": name_drawn(table),
             "cautions": _list_cautions(comparison, pairs, slips),
             "outputs": partial(self._list_outputs, table, scores, mixed),
@@ -236,13 +248,19 @@ class ScoredNumbers(Numbers):
         values = [float(answer["value"]) for answer in described["answers"]]
         return (min(values), max(values)) if values else None
 
+    def count_in_bins(self, table: Table, ends: Ends | None) -> dict[str, Any] | None:
+        """Return how often values of each system lie between edges; None where points are counted,
+        or another figure shows the distribution."""
+        return None
+
     def compare_values(self, table: Table) -> Any:
         """Return the values that systems are compared by."""
         return table.rows.value
 
     def describe_others(
-        self, table: Table, known: dict[str, Any], described: dict[str, Described], seed: int
-    ) -> Others:
+        self, table: Table, known: dict[str, Any], described: dict[str, Described],
+        better: Better, seed: int,
+    ) -> Others:  # fmt: skip
         """Return what is shown beside the headline figure, and the other ways to average."""
         raise NotImplementedError
 
@@ -281,7 +299,7 @@ class ScoredNumbers(Numbers):
         """Return how many ratings may be slips of the hand, where that can be seen."""
         return None
 
-    def list_order(self, table: Table, seed: int) -> list[dict[str, Any]]:
+    def list_order(self, table: Table, better: Better, seed: int) -> list[dict[str, Any]]:
         """Return the ranking by the order within a page; [] where nothing is ordered."""
         return []
 
@@ -317,8 +335,11 @@ class ScoredNumbers(Numbers):
         )
 
     def _list_systems(
-        self, table: Table, scale: list[float] | None, comparison: Comparison, seed: int
-    ) -> list[dict[str, Any]]:
+        self, table: Table, scale: list[float] | None, ends: Ends | None, comparison: Comparison,
+        better: Better,
+        seed: int,
+    ) -> list[dict[str, Any]]:  # fmt: skip
+        """The systems, the best first; in the order of the file where none is better."""
         rows = table.rows
         known = {
             "rater": table.rater,
@@ -326,12 +347,18 @@ class ScoredNumbers(Numbers):
             "system": rows.system,
             "value": rows.value,
         }
-        described = {one.system: one for one in describe_systems(scale=scale, seed=seed, **known)}
-        others = self.describe_others(table, known, described, seed)
+        described = {
+            each.system: each
+            for each in describe_systems(scale=scale, ends=ends, seed=seed, **known)
+        }
+        others = self.describe_others(table, known, described, better, seed)
+        outputs = rows.groupby("system").output.nunique()
         found = [
             {
                 "system": name,
                 "n": described[name].figures["mean"].n["ratings"],
+                "outputs": int(outputs[name]),
+                "sd": self._find_sd(table, name),
                 "headline": self._rename(figure),
                 "others": others[name][0],
                 "averages": others[name][1],
@@ -342,7 +369,26 @@ class ScoredNumbers(Numbers):
             }
             for name, figure in comparison.systems.items()
         ]
-        return sorted(found, key=lambda one: (-(one["headline"].value or 0), one["system"]))
+        if better == "none":
+            places = {name: place for place, name in enumerate(rows.system.unique())}
+            return sorted(found, key=lambda system: places[system["system"]])
+        sign = SIGN[better]
+        return sorted(
+            found, key=lambda system: (-sign * (system["headline"].value or 0), system["system"])
+        )
+
+    def _find_sd(self, table: Table, system: str) -> Figure:
+        """The standard deviation of the ratings of a system, of magnitudes that of logarithms."""
+        values = np.asarray(self.compare_values(table), dtype=np.float64)
+        # sorted: rounding doesn't depend on the order of rows
+        values = np.sort(values[(table.rows.system == system).to_numpy()])
+        name, n = "sd_log" if self.family.is_log else "sd", {"ratings": len(values)}
+        method = "standard deviation of ratings (n - 1)"
+        if len(values) < 2:
+            return undefined(name, Reason.TOO_FEW, method=method, n=n)
+        sd = float(np.std(np.log(values) if self.family.is_log else values, ddof=1))
+        details = {"interval": "none: it describes these ratings"}
+        return Figure(name=name, method=method, value=sd, n=n, details=details)
 
     # --- pairs
 
@@ -371,9 +417,10 @@ class ScoredNumbers(Numbers):
         return found
 
     def _describe(
-        self, pair: PairComparison, comparison: Comparison, ends: Ends | None
+        self, pair: PairComparison, comparison: Comparison, ends: Ends | None, better: Better
     ) -> dict[str, Any]:
-        """The pair, the better system first; the effect is of the first over or minus the second.
+        """The pair, the better system first; the effect is of the first over or minus the second,
+        as rated: below 0 for the better system where lower is better.
 
         A baseline is always second, so that all effects are relative to it.
         """
@@ -387,27 +434,29 @@ class ScoredNumbers(Numbers):
         }
         least, most = self.find_bounds(ends)
         effect = keep_possible(replace(effect, name=self.effect, details=details), least, most)
+        if self.has_standardised_effect and effect.method == REML:
+            effect = add_effect(effect, comparison.model)
         first, second = pair.second, pair.first
-        effects = [_name_sides(pair.effects[key]) for key in _SIZES if key in pair.effects]
+        effects = [pair.effects[key] for key in _SIZES if key in pair.effects]
         checks = [replace(check, name=name) for name, check in pair.checks.items()]
-        own = pair.own
-        is_lower = effect.value is not None and effect.value < self.equal
-        if is_lower and comparison.baseline is None:
+        own = None if pair.own is None else keep_possible(pair.own, least, most)
+        # without a direction the higher system is first, so that differences have no sign
+        apart = 0.0 if effect.value is None else effect.value - self.equal
+        is_behind = apart > 0 if better == "lower" else apart < 0
+        if is_behind and comparison.baseline is None:
             first, second = second, first
             effect = turn_figure(effect)
             effects, checks = ([turn_figure(one) for one in some] for some in (effects, checks))
             own = None if own is None else turn_figure(own)
-        detectable = self.keep_detectable(pair.detectable, most)
         return {
             "system_1": first,
             "system_2": second,
             "effect": effect,
-            "sizes": effects,
+            "sizes": [_name_sides(figure, better) for figure in effects],
             "checks": checks,
             "own": own,
             "counts": None,
-            "detectable": detectable,
-            "finding": describe_finding(first, second, effect, detectable),
+            "finding": describe_finding(first, second, effect),
         }
 
 
@@ -432,10 +481,10 @@ def write_rank(found: tuple[int, int] | None) -> dict[str, int] | None:
     return None if found is None else {"low": found[0], "high": found[1]}
 
 
-def _count(described: Described, scale: list[float] | None) -> dict[int, int] | None:
+def _count(described: Described, scale: list[float] | None) -> dict[str, int] | None:
     if scale is None:
         return None
-    return {int(value): number for value, number in described.counts.items()}
+    return {f"{value:.10g}": number for value, number in described.counts.items()}
 
 
 def _find_cluster(comparison: Comparison, name: str) -> int | None:
@@ -443,19 +492,22 @@ def _find_cluster(comparison: Comparison, name: str) -> int | None:
     return next((number for number, systems in parts if name in systems), None)
 
 
-def _name_sides(figure: Figure) -> Figure:
-    """The figure with its method as the report names the two: the first is system_1."""
+def _name_sides(figure: Figure, better: Better) -> Figure:
+    """The figure with its method as the report names the two: the first is system_1. Superiority
+    is the probability that the first is better; without a direction, that it is higher."""
     if figure.name != "superiority":
         return figure
-    return replace(figure, method="P(first > second) + .5 P(equal), same item and rater")
+    figure, sign = (turn_figure(figure), "<") if better == "lower" else (figure, ">")
+    figure = replace(figure, name="p_higher") if better == "none" else figure
+    return replace(figure, method=f"P(first {sign} second) + .5 P(equal), same item and rater")
 
 
 def _list_cautions(
     comparison: Comparison, pairs: list[dict[str, Any]], slips: Figure | None
-) -> list[str]:
-    found = list(comparison.cautions)
-    if find_disagreeing(pairs):
-        found.append("models_disagree")
+) -> Cautions:
+    found = dict(comparison.cautions)
+    if disagreeing := list_disagreeing(pairs):
+        found["models_disagree"] = {"pairs": disagreeing}
     if slips is not None and slips.value:
-        found.append("possible_slips")
+        found["possible_slips"] = {}
     return found

@@ -13,11 +13,18 @@ from typing import Any
 import pandas as pd
 
 from evalsite.analysis.design import describe_data, describe_design, list_design_figures
+from evalsite.analysis.direction import find_better, is_undirected
 from evalsite.analysis.equivalence import correct_margins
 from evalsite.analysis.families import find_family, get_numbers
 from evalsite.analysis.families.numbers import Prepared
-from evalsite.analysis.figure import LEVEL, METHODS_VERSION, Figure
+from evalsite.analysis.figure import LEVEL, METHODS_VERSION, Figure, make_note
 from evalsite.analysis.findings import describe_of_one_rater
+from evalsite.analysis.gate_slices import (
+    find_worst,
+    judge_slices,
+    place_in_slices,
+    read_item_slices,
+)
 from evalsite.analysis.plan import NO_PLAN, Plan
 from evalsite.analysis.report.across_criteria import report_together, warn_of_likeness
 from evalsite.analysis.report.answer_parts import count_missing, describe_missing, split_parts
@@ -27,17 +34,21 @@ from evalsite.analysis.report.ignored import (
     read_ignored,
     warn_of_dropped,
 )
-from evalsite.analysis.report.metrics import read_metrics, report_metrics, write_metric_notes
+from evalsite.analysis.report.metrics import list_metric_notes, read_metrics, report_metrics
 from evalsite.analysis.report.notes import (
     count_words,
-    describe,
+    list_notes,
     warn_about,
     warn_of_criterion,
     warn_of_few,
-    write_notes,
 )
 from evalsite.analysis.report.other_papers import compare_identical, list_other_figures, read_texts
-from evalsite.analysis.report.raters import report_raters, report_repeats
+from evalsite.analysis.report.raters import (
+    report_copies,
+    report_raters,
+    report_repeats,
+    warn_of_copies,
+)
 from evalsite.analysis.resample import DRAWS
 from evalsite.analysis.table import Table, read_table
 from evalsite.analysis.thresholds import START, Thresholds, make_thresholds
@@ -88,6 +99,9 @@ def make_reports(
     if "items" in paths:
         others["words"] = count_words(paths["items"])
         others["texts"] = read_texts(paths["items"])
+    sliced = {margin.slices for margin in plan.margins if margin.slices}
+    if sliced and "items" in paths:
+        others["slices"] = read_item_slices(paths["items"], sliced)
     if "metrics" in paths:
         others["metrics"] = read_metrics(paths["metrics"])
     kept, everything = table.results(), table.results(with_excluded=True)
@@ -129,6 +143,9 @@ def make_report(
     whole, table = table, drop_ignored(table, ignored)
     facts, parts = describe_design(table), _take_parts(table, instrument)
     warnings = warn_about(table) + warn_of_few(parts) + warn_of_dropped(whole, table)
+    # all that people answered, also of items that most ignored
+    copied = report_copies(whole)
+    warnings += warn_of_copies(copied)
     criteria = []
     opened = {
         str(one["key"]): _prepare(parts[str(one["key"])], one, seed, plan)
@@ -147,11 +164,11 @@ def make_report(
         if part := parts.get(key):
             found = _finish(opened[key], part, described, plan, family)
             cautions = found.pop("cautions")
-            warnings += warn_of_criterion(key, cautions, found["pairs"])
+            warnings += warn_of_criterion(key, cautions)
             list_outputs = found.pop("outputs", None)
             if keep_outputs and list_outputs:
                 keep_outputs(list_outputs())
-            found["notes"] = write_notes(found, seed)
+            found["notes"] = list_notes(found, seed)
             found["other_papers"] = _list_of_others(found, part, others.get("texts"), seed)
             gone = missing.get(str(described.get("of", key)), {})
             if any(gone.values()):
@@ -163,9 +180,15 @@ def make_report(
     margins = [one.get("margins") or [] for one in criteria]
     for tests in [chain(*margins)] if family.is_across else margins:
         correct_margins(tests)
+    if "slices" in others:
+        described = {str(one["key"]): one for one in instrument}
+        for found in criteria:
+            key = found["key"]
+            _judge_slices(found, parts[key], described[key], plan, others["slices"], seed)
     # an option that was ticked doesn't accept an output
     families = {str(one["key"]): find_family(one) for one in instrument if "of" not in one}
-    together = report_together(table, others, families, seed, ignored)
+    directions = {str(one["key"]): find_better(one) for one in instrument}
+    together = report_together(table, others, families, directions, seed, ignored)
     warnings += warn_of_likeness(together, {str(one["key"]): one["label"] for one in instrument})
     report = {
         "methods_version": METHODS_VERSION,
@@ -189,6 +212,7 @@ def make_report(
         },
         # who ignores or rates how is seen in all that they gave
         "raters": report_raters(whole, others, instrument, limits, given=given),
+        "copied": copied,
     }
     step()
     plain: dict[str, Any] = to_plain(report)
@@ -256,11 +280,11 @@ class Family:
     def warn(self) -> list[dict[str, Any]]:
         if not self.is_across:
             return []
-        return [describe(f"across: {sum(len(one) for one in self.p.values()):,}")]
+        return [make_note("across", comparisons=sum(len(one) for one in self.p.values()))]
 
 
 def _prepare(table: Table, described: Mapping[str, Any], seed: int, plan: Plan) -> Prepared:
-    own = plan.of(str(described["key"]), list_systems(table))
+    own = plan.of(str(described["key"]), list_systems(table), find_better(described))
     prepared = get_numbers(find_family(described)).prepare(table, described, seed, own)
     has_one_rater = table.raters_known and table.rows.participant.nunique() < MANY_RATERS
     # what one rater did isn't tested
@@ -274,14 +298,37 @@ def _finish(
     used = plan.baseline if plan.baseline in list_systems(table) else None
     known = {name: described[name] for name in ("key", "label", "kind")}
     known |= {
-        "family": find_family(described).name, "baseline": used, "role": family.name_role(key),
+        "family": find_family(described).name, "better": find_better(described),
+        "baseline": used, "role": family.name_role(key),
     }  # fmt: skip
     found = known | prepared.finish(family.others(key))
     if "one_rater" in found["cautions"]:
         found = describe_of_one_rater(found)
+    if is_undirected(described):
+        found["cautions"]["no_direction"] = {}
     if plan.baseline and used is None:
-        found["cautions"] = [*found["cautions"], "no_baseline"]
+        found["cautions"]["no_baseline"] = {}
     return found
+
+
+def _judge_slices(
+    found: dict[str, Any], table: Table, described: Mapping[str, Any], plan: Plan,
+    by_item: pd.DataFrame, seed: int,
+) -> None:  # fmt: skip
+    """Add to tests of "not worse" what the parts of the inputs say that the plan names."""
+    better, judge = find_better(described), get_numbers(find_family(described)).judge_margins
+    planned = plan.of(found["key"], list_systems(table), better).margins
+    # by one rater nothing is tested
+    for test, margin in zip(found.get("margins") or (), planned, strict=False):
+        if margin.slices and margin.relation == "not_worse" and test["outcome"]:
+            slices = place_in_slices(table, by_item[margin.slices])
+            judged = judge_slices(table, slices, judge=judge, margin=margin, seed=seed)
+            test |= {
+                "slices": judged,
+                "worst": find_worst(judged),
+                "unsliced": int(table.rows.group[slices == ""].nunique()),
+                "fails_in": [part["slice"] for part in judged if part["is_worse"]],
+            }
 
 
 def _report_undropped(
@@ -322,7 +369,7 @@ def _add_metrics(
     notes = list(found["notes"])
     if metrics is not None:
         # before the seed, which holds for them too
-        notes[-1:-1] = write_metric_notes(metrics)
+        notes[-1:-1] = list_metric_notes(metrics)
     return {**found, "metrics": metrics, "notes": notes}
 
 

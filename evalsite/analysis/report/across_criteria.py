@@ -13,8 +13,9 @@ from numpy.typing import ArrayLike
 from evalsite.analysis.acceptance import compare_with_scores, find_contradictions
 from evalsite.analysis.canonical_order import Floats, canonical_order
 from evalsite.analysis.correlation import correlate
+from evalsite.analysis.direction import Better
 from evalsite.analysis.families.family import Family
-from evalsite.analysis.figure import Figure, Reason, undefined, write_coefficient
+from evalsite.analysis.figure import Figure, Reason, make_note, undefined
 from evalsite.analysis.highlights import Seen, Span, compare_highlights
 from evalsite.analysis.report.ignored import Ignored, report_ignored
 from evalsite.analysis.resample import DRAWS, SEED, spread
@@ -114,13 +115,14 @@ def report_together(
     table: Table,
     others: Mapping[str, pd.DataFrame],
     families: Mapping[str, Family],
+    directions: Mapping[str, Better],
     seed: int,
     ignored: Ignored | None = None,
 ) -> dict[str, Any]:
     """What several criteria say together; each part None where the study has none of it.
 
-    `others`: the exported files highlights and items, as far as there are any. `families`: by
-    criterion. `ignored`: what raters ignored, if they ignored anything.
+    `others`: the exported files highlights and items, as far as there are any. `families` and
+    `directions`: by criterion. `ignored`: what raters ignored, if they ignored anything.
     """
     scored = [key for key, family in families.items() if family.is_scored]
     outputs = mean_by_output(table.rows[table.rows.criterion.isin(scored)])
@@ -133,10 +135,10 @@ def report_together(
         **report_ignored(ignored, table, seed),
         "highlights": report_marked(table, others.get("highlights"), others.get("items"), seed),
     }
-    if (both := _pair_decisions(table, families)) is not None:
-        found["decision"] = _report_decisions(*both, seed)
-        found["decision"] += _count_contradictions(table, *both)
-        found["contradictions"] = _list_contradictions(table, *both)
+    if (both := _pair_decisions(table, families, directions)) is not None:
+        found["decision"] = _report_decisions(*both, directions, seed)
+        found["decision"] += _count_contradictions(table, *both, directions)
+        found["contradictions"] = _list_contradictions(table, *both, directions)
     # a criterion of the instrument may have no ratings yet
     scored = [key for key in scored if key in outputs]
     if len(scored) > 1 and len(outputs):
@@ -148,6 +150,11 @@ def report_together(
             for both, figure in correlations.items()
         ]
         found["cronbach"] = cronbach(outputs, block=blocks, seed=seed)
+        # the mean of criteria of which one is better high and one low means nothing
+        if len({directions[key] for key in scored}) > 1:
+            found["cronbach"] = undefined(
+                "cronbach_alpha", Reason.MIXED_DIRECTIONS, method=_CRONBACH
+            )
     return found
 
 
@@ -163,25 +170,24 @@ def warn_of_likeness(
     alike = [one for one in together["correlations"] if one.details.get("too_alike")]
     if not alike:
         return []
-    phrases = [
-        f"{' and '.join(labels.get(key, key) for key in one.details['criteria'])} "
-        f"({write_coefficient(one.value or 0.0)})"
+    pairs = [
+        {
+            "labels": [labels.get(key, key) for key in one.details["criteria"]],
+            "correlation": one.value,
+        }
         for one in alike
     ]
-    text = (
-        "Raters may not tell these criteria apart (Spearman’s ρ over outputs): "
-        f"{', '.join(phrases)}."
-    )
-    return [{"code": "too_alike", "text": text, "criterion": "together"}]
+    return [make_note("too_alike", "together", pairs=pairs)]
 
 
 def _pair_decisions(
-    table: Table, families: Mapping[str, Family]
+    table: Table, families: Mapping[str, Family], directions: Mapping[str, Better]
 ) -> tuple[pd.Series, pd.DataFrame] | None:
-    """The decisions and the scores of the same outputs by the same raters, in equal order; None
-    where the study has not both."""
-    decisions = [key for key, family in families.items() if family.decides]
-    scores = [key for key, family in families.items() if family.has_points]
+    """The decisions, 1 where they are good, and the scores of the same outputs by the same raters,
+    in equal order; None where the study has not both with a direction."""
+    directed = {key: family for key, family in families.items() if directions[key] != "none"}
+    decisions = [key for key, family in directed.items() if family.decides]
+    scores = [key for key, family in directed.items() if family.has_points]
     if not decisions or not scores:
         return None
     wide = table.rows.pivot_table(
@@ -191,10 +197,17 @@ def _pair_decisions(
     if not set(wanted) <= set(wide.columns):
         return None
     wide = wide[wanted].dropna()
-    return wide[decisions[0]], wide[scores]
+    accepted = wide[decisions[0]]
+    return 1 - accepted if directions[decisions[0]] == "lower" else accepted, wide[scores]
 
 
-def _report_decisions(accepted: pd.Series, scores: pd.DataFrame, seed: int) -> list[Figure]:
+def _list_lower(scores: pd.DataFrame, directions: Mapping[str, Better]) -> list[str]:
+    return [str(key) for key in scores if directions[str(key)] == "lower"]
+
+
+def _report_decisions(
+    accepted: pd.Series, scores: pd.DataFrame, directions: Mapping[str, Better], seed: int
+) -> list[Figure]:
     """Whether decisions follow the scores of the same outputs by the same raters."""
     return [
         _describe_of(replace(figure, name=name), one.criterion)
@@ -202,6 +215,7 @@ def _report_decisions(accepted: pd.Series, scores: pd.DataFrame, seed: int) -> l
             accepted=accepted,
             scores=scores,
             block=scores.index.get_level_values("block"),
+            lower=_list_lower(scores, directions),
             seed=seed,
         )
         for name, figure in one.figures.items()
@@ -209,9 +223,10 @@ def _report_decisions(accepted: pd.Series, scores: pd.DataFrame, seed: int) -> l
 
 
 def _find_contradictions(
-    table: Table, accepted: pd.Series, scores: pd.DataFrame
+    table: Table, accepted: pd.Series, scores: pd.DataFrame, directions: Mapping[str, Better]
 ) -> tuple[pd.DataFrame, dict[str, str]] | None:
-    """The contradictions and their reasons in words; None where the scale is not known."""
+    """The contradictions and their reasons in words; None where the scale is not known. Scores of
+    which low ones are better are turned round between the ends."""
     rows = table.rows[table.rows.criterion.isin(scores.columns)]
     low, high = rows.scale_min.min(), rows.scale_max.max()
     if pd.isna(low) or pd.isna(high):
@@ -222,11 +237,19 @@ def _find_contradictions(
         "rejected": f"rejected, though every score is {good:.3g} or more",
         "accepted": f"accepted, though a score is {bad:.3g} or less",
     }
+    if turned := _list_lower(scores, directions):
+        scores = scores.assign(**{key: low + high - scores[key] for key in turned})
+        texts = {
+            "rejected": "rejected, though every score is in the best sixth of the scale",
+            "accepted": "accepted, though a score is in the worst sixth of the scale",
+        }
     return find_contradictions(accepted=accepted, scores=scores, good=good, bad=bad), texts
 
 
-def _count_contradictions(table: Table, accepted: pd.Series, scores: pd.DataFrame) -> list[Figure]:
-    if (known := _find_contradictions(table, accepted, scores)) is None:
+def _count_contradictions(
+    table: Table, accepted: pd.Series, scores: pd.DataFrame, directions: Mapping[str, Better]
+) -> list[Figure]:
+    if (known := _find_contradictions(table, accepted, scores, directions)) is None:
         return []
     found, texts = known
     return [
@@ -242,10 +265,10 @@ def _count_contradictions(table: Table, accepted: pd.Series, scores: pd.DataFram
 
 
 def _list_contradictions(
-    table: Table, accepted: pd.Series, scores: pd.DataFrame
+    table: Table, accepted: pd.Series, scores: pd.DataFrame, directions: Mapping[str, Better]
 ) -> list[dict[str, Any]] | None:
     """Return the first of them, to be looked at again; None if there is none."""
-    known = _find_contradictions(table, accepted, scores)
+    known = _find_contradictions(table, accepted, scores, directions)
     if known is None or not len(known[0]):
         return None
     found, texts = known

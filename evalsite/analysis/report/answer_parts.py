@@ -13,6 +13,7 @@ import numpy as np
 import pandas as pd
 
 from evalsite.analysis.families import find_family
+from evalsite.analysis.figure import make_note
 from evalsite.analysis.table import Table
 from evalsite.lib.rating_columns import name_option
 
@@ -135,12 +136,8 @@ def count_missing(table: Table, key: str) -> dict[str, dict[str, int]]:
     }
 
 
-def describe_missing(missing: Mapping[str, Mapping[str, int]]) -> Iterator[str]:
-    """Yield sentences on what is missing by design, by system."""
-    for name, words in (
-        ("not_applicable", "Answered “not applicable”"),
-        ("not_answered", "Not asked, or left open where that was allowed"),
-    ):
-        if counts := missing.get(name):
-            told = ", ".join(f"{system} {count:,}" for system, count in counts.items())
-            yield f"{words}: {told}. These answers are in no figure."
+def describe_missing(missing: Mapping[str, Mapping[str, int]]) -> Iterator[dict[str, Any]]:
+    """Yield notes on what is missing by design, by system."""
+    for code in ("not_applicable", "not_answered"):
+        if counts := missing.get(code):
+            yield make_note(code, counts=dict(counts))

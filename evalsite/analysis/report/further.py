@@ -16,9 +16,9 @@ import numpy as np
 import pandas as pd
 from scipy import stats
 
+from evalsite.analysis.detectable import describe_detectable
 from evalsite.analysis.families import find_family, get_numbers
 from evalsite.analysis.figure import LEVEL
-from evalsite.analysis.intervals import detectable_figure
 from evalsite.analysis.reml import METHOD, TooManyEffects, fit_reml
 from evalsite.analysis.report.answer_parts import Instrument, split_parts
 from evalsite.analysis.report.ignored import drop_ignored, read_ignored
@@ -133,9 +133,7 @@ def _find_largest(sizes: Iterable[float | None]) -> float | None:
 
 def _detect(criterion: Criterion, se: float, df: float, tests: int) -> float | None:
     points = [one["value"] for one in criterion["answers"]] or criterion.get("range") or (0, inf)
-    figure = detectable_figure(
-        "detectable_difference", se=se, df=df, n={}, alpha=(1 - LEVEL) / tests
-    )
+    figure = describe_detectable(se=se, df=df, m=tests, n={})
     numbers = get_numbers(find_family(criterion))
     found = numbers.keep_detectable(figure, max(points) - min(points))
     return None if found is None else found.value

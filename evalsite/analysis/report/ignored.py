@@ -15,7 +15,7 @@ from evalsite.analysis.acceptance import find_majority
 from evalsite.analysis.agreement import count_units
 from evalsite.analysis.alpha import alpha
 from evalsite.analysis.binary_tests import wilson_share
-from evalsite.analysis.figure import Figure
+from evalsite.analysis.figure import Figure, make_note
 from evalsite.analysis.table import Table
 
 _COMPARED = ("systems", "pairs", "agreement")
@@ -65,15 +65,7 @@ def warn_of_dropped(whole: Table, table: Table) -> list[dict[str, Any]]:
     gone = whole.rows[~whole.rows.index.isin(table.rows.index)]
     if not len(gone):
         return []
-    items = int(gone["item"].nunique())
-    phrases = "1 item is" if items == 1 else f"{items:,} items are"
-    ratings = "1 rating" if len(gone) == 1 else f"{len(gone):,} ratings"
-    text = (
-        f"{phrases} left out of results with {ratings}: "
-        "more than half of those who rated or ignored "
-        "such an item ignored it. Results without leaving any out are shown beside them."
-    )
-    return [{"code": "ignored_by_most", "text": text, "criterion": None}]
+    return [make_note("ignored_by_most", items=int(gone["item"].nunique()), ratings=len(gone))]
 
 
 def keep_compared(found: Mapping[str, Any]) -> dict[str, Any]:

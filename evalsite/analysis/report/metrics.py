@@ -11,7 +11,7 @@ import pandas as pd
 
 from evalsite.analysis.families import get_numbers
 from evalsite.analysis.families.family import Family
-from evalsite.analysis.figure import Figure
+from evalsite.analysis.figure import Figure, make_note
 from evalsite.analysis.metrics import (
     Beside,
     correlate_metrics,
@@ -21,7 +21,7 @@ from evalsite.analysis.metrics import (
 )
 from evalsite.analysis.multiple_testing import correct
 from evalsite.analysis.resample import DRAWS, FEW_DRAWS
-from evalsite.analysis.table import Table
+from evalsite.analysis.table import Table, read_texts
 
 # with more scores fewer draws: many outputs need no more, and many metrics take their time
 _MANY_SCORES = 20_000
@@ -38,7 +38,7 @@ _OTHERS = ("item", "system", "output_id", "study")
 def read_metrics(path: Path | str) -> pd.DataFrame:
     """Scores as item, system, metric and value: of metrics.csv as a study exports it, or of a file
     with item, system and a column for each metric. ValueError: a cell is no number, or twice."""
-    text = pd.read_csv(path, dtype=str, keep_default_na=False, encoding="utf-8-sig")
+    text = read_texts(path)
     if "item" not in text:
         raise ValueError("The file of metrics has no column item.")
     if "system" not in text:
@@ -184,55 +184,19 @@ def _correct(test: Figure, p: float, family: int) -> Figure:
 # --- how it was computed --------------------------------------------------------------
 
 
-def write_metric_notes(found: Mapping[str, Any]) -> Iterator[str]:
-    """The sentences under the figures of metrics."""
-    yield (
-        f"Automatic metrics are shown beside the human score, the {found['human']}. Of "
-        f"{found['outputs']:,} outputs that people judged, those with a score of the metric are "
-        "taken."
-    )
+def list_metric_notes(found: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
+    """The notes under the figures of metrics."""
     levels = found["metrics"][0]["levels"]
     has_clusters = any("clusters" in figure.n for figure in levels["system"])
-    drawn = "clusters of inputs" if has_clusters else "inputs"
+    yield make_note("metrics", human=found["human"], outputs=found["outputs"])
     if "output" in levels:
-        yield (
-            "Within inputs: the correlation over the systems of an input, mean over inputs; inputs "
-            "where people’s scores or those of the metric are all equal have none. Over all "
-            "outputs: one row for each output. Inputs’ means removed: the same, less the mean of "
-            "the outputs of an input, so that hard and easy inputs make no correlation. Over "
-            f"systems: the means of systems. Intervals: within inputs t over {drawn}, for these "
-            f"people; else bootstrap over {drawn}, systems kept; of τ-b with very many values "
-            "Fisher’s z."
-        )
-        yield (
-            "Pairwise accuracy with ties (Deutsch, Foster and Freitag 2023): the share of pairs of "
-            "an input’s systems that the metric orders as people do, or that tie on both sides, "
-            "mean over inputs. The metric ties where its difference is at most the threshold "
-            "that makes this share largest in these data. Soft pairwise accuracy (Thompson "
-            "and others 2024): 1 less the mean distance between the one-sided p values that people "
-            "and the metric give to pairs of systems, over inputs, with raters fixed."
-        )
+        yield make_note("metrics_by_input", has_clusters=has_clusters)
+        yield make_note("pairwise_accuracy")
     else:
-        yield (
-            "Where people compare outputs, metrics are looked at for systems only. Intervals: "
-            f"bootstrap over {drawn}, systems kept."
-        )
-    yield (
-        "Pairs in order: the share of pairs that the metric orders as people do. "
-        "On a metric of which less is better, correlations are negative and these shares are small."
-    )
+        yield make_note("metrics_of_systems", has_clusters=has_clusters)
+    yield make_note("metric_pairs_in_order")
     ceiling = found["ceiling"]
     if ceiling is not None and ceiling.value is not None:
-        yield (
-            "What as many other people would reach: the correlation of the mean of half of an "
-            "output’s ratings with that of the other half, stepped up to all of them "
-            f"(Spearman-Brown), on average over {ceiling.details['splits']} random halvings. A "
-            "metric without any error could reach its square root."
-        )
+        yield make_note("metric_ceiling", halvings=ceiling.details["splits"])
     if found["pairs"]:
-        yield (
-            "Two metrics are compared by Williams’ test (1959) of dependent correlations, each "
-            "turned to correlate positively; outputs count as independent, which outputs of one "
-            "input are not quite. Corrected by Holm’s method for all pairs of the "
-            f"{found['compared']} metrics that correlate most."
-        )
+        yield make_note("metrics_compared", metrics=found["compared"])

@@ -1,6 +1,6 @@
 """Notes of a report: words to read, warnings, and how figures were computed."""
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -8,10 +8,10 @@ import pandas as pd
 
 from evalsite.analysis.design import count_parts
 from evalsite.analysis.disagreement import SHARES
-from evalsite.analysis.explanations import explain_disagreement
+from evalsite.analysis.explanations import MODEL_MEANS, explain_disagreement
 from evalsite.analysis.families import find_family, get_numbers
-from evalsite.analysis.figure import ALL_EQUAL, METHODS_VERSION, Figure
-from evalsite.analysis.other_tests import describe_disagreeing, describe_narrower
+from evalsite.analysis.figure import ALL_EQUAL, METHODS_VERSION, Cautions, Figure, make_note
+from evalsite.analysis.other_tests import list_narrower
 from evalsite.analysis.table import Table
 
 # --- words to read --------------------------------------------------------------------
@@ -26,30 +26,27 @@ _NO_INPUTS = frozenset({
 
 
 def count_words(path: Path) -> pd.DataFrame:
-    """Of each item in an exported items.csv the words of its `outputs` and of its `inputs`.
+    """Of each text of each item in an exported items.csv: `item`, `text` (equal texts have equal
+    numbers) and `words`.
 
     Words are separated by blanks: in scripts without blanks there seem to be few, which
     puts no one below a floor. Without a column output the frame is empty.
     """
-    empty = pd.DataFrame({"outputs": [], "inputs": []}, dtype=float)
-    found = [empty]
+    counted = [pd.DataFrame({"item": [], "text": [], "words": []})]
     with pd.read_csv(path, dtype=str, keep_default_na=False, chunksize=_AT_ONCE) as parts:
-        found += [_count(part) for part in parts if "output" in part]
-    counts = pd.concat(found)
-    by = counts.groupby(level=0)
+        counted += [_count(part) for part in parts if "output" in part]
     # a row for each output, every one with the inputs of the item
-    return pd.DataFrame({"outputs": by.outputs.sum(), "inputs": by.inputs.max()})
+    return pd.concat(counted[1:] or counted, ignore_index=True).drop_duplicates(["item", "text"])
 
 
 def _count(rows: pd.DataFrame) -> pd.DataFrame:
     inputs = [
         name for name in rows.columns if name not in _NO_INPUTS and not name.startswith("gold_")
     ]
-    words = rows[["output", *inputs]].map(lambda text: len(text.split()))
-    return pd.DataFrame(
-        {"outputs": words.output.to_numpy(), "inputs": words[inputs].sum(axis=1).to_numpy()},
-        index=rows["item"].to_numpy(), dtype=float,
-    )  # fmt: skip
+    texts = rows.melt(id_vars="item", value_vars=["output", *inputs], value_name="of")
+    words = texts.of.map(lambda text: len(text.split())).astype(float)
+    numbers = pd.util.hash_array(texts.of.to_numpy(dtype=object))
+    return pd.DataFrame({"item": texts["item"], "text": numbers, "words": words})
 
 
 # --- warnings -------------------------------------------------------------------------
@@ -58,67 +55,19 @@ def _count(rows: pd.DataFrame) -> pd.DataFrame:
 FEW_RATERS = 5
 FEW_ITEMS = 10
 
-_TEXTS = {
-    "across": "No primary criterion was named, so p values are corrected across all {names} "
-    "comparisons of all criteria.",
-    "own_error_differs": "The model assumes that raters vary alike between systems. With a "
-    "separate standard error for each pair, some verdicts change: {names}.",
-    "few_items": "Fewer than 10 inputs: intervals and p values are rough.",
-    "raters_unknown": "The raters of this file are not single persons. Figures that need raters "
-    "are left out, and results hold for these raters only, over inputs.",
-    "nested_raters": "Each rater rated one system only, so differences between raters and between "
-    "systems can't be told apart well.",
-    "separated": "A system wins, or loses, every comparison: its strength has no finite value.",
-    "disconnected": "Some systems are never compared, not even through others.",
-    "one_rating_per_output": "Each output has one rating, so an output's own effect can't be "
-    "separated from chance.",
-    "bootstrap_instead_of_model": "The mixed model could not be used for some pairs. The bootstrap "
-    "over inputs and raters replaces it there.",
-    "one_rater": "One rater: this says nothing about other raters, so systems are described and "
-    "not tested.",
-    "one_item": "With only one input, a system's own effect can't be separated from that input's.",
-    "unlinked": "The raters fall into groups that share no input, so nobody can tell whether one "
-    "group is stricter or its inputs are harder.",
-    "model_misfit": "Davidson's model does not fit: one strength for each system and one share of "
-    "ties don't give the observed counts. Rely on the pairs, and compare expected with observed.",
-    "through_others": "Some systems were never compared directly, only through others. How they "
-    "rank against each other rests on the model alone.",
-    "many_pairs": "More than 1,000 pairs of systems: their effect sizes are left out. With a "
-    "baseline there are fewer pairs, and fewer tests to correct for.",
-    "thin_systems": "Ratings of a single input, or by a single rater: {names}. A system's own "
-    "effect can't be separated from that input's or rater's, so these are not compared with "
-    "others. Two that share their only input are compared over raters, on this input only.",
-    "thin_pairs": "All answers by a single rater: {names}. A system's own effect can't be "
-    "separated from what that rater prefers, so these are not compared.",
-    "undetermined": "These are not compared, because their ratings can't separate a system's own "
-    "effect from that of its inputs or raters: {names}.",
-    "no_shared_input": "No input has ratings of two systems, so nothing is paired: systems are "
-    "compared across different inputs. If outputs share inputs, is a column group missing?",
-    "no_data": "There are no ratings.",
-    "no_baseline": "The baseline has no ratings here, so every pair of systems is compared.",
-    "possible_slips": "Some scores are so far from the others that they may be slips, such as 700 "
-    "for 70. They count as entered, and can move means and comparisons: before you believe a "
-    "difference, look at the winsorised means and the order on a page, among the further "
-    "analyses.",
-}
-
 
 def warn_about(table: Table) -> list[dict[str, Any]]:
     """What is true of all of the data."""
     rows = table.rows
-    found = []
-    for origin, words in (
-        ("simulated", "simulated, so they show nothing about real systems"),
-        ("imported", "imported, so they were collected elsewhere"),
-    ):
-        count = int((rows.origin == origin).sum())
-        if count:
-            whole = f"All {len(rows):,}" if count == len(rows) else f"{count:,} of {len(rows):,}"
-            found.append(_warning(origin, f"{whole} ratings are {words}."))
+    found = [
+        make_note(origin, ratings=count, total=len(rows))
+        for origin in ("simulated", "imported")
+        if (count := int((rows.origin == origin).sum()))
+    ]
     if not table.raters_known:
-        found.append(describe("raters_unknown"))
+        found.append(make_note("raters_unknown"))
     if table.raters_known and count_parts(rows) > 1:
-        found.append(describe("unlinked"))
+        found.append(make_note("unlinked"))
     return found
 
 
@@ -127,315 +76,186 @@ def warn_of_few(parts: Mapping[str, Table]) -> list[dict[str, Any]]:
 
     `parts`: of each criterion that has some, its ratings or answers.
     """
-    found: dict[tuple[str, str], list[str]] = {}
+    few_raters: dict[int, list[str]] = {}
+    few_items = []
     for key, part in parts.items():
         raters = part.rows.participant.nunique()
         if part.raters_known and raters < FEW_RATERS:
-            found.setdefault(("few_raters", _describe_few_raters(raters)), []).append(key)
+            few_raters.setdefault(raters, []).append(key)
         if part.rows.group.nunique() < FEW_ITEMS:
-            found.setdefault(("few_items", _TEXTS["few_items"]), []).append(key)
+            few_items.append(key)
+
+    def list_criteria(keys: list[str]) -> list[str | None]:
+        return [None] if len(keys) == len(parts) else [*keys]
+
     return [
-        _warning(code, text, key)
-        for (code, text), keys in sorted(found.items(), key=lambda one: _FEW.index(one[0][0]))
-        for key in ([None] if len(keys) == len(parts) else keys)
-    ]
+        make_note("few_raters", key, raters=raters)
+        for raters, keys in few_raters.items()
+        for key in list_criteria(keys)
+    ] + [make_note("few_items", key) for key in list_criteria(few_items) if few_items]
 
 
-_FEW = ("few_raters", "few_items")
-_PEOPLE = {2: "two", 3: "three", 4: "four"}
-
-
-def _describe_few_raters(raters: int) -> str:
-    """Say how little so few people tell; what three or four give was simulated."""
-    if raters < 2:
-        return "With one rater, nobody knows how others would rate."
-    wide = "very wide" if raters == 2 else "wide"
-    text = (
-        f"With {raters} raters the intervals are {wide}: {_PEOPLE[raters]} people tell us little "
-        "about how others would rate."
-    )
-    if raters == 2:
-        return text
-    return f"{text} In simulations the tests keep their 5% error rate."
-
-
-def warn_of_criterion(
-    key: str, cautions: Iterable[str], pairs: Sequence[Mapping[str, Any]] = ()
-) -> list[dict[str, Any]]:
-    """What is true of one criterion, less what is said elsewhere (as by `warn_of_few`). `pairs`:
-    those compared, of which "models_disagree" names some."""
+def warn_of_criterion(key: str, cautions: Cautions) -> list[dict[str, Any]]:
+    """What is true of one criterion, less what is said elsewhere (as by `warn_of_few`)."""
     # a variance of 0 is a valid answer: the notes tell it
     said_elsewhere = {"few_raters", "raters_unknown", "few_items", "singular_model"}
     return [
-        _warning(code, describe_disagreeing(pairs), key)
-        if code == "models_disagree"
-        else describe(code, key)
-        for code in dict.fromkeys(cautions)
+        make_note(code, key, **facts)
+        for code, facts in cautions.items()
         if code not in said_elsewhere
     ]
-
-
-def describe(code: str, criterion: str | None = None) -> dict[str, Any]:
-    """The warning of this code, which may be followed by what it names, as in "code: A, B"; one
-    that is not known here is shown as its code."""
-    code, _, names = code.partition(": ")
-    text = _TEXTS.get(code, code.replace("_", " ").capitalize() + ".")
-    # names are inserted unchanged, whatever characters they have
-    return _warning(code, text.replace("{names}", names), criterion)
-
-
-def _warning(code: str, text: str, criterion: str | None = None) -> dict[str, Any]:
-    return {"code": code, "text": text, "criterion": criterion}
 
 
 # --- how figures were computed --------------------------------------------------------
 
 
-_TERMS = {
-    "rater": "rater",
-    "group": "input",
-    "cluster": "cluster of inputs",
-    "group:system": "input and system",
-    "cluster:system": "cluster of inputs and system",
-    "input:system": "input and system",
-    "rater:system": "rater and system",
-    "rater:group": "rater and input",
-}
-
-_CLASSICS = {
-    "friedman": "A test of all systems",
-    "mcnemar": "A classic test beside it",
-    "cochran_q": "A classic test of all systems",
-}
+_CLASSICS = ("friedman", "mcnemar", "cochran_q")
 
 
-_ROLES = {
-    "primary": "This is the primary criterion of the analysis plan: its corrected p values are the "
-    "result of the study.",
-    "secondary": "Secondary: p values are corrected within this criterion, not across criteria.",
-}
+def list_notes(criterion: Mapping[str, Any], seed: int) -> list[dict[str, Any]]:
+    """The notes on one criterion, whose systems, pairs and agreement are figures."""
+    return [*_list_all(criterion), make_note("seed", seed=seed, methods=METHODS_VERSION)]
 
 
-_LEFT_OUT = {
-    "inputs_tied": "as many decided yes as no on an output",
-    "inputs_incomplete": "no rater decided on the output of a system",
-}
-
-
-def write_notes(criterion: Mapping[str, Any], seed: int) -> list[str]:
-    """The sentences for one criterion, whose systems, pairs and agreement are figures."""
-    return [*_write(criterion), f"Seed {seed}, methods version {METHODS_VERSION}."]
-
-
-def _write(criterion: Mapping[str, Any]) -> Iterator[str]:
+def _list_all(criterion: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
     systems, pairs = criterion["systems"], criterion["pairs"]
     family = find_family(criterion)
-    yield from filter(None, (_ROLES.get(criterion.get("role", "")), family.headline))
+    if role := criterion.get("role"):
+        yield make_note(f"{role}_criterion")
+    yield make_note("headline", family=family.name)
     if systems:
         yield _describe_interval(systems[0]["headline"], criterion["drawn"])
-        yield from _describe_model_means(systems[0].get("averages", []))
+        for figure in systems[0].get("averages", []):
+            if figure.name in MODEL_MEANS and figure.value is None:
+                yield make_note("no_model_mean", reason=str(figure.reason))
+            elif figure.name in MODEL_MEANS:
+                yield make_note("model_mean", method=figure.method)
     if slips := criterion.get("slips"):
-        yield (
-            f"Possible slips, such as 700 for 70: {slips.value:,.0f} of {slips.n['ratings']:,} "
-            f"scores ({slips.method}). They count in full; the winsorised mean moves "
-            "each to that limit."
+        yield make_note(
+            "slips_counted",
+            slips=slips.value,
+            scores=slips.n["ratings"],
+            method=slips.method,
         )
     if pairs:
         yield from _describe_pairs(pairs, criterion.get("baseline"))
     yield from _describe_classics(criterion["tests"])
     if order := criterion.get("order"):
-        yield _describe_order(order)
-    yield from _describe_model(criterion.get("model") or {})
-    yield from get_numbers(family).write_notes(criterion)
-    if any(one.name == "position_effect" and one.value is not None for one in criterion["tests"]):
-        yield "Davidson's model has a term for the place of an output on the page."
-    if any(one["rank"] for one in systems):
-        yield (
-            "A rank range counts the systems that are clearly above, and those that are clearly "
-            "below: by simultaneous intervals of all differences, and by the corrected test of the "
-            "pair. Ranges are widened where needed, so that no system has a better range than one "
-            "with a higher estimate."
+        strength: Figure = order[0]["strength"]
+        yield make_note(
+            "order_on_page",
+            method=strength.method,
+            interval=strength.details.get("interval", "none"),
+            draws=strength.details.get("draws", 0),
+            left_out=strength.details.get("draws_separated", 0),
         )
+    yield from _describe_model(criterion.get("model") or {})
+    yield from get_numbers(family).list_notes(criterion)
+    if any(one.name == "position_effect" and one.value is not None for one in criterion["tests"]):
+        yield make_note("place_in_model")
+    if any(one["rank"] for one in systems):
+        yield make_note("rank_ranges")
     if figures := criterion["agreement"]:
         yield from _describe_agreement(figures)
         yield from explain_disagreement(criterion)
 
 
-def _describe_interval(headline: Figure, drawn: str) -> str:
-    details = headline.details
-    draws = details.get("draws")
+def _describe_interval(headline: Figure, drawn: str) -> dict[str, Any]:
+    draws = headline.details.get("draws")
     if not draws:
-        return f"Its interval: {details.get('interval', 'none')}."
-    raters = " and raters, both" if "raters" in headline.n else ","
-    return (
-        f"Its interval holds the middle {headline.level:.0%} of {draws:,} draws of the bootstrap "
-        f"over {drawn}{raters} resampled with replacement."
+        return make_note("interval_of_headline", how=headline.details.get("interval", "none"))
+    return make_note(
+        "interval_by_draws",
+        level=headline.level,
+        draws=draws,
+        drawn=drawn,
+        has_raters="raters" in headline.n,
     )
 
 
-def _describe_model_means(averages: Sequence[Figure]) -> Iterator[str]:
-    """Whether there is a mean by the mixed model, and what it is."""
-    for one in averages:
-        if one.name in ("model_mean", "model_share"):
-            yield (
-                f"There is no mean by the mixed model ({str(one.reason).replace('_', ' ')})."
-                if one.value is None
-                else "The mean by the mixed model is the model's own mean of a system, so it "
-                f"allows for who rated what: {one.method}. Its predictions for single outputs are "
-                "in the table of outputs."
-            )
-
-
-def _describe_pairs(pairs: Sequence[Mapping[str, Any]], baseline: str | None) -> Iterator[str]:
+def _describe_pairs(
+    pairs: Sequence[Mapping[str, Any]], baseline: str | None
+) -> Iterator[dict[str, Any]]:
     compared: list[Figure] = [one["effect"] for one in pairs if one["effect"].value is not None]
     if not compared:
-        yield "No two systems are compared: the findings say why."
+        yield make_note("nothing_compared")
         return
-    number = sum(effect.details.get("p") is not None for effect in compared)
     # of a pair that shares its only input, another method than of all other pairs
     methods = [one.method for one in sorted(compared, key=lambda one: "only" in one.details)]
     if methods[0] == ALL_EQUAL:
-        yield "All ratings are equal, so nothing is tested."
+        yield make_note("nothing_tested")
     else:
-        yield f"Systems are compared by: {methods[0]}. The item factor is the input, not the item."
+        yield make_note("compared_by", method=methods[0])
     if methods[-1] != methods[0] and any("only" in one.details for one in compared):
-        yield f"Two systems that share their only input, by: {methods[-1]}."
-    if any(pair["finding"]["code"] == "one_rater" for pair in pairs):
-        yield (
-            "Nothing is tested, and there are no ranks: one rater says nothing about others. "
-            "Intervals of pairs are of other inputs that this rater would rate."
-        )
+        yield make_note("compared_on_one_input", method=methods[-1])
+    if any(pair["finding"]["code"] == "by_one_rater" for pair in pairs):
+        yield make_note("not_tested_by_one_rater")
         return
-    yield (
-        f"The p values are two-sided and corrected by Holm's method for {number} "
-        f"{'pair' if number == 1 else 'pairs'} of this criterion{_describe_family(baseline)}"
-        f"{_describe_across(compared)}. "
-        "Each interval is for its pair alone, so it may exclude zero although the corrected p is "
-        "above .05."
+    details = compared[0].details
+    family, within = details.get("family", 0), details.get("family_within", 0)
+    yield make_note(
+        "corrected",
+        pairs=sum(effect.details.get("p") is not None for effect in compared),
+        baseline=baseline,
+        family=family,
+        elsewhere=max(0, family - within),
     )
     if any(pair.get("own") is not None for pair in pairs):
-        yield (
-            "For each pair, the data also hold its difference by a model of the two systems alone, "
-            "with a standard error of its own (own_error)."
-        )
-    checks = [f"({number}) {one.method}" for number, one in enumerate(pairs[0]["checks"], start=1)]
-    if checks:
-        yield f"Checks, not corrected: {' '.join(checks)}."
-        yield from describe_narrower(pairs)
-    yield from _describe_sizes(pairs)
+        yield make_note("own_errors_in_data")
+    if checks := [check.method for check in pairs[0]["checks"]]:
+        yield make_note("checks", methods=checks)
+        if narrower := list_narrower(pairs):
+            yield make_note("checks_over_inputs", pairs=narrower)
+    sizes = [size for pair in pairs for size in pair["sizes"]]
+    if draws := [size.details["draws"] for size in sizes if size.low is not None]:
+        yield make_note("draws_of_sizes", draws=max(draws))
+        # the share of answers won counts answers, each of which compares both systems
+        if any(size.name != "win_share" for size in sizes):
+            yield make_note("sizes_over_inputs")
 
 
-def _describe_across(effects: Sequence[Figure]) -> str:
-    """That p values are corrected for the comparisons of other criteria too."""
-    details = effects[0].details
-    across, within = details.get("family", 0), details.get("family_within", 0)
-    if across <= within:
-        return ""
-    others = across - within
-    noun = "comparison" if others == 1 else "comparisons"
-    return f" and {others:,} {noun} of the other criteria, {across:,} in all"
-
-
-def _describe_sizes(pairs: Sequence[Mapping[str, Any]]) -> Iterator[str]:
-    """How many draws the effect sizes rest on, and why one may point the other way."""
-    draws = {one.details["draws"] for pair in pairs for one in pair["sizes"] if one.low is not None}
-    if draws:
-        yield f"Intervals of effect sizes: {max(draws):,} draws of the same bootstrap."
-    # the share of answers won counts answers, each of which compares both systems
-    if draws and any(one.name != "win_share" for pair in pairs for one in pair["sizes"]):
-        yield (
-            "Effect sizes over inputs compare the means of all ratings of two systems. Where "
-            "different raters rated the two, a size may point the other way than the tested "
-            "difference."
-        )
-
-
-def _describe_family(baseline: str | None) -> str:
-    if baseline is None:
-        return ""
-    return f": those with the baseline {baseline}, no others are tested"
-
-
-def _describe_classics(tests: Sequence[Figure]) -> Iterator[str]:
+def _describe_classics(tests: Sequence[Figure]) -> Iterator[dict[str, Any]]:
     """The tests that old papers report: they see less of the design."""
-    classics = [one for one in tests if one.name.partition(", ")[0] in _CLASSICS]
-    for one in classics:
-        yield f"{_CLASSICS[one.name.partition(', ')[0]]}: {one.method}. It ignores raters."
-        if left_out := one.n.get("inputs_tied", 0) + one.n.get("inputs_incomplete", 0):
-            phrases = [
-                f"{one.n[key]:,} where {words}"
-                for key, words in _LEFT_OUT.items()
-                if one.n.get(key, 0)
-            ]
-            inputs = "1 input" if left_out == 1 else f"{left_out:,} inputs"
-            yield f"It leaves out {inputs}: {' and '.join(phrases)}."
+    for test in tests:
+        name = test.name.partition(", ")[0]
+        if name in _CLASSICS:
+            yield make_note(
+                "classic_test",
+                test=name,
+                method=test.method,
+                tied=test.n.get("inputs_tied", 0),
+                incomplete=test.n.get("inputs_incomplete", 0),
+            )
 
 
-def _describe_order(order: Sequence[Mapping[str, Any]]) -> str:
-    """How the ranking by the order within a page came about, and what its draws left out."""
-    figure: Figure = order[0]["strength"]
-    left_out = figure.details.get("draws_separated", 0)
-    phrases = ""
-    if left_out:
-        draws = figure.details.get("draws", 0)
-        phrases = (
-            f" In {left_out:,} of {draws:,} draws some systems are always above others: those "
-            "draws are left out; if they are more than 5% there is no interval."
-        )
-    return (
-        f"Order on a page: {figure.method}; its interval: "
-        f"{figure.details.get('interval', 'none')}. Rank ranges and tiers hold for all pairs at "
-        f"once.{phrases}"
-    )
-
-
-def _describe_model(model: Mapping[str, Any]) -> Iterator[str]:
+def _describe_model(model: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
     if not model:
         return
-    terms = ", ".join(_TERMS.get(term, term) for term in model["terms"])
-    yield f"The mixed model of all systems has random effects of: {terms}."
+    yield make_note("model_terms", terms=list(model["terms"]))
     for term, why in model.get("dropped", {}).items():
-        yield f"Left out of it: {_TERMS.get(term, term)}, since it {_name_terms(why)}."
+        yield make_note("model_term_left_out", term=term, why=why)
     if variances := model.get("variances"):
-        phrases = [f"{_TERMS.get(term, term)} {value:.3g}" for term, value in variances.items()]
-        yield f"Its variances: {', '.join(phrases)}, residual {model['residual']:.3g}."
+        yield make_note("model_variances", variances=dict(variances), residual=model["residual"])
     if model.get("singular"):
-        yield "A variance that is estimated as 0 is a valid answer."
+        yield make_note("variance_of_zero")
     if fallback := model.get("fallback"):
-        yield f"It was not used: {fallback}."
+        yield make_note("model_not_used", why=fallback)
 
 
-def _name_terms(why: str) -> str:
-    """The reason with the terms that it names, as in "can't be told from rater and group in these
-    ratings", in words."""
-    start, end = "can't be told from ", " in these ratings"
-    if not (why.startswith(start) and why.endswith(end)):
-        return why
-    terms = why.removeprefix(start).removesuffix(end).split(" and ")
-    return f"{start}{' and from '.join(_TERMS.get(term, term) for term in terms)}{end}"
-
-
-def _describe_agreement(figures: Sequence[Figure]) -> Iterator[str]:
-    left_out = figures[0].n.get("units_left_out", 0)
-    # what is no output is answered, not rated
-    unit = figures[0].details.get("unit", "output")
-    rated, rating = ("rated", "rating") if unit == "output" else ("answered", "answer")
-    yield (
-        f"Agreement is computed over {unit}s that two or more raters {rated}"
-        + (f"; {left_out:,} with one {rating} are left out" if left_out else "")
-        + ". Intervals treat raters and inputs as samples, unless a method says otherwise."
+def _describe_agreement(figures: Sequence[Figure]) -> Iterator[dict[str, Any]]:
+    yield make_note(
+        "agreement_over",
+        # what is no output is answered, not rated
+        unit=figures[0].details.get("unit", "output"),
+        left_out=figures[0].n.get("units_left_out", 0),
     )
     shares = {one.name: one.value for one in figures if one.name.startswith("share_of_")}
     if len(shares) == len(SHARES) and all(value is not None for value in shares.values()):
-        yield (
-            f"Of the variance of ratings, {shares['share_of_units']:.0%} lies between outputs, "
-            f"{shares['share_of_raters']:.0%} between raters who are more or less strict, and "
-            f"{shares['share_of_rest']:.0%} is the rest. Where agreement is low, this shows why: "
-            "raters set apart by strictness, outputs that hardly differ, or noise."
+        yield make_note(
+            "shares_of_variance",
+            units=shares["share_of_units"],
+            raters=shares["share_of_raters"],
+            rest=shares["share_of_rest"],
         )
     if any(one.details.get("warning") for one in figures):
-        yield (
-            "Not every rater rated the same outputs, so use ICC(1,1) for a single rating, and "
-            "ICC(1,k) for the mean of an output's ratings. The other forms assume that every rater "
-            "rated every output."
-        )
+        yield make_note("icc_with_gaps")

@@ -11,16 +11,18 @@ from scipy import stats
 
 from evalsite.analysis.behaviour import describe_pace
 from evalsite.analysis.binary_tests import wilson_share
+from evalsite.analysis.copied import find_copied
 from evalsite.analysis.families import find_family, get_numbers
-from evalsite.analysis.figure import Figure
+from evalsite.analysis.figure import Figure, make_note
+from evalsite.analysis.flag_rules import UNLIKELY
 from evalsite.analysis.flags import (
-    UNLIKELY,
     Flag,
     RaterRow,
     check_gold,
     check_raters,
     check_tie_use,
     find_order,
+    flag_answers,
     flag_changes,
     flag_sameness,
     see_speed,
@@ -319,12 +321,16 @@ def report_raters(
         },
         limits=limits,
     )
-    _add_pace(table, others.get("words"), found)
+    answers = table.rows.groupby("participant")["item"].nunique().to_dict()
+    _add_pace(table, others.get("words"), answers, found)
     _add_checks(others.get("annotations"), found)
     rated = [one for one in instrument if find_family(one).is_scored]
     rows = {
         str(one["key"]): _add_criterion(table, one, found, is_only=len(rated) == 1) for one in rated
     }
+    for rater, flags in flag_answers(list(rows.values()), answers, limits).items():
+        for flag in flags:
+            found.raise_flag(rater, flag)
     on_points = [one for one in rated if find_family(one).has_points]
     if len(on_points) > 1:
         _add_sameness(table, [str(one["key"]) for one in on_points], found)
@@ -337,11 +343,12 @@ def report_raters(
     return found.to_report()
 
 
-def _add_pace(table: Table, words: pd.DataFrame | None, found: Found) -> None:
+def _add_pace(
+    table: Table, words: pd.DataFrame | None, answers: Mapping[str, int], found: Found
+) -> None:
     """How long each rater takes for a page, and whether that is enough to read it.
 
-    `words`: by item, those of the outputs and of the inputs, which are read once by a rater who
-    sees several items of a group.
+    `words`: of each text of each item.
     """
     timed = table.rows[table.rows.seconds.notna()]
     timed = timed.drop_duplicates(["participant", "item"])
@@ -355,15 +362,17 @@ def _add_pace(table: Table, words: pd.DataFrame | None, found: Found) -> None:
         for key in _OF_PAGES:
             if key in figures:
                 found.add(rater, key, figures[key])
-        found.raise_flag(rater, see_speed(figures, found.limits))
+        found.raise_flag(rater, see_speed(figures, answers[rater], found.limits))
 
 
 def _count_read(pages: pd.DataFrame, words: pd.DataFrame) -> Any:
-    """Of each page how many words on it are new to its rater; missing where that is not known."""
-    pages = pages.assign(order=find_order(pages))
-    again = pages.sort_values("order").duplicated(["participant", "group"]).reindex(pages.index)
-    known = words.reindex(pages["item"])
-    return known.outputs.to_numpy() + known.inputs.where(~again.to_numpy(), 0).to_numpy()
+    """Of each page how many words on it are new to its rater; missing where it has none, or that
+    is not known."""
+    words = words[words.groupby("item").words.transform("sum") > 0]
+    shown = pages[["participant", "item"]].assign(page=range(len(pages)), order=find_order(pages))
+    shown = shown.merge(words, on="item").sort_values("order", kind="stable")
+    shown["words"] = shown.words.where(~shown.duplicated(["participant", "text"]), 0.0)
+    return shown.groupby("page").words.sum().reindex(range(len(pages))).to_numpy()
 
 
 def _add_checks(annotations: pd.DataFrame | None, found: Found) -> None:
@@ -390,9 +399,13 @@ def _add_criterion(
     """Figures and flags of one criterion, its columns named for it where there are several; all
     that is known of its raters."""
     scale = [float(answer["value"]) for answer in described["answers"]] or None
+    least, most = described.get("minimum"), described.get("maximum")
+    if scale:
+        least, most = min(scale), max(scale)
     raters = check_raters(
         table.of(str(described["key"])),
         scale=scale,
+        ends=None if least is None or most is None else (float(least), float(most)),
         reserved=[float(point) for point in described.get("reserved", ())],
         is_log=find_family(described).is_log,
         limits=_widen(found.limits, described),
@@ -407,8 +420,7 @@ def _add_criterion(
     criterion = "" if is_only else str(described["label"])
     for row in raters:
         for flag in row.flags:
-            if flag.code != "speeder":  # it is of pages, whatever is asked there
-                found.raise_flag(row.rater, flag, criterion)
+            found.raise_flag(row.rater, flag, criterion)
     return raters
 
 
@@ -427,6 +439,36 @@ def _add_sameness(table: Table, criteria: list[str], found: Found) -> None:
     )
     for rater, flag in flag_sameness(same, found.limits).items():
         found.raise_flag(rater, flag)
+
+
+def report_copies(table: Table) -> dict[str, Any]:
+    """Return the pairs of raters whose answers look copied, as `find_copied` does."""
+    rows = table.rows if table.raters_known else table.rows[:0]
+    copied = find_copied(
+        unit=rows.output,
+        rater=rows.participant,
+        criterion=rows.criterion,
+        value=rows.preferred.where(rows.preferred != "", rows.value.astype(str)),
+    )
+    return {
+        name: copied[name] for name in ("raters", "pairs", "can_be_seen", "most_shared", "alike")
+    }
+
+
+def warn_of_copies(copied: Mapping[str, Any]) -> list[dict[str, Any]]:
+    """Warn of the pairs of raters with copied answers, without their names: reports are shared."""
+    if alike := copied["alike"]:
+        equal = alike["outputs"] - alike["unequal"]
+        return [make_note("both_alike", equal=equal, outputs=alike["outputs"])]
+    if not copied["pairs"]:
+        return []
+    pair = copied["pairs"][0]
+    equal, number = pair["outputs"] - pair["unequal"], len(copied["pairs"])
+    return [
+        make_note(
+            "copied", pairs=number, equal=equal, outputs=pair["outputs"], others=pair["others"]
+        )
+    ]
 
 
 def report_repeats(

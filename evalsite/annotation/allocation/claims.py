@@ -17,6 +17,7 @@ from evalsite.annotation.allocation.controls import deal_in_controls
 from evalsite.annotation.allocation.leases import (
     answered_items,
     could_hold_again,
+    find_end,
     hold_again,
     lapsed_slots,
     lease_end,
@@ -141,8 +142,11 @@ def _claim(
 
 def _hold_again(open_set: ItemSet, me: Participant, study: Study, network: Network | None) -> bool:
     """Keep or retake my open set; what has lapsed counts like a new set of my network."""
-    if open_set.leased_until is None or open_set.leased_until <= now():
-        _take_network(me, study, network)
+    if network is not None:
+        end = find_end(me, study, open_set)
+        missing = {*open_set.item_ids} - {*open_set.lost_ids}
+        if (end is None or end <= now()) and missing - answered_items(open_set):
+            _take_network(me, study, network)
     return hold_again(open_set, me, study)
 
 

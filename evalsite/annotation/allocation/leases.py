@@ -5,13 +5,18 @@ never cross.
 """
 
 from collections.abc import Callable, Collection
+from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Any
 
 from django.db import connection, transaction
 from django.db.models import Exists, Max, OuterRef, QuerySet
 
-from evalsite.annotation.allocation.controls import find_controls, lost_controls
+from evalsite.annotation.allocation.controls import (
+    find_controls,
+    has_controls,
+    lost_controls,
+)
 from evalsite.annotation.allocation.network_places import (
     NetworkIsFull,
     check_network,
@@ -297,7 +302,7 @@ def free_slot_of(item_id: int, is_alike: Callable[[int], bool] | None = None) ->
 
 def held_until(me: Participant) -> datetime | None:
     """Until when this person's places are held; None: none is, or they are without end."""
-    end = find_end(me)
+    end = find_end(me, me.study)
     return end if end is not None and now() < end < ASSIGNED else None
 
 
@@ -307,8 +312,16 @@ def renew_leases(me: Participant, study: Study, until: Any) -> None:
     Slot.objects.filter(pk__in=held).update(lease_until=until)
 
 
-def find_renewal(me: Participant, study: Study, slot: Slot | None) -> datetime | None:
-    """Return until when an answer in this slot of mine, as a page showed it, keeps my places.
+@dataclass(frozen=True)
+class Renewal:
+    """Until when an answer keeps its person's other places, and whether the set says so, too."""
+
+    until: datetime
+    is_of_set: bool
+
+
+def find_renewal(me: Participant, study: Study, slot: Slot | None) -> Renewal | None:
+    """Return how an answer in this slot of mine, as a page showed it, renews my places.
 
     None: for as long as they are kept anyway, or that isn't known from the slot alone.
     """
@@ -318,16 +331,18 @@ def find_renewal(me: Participant, study: Study, slot: Slot | None) -> datetime |
     if answers is None or end is None or end == ASSIGNED or end <= now():
         return None
     until: datetime = lease_end(study, answers + 1)
-    return None if _is_fresh(end, until) else until
+    if _is_fresh(end, until):
+        return None
+    return Renewal(until, is_of_set=has_controls(study) or getattr(slot, "is_reserved", True))
 
 
-def finish_and_renew(me: Participant, *, slot_id: int, item_id: int, until: datetime) -> bool:
-    """Mark this slot of mine as done and hold my other places until then, in one statement.
+def finish_and_renew(me: Participant, *, slot_id: int, item_id: int, renewal: Renewal) -> bool:
+    """Mark this slot of mine as done and renew my other places, in one statement.
 
     Return whether the slot was mine. They are locked in the order of the places.
     """
     lock = "FOR UPDATE" if connection.vendor == "postgresql" else ""
-    end = connection.ops.adapt_datetimefield_value(until)
+    end = connection.ops.adapt_datetimefield_value(renewal.until)
     with connection.cursor() as cursor:
         cursor.execute(
             "UPDATE annotation_slot SET"  # noqa: S608 (a constant)
@@ -338,7 +353,8 @@ def finish_and_renew(me: Participant, *, slot_id: int, item_id: int, until: date
             [slot_id, item_id, slot_id, item_id, end, me.pk],
         )
         is_mine = (slot_id, item_id) in cursor.fetchall()
-    _set_end(me, until, reserved_until=None)
+    if renewal.is_of_set:
+        _set_end(me, renewal.until, reserved_until=None)
     return is_mine
 
 
@@ -360,7 +376,8 @@ def keep_lease(participant: Participant, study: Study, slot: Slot | None) -> Non
 
     How long a lease is depends on how many answers the set has.
     """
-    end = find_end(participant) if slot is None or slot.lease_until is None else slot.lease_until
+    end = slot.lease_until if slot is not None else None
+    end = find_end(participant, study) if end is None else end
     if end == ASSIGNED or _is_fresh(end, _full_lease_end(study)):
         return
     with transaction.atomic():
@@ -381,7 +398,7 @@ def keep_lease_once(participant: Participant, study: Study, draft: Draft) -> boo
     with transaction.atomic():
         me = lock_participant(participant)
         open_set = _open_set_of.one(me.pk)
-        until, end = longest_hold(open_set, study), find_end(me, open_set)
+        until, end = longest_hold(open_set, study), find_end(me, study, open_set)
         is_reserved = open_set is not None and open_set.reserved_until is not None
         if not is_reserved and _is_fresh(end, until):
             return True
@@ -394,22 +411,25 @@ def keep_lease_once(participant: Participant, study: Study, draft: Draft) -> boo
     return False
 
 
-def find_end(me: Participant, open_set: ItemSet | None = None) -> datetime | None:
+def find_end(me: Participant, study: Study, open_set: ItemSet | None = None) -> datetime | None:
     """Return until when my open set is kept, or was: one time for all of its items.
 
-    Its places say so, and once none of them is left, the set itself.
+    Its places say so. Once none of them is left, the set says it if it has no answer yet, or may
+    hold checks or repeats.
     """
     until: datetime | None = me.slots.leased().aggregate(until=Max("lease_until"))["until"]
     if until is not None:
         return until
     open_set = open_set or _open_set_of.one(me.pk)
-    return open_set.leased_until if open_set is not None else None
+    if open_set is None or not (open_set.reserved_until or has_controls(study)):
+        return None
+    return open_set.leased_until
 
 
 def find_end_for_one_more(me: Participant, study: Study) -> datetime:
     """Return until when a place is held that comes back to my open set: as the rest of it."""
     open_set = _open_set_of.one(me.pk)
-    end = find_end(me, open_set)
+    end = find_end(me, study, open_set)
     if end is not None and end > now():
         return end
     until: datetime = longest_hold(open_set, study)

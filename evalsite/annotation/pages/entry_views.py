@@ -255,7 +255,7 @@ def start(request: HttpRequest, me: Participant) -> HttpResponse:
 
 def describe_place(request: HttpRequest, me: Participant) -> dict[str, Any]:
     """Return what the strip says of a place that is held meanwhile, or was until a moment ago."""
-    end = find_end(me)
+    end = find_end(me, me.study)
     if end is None or end == ASSIGNED:
         return {}
     keep_url = address(request, "participant-start")

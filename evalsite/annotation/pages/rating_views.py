@@ -327,10 +327,10 @@ def _save(request: HttpRequest, me: Participant) -> HttpResponse:
 
 def save_answer(me: Participant, screen: Screen, form: RatingForm, submission: Submission) -> Saved:
     """Store what a valid form says of an item, and keep this person's places."""
-    until = None if me.is_pilot else find_renewal(me, me.study, screen.slot)
-    submission = replace(submission, renew_until=until)
+    renewal = None if me.is_pilot else find_renewal(me, me.study, screen.slot)
+    submission = replace(submission, renewal=renewal)
     saved = submit_annotation(participant=me, submission=submission)
-    if until is not None and saved is Saved.SAVED:
+    if renewal is not None and saved is Saved.SAVED:
         # with the answer
         return saved
     if saved is Saved.UNCHANGED:
@@ -457,7 +457,7 @@ def draft(request: HttpRequest, me: Participant) -> HttpResponse:
     if kept is not None and has_agreed(me):
         may_renew = keep_lease_once(me, me.study, kept)
     # whatever item it is, the end is that of the set
-    until = shown_end(find_end(me))
+    until = shown_end(find_end(me, me.study))
     return JsonResponse({"lease_until": until, "is_final": not may_renew})
 
 

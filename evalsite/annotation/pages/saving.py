@@ -13,6 +13,7 @@ from django.utils.translation import gettext_lazy as _
 
 from evalsite.annotation.allocation.arrangement import order_of
 from evalsite.annotation.allocation.leases import (
+    Renewal,
     finish_and_renew,
     free_slot_of,
     lock_participant,
@@ -98,8 +99,8 @@ class Submission:
     language: str = ""
     client_ms: int | None = None
     active_ms: int | None = None
-    # until when this answer keeps its person's other places; None: as long as they are kept anyway
-    renew_until: datetime | None = None
+    # how this answer keeps its person's other places; None: as long as they are kept anyway
+    renewal: Renewal | None = None
 
     def key_for(self, participant: Participant) -> UUID:
         """One key per slot and participant, so however often it is sent, it is one answer."""
@@ -262,9 +263,9 @@ def _fill_slot(participant: Participant, submission: Submission) -> int | None:
 
 def _finish_mine(slot_id: int, participant: Participant, submission: Submission) -> bool:
     """Mark this slot as done if it is leased to this participant, as nearly every one is."""
-    item, until = submission.item, submission.renew_until
-    if until is not None:
-        return finish_and_renew(participant, slot_id=slot_id, item_id=item.pk, until=until)
+    item, renewal = submission.item, submission.renewal
+    if renewal is not None:
+        return finish_and_renew(participant, slot_id=slot_id, item_id=item.pk, renewal=renewal)
     with connection.cursor() as cursor:
         # as a queryset's update(), which costs a save a sixth of its time
         cursor.execute(

@@ -4,7 +4,7 @@ import logging
 from collections.abc import Iterable
 from typing import Any, TypeVar
 
-from django.db.models import FilteredRelation, OuterRef, Q
+from django.db.models import Exists, FilteredRelation, OuterRef, Q
 from django.http import Http404
 
 from evalsite.annotation.allocation.network_places import count_answers_in_open_set
@@ -33,12 +33,22 @@ _held_by = Prepared(
         .select_related("item", "draft")  # type: ignore[misc] # the stubs know no relation
     )
 )
-# with how many answers the open set of its holder has: a save renews the lease by these
+# with how many answers the open set of its holder has, and whether it is only reserved: a save
+# renews the lease by these
 _slot_shown = Prepared(
     lambda slot, item: (
         Slot.objects.select_related("item")
         .filter(pk=slot, item=item)
-        .annotate(answers=count_answers_in_open_set(OuterRef("participant")))
+        .annotate(
+            answers=count_answers_in_open_set(OuterRef("participant")),
+            is_reserved=Exists(
+                ItemSet.objects.filter(
+                    participant=OuterRef("participant"),
+                    finished_at__isnull=True,
+                    reserved_until__isnull=False,
+                )
+            ),
+        )
     )
 )
 

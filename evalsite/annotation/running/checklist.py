@@ -38,6 +38,8 @@ from evalsite.studies.versions import protocol_instructions, shown_content
 _NAMES = {"consent": "consent text"}
 _NO_END = 10**9
 _READ, _WORDS_A_MINUTE = 30, 238
+# answers and attention checks of a person from which flags can find careless work
+_FEWEST_TO_JUDGE, _FEWEST_PAGES, _CHECKS_TO_JUDGE = 12, 4, 2
 _END_OF_SENTENCE = re.compile(r"(?<=[.!?]) (?=[A-Z])")
 
 
@@ -127,6 +129,7 @@ def check_launch(
         _check_qualification(study),
         *_check_instructions_check(study),
         _check_checks(study, counts),
+        *_check_flags(study, counts),
         _check_repeats(study, counts),
         *_check_order(study),
         _check_bonus(study),
@@ -308,6 +311,24 @@ def _check_checks(study: Study, counts: Counts) -> Check:
         "last items then come without."
     )
     return Check(label=label, remark=remark if wanted > there else "", url_name=page)
+
+
+def _check_flags(study: Study, counts: Counts) -> list[Check]:
+    """Return a remark if people give too few answers for most flags to find careless work."""
+    caps = most_items(study)
+    most = counts.items if caps is None else min(counts.items, caps)
+    sets = study.max_sets or ceil(most / max(1, mains_per_set(study)))
+    attention = min(
+        counts.by_kind.get(Item.Kind.ATTENTION, 0), sets * checks_in(study, mains_per_set(study))
+    )
+    if not 0 < most < _FEWEST_TO_JUDGE or attention >= _CHECKS_TO_JUDGE:
+        return []
+    finds = "“too fast” and attention checks" if most >= _FEWEST_PAGES else "attention checks"
+    remark = (
+        f"People give {count_of(most, 'answer')} each. Only {finds} can find careless work; give "
+        f"at least {_FEWEST_TO_JUDGE} per person, or add {_CHECKS_TO_JUDGE} checks."
+    )
+    return [Check(label="Careless work can be found", remark=remark)]
 
 
 def _check_repeats(study: Study, counts: Counts) -> Check:

@@ -52,7 +52,7 @@ from evalsite.participants.models import Participant
 from evalsite.protocol import Protocol, get_protocol
 from evalsite.protocol.bundle_format_2 import read_stored
 from evalsite.protocol.translations import translate
-from evalsite.quality.models import LONGEST_RULE, PLAN_MOMENTS, RELATIONS, AnalysisPlan
+from evalsite.quality.models import LEVELS, LONGEST_RULE, PLAN_MOMENTS, RELATIONS, AnalysisPlan
 from evalsite.studies.instruments import adopt_instrument
 from evalsite.studies.models import Batch, Membership, Study, StudyVersion
 from evalsite.studies.versions import protocol_instructions
@@ -362,14 +362,15 @@ def _check_numbers(values: Plain) -> None:
 
 def _check_margin(margin: Any) -> None:
     """Raise Misshapen if this can't be a planned test against a margin."""
-    if not isinstance(margin, dict) or margin.keys() != _MARGIN:
+    if not isinstance(margin, dict) or margin.keys() - {"level", "slices"} != _MARGIN:
         raise Misshapen(f"margins can't hold {str(margin)[:_LONGEST_NAME]!r}")
     size = margin["margin"]
     is_size = type(size) in (int, float) and 0 < size < 1e9
     if (
         margin["relation"] not in RELATIONS
         or not is_size
-        or not all(isinstance(margin[name], str) for name in _MARGIN - {"margin"})
+        or margin.get("level", LEVELS[0]) not in LEVELS
+        or not all(isinstance(margin[name], str) for name in margin.keys() - {"margin", "level"})
     ):
         raise Misshapen("a margin has a value that can't be")
 

@@ -1,266 +1,1401 @@
-"""The main tables of a study, from its ratings.csv, with pandas and numpy.
+"""Every verdict of a study's report, from its ratings.csv, with numpy, scipy and pandas.
 
     python analysis.py [ratings.csv] [folder for the tables]
 
-It writes systems.csv (one row for each criterion and system) and pairs.csv (one row for each
-criterion and two systems) and prints both. `estimate` is the mean of a Likert criterion, the
-geometric mean of magnitudes, the share of yes of a decision, the win share (ties as half) of a
-preference, and the mean of any other number; between two systems it is the difference, for
-magnitudes the ratio, for preferences the net win share.
+It reads data/ratings.csv and analysis-plan.json, which lies beside this script, and writes
+systems.csv, pairs.csv, joint_tests.csv, variances.csv, margins.csv, agreement.csv and notes.txt
+into tables-python. analysis.R writes the same tables by lme4; it alone has the ordinal check.
 
-Every rating counts once. The results pages of Evalsite compare systems by a mixed model wherever
-a participant did not rate everything. That model, with the numbers of those pages, is
-in analysis.R.
+@@methods@@
 
-Where analysis-plan.json beside this script names a baseline, each system is compared with it alone,
-as the second of the pair. Otherwise every two systems are compared.
-
-Intervals hold 95% of 2000 draws of a bootstrap over items and raters: both are drawn again, and a
-rating counts as often as its item was drawn times as often as its rater was (Owen's pigeonhole
-bootstrap). With fewer than 5 raters they are too narrow. What is drawn is the input (`group`), or
-the cluster of inputs where there is one. Tests with p values are in analysis.R.
+The model is fitted by dense matrices and Fisher scoring, which the report doesn't use. Of a
+criterion with more than 2,000 ratings the estimates, errors and degrees of freedom are read from
+tables-r, which analysis.R writes: run that first. Everything else is computed here.
 """
 
 import json
 import sys
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterator
+from dataclasses import dataclass, field, replace
 from itertools import combinations
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pandas as pd
+import scipy
+from scipy import linalg, sparse, stats
+from scipy.special import ndtr, ndtri
 
-DRAWS = 2000
-SEED = 1
-KEPT = {"kind": "main", "status": "counted", "excluded": "no"}
-ESTIMATOR = (
-    "Every rating counts once. Where a participant did not rate everything, the results pages of "
-    "Evalsite\ncompare systems by a mixed model instead, whose numbers analysis.R gives."
-)
-# kinds of questions whose answers have a mean; an option has a place only
-WITH_MEAN = ("likert", "slider", "number", "decision")
-# ratings weighed at a time: 2000 draws of more would not fit into memory
-BLOCK = 20_000
+Row = dict[str, Any]
+Plan = dict[str, Any]
+Terms = dict[str, Any]  # name to incidence (ratings, levels)
+Floats = np.ndarray[Any, np.dtype[np.float64]]
+
+MOST_DENSE = 2000  # ratings of a criterion that are fitted here
+LEAST_REPEATED = 0.2  # of ratings that repeat a rater and an input, for a term of both
+NO_RESIDUAL = 1e-8  # of the variance of values: what is left is rounding
+TIED, SWAYED = 1e-9, 1e-7  # shares of a sum of squares that are rounding
+MOST_CORRECTION = 2.0  # of the model's variance of a difference
+WHOLE = "all outputs together"  # what is rated where a question is about the item
+RELATIVE = {"magnitude"}  # families whose logarithms are compared
+SHARES = {"decision", "preference"}
+WITHOUT_D = {"magnitude", "decision", "preference", "shares"}
+OUTCOMES = {"1": 1.0, "tie": 0.0, "2": -1.0}
+AVERAGED = {"turns", "shares"}
+MOST_LOG = np.log(1e6)
+MOST_SEPARATE = 45, 200_000  # pairs, and ratings, up to which each pair is fitted alone
+COLUMNS = {
+    "systems": (
+        "criterion system n mean sd estimate low high from_average from_average_low "
+        "from_average_high"
+    ),
+    "pairs": (
+        "criterion system_1 system_2 effect estimate low high se df t p family p_corrected d "
+        "d_low d_high verdict"
+    ),
+    "joint_tests": "criterion f df1 df2 p",
+    "variances": "criterion term variance share",
+    "margins": "criterion system other relation margin low90 high90 p p_corrected outcome",
+    "agreement": "criterion coefficient value low high",
+}
+
+# --- the ratings and the plan -------------------------------------------------------------------
 
 
-def read_ratings(path: Path) -> pd.DataFrame:
-    """Counted ratings of main items that no decision leaves out; every other cell is text."""
+@dataclass(frozen=True)
+class Criterion:
+    """What is compared: a question of the study, or an option of a choice."""
+
+    key: str
+    family: str
+    better: str
+    ends: tuple[float, float] | None  # the least and the largest value
+    has_points: bool
+    rows: pd.DataFrame
+    choice: str = ""  # the question that an option belongs to
+
+    @property
+    def is_log(self) -> bool:
+        return self.family in RELATIVE
+
+    @property
+    def is_compared(self) -> bool:
+        return self.family == "preference"
+
+    @property
+    def has_persons(self) -> bool:
+        return bool((self.rows["person"] != "no").all())
+
+
+@dataclass
+class Notes:
+    """What is to be told beside the tables."""
+
+    lines: list[str] = field(default_factory=list)
+
+    def add(self, text: str) -> None:
+        self.lines.append(text)
+        print(text)
+
+
+def read_plan(path: Path) -> Plan:
+    """The analysis plan beside this script; without the file nothing is planned."""
+    plan = json.loads(path.read_text(encoding="utf-8")) if path.is_file() else {}
+    frozen = plan.get("frozen") or {}
+    return {
+        "primary": plan.get("primary") or "",
+        "baseline": plan.get("baseline") or "",
+        "margins": plan.get("margins") or [],
+        "hypotheses": frozen.get("hypotheses") or [],
+        "has_own_errors": bool(frozen.get("has_own_errors")),
+        "criteria": plan.get("criteria") or [],
+    }
+
+
+def read_ratings(path: Path, notes: Notes) -> pd.DataFrame:
+    """Counted ratings of main items that nothing leaves out, the first of each person and output;
+    every cell is text but `value`."""
     if not path.is_file():
         raise SystemExit(f"There is no file {path}. Name ratings.csv after the script.")
-    ratings = pd.read_csv(path, dtype=str, keep_default_na=False)
-    for column, wanted in KEPT.items():
-        ratings = ratings[ratings[column] == wanted]
-    if ratings.empty:
-        raise SystemExit("The file has no counted ratings of main items.")
-    if "turn" in ratings:
-        ratings = average_turns(ratings)
-        if ratings.empty:
-            raise SystemExit("No other ratings are in the file.")
-    for origin in ("simulated", "imported"):
-        if count := int((ratings["origin"] == origin).sum()):
-            print(f"{count} of {len(ratings)} ratings are {origin}.")
-    group = "group " + ratings["group"]
-    cluster = "cluster " + ratings["cluster"]
-    # an answer may have no number: not applicable, or words
-    ratings = ratings.assign(
-        value=pd.to_numeric(ratings["value"]), unit=group.where(ratings["cluster"] == "", cluster)
+    rows = pd.read_csv(path, dtype=str, keep_default_na=False)
+    rows = rows.assign(**{name: "" for name in ("part", "turn", "option", "better")
+                          if name not in rows})  # fmt: skip
+    counted = (rows["kind"] == "main") & (rows["status"] == "counted")
+    if gone := int((counted & (rows["excluded"] == "yes")).sum()):
+        notes.add(f"{gone} ratings are left out by the researchers' decisions.")
+    rows = rows[counted & (rows["excluded"] != "yes")]
+    rows = rows.assign(
+        value=pd.to_numeric(rows["value"]),
+        group=rows["group"].where(rows["group"] != "", rows["item"]),
     )
-    return ratings[ratings["value"].notna()]
+    rows = rows.assign(block=rows["cluster"].where(rows["cluster"] != "", rows["group"]))
+    is_preference = rows["outcome"] != ""
+    output = rows["output_id"].where(rows["output_id"] != "", rows["item"] + "|" + rows["system"])
+    rows = rows.assign(output=output.where(~is_preference, rows["item"]))
+    rows = rows[rows["value"].notna() | is_preference]
+    rows = rows[~rows.duplicated(["participant", "output", "criterion", "part", "turn"])]
+    rows = drop_ignored(rows, path.with_name("annotations.csv"), notes)
+    if rows.empty:
+        raise SystemExit("The file has no counted ratings of main items.")
+    for origin in ("simulated", "imported"):
+        if count := int((rows["origin"] == origin).sum()):
+            notes.add(f"{count} of {len(rows)} ratings are {origin}.")
+    return rows
 
 
-def average_turns(ratings: pd.DataFrame) -> pd.DataFrame:
-    """One row for each person, output and criterion of turns: the mean of the turns."""
-    value = pd.to_numeric(ratings["value"])
-    of_turns = ratings["turn"] != ""
-    has_mean = ratings["scale"].isin(WITH_MEAN) & value.notna()
-    if "part" in ratings:
-        has_mean &= ratings["part"] == ""
-    if gone := int((of_turns & ~has_mean).sum()):
-        print(f"{gone} ratings of turns of conversations are left out: answers of this kind have "
-              "no mean. The results pages have their shares.")  # fmt: skip
-    same = ["annotation", "participant", "item", "output_id", "criterion"]
-    kept = of_turns & has_mean
-    turns = ratings[kept].assign(value=value[kept], scale="turns")
-    turns = turns.assign(value=turns.groupby(same)["value"].transform("mean"))
-    if not turns.empty:
-        print(f"{len(turns)} ratings of turns: each person's mean of a conversation counts once.")
-    return pd.concat([ratings[~of_turns], turns[~turns.duplicated(same)]]).sort_index()
+def drop_ignored(rows: pd.DataFrame, path: Path, notes: Notes) -> pd.DataFrame:
+    """Leave out the items that more people ignored than rated."""
+    if not path.is_file():
+        return rows
+    answers = pd.read_csv(path, dtype=str, keep_default_na=False)
+    answers = answers[(answers["kind"] == "main") & (answers["status"] == "counted")]
+    answers = answers[
+        (answers["excluded"] != "yes") & answers["outcome"].isin(["rated", "ignored"])
+    ]
+    share = (answers["outcome"] == "ignored").groupby(answers["item"]).mean()
+    dropped = rows["item"].isin(share.index[share > 0.5])
+    if dropped.any():
+        items = rows.loc[dropped, "item"].nunique()
+        notes.add(f"{items} items are left out with {dropped.sum()} ratings: most people who saw "
+                  "such an item ignored it.")  # fmt: skip
+    return rows[~dropped]
 
 
-def read_baseline() -> str:
-    """The system that the analysis plan compares all others with; "" for every two systems."""
-    plan = Path(__file__).with_name("analysis-plan.json")
-    if not plan.is_file():
-        return ""
-    return str(json.loads(plan.read_text(encoding="utf-8")).get("baseline") or "")
+def list_criteria(rows: pd.DataFrame, plan: Plan) -> list[Criterion]:
+    """The criteria in the order of the instrument, the primary one first; without the plan, in the
+    order of the file, and each as its rows say."""
+    described = plan["criteria"] or [
+        {"key": key, "family": guess_family(part)}
+        for key, part in rows.groupby("criterion", sort=False)
+    ]
+    result: list[Criterion] = []
+    for about in described:
+        part = rows[(rows["criterion"] == about["key"]) & (rows["part"] != "comment")]
+        if about.get("per") == "item":
+            part = part.assign(system=part["system"].where(part["system"] != "", WHOLE))
+        result += split_options(part, about)
+    result = [criterion for criterion in result if len(criterion.rows)]
+    return sorted(
+        result, key=lambda criterion: plan["primary"] not in (criterion.key, criterion.choice)
+    )
 
 
-def choose_pairs(
-    pairs: Iterable[tuple[str, str]], baseline: str, criterion: str
-) -> list[tuple[str, str]]:
-    """Return the pairs to compare: those with the baseline as the second system, or all."""
-    pairs = list(pairs)
-    chosen = [(one if two == baseline else two, baseline) for one, two in pairs
-              if baseline in (one, two)]  # fmt: skip
-    if baseline and pairs and not chosen:
-        print(f"{criterion}: the baseline {baseline} has no ratings here, so every two systems "
-              "are compared.")  # fmt: skip
-    return chosen or pairs
+def guess_family(rows: pd.DataFrame) -> str:
+    if (rows["outcome"] != "").all():
+        return "preference"
+    if (rows["log_ratio"] != "").all():
+        return "magnitude"
+    if (rows["turn"] != "").any():
+        return "turns"
+    return "decision" if (rows["scale"] == "decision").all() else "points"
 
 
-class Draws:
-    """Weights of ratings in each draw: one number for each unit and each rater."""
-
-    def __init__(self, ratings: pd.DataFrame) -> None:
-        random = np.random.default_rng(SEED)
-        self.unit, self.unit_weights = self._draw(ratings["unit"], random)
-        self.rater, self.rater_weights = self._draw(ratings["participant"], random)
-        self.has_persons = bool((ratings["person"] == "yes").all())
-        if not self.has_persons:
-            print("The raters are not single persons: intervals are over items only.")
-
-    @staticmethod
-    def _draw(names: pd.Series, random: np.random.Generator) -> tuple[pd.Series, np.ndarray]:
-        codes, levels = pd.factorize(names, sort=True)
-        count = len(levels)
-        weights = random.multinomial(count, np.full(count, 1 / count), size=DRAWS)
-        return pd.Series(codes, index=names.index), weights
-
-    def mean(self, values: pd.Series) -> np.ndarray:
-        """The weighted mean of these values (indexed as the ratings) in each draw, (DRAWS,)."""
-        total, weight = np.zeros(DRAWS), np.zeros(DRAWS)
-        for start in range(0, len(values), BLOCK):
-            some = values.iloc[start : start + BLOCK]
-            weights = self.unit_weights[:, self.unit[some.index].to_numpy()]
-            if self.has_persons:
-                weights = weights * self.rater_weights[:, self.rater[some.index].to_numpy()]
-            total += weights @ some.to_numpy(dtype=float)
-            weight += weights.sum(axis=1)
-        # a draw without any of these ratings says nothing
-        return np.divide(total, weight, out=np.full(DRAWS, np.nan), where=weight > 0)
-
-
-def interval(draws: np.ndarray) -> tuple[float, float]:
-    """Return the bounds of the middle 95% of the draws."""
-    known = draws[np.isfinite(draws)]
-    low, high = np.quantile(known, [0.025, 0.975]) if known.size else (np.nan, np.nan)
-    return float(low), float(high)
-
-
-def analyse_values(ratings: pd.DataFrame, baseline: str) -> Iterator[tuple[str, dict[str, object]]]:
-    """Rows of both tables for a criterion that is rated for each output."""
-    criterion, scale = ratings["criterion"].iloc[0], ratings["scale"].iloc[0]
-    # of another kind of question, too, that relates to a standard
-    is_ratio = scale == "magnitude" or bool((ratings["log_ratio"] != "").all())
-    back: Callable = np.exp if is_ratio else np.asarray
-    ratings = ratings.assign(y=np.log(ratings["value"]) if is_ratio else ratings["value"])
-    draws = Draws(ratings)
-    by_system = {name: rows for name, rows in ratings.groupby("system") if name}
-    drawn = {name: draws.mean(rows["y"]) for name, rows in by_system.items()}
-    for name, rows in by_system.items():
-        low, high = interval(back(drawn[name]))
-        yield (
-            "systems",
-            {
-                "criterion": criterion,
-                "system": name,
-                "n": len(rows),
-                "mean": rows["value"].mean(),
-                "median": rows["value"].median(),
-                "points": count_points(rows) if scale == "likert" else "",
-                "estimate": float(back(rows["y"].mean())),
-                "low": low,
-                "high": high,
-            },
-        )
-    for one, two in choose_pairs(combinations(by_system, 2), baseline, criterion):
-        difference = by_system[one]["y"].mean() - by_system[two]["y"].mean()
-        low, high = interval(back(drawn[one] - drawn[two]))
-        yield (
-            "pairs",
-            {
-                "criterion": criterion,
-                "system_1": one,
-                "system_2": two,
-                "effect": "ratio" if is_ratio else "difference",
-                "estimate": float(back(difference)),
-                "low": low,
-                "high": high,
-            },
+def split_options(rows: pd.DataFrame, about: Row) -> Iterator[Criterion]:
+    """The question as one criterion, or one for each of its options: 1 where it was taken."""
+    family, options = about["family"], about.get("options") or []
+    if family == "text" or rows.empty:
+        return
+    lowest, highest = (pd.to_numeric(rows[name]) for name in ("scale_min", "scale_max"))
+    ends = None if lowest.isna().any() else (float(lowest.min()), float(highest.max()))
+    question = Criterion(
+        key=about["key"],
+        family=family,
+        better=find_better(rows, about),
+        ends=(0.0, 1.0) if family == "shares" else ends,
+        has_points=bool((rows["scale"] == "likert").all()) and family == "points",
+        rows=rows,
+    )
+    if not options:
+        kept = average(rows) if family in AVERAGED else rows
+        yield replace(question, rows=kept)
+        return
+    for place, option in enumerate(options, start=1):
+        chosen = rows[rows["part"] == ""]
+        chosen = chosen.assign(value=(chosen["value"] == place).astype(float))
+        part = pd.concat([rows[rows["part"] == option], chosen])
+        yield replace(
+            question,
+            key=f"{about['key']}__{option}",
+            family="turns" if family == "turns" else "decision",
+            ends=(0.0, 1.0),
+            rows=average(part) if family == "turns" else part.sort_index(),
+            choice=about["key"],
+            better="none",
         )
 
 
-def count_points(ratings: pd.DataFrame) -> str:
-    """Return how often each point of the scale was given, as "1:0 2:4 3:9"."""
-    points = range(int(ratings["scale_min"].iloc[0]), int(ratings["scale_max"].iloc[0]) + 1)
-    counts = ratings["value"].value_counts()
-    return " ".join(f"{point}:{counts.get(point, 0)}" for point in points)
+def find_better(rows: pd.DataFrame, about: Row) -> str:
+    """The direction of a criterion; nothing says of numbers whether high or low ones are good."""
+    if about["family"] == "preference":
+        return "higher"
+    known = about.get("better") or str(rows["better"].iloc[0])
+    return known or ("none" if (rows["scale"] == "number").all() else "higher")
 
 
-def analyse_preferences(
-    ratings: pd.DataFrame, baseline: str
-) -> Iterator[tuple[str, dict[str, object]]]:
-    """Rows of both tables for a criterion by which two outputs are compared."""
-    criterion = ratings["criterion"].iloc[0]
-    draws = Draws(ratings)
-    names = sorted({*ratings["system_1"], *ratings["system_2"]})
+def average(rows: pd.DataFrame) -> pd.DataFrame:
+    """One row for each person and output: the mean of statements or turns."""
+    unit = ["annotation", "participant", "output"]
+    means = rows.groupby(unit, sort=False)["value"].transform("mean")
+    return rows.assign(value=means)[~rows.duplicated(unit)]
+
+
+# --- the model ----------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Fit:
+    """A fitted model: means, their covariance (that of the model, and after Kenward and Roger), how
+    it moves with each variance, and the covariance of these."""
+
+    beta: Any
+    phi: Any
+    adjusted: Any
+    slopes: Any
+    spread: Any
+    variances: dict[str, float]
+    ties: list[Any]
+
+    def contrast(self, weights: Any) -> tuple[float, float, float]:
+        """Estimate, standard error and degrees of freedom."""
+        w = np.asarray(weights, float)
+        v = w @ self.phi @ w
+        g = np.array([w @ self.phi @ slope @ self.phi @ w for slope in self.slopes])
+        spread = g @ self.spread @ g
+        df = max(2 * v * v / spread, 1.0) if spread > 0 else 1.0
+        return float(w @ self.beta), float(np.sqrt(w @ self.adjusted @ w)), float(df)
+
+    def is_known(self, weights: Any) -> bool:
+        """Whether the data determine this sum of means, and its error."""
+        w = np.asarray(weights, float)
+        is_determined = not any(tie.moves(w) for tie in self.ties)
+        return is_determined and w @ self.adjusted @ w <= MOST_CORRECTION * (w @ self.phi @ w)
+
+    def test_jointly(self, rows: pd.DataFrame) -> tuple[float, int, float, float] | None:
+        """F of Kenward and Roger (1997) that all these sums are 0: F, both df and p."""
+        matrix = np.asarray(rows, float)
+        q = len(matrix)
+        cut = matrix @ self.phi @ matrix.T
+        theta = matrix.T @ np.linalg.solve(cut, matrix)
+        moved = [theta @ self.phi @ slope @ self.phi for slope in self.slopes]
+        traces = np.array([np.trace(part) for part in moved])
+        a1 = traces @ self.spread @ traces
+        a2 = sum(self.spread[k, m] * np.trace(moved[k] @ moved[m])
+                 for k in range(len(moved)) for m in range(len(moved)))  # fmt: skip
+        b = (a1 + 6 * a2) / (2 * q)
+        g = ((q + 1) * a1 - (q + 4) * a2) / ((q + 2) * a2)
+        d = 3 * q + 2 * (1 - g)
+        c1, c2, c3 = g / d, (q - g) / d, (q + 2 - g) / d
+        rho = ((1 - a2 / q) / (1 - c2 * b)) ** 2 * (1 + c1 * b) / ((1 - c3 * b) * q)
+        df = 4 + (q + 2) / (q * rho - 1)
+        if not df > 2:
+            return None
+        scale = df * (1 - a2 / q) / (df - 2)
+        apart = matrix @ self.beta
+        f = scale / q * apart @ np.linalg.solve(matrix @ self.adjusted @ matrix.T, apart)
+        return float(f), q, float(df), float(stats.f.sf(f, q, df))
+
+
+def fit_reml(y: Floats, x: Floats, terms: Terms) -> Fit | None:
+    """REML by Fisher scoring over dense matrices. `terms`: name to incidence (n, levels), whose
+    entries may be +1 and -1. None if it doesn't converge."""
+    n, p = x.shape
+    unit = float(y.std())
+    y = y / unit
+    z = [sparse.csr_matrix(term) for term in terms.values()]
+    shared = [(part @ part.T).toarray() for part in z] + [np.eye(n)]
+    th = np.full(len(shared), y.var() / len(shared))
+
+    def look(th: Floats) -> tuple[Any, ...]:
+        v = sum(t * part for t, part in zip(th, shared, strict=True))
+        lower = linalg.cholesky(v, lower=True, check_finite=False)
+        inverse = linalg.cho_solve((lower, True), np.eye(n), check_finite=False)
+        vx = inverse @ x
+        phi = np.linalg.inv(x.T @ vx)
+        project = inverse - vx @ phi @ vx.T
+        logs = 2 * np.log(np.diag(lower)).sum() - np.linalg.slogdet(phi)[1]
+        return logs + y @ project @ y, inverse, vx, phi, project
+
+    def learn(project: Floats) -> tuple[Floats, Floats]:
+        """The gradient, and the expected information of all variances."""
+        py = project @ y
+        halves = [(part.T @ project) for part in z] + [project]
+        crossed = [[half @ part if part is not None else half for part in [*z, None]]
+                   for half in halves]  # fmt: skip
+        info = np.array([[(block**2).sum() for block in row] for row in crossed])
+        traces = np.array([np.trace(crossed[k][k]) for k in range(len(crossed))])
+        squares = np.array([((part.T @ py) ** 2).sum() for part in z] + [py @ py])
+        return traces - squares, info
+
+    state = look(th)
+    for _ in range(300):
+        gradient, info = learn(state[4])
+        free = (th > 0) | (gradient < 0)
+        free[-1] = True
+        if np.abs(gradient[free] * np.maximum(th[free], 1e-3)).max() < 1e-8:
+            break
+        step = np.zeros(len(th))
+        step[free] = -np.linalg.lstsq(info[np.ix_(free, free)], gradient[free], rcond=None)[0]
+        tries = [np.maximum(th + step / 2**half, 0) for half in range(30)]
+        tries += [
+            np.where(np.arange(len(th)) == k, 0, th) for k in np.argsort(th[:-1]) if th[k] > 0
+        ]
+        for new in tries:
+            new = np.where(new < 1e-10, 0, new)
+            new[-1] = max(new[-1], th[-1] / 10)
+            if abs(gradient @ (new - th)) < np.spacing(abs(state[0])):
+                continue  # what is to be won has no digit of the criterion
+            result = look(new)
+            if result[0] < state[0] - 1e-13:
+                break
+        else:
+            break
+        th, state = new, result
+    gradient, info = learn(state[4])
+    free = (th > 0) | (gradient < 0)
+    if np.abs(gradient[free] * np.maximum(th[free], 1e-3)).max() > 1e-3:
+        return None
+    _, inverse, vx, phi, _ = state
+    spread = invert_information(info)
+    reach = [part @ (part.T @ vx) for part in z] + [vx]
+    slopes = np.array([vx.T @ part for part in reach])
+    added = np.zeros((p, p))
+    within = [inverse @ part for part in reach]
+    for k in range(len(reach)):
+        for m in range(len(reach)):
+            added += spread[k, m] * (reach[k].T @ within[m] - slopes[k] @ phi @ slopes[m])
+    beta = phi @ (vx.T @ y)
+    size = unit**2
+    return Fit(
+        beta=beta * unit, phi=phi * size,
+        adjusted=(phi + 2 * phi @ added @ phi) * size, slopes=slopes / size**2,
+        spread=spread * size**2,
+        variances=dict(zip([*terms, "residual"], (float(t) * size for t in th), strict=True)),
+        ties=[],
+    )  # fmt: skip
+
+
+def invert_information(info: Floats) -> Floats:
+    """Twice the inverse; a variance of which the ratings say nothing is as good as unknown."""
+    known = info.copy()
+    unknown = np.diag(info) < 1e-8
+    known[unknown] = known[:, unknown] = 0
+    known[unknown, unknown] = 1e-8
+    size = np.sqrt(np.diag(known))
+    return 2 * np.linalg.pinv(known / np.outer(size, size), rcond=1e-11) / np.outer(size, size)
+
+
+@dataclass(frozen=True)
+class Tie:
+    """A sum of variances that the ratings can't tell apart, and what moving it does to means."""
+
+    weights: Any
+    sizes: Any
+    covariance: Any
+    spreads: Any
+
+    def moves(self, w: Floats) -> bool:
+        used = np.flatnonzero(w)
+        off = np.linalg.norm(self.weights[:, used] @ w[used])
+        spread = abs(w @ self.covariance @ w)
+        return off > SWAYED * (np.abs(w) @ self.sizes) or spread > SWAYED * (w**2 @ self.spreads)
+
+
+def drop_tied(terms: Terms, x: Floats) -> tuple[Terms, dict[str, str], list[Tie]]:
+    """The terms that the residual, the means and earlier terms don't imply; why not the others."""
+    size = x.sum(axis=0)
+    parts = [
+        sparse.eye(len(x), format="csr"),
+        *(sparse.csr_matrix(entry) for entry in terms.values()),
+    ]
+    sums = [part.T @ x for part in parts]  # (levels, means)
+
+    def multiply(a: int, b: int) -> float:
+        crossed = (parts[a].T @ parts[b]).tocsr()
+        taken = (sums[a] / size) * (crossed @ sums[b])
+        both = ((sums[a].T @ sums[a]) / size) @ ((sums[b].T @ sums[b]) / size)
+        return crossed.multiply(crossed).sum() - 2 * taken.sum() + np.trace(both)
+
+    gram = np.array([[multiply(a, b) for b in range(len(parts))] for a in range(len(parts))])
+    names, kept, dropped, ties = ["the residual", *terms], [0], {}, []
+    for k in range(1, len(parts)):
+        whole = (parts[k].T @ parts[k]).power(2).sum()
+        tie = np.zeros(len(parts))
+        tie[k] = 1.0
+        if gram[k, k] <= TIED * whole:
+            dropped[names[k]] = "it merges with the means of the systems"
+        else:
+            root = np.sqrt(np.diag(gram)[kept])
+            within = gram[np.ix_(kept, kept)] / np.outer(root, root)
+            by = np.linalg.lstsq(within, gram[kept, k] / root, rcond=None)[0]
+            if gram[k, k] - by @ (gram[kept, k] / root) > TIED * gram[k, k]:
+                kept.append(k)
+                continue
+            tie[kept] = -by / root
+            tie[np.abs(tie) < SWAYED] = 0
+            tied_to = " and ".join(names[place] for place in kept if tie[place])
+            dropped[names[k]] = f"it can't be told from {tied_to} in these ratings"
+        ties.append(describe_tie(tie, parts, sums, x))
+    return {name: term for name, term in terms.items() if name not in dropped}, dropped, ties
+
+
+def describe_tie(tie: Floats, parts: list[Any], sums: list[Any], x: Floats) -> Tie:
+    size = x.sum(axis=0)
+    n, p = x.shape
+    weights, covariance = np.zeros((n, p)), np.zeros((p, p))
+    sizes, spreads = np.zeros(p), np.zeros(p)
+    for by, part, total in zip(tie, parts, sums, strict=True):
+        share = total / size
+        counts = np.asarray(part.multiply(part).sum(axis=0)).ravel()
+        weights += by * (part @ share)
+        covariance += by * share.T @ share
+        sizes += abs(by) * np.sqrt(counts @ share**2)
+        spreads += abs(by) * (share**2).sum(axis=0)
+    weights -= x @ ((x.T @ weights) / size[:, None])
+    return Tie(weights, sizes, covariance, spreads)
+
+
+def code(*columns: Any) -> Any:
+    """Codes from 0 of the combinations of these columns."""
+    frame = pd.concat([pd.Series(np.asarray(column)) for column in columns], axis=1)
+    return frame.groupby(list(frame.columns), sort=False).ngroup().to_numpy()
+
+
+def spread_levels(codes: Any) -> Any:
+    n = len(codes)
+    return sparse.csr_matrix((np.ones(n), (np.arange(n), codes)), shape=(n, codes.max() + 1))
+
+
+def find_terms(rows: pd.DataFrame) -> tuple[Terms, dict[str, str]]:
+    """The random effects of ratings of outputs, by name; and why others are left out."""
+    rater, group, system = rows["participant"], rows["group"], rows["system"]
+    codes = {"rater": code(rater), "group": code(group)}
+    has_clusters = bool((rows["cluster"] != "").any())
+    if has_clusters:
+        codes["cluster"] = code(rows["block"])
+    codes["group:system"] = code(group, system)
+    if has_clusters:
+        codes["cluster:system"] = code(rows["block"], system)
+    codes |= {"rater:system": code(rater, system), "rater:group": code(rater, group)}
+    n = len(rows)
+    dropped: dict[str, str] = {}
+    kept: dict[str, Any] = {}
+    for name, values in codes.items():
+        levels = values.max() + 1
+        alike = [other for other, codes_of in kept.items()
+                 if codes_of.max() + 1 == levels == code(values, codes_of).max() + 1]  # fmt: skip
+        if name == "rater:group" and levels < n and (n - levels) / n < LEAST_REPEATED:
+            dropped[name] = "few raters have several ratings of one input"
+        elif levels == n:
+            dropped[name] = "it merges with the residual: one rating for each level"
+        elif levels == 1:
+            dropped[name] = "it merges with the mean: one level"
+        elif alike:
+            dropped[name] = f"it merges with {alike[-1]}: the same levels"
+        else:
+            kept[name] = values
+    return {name: spread_levels(values) for name, values in kept.items()}, dropped
+
+
+def find_signed_terms(rows: pd.DataFrame, systems: list[str]) -> Terms:
+    """The random effects of preferences: what raters, inputs and clusters add to system_1 of a
+    row, and take off system_2."""
+    codes = {"rater:system": code(rows["participant"]), "input:system": code(rows["group"])}
+    if rows["block"].nunique() < rows["group"].nunique():
+        codes["cluster:system"] = code(rows["block"])
+    first, second = (rows[name].map(systems.index).to_numpy() for name in ("system_1", "system_2"))
+    result = {}
+    for name, values in codes.items():
+        pairs = np.concatenate([values * len(systems) + first, values * len(systems) + second])
+        levels = np.unique(pairs, return_inverse=True)[1]
+        n, width = len(rows), levels.max() + 1
+        result[name] = spread_wide(levels[:n], width) - spread_wide(levels[n:], width)
+    return result
+
+
+def spread_wide(codes: Any, width: int) -> Any:
+    n = len(codes)
+    return sparse.csr_matrix((np.ones(n), (np.arange(n), codes)), shape=(n, width))
+
+
+def fit_model(
+    y: Floats, x: Floats, terms: Terms, dropped: dict[str, str]
+) -> tuple[Fit | None, dict[str, str]]:
+    """The model, and the terms that it lacks; None where there is none, and why."""
+    kept, tied, ties = drop_tied(terms, x)
+    fit = fit_reml(y, x, kept)
+    is_doubtful = fit is not None and any(
+        w @ fit.adjusted @ w > MOST_CORRECTION * (w @ fit.phi @ w)
+        for w in (a - b for a, b in combinations(np.eye(x.shape[1]), 2))
+    )
+    if "rater:group" in kept and (fit is None or is_doubtful):
+        fewer = {name: term for name, term in terms.items() if name != "rater:group"}
+        dropped = {**dropped, "rater:group": "its variance is known too poorly"}
+        return fit_model(y, x, fewer, dropped)
+    if fit is None:
+        return None, dropped | tied
+    if fit.variances["residual"] < NO_RESIDUAL * y.var():
+        return None, dropped | tied
+    return replace(fit, ties=ties), dropped | tied
+
+
+# --- comparing ----------------------------------------------------------------------------------
+
+
+@dataclass
+class Compared:
+    """The comparisons of one criterion. `pairs`: rows that lack only corrected p and verdict."""
+
+    criterion: Criterion
+    systems: list[Row]
+    pairs: list[Row]
+    joint: tuple[float, int, float, float] | None = None
+    variances: dict[str, float] = field(default_factory=dict)
+    is_tested: bool = True
+
+    @property
+    def p(self) -> list[float]:
+        """The p values of the family."""
+        return [pair["p"] for pair in self.pairs if pair["is_named"] and "p" in pair]
+
+
+def compare(criterion: Criterion, plan: Plan, tables: Path, notes: Notes) -> Compared:
+    """Systems and pairs of a criterion by the model, or as the report does without one."""
+    measure = compare_preferences if criterion.is_compared else compare_scores
+    result = measure(criterion, plan, tables, notes)
+    hypotheses = {frozenset((entry["system"], entry["other"])) for entry in plan["hypotheses"]
+                  if entry["criterion"] == criterion.key}  # fmt: skip
+    baseline = plan["baseline"] in names_of(criterion)
+    named = [frozenset((pair["first"], pair["second"])) in hypotheses for pair in result.pairs]
+    for pair, is_named in zip(result.pairs, named, strict=True):
+        pair["is_named"] = is_named or baseline or not any(named)
+    return result
+
+
+def names_of(criterion: Criterion) -> list[str]:
+    rows = criterion.rows
+    columns = ["system_1", "system_2"] if criterion.is_compared else ["system"]
+    return sorted({name for column in columns for name in rows[column]} - {""})
+
+
+def choose_pairs(names: list[str], plan: Plan, notes: Notes, key: str) -> list[tuple[str, str]]:
+    baseline = plan["baseline"]
+    if baseline and baseline not in names:
+        notes.add(f"{key}: the baseline {baseline} has no ratings, so all pairs are compared.")
+    if baseline in names:
+        return [(baseline, name) for name in names if name != baseline]
+    return list(combinations(names, 2))
+
+
+def compare_scores(criterion: Criterion, plan: Plan, tables: Path, notes: Notes) -> Compared:
+    key, names = criterion.key, names_of(criterion)
+    rows = criterion.rows.assign(y=take_values(criterion)).reset_index(drop=True)
+    chosen = choose_pairs(names, plan, notes, key)
+    systems = [describe_system(criterion, rows[rows["system"] == name], name) for name in names]
+    result = Compared(criterion, systems, [{"first": a, "second": b} for a, b in chosen])
+    raters = rows["participant"].nunique()
+    if not criterion.has_persons or raters < 2:
+        result.is_tested = not criterion.has_persons
+        for pair in result.pairs:
+            pair |= test_means(rows, pair, "group")
+        return result
+    if np.ptp(rows["y"]) == 0:
+        for pair in result.pairs:
+            pair |= {"estimate": 0.0, "se": 0.0, "p": 1.0}
+        return result
+    if len(rows) > MOST_DENSE:
+        return read_fitted(result, tables)
+    fit = fit_scores(rows, names, notes, key) if len(rows) > len(names) else None
+    if fit is None:
+        notes.add(f"{key}: there is no model of these ratings, so nothing is compared here. The "
+                  "report has what can be said.")  # fmt: skip
+        result.pairs = []
+        return result
+    result.variances = fit.variances
+    describe_means(result, fit)
+    thin = [name for name, part in rows.groupby("system")
+            if min(part["group"].nunique(), part["participant"].nunique()) < 2]  # fmt: skip
+    test_pairs(result, rows, fit, thin)
+    if plan["has_own_errors"]:
+        use_separate_errors(result, rows, notes)
+    unit = np.eye(len(names))
+    apart = [after - before for before, after in combinations(unit, 2)]
+    if len(names) > 2 and not thin and all(fit.is_known(weights) for weights in apart):
+        result.joint = fit.test_jointly(unit[1:] - unit[0])
+    return result
+
+
+def describe_means(result: Compared, fit: Fit) -> None:
+    """Add to each system its mean by the model, and how far it is from the average of all."""
+    unit = np.eye(len(result.systems))
+    for place, system in enumerate(result.systems):
+        system |= describe_mean(result.criterion, fit, unit[place], "")
+        if len(unit) > 1:
+            away = unit[place] - 1 / len(unit)
+            system |= describe_mean(result.criterion, fit, away, "from_average")
+
+
+def test_pairs(result: Compared, rows: pd.DataFrame, fit: Fit, thin: list[str]) -> None:
+    """Test each pair; of a system with one input or rater only over raters on one shared input."""
+    names = [system["system"] for system in result.systems]
+    for pair in result.pairs:
+        weights = [float(name == pair["second"]) - float(name == pair["first"]) for name in names]
+        if thin and {pair["first"], pair["second"]} & set(thin):
+            both = rows[rows["system"].isin([pair["first"], pair["second"]])]
+            if both["group"].nunique() == 1:
+                pair |= test_means(both, pair, "participant")
+        elif fit.is_known(weights):
+            pair |= test(*fit.contrast(weights))
+
+
+def take_values(criterion: Criterion) -> Any:
+    rows = criterion.rows
+    if not criterion.is_log:
+        return rows["value"]
+    standard = pd.to_numeric(rows["standard"])
+    if standard.isna().any() or standard.nunique() < 2:
+        return np.log(rows["value"])
+    # standards that differ: all on the scale of the most usual one
+    return np.log(rows["value"] / standard * standard.mode()[0])
+
+
+def describe_system(criterion: Criterion, rows: pd.DataFrame, name: str) -> Row:
+    mean = float(np.exp(rows["y"].mean())) if criterion.is_log else rows["value"].mean()
+    return {"system": name, "n": len(rows), "mean": mean, "sd": rows["y"].std()}
+
+
+def fit_scores(rows: pd.DataFrame, names: list[str], notes: Notes, key: str) -> Fit | None:
+    terms, dropped = find_terms(rows)
+    x = (rows["system"].to_numpy()[:, None] == np.array(names)).astype(float)
+    fit, dropped = fit_model(rows["y"].to_numpy(), x, terms, dropped)
+    if fit is not None:
+        kept = [f"(1 | {name})" for name in fit.variances if name != "residual"]
+        notes.add(f"{key}: value ~ {' + '.join(['system', *kept])}, REML.")
+    for name, why in dropped.items():
+        notes.add(f"{key}: {name} is left out: {why}.")
+    return fit
+
+
+def describe_mean(criterion: Criterion, fit: Any, weights: Any, name: str) -> Row:
+    if not fit.is_known(weights):
+        return {}
+    estimate, se, df = fit.contrast(weights)
+    reach = stats.t.ppf(0.975, df) * se
+    values = estimate, estimate - reach, estimate + reach
+    if criterion.is_log:
+        values = tuple(np.exp(values))
+    low, high = values[1:]
+    if criterion.ends and not name:
+        low, high = cut(low, high, *criterion.ends)
+    ends = (f"{name}_low", f"{name}_high") if name else ("low", "high")
+    return dict(zip((name or "estimate", *ends), (values[0], low, high), strict=True))
+
+
+def test(estimate: float, se: float, df: float) -> Row:
+    if se <= 1e-12 * max(1.0, abs(estimate)):
+        return {"estimate": estimate, "se": 0.0}
+    t = estimate / se
+    p = float(2 * stats.t.sf(abs(t), df))
+    return {"estimate": estimate, "se": se, "df": df, "t": t, "p": p}
+
+
+def test_means(rows: pd.DataFrame, pair: Row, unit: str) -> Row:
+    """The t test of the differences of means of each input, or of each rater."""
+    means = rows.groupby([unit, "system"])["y"].mean().unstack()
+    if not {pair["first"], pair["second"]} <= set(means):
+        return {}
+    apart = (means[pair["second"]] - means[pair["first"]]).dropna()
+    by = apart.index
+    if unit == "group":
+        by = apart.index.map(rows.drop_duplicates("group").set_index("group")["block"])
+    return test_blocks(apart.to_numpy(), by)
+
+
+def test_blocks(values: Any, blocks: Any) -> Row:
+    codes = pd.factorize(np.asarray(blocks))[0]
+    count, mean = codes.max(initial=-1) + 1, values.mean() if len(values) else 0.0
+    if count < 2:
+        return {}
+    off = np.bincount(codes, weights=values - mean)
+    se = float(np.sqrt((off**2).sum() * count / (count - 1))) / len(values)
+    result = test(float(mean), se, count - 1)
+    return result if "p" in result else result | {"p": flip_signs(mean, count)}
+
+
+def flip_signs(mean: float, units: float) -> float:
+    """p of sign flips of differences that are all equal."""
+    return 1.0 if abs(mean) <= 1e-12 else min(1.0, 2.0 ** (1 - units))
+
+
+def use_separate_errors(result: Compared, rows: pd.DataFrame, notes: Notes) -> None:
+    """Test each pair by a model of its two systems alone, as the plan says."""
+    systems, pairs = len(result.systems), len(result.pairs)
+    most_pairs, most_ratings = MOST_SEPARATE
+    every = systems * (systems - 1) // 2
+    if systems < 3 or every > most_pairs or every * 2 / systems * len(rows) > most_ratings:
+        return
+    notes.add(f"{result.criterion.key}: each of {pairs} pairs has an error of its own.")
+    for pair in result.pairs:
+        if "df" not in pair:
+            continue
+        names = [pair["first"], pair["second"]]
+        part = rows[rows["system"].isin(names)].reset_index(drop=True)
+        if len(part) <= 2 or np.ptp(part["y"]) == 0 or part["participant"].nunique() < 2:
+            continue
+        terms, dropped = find_terms(part)
+        x = (part["system"].to_numpy()[:, None] == np.array(names)).astype(float)
+        fit, _ = fit_model(part["y"].to_numpy(), x, terms, dropped)
+        if fit is not None and fit.is_known([-1.0, 1.0]):
+            pair |= test(*fit.contrast([-1.0, 1.0]))
+
+
+def compare_preferences(criterion: Criterion, plan: Plan, tables: Path, notes: Notes) -> Compared:
+    """Each pair's net share of wins, all pairs in one model with signs."""
+    key, names = criterion.key, names_of(criterion)
+    rows = criterion.rows[criterion.rows["outcome"] != ""].reset_index(drop=True)
+    value = rows["outcome"].map(OUTCOMES)
+    turned = rows["system_1"] > rows["system_2"]
+    low, high = (rows[a].where(~turned, rows[b]) for a, b in
+                 (("system_1", "system_2"), ("system_2", "system_1")))  # fmt: skip
+    rows = rows.assign(system_1=low, system_2=high, y=value.where(~turned, -value))
+    systems = []
     for name in names:
-        mine = ratings[(ratings["system_1"] == name) | (ratings["system_2"] == name)]
-        points = (mine["preferred"] == name) + 0.5 * (mine["outcome"] == "tie")
-        low, high = interval(draws.mean(points))
-        yield (
-            "systems",
-            {
-                "criterion": criterion,
-                "system": name,
-                "n": len(mine),
-                "estimate": points.mean(),
-                "low": low,
-                "high": high,
-            },
-        )
-    by_pair = dict(list(ratings.groupby(["system_1", "system_2"])))
-    for one, two in choose_pairs(by_pair, baseline, criterion):
-        is_turned = (one, two) not in by_pair
-        rows = by_pair[(two, one) if is_turned else (one, two)]
-        sign = rows["outcome"].map({"1": 1, "tie": 0, "2": -1}) * (-1 if is_turned else 1)
-        low, high = interval(draws.mean(sign))
-        yield (
-            "pairs",
-            {
-                "criterion": criterion,
-                "system_1": one,
-                "system_2": two,
-                "effect": "net win share",
-                "estimate": sign.mean(),
-                "low": low,
-                "high": high,
-                "wins": int((sign > 0).sum()),
-                "ties": int((sign == 0).sum()),
-                "losses": int((sign < 0).sum()),
-            },
-        )
+        first, second = rows["system_1"] == name, rows["system_2"] == name
+        points = pd.concat([(1 + rows["y"][first]) / 2, (1 - rows["y"][second]) / 2])
+        systems.append({"system": name, "n": len(points), "mean": points.mean()})
+    met = [pair for pair in combinations(names, 2)
+           if ((low == pair[0]) & (high == pair[1])).any()]  # fmt: skip
+    chosen = choose_pairs(names, plan, notes, key)
+    chosen = [pair for pair in met if pair in chosen or pair[::-1] in chosen]
+    result = Compared(criterion, systems, [{"first": a, "second": b} for a, b in chosen])
+    raters = rows["participant"].nunique()
+    result.is_tested = not criterion.has_persons or raters > 1
+    if criterion.has_persons and len(rows) > MOST_DENSE and raters > 1:
+        return read_fitted(result, tables)
+    fit = None
+    x = np.array([(low == a) & (high == b) for a, b in met], float).T
+    if criterion.has_persons and raters > 1 and len(rows) > len(met) and np.ptp(rows["y"]) > 0:
+        fit, dropped = fit_model(rows["y"].to_numpy(), x, find_signed_terms(rows, names), {})
+        for name, why in dropped.items():
+            notes.add(f"{key}: {name} is left out: {why}.")
+    if fit is not None:
+        kept = [f"(1 | {name}, +1 for system_1, -1 for system_2)" for name in fit.variances
+                if name != "residual"]  # fmt: skip
+        notes.add(f"{key}: preferred (1, 0, -1) ~ {' + '.join(['pair', *kept])}, REML.")
+        result.variances = fit.variances
+        every = len(names) * (len(names) - 1) // 2
+        if len(met) == every > 1 and all(fit.is_known(weights) for weights in np.eye(len(met))):
+            result.joint = fit.test_jointly(np.eye(len(met)))
+    for pair in result.pairs:
+        place = met.index((pair["first"], pair["second"]))
+        part = rows[x[:, place] == 1]
+        pair |= {"wins": int((part["y"] > 0).sum()), "losses": int((part["y"] < 0).sum())}
+        pair |= test_preferences(criterion, part, fit, np.eye(len(met))[place], raters) or {}
+    unknown = [pair for pair in result.pairs if pair.pop("is_open", False)]
+    if unknown:
+        notes.add(f"{key}: {len(unknown)} pairs can't be tested by the model and have no row here; "
+                  "the report has them.")  # fmt: skip
+        result.pairs = [pair for pair in result.pairs if pair not in unknown]
+    return result
 
 
-def make_tables(ratings: pd.DataFrame, baseline: str = "") -> dict[str, pd.DataFrame]:
-    """Return the tables "systems" and "pairs", criteria in the order of the file."""
-    rows: dict[str, list[dict[str, object]]] = {"systems": [], "pairs": []}
-    for _, some in ratings.groupby("criterion", sort=False):
-        is_preference = bool((some["outcome"] != "").all())
-        analyse = analyse_preferences if is_preference else analyse_values
-        for table, row in analyse(some, baseline):
-            rows[table].append(row)
-    return {name: pd.DataFrame(some) for name, some in rows.items()}
+def test_preferences(
+    criterion: Criterion, rows: pd.DataFrame, fit: Any, weights: Any, raters: int
+) -> Row:
+    blocks = rows["block"].nunique()
+    by_persons = criterion.has_persons and raters > 1
+    if by_persons and rows["participant"].nunique() == 1:
+        return {}
+    y = rows["y"].to_numpy()
+    if by_persons and blocks > 1 and np.ptp(y) == 0:
+        return {"estimate": float(y[0]), "se": 0.0, "p": flip_signs(y[0], blocks)}
+    if not by_persons:
+        return test_blocks(y, rows["block"])
+    if blocks == 1:
+        return test_blocks(y, rows["participant"])
+    if fit is None or not fit.is_known(weights):
+        return {"is_open": True}
+    return test(*fit.contrast(weights))
 
 
-def main(path: str = "data/ratings.csv", folder: str = ".") -> None:
-    """Write the tables to the folder and print them."""
-    tables = make_tables(read_ratings(Path(path)), read_baseline())
-    Path(folder).mkdir(parents=True, exist_ok=True)
-    print(ESTIMATOR)
-    for name, table in tables.items():
-        table.to_csv(Path(folder) / f"{name}.csv", index=False)
-        print(table.to_string(index=False))
+def read_fitted(result: Compared, tables: Path) -> Compared:
+    """What analysis.R fitted, where a dense fit would take too long."""
+    key = result.criterion.key
+    if not all((tables / f"{name}.csv").is_file() for name in ("systems", "pairs", "variances")):
+        raise SystemExit(f"{key} has more than {MOST_DENSE:,} ratings: run analysis.R first, which "
+                         f"writes {tables}.")  # fmt: skip
+    parts = {}
+    for name in ("systems", "pairs", "joint_tests", "variances"):
+        table = pd.read_csv(tables / f"{name}.csv", dtype={
+            name: str for name in ("criterion", "system", "system_1", "system_2", "term")
+        }, keep_default_na=False)  # fmt: skip
+        parts[name] = table[table["criterion"] == key]
+    means = {row["system"]: row for row in parts["systems"].to_dict("records")}
+    taken = ["estimate", "low", "high", "from_average", "from_average_low", "from_average_high"]
+    for system in result.systems:
+        system |= {name: number(means[system["system"]][name]) for name in taken}
+    log = np.log if result.criterion.is_log else float
+    tests = {}
+    for row in parts["pairs"].to_dict("records"):
+        if number(row["df"]) is not None:
+            values = log(float(row["estimate"])), float(row["se"]), float(row["df"])
+            tests[row["system_1"], row["system_2"]] = values
+    for pair in result.pairs:
+        for sign, sides in ((1, ("second", "first")), (-1, ("first", "second"))):
+            sign = -sign if result.criterion.is_compared else sign
+            if fitted := tests.get((pair[sides[0]], pair[sides[1]])):
+                pair |= test(sign * fitted[0], *fitted[1:])
+        if result.criterion.is_compared:
+            ahead = pair.get("estimate", 0) >= 0
+            pair |= {"wins": int(ahead), "losses": int(not ahead)}
+    result.variances = {row["term"]: float(row["variance"])
+                       for row in parts["variances"].to_dict("records")}  # fmt: skip
+    for row in parts["joint_tests"].to_dict("records"):
+        result.joint = float(row["f"]), int(float(row["df1"])), float(row["df2"]), float(row["p"])
+    return result
+
+
+def number(cell: str) -> float | None:
+    return None if cell == "" else float(cell)
+
+
+def cut(low: float, high: float, least: float, most: float) -> tuple[float | None, float | None]:
+    """An interval within what is possible; none where nothing is left of it, or everything."""
+    if least <= low and high <= most:
+        return low, high
+    if (low <= least and most <= high) or high <= least or most <= low:
+        return None, None
+    return max(low, least), min(high, most)
+
+
+# --- correcting ---------------------------------------------------------------------------------
+
+
+def holm(p: Any) -> Floats:
+    p = np.asarray(p, float)
+    order = np.argsort(p, kind="stable")
+    grown = np.maximum.accumulate((len(p) - np.arange(len(p))) * p[order])
+    result = np.empty(len(p))
+    result[order] = np.minimum(grown, 1)
+    return result
+
+
+def correct_all(compared: list[Compared], plan: Plan, notes: Notes) -> bool:
+    """Correct p by Holm: over all criteria without a primary one, else within each."""
+    known = {result.criterion.choice or result.criterion.key for result in compared}
+    known |= {result.criterion.key for result in compared}
+    tested = [result for result in compared if result.is_tested]
+    is_across = plan["primary"] not in known and sum(bool(entry.p) for entry in tested) > 1
+    for result in tested:
+        choice = result.criterion.choice
+        beside = [p for other in tested if other is not result
+                  and (is_across or (choice and choice == other.criterion.choice))
+                  for p in other.p]  # fmt: skip
+        family = len(result.p) + len(beside)
+        pairs = [pair for pair in result.pairs if "p" in pair]
+        every = holm([*(pair["p"] for pair in pairs), *beside])
+        planned = holm([*result.p, *beside])
+        named = iter(planned)
+        for pair, p in zip(pairs, every, strict=False):
+            is_named = pair["is_named"]
+            pair["p_corrected"] = float(next(named) if is_named else p)
+            pair["family"] = family + (0 if is_named else len(pairs) - len(result.p))
+        if not is_across and result.p:
+            notes.add(f"{result.criterion.key}: p corrected over {family} comparisons, as in the "
+                      "report.")  # fmt: skip
+    if is_across:
+        counts = [len(result.p) for result in tested if result.p]
+        each = f"{len(counts)} criteria"
+        if len(set(counts)) == 1:
+            each += f" × {counts[0]} pairs"
+        notes.add(f"p corrected over {sum(counts)} comparisons ({each}), as in the report.")
+    return is_across
+
+
+def finish_pair(result: Compared, pair: Row, baseline: str) -> Row:
+    """The row of a pair, with the better system first, or the baseline second."""
+    criterion = result.criterion
+    effects = {"magnitude": "ratio", "preference": "net_win_share", "decision": "risk_difference"}
+    effect = effects.get(criterion.family, "difference")
+    row = {"criterion": criterion.key, "effect": effect, **pair}
+    sign = 1.0
+    names = [pair["second"], pair["first"]]
+    if criterion.is_compared:
+        names = names[::-1]
+        turned = pair["first"] == baseline or (not baseline and pair["losses"] > pair["wins"])
+    else:
+        ahead = -1.0 if criterion.better == "lower" else 1.0
+        turned = not baseline and ahead * pair.get("estimate", 0.0) < 0
+    if turned:
+        names, sign = names[::-1], -1.0
+    row |= dict(zip(("system_1", "system_2"), names, strict=True))
+    if "estimate" not in pair:
+        return row | {"verdict": "undefined"}
+    estimate = sign * pair["estimate"]
+    row["estimate"] = estimate
+    if "df" in pair:
+        reach = stats.t.ppf(0.975, pair["df"]) * pair["se"]
+        low, high = estimate - reach, estimate + reach
+        if criterion.is_log:
+            low, high = np.exp(low), np.exp(high)
+        if bounds := find_bounds(criterion):
+            low, high = cut(low, high, *bounds)
+        row |= {"low": low, "high": high, "t": sign * pair["t"]}
+        total = np.sqrt(sum(result.variances.values()))
+        if total and criterion.family not in WITHOUT_D:
+            row |= {name: None if row[value] is None else row[value] / total for name, value in
+                    (("d", "estimate"), ("d_low", "low"), ("d_high", "high"))}  # fmt: skip
+    equal = 0.0
+    if criterion.is_log:
+        equal = 1.0
+        row["estimate"] = float(np.exp(estimate))
+    if not result.is_tested:
+        dropped = ("p", "t", "p_corrected", "family")
+        return {name: cell for name, cell in row.items() if name not in dropped} | {
+            "verdict": "one_rater"
+        }
+    is_clear = row.get("p_corrected", 1.0) < 0.05
+    verdict = "higher" if row["estimate"] > equal else "lower"
+    return row | {"verdict": verdict if is_clear else "not_enough"}
+
+
+def find_bounds(criterion: Criterion) -> tuple[float, float] | None:
+    if criterion.is_log:
+        return np.exp(-MOST_LOG), np.exp(MOST_LOG)
+    if criterion.family in SHARES:
+        return -1.0, 1.0
+    if criterion.ends is None:
+        return None
+    most = criterion.ends[1] - criterion.ends[0]
+    return -most, most
+
+
+# --- margins ------------------------------------------------------------------------------------
+
+
+def judge_margins(compared: list[Compared], plan: Plan, is_across: bool) -> list[Row]:
+    """The planned tests against a margin, corrected as the comparisons are."""
+    tests = []
+    for result in compared:
+        planned = [entry for entry in plan["margins"] if entry["criterion"] == result.criterion.key]
+        part = [judge_margin(result, entry) for entry in planned if result.is_tested]
+        tests.append(part)
+    together = [row for part in tests for row in part]
+    for family in [together] if is_across else tests:
+        tested = [row for row in family if "p" in row]
+        if len(tested) > 1:
+            for row, p in zip(tested, holm([row["p"] for row in tested]), strict=True):
+                row["p_corrected"] = float(p)
+                if row["outcome"] == "pass" and p >= row["level"]:
+                    row["outcome"] = "undecided"
+    return together
+
+
+def judge_margin(result: Compared, planned: Row) -> Row:
+    criterion = result.criterion
+    row = {name: planned[name] for name in ("criterion", "system", "other", "relation", "margin")}
+    pair = next(
+        (
+            pair
+            for pair in result.pairs
+            if {pair["first"], pair["second"]} == {planned["system"], planned["other"]}
+        ),
+        {},
+    )
+    is_undirected = criterion.better == "none" and planned["relation"] == "not_worse"
+    if "df" not in pair or is_undirected or not is_margin(criterion, planned["margin"]):
+        return row
+    margin = float(np.log(planned["margin"])) if criterion.is_log else planned["margin"]
+    # a difference is second minus first, a net share the first's
+    is_turned = (pair["first"] == planned["system"]) != criterion.is_compared
+    sign = -1.0 if is_turned else 1.0
+    if criterion.better == "lower":
+        sign = -sign
+    estimate, se, df = sign * pair["estimate"], pair["se"], pair["df"]
+    level = planned.get("level", 0.05)
+    reach, end = (stats.t.isf(entry, df) * se for entry in (0.05, level))
+    p = float(stats.t.sf((estimate + margin) / se, df))
+    is_beyond = estimate + end < -margin
+    if planned["relation"] == "equivalent":
+        p = max(p, float(stats.t.cdf((estimate - margin) / se, df)))
+        is_beyond = is_beyond or estimate - end > margin
+    outcome = "pass" if p < level else "fail" if is_beyond else "undecided"
+    return row | {"low90": estimate - reach, "high90": estimate + reach, "p": p, "outcome": outcome,
+                  "level": level}  # fmt: skip
+
+
+def is_margin(criterion: Criterion, margin: float) -> bool:
+    """Whether a margin is above 0 and small enough to be missed."""
+    if criterion.is_log:
+        return 1 < margin <= 2
+    if criterion.family in SHARES:
+        return 0 < margin < 0.5
+    if criterion.ends:
+        return 0 < margin < (criterion.ends[1] - criterion.ends[0]) / 2
+    return 0 < margin < criterion.rows["value"].std()
+
+
+# --- agreement ----------------------------------------------------------------------------------
+
+DRAWS = 1000
+NODES, WEIGHTS = np.polynomial.hermite_e.hermegauss(41)
+WEIGHTS = WEIGHTS / WEIGHTS.sum()
+GRID = np.concatenate([np.linspace(0, 0.9, 46), np.linspace(0.91, 0.99, 9)])
+MOST_POINTS = 11  # with more values a scale counts as continuous
+WIDE = {"percent_agreement", "within_1", "ac1", "ac2"}  # they don't move one way with strictness
+
+
+def list_halton(base: int) -> Floats:
+    result, number, factor = np.zeros(DRAWS), np.arange(1, DRAWS + 1), 1.0
+    while number.any():
+        factor /= base
+        result += factor * (number % base)
+        number //= base
+    return result
+
+
+HALTON = [list_halton(base) for base in (2, 3, 5, 7, 11)]
+
+
+@dataclass(frozen=True)
+class Rated:
+    """Ratings as codes: rater, input, unit (output) and value, 0 to `kinds` - 1."""
+
+    rater: Any
+    input: Any
+    unit: Any
+    value: Any
+    kinds: int
+
+    @property
+    def counts(self) -> Any:
+        """How often each unit got each value."""
+        return count_values(self.unit, self.value, self.kinds)
+
+    def take_shared(self) -> "Rated":
+        """Without units of one rating."""
+        kept = (np.bincount(self.unit) > 1)[self.unit]
+        codes = (pd.factorize(column[kept])[0] for column in (self.rater, self.input, self.unit))
+        rater, group, unit = codes
+        return Rated(rater, group, unit, self.value[kept], self.kinds)
+
+
+def count_values(codes: Any, values: Any, kinds: int) -> Any:
+    levels = codes.max(initial=-1) + 1
+    return np.bincount(codes * kinds + values, minlength=levels * kinds).reshape(levels, kinds)
+
+
+def list_distances(level: str, counts: Any) -> Any:
+    """Distances of values; `counts` (..., values) only matter to ordinal ones."""
+    kinds = counts.shape[-1]
+    place = np.arange(kinds, dtype=float)
+    if level == "nominal":
+        return np.broadcast_to(1 - np.eye(kinds), (*counts.shape, kinds))
+    if level == "ordinal":
+        place = np.cumsum(counts, -1) - counts / 2
+    else:
+        place = np.broadcast_to(place, counts.shape)
+    return (place[..., :, None] - place[..., None, :]) ** 2
+
+
+def describe_alpha(rated: Rated, distances: Any) -> float:
+    """Krippendorff's alpha."""
+    counts = rated.counts
+    size, total = counts.sum(1), counts.sum(0)
+    seen = ((counts * (counts @ distances)).sum(1) / (size - 1)).sum()
+    return 1 - (total.sum() - 1) * seen / (total @ distances @ total)
+
+
+def weigh(name: str, kinds: int) -> Any:
+    """How far two values count as agreement."""
+    place = np.arange(kinds)
+    apart = np.abs(place[:, None] - place)
+    if name == "within_1":
+        return (apart <= 1).astype(float)
+    return 1 - (apart / (kinds - 1)) ** 2 if name == "ac2" else np.eye(kinds)
+
+
+def describe_share(rated: Rated, weights: Any) -> float:
+    """The mean over units of how far pairs of their ratings agree."""
+    counts = rated.counts
+    size = counts.sum(1)
+    return float(
+        np.mean(((counts * (counts @ weights - 1)).sum(1) / (size * (size - 1)))[size > 1])
+    )
+
+
+def correct_share(name: str, seen: Any, weights: Any, shares: Any) -> Any:
+    """AC1 and AC2 of Gwet; shares as they are."""
+    if name not in ("ac1", "ac2"):
+        return seen
+    kinds = len(weights)
+    chance = weights.sum() / (kinds * (kinds - 1)) * (shares * (1 - shares)).sum(-1)
+    return (seen - chance) / (1 - chance)
+
+
+def agree(criterion: Criterion) -> list[Row]:
+    """Coefficients of agreement, each with the interval for other raters and other inputs."""
+    rows, names = criterion.rows, list_coefficients(criterion)
+    if not names:
+        return []
+    y = rows["outcome"].map(OUTCOMES) if criterion.is_compared else rows["value"]
+    if criterion.is_log:
+        standard = pd.to_numeric(rows["standard"])
+        y = np.log(rows["value"] / (1 if standard.isna().any() else standard))
+    scale = np.unique(y)
+    if criterion.is_compared:
+        scale = np.array([-1.0, 0.0, 1.0])
+    elif criterion.family == "decision":
+        scale = np.array([0.0, 1.0])
+    elif criterion.has_points and criterion.ends:
+        scale = np.arange(criterion.ends[0], criterion.ends[1] + 1)
+    rater, group, unit = (
+        pd.factorize(rows[name])[0] for name in ("participant", "block", "output")
+    )
+    whole = Rated(rater, group, unit, np.searchsorted(scale, y), len(scale))
+    rated = whole.take_shared()
+    result: list[Row] = [{"coefficient": name} for name in names]
+    if not len(rated.value):
+        return result
+    has_points = len(scale) <= MOST_POINTS
+    values = {name: find_coefficient(name, whole, rated, scale) for name in names}
+    has_interval = (
+        criterion.has_persons and min(rated.rater.max(), rated.input.max()) > 0
+        and np.ptp(rated.value) > 0
+    )  # fmt: skip
+    drawn = {}
+    if has_interval:
+        drawn = draw_points(rated, names) if has_points else draw_numbers(rated, names, scale)
+    for row in result:
+        value = row["value"] = values[row["coefficient"]]
+        draws = drawn.get(row["coefficient"])
+        if draws is None or value is None or value == 1 or (
+            value == 0 and row["coefficient"] in ("percent_agreement", "within_1")
+        ):  # fmt: skip
+            continue
+        is_wide = not has_points or (row["coefficient"] in WIDE and len(scale) > 2)
+        edge = 0.0125 if is_wide else 0.025
+        low, high = np.quantile(draws, [edge, 1 - edge])
+        row |= {"low": min(low, value), "high": max(high, value)}
+    return result
+
+
+def list_coefficients(criterion: Criterion) -> list[str]:
+    if criterion.is_compared:
+        return ["alpha_nominal", "alpha_ordinal", "ac1", "percent_agreement"]
+    if criterion.family == "decision":
+        return ["alpha_nominal", "ac1", "percent_agreement"]
+    if criterion.has_points:
+        return ["alpha_ordinal", "ac2", "percent_agreement", "within_1", "alpha_interval"]
+    return ["alpha_log" if criterion.is_log else "alpha_interval"]
+
+
+def find_coefficient(name: str, whole: Rated, rated: Rated, scale: Any) -> float | None:
+    if name.startswith("alpha"):
+        if np.ptp(rated.value) == 0:
+            return None
+        level = name.removeprefix("alpha_")
+        if level in ("log", "interval"):
+            return describe_alpha(rated, (scale[:, None] - scale) ** 2)
+        return describe_alpha(rated, list_distances(level, rated.counts.sum(0)))
+    weights = weigh(name, len(scale))
+    counts = whole.counts
+    shares = (counts / counts.sum(1, keepdims=True)).mean(0)
+    return float(correct_share(name, describe_share(rated, weights), weights, shares))
+
+
+def sum_squares(codes: Any, values: Any, distances: Any) -> tuple[float, float]:
+    counts = count_values(codes, values, len(distances))
+    return (counts @ distances * counts).sum(), (counts.sum(1) ** 2).sum()
+
+
+def spread(values: Any) -> float:
+    n = len(values)
+    return ((values - values.mean()) ** 2).sum() * n / (n - 1) if n > 1 else 0.0
+
+
+def summarise(rated: Rated, distances: Any) -> Row:
+    """All that the interval needs of the ratings, at fixed distances of values."""
+    value, unit = rated.value, rated.unit
+    counts = rated.counts.astype(float)
+    size, total = counts.sum(1), counts.sum(0)
+    n = total.sum()
+    cell = pd.factorize(rated.rater * (rated.input.max() + 1) + rated.input)[0]
+    (qr, cr), (qi, ci), (qx, cx), (qt, ct) = (
+        sum_squares(codes, value, distances)
+        for codes in (rated.rater, rated.input, cell, np.zeros_like(value))
+    )
+    near = counts @ distances
+    apart = (counts * near).sum(1) / (size - 1)
+    seen = apart.sum()
+    s1, s3 = seen / n, (qt - qr - qi + qx) / (ct - cr - ci + cx)
+    s2 = (qr - qx) / (cr - cx) if cr > cx else s3
+    alpha = 1 - (n - 1) * seen / qt
+    by_value = 2 * (total @ distances) / qt - 1 / (n - 1)
+    in_unit, of = counts @ by_value, size[unit]
+    inside = (2 * near[unit, value] / (of - 1) - apart[unit] / of) / seen
+    by_rating = by_value[value] * (of - 2) / (of - 1) + in_unit[unit] / (of * (of - 1)) - inside
+    plain = inside - 1 / n
+    of_unit = np.zeros(len(size), int)
+    of_unit[unit] = rated.input
+    rarest = int(np.argmin(np.where(total > 0, total, np.inf)))
+    mean, more = size.mean(), total.copy()
+    more[rarest] += mean
+    changed = np.log((1 - alpha) / ((n + mean - 1) * seen / (more @ distances @ more)))
+    loads = np.bincount(rated.rater).astype(float)
+    met = np.zeros((len(size), len(loads)))
+    np.add.at(met, (unit, rated.rater), 1.0)
+    shared = met.T @ (met / (size - 1)[:, None])
+    np.fill_diagonal(shared, 0)
+    laplace = np.diag(shared.sum(1)) - shared
+
+    def sum_by(codes: Any, values: Any) -> Any:
+        return np.bincount(codes, weights=values)
+
+    return {
+        "s1": s1, "s2": s2, "s3": s3, "k": len(size) / (1 / size).sum(), "mean": mean,
+        "v_raters": spread(sum_by(rated.rater, by_rating)) - (by_rating**2).sum(),
+        "v_raters_seen": spread(sum_by(rated.rater, plain)) - (plain**2).sum(),
+        "v_inputs": spread(sum_by(of_unit, in_unit - apart / seen)) + (0.2 * changed) ** 2,
+        "v_inputs_seen": spread(sum_by(of_unit, (apart - s1 * size) / seen)),
+        "nu": np.trace(laplace) ** 2 / (laplace**2).sum(), "raters": len(loads),
+        "inputs": rated.input.max() + 1, "n": n, "total": total,
+        "load": len(loads) / (1 / loads).sum(), "shares": ((loads / n) ** 2).sum(),
+    }  # fmt: skip
+
+
+def draw_parts(
+    q: Row, units: float, strictness: float, noise: float, back: Any
+) -> tuple[Floats, Floats, Floats]:
+    """Draws of the variances of units, raters and noise."""
+    v_unit, v_rater = (q["s3"] - q["s1"]) / 2, max((q["s3"] - q["s2"]) / 2, 0)
+    v_noise = max((q["s1"] + q["s2"] - q["s3"]) / 2, 0)
+    k, nu, whole = q["k"], q["nu"], units + strictness + noise
+    overlap = (q["mean"] - 1) / (q["raters"] - 1)
+    omega = (v_noise + (1 - overlap) * max(v_unit, 0)) / q["load"]
+    a = 1 - q["s1"] / q["s3"]
+    least = max(a, -0.5 / (k - 1), -0.5)
+    expected = ((v_rater + omega) / (q["s1"] / 2)) ** 2 * 2 / nu * (1 + np.sqrt(2 / nu))
+    extra = max(0, q["v_raters"] - expected * a**2)
+    extra_seen = max(0, q["v_raters_seen"] - expected)
+    f = (1 + (k - 1) * least) / (1 - least)
+    f = f * np.exp(ndtri(HALTON[0]) * np.sqrt(q["v_inputs"] + extra) * k / (1 + (k - 1) * least))
+    rho = np.clip(back(np.clip((f - 1) / (f + k - 1), 0, 0.999)), 0, 0.99)
+    omega = omega / (q["s3"] / 2) * whole
+    r = np.maximum(0, (strictness + omega) * nu / stats.chi2.ppf(HALTON[1], nu) - omega)
+    r = np.minimum(r, max(units + noise, 2 * strictness))
+
+    def scale(variance: float) -> float:
+        return min(np.sqrt(variance) * (strictness + noise) / noise, 1.0)
+
+    n = noise * np.exp(ndtri(HALTON[4]) * scale(q["v_inputs_seen"]))
+    return rho / (1 - rho) * (strictness + n), r, n * np.exp(ndtri(HALTON[3]) * scale(extra_seen))
+
+
+def find_cells(cuts: Any, rho: Any) -> Any:
+    """The table of two ratings whose latent scores correlate rho; `cuts` (n, values - 1)."""
+    rho = np.clip(rho, 0, 0.9999)[:, None, None]
+    at = ndtr((cuts[:, None, :] - np.sqrt(rho) * NODES[None, :, None]) / np.sqrt(1 - rho))
+    edge = np.ones((*at.shape[:-1], 1))
+    chance = np.diff(np.concatenate([0 * edge, at, edge], -1), axis=-1)
+    return np.matmul((chance * WEIGHTS[:, None]).transpose(0, 2, 1), chance)
+
+
+def draw_points(rated: Rated, names: list[str]) -> dict[str, Floats]:
+    """Draws of every coefficient on a scale of a few ordered values."""
+    kinds = rated.kinds
+    distances = list_distances("interval", np.ones(kinds))
+    q = summarise(rated, distances)
+    n = q["n"]
+    cuts = ndtri(np.clip(np.cumsum(q["total"])[:-1] / n, 0.25 / n, 1 - 0.25 / n))
+    g = (find_cells(np.broadcast_to(cuts, (len(GRID), kinds - 1)), GRID) * distances).sum((-1, -2))
+
+    def invert(value: float) -> float:
+        if value > g[0]:
+            return -float(np.interp(value - 2 * g[0], -g, GRID))
+        return float(np.interp(-value, -g, GRID))
+
+    within, by_rater, base = (invert(q[name]) for name in ("s1", "s2", "s3"))
+    units, strictness = max(within - base, 0), max(by_rater - base, 0)
+    noise = max(1 - base - units - strictness, 0.05)
+    u, r, e = draw_parts(q, units, strictness, noise, lambda a: np.interp(a - 1, -g / g[0], GRID))
+    whole = u + r + e
+    shift = ndtri(HALTON[2]) * np.sqrt(r * q["shares"] + units / q["inputs"] + noise / n)
+    table = find_cells((cuts[None] - shift[:, None]) / np.sqrt(whole)[:, None], u / whole)
+    shares = table.sum(-1)
+    result = {}
+    for name in names:
+        if name.startswith("alpha"):
+            d = list_distances(name.removeprefix("alpha_"), shares)
+            chance = (shares[:, :, None] * shares[:, None] * d).sum((-1, -2))
+            result[name] = 1 - (table * d).sum((-1, -2)) / chance
+        else:
+            weights = weigh(name, kinds)
+            result[name] = correct_share(name, (table * weights).sum((-1, -2)), weights, shares)
+    return result
+
+
+def draw_numbers(rated: Rated, names: list[str], scale: Any) -> dict[str, Floats]:
+    """Draws of alpha where there are many values."""
+    q = summarise(rated, (scale[:, None] - scale) ** 2)
+    whole = q["s3"] / 2
+    units, strictness = (max(0, q["s3"] - q[name]) / 2 / whole for name in ("s1", "s2"))
+    noise = max(1 - units - strictness, 0.02)
+    u, r, e = draw_parts(q, units, strictness, noise, lambda a: a)
+    return {name: u / (u + r + e) for name in names if name in ("alpha_interval", "alpha_log")}
+
+
+# --- all criteria -------------------------------------------------------------------------------
+
+
+def make_tables(
+    ratings: pd.DataFrame, plan: Plan, fitted: Path, notes: Notes
+) -> dict[str, list[Row]]:
+    """Every table by its name, as rows."""
+    tables: dict[str, list[Row]] = {name: [] for name in COLUMNS}
+    compared = [compare(criterion, plan, fitted, notes)
+                for criterion in list_criteria(ratings, plan)]  # fmt: skip
+    is_across = correct_all(compared, plan, notes)
+    for result in compared:
+        key, baseline = result.criterion.key, plan["baseline"]
+        baseline = baseline if baseline in names_of(result.criterion) else ""
+        tables["systems"] += [{"criterion": key, **system} for system in result.systems]
+        tables["pairs"] += [finish_pair(result, pair, baseline) for pair in result.pairs]
+        if result.joint:
+            names = ("f", "df1", "df2", "p")
+            tables["joint_tests"].append(
+                {"criterion": key, **dict(zip(names, result.joint, strict=True))}
+            )
+        # a preference has each effect twice, once for each of its systems
+        times = 2 if result.criterion.is_compared else 1
+        parts = {term: variance if term == "residual" else times * variance
+                 for term, variance in result.variances.items()}  # fmt: skip
+        tables["variances"] += [
+            {"criterion": key, "term": term, "variance": variance,
+             "share": parts[term] / sum(parts.values())}
+            for term, variance in result.variances.items()
+        ]  # fmt: skip
+        tables["agreement"] += [{"criterion": key, **row} for row in agree(result.criterion)]
+    tables["margins"] = judge_margins(compared, plan, is_across)
+    return tables
+
+
+def main(path: str = "data/ratings.csv", folder: str = "tables-python") -> None:
+    """Write the tables and the notes into the folder, and print them."""
+    notes, target = Notes(), Path(folder)
+    plan = read_plan(Path(__file__).with_name("analysis-plan.json"))
+    ratings = read_ratings(Path(path), notes)
+    tables = make_tables(ratings, plan, target.with_name("tables-r"), notes)
+    notes.add(f"Python {sys.version.split()[0]}, numpy {np.__version__}, scipy "
+              f"{scipy.__version__}, pandas {pd.__version__}")  # fmt: skip
+    target.mkdir(parents=True, exist_ok=True)
+    for name, rows in tables.items():
+        table = pd.DataFrame(rows, columns=COLUMNS[name].split())
+        table.to_csv(target / f"{name}.csv", index=False)
+        if len(table):
+            print(f"\n{name}\n{table.to_string(index=False)}")
+    text = "\n".join(notes.lines) + "\n"
+    (target / "notes.txt").write_text(text, encoding="utf-8")
 
 
 if __name__ == "__main__":

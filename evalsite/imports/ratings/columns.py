@@ -28,7 +28,7 @@ LONGEST_ID = 200
 LONGEST_TIME = 64
 # A file written by hand has no use for these: offered where they were guessed.
 _OF_EXPORTS = ("outcome", "time_given", "kind", "status", "origin", "person", "excluded",
-               "value_typed", "part", "text", "not_applicable")  # fmt: skip
+               "value_typed", "part", "text", "not_applicable", "better")  # fmt: skip
 # what only some protocols have a use for
 _OF_VALUES = ("value", "label", "value_typed", "place")
 _OF_COMPARISONS = ("preferred", "outcome", "shown_first")

@@ -22,7 +22,7 @@ from evalsite.imports.steps import register
 from evalsite.imports.tables.faults import Fault, Remark
 from evalsite.imports.tables.table import Row, Table
 from evalsite.lib.rating_columns import Problem, check_mapping
-from evalsite.lib.rating_guess import guess_mapping
+from evalsite.lib.rating_guess import guess_mapping, is_direction
 from evalsite.studies.models import Study
 from evalsite.studies.summary_lines import count_of
 
@@ -43,6 +43,13 @@ class RatingImporter(Importer):
 
     def guess(self, header: Sequence[str], study: Study) -> dict[str, str]:
         return guess_mapping(header, ask(study))
+
+    def guess_from_rows(
+        self, header: Sequence[str], study: Study, rows: Sequence[Sequence[str]]
+    ) -> dict[str, str]:
+        columns = zip(header, zip(*rows, strict=False), strict=False)
+        directed = [name for name, cells in columns if is_direction(cells)]
+        return guess_mapping(header, ask(study), directed=directed)
 
     def check_mapping(
         self,

@@ -6,6 +6,7 @@ from typing import Any
 from django.utils.dateparse import parse_datetime
 from django.utils.formats import date_format
 
+from evalsite.analysis.figure import make_note
 from evalsite.analysis.thresholds import BY_KEY, Limit
 from evalsite.studies.summary_lines import count_of
 
@@ -101,8 +102,8 @@ def _find_label(plan: Plan, key: str) -> str:
 
 
 def describe_hypothesis(plan: Plan, hypothesis: Mapping[str, Any]) -> str:
-    """ "on Fluency, A is rated higher than B"."""
-    relation = "is rated higher than" if hypothesis["relation"] == "higher" else "differs from"
+    """ "on Fluency, A is better than B"."""
+    relation = "is better than" if hypothesis["relation"] == "better" else "differs from"
     system, other = hypothesis["system"], hypothesis["other"]
     return f"on {_find_label(plan, hypothesis['criterion'])}, {system} {relation} {other}"
 
@@ -164,7 +165,9 @@ def describe_margin(plan: Plan, margin: Mapping[str, Any]) -> str:
     elif unit:
         amount = f"{size:g} points"
     label = _find_label(plan, key)
-    return f"on {label}, {margin['system']} is {relation} {margin['other']} {until} {amount}"
+    words = f"on {label}, {margin['system']} is {relation} {margin['other']} {until} {amount}"
+    words += f", at level {margin['level']:g}" if "level" in margin else ""
+    return words + (f", also in each {margin['slices']}" if "slices" in margin else "")
 
 
 def describe_smallest(plan: Plan) -> str:
@@ -229,19 +232,14 @@ def _describe_thresholds(plan: Plan) -> str:
 
 def warn_of_plan(plan: Plan, *, has_excluded: bool) -> list[dict[str, Any]]:
     """Return what was fixed only when there were answers already, as warnings of a report."""
-    found = [("late_baseline", "baseline", "The baseline was chosen")] if plan["baseline"] else []
-    if plan.get("primary"):
-        found.append(("late_primary", "primary", "The primary criterion was chosen"))
-    if plan.get("margins"):
-        found.append(("late_margins", "margins", "The margin was set"))
-    if plan["exclusion_rule"] and has_excluded:
-        found.append(("late_rule", "exclusion_rule", "The exclusion rule was worded"))
+    parts = [
+        ("late_baseline", "baseline", plan["baseline"]),
+        ("late_primary", "primary", plan.get("primary")),
+        ("late_margins", "margins", plan.get("margins")),
+        ("late_rule", "exclusion_rule", plan["exclusion_rule"] and has_excluded),
+    ]
     return [
-        {
-            "code": code,
-            "text": f"{words} {describe_moment(plan, name)}: not before data were seen.",
-            "criterion": None,
-        }
-        for code, name, words in found
-        if plan["moments"].get(name, {}).get("answers")
+        make_note(code, answers=moment["answers"], at=moment["at"])
+        for code, name, is_chosen in parts
+        if is_chosen and (moment := plan["moments"].get(name, {})).get("answers")
     ]

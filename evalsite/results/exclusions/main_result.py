@@ -6,6 +6,7 @@ from typing import Any
 
 from evalsite.results.models import Report
 from evalsite.results.report.criterion_tables import name_average
+from evalsite.results.report.sentences import write_sentence
 from evalsite.results.report.wording import describe_interval, hold_together, write_value
 
 # the results page shows more pairs
@@ -98,6 +99,6 @@ def _compare_pairs(kept: dict[str, Any], whole: dict[str, Any]) -> list[PairBoth
 
 def _findings(criterion: dict[str, Any]) -> dict[tuple[str, str], str]:
     return {
-        (pair["system_1"], pair["system_2"]): hold_together(pair["finding"]["text"])
+        (pair["system_1"], pair["system_2"]): hold_together(write_sentence(pair["finding"]))
         for pair in criterion["pairs"]
     }

@@ -49,7 +49,7 @@ from evalsite.quality.top_up import excluded_answers, find_shortage
 from evalsite.results.exclusions.main_result import show_main
 from evalsite.results.models import Report
 from evalsite.results.people.answers import describe_answers, with_items
-from evalsite.results.people.flags import Raised, list_raised
+from evalsite.results.people.flags import Raised, give_reason, list_raised
 from evalsite.results.people.lookup import describe_people, with_answers
 from evalsite.results.progress import count_edge
 from evalsite.results.report.computation import newest_analysis, newest_report
@@ -242,6 +242,7 @@ def confirm_exclusion(request: HttpRequest, study: Study) -> HttpResponseBase:
         people, answers = read_chosen(study, request.POST)
     bases = list_bases(study, people, plan)
     form = ExclusionForm(request.POST if is_post else None, bases=bases)
+    form.initial["reason"] = offered.reason
     if is_post:
         if not people and not answers:
             form.add_error(None, "Tick whom to exclude.")
@@ -280,7 +281,7 @@ def confirm_exclusion(request: HttpRequest, study: Study) -> HttpResponseBase:
 
 
 def _read_reason(study: Study, form: ExclusionForm, offered: "Offered") -> dict[str, Any]:
-    basis, flag = form.cleaned_data["basis"], offered.raised.code if offered.raised else ""
+    basis, flag = form.cleaned_data["basis"], offered.flag
     planned = None
     if basis.isdecimal():
         planned = ExclusionRule.objects.get(study=study, pk=int(basis))
@@ -382,6 +383,8 @@ exclusion_views = [
 
 # more on one page than anybody looks at, and fewer fields than a post may have
 MOST = 500
+# the rule that an address names for one of two people with copied answers
+COPIED = "copied"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -394,6 +397,14 @@ class Offered:
     raised: Raised | None = None  # that flag, if the newest report raised it
     is_cut: bool = False  # there are more than a page holds
     already: int = 0
+    reason: str = ""  # of copied answers, to begin with
+
+    @property
+    def flag(self) -> str:
+        """The flag that the exclusion rests on, or ""."""
+        if self.reason:
+            return COPIED
+        return self.raised.code if self.raised else ""
 
 
 def find_offered(study: Study, asked: QueryDict, report: Report | None) -> Offered:
@@ -401,6 +412,7 @@ def find_offered(study: Study, asked: QueryDict, report: Report | None) -> Offer
     people, answers = read_chosen(study, asked)
     rule = asked.get("rule", "")
     raised = next((one for one in list_raised(report) if one.code == rule), None)
+    reasons = [give_reason(report, person.pseudonym) for person in people if rule == COPIED]
     if raised is not None:
         people = _find_people(study, set(raised.pseudonyms))
     standing = Exclusion.objects.standing().filter(study=study)
@@ -415,6 +427,7 @@ def find_offered(study: Study, asked: QueryDict, report: Report | None) -> Offer
         raised=raised,
         is_cut=len(open_people) > MOST or len(open_answers) > MOST,
         already=len(people) - len(open_people) + len(answers) - len(open_answers),
+        reason=next(iter(reasons), ""),
     )
 
 

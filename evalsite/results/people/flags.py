@@ -4,8 +4,11 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
+from evalsite.analysis.figure import make_note
 from evalsite.results.models import Report
+from evalsite.results.report.sentences import write_sentence
 from evalsite.results.report.wording import write_value
+from evalsite.studies.summary_lines import count_of
 
 
 @dataclass(frozen=True)
@@ -86,3 +89,58 @@ def list_raised(report: Report | None) -> list[Raised]:
             if row["participant"] not in raised.pseudonyms:
                 raised.pseudonyms.append(row["participant"])
     return sorted(found.values(), key=lambda one: one.code)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Copies:
+    """Two people whose answers look copied, in a sentence."""
+
+    sentence: str
+    pseudonyms: tuple[str, str]
+
+
+def list_copies(report: Report | None) -> list[Copies]:
+    """Return the pairs of people whose answers look copied, as the report has them."""
+    return [
+        Copies(
+            sentence=write_sentence(
+                make_note(
+                    "copied",
+                    pairs=1,
+                    equal=pair["outputs"] - pair["unequal"],
+                    outputs=pair["outputs"],
+                    others=pair["others"],
+                    raters=[pair["first_rater"], pair["second_rater"]],
+                )
+            ),
+            pseudonyms=(pair["first_rater"], pair["second_rater"]),
+        )
+        for pair in _get_copied(report).get("pairs", ())
+    ]
+
+
+def describe_unseen(report: Report | None) -> str:
+    """Return why this study can't show copied answers; "" where it can, or where nobody shares an
+    output."""
+    copied = _get_copied(report)
+    if alike := copied.get("alike"):
+        equal = alike["outputs"] - alike["unequal"]
+        return write_sentence(make_note("both_alike", equal=equal, outputs=alike["outputs"]))
+    if copied.get("raters", 0) < 3 or copied["can_be_seen"] or not copied["most_shared"]:
+        return ""
+    return write_sentence(make_note("copies_unseen", most_shared=copied["most_shared"]))
+
+
+def give_reason(report: Report | None, pseudonym: str) -> str:
+    """Return the reason to exclude one of two people with copied answers, which names nobody; ""
+    for anyone else."""
+    for pair in _get_copied(report).get("pairs", ()):
+        if pseudonym in (pair["first_rater"], pair["second_rater"]):
+            equal, outputs = pair["outputs"] - pair["unequal"], count_of(pair["outputs"], "output")
+            return f"Answers identical to another person’s on {equal:,} of {outputs}"
+    return ""
+
+
+def _get_copied(report: Report | None) -> dict[str, Any]:
+    copied: dict[str, Any] = {} if report is None else report.content["kept"]["copied"]
+    return copied

@@ -21,7 +21,7 @@ from evalsite.quality.pay_views import LABELS, OFFERED
 from evalsite.quality.scale_use import reserved_points
 from evalsite.results.analysis_plan.wording import write_limit
 from evalsite.results.people.answers import answers_of, describe_answers
-from evalsite.results.people.flags import list_raised
+from evalsite.results.people.flags import describe_unseen, list_copies, list_raised
 from evalsite.results.people.indicators import draw_pace, find_others, list_indicators
 from evalsite.results.people.lookup import (
     MOST_AT_ONCE,
@@ -36,8 +36,14 @@ from evalsite.results.people.lookup import (
     with_answers,
 )
 from evalsite.results.people.scatter import draw_scatter
-from evalsite.results.people.work import describe_others, describe_pay, describe_work, read_work
-from evalsite.results.people.work_flags import find_usual_seconds, list_rules
+from evalsite.results.people.work import (
+    Work,
+    describe_others,
+    describe_pay,
+    describe_work,
+    read_work,
+)
+from evalsite.results.people.work_flags import find_usual_seconds, list_rules, list_unjudged
 from evalsite.results.report.computation import newest_report
 from evalsite.studies.bonus import promises_bonus
 from evalsite.studies.models import Membership, Study
@@ -100,6 +106,8 @@ def show_people(request: HttpRequest, study: Study) -> HttpResponseBase:
             "often": _describe_often(study, work.limits),
             "report": report,
             "raised": list_raised(report),
+            "copies": list_copies(report),
+            "unseen": describe_unseen(report),
             "flagged": work.to_review,
             "scatter": draw_scatter(
                 work.people.values(),
@@ -150,6 +158,7 @@ def show_person(request: HttpRequest, study: Study, pseudonym: str) -> HttpRespo
             "facts_of_person": _facts(study, person, paid_sets, sees_receipt=sees_identities),
             "indicators": list_indicators(work, participant.pk),
             "flags": work.flags.get(participant.pk, []),
+            "unjudged": _list_unjudged(study, work, participant.pk),
             "pace": draw_pace(participant.pk, find_usual_seconds(work.people)),
             "notes": read_notes_of(study, name="participant", ids=[participant.pk])[participant.pk],
             "sets": [
@@ -176,6 +185,13 @@ def show_person(request: HttpRequest, study: Study, pseudonym: str) -> HttpRespo
             "is_owner": has_role(request, study, Membership.Role.OWNER),
         },
     )
+
+
+def _list_unjudged(study: Study, work: Work, participant: int) -> list[str]:
+    if participant not in work.people:
+        return []
+    has_order = any(not criterion.scale.compares for criterion in study.config.criteria)
+    return list_unjudged(work.people[participant], work.limits, has_order=has_order)
 
 
 def _find_place(flagged: list[str], pseudonym: str) -> dict[str, Any] | None:

@@ -5,11 +5,20 @@ They are read from plain measures while a study runs; reports add finer ones (`a
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from statistics import median
+from math import ceil, inf
+from statistics import mean, median
 
 from evalsite.analysis.figure import write_coefficient
+from evalsite.analysis.flag_rules import (
+    count_needed_for_same,
+    find_upper_end,
+    is_same_answer,
+    is_too_fast,
+    is_unlike_others,
+)
 from evalsite.analysis.thresholds import Thresholds
 from evalsite.quality.person_measures import Measures
+from evalsite.studies.summary_lines import count_of
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -33,9 +42,15 @@ def find_usual_agreement(people: Mapping[int, Measures]) -> float | None:
     return median(found) if found else None
 
 
+def find_mean_agreement(people: Mapping[int, Measures]) -> float | None:
+    """Return the mean of all people's agreement with the others."""
+    agreements = [person.agreement for person in people.values() if person.agreement is not None]
+    return mean(agreements) if agreements else None
+
+
 def flag_people(people: Mapping[int, Measures], limits: Thresholds) -> dict[int, list[PersonFlag]]:
     """Return the flags of each person who has some, by participant."""
-    usual, agreement = find_usual_seconds(people), find_usual_agreement(people)
+    usual, agreement = find_usual_seconds(people), find_mean_agreement(people)
     found = {
         pk: [
             flag
@@ -53,29 +68,37 @@ def flag_people(people: Mapping[int, Measures], limits: Thresholds) -> dict[int,
 
 
 def _see_speed(one: Measures, usual: float | None, limits: Thresholds) -> PersonFlag | None:
-    if one.seconds is None or not usual or one.answers < limits.speed_answers:
+    ratio = one.seconds / usual if one.seconds is not None and usual else None
+    if not is_too_fast(
+        answers=one.answers, ratio=ratio, pages=one.pages, under=one.under, limits=limits
+    ):
         return None
-    if one.seconds >= limits.speed_ratio * usual:
-        return None
-    figure = f"{write_seconds(one.seconds)} per item (study’s median {write_seconds(usual)})"
-    return PersonFlag(code="too_fast", label="Too fast", figure=figure)
+    phrases = []
+    if one.seconds is not None and usual:
+        phrases = [f"{write_seconds(one.seconds)} per item (study’s median {write_seconds(usual)})"]
+    if one.under:
+        phrases.append(f"{one.under} of {one.pages} pages too fast to read")
+    return PersonFlag(code="too_fast", label="Too fast", figure="; ".join(phrases))
 
 
 def _see_same_answer(one: Measures, limits: Thresholds) -> PersonFlag | None:
-    if one.top_share is None or one.answers < limits.top_share_ratings:
-        return None
-    if one.top_share <= limits.top_share:
+    if one.top_share is None or not is_same_answer(one.uses, limits):
         return None
     figure = f"{one.top_share:.0%} of answers are the same"
     return PersonFlag(code="same_answer", label="Same answer", figure=figure)
 
 
-def _see_disagreement(one: Measures, usual: float | None, limits: Thresholds) -> PersonFlag | None:
-    if one.agreement is None or usual is None or one.answers < limits.rho_ratings:
+def _see_disagreement(
+    one: Measures, average: float | None, limits: Thresholds
+) -> PersonFlag | None:
+    if one.agreement is None or average is None:
         return None
-    if one.agreement >= limits.rho:
+    high = find_upper_end(one.agreement, one.shared)
+    if not is_unlike_others(
+        answers=one.answers, rho=one.agreement, high=high, mean=average, limits=limits
+    ):
         return None
-    figure = f"{write_coefficient(one.agreement)} (study’s median {write_coefficient(usual)})"
+    figure = f"{write_coefficient(one.agreement)} (study’s mean {write_coefficient(average)})"
     return PersonFlag(code="disagrees", label="Disagrees", figure=figure)
 
 
@@ -93,23 +116,64 @@ def write_seconds(value: float) -> str:
     return f"{value:.0f} s" if value >= 10 else f"{value:.1f} s"
 
 
+def list_unjudged(person: Measures, limits: Thresholds, *, has_order: bool) -> list[str]:
+    """Return for each flag that can't be raised yet why not, in a sentence.
+
+    `has_order`: whether the study has scores, by which people can disagree.
+    """
+    fewest = limits.floor_pages if person.pages else limits.speed_answers_alone
+    needed_for_same = count_needed_for_same(person.uses, limits)
+    fewest_same = min((answers for answers, _, _ in person.uses), default=0)
+    after = f"After {count_of(person.answers, 'answer')}"
+    sentences = []
+    if (person.pages or person.answers) < fewest:
+        sentences.append(f"{after}, “too fast” can’t be judged (needs {fewest:.0f}).")
+    if needed_for_same == inf and person.uses:
+        sentences.append(
+            "“Same answer” can’t be judged: the others give this person’s usual answer too often."
+        )
+    elif fewest_same < needed_for_same < inf:
+        # an answer may have several ratings
+        needed = ceil(needed_for_same * person.answers / max(fewest_same, 1))
+        sentences.append(f"{after}, “same answer” can’t be judged (needs {needed}).")
+    if has_order and person.answers < limits.rho_few_ratings:
+        sentences.append(
+            f"{after}, “disagrees” can’t be judged (needs {limits.rho_few_ratings:.0f})."
+        )
+    elif has_order and person.agreement is None:
+        sentences.append(
+            "“Disagrees” can’t be judged: too few outputs have an answer by anyone else."
+        )
+    if person.attention < limits.attention_checks:
+        met = count_of(person.attention, "attention check")
+        sentences.append(
+            f"After {met}, “failed checks” can’t be judged (needs {limits.attention_checks:.0f})."
+        )
+    return sentences
+
+
 def list_rules(limits: Thresholds) -> list[tuple[str, str]]:
     """Return when a person is flagged: the word, and the rule in words."""
     return [
         (
             "Too fast",
-            f"median time under {limits.speed_ratio:.0%} of the study’s median, after "
-            f"{limits.speed_answers:.0f} answers",
+            f"at least {limits.floor_share:.0%} of at least {limits.floor_pages:.0f} pages took "
+            "less than a second for every 10 words that were new to the person. Or the median "
+            f"time is under {limits.speed_ratio:.0%} of the study’s median, after "
+            f"{limits.speed_answers:.0f} answers, with at least {limits.under_floor:.0%} of such "
+            f"pages ({limits.speed_answers_alone:.0f} answers where pages have no text)",
         ),
         (
             "Same answer",
             f"one point in over {limits.top_share:.0%} of at least "
-            f"{limits.top_share_ratings:.0f} answers",
+            f"{limits.top_share_ratings:.0f} answers on every criterion, if the others give it so "
+            "rarely that chance doesn’t explain it",
         ),
         (
             "Disagrees",
-            f"agreement with the others under {write_coefficient(limits.rho)}, after "
-            f"{limits.rho_ratings:.0f} answers",
+            f"agreement with the others under {write_coefficient(limits.rho)} after "
+            f"{limits.rho_ratings:.0f} answers, or under {write_coefficient(limits.rho_few)} after "
+            f"{limits.rho_few_ratings:.0f}, if its 95% interval is below the mean of all people",
         ),
         (
             "Failed checks",

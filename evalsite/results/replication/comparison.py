@@ -13,6 +13,7 @@ from django.db import transaction
 from django.db.models import QuerySet
 
 from evalsite.analysis.families import find_family
+from evalsite.analysis.figure import make_note
 from evalsite.annotation.models import Annotation
 from evalsite.audit.models import AuditEntry
 from evalsite.exports.snapshot import consistent_cut
@@ -28,6 +29,7 @@ from evalsite.results.report.computation import (
     take_fingerprint,
     take_snapshot,
 )
+from evalsite.results.report.sentences import SETTINGS
 from evalsite.studies.models import Item, Output, Study
 from evalsite.studies.versions import hash_content, shown_content
 
@@ -239,56 +241,37 @@ def _hash_outputs(study: Study) -> Iterator[tuple[tuple[str, str], bytes]]:
         yield (item, system or ""), sha256(shown.encode()).digest()
 
 
-_SETTINGS = {
-    "k": "answers per item",
-    "set_size": "size of a set",
-    "max_sets": "sets a person",
-    "groups": "how a person meets an input",
-    "item_order": "order of items",
-    "is_aided": "aids",
-    "is_practice_on": "practice",
-    "may_skip_practice": "skipping practice",
-    "is_qualification_on": "qualification",
-    "is_eligibility_on": "questions at entry",
-    "is_check_on": "check of the instructions",
-}
-_WORDS = {True: "on", False: "off", None: "no limit"}
-
-
-def warn_of_texts(first: Study, second: Study) -> list[dict[str, str]]:
+def warn_of_texts(first: Study, second: Study) -> list[dict[str, Any]]:
     """What participants of the two met otherwise: a difference may be due to each of these."""
-    phrases = [*_describe_versions(first, second), *_describe_texts(first, second)]
-    return [{"code": code, "text": text} for code, text in phrases]
+    return [*_compare_versions(first, second), *_compare_texts(first, second)]
 
 
-def _describe_versions(first: Study, second: Study) -> Iterator[tuple[str, str]]:
-    for study, name in ((first, "First study"), (second, "Repeat")):
+def _compare_versions(first: Study, second: Study) -> Iterator[dict[str, Any]]:
+    for study, side in ((first, "first"), (second, "second")):
         if (number := study.versions.count()) > 1:
-            yield (
-                "versions",
-                f"{name}: it has {number} versions of its texts and settings; what follows "
-                "compares the newest ones.",
-            )
+            yield {**make_note("versions", number=number), "study": side}
 
 
-def _describe_texts(first: Study, second: Study) -> Iterator[tuple[str, str]]:
+def _compare_texts(first: Study, second: Study) -> Iterator[dict[str, Any]]:
     one, two = shown_content(first), shown_content(second)
     if one["texts"]["instructions"] != two["texts"]["instructions"]:
-        yield "other_instructions", "The instructions of the two studies differ."
+        yield make_note("other_instructions")
     if one["texts"]["language"] != two["texts"]["language"]:
-        yield "other_language", "The two studies are in different languages."
+        yield make_note("other_language")
     if labels := _list_other_criteria(first, second):
-        yield (
-            "other_wording",
-            f"Questions, definitions or scales differ between the two: {', '.join(labels)}.",
-        )
+        yield make_note("other_wording", labels=labels)
     # PostgreSQL keeps what JSON holds in an order of its own
     # what was launched before there was a choice of layouts has one item per page
     options_of = [{OPTION: "one"} | content["options"] for content in (one, two)]
     if options := sorted(_list_unlike(*options_of)):
-        yield "other_options", f"Options of the protocol differ: {', '.join(options)}."
-    if settings := list(_list_settings(one["settings"], two["settings"])):
-        yield "other_settings", f"Set up differently: {'; '.join(settings)}."
+        yield make_note("other_options", options=options)
+    # what was launched before there was a setting had it off
+    settings = [
+        (name, one["settings"].get(name, False), two["settings"].get(name, False))
+        for name in SETTINGS
+    ]
+    if changed := [setting for setting in settings if setting[1] != setting[2]]:
+        yield make_note("other_settings", settings=changed)
 
 
 def _list_other_criteria(first: Study, second: Study) -> list[str]:
@@ -300,15 +283,3 @@ def _list_other_criteria(first: Study, second: Study) -> list[str]:
 def _list_unlike(one: dict[str, Any], two: dict[str, Any]) -> list[str]:
     """Return the names under which the two hold different things."""
     return [name for name in {**one, **two} if one.get(name) != two.get(name)]
-
-
-def _list_settings(one: dict[str, Any], two: dict[str, Any]) -> Iterator[str]:
-    for name, words in _SETTINGS.items():
-        # what was launched before there was a setting had it off
-        first, second = one.get(name, False), two.get(name, False)
-        if first != second:
-            yield f"{words} {_write(first)} in the first, {_write(second)} here"
-
-
-def _write(value: Any) -> str:
-    return _WORDS[value] if value is None or isinstance(value, bool) else str(value)

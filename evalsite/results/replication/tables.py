@@ -5,6 +5,7 @@ from typing import Any
 
 from evalsite.results.report.criterion_tables import PAIR, SYSTEM, name_system, tabulate_figures
 from evalsite.results.report.prose import write_prose
+from evalsite.results.report.sentences import write_sentence
 from evalsite.results.report.table import (
     INTERVAL,
     Column,
@@ -77,8 +78,9 @@ def _show(criterion: dict[str, Any]) -> Compared:
     tables = [tabulate_scores(criterion), tabulate_agreement(criterion)] if has_common else []
     if criterion["pairs"] and has_common:
         tables.append(tabulate_findings(criterion))
-    finding, notes = hold_together(criterion["finding"]), map(hold_together, criterion["notes"])
-    return Compared(criterion["key"], criterion["label"], finding, tables, list(notes))
+    finding = hold_together(write_sentence(criterion["finding"]))
+    notes = [hold_together(write_sentence(note)) for note in criterion["notes"]]
+    return Compared(criterion["key"], criterion["label"], finding, tables, notes)
 
 
 def tabulate_sides(found: dict[str, Any]) -> Table:

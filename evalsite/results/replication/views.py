@@ -36,6 +36,7 @@ from evalsite.results.replication.tables import (
     mark_differences,
     tabulate_sides,
 )
+from evalsite.results.report.sentences import write_sentence
 from evalsite.studies.models import Membership, Study
 from evalsite.studies.staff_pages import StudyView, has_role
 from evalsite.studies.summary_lines import name_start
@@ -111,7 +112,7 @@ def _describe(request: HttpRequest, study: Study, original: Study) -> dict[str, 
     return context | {
         "is_current": done.subject == take_mark(study, original),
         "sides": tabulate_sides(found),
-        "warnings": [warning["text"] for warning in found["warnings"]],
+        "warnings": [write_sentence(warning) for warning in found["warnings"]],
         "parts": [(one.key, one.label) for one in list_comparable(found)],
         "apart": mark_differences(found),
         "part": choose_compared(found, request.GET.get("part", "")),

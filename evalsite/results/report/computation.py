@@ -374,6 +374,7 @@ def _describe(criterion: Criterion, study: Study) -> dict[str, Any]:
         "label": criterion.label,
         "kind": scale.kind,
         "family": criterion.family,
+        "better": criterion.direction,
         "answers": [{"value": value, "label": label} for value, label in answers],
         "reserved": list(scale.reserved_values()),
         "minimum": scale.minimum,

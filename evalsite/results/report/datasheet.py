@@ -7,7 +7,6 @@ official form is what is filled in and handed over.
 import json
 from collections.abc import Iterable
 from dataclasses import asdict, dataclass
-from operator import itemgetter
 from typing import Any
 
 from evalsite.lib.rating_columns import name_option
@@ -21,6 +20,7 @@ from evalsite.results.analysis_plan.wording import (
 from evalsite.results.models import Report
 from evalsite.results.report.agreement_tables import name_with_raters
 from evalsite.results.report.prose import list_entries, render_prose, write_prose
+from evalsite.results.report.sentences import write_sentence
 from evalsite.results.report.study_facts import Asked, Facts, collect_facts, make_context
 from evalsite.results.report.wording import (
     is_about_pairs,
@@ -130,19 +130,15 @@ def _list_detectable(found: dict[str, Any]) -> list[dict[str, str]]:
     """List of each criterion the smallest effect that the design would find in every pair."""
     rows = []
     for criterion in found["criteria"]:
-        known = [
-            pair["detectable"] | {"name": pair["effect"]["name"]}
-            for pair in criterion["pairs"]
-            if pair["detectable"] and pair["detectable"]["value"] is not None
-        ]
-        if known:
-            largest = max(known, key=itemgetter("value"))
+        figure = criterion["detectable"]
+        if figure and figure["value"] is not None:
+            effect = criterion["pairs"][0]["effect"]["name"]
             rows.append(
                 {
-                    **_write_figure(largest),
+                    **_write_figure(figure | {"name": effect}),
                     "label": criterion["label"],
-                    "name": largest["name"],
-                    "has_several": len(known) > 1,
+                    "name": effect,
+                    "has_several": len(criterion["pairs"]) > 1,
                 }
             )
     return rows
@@ -164,9 +160,11 @@ def _collect_criterion(
     ]
     return {
         "asked": asked,
-        "notes": list(dict.fromkeys(note for _, one in parts for note in one["notes"])),
+        "notes": list(
+            dict.fromkeys(write_sentence(note) for _, one in parts for note in one["notes"])
+        ),
         "findings": [
-            f"{of}{pair['finding']['text']}" for of, one in parts for pair in one["pairs"]
+            f"{of}{write_sentence(pair['finding'])}" for of, one in parts for pair in one["pairs"]
         ],
         "comparisons": describe_comparisons(facts.plan) if facts.plan else "",
         "agreement": [

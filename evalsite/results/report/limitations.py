@@ -9,6 +9,7 @@ from evalsite.results.models import Report
 from evalsite.results.report.criterion_view import CriterionView, view_criteria
 from evalsite.results.report.first_look import Look
 from evalsite.results.report.folds import find_ceiling
+from evalsite.results.report.sentences import write_sentence
 from evalsite.results.report.verdicts import count_changes
 
 # a share of one answer from which alpha says little, if AC2 is so much higher
@@ -73,7 +74,7 @@ def _list_warnings(report: dict[str, Any]) -> Iterator[Limitation]:
     labels = {one["key"]: one["label"] for one in report["criteria"]}
     found: dict[tuple[str, str], list[str]] = {}
     for one in report["warnings"]:
-        criteria = found.setdefault((one["code"], one["text"]), [])
+        criteria = found.setdefault((one["code"], write_sentence(one)), [])
         if one["criterion"] in labels:
             criteria.append(labels[one["criterion"]])
     for (code, text), criteria in found.items():

@@ -16,6 +16,7 @@ from evalsite.results.analysis_plan.wording import describe_moment, describe_siz
 from evalsite.results.report.criterion_tables import is_by_model
 from evalsite.results.report.criterion_view import view_criteria
 from evalsite.results.report.prose import join_lines, write_prose
+from evalsite.results.report.sentences import METHOD_WORDS, write_sentence
 from evalsite.results.report.study_facts import Facts, make_context
 from evalsite.results.report.wording import (
     is_about_pairs,
@@ -57,10 +58,8 @@ def write_methods(facts: Facts, found: dict[str, Any]) -> str:
 
 def summarise_method(facts: Facts, found: dict[str, Any]) -> str:
     """Return how systems were compared, in the plain sentences of the report's page."""
-    return write_prose(
-        "facts/method.txt",
-        _collect_tests(found["criteria"], facts, found.get("family") or {}),
-    )
+    tests = _collect_tests(found["criteria"], facts, found.get("family") or {})
+    return write_prose("facts/method.txt", {**tests, "words": METHOD_WORDS})
 
 
 def write_findings(criterion: dict[str, Any]) -> str:
@@ -68,7 +67,7 @@ def write_findings(criterion: dict[str, Any]) -> str:
     known = [one for one in criterion["agreement"] if one["value"] is not None]
     context = {
         "label": criterion["label"],
-        "findings": [pair["finding"]["text"] for pair in criterion["pairs"]],
+        "findings": [write_sentence(pair["finding"]) for pair in criterion["pairs"]],
         "margins": _write_margins(criterion),
         "agreement": _write_coefficient(known[0]) if known else None,
     }
@@ -164,7 +163,13 @@ def _collect_tests(criteria: Criteria, facts: Facts, family: dict[str, Any]) -> 
     # the largest group last, so that most criteria needn't be listed
     groups = sorted(_group(compared, _find_test), key=lambda group: len(group[1]))
     has_baseline = any(one.get("baseline") for one in compared)
+    of_all = any(one["joint"] and one["joint"]["value"] is not None for one in criteria)
+    of_effects = any("d" in pair["effect"]["details"] for one in criteria for pair in one["pairs"])
     return {
+        "of_all": write_sentence({"code": "joint_test_method", "facts": {}}) if of_all else "",
+        "of_effects": write_sentence({"code": "standardised_effect", "facts": {}})
+        if of_effects
+        else "",
         "tested": [
             {
                 "baseline": baseline,

@@ -29,7 +29,7 @@ _OF_COLUMNS = {
     "speed_ratio": "Pace compared with others is a rater’s median time over that of the median "
     "rater.",
     "share_under_floor": "Too fast to read is the share of pages left within less than a second "
-    "for every 8 words.",
+    "for every 10 words.",
     "offset": "Above others by is in points of the scale, of magnitudes in natural logarithms.",
 }
 

@@ -39,6 +39,7 @@ from evalsite.results.report.sections import (
     list_parts,
     show_part,
 )
+from evalsite.results.report.sentences import write_sentence
 from evalsite.results.report.summary import choose_report, summarise
 from evalsite.results.report.wording import hold_together
 from evalsite.studies.models import Membership, Study
@@ -89,7 +90,7 @@ def _describe(request: HttpRequest, study: Study, report: Report) -> tuple[str, 
         return "results/part.html", context | {"part": show_part(report, key)}
     view = next(one for one in view_criteria(*choose_report(content, everyone=everyone))
                 if one.key == key)  # fmt: skip
-    notes = list(map(hold_together, criteria[key]["notes"]))
+    notes = [hold_together(write_sentence(note)) for note in criteria[key]["notes"]]
     return "results/criterion.html", context | {
         "view": view, "folds": _list_folds(report, key), "notes": notes,
     }  # fmt: skip
@@ -120,7 +121,7 @@ def _describe_part(found: dict[str, Any], key: str) -> dict[str, Any]:
     """Return what the part rests on, and what warns of it."""
     return {
         "basis": describe_basis(found, key, people=_describe_people(found)),
-        "warnings": [one["text"] for one in found["warnings"] if one["criterion"] == key],
+        "warnings": [write_sentence(one) for one in found["warnings"] if one["criterion"] == key],
     }
 
 

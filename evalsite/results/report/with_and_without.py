@@ -4,6 +4,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from evalsite.results.report.criterion_tables import describe_pair, name_sides, write_corrected
+from evalsite.results.report.sentences import write_sentence
 from evalsite.results.report.table import (
     Column,
     Table,
@@ -65,7 +66,7 @@ def _compare_pairs(kept: dict[str, Any], everything: dict[str, Any], what: LeftO
     """Return each comparison, seen from the system that comes first without what is left out."""
     whole = {frozenset((one["system_1"], one["system_2"])): one for one in everything["pairs"]}
     found = [
-        (pair, pair["effect"], _turn(other, pair["system_1"]), other["finding"]["text"])
+        (pair, pair["effect"], _turn(other, pair["system_1"]), write_sentence(other["finding"]))
         for pair in kept["pairs"]
         if (other := whole.get(frozenset((pair["system_1"], pair["system_2"]))))
     ]

@@ -5,6 +5,7 @@ from typing import Any
 
 from evalsite.analysis.families import find_family
 from evalsite.analysis.figure import write_coefficient
+from evalsite.results.report.sentences import write_sentence
 from evalsite.studies.summary_lines import list_of
 
 _NO_BREAK = "\N{NO-BREAK SPACE}"
@@ -65,7 +66,12 @@ NAMES = {
     "order_strength": "Plackett-Luce strength",
     "beats_average": "Preferred to the average system, of decided",
     "penalised_strength": "Penalised strength",
-    "superiority": "P(first is higher)",
+    "superiority": "P(first is better)",
+    "p_higher": "P(first is higher)",
+    "first_quartile": "First quartile",
+    "third_quartile": "Third quartile",
+    "share_at_low": "At the lowest value",
+    "share_at_high": "At the highest value",
     "dz": "d_z of input means",
     "gz": "Hedges’ g of inputs",
     "rank_biserial": "Rank-biserial of inputs",
@@ -76,6 +82,10 @@ NAMES = {
     "sign_within": "Sign test of pages",
     "sign_test_of_majorities": "Sign test of majorities",
     "friedman": "Friedman’s χ²",
+    "joint_f": "F of all systems",
+    "from_average": "From the average",
+    "variance_share": "Share of the variance",
+    "own_error": "Difference with its own error",
     "mcnemar": "McNemar’s test, percentage points",
     "cochran_q": "Cochran’s Q",
     "cronbach_alpha": "Cronbach’s α",
@@ -172,7 +182,9 @@ _REASONS = {
     "not_computed": "it can’t be computed from these values",
     "no_decided_pairs": "all answers are ties",
     "places_unknown": "where outputs stood is not known",
+    "mixed_directions": "high values are better on some criteria and low ones on others",
     # of tests against a margin
+    "no_direction": "nothing says whether high or low values are better",
     "no_margin": "the margin doesn’t suit the scale",
     "equal_means": "the ratings vary, but the difference is the same on average everywhere",
     "constant": "every rater gives the same difference on every input, so there is no interval",
@@ -182,12 +194,14 @@ _REASONS = {
     "all_equal_too_few": "all ratings are equal, but fewer than 3 raters or 10 inputs can’t decide",
 }
 _SHARES = {
+    "variance_share",
     "model_share",
     "tie_share", "circular_share", "exact",
     "beats_average",
     "mode_share", "top_share", "speed_ratio", "identical_criteria", "gold_share",
     "share", "win_share", "percent_agreement", "within_1",
     "top_box", "bottom_box", "share_wilson", "share_best", "superiority", "share_ignored",
+    "p_higher", "share_at_low", "share_at_high",
     "highlighted_share", "share_of_first_place", "share_of_cells_filled", "position_effect",
     "tie_parameter",
 }  # fmt: skip
@@ -313,7 +327,7 @@ def label_warnings(found: dict[str, Any]) -> list[str]:
     labels = {one["key"]: one["label"] for one in found["criteria"]}
     phrases: dict[str, list[Any]] = {}
     for one in found["warnings"]:
-        phrases.setdefault(one["text"], []).append(one["criterion"])
+        phrases.setdefault(write_sentence(one), []).append(one["criterion"])
     return [
         # what is about criteria together, or raters, names them itself
         text

@@ -15,6 +15,7 @@ class Number(BoundedScale):
     unit: str = ""
     kind: ClassVar[str] = "number"
     is_written: ClassVar[bool] = True
+    better: ClassVar[str] = ""
     optional: ClassVar[frozenset[str]] = frozenset({"unit", "not_applicable"})
 
     def words(self) -> str:

@@ -37,6 +37,8 @@ class Preference(Scale):
     family: ClassVar[str] = "preference"
     per: ClassVar[Literal["output", "item"]] = "item"
     compares: ClassVar[bool] = True
+    better: ClassVar[str] = ""
+    has_direction: ClassVar[bool] = False
     asks_first: ClassVar[bool] = True
     pair_only: ClassVar[bool] = True
     needed: ClassVar[frozenset[str]] = frozenset({"points"})

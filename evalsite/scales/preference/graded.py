@@ -44,6 +44,8 @@ class Graded(Scale):
     family: ClassVar[str] = "preference"
     per: ClassVar[Literal["output", "item"]] = "item"
     compares: ClassVar[bool] = True
+    better: ClassVar[str] = ""
+    has_direction: ClassVar[bool] = False
     asks_first: ClassVar[bool] = True
     pair_only: ClassVar[bool] = True
     tests: ClassVar[frozenset[str]] = frozenset({"is"})

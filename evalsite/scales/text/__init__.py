@@ -51,6 +51,8 @@ class Text(Scale):
     kind: ClassVar[str] = "text"
     title: ClassVar[str] = "Free text"
     family: ClassVar[str] = "text"
+    better: ClassVar[str] = ""
+    has_direction: ClassVar[bool] = False
     counted: ClassVar[str] = "characters"
     is_typed: ClassVar[bool] = True
     may_ask_item: ClassVar[bool] = True

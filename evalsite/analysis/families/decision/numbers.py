@@ -14,6 +14,7 @@ from evalsite.analysis.alpha import Level
 from evalsite.analysis.binary_tests import cochran_q, mcnemar, wilson_share
 from evalsite.analysis.compare import Comparison
 from evalsite.analysis.describe import Described
+from evalsite.analysis.direction import Better
 from evalsite.analysis.families.decision import DECISION
 from evalsite.analysis.families.scored import Others, ScoredNumbers
 from evalsite.analysis.figure import Figure
@@ -26,18 +27,15 @@ class DecisionNumbers(ScoredNumbers):
 
     family = DECISION
     effect = "risk_difference"
+    has_standardised_effect = False
     names = {"mean": "share", "model_mean": "model_share"}
     repeat_level: Level = "nominal"
     repetition_level: Level = "nominal"
 
-    def list_answers(
-        self, table: Table, key: str, scale: list[float] | None
-    ) -> list[dict[str, Any]]:
-        return [{"value": 0, "label": "no"}, {"value": 1, "label": "yes"}]
-
     def describe_others(
-        self, table: Table, known: dict[str, Any], described: dict[str, Described], seed: int
-    ) -> Others:
+        self, table: Table, known: dict[str, Any], described: dict[str, Described],
+        better: Better, seed: int,
+    ) -> Others:  # fmt: skip
         return {name: ([_wilson(one)], []) for name, one in described.items()}
 
     def list_tests(self, table: Table, comparison: Comparison) -> list[Figure]:

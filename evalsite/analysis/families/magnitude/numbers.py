@@ -12,6 +12,7 @@ from evalsite.analysis.agreement import describe_ratings, split
 from evalsite.analysis.alpha import Level, alpha
 from evalsite.analysis.compare import PairComparison
 from evalsite.analysis.describe import Described
+from evalsite.analysis.direction import SIGN, Better
 from evalsite.analysis.families.magnitude import MAGNITUDE
 from evalsite.analysis.families.numbers import Ends
 from evalsite.analysis.families.scored import Others, ScoredNumbers, write_rank
@@ -34,6 +35,7 @@ class MagnitudeNumbers(ScoredNumbers):
 
     family = MAGNITUDE
     effect = "ratio"
+    has_standardised_effect = False
     equal = 1.0
     repeat_level: Level = "ratio"
     repetition_level: Level = "interval"
@@ -47,11 +49,12 @@ class MagnitudeNumbers(ScoredNumbers):
         return rows.value / rows.standard * float(rows.standard.mode()[0])
 
     def describe_others(
-        self, table: Table, known: dict[str, Any], described: dict[str, Described], seed: int
-    ) -> Others:
+        self, table: Table, known: dict[str, Any], described: dict[str, Described],
+        better: Better, seed: int,
+    ) -> Others:  # fmt: skip
         standard = table.rows.standard
         figures = describe_magnitudes(
-            standard=None if standard.isna().any() else standard, seed=seed, **known
+            standard=None if standard.isna().any() else standard, better=better, seed=seed, **known
         )
         return {
             name: (
@@ -130,15 +133,15 @@ class MagnitudeNumbers(ScoredNumbers):
             details={"interval": "none: a count"},
         )
 
-    def list_order(self, table: Table, seed: int) -> list[dict[str, Any]]:
+    def list_order(self, table: Table, better: Better, seed: int) -> list[dict[str, Any]]:
         """Return the ranking by the order within a page, which needs no ratios, the strongest
-        system first; [] of one system."""
+        system first; [] of one system, and where none is better."""
         rows = table.rows
-        if rows.system.nunique() < 2:
+        if rows.system.nunique() < 2 or better == "none":
             return []
         screens = read_rankings(
-            rater=table.rater, item=rows.block, system=rows.system, value=rows.value,
-            screen=rows.group,
+            rater=table.rater, item=rows.block, system=rows.system,
+            value=SIGN[better] * rows.value, screen=rows.group,
         )  # fmt: skip
         result = rank_within_screens(screens, seed=seed)
         tiers = {name: tier for tier, some in enumerate(result.clusters, start=1) for name in some}

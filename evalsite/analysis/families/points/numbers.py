@@ -9,6 +9,7 @@ import pandas as pd
 from evalsite.analysis.agreement import describe_ratings, split
 from evalsite.analysis.alpha import alpha
 from evalsite.analysis.describe import Described, describe_standardised
+from evalsite.analysis.direction import Better
 from evalsite.analysis.families.numbers import Ends, find_scale
 from evalsite.analysis.families.points import POINTS
 from evalsite.analysis.families.scored import Others, ScoredNumbers
@@ -20,7 +21,10 @@ from evalsite.analysis.ranks import pairwise_correlation
 from evalsite.analysis.simulated_ratings import Design, Floats, Parts, draw_latent
 from evalsite.analysis.table import Table
 
-_OTHERS = ("median", "top_box", "bottom_box")
+_OTHERS = ("median", "first_quartile", "third_quartile", "share_at_low", "share_at_high",
+           "top_box", "bottom_box")  # fmt: skip
+_BINS = 10
+_ROUND = (1.0, 2.0, 5.0, 10.0)
 _AVERAGES = ("trimmed_mean", "mode_share")
 _MOST_RATERS_SHOWN = 40
 
@@ -38,15 +42,23 @@ class PointsNumbers(ScoredNumbers):
             return float(ends[0]), float(ends[1])  # type: ignore[arg-type]
         return super().find_ends(described)
 
-    def list_answers(
-        self, table: Table, key: str, scale: list[float] | None
-    ) -> list[dict[str, Any]]:
-        points = find_points(table, key, scale)
-        return [{"value": point, "label": f"{point:g}"} for point in points]
+    def count_in_bins(self, table: Table, ends: Ends | None) -> dict[str, Any] | None:
+        """Return the histogram of each system: tenths of the scale, or of what was entered as far
+        as round numbers allow."""
+        rows = table.rows
+        edges = np.linspace(*ends, _BINS + 1) if ends else _find_edges(rows.value.to_numpy())
+        return {
+            "edges": [float(edge) for edge in edges],
+            "counts": {
+                str(system): [int(count) for count in np.histogram(value, edges)[0]]
+                for system, value in rows.groupby("system").value
+            },
+        }
 
     def describe_others(
-        self, table: Table, known: dict[str, Any], described: dict[str, Described], seed: int
-    ) -> Others:
+        self, table: Table, known: dict[str, Any], described: dict[str, Described],
+        better: Better, seed: int,
+    ) -> Others:  # fmt: skip
         own = {} if table.rater is None else describe_standardised(seed=seed, **known)
         return {
             name: (
@@ -60,12 +72,20 @@ class PointsNumbers(ScoredNumbers):
         }
 
     def agree(self, table: Table, scale: list[float] | None, seed: int) -> list[Figure]:
-        """Return agreement, the ordinal coefficients first."""
+        """Return agreement: of points the ordinal coefficients first, of numbers no others than
+        those that take distances."""
         known = describe_ratings(table, table.rows.value)
-        points = scale or sorted(table.rows.value.unique())
+        if scale is None:
+            return [
+                alpha(level="interval", name="alpha_interval", **known),
+                *icc(seed=seed, **known).values(),
+                *split(known),
+                pairwise_correlation(kind="spearman", name="pairwise_spearman", seed=seed, **known),
+                pairwise_correlation(kind="kendall", name="pairwise_tau_b", seed=seed, **known),
+            ]
         return [
             alpha(level="ordinal", name="alpha_ordinal", **known),
-            gwet(scale=points, weights="quadratic", name="ac2", **known),
+            gwet(scale=scale, weights="quadratic", name="ac2", **known),
             percent_agreement(name="percent_agreement", **known),
             percent_agreement(within=1, name="within_1", **known),
             *icc(seed=seed, **known).values(),
@@ -108,44 +128,14 @@ class PointsNumbers(ScoredNumbers):
 NUMBERS = PointsNumbers()
 
 
-_MOST_POINTS = 11  # if the scale isn't known
-_MOST_POINTS_ASKED_FOR = 101  # such as 0-100
-
-
-def find_points(table: Table, key: str, scale: list[float] | None) -> list[float]:
-    """The points of a scale: as the file says, else as asked for, else as far as values reach."""
-    rows = table.rows
-    values = rows.value.dropna().to_numpy()
-    if not len(values):
-        return scale or []
-    low, high = rows.scale_min.min(), rows.scale_max.max()
-    is_known = True
-    if np.isfinite(low) and np.isfinite(high):
-        pass
-    elif scale is not None:
-        low, high = scale[0], scale[-1]
-    else:
-        is_known = False
-        low, high = values.min(), values.max()
-    _check_points(key, values, low, high, is_known=is_known)
-    return [float(point) for point in np.arange(low, high + 1)]
-
-
-def _check_points(key: str, values: Any, low: float, high: float, *, is_known: bool) -> None:
-    """ValueError, with what to do, where values are no points from low to high."""
-    most = _MOST_POINTS_ASKED_FOR if is_known else _MOST_POINTS
-    if is_known and high - low >= most:
-        raise ValueError(
-            f"The scale of {key} has more than {most} points. Say --protocol magnitude if its "
-            "values are magnitudes."
-        )
-    if (values != np.round(values)).any() or high - low >= most:
-        other = "" if is_known else ", or give the --scale they are of, such as 1-100"
-        raise ValueError(
-            f"The values of {key} are no points of a scale. Say --protocol magnitude{other}."
-        )
-    if (values < low).any() or (values > high).any():
-        raise ValueError(
-            f"The values of {key} go from {values.min():g} to {values.max():g}: they are no "
-            f"points of a scale from {low:g} to {high:g}. Give the --scale they are of."
-        )
+def _find_edges(value: Floats) -> Floats:
+    """The edges of about ten bins that are a round number wide."""
+    low, high = float(value.min()), float(value.max())
+    width = (high - low) / _BINS
+    if not width:
+        return np.array([low - 0.5, low + 0.5])
+    power = 10.0 ** np.floor(np.log10(width))
+    step = next(power * factor for factor in _ROUND if power * factor >= width * (1 - 1e-9))
+    first, last = np.floor(low / step), np.ceil(high / step)
+    # the highest value is in the last bin
+    return np.round(np.arange(first, max(last, first + 1) + 1) * step, 10)

@@ -11,14 +11,14 @@ import pandas as pd
 
 from evalsite.analysis.agreement import agree_on_categories, count_units
 from evalsite.analysis.alpha import Level, alpha
+from evalsite.analysis.detectable import detect_in
 from evalsite.analysis.equivalence import find_limit, judge_margin
 from evalsite.analysis.exact_differences import ExactDifference, find_exact_outcomes
 from evalsite.analysis.explanations import explain_weighing
 from evalsite.analysis.families.numbers import Numbers, Prepared, average_outputs
 from evalsite.analysis.families.preference import PREFERENCE
-from evalsite.analysis.figure import Figure, Reason, leave_open, undefined
+from evalsite.analysis.figure import Figure, Reason, leave_open, make_note, undefined
 from evalsite.analysis.findings import describe_finding, order_pairs
-from evalsite.analysis.intervals import detectable_figure
 from evalsite.analysis.intra_rater import compare_swapped
 from evalsite.analysis.mixed import Layout, lay_out_pairs
 from evalsite.analysis.named_pairs import describe_family, judge_hypotheses
@@ -33,6 +33,7 @@ from evalsite.analysis.pairs import (
 from evalsite.analysis.plan import Plan
 from evalsite.analysis.rated_order import factor_codes
 from evalsite.analysis.simulated_ratings import Design, Floats, Parts
+from evalsite.analysis.standardised import share_variances
 from evalsite.analysis.table import Table
 
 _OUTCOMES = [-1.0, 0.0, 1.0]
@@ -70,11 +71,15 @@ class PreferenceNumbers(Numbers):
         pairs = [_explain_finding(pair, result, plan.baseline or None) for pair in result.pairs]
         hypotheses = judge_hypotheses(pairs, plan.hypotheses, 0.0)
         outcome = rows.outcome
+        # each preference has the effects of two systems
+        shares = share_variances(result.facts, times=2)
         return {
             "answers": [],
             "standard": None,
             "systems": systems,
             "pairs": _add_grades(order_pairs(pairs, systems), rows),
+            "joint": result.joint,
+            "detectable": self.keep_detectable(detect_in(pairs), 1.0),
             "margins": _judge_margins(tested, plan),
             **({"hypotheses": hypotheses} if hypotheses else {}),
             "weighing": explain_weighing(systems, pairs),
@@ -85,7 +90,7 @@ class PreferenceNumbers(Numbers):
                 *_agree_by_pair(table),
             ],
             "kappas": None,
-            "model": result.facts,
+            "model": {**result.facts, **({"shares": shares} if shares else {})},
             "drawn": "clusters of inputs" if (rows.cluster != "").any() else "inputs",
             "cautions": result.cautions,
         }
@@ -113,21 +118,12 @@ class PreferenceNumbers(Numbers):
         # a net share
         return keep_detectable(figure, min(most, 1.0))
 
-    def write_notes(self, criterion: Mapping[str, Any]) -> Iterator[str]:
+    def list_notes(self, criterion: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
         """Yield the model of strengths, how far it fits, and the model of each pair."""
         if fit := criterion.get("fit"):
-            yield (
-                "Davidson's model: the first is preferred, there is a tie, the second is "
-                "preferred, as s1 : t √(s1 s2) : s2, with a strength s of each system and one t "
-                "for all. Expected counts are those that it gives for the comparisons made."
-            )
+            yield make_note("davidson")
             if missing := fit["through_others"]:
-                phrases = ", ".join(" and ".join(pair) for pair in missing)
-                yield (
-                    f"Never compared directly: {phrases}. "
-                    "Their ranks part only where the model can "
-                    "be checked and fits."
-                )
+                yield make_note("never_compared", pairs=[list(pair) for pair in missing])
 
     def score_outputs(self, table: Table) -> pd.DataFrame:
         """Return a row for each of the two outputs of an item, with its net wins as `value`."""
@@ -330,7 +326,6 @@ def _explain_finding(pair: PairResult, result: PairsResult, baseline: str | None
         first, second, counts = second, first, counts[::-1]
         effect, half = turn_figure(effect), turn_figure(half)
         checks = [turn_figure(one) for one in checks]
-    detectable = _find_detectable(effect)
     return {
         "system_1": first,
         "system_2": second,
@@ -338,18 +333,8 @@ def _explain_finding(pair: PairResult, result: PairsResult, baseline: str | None
         "sizes": [half],
         "checks": checks,
         "counts": dict(zip(("wins", "ties", "losses"), counts, strict=True)),
-        "detectable": detectable,
-        "finding": describe_finding(first, second, effect, detectable),
+        "finding": describe_finding(first, second, effect),
     }
-
-
-def _find_detectable(effect: Figure) -> Figure | None:
-    """The smallest net win share that the design finds; None where its error is unknown."""
-    se, df = effect.details.get("se"), effect.details.get("df")
-    if not se or not df:
-        return None
-    found = detectable_figure("detectable_difference", se=se, df=df, n=effect.n)
-    return keep_detectable(found, 1.0)
 
 
 def _show_fit(result: PairsResult) -> dict[str, Any] | None:

@@ -6,6 +6,7 @@ from typing import Any
 from evalsite.analysis.agreement import describe_ratings, split
 from evalsite.analysis.alpha import Level, alpha
 from evalsite.analysis.describe import Described
+from evalsite.analysis.direction import Better
 from evalsite.analysis.families.numbers import Ends
 from evalsite.analysis.families.scored import Others, ScoredNumbers
 from evalsite.analysis.families.shares import SHARES
@@ -19,6 +20,7 @@ class SharesNumbers(ScoredNumbers):
     """Several statements about one output aren't independent: their mean is one value."""
 
     family = SHARES
+    has_standardised_effect = False
     repeat_level: Level = "interval"
     repetition_level: Level = "interval"
 
@@ -26,8 +28,9 @@ class SharesNumbers(ScoredNumbers):
         return 0.0, 1.0
 
     def describe_others(
-        self, table: Table, known: dict[str, Any], described: dict[str, Described], seed: int
-    ) -> Others:
+        self, table: Table, known: dict[str, Any], described: dict[str, Described],
+        better: Better, seed: int,
+    ) -> Others:  # fmt: skip
         return {
             name: ([one.figures["median"]] if "median" in one.figures else [], [])
             for name, one in described.items()

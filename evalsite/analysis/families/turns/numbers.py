@@ -12,6 +12,7 @@ class TurnsNumbers(SharesNumbers):
     """Several turns of one conversation aren't independent: their mean is one value."""
 
     family = TURNS
+    has_standardised_effect = True
 
     def find_ends(self, described: Mapping[str, Any]) -> Ends | None:
         ends = described.get("minimum"), described.get("maximum")

@@ -20,6 +20,7 @@ from evalsite.results.report.computation import compute_report
 from evalsite.results.report.html_document import write_page
 from evalsite.results.report.latex_document import list_files
 from evalsite.results.report.sections import Part
+from evalsite.results.report.sentences import write_sentence
 from evalsite.results.report.study_facts import collect_facts, describe_evaluated, describe_making
 from evalsite.results.report.study_tables import list_shown, tabulate_flags
 from evalsite.results.report.table import Table, align
@@ -118,13 +119,15 @@ def write_text(study: Study, report: Report) -> Iterator[str]:
     """Return the lines to print: what was evaluated, then findings and tables of each part."""
     facts, found = collect_facts(study, report), report.content["kept"]
     yield facts.title
-    yield from (f"! {one['text']}" for one in found["warnings"] if one["criterion"] is None)
+    yield from (f"! {write_sentence(one)}" for one in found["warnings"] if one["criterion"] is None)
     yield ""
     plan = plan_in_words(facts.plan, criteria=len(facts.criteria))
     yield from align([[*fact] for fact in (*describe_evaluated(facts), *plan)])
     yield from write_table(tabulate_design(found))
     for part in list_shown(report):
-        warnings = [one["text"] for one in found["warnings"] if one["criterion"] == part.key]
+        warnings = [
+            write_sentence(one) for one in found["warnings"] if one["criterion"] == part.key
+        ]
         yield from _write_part(part, warnings)
     if flags := tabulate_flags(found):
         yield from write_table(flags)
@@ -136,7 +139,7 @@ def write_comparison(study: Study, original: Study, found: dict[str, Any]) -> It
     """Return the lines to print of a study and the one that it repeats."""
     yield f"First study: {original.title}"
     yield f"Repeat: {study.title}"
-    yield from (f"! {one['text']}" for one in found["warnings"])
+    yield from (f"! {write_sentence(one)}" for one in found["warnings"])
     yield from write_table(tabulate_sides(found))
     for part in list_compared(found):
         yield from ("", part.label, "=" * len(part.label), part.finding)

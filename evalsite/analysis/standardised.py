@@ -1,0 +1,82 @@
+"""Effects in standard deviations of single ratings, and what these ratings vary by.
+
+The standard deviation is the root of the sum of all variances of the mixed model, the residual
+included (Westfall, Kenny and Judd 2014), so studies with other numbers of raters compare.
+"""
+
+from collections.abc import Mapping
+from dataclasses import replace
+from itertools import combinations
+from math import sqrt
+from typing import Any
+
+import numpy as np
+
+from evalsite.analysis.figure import Figure
+from evalsite.analysis.intervals import t_figure
+from evalsite.analysis.mixed import fit_mixed
+from evalsite.analysis.reml import METHOD
+from evalsite.analysis.scores import read_scores
+
+RESIDUAL = "residual"
+_SHORT = {
+    "rater": "rater", "group": "item", "cluster": "cluster", "group:system": "is",
+    "cluster:system": "cs", "rater:system": "rs", "rater:group": "ri", RESIDUAL: "Residual",
+}  # fmt: skip
+
+
+def describe_effects(
+    *, rater: Any, item: Any, system: Any, value: Any, cluster: Any = None
+) -> dict[str, Any]:
+    """`sd_total`, `share` of each variance, and of each of the `pairs`, second minus first, `d`
+    with `low` and `high`, of ratings as columns (n,); {} where there is no model."""
+    data = read_scores(rater=rater, group=item, system=system, value=value, cluster=cluster)
+    mixed = fit_mixed(data)
+    if mixed.fit is None:
+        return {}
+    unit, pairs = np.eye(len(data.systems)), {}
+    for i, j in combinations(range(len(data.systems)), 2):
+        estimate, se, df = mixed.fit.contrast(unit[j] - unit[i])
+        figure = t_figure(
+            "difference", estimate=estimate, se=se, df=df, method=METHOD, n=data.counts()
+        )
+        details = add_effect(figure, mixed.facts).details
+        pairs[f"{data.systems[j]}-{data.systems[i]}"] = {
+            "d": details.get("d"), "low": details.get("d_low"), "high": details.get("d_high"),
+        }  # fmt: skip
+    share = {_SHORT[term]: value for term, value in share_variances(mixed.facts).items()}
+    return {"sd_total": find_total_sd(mixed.facts), "share": share, "pairs": pairs}
+
+
+def share_variances(model: Mapping[str, Any], times: float = 1.0) -> dict[str, float]:
+    """Of each random effect of the fitted model, and of the residual, its share of the variance of
+    a single rating. `times`: how often a rating counts each effect; of a preference, which has the
+    effects of two systems, 2. {}: there is no model."""
+    if not _is_used(model):
+        return {}
+    parts = {term: times * variance for term, variance in model["variances"].items()}
+    parts |= {RESIDUAL: model["residual"]}
+    total = sum(parts.values())
+    return {term: part / total for term, part in parts.items()} if total > 0 else {}
+
+
+def _is_used(model: Mapping[str, Any]) -> bool:
+    return "variances" in model and "fallback" not in model
+
+
+def find_total_sd(model: Mapping[str, Any]) -> float | None:
+    """The standard deviation of single ratings of one system; None without a model."""
+    if not _is_used(model):
+        return None
+    return sqrt(sum(model["variances"].values()) + model["residual"]) or None
+
+
+def add_effect(difference: Figure, model: Mapping[str, Any]) -> Figure:
+    """The difference with its standardised effect in the details: `d`, `d_low` and `d_high`, which
+    leave out 0 where the difference does. Unchanged where there is no model."""
+    sd = find_total_sd(model)
+    if sd is None or difference.value is None:
+        return difference
+    sides = (difference.value, difference.low, difference.high)
+    d, low, high = (None if one is None else one / sd for one in sides)
+    return replace(difference, details={**difference.details, "d": d, "d_low": low, "d_high": high})
