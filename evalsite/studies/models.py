@@ -337,7 +337,6 @@ class Study(models.Model):
 
     class State(models.TextChoices):
         DRAFT = "draft"
-        PILOT = "pilot"
         LIVE = "live"
         PAUSED = "paused"
         CLOSED = "closed"
@@ -508,7 +507,7 @@ class Study(models.Model):
                 condition=Q(k__gte=1) & Q(set_size__gte=1), name="k_and_set_size_are_at_least_1"
             ),
             models.CheckConstraint(
-                condition=Q(state__in=["draft", "pilot"]) | Q(version__isnull=False),
+                condition=Q(state="draft") | Q(version__isnull=False),
                 name="launched_study_has_a_version",
             ),
         ]
