@@ -191,6 +191,7 @@ def write_report(report: Mapping[str, Any], *, has_other_papers: bool = False) -
                 phrases = ", ".join(f"{name} {number}" for name, number in counts.items())
                 lines.append(f"    {pair['system_1']} and {pair['system_2']}: {phrases}")
             lines += _write_checks(pair)
+        lines += [f"  {write_sentence(note)}" for note in criterion["conclusions"]]
         lines += [f"  {write_sentence(criterion['weighing'])}"] if criterion["weighing"] else []
         lines += _write_order(criterion.get("order") or [])
         lines += _write_figures("Tests", criterion["tests"])

@@ -19,6 +19,7 @@ from evalsite.analysis.families import find_family, get_numbers
 from evalsite.analysis.families.numbers import Prepared
 from evalsite.analysis.figure import LEVEL, METHODS_VERSION, Figure, make_note
 from evalsite.analysis.findings import describe_of_one_rater
+from evalsite.analysis.missing import find_missing, list_shown
 from evalsite.analysis.plan import NO_PLAN, Plan
 from evalsite.analysis.report.across_criteria import report_together, warn_of_likeness
 from evalsite.analysis.report.answer_parts import count_missing, describe_missing, split_parts
@@ -30,11 +31,14 @@ from evalsite.analysis.report.ignored import (
 )
 from evalsite.analysis.report.metrics import list_metric_notes, read_metrics, report_metrics
 from evalsite.analysis.report.notes import (
+    claim_error_rate,
     count_words,
+    list_conclusions,
     list_notes,
     warn_about,
     warn_of_criterion,
     warn_of_few,
+    warn_of_missing,
 )
 from evalsite.analysis.report.other_papers import compare_identical, list_other_figures, read_texts
 from evalsite.analysis.report.raters import (
@@ -160,7 +164,15 @@ def make_report(
             if keep_outputs and list_outputs:
                 keep_outputs(list_outputs())
             found["notes"] = list_notes(found, seed)
+            found["conclusions"] = list_conclusions(found)
             found["other_papers"] = _list_of_others(found, part, others.get("texts"), seed)
+            shown = _list_shown(table, described)
+            absent = find_missing(shown)
+            found["missing_by_system"] = absent
+            if any(entry["missing"] for entry in absent):
+                share = float(shown.is_missing.mean())
+                found["notes"].insert(-1, make_note("missing_at_random", share=share))
+            warnings += warn_of_missing(key, absent, found["pairs"], find_better(described))
             gone = missing.get(str(described.get("of", key)), {})
             if any(gone.values()):
                 found["missing"] = gone
@@ -189,7 +201,7 @@ def make_report(
         },
         "family": family.describe(),
         "data": describe_data(table, others.get("annotations"), facts),
-        "warnings": warnings,
+        "warnings": claim_error_rate(warnings, criteria),
         "design": list_design_figures(facts),
         "criteria": criteria,
         "together": {
@@ -210,6 +222,16 @@ def _count_missing(table: Table, instrument: Instrument, *, with_excluded: bool)
     loose = [str(one["key"]) for one in instrument if one.get("is_loose")]
     counted = table.results(with_excluded=with_excluded) if loose else table
     return {key: count_missing(counted, key) for key in loose}
+
+
+def _list_shown(table: Table, described: Mapping[str, Any]) -> pd.DataFrame:
+    """Of a question on outputs, which of them were shown, and which of these have no rating."""
+    family = find_family(described)
+    is_of_outputs = not family.compares and "of" not in described and "per" not in described
+    shown = list_shown(
+        table, str(described["key"]), is_asked_always=not described.get("is_conditional")
+    )
+    return shown if is_of_outputs else shown[:0]
 
 
 def _take_parts(table: Table, instrument: Instrument) -> dict[str, Table]:

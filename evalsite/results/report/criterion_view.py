@@ -111,7 +111,8 @@ class CriterionView:
     pair_axis: Axis
     equal: str  # where equality is on the axis of pairs
     pairs: list[PairRow]
-    detectable: str
+    is_unclear: bool  # the test of all systems found nothing
+    conclusions: list[str]  # beside the pairs: of all systems, and what can be found
     family: int
     is_across: bool
     baseline: str
@@ -355,15 +356,6 @@ def _find_unit(criterion: Figure, family: Family) -> str:
     return "ratio" if family.is_log else "points"
 
 
-def _find_detectable(criterion: Figure) -> str:
-    """Return the difference that the study would find with 80% power, after correction."""
-    figure = criterion.get("detectable")
-    if not figure or figure["value"] is None:
-        return ""
-    # read as the effect is: in points, as a ratio, or in percentage points
-    return write_value(figure | {"name": criterion["pairs"][0]["effect"]["name"]})
-
-
 def _view_criterion(criterion: Figure, other: Figure | None, axis: Axis) -> CriterionView:
     family = find_family(criterion)
     average = _find_average(criterion, family)
@@ -397,7 +389,12 @@ def _view_criterion(criterion: Figure, other: Figure | None, axis: Axis) -> Crit
         pair_axis=pair_axis,
         equal=pair_axis.place(equal),
         pairs=[_view_pair(pair, pair_axis) for pair in criterion["pairs"]],
-        detectable=_find_detectable(criterion),
+        conclusions=[
+            hold_together(write_sentence(note)) for note in criterion.get("conclusions", ())
+        ],
+        is_unclear=any(
+            note["code"] == "systems_unclear" for note in criterion.get("conclusions", ())
+        ),
         family=details.get("family") or 0,
         is_across=(details.get("family") or 0) > (details.get("family_within") or 0) > 0,
         baseline=criterion.get("baseline") or "",

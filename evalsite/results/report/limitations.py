@@ -129,7 +129,7 @@ def _list_agreement(report: dict[str, Any], views: Sequence[CriterionView]) -> I
 def _list_unclear(views: Sequence[CriterionView]) -> Iterator[Limitation]:
     for one in views:
         pair = next((pair for pair in one.pairs if pair.code == "not_enough"), None)
-        if pair and one.detectable:
+        if pair and pair.interval:
             yield Limitation(code="unclear", facts={"criterion": one, "pair": pair})
             return
 

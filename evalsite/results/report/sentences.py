@@ -13,7 +13,7 @@ from math import exp, log10
 from typing import Any
 
 from evalsite.analysis.figure import write_coefficient
-from evalsite.lib.words import count_of
+from evalsite.lib.words import count_of, list_of
 
 Note = Mapping[str, Any]
 Pair = Mapping[str, Any]
@@ -71,8 +71,12 @@ def _write_day(moment: str) -> str:
 
 @sentence
 def simulated(ratings: int, total: int) -> str:
-    whole = f"All {total:,}" if ratings == total else f"{ratings:,} of {total:,}"
-    return f"{whole} ratings are simulated, so they show nothing about real systems."
+    if ratings == total:
+        return "These ratings are simulated, so they show nothing about real systems."
+    return (
+        f"{ratings:,} of {total:,} ratings are simulated, so the results show nothing about real "
+        "systems."
+    )
 
 
 @sentence
@@ -98,7 +102,7 @@ def unlinked() -> str:
 
 
 @sentence
-def few_raters(raters: int) -> str:
+def few_raters(raters: int, keeps_error_rate: bool = False) -> str:
     if raters < 2:
         return "With one rater, nobody knows how others would rate."
     wide = "very wide" if raters == 2 else "wide"
@@ -107,7 +111,9 @@ def few_raters(raters: int) -> str:
         f"With {raters} raters the intervals are {wide}: {people} people tell us little about how "
         "others would rate."
     )
-    return text if raters == 2 else f"{text} In simulations the tests keep their 5% error rate."
+    if keeps_error_rate:
+        text += " In simulations of designs like this one the tests keep their 5% error rate."
+    return text
 
 
 @sentence
@@ -119,7 +125,7 @@ def few_items() -> str:
 def across(comparisons: int) -> str:
     return (
         "No primary criterion was named, so p values are corrected across all "
-        f"{comparisons:,} comparisons of all criteria."
+        f"{comparisons:,} comparisons."
     )
 
 
@@ -328,16 +334,54 @@ def bootstrap_instead_of_model() -> str:
 
 
 @sentence
+def missing_by_system(
+    system: str,
+    shown: int,
+    missing: int,
+    share: float,
+    others: float,
+    p: float,
+    better: str,
+    effect: str,
+    shift: float | None,
+) -> str:
+    worse = "high" if better == "lower" else "low"
+    text = (
+        f"Ratings of {system} are missing more often than of the others ({share:.0%} and "
+        f"{others:.0%}, p {write_p(p)})."
+    )
+    if better == "none":
+        return f"{text} If people skip outputs for what they would say of them, figures are off."
+    text += (
+        f" If people skip outputs that they would rate {worse}, {system} looks better than it is"
+    )
+    if shift is None:
+        return f"{text}."
+    unit = "points" if effect == "difference" else "percentage points"
+    return (
+        f"{text}: the {count_of(missing, 'missing rating')} would have to be "
+        f"{_write_effect(shift, effect)} {unit} {worse}er on average to change the finding."
+    )
+
+
+@sentence
 def own_error_differs(pairs: Sequence[Pair]) -> str:
     phrases = [
-        f"{pair['system_1']} and {pair['system_2']} then "
-        f"{'differ' if pair['p'] < 0.05 else 'do not differ'} clearly (p {write_p(pair['p'])})"
-        for pair in pairs
+        f"With its own standard error, the difference of {pair['system_1']} and "
+        f"{pair['system_2']} {'is' if pair['p'] < 0.05 else 'isn’t'} clear "
+        f"(p {write_p(pair['p'])})."
+        for pair in pairs[:_MOST_NAMED]
     ]
-    return (
-        "The model assumes that raters vary alike between systems. With a separate standard error "
-        f"for each pair, some verdicts change: {_list_some(phrases)}."
-    )
+    more = [pair["system"] for pair in pairs if pair["p"] >= 0.05]
+    less = [pair["system"] for pair in pairs if pair["p"] < 0.05]
+    starts = [
+        f"Raters differ {how} about {list_of(list(dict.fromkeys(systems)))} than about the others."
+        for how, systems in (("more", more), ("less", less))
+        if systems
+    ]
+    rest = len(pairs) - _MOST_NAMED
+    ends = [f"So it is for {count_of(rest, 'more pair')}."] if rest > 0 else []
+    return " ".join([*starts, *phrases, *ends])
 
 
 @sentence
@@ -573,6 +617,45 @@ def _write_where(spread: Mapping[str, Any], by: str) -> str:
         return f"{by} every rater on every input" if spread["has_raters"] else "on every input"
     before = {"clusters": "in", "raters": by}.get(spread["units_of"], "on")
     return f"on average {before} every {_UNITS[spread['units_of']][0]}"
+
+
+# --- conclusions: what the pairs of a criterion come to -------------------------------
+
+
+@sentence
+def systems_differ(systems: int, f: float, df1: int, df2: float, p: float) -> str:
+    return f"The {systems} systems differ ({_write_f(f, df1, df2, p)})."
+
+
+@sentence
+def systems_unclear(systems: int, f: float, df1: int, df2: float, p: float) -> str:
+    return f"No clear difference among the {systems} systems ({_write_f(f, df1, df2, p)})."
+
+
+def _write_f(f: float, df1: int, df2: float, p: float) -> str:
+    return f"F({df1}, {_write_df(df2)}) = {f:.2f}, p {write_p(p)}"
+
+
+@sentence
+def detectable(effect: str, value: float, low: float, high: float, tests: int) -> str:
+    noun = "a ratio of" if effect == "ratio" else "a difference of"
+    unit = {"ratio": "", "difference": " points"}.get(effect, " percentage points")
+    correction = f" (after correction for {tests:,} comparisons)" if tests > 1 else ""
+    return (
+        f"A new study like this one would find {noun} {_write_effect(value, effect)}{unit} in 8 of "
+        f"10 cases{correction}. This figure is itself uncertain: {_write_effect(low, effect)} to "
+        f"{_write_effect(high, effect)}."
+    )
+
+
+@sentence
+def nothing_detectable() -> str:
+    return "Even the largest possible difference would often be missed."
+
+
+@sentence
+def planned_power(words: str, at: str) -> str:
+    return f"Planned: {words} ({_write_day(at)})."
 
 
 # what one rater did, and where that is the same with both systems
@@ -838,6 +921,33 @@ def model_variances(variances: Mapping[str, float], residual: float) -> str:
     return f"Its variances: {', '.join(phrases)}, residual {residual:.3g}."
 
 
+_PARTS = {
+    "rater": "people's strictness",
+    "group": "how hard an input is",
+    "cluster": "how hard a cluster of inputs is",
+    "group:system": "differences between outputs",
+    "input:system": "differences between outputs",
+    "cluster:system": "systems that differ from cluster to cluster",
+    "rater:system": "people who see systems differently",
+    "rater:group": "people who see inputs differently",
+    "residual": "the rest",
+}
+
+
+@sentence
+def variance_parts(shares: Mapping[str, float]) -> str:
+    phrases = [
+        f"{share:.0%} is {_PARTS.get(term, term)}" + ("" if share else " (not found)")
+        for term, share in shares.items()
+    ]
+    return f"Of the spread of single ratings, {', '.join(phrases)}."
+
+
+@sentence
+def equal_spacing() -> str:
+    return "Means of points are compared as if the points were equally spaced."
+
+
 @sentence
 def variance_of_zero() -> str:
     return "A variance that is estimated as 0 is a valid answer."
@@ -897,6 +1007,15 @@ def weighing(
     return (
         f"Comparisons weight raters and inputs; {each}. So the two can differ: for {system_1} and "
         f"{system_2}, {words} and the comparison gives {compared * unit:.2f}."
+    )
+
+
+@sentence
+def missing_at_random(share: float) -> str:
+    amount = "Less than 1%" if share < 0.005 else f"{share:.0%}"
+    return (
+        f"{amount} of planned ratings are missing; tests and means assume that what is missing "
+        "doesn't depend on the rating that would have been given (missing at random)."
     )
 
 
