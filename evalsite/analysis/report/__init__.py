@@ -132,12 +132,18 @@ def make_report(
     limits: Thresholds = START,
     step: Callable[[], None] = lambda: None,
     keep_outputs: KeepOutputs | None = None,
+    warnings: Sequence[dict[str, Any]] = (),
 ) -> dict[str, Any]:
-    """One report, of the ratings in `table`; `given` holds those that do not count too."""
+    """One report, of the ratings in `table`; `given` holds those that do not count too.
+
+    `warnings`: of whoever read the file.
+    """
     ignored = read_ignored(others.get("annotations"), table)
     whole, table = table, drop_ignored(table, ignored)
     facts, parts = describe_design(table), _take_parts(table, instrument)
-    warnings = warn_about(table) + warn_of_few(parts) + warn_of_dropped(whole, table)
+    warnings = [
+        *warnings, *warn_about(table), *warn_of_few(parts), *warn_of_dropped(whole, table),
+    ]  # fmt: skip
     # all that people answered, also of items that most ignored
     copied = report_copies(whole)
     warnings += warn_of_copies(copied)

@@ -63,6 +63,7 @@ def _count(rows: pd.DataFrame) -> pd.DataFrame:
 
 FEW_RATERS = 5
 FEW_ITEMS = 10
+FEW_CLUSTERS = 5
 
 
 def warn_about(table: Table) -> list[dict[str, Any]]:
@@ -75,6 +76,9 @@ def warn_about(table: Table) -> list[dict[str, Any]]:
     ]
     if not table.raters_known:
         found.append(make_note("raters_unknown"))
+    clusters = rows[rows.cluster != ""].cluster.nunique()
+    if 0 < clusters < FEW_CLUSTERS:
+        found.append(make_note("few_clusters", clusters=clusters))
     if table.raters_known and count_parts(rows) > 1:
         found.append(make_note("unlinked"))
     return found

@@ -8,7 +8,7 @@ No Django: `python -m evalsite.analysis` prints the same sentences.
 """
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from datetime import datetime
+from datetime import UTC, datetime
 from math import exp, log10
 from typing import Any
 
@@ -62,7 +62,7 @@ def write_p(p: float) -> str:
 
 
 def _write_day(moment: str) -> str:
-    at = datetime.fromisoformat(moment)
+    at = datetime.fromisoformat(moment).astimezone(UTC)
     return f"{at.day} {at:%B %Y}"
 
 
@@ -114,6 +114,26 @@ def few_raters(raters: int, keeps_error_rate: bool = False) -> str:
     if keeps_error_rate:
         text += " In simulations of designs like this one the tests keep their 5% error rate."
     return text
+
+
+@sentence
+def few_clusters(clusters: int) -> str:
+    return f"With {clusters} clusters, results describe these clusters."
+
+
+@sentence
+def clusters_not_named(items: int, clusters: int, column: str) -> str:
+    if column:
+        start = f"These {items:,} items come from {clusters:,} clusters (column {column})."
+        named = f"--map {column}=cluster"
+    else:
+        start = f"The ids of these {items:,} items have {clusters:,} beginnings, as of clusters."
+        named = "a column cluster"
+    return (
+        f"{start} Items of one cluster resemble each other: if nothing says which they belong to, "
+        "tests find differences that don't exist in 9% of studies instead of 5%. Name clusters by "
+        f"{named}, or say --independent if items are independent."
+    )
 
 
 @sentence
@@ -429,6 +449,107 @@ def through_others() -> str:
     return (
         "Some systems were never compared directly, only through others. How they rank against "
         "each other rests on the model alone."
+    )
+
+
+# --- limitations: of the study and its collection --------------------------------------
+
+
+@sentence
+def unfinished(done: int, target: int) -> str:
+    return (
+        f"Collection isn't finished: {done:,} of {target:,} planned answers. Results may change; "
+        "tests assume that you don't stop because of them."
+    )
+
+
+@sentence
+def ended_early(done: int, target: int) -> str:
+    return (
+        f"Collection ended with {done:,} of {target:,} planned answers. Estimates are less precise "
+        "than planned; tests assume that it didn't end because of the results."
+    )
+
+
+@sentence
+def early_look(at: str, answers: int, target: int, later: int, is_revealed: bool) -> str:
+    moment = datetime.fromisoformat(at).astimezone(UTC)
+    verb = "viewed" if is_revealed else "first computed"
+    text = (
+        f"Results were {verb} on {_write_day(at)} at {moment:%H:%M} UTC, with {answers:,} of "
+        f"{target:,} answers in."
+    )
+    if later:
+        were = "was" if later == 1 else "were"
+        text += f" After that, {count_of(later, 'more answer')} {were} asked for."
+    return f"{text} Say so in the paper."
+
+
+@sentence
+def raters_met(number: int, raters: int) -> str:
+    return (
+        f"{number:,} of the {raters:,} raters also rated in the study that this one repeats. They "
+        "may remember its items, so the two results aren't independent. Raters without a platform "
+        "id can't be recognised."
+    )
+
+
+@sentence
+def ceiling(label: str, percent: int, answer: str, alpha: float, ac2: float) -> str:
+    return (
+        f"{label}: {percent}% of ratings are {answer}. Raters agree (AC2 "
+        f"{write_coefficient(ac2)}), but outputs differ too little for α to show it "
+        f"({write_coefficient(alpha)}): α compares disagreement with the spread of outputs, and "
+        "there is almost none."
+    )
+
+
+@sentence
+def lowest_agreement(label: str, alpha: float, low: float | None, high: float) -> str:
+    ends = "" if low is None else f" ({write_coefficient(low)} to {write_coefficient(high)})"
+    return (
+        f"{label} has the lowest agreement: α {write_coefficient(alpha)}{ends}. People may read "
+        "the criterion differently. Look at its figures of agreement before you report it."
+    )
+
+
+@sentence
+def not_equal(label: str, first: str, second: str, unit: str, value: str, interval: str) -> str:
+    words = f"have a ratio of {value}" if unit == "ratio" else f"differ by {value} {unit}"
+    return (
+        f"On {label}, {first} and {second} {words}. The interval shows what is possible: 95% CI "
+        f"{interval}."
+    )
+
+
+@sentence
+def exclusions_change(changes: Sequence[Mapping[str, Any]]) -> str:
+    phrases = [
+        f"{count_of(change['number'], 'verdict')} on {change['label']}" for change in changes
+    ]
+    return f"Leaving out what is excluded changes {', '.join(phrases)}. Report both."
+
+
+@sentence
+def exclusions_change_nothing() -> str:
+    return "Leaving out what is excluded changes no verdict."
+
+
+@sentence
+def no_plan() -> str:
+    return "There was no analysis plan: treat these results as exploratory."
+
+
+@sentence
+def plan_first(at: str) -> str:
+    return f"The plan was last changed on {_write_day(at)}, before the first answer."
+
+
+@sentence
+def plan_before_import(at: str) -> str:
+    return (
+        f"The plan was last changed on {_write_day(at)}, before the ratings were imported. Whether "
+        "it came before they were collected isn't known here."
     )
 
 
