@@ -19,6 +19,7 @@ _LEAST_APART = 0.05  # of the share of a system above that of the others
 _LEVEL = 0.01
 # a file without pages is a complete design if so many of all raters' outputs are rated
 _COMPLETE = 0.6
+_PLANNED = 0.5  # of all raters' outputs of one system
 
 
 def list_shown(table: Table, key: str, *, is_asked_always: bool = True) -> pd.DataFrame:
@@ -40,6 +41,11 @@ def list_shown(table: Table, key: str, *, is_asked_always: bool = True) -> pd.Da
     given = rated.drop_duplicates(["participant", "group", "system"])
     if raters * len(outputs) * _COMPLETE > len(given):
         return empty
+    # a system that few were to rate isn't missing on the pages of all others
+    wide = outputs.groupby("system").size() * raters * _PLANNED
+    planned = given.groupby("system").size()
+    systems = set(planned.index[planned >= wide.reindex(planned.index)])
+    given, outputs = (rows[rows.system.isin(systems)] for rows in (given, outputs))
     pages = given[["participant", "group"]].drop_duplicates()
     shown = pages.merge(outputs[["group", "system"]], on="group")
     shown = shown.merge(

@@ -318,7 +318,7 @@ def _analyse(
                     note["facts"]["keeps_error_rate"] = False
         for criterion in report["criteria"]:
             criterion["conclusions"] = [
-                _prefer_plan(note, criterion["key"], plan) for note in criterion["conclusions"]
+                prefer_plan(note, criterion["key"], plan) for note in criterion["conclusions"]
             ]
     basis = {
         "plan": plan,
@@ -336,7 +336,7 @@ def _analyse(
     return content | basis, digest
 
 
-def _prefer_plan(note: dict[str, Any], criterion: str, plan: dict[str, Any]) -> dict[str, Any]:
+def prefer_plan(note: dict[str, Any], criterion: str, plan: dict[str, Any]) -> dict[str, Any]:
     """Return the note, or the power that a frozen plan was made for: it doesn't depend on what came
     out."""
     size = plan.get("size")

@@ -1057,11 +1057,12 @@ _PARTS = {
 
 @sentence
 def variance_parts(shares: Mapping[str, float]) -> str:
-    phrases = [
-        f"{share:.0%} is {_PARTS.get(term, term)}" + ("" if share else " (not found)")
-        for term, share in shares.items()
-    ]
-    return f"Of the spread of single ratings, {', '.join(phrases)}."
+    known = [(_PARTS.get(term, term), share) for term, share in shares.items()]
+    phrases = [f"{share:.0%} {part}" for part, share in known if share]
+    text = f"Of the spread of single ratings, {', '.join(phrases)}."
+    text = text.replace("% ", "% is ", 1)
+    missing = [part for part, share in known if not share]
+    return f"{text} Not found: {list_of(missing)}." if missing else text
 
 
 @sentence
