@@ -92,7 +92,7 @@ bench: .venv/.installed-dev ## measure speed and memory against the budgets (ARG
 # Page heights are measured in a font with the widths of Arial.
 # R, which the tests of analysis.R need, and LaTeX, which compiles reports, are large, so they are
 # installed in CI only.
-R_PACKAGES := r-base-core r-cran-lme4 r-cran-pbkrtest r-cran-ordinal r-cran-emmeans
+R_PACKAGES := r-base-core r-cran-lme4 r-cran-pbkrtest r-cran-ordinal r-cran-jsonlite
 TEX_PACKAGES := texlive-latex-base texlive-latex-recommended
 
 system-tools:

@@ -7,7 +7,7 @@ number of their flags. Where the lines are a study may set: see `thresholds`.
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from math import log
+from math import inf, log
 from typing import Any
 
 import numpy as np
@@ -28,6 +28,7 @@ from evalsite.analysis.flag_rules import (
 from evalsite.analysis.intra_rater import POOLED
 from evalsite.analysis.leave_one_out import against_others
 from evalsite.analysis.magnitude import describe_magnitude_use
+from evalsite.analysis.pair_figures import keep_possible
 from evalsite.analysis.resample import SEED
 from evalsite.analysis.table import Table
 from evalsite.analysis.thresholds import Thresholds
@@ -74,13 +75,15 @@ class RaterRow:
 
 def check_raters(
     table: Table, *, scale: Sequence[float] | None = None, reserved: Sequence[float] = (),
-    is_log: bool = False, limits: Thresholds | None = None, seed: int = SEED,
+    ends: tuple[float, float] | None = None, is_log: bool = False,
+    limits: Thresholds | None = None, seed: int = SEED,
 ) -> list[RaterRow]:  # fmt: skip
     """One row for each rater of one criterion's ratings, by name; [] where raters are unknown.
 
     `table`: results of one criterion with numbers as values. `scale`: its points; `reserved`:
-    points meant to be rare; `is_log`: drift and offset are taken on logarithms. What rests on all
-    criteria together is flagged by `flag_answers`, and pace by `see_speed`.
+    points meant to be rare; `ends`: the lowest and the highest value that there can be; `is_log`:
+    drift and offset are taken on logarithms. What rests on all criteria together is flagged by
+    `flag_answers`, and pace by `see_speed`.
     """
     rows = table.rows
     if not table.raters_known or rows.empty:
@@ -95,7 +98,9 @@ def check_raters(
         use = describe_magnitude_use(rater=rater, value=rows.value, standard=standard)
         found = {name: figures | use[name] for name, figures in found.items()}
     for one in against_others(unit=rows.output, rater=rater, value=values):
-        found[one.rater] |= {"spearman": one.spearman, "offset": one.offset}
+        most = ends[1] - ends[0] if ends and not is_log else inf
+        offset = keep_possible(one.offset, -most, most)
+        found[one.rater] |= {"spearman": one.spearman, "offset": offset}
     for name, column in (("drift_trial", rows.trial), ("drift_place", rows.place_in_set)):
         if column.notna().any():
             drift = describe_drift(rater=rater, unit=rows.output, value=values, order=column,

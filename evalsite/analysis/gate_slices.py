@@ -1,6 +1,7 @@
 """Whether a system is worse in a part of the inputs, such as one language."""
 
-from collections.abc import Callable, Sequence
+import json
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -34,6 +35,26 @@ def read_slices(path: Path, name: str, table: Table) -> pd.Series:
             f"Give all its rows the same {name}."
         )
     return cells
+
+
+def read_item_slices(path: Path, names: Collection[str]) -> pd.DataFrame:
+    """The values of these columns of an exported items.csv by item: of inputs, or of what else an
+    upload held. "": the item has none, or its outputs differ."""
+    text = read_texts(path).drop_duplicates("item").set_index("item")
+    extra = [json.loads(cell) if cell else {} for cell in text.get("extra", "")]
+    found = {}
+    for name in names:
+        cells = text[name] if name in text else [each.get(name, "") for each in extra]
+        found[name] = [cell.strip() if isinstance(cell, str) else "" for cell in cells]
+    return pd.DataFrame(found, index=text.index)
+
+
+def place_in_slices(table: Table, by_item: pd.Series) -> pd.Series:
+    """The slice of each row; "" where the items of an input are in several."""
+    rows = table.rows
+    cells = rows["item"].map(by_item).fillna("")
+    is_split = cells.groupby(rows.group).transform("nunique") > 1
+    return cells.where(~is_split, "")
 
 
 def keep_pair(table: Table, margin: Margin) -> Table:

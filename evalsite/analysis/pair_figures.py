@@ -2,7 +2,7 @@
 
 from dataclasses import replace
 
-from evalsite.analysis.figure import Figure, Reason
+from evalsite.analysis.figure import Figure, Reason, undefined
 
 _SHARES = frozenset(
     {
@@ -48,12 +48,16 @@ def turn_figure(figure: Figure) -> Figure:
 
 
 def keep_possible(figure: Figure, least: float, most: float) -> Figure:
-    """The figure with an interval that holds nothing impossible.
+    """The figure with an interval that holds nothing impossible; undefined if it is impossible
+    itself, as a model without ends can make it of a few ratings.
 
     An end beyond `least` or `most` is cut there, which takes no true value away. What is left of an
     interval of all that can be, or of nothing that can be, says nothing: then there is none, since
     there is too little.
     """
+    slack = 1e-9 * max(1.0, abs(figure.value or 0.0))
+    if figure.value is not None and not least - slack <= figure.value <= most + slack:
+        return undefined(figure.name, Reason.TOO_FEW, method=figure.method, n=figure.n)
     if figure.low is None or figure.high is None:
         return figure
     if least <= figure.low and figure.high <= most:

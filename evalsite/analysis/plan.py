@@ -16,6 +16,8 @@ class Margin:
 
     The margin is in units of the scale, of decisions and preferences a share, of magnitudes a ratio
     above 1. `level` is that of the one-sided test. `better` is the direction of the criterion.
+    `slices`: the column of the items that divides the inputs, in each of which "not worse" is
+    looked at, too.
     """
 
     criterion: str
@@ -25,6 +27,7 @@ class Margin:
     margin: float
     level: float = 0.05
     better: Better = "higher"
+    slices: str = ""
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -85,15 +85,6 @@ class ProtocolConfig(AppConfig):
     def example_batch(self) -> Path:
         return self._folder / "example_batch.csv"
 
-    @property
-    def instrument_of_version_0_1(self) -> dict[str, Any] | None:
-        """Return the instrument as version 0.1 had it, for studies that were launched then."""
-        name = "version_0_1.json"
-        found: dict[str, Any] | None = None
-        if (self._folder / name).is_file():
-            found = self._read_json(name)
-        return found
-
     def _read_json(self, name: str) -> dict[str, Any]:
         found: dict[str, Any] = read_json((self._folder / name).read_bytes())
         return found

@@ -409,12 +409,8 @@ class Scale:
 
     @classmethod
     def from_fields(cls, fields: Mapping[str, Any]) -> Self:
-        """Read the fields of the scale as version 0.1 stored them with a study."""
+        """Read the fields of the scale as bundles of format 2 hold them."""
         return cls(**fields)
-
-    def complete(self, other: Self) -> Self:
-        """Return the scale with what version 0.1 didn't store, from this other one."""
-        return self
 
     @classmethod
     def check_data(cls, data: Mapping[str, Any], place: str, faults: Faults) -> None:

@@ -24,8 +24,10 @@ PLAN_MOMENTS = {
     "primary": "primary_changed_at",
     "margins": "margins_changed_at",
 }
+# of planned tests against a margin
+LEVELS = (0.05, 0.025, 0.01)
 # of a planned test of a difference
-DIFFERENCES = ("higher", "differs")
+DIFFERENCES = ("better", "differs")
 
 
 class ExclusionQuerySet(models.QuerySet["Exclusion"]):
@@ -97,7 +99,8 @@ class AnalysisPlan(models.Model):
     baseline = models.CharField(max_length=200, blank=True)
     # the criterion whose corrected p values are the result; blank: none
     primary = models.CharField(max_length=100, blank=True)
-    # planned tests against a margin: rows of criterion, system, relation, other and margin
+    # planned tests against a margin: rows of criterion, system, relation, other and margin; level
+    # where it isn't .05, and the column that slices the inputs, where one does
     margins = models.JSONField(default=list, blank=True)
     # planned tests of a difference: rows of criterion, system, relation and other
     hypotheses = models.JSONField(default=list, blank=True)

@@ -6,6 +6,7 @@ class ResultsConfig(AppConfig):
 
     def ready(self) -> None:
         from evalsite.analysis.figure import METHODS_VERSION  # noqa: PLC0415
+        from evalsite.exports import scripts  # noqa: PLC0415
         from evalsite.exports.bundle import format as bundle_format  # noqa: PLC0415
 
         # they register their jobs and tasks
@@ -13,9 +14,10 @@ class ResultsConfig(AppConfig):
         from evalsite.results.overview import notices  # noqa: F401, PLC0415
         from evalsite.results.power import design_search  # noqa: F401, PLC0415
         from evalsite.results.replication import comparison  # noqa: F401, PLC0415
-        from evalsite.results.report import computation  # noqa: PLC0415
+        from evalsite.results.report import computation, sentences  # noqa: PLC0415
 
         bundle_format.SOFTWARE_FIELDS["methods"] = METHODS_VERSION
+        scripts.METHOD_WORDS |= sentences.METHOD_WORDS
         source = bundle_format.ReportSource(
             computation.find_figures,
             computation.compute_figures,

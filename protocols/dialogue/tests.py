@@ -17,7 +17,6 @@ from evalsite.lib.markdown import render_markdown
 from evalsite.protocol import find_folder, get_protocol
 from evalsite.scales.likert import Likert
 from evalsite.studies.gold import check_gold, count_met, feedback
-from protocols.dialogue.hooks import fit_instructions
 
 # SHA-256 of the words of all points and notes, as they were compared with the document
 POINTS = "4bca61e72f8df06b7ced54d571f1e6701d7bdfb678aa6d2508a372be8a2004a9"
@@ -264,15 +263,6 @@ def test_instructions_tell_the_sets_and_the_bonus_that_a_study_has(config):
 
     endless = config.instructions_for(replace(design, max_sets=None, has_bonus=False))
     assert endless.startswith("The annotation task")
-
-
-def test_instructions_of_version_0_1_still_tell_the_sets_of_their_study(config):
-    stored = find_folder("dialogue").instrument_of_version_0_1["instructions"]
-
-    fewer = fit_instructions(stored, replace(config.design, max_sets=2, has_bonus=False))
-
-    assert fit_instructions(stored, config.design) == stored
-    assert "- **You can complete at most 2 sets.**\n\nThe menu" in fewer
 
 
 def test_jump_menu_leads_to_headings_that_the_instructions_have(config):

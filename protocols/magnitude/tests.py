@@ -14,7 +14,6 @@ from evalsite.annotation.pages.view_models import view_example
 from evalsite.protocol import find_folder, get_protocol
 from evalsite.scales.magnitude import Magnitude
 from evalsite.studies.gold import check_gold, count_met, feedback
-from protocols.magnitude import hooks
 from tests.support import documents
 from tests.support.documents import squeeze, strip_marks, strip_tags
 from tests.support.factories import launch, make_annotator, make_study, mint_link
@@ -307,28 +306,6 @@ def test_questions_do_not_give_the_condition_away(config):
     assert len(variety.choices) >= 10
     for accepted in config.eligibility.accept["variety"]:
         assert variety.choices[0][0] <= accepted < variety.choices[-2][0]
-
-
-@pytest.mark.parametrize(
-    "language",
-    [
-        *("English", " ENGLISH. ", "english (UK)", "English (US)", "British English"),
-        *("U.S. English", "My first language is English", "English and Welsh", "English & Polish"),
-    ],
-)
-def test_answer_in_words_that_version_0_1_took_is_still_taken(language):
-    assert hooks.is_eligible({"first_language": language, "variety": "british"})
-
-
-@pytest.mark.parametrize(
-    "language",
-    [
-        *("", "Welsh", "not English", "Spanish, then English", "Welsh and English", "ESL"),
-        *("English as a second language", "Indian English", "Englishman", "none"),
-    ],
-)
-def test_answer_in_words_that_version_0_1_refused_is_still_refused(language):
-    assert not hooks.is_eligible({"first_language": language, "variety": "british"})
 
 
 # --- worked examples ------------------------------------------------------------

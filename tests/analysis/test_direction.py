@@ -221,6 +221,37 @@ def test_the_gate_takes_the_direction_of_the_file(tmp_path, capsys, better, stat
     assert main(["report", str(path), *asked]) == status
 
 
+@pytest.mark.parametrize("better", ["higher", "lower"])
+def test_a_plan_says_in_which_part_of_the_inputs_a_system_is_worse(tmp_path, better):
+    worse = 1 if better == "lower" else -1
+    chance = random.Random(3)
+    rows = [
+        {"participant": f"r{rater}", "item": f"i{item}", "system": system, "criterion": "errors",
+         "value": 5 + worse * 2 * (system == "new" and item < 20) + chance.choice([-1, 0, 1])}
+        for rater in range(5) for item in range(80) for system in ("new", "old")
+    ]  # fmt: skip
+    items = tmp_path / "items.csv"
+    cells = [f'i{item},"{{""language"": ""{"de" if item < 20 else "en"}""}}"' for item in range(80)]
+    items.write_text("\n".join(["item,extra", *cells]), encoding="utf-8")
+    described = {"key": "errors", "label": "Errors", "kind": "number", "family": "points",
+                 "answers": [], "reserved": [], "minimum": 0, "maximum": 20,
+                 "better": better}  # fmt: skip
+    margin = Margin(criterion="errors", system="new", relation="not_worse", other="old",
+                    margin=0.9, slices="language")  # fmt: skip
+
+    made = make_reports(
+        {"ratings": write(tmp_path, rows), "items": items}, instrument=[described], seed=1,
+        plan=Plan(margins=(margin,)),
+    )  # fmt: skip
+
+    (test,) = made["kept"]["criteria"][0]["margins"]
+    assert test["outcome"] == "pass"
+    assert test["fails_in"] == ["de"]
+    assert (test["worst"]["slice"], test["worst"]["inputs"], test["unsliced"]) == ("de", 20, 0)
+    # facts are as the system is better
+    assert test["worst"]["difference"] == pytest.approx(-2, abs=0.3)
+
+
 # --- several criteria -----------------------------------------------------------------
 
 

@@ -4,6 +4,7 @@ import csv
 import json
 import math
 import random
+import re
 import tempfile
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -56,7 +57,8 @@ POSSIBLE: dict[str, Ends] = {
             "share_best", "share_of_5s", "share_of_10s", "share_of_cells_filled", "tie_share",
             "share_of_raters", "share_of_rest", "share_of_units", "win_share", "share_under_floor",
             "share_of_first_place", "circular_share", "share_of_standard", "best_share",
-            "transitivity", "first_shown", "coverage", "majority_share", "loser_share",
+            "transitivity", "beats_average", "sign_test", "sign_test_of_majorities",
+            "circular_triads", "first_shown", "coverage", "majority_share", "loser_share",
         ],
         SHARE,
     ),
@@ -67,7 +69,8 @@ POSSIBLE: dict[str, Ends] = {
             "alpha_ordinal", "alpha_ranks", "alpha_ratio", "cliffs_delta", "fleiss", "linear_kappa",
             "loo_spearman", "pairwise_pearson", "pairwise_spearman", "pairwise_tau_b",
             "rank_biserial", "risk_difference", "net_share", "ICC(1,1)", "ICC(A,1)", "ICC(C,1)",
-            "weighted_kappa", "pairwise_kappa",
+            "weighted_kappa", "pairwise_kappa", "net_win_share", "kendall_zeta",
+            "alpha of the first ratings of each output",
         ],
         SIGNED,
     ),
@@ -77,26 +80,30 @@ POSSIBLE: dict[str, Ends] = {
             "ratio", "geo_mean", "geo_mean_centred", "geo_mean_winsorised", "geometric_mean",
             "median_seconds", "seconds_per_annotation", "outputs_per_rater", "ratings_per_output",
             "speed_ratio", "mean_rank", "sd_log", "slips", "cochran_q", "friedman", "components",
-            "detectable_difference", "davidson_fit",
+            "detectable_difference", "davidson_fit", "mcnemar", "tie_parameter", "joint_f", "sd",
         ],
         COUNT,
     ),
     **dict.fromkeys(
         [
-            "dz", "gz", "mean_z", "mean_log_z", "order_strength", "strength", "sign_flip",
-            "sign_within", "wilcoxon", "mean of ln", "mean of ln(1 + x)", "position_effect",
+            "dz", "gz", "mean_z", "mean_log_z", "order_strength", "strength", "penalised_strength",
+            "sign_flip", "sign_within", "wilcoxon", "mean of ln", "mean of ln(1 + x)",
+            "position_effect",
         ],
         ANY,
     ),
 }  # fmt: skip
 # in units of the scale: a value on it, and how far apart two can be
 ON_SCALE = {"mean", "median", "trimmed_mean", "model_mean", "mean of raw scores"}
-APART = {"difference", "from_average", "own_error", "loo_bias", "mean_centred"}
+APART = {"difference", "from_average", "own_error", "loo_bias"}
 
 
-def find_possible(name: str, kind: str) -> Ends:
-    """What a figure of this name can be."""
+def find_possible(name: str, kind: str) -> Ends | None:
+    """What a figure of this name can be; None: nobody has said."""
     name = name.split(", ")[0] if name not in POSSIBLE else name
+    name = re.sub(r"first \d+ ratings", "first ratings", name)
+    if name == "mean_step":
+        return -2.0, 2.0
     low, high = (min(KINDS[kind][1]), max(KINDS[kind][1])) if kind in BOUNDED else ANY
     if kind in ("preference", "graded") and name in APART:
         return SIGNED
@@ -106,7 +113,9 @@ def find_possible(name: str, kind: str) -> Ends:
         return low, high
     if name in APART:
         return low - high, high - low
-    return POSSIBLE[name]
+    if name == "mean_centred":  # on the scale, less how strict its raters are
+        return 2 * low - high, 2 * high - low
+    return POSSIBLE.get(name)
 
 
 @dataclass(frozen=True)
@@ -224,7 +233,11 @@ def find_faults(report: dict[str, Any], kind: str) -> Iterator[str]:
             if not figure["reason"]:
                 yield f"{where} has no reason"
             continue
-        least, most = find_possible(name, kind)
+        possible = find_possible(name, kind)
+        if possible is None:
+            yield f"say what {name} can be"
+            continue
+        least, most = possible
         ends = [value, *(end for end in (low, high) if end is not None)]
         slack = 1e-9 * max(1.0, *map(abs, ends))
         if not all(least - slack <= end <= most + slack for end in ends):

@@ -13,6 +13,29 @@ from evalsite.analysis.planning import (
     plan,
     smallest_difference,
 )
+from tests.analysis.vectors import compare, read_vector
+
+
+def test_power_of_complete_designs_is_that_of_the_vector():
+    _, expected, tolerance = read_vector("power__planning")
+
+    for case in expected["crossed"]:
+        parts = Parts(
+            item_system=case["sd_item_system"],
+            rater_system=case["sd_rater_system"],
+            residual=case["sd_residual"],
+        )
+        design = Design(items=case["items"], raters=case["raters"])
+        power, df, se = closed_form(parts, design, case["difference"])
+        figures = {"power": power, "df": df, "se": se}
+        compare(figures, {name: case[name] for name in figures}, tolerance)
+    simple = expected["paired_t"]
+    power = power_of_t(simple["dz"], se=simple["n"] ** -0.5, df=simple["n"] - 1)
+    assert power == pytest.approx(simple["power"], abs=tolerance)
+    needed = expected["items_needed_for_80"]
+    sizes = {n: detectable(se=n**-0.5, df=n - 1, power=0.8) for n in (89, 90)}
+    # 89.1 items: the whole number above is enough, and the one below isn't
+    assert sizes[90] < needed["dz"] < sizes[89]
 
 
 @pytest.mark.parametrize("scale", ["likert", "magnitude", "pairs"])

@@ -23,7 +23,7 @@ from tests.support.factories import (
     make_learner,
     make_study,
     mint_link,
-    practise_as_in_0_1,
+    practise_every_gold,
 )
 from tests.support.ignoring import open_reader
 from tests.support.qualifying import without_gold
@@ -106,7 +106,7 @@ def test_problem_is_reported_without_leaving_the_text(page, live_server):
 
 
 def test_verdicts_of_practice_come_in_place_and_wait_for_the_network(page, live_server):
-    study = launch(practise_as_in_0_1(make_study(protocol="pairwise")))
+    study = launch(practise_every_gold(make_study(protocol="pairwise")))
     page.goto(f"{live_server}{mint_link(make_learner(study))}")
     loads = []
     page.on("framenavigated", lambda frame: loads.append(frame.url))

@@ -18,7 +18,7 @@ from tests.support.factories import (
     make_learner,
     make_study,
     mint_link,
-    practise_as_in_0_1,
+    practise_every_gold,
 )
 
 pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("promises")]
@@ -47,7 +47,7 @@ class Learner:
 
 
 def learn(protocol: str) -> Learner:
-    return Learner(launch(practise_as_in_0_1(make_study(items=3, protocol=protocol))))
+    return Learner(launch(practise_every_gold(make_study(items=3, protocol=protocol))))
 
 
 def names_asked(page) -> list[str]:

@@ -27,7 +27,7 @@ from tests.support.factories import (
     make_annotator,
     make_study,
     make_user,
-    practise_as_in_0_1,
+    practise_every_gold,
 )
 from tests.support.qualifying import PARTS, RIGHT, WRONG, Candidate, make_live, without_gold
 from tests.support.tabs import BOXES
@@ -69,7 +69,7 @@ def test_page_before_the_test_tells_the_same_and_counts_nothing():
 
 @pytest.mark.parametrize(("mark", "needed"), [(1, 1), (50, 6), (75, 9), (76, 10), (100, 12)])
 def test_pass_mark_is_a_share_rounded_up(mark, needed):
-    study = practise_as_in_0_1(make_study(is_qualification_on=True, pass_mark=mark))
+    study = practise_every_gold(make_study(is_qualification_on=True, pass_mark=mark))
 
     assert plan_qualification(study).needed == needed
 
@@ -336,7 +336,7 @@ def test_practice_gives_way_to_the_qualification():
 
 
 def test_who_practised_before_the_qualification_was_turned_on_takes_it():
-    study = practise_as_in_0_1(make_study(items=3))
+    study = practise_every_gold(make_study(items=3))
     one = Candidate(study, is_pilot=True)
     page = one.fields("practice/1/") | dict(zip(BOXES, RIGHT[0], strict=True))
     one.client.post(f"{one.home}practice/1/", page)

@@ -12,7 +12,7 @@ from evalsite.exports.bundle.restore import restore_bundle
 from evalsite.studies.models import Study
 from evalsite.studies.versions import build_content
 from tests.support.batches import import_rows, make_rows
-from tests.support.bundles import change, examine, pack, read_files, sum_up, zip_files
+from tests.support.bundles import examine, pack, read_files
 from tests.support.factories import launch, make_study, make_user
 from tests.support.imported import load, rows_for
 from tests.support.protocols import each_protocol
@@ -84,31 +84,3 @@ def test_draft_comes_back_without_a_version_and_gives_the_same_bytes():
     assert (copy.version, copy.versions.count()) == (None, 0)
     shown = [read_files(one)[CONTENT] for one in (bundle, pack(copy))]
     assert shown[0] == shown[1]
-
-
-@pytest.mark.parametrize(
-    ("edit", "fault"),
-    [
-        (lambda content: content["texts"].update(consent="None."), "texts.consent is"),
-        (lambda content: content["settings"].update(k=9), "settings.k is"),
-        (lambda content: content["instrument"].update(criteria=[]), "instrument.criteria is"),
-        (lambda content: content.pop("texts") and content, "its content is"),
-        (lambda content: content.update(texts=1, settings=2), "settings is"),
-        (lambda content: [content], "its content is"),
-        (lambda content: content["texts"].update(other=1), "texts is"),
-    ],
-)
-def test_draft_that_says_something_else_than_the_study_is_told(edit, fault):
-    bundle = change(pack_draft(), CONTENT, edit)
-
-    told = examine(bundle).faults[0]
-
-    assert told.file == CONTENT
-    assert fault in told.message
-
-
-def test_draft_that_is_missing_is_told():
-    files = read_files(pack_draft())
-    del files[CONTENT]
-
-    assert examine(zip_files(sum_up(files))).codes == ["file_missing"]

@@ -244,7 +244,7 @@ def rate_unknown_criterion(rows: Rows) -> None:
         ("annotations", rate_twice, "row_refused"),
         ("annotations", rate_unknown_output, "row_invalid"),
         ("annotations", rate_unknown_criterion, "criterion_that_is_not_asked"),
-        ("annotations", lambda rows: rows[1:], "values_differ"),
+        ("annotations", lambda rows: rows.remove(rated(rows)), "values_differ"),
         ("items", repeat_first, "row_refused"),
         ("items", lambda rows: rows[0].update(key="=1+1"), "row_invalid"),
         ("items", lambda rows: rows[0].update(batch="x"), "row_invalid"),
@@ -267,7 +267,7 @@ def test_records_that_cannot_be_are_faults(bundle, file, edit, fault):
     ("name", "edit", "fault"),
     [
         ("study.json", lambda about: about | {"format": "other"}, "not_a_bundle"),
-        ("study.json", lambda about: about["counts"].update(ratings=1), "values_differ"),
+        ("study.json", lambda about: about["counts"].update(strays=1), "values_differ"),
         ("study.json", lambda about: about["study"].update(k=2), "item_without_its_k_places"),
         ("study.json", lambda about: about["study"].update(state="open"), "study_invalid"),
         ("study.json", lambda about: drop("title")([about["study"]]), "study_invalid"),
@@ -296,8 +296,8 @@ def test_descriptions_that_cannot_be_are_told(bundle, name, edit, fault):
             "values_differ",
         ),
         ("data/ratings.csv", lambda text: text.replace("value", "worth", 1), "columns"),
-        ("data/participants.csv", lambda text: text + "a,b\r\n", "row_width"),
-        ("data/participants.csv", lambda text: text + '"', "csv_invalid"),
+        ("data/ratings.csv", lambda text: text + "a,b\r\n", "row_width"),
+        ("data/ratings.csv", lambda text: text + '"', "csv_invalid"),
         ("codebook.csv", lambda text: text.replace("ratings.csv,study", "x.csv,study"), "columns"),
     ],
 )
@@ -320,8 +320,6 @@ def test_tables_that_say_something_else_are_told(bundle, name, edit, fault):
             lambda text: move_place(text),
             "values_differ",
         ),
-        ("design/plan.csv", lambda text: text.replace("1 2 3", "1 3 2", 1), "values_differ"),
-        ("design/plan.csv", lambda text: text.replace(",1,", ",01,", 1), "values_differ"),
         (
             "design/plan.csv",
             lambda text: text[: text.rindex("\n", 0, -1) + 1],
@@ -352,7 +350,7 @@ def first_criterion(about: dict[str, Any]) -> dict[str, Any]:
     return about["instrument"]["criteria"][0]
 
 
-@pytest.fixture(params=["now", "of version 0.1"])
+@pytest.fixture(params=["now", "of format 2"])
 def any_bundle(request, bundle) -> bytes:
     """A bundle with its instrument in either shape."""
     return bundle if request.param == "now" else KEPT.read_bytes()
@@ -390,16 +388,6 @@ def move_place(plan: str) -> str:
     header, one, *others = plan.split("\r\n")
     item, number, _, *rest = one.split(",")
     return "\r\n".join([header, *others[:-1], ",".join([item, number, "999", *rest]), ""])
-
-
-def test_smuggled_note_is_found_where_free_text_was_left_out():
-    bundle = change(
-        bundle_of("fluency", with_free_text=False),
-        "records/annotations.jsonl",
-        lambda rows: rows[0].update(note="call me"),
-    )
-
-    assert examine(bundle).codes[0] == "values_differ"
 
 
 @pytest.mark.parametrize("line", ["[" * 100_000, '{"a": NaN}', "1" * 5_000, "[]", '"\\ud800"', ""])

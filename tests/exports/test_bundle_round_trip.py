@@ -332,7 +332,7 @@ def test_bundle_of_another_format_is_refused_with_what_made_it():
     with pytest.raises(ValidationError) as caught:
         restore(bundle)
 
-    assert "This Evalsite reads formats 1 to 3" in " ".join(caught.value.messages)
+    assert "This Evalsite reads formats 2 to 3" in " ".join(caught.value.messages)
 
 
 @pytest.mark.both_databases

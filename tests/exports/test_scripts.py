@@ -1,233 +1,575 @@
-"""The scripts that go with the data run as they are, and agree with figures from elsewhere."""
+"""The scripts that go with the data give the figures of the report, and those of other software."""
 
-import atexit
 import csv
 import json
-import math
-import os
 import random
-import runpy
-import shutil
 import subprocess
-import sys
-from collections.abc import Callable, Iterable, Iterator
-from contextlib import chdir
-from functools import cache
 from pathlib import Path
 from typing import Any
-from uuid import uuid4
 
 import pytest
-from django.db import connection
+from scipy import stats
 
-from evalsite.annotation.models import Annotation, Rating, Slot
-from evalsite.exports.columns import RATINGS
-from evalsite.exports.scripts import read_scripts
-from evalsite.quality.models import AnalysisPlan
-from evalsite.results.report.computation import analyse_study
-from evalsite.scales.preference import Preference
-from evalsite.studies.models import Study
-from tests.support.batches import import_rows, make_rows
-from tests.support.exports import START, export, main_items
-from tests.support.protocols import each_protocol
+from evalsite.exports.bundle.rerun import Script, compare_tables
+from evalsite.exports.scripts import describe_methods, read_scripts
+from tests.support.scripts import (
+    PYTHON,
+    R,
+    Rated,
+    Rows,
+    decide,
+    describe,
+    measure,
+    need_r,
+    prefer,
+    rate,
+    read,
+    run,
+    run_alone,
+    write,
+)
 
 pytestmark = pytest.mark.slow
 
-FORKS = Path(__file__).parents[1] / "support" / "forks.R"
 VECTORS = Path(__file__).parents[2] / "fixtures" / "reference"
-PEOPLE = 4
+PREFERENCE = describe("better", "preference", "preference", ends=(0, 1))
+DECISION = describe("acceptable", "decision", "decision")
+MAGNITUDE = describe("naturalness", "magnitude", "magnitude", ends=(1, 999_999))
 
-Row = dict[str, str]
-Tables = dict[str, list[Row]]
 
-
-@pytest.fixture(params=["analysis.py", "analysis.R"])
-def script(request: pytest.FixtureRequest) -> str:
-    if request.param == "analysis.R":
+@pytest.fixture(params=[PYTHON, R], ids=["Python", "R"])
+def script(request: pytest.FixtureRequest) -> Script:
+    if request.param is R:
         need_r()
-    return str(request.param)
+    return request.param  # type: ignore[no-any-return]
 
 
-def need_r() -> None:
-    """Skip, with the reason, where R or a package is missing; under CI that is a failure."""
-    if connection.vendor == "postgresql":
-        pytest.skip("The scripts read a file: they run in the half of the suite on SQLite.")
-    if reason := find_what_r_lacks():
-        if os.environ.get("CI") == "true":
-            pytest.fail(reason)
-        pytest.skip(reason)
+# --- the report's verdicts ------------------------------------------------------------------
+
+# a study of each kind, small: every fit of R takes a while
+STUDIES: dict[str, tuple[Rated, int]] = {
+    "points of two criteria, none of them primary": (
+        Rated(
+            rows=rate("fluency", 1, items=6, A=0, B=0.5, C=1.2)
+            + rate("adequacy", 2, items=6, A=0, B=0.1, C=0.6),
+            instrument=[describe("fluency"), describe("adequacy")],
+        ),
+        6,
+    ),
+    "preferences of three systems": (
+        Rated(rows=prefer("better", 3, A=0, B=0.4, C=1.1), instrument=[PREFERENCE]),
+        3,
+    ),
+    "decisions with a baseline": (
+        Rated(
+            rows=decide("acceptable", 4, A=0, B=0.8, C=-0.6),
+            instrument=[DECISION],
+            plan={"baseline": "B"},
+        ),
+        2,
+    ),
+    "magnitudes": (
+        Rated(rows=measure("naturalness", 5, A=0, B=0.4, C=1.0), instrument=[MAGNITUDE]),
+        3,
+    ),
+    "a plan with margins": (
+        Rated(
+            rows=rate("fluency", 6, raters=6, items=6, A=0, B=0.1, C=1)
+            + rate("adequacy", 7, raters=6, items=6, A=0, B=0.2, C=0.6),
+            instrument=[describe("fluency"), describe("adequacy")],
+            plan={
+                "primary": "adequacy",
+                "margins": [
+                    {"criterion": "adequacy", "system": "B", "relation": "not_worse",
+                     "other": "A", "margin": 0.9},
+                    {"criterion": "adequacy", "system": "C", "relation": "equivalent",
+                     "other": "B", "margin": 0.4},
+                    {"criterion": "fluency", "system": "A", "relation": "equivalent",
+                     "other": "B", "margin": 1.5},
+                    {"criterion": "fluency", "system": "A", "relation": "not_worse",
+                     "other": "B", "margin": 9},
+                ],
+            },
+        ),
+        6,
+    ),
+}  # fmt: skip
 
 
-@cache
-def find_what_r_lacks() -> str:
-    if shutil.which("Rscript") is None:
-        return "There is no Rscript: install Debian's r-base-core to run the R script."
-    output = start_r().stdout
-    told = output.readline().strip() if output else ""
-    return "" if told == "R lacks:" else told
+@pytest.mark.parametrize("name", STUDIES)
+def test_script_gives_every_cell_of_the_report(name: str, script: Script, tmp_path: Path) -> None:
+    rated, pairs = STUDIES[name]
+
+    comparison = rated.compare(script, tmp_path)
+
+    assert [str(fault) for fault in comparison.faults] == []
+    assert (comparison.verdicts, comparison.alike, comparison.left_out) == (pairs, pairs, 0)
+    assert comparison.largest_p < 1e-4
 
 
-def run(
-    script: str,
-    folder: Path,
-    ratings: bytes,
-    *,
-    most_ordinal: int = 0,
-    plan: Any = None,
-    is_alone: bool = False,
-) -> Tables:
-    """The tables that the script makes of this file; without the ordinal check, which is slow.
-
-    `plan`: what stands beside the script as analysis-plan.json. `is_alone`: a program starts.
-    """
-    if plan is not None:
-        text = json.dumps(plan, indent=2, sort_keys=True, ensure_ascii=False)
-        (folder / "analysis-plan.json").write_text(text, encoding="utf-8")
-    (folder / "ratings.csv").write_bytes(ratings)
-    (folder / script).write_text(read_scripts()[script], encoding="utf-8")
-    if is_alone:
-        program = sys.executable if script.endswith(".py") else "Rscript"
-        done = subprocess.run(
-            [program, script, "ratings.csv", "out"],
-            cwd=folder,
-            env=os.environ | {"MOST_ORDINAL": str(most_ordinal)},
-            capture_output=True,
-            text=True,
-            check=False,
-        )
-        assert done.returncode == 0, done.stderr
-    elif script == "analysis.R":
-        (folder / "most-ordinal").write_text(f"{most_ordinal}\n", encoding="utf-8")
-        run_in_a_fork(folder)
-    else:
-        with chdir(folder):
-            runpy.run_path(script)["main"]("ratings.csv", "out")
-    return {name: read(folder / "out" / f"{name}.csv") for name in ("systems", "pairs")}
-
-
-@cache
-def start_r() -> subprocess.Popen[str]:
-    """The R that runs the scripts of this process's tests: to load its packages takes longest."""
-    process = subprocess.Popen(
-        ["Rscript", str(FORKS)], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
-    )
-    # at the end of its input it ends, too
-    atexit.register(process.communicate)
-    return process
-
-
-def run_in_a_fork(folder: Path) -> None:
-    process = start_r()
-    assert process.stdin
-    assert process.stdout
-    process.stdin.write(f"{folder}\n")
-    process.stdin.flush()
-    assert process.stdout.readline() == "\n"
-
-
-def read(path: Path) -> list[Row]:
-    with path.open(encoding="utf-8", newline="") as file:
-        return list(csv.DictReader(file, strict=True))
-
-
-def write(rows: Iterable[dict[str, Any]], folder: Path, *, more: Iterable[str] = ()) -> bytes:
-    """Rows of ratings.csv, with what a counted Likert rating of this site has in every one.
-
-    `more`: columns that only some studies have.
-    """
-    path = folder / "made.csv"
-    with path.open("w", encoding="utf-8", newline="") as file:
-        writer = csv.DictWriter(file, [*(column.name for column in RATINGS), *more], restval="")
-        writer.writeheader()
-        for number, row in enumerate(rows):
-            writer.writerow(
+OF_TURNS = [
+    {**row, "turn": turn, "value": min(5, max(1, row["value"] + apart))}
+    for row in rate("tone", 8, raters=4, items=6, A=0, B=0.9)
+    for turn, apart in ((1, -1), (2, 0), (4, 1))
+]
+OF_CHOICE = [
+    {**row, "scale": "choice", "scale_min": 1, "scale_max": 3, "value": min(3, row["value"]),
+     "option": "abc"[min(3, row["value"]) - 1]}
+    for row in rate("kind", 9, raters=4, items=8, A=-1, B=0, C=-1.4)
+]  # fmt: skip
+OPTIONS = [{"key": key, "label": key.upper()} for key in "abcd"]
+OF_CHECKLIST = [
+    {**row, "scale": "checklist", "scale_min": 0, "scale_max": 1, "part": part,
+     "value": int(row["value"] > least)}
+    for row in rate("facts", 10, raters=4, items=6, A=0, B=0.9)
+    for part, least in (("names", 2), ("dates", 3), ("places", 4))
+]  # fmt: skip
+OTHERS: dict[str, Rated] = {
+    "two systems compared by preference": Rated(
+        rows=prefer("better", 3, A=0, B=0.9), instrument=[PREFERENCE]
+    ),
+    "preferences with a baseline and a margin": Rated(
+        rows=prefer("better", 3, A=0, B=0.4, C=1.1),
+        instrument=[PREFERENCE],
+        plan={
+            "baseline": "B",
+            "margins": [
                 {
-                    "kind": "main", "status": "counted", "excluded": "no", "origin": "own",
-                    "person": "yes", "criterion": "quality", "scale": "likert", "scale_min": 1,
-                    "scale_max": 7, "item": row["group"], "annotation": number,
-                    "output_id": f"{row['group']}#{row.get('system')}", **row,
+                    "criterion": "better",
+                    "system": "C",
+                    "relation": "not_worse",
+                    "other": "B",
+                    "margin": 0.3,
                 }
-            )  # fmt: skip
-    return path.read_bytes()
+            ],
+        },
+    ),
+    "every kind at once": Rated(
+        rows=prefer("better", 3, A=0, B=0.4, C=1.1)
+        + rate("fluency", 1, A=0, B=0.5, C=1.2)
+        + decide("acceptable", 4, A=0, B=0.8, C=-0.6)
+        + measure("naturalness", 5, A=0, B=0.4, C=1.0),
+        instrument=[PREFERENCE, describe("fluency"), DECISION, MAGNITUDE],
+    ),
+    "an error for each pair, and hypotheses": Rated(
+        rows=rate("fluency", 6, raters=6, A=0, B=0.1, C=1, D=0.8),
+        instrument=[describe("fluency")],
+        plan={
+            "has_own_errors": True,
+            "hypotheses": [
+                {"criterion": "fluency", "system": "C", "relation": "differs", "other": "A"},
+                {"criterion": "fluency", "system": "D", "relation": "differs", "other": "B"},
+            ],
+        },
+    ),
+    "turns of conversations": Rated(
+        rows=OF_TURNS,
+        instrument=[describe("tone", "likert", "turns") | {"answers": []}],
+        columns=["turn"],
+    ),
+    "options of a choice, one of them never taken": Rated(
+        rows=OF_CHOICE,
+        instrument=[describe("kind", "choice", "categories", ends=(1, 4)) | {"options": OPTIONS}],
+        columns=["part", "option"],
+    ),
+    "statements of a checklist": Rated(
+        rows=OF_CHECKLIST,
+        instrument=[describe("facts", "checklist", "shares", ends=(0, 1))],
+        columns=["part"],
+    ),
+    "clusters of inputs": Rated(
+        rows=[
+            {**row, "cluster": f"talk{int(row['group'][1:]) % 4}"}
+            for row in rate("fluency", 11, raters=4, items=12, A=0, B=0.5, C=1.2)
+        ],
+        instrument=[describe("fluency")],
+    ),
+    "each output rated by two of six people": Rated(
+        rows=random.Random(1).sample(rate("fluency", 12, raters=6, items=20, A=0, B=0.5, C=1), 140),
+        instrument=[describe("fluency")],
+    ),
+    "a system that only one person rated": Rated(
+        rows=[
+            row
+            for row in rate("fluency", 13, A=0, B=0.5, C=1)
+            if row["system"] != "C" or row["participant"] == "p0"
+        ],
+        instrument=[describe("fluency")],
+    ),
+    "one input": Rated(
+        rows=rate("fluency", 14, items=1, A=0, B=1), instrument=[describe("fluency")]
+    ),
+    "one rater": Rated(
+        rows=rate("fluency", 15, raters=1, A=0, B=1), instrument=[describe("fluency")]
+    ),
+    "raters that are no persons": Rated(
+        rows=[{**row, "person": "no"} for row in rate("fluency", 16, A=0, B=1)],
+        instrument=[describe("fluency")],
+    ),
+    "ratings that are all equal": Rated(
+        rows=[{**row, "value": 4} for row in rate("fluency", 17, A=0, B=1)]
+        + rate("adequacy", 2, A=0, B=0.6),
+        instrument=[describe("fluency"), describe("adequacy")],
+    ),
+}
 
 
-def test_r_script_gives_the_figures_of_the_recommended_model(tmp_path: Path) -> None:
+@pytest.mark.each_once
+@pytest.mark.torture
+@pytest.mark.parametrize("name", OTHERS)
+def test_script_gives_every_cell_of_the_report_of_other_studies(
+    name: str, script: Script, tmp_path: Path
+) -> None:
+    comparison = OTHERS[name].compare(script, tmp_path)
+
+    assert [str(fault) for fault in comparison.faults] == []
+    assert comparison.alike == comparison.verdicts > 0
+    assert comparison.left_out == 0
+
+
+@pytest.mark.torture
+def test_above_2000_ratings_python_reads_the_fit_of_r(tmp_path: Path) -> None:
     need_r()
-    with (VECTORS / "data" / "compare_small7.csv").open() as file:
-        ratings = [
-            {"participant": row["rater"], "group": row["item"], **row}
+    rated = Rated(
+        rows=rate("fluency", 18, raters=12, items=60, A=0, B=0.05, C=0.4),
+        instrument=[describe("fluency")],
+    )
+
+    assert len(rated.rows) > 2000
+    for script in (R, PYTHON):
+        comparison = rated.compare(script, tmp_path)
+        assert [str(fault) for fault in comparison.faults] == []
+        assert comparison.alike == 3
+
+
+def test_above_2000_ratings_python_asks_for_the_tables_of_r(tmp_path: Path) -> None:
+    write(rate("fluency", 18, raters=12, items=60, A=0, B=0.05, C=0.4), tmp_path)
+    (tmp_path / "made.csv").rename(tmp_path / "ratings.csv")
+
+    done = run_alone(PYTHON, tmp_path)
+
+    assert done.returncode == 1
+    assert "run analysis.R first" in done.stderr
+
+
+# --- what a comparison finds ----------------------------------------------------------------
+
+
+def change_cell(path: Path, row: int, **cells: str) -> None:
+    rows = read(path)
+    rows[row] |= cells
+    with path.open("w", encoding="utf-8", newline="") as file:
+        writer = csv.DictWriter(file, rows[0])
+        writer.writeheader()
+        writer.writerows(rows)
+
+
+@pytest.fixture
+def decided(tmp_path: Path) -> tuple[dict[str, Any], Path]:
+    """The report of a study, and the folder of its tables."""
+    rated, _ = STUDIES["decisions with a baseline"]
+    report = rated.report(tmp_path)["kept"]
+    run(PYTHON, tmp_path, rated.write_ratings(tmp_path), plan=rated.make_plan())
+    return report, tmp_path / PYTHON.folder
+
+
+@pytest.mark.parametrize(
+    ("table", "cells"),
+    [
+        ("pairs", {"estimate": "0.9"}),
+        ("pairs", {"verdict": "lower"}),
+        ("pairs", {"family": "3"}),
+        ("pairs", {"p": ""}),
+        ("pairs", {"df": "1"}),
+        ("systems", {"low": "0.2"}),
+        ("variances", {"share": "0.9"}),
+        ("joint_tests", {"p": "0.5"}),
+        ("agreement", {"value": "0.99"}),
+    ],
+)
+def test_a_cell_that_differs_is_a_fault(
+    table: str, cells: dict[str, str], decided: tuple[dict[str, Any], Path]
+) -> None:
+    report, folder = decided
+    change_cell(folder / f"{table}.csv", 0, **cells)
+
+    comparison = compare_tables(report, folder, PYTHON)
+
+    assert [(fault.code, fault.file) for fault in comparison.faults] == [
+        ("script_differs", f"tables-python/{table}.csv")
+    ]
+
+
+def test_a_verdict_beside_5_percent_is_no_fault(decided: tuple[dict[str, Any], Path]) -> None:
+    report, folder = decided
+    pair = report["criteria"][0]["pairs"][0]
+    pair["effect"]["details"]["p_corrected"] = 0.0495
+    pair["finding"]["code"] = "higher"
+    rows = read(folder / "pairs.csv")
+    place = next(at for at, row in enumerate(rows) if row["system_1"] == pair["system_1"])
+    change_cell(folder / "pairs.csv", place, p_corrected="0.0505", verdict="not_enough")
+
+    comparison = compare_tables(report, folder, PYTHON)
+
+    assert (comparison.faults, len(comparison.remarks)) == ([], 1)
+    assert (comparison.alike, comparison.verdicts) == (1, 2)
+
+
+def test_a_pair_that_the_script_left_out_is_counted(decided: tuple[dict[str, Any], Path]) -> None:
+    report, folder = decided
+    rows = read(folder / "pairs.csv")
+    with (folder / "pairs.csv").open("w", encoding="utf-8", newline="") as file:
+        writer = csv.DictWriter(file, rows[0])
+        writer.writeheader()
+        writer.writerow(rows[0] | {"p_corrected": rows[0]["p"], "family": "1"})
+
+    comparison = compare_tables(report, folder, PYTHON)
+
+    assert (comparison.faults, comparison.left_out) == ([], 1)
+
+
+# --- figures from elsewhere -----------------------------------------------------------------
+
+
+def read_vector(name: str) -> Any:
+    return json.loads((VECTORS / "expected" / f"{name}.json").read_text())["expected"]
+
+
+def rows_of(name: str) -> Rows:
+    with (VECTORS / "data" / name).open() as file:
+        return [
+            {"participant": row["rater"], "group": row["item"], "system": row["system"],
+             "cluster": row.get("cluster", ""), "value": row["value"], "scale": "slider",
+             "scale_max": 7}
             for row in csv.DictReader(file)
-        ]
-    rows = [{k: row[k] for k in ("participant", "group", "system", "value")} for row in ratings]
-    path = VECTORS / "expected" / "joint__compare_small7.json"
-    expected = json.loads(path.read_text())["expected"]["pairs"]
-
-    tables = run("analysis.R", tmp_path, write(rows, tmp_path))
-
-    for row in tables["pairs"][:2]:
-        assert row["system_1"] == "A"
-        wanted = expected[f"{row['system_2']}-A"]
-        assert float(row["estimate"]) == pytest.approx(-wanted["difference"], abs=1e-5)
-        assert float(row["df"]) == pytest.approx(wanted["df"], abs=0.01)
-        assert float(row["p"]) == pytest.approx(wanted["p"], abs=1e-5)
+        ]  # fmt: skip
 
 
-def test_ratings_of_whoever_liked_a_system_most_do_not_decide(script: str, tmp_path: Path) -> None:
-    scores = {"A": ((90, 91, 92), (20, 21, 22)), "B": ((10, 12, 14), (80, 82, 84))}
-    rows = [
-        {
-            "participant": f"p{rater}", "group": f"g{item}", "system": system, "value": value,
-            "scale_max": 100,
-        }
-        for system, by_rater in scores.items()
-        for rater, values in enumerate(by_rater)
-        for item, value in enumerate(values)
-    ]  # fmt: skip
+# complete, with a variance at 0, one rating missing, pages, single outputs, clusters
+@pytest.mark.each_once
+@pytest.mark.parametrize(
+    "name",
+    ["compare_small7", "joint_alike", "joint_minus1", "joint_pages", "joint_singles",
+     "joint_clusters"],
+)  # fmt: skip
+def test_scripts_give_the_figures_of_the_recommended_model(
+    name: str, script: Script, tmp_path: Path
+) -> None:
+    expected = read_vector(f"joint__{name}")["pairs"]
+
+    tables = run(script, tmp_path, write(rows_of(f"{name}.csv"), tmp_path))
+
+    assert len(tables["pairs"]) == len(expected)
+    for row in tables["pairs"]:
+        key = f"{row['system_1']}-{row['system_2']}"
+        pair = expected.get(key) or expected[f"{row['system_2']}-{row['system_1']}"]
+        assert float(row["estimate"]) == pytest.approx(abs(pair["difference"]), abs=1e-5)
+        assert float(row["se"]) == pytest.approx(pair["se"], abs=1e-5)
+        assert float(row["df"]) == pytest.approx(pair["df"], abs=0.01)
+        assert float(row["p"]) == pytest.approx(pair["p"], abs=1e-5)
+        assert float(row["p_corrected"]) == pytest.approx(pair["p_holm"], abs=1e-5)
+
+
+@pytest.mark.each_once
+@pytest.mark.parametrize("name", ["compare_small7", "joint_clusters"])
+def test_scripts_give_the_joint_test_and_standardised_effects_of_other_software(
+    name: str, script: Script, tmp_path: Path
+) -> None:
+    tables = run(script, tmp_path, write(rows_of(f"{name}.csv"), tmp_path))
+
+    joint, effects = read_vector(f"v3_f_test__{name}"), read_vector(f"v3_effect__{name}")
+    (row,) = tables["joint_tests"]
+    for key in ("f", "df1", "df2", "p"):
+        assert float(row[key]) == pytest.approx(joint[key], abs=4e-3)
+    assert sorted(float(row["share"]) for row in tables["variances"]) == pytest.approx(
+        sorted(effects["share"].values()), abs=3e-3
+    )
+    for row in tables["pairs"]:
+        key = f"{row['system_1']}-{row['system_2']}"
+        if key in effects["pairs"]:
+            pair = effects["pairs"][key]
+            assert float(row["d"]) == pytest.approx(pair["d"], abs=3e-3)
+            assert float(row["d_low"]) == pytest.approx(pair["low"], abs=3e-3)
+
+
+def test_scripts_give_the_preferences_of_other_software(script: Script, tmp_path: Path) -> None:
+    with (VECTORS / "data" / "pairs_raters.csv").open() as file:
+        rows = [
+            {"participant": row["rater"], "group": row["item"], "output_id": "",
+             "item": f"{row['item']}-{row['first']}-{row['second']}", "scale": "preference",
+             "system_1": row["first"], "system_2": row["second"],
+             "outcome": {"1": "2", "0": "tie", "-1": "1"}[row["value"]], "value": 1}
+            for row in csv.DictReader(file)
+        ]  # fmt: skip
+    expected = read_vector("joint_pairs__pairs_raters")["pairs"]
 
     tables = run(script, tmp_path, write(rows, tmp_path))
 
-    assert [(row["n"], float(row["mean"])) for row in tables["systems"]] == [("6", 56), ("6", 47)]
-    (pair,) = tables["pairs"]
-    assert float(pair["estimate"]) == pytest.approx(9, abs=1e-3)
-    assert float(pair["low"]) < 0 < float(pair["high"])
+    assert len(tables["pairs"]) == len(expected)
+    for row in tables["pairs"]:
+        key = f"{row['system_1']}-{row['system_2']}"
+        sign = 1 if key in expected else -1
+        pair = expected.get(key) or expected[f"{row['system_2']}-{row['system_1']}"]
+        assert float(row["estimate"]) == pytest.approx(sign * pair["difference"], abs=2e-3)
+        assert float(row["p"]) == pytest.approx(pair["p"], abs=2e-3)
 
 
-def test_what_never_counts_is_left_out(script: str, tmp_path: Path) -> None:
-    rows: list[dict[str, Any]] = [
+# --- what is read ---------------------------------------------------------------------------
+
+
+def test_what_never_counts_is_left_out(script: Script, tmp_path: Path) -> None:
+    rows: Rows = [
         {"participant": rater, "group": group, "system": system, "value": value}
         for rater, group, system, value in [
             ("p1", "g1", "A", 1), ("p1", "g2", "B", 3), ("p2", "g1", "B", 3), ("p2", "g2", "A", 2),
         ]
     ]  # fmt: skip
     noise: list[dict[str, str]] = [
-        {"kind": "practice"}, {"status": "surplus"}, {"status": "pilot"}, {"excluded": "yes"},
+        # the last is a second rating of one output by one person
+        {"kind": "practice"}, {"status": "surplus"}, {"status": "pilot"}, {"excluded": "yes"}, {},
     ]  # fmt: skip
-    rows += [{**rows[0], "value": 7, **one} for one in noise]
+    rows += [{**rows[0], "value": 5, **cells} for cells in noise]
+    write(rows, tmp_path)
+    (tmp_path / "made.csv").rename(tmp_path / "ratings.csv")
 
-    systems = run(script, tmp_path, write(rows, tmp_path), is_alone=True)["systems"]
+    done = run_alone(script, tmp_path)
 
+    assert done.returncode == 0, done.stderr
+    systems = read(tmp_path / script.folder / "systems.csv")
     assert [(row["system"], float(row["mean"])) for row in systems] == [("A", 1.5), ("B", 3)]
 
 
-def test_ordinal_check_stands_beside_the_test_of_means(tmp_path: Path) -> None:
-    need_r()
-    chance = random.Random(2)
-    rows = [
-        {"participant": f"p{rater}", "group": f"g{item}", "system": system,
-         "value": chance.choice(values)}
-        for rater in range(5)
-        for item in range(6)
-        for system, values in (("A", (1, 2, 3, 4, 5)), ("B", (3, 4, 5, 6, 7)))
+def test_items_that_most_ignored_are_left_out(script: Script, tmp_path: Path) -> None:
+    rows = rate("quality", 1, items=4, A=0, B=1)
+    header = ("kind", "status", "excluded", "item", "outcome")
+    answers = [
+        ("main", "counted", "no", item, outcome)
+        for item, outcome in [("g0", "ignored"), ("g0", "ignored"), ("g0", "rated"),
+                              ("g1", "ignored"), ("g1", "rated")]
     ]  # fmt: skip
+    with (tmp_path / "annotations.csv").open("w", encoding="utf-8", newline="") as file:
+        csv.writer(file).writerows([header, *answers])
 
-    tables = run("analysis.R", tmp_path, write(rows, tmp_path), most_ordinal=5000)
+    tables = run(script, tmp_path, write(rows, tmp_path))
 
-    (pair,) = tables["pairs"]
-    assert float(pair["p_holm"]) < 0.05
-    assert float(pair["p_ordinal_holm"]) < 0.05
+    assert [row["n"] for row in tables["systems"]] == ["12", "12"]
 
 
-def test_ordinal_check_that_fails_is_told_and_stops_nothing(tmp_path: Path) -> None:
+BASELINE = 'B "1" \\ ü'
+
+
+def test_the_plan_is_read_whatever_its_words(script: Script, tmp_path: Path) -> None:
+    rows = [
+        {**row, "system": BASELINE if row["system"] == "B" else row["system"]}
+        for row in rate("quality", 1, items=6, A=0, B=0.5, C=1.2)
+    ]
+    plan = {
+        "answers_before": {"baseline": 3}, "baseline": BASELINE, "baseline_changed_at": "2026",
+        "exclusion_rule": 'never "baseline": "C"', "thresholds": {}, "frozen": {"rules": []},
+    }  # fmt: skip
+
+    tables = run(script, tmp_path, write(rows, tmp_path), plan=plan)
+
+    assert [(row["system_1"], row["system_2"]) for row in tables["pairs"]] == [
+        ("A", BASELINE),
+        ("C", BASELINE),
+    ]
+    assert {row["family"] for row in tables["pairs"]} == {"2"}
+
+
+@pytest.mark.parametrize("baseline", [None, "nobody rated it"])
+def test_without_a_baseline_that_was_rated_every_two_systems_are_compared(
+    script: Script, baseline: str | None, tmp_path: Path
+) -> None:
+    rows = rate("quality", 1, items=6, A=0, B=0.5, C=1.2)
+
+    tables = run(script, tmp_path, write(rows, tmp_path), plan={"baseline": baseline})
+
+    assert len(tables["pairs"]) == 3
+
+
+def test_lower_values_may_be_better(script: Script, tmp_path: Path) -> None:
+    rows = rate("errors", 1, items=6, A=0, B=1.2)
+    criterion = {"key": "errors", "family": "points"}
+
+    higher, lower = (
+        run(script, tmp_path, write(rows, tmp_path),
+            plan={"criteria": [{**criterion, "better": better}]})["pairs"][0]
+        for better in ("higher", "lower")
+    )  # fmt: skip
+
+    assert (higher["system_1"], lower["system_1"]) == ("B", "A")
+    assert float(lower["estimate"]) == pytest.approx(-float(higher["estimate"]))
+    assert lower["p"] == higher["p"]
+    assert (higher["verdict"], lower["verdict"]) == ("higher", "lower")
+
+
+def test_an_unknown_kind_is_analysed_as_its_rows_say(script: Script, tmp_path: Path) -> None:
+    rows = [
+        {**row, "scale": "of another name"}
+        for row in prefer("better", 3, A=0, B=0.9) + measure("size", 5, A=0, B=0.6)
+    ]
+    # whoever finds that it doesn't apply gives no number
+    rows.append({**rows[-1], "participant": "p9", "value": "", "log_ratio": "1"})
+
+    tables = run(script, tmp_path, write(rows, tmp_path))
+
+    assert [row["effect"] for row in tables["pairs"]] == ["net_win_share", "ratio"]
+    assert [row["n"] for row in tables["systems"]] == ["40", "40", "32", "32"]
+
+
+def test_a_file_of_nothing_that_counts_is_refused_in_words(tmp_path: Path) -> None:
+    write([{**row, "kind": "practice"} for row in rate("quality", 1, A=0, B=1)], tmp_path)
+    (tmp_path / "made.csv").rename(tmp_path / "ratings.csv")
+
+    done = run_alone(PYTHON, tmp_path)
+
+    assert (done.returncode, done.stderr) == (
+        1,
+        "The file has no counted ratings of main items.\n",
+    )
+
+
+# --- the ordinal check ----------------------------------------------------------------------
+
+
+Z_OF_B = """
+d <- read.csv("{path}", colClasses = "character")
+d$point <- factor(as.numeric(d$value), ordered = TRUE)
+d$both <- paste(d$rater, d$item); d$output <- paste(d$item, d$system)
+d$taste <- paste(d$rater, d$system)
+m <- ordinal::clmm(point ~ system + (1 | rater) + (1 | item) + (1 | output) + (1 | taste) +
+                   (1 | both), data = transform(d, system = factor(system), rater = factor(rater),
+                   item = factor(item), output = factor(output), taste = factor(taste),
+                   both = factor(both)))
+cat(summary(m)$coefficients["systemB", "z value"])
+"""
+
+
+def test_ordinal_check_refers_z_to_the_degrees_of_freedom_of_the_pair(tmp_path: Path) -> None:
+    need_r()
+    path = VECTORS / "data" / "compare_small7.csv"
+    rows = [
+        {"participant": row["rater"], "group": row["item"], "system": row["system"],
+         "value": row["value"], "scale_max": 7}
+        for row in read(path)
+    ]  # fmt: skip
+    done = subprocess.run(
+        ["Rscript", "-e", Z_OF_B.format(path=path)], capture_output=True, text=True, check=True
+    )
+    z, df = float(done.stdout), read_vector("joint__compare_small7")["pairs"]["B-A"]["df"]
+
+    tables = run(R, tmp_path, write(rows, tmp_path), most_ordinal=5000)
+
+    row = next(row for row in tables["pairs"] if {row["system_1"], row["system_2"]} == {"A", "B"})
+    p = float(row["p_ordinal"])
+    assert p == pytest.approx(2 * stats.t.sf(abs(z), df), rel=0.01)
+    # by z itself it would be far smaller
+    assert p > 3 * 2 * stats.norm.sf(abs(z))
+    assert p <= float(row["p_ordinal_corrected"]) <= 3 * p
+
+
+def test_ordinal_check_that_fails_stops_nothing(tmp_path: Path) -> None:
     need_r()
     chance = random.Random(2)
     # few ratings, nearly separated: the ordinal model finds no standard errors
@@ -239,262 +581,19 @@ def test_ordinal_check_that_fails_is_told_and_stops_nothing(tmp_path: Path) -> N
         for system, values in (("A", (1, 1, 2)), ("B", (2, 3, 3)))
     ]  # fmt: skip
 
-    tables = run("analysis.R", tmp_path, write(rows, tmp_path), most_ordinal=5000)
+    tables = run(R, tmp_path, write(rows, tmp_path), most_ordinal=5000)
 
     (pair,) = tables["pairs"]
-    assert (float(pair["p_holm"]) < 0.05, pair["p_ordinal_holm"]) == (True, "")
-    assert "the ordinal check failed" in (tmp_path / "out" / "notes.txt").read_text()
+    assert (float(pair["p"]) < 0.05, pair["p_ordinal"]) == (True, "")
+    assert "ordinal check" in (tmp_path / R.folder / "notes.txt").read_text()
 
 
-# ratios and preferences
-@pytest.mark.parametrize("protocol", each_protocol("magnitude", "pairwise"))
-def test_both_scripts_read_the_export_of_a_study_alike(
-    make_study: Callable[..., Any], protocol: str, tmp_path: Path
-) -> None:
-    need_r()
-    study = make_study(protocol=protocol, items=0)
-    import_rows(study, make_rows(study.config, items=3, outputs=max(2, study.config.outputs[0])))
-    rate_all(study)
-    ratings = export(study)
-
-    one, two = (run(name, tmp_path, ratings) for name in ("analysis.py", "analysis.R"))
-
-    assert {row["criterion"] for row in one["systems"]} == set(study.config.criterion_by_key)
-    for table in ("systems", "pairs"):
-        assert [tell(row) for row in one[table]] == [tell(row) for row in two[table]]
+# --- words ----------------------------------------------------------------------------------
 
 
-def tell(row: Row) -> list[str]:
-    """What is counted, not estimated: the same in any program."""
-    keys = ("criterion", "system", "n", "points", "system_1", "system_2", "effect", "wins", "ties")
-    return [row.get(key, "").removesuffix(".0") for key in keys]
+@pytest.mark.parametrize("name", ["analysis.R", "analysis.py"])
+def test_scripts_say_what_is_computed_in_the_words_of_the_report(name: str) -> None:
+    text = " ".join(read_scripts()[name].replace("\n#", "\n").split())
 
-
-def rate_all(study: Study) -> None:
-    """Some people have rated every item, at random from a fixed seed."""
-    chance = random.Random(5)
-    people = [study.participants.create() for _ in range(PEOPLE)]  # type: ignore[attr-defined]
-    for item in main_items(study):
-        for no, person in enumerate(people):
-            slot = Slot.objects.create(
-                study=study, item=item, no=no, pos=no, arrangement=0, state=2, participant=person
-            )
-            outputs = list(item.outputs.all())  # type: ignore[attr-defined]
-            annotation = Annotation.objects.create(
-                study=study, item=item, participant=person, slot=slot, status="counted",
-                key=uuid4(), started_at=START, submitted_at=START, order_shown=[0, 1, 2],
-            )  # fmt: skip
-            Rating.objects.bulk_create(
-                Rating(study=study, annotation=annotation, **cells)
-                for cells in choose_values(study, outputs, chance)
-            )
-
-
-def choose_values(
-    study: Study, outputs: list[Any], chance: random.Random
-) -> Iterator[dict[str, Any]]:
-    for criterion in study.config.criteria:
-        scale = criterion.scale
-        if isinstance(scale, Preference):
-            preferred = chance.choice([*outputs, None])
-            value = int(preferred is not None)
-            yield {"criterion": criterion.key, "output": preferred, "value": value}
-            continue
-        for output in outputs:
-            value = chance.randint(scale.minimum, min(scale.maximum, 200))
-            yield {"criterion": criterion.key, "output": output, "value": value}
-
-
-# --- with a baseline ------------------------------------------------------------------------
-
-BASELINE = 'B "1" \\ ü'
-NAMES = ("A", BASELINE, "C")
-# as a bundle has it, with words that only look like the key
-PLAN = {
-    "answers_before": {"baseline": 3}, "baseline": BASELINE, "baseline_changed_at": "2026-11-22",
-    "exclusion_rule": 'never "baseline": "C"', "thresholds": {},
-}  # fmt: skip
-
-
-def rate_outputs(scale: str) -> list[dict[str, Any]]:
-    """Likert ratings, or preferences, of three systems by a few people."""
-    chance = random.Random(3)
-    shared = [(f"p{rater}", f"g{item}") for rater in range(5) for item in range(8)]
-    if scale == "likert":
-        return [
-            {"participant": rater, "group": item, "system": name, "scale": scale,
-             "value": chance.choice(values)}
-            for rater, item in shared
-            for name, values in zip(NAMES, ((1, 2, 3), (2, 3, 4), (3, 4, 5)), strict=True)
-        ]  # fmt: skip
-    rows = []
-    for rater, group in shared:
-        for place, (one, two) in enumerate((("A", BASELINE), ("A", "C"), (BASELINE, "C"))):
-            outcome = chance.choice(["1", "2", "2", "tie"])
-            preferred = {"1": one, "2": two, "tie": ""}[outcome]
-            rows.append(
-                {"participant": rater, "group": f"{group}-{place}", "system_1": one,
-                 "system_2": two, "outcome": outcome, "preferred": preferred, "scale": scale,
-                 "value": int(outcome != "tie"), "shown_first": one}
-            )  # fmt: skip
-    return rows
-
-
-@pytest.mark.each_once
-@pytest.mark.parametrize("scale", ["likert", "preference"])
-def test_with_a_baseline_in_the_plan_only_pairs_with_it_are_compared(
-    script: str, scale: str, tmp_path: Path
-) -> None:
-    ratings = write(rate_outputs(scale), tmp_path)
-    every = run(script, tmp_path, ratings, plan={"baseline": ""})
-    found = run(script, tmp_path, ratings, plan=PLAN)
-
-    assert [tell(row) for row in found["systems"]] == [tell(row) for row in every["systems"]]
-    pairs = {row["system_1"]: row for row in found["pairs"]}
-    was = {(row["system_1"], row["system_2"]): row for row in every["pairs"]}
-    assert len(was) == 3
-    assert [row["system_2"] for row in found["pairs"]] == [BASELINE] * 2
-    same, turned = was["A", BASELINE], was[BASELINE, "C"]
-    assert float(pairs["A"]["estimate"]) == pytest.approx(float(same["estimate"]))
-    assert float(pairs["C"]["estimate"]) == pytest.approx(-float(turned["estimate"]))
-    assert float(pairs["C"]["low"]) == pytest.approx(-float(turned["high"]), abs=0.05)
-    if scale == "preference":
-        assert pairs["C"]["wins"] == turned["losses"]
-    if script == "analysis.R":
-        least, most = sorted(pairs.values(), key=lambda row: float(row["p"]))
-        holm = min(1, 2 * float(least["p"]))
-        assert float(least["p_holm"]) == pytest.approx(holm)
-        assert float(most["p_holm"]) == pytest.approx(max(holm, float(most["p"])))
-
-
-@pytest.mark.each_once
-@pytest.mark.parametrize("plan", [{"baseline": None}, {"baseline": "nobody rated it"}])
-def test_without_a_baseline_that_was_rated_every_two_systems_are_compared(
-    script: str, plan: dict[str, Any], tmp_path: Path
-) -> None:
-    tables = run(script, tmp_path, write(rate_outputs("likert"), tmp_path), plan=plan)
-
-    assert len(tables["pairs"]) == 3
-
-
-def test_scripts_compare_what_the_results_page_compares(
-    make_study: Callable[..., Any], script: str, tmp_path: Path, settings: Any
-) -> None:
-    settings.DATA_DIR = tmp_path / "data"
-    study = make_study(protocol="magnitude", items=0)
-    import_rows(study, make_rows(study.config, items=3, outputs=3))
-    rate_all(study)
-    baseline = study.systems.order_by("name")[1].name
-    AnalysisPlan.objects.create(study=study, baseline=baseline)
-
-    tables = run(script, tmp_path, export(study), plan={"baseline": baseline})
-
-    shown = analyse_study(study)[0]["kept"]["criteria"]
-    assert {(row["criterion"], row["system_1"], row["system_2"]) for row in tables["pairs"]} == {
-        (one["key"], pair["system_1"], pair["system_2"]) for one in shown for pair in one["pairs"]
-    }
-
-
-def test_numbers_of_an_unknown_kind_are_analysed_as_points(script: str, tmp_path: Path) -> None:
-    rows: list[dict[str, Any]] = [
-        {
-            "participant": f"p{rater}", "group": f"g{item}", "system": system,
-            "value": 40 + 10 * better + 3 * rater + item % 4, "scale": "slider", "scale_min": 0,
-            "scale_max": 100,
-        }
-        for rater in range(4)
-        for item in range(6)
-        for system, better in (("A", 1 + 0.1 * (item % 2)), ("B", 0))
-    ]  # fmt: skip
-    # whoever found that it doesn't apply gave no number
-    rows.append(rows[0] | {"participant": "p9", "value": ""})
-
-    tables = run(script, tmp_path, write(rows, tmp_path))
-
-    assert [(row["n"], row["points"]) for row in tables["systems"]] == [("24", ""), ("24", "")]
-    (pair,) = tables["pairs"]
-    assert pair["effect"] == "difference"
-    assert float(pair["estimate"]) == pytest.approx(10.5, abs=0.01)
-
-
-def test_turns_of_a_conversation_count_once_by_their_mean(script: str, tmp_path: Path) -> None:
-    rows = [
-        row | {"scale": "slider", "annotation": number}
-        for number, row in enumerate(rate_whole_conversations())
-    ]
-    by_turn = [
-        row | {"turn": turn, "value": row["value"] + more}
-        for row in rows
-        for turn, more in ((1, -1), (2, 0), (4, 1))
-    ]
-    options = [row | {"turn": 1, "scale": "choice", "criterion": "which"} for row in rows]
-    whole = run(script, tmp_path, write(rows, tmp_path))
-
-    tables = run(script, tmp_path, write(by_turn + options, tmp_path, more=["turn"]))
-
-    assert tables == whole
-
-
-def test_a_file_of_nothing_but_options_of_turns_is_refused_in_words(tmp_path: Path) -> None:
-    program = "analysis.py"
-    rows = [row | {"turn": "2", "scale": "choice"} for row in rate_whole_conversations()]
-    (tmp_path / program).write_text(read_scripts()[program], encoding="utf-8")
-    (tmp_path / "ratings.csv").write_bytes(write(rows, tmp_path, more=["turn"]))
-
-    done = subprocess.run(
-        [sys.executable, program, "ratings.csv", "out"],
-        cwd=tmp_path, capture_output=True, text=True, check=False,
-    )  # fmt: skip
-
-    assert done.returncode == 1
-    assert f"{len(rows)} ratings of turns of conversations are left out" in done.stdout
-    assert done.stderr == "No other ratings are in the file.\n"
-
-
-def rate_whole_conversations() -> list[dict[str, Any]]:
-    return [
-        {
-            "participant": f"p{rater}", "group": f"g{item}", "system": system,
-            "value": 3 + better + (rater + item) % 2,
-        }
-        for rater in range(4)
-        for item in range(6)
-        for system, better in (("A", 1 + item % 2), ("B", 0))
-    ]  # fmt: skip
-
-
-def rate_by_a_standard(scale: str) -> list[dict[str, Any]]:
-    """Magnitudes of two systems, with what the export adds of their standard."""
-    chance = random.Random(5)
-    values = [
-        (f"p{rater}", f"g{item}", system, round(100 * worth * chance.uniform(0.5, 2)))
-        for rater in range(4)
-        for item in range(6)
-        for system, worth in (("A", 1.2), ("B", 0.8))
-    ]
-    return [
-        {"participant": rater, "group": item, "system": system, "value": value, "scale": scale,
-         "scale_max": 999_999, "standard": 100, "log_ratio": math.log(value / 100)}
-        for rater, item, system, value in values
-    ]  # fmt: skip
-
-
-@pytest.mark.each_once
-@pytest.mark.parametrize(
-    ("rate", "kind"), [(rate_by_a_standard, "magnitude"), (rate_outputs, "preference")]
-)
-def test_an_unknown_kind_is_analysed_as_its_rows_say(
-    script: str, rate: Callable[[str], Any], kind: str, tmp_path: Path
-) -> None:
-    rows = rate(kind)
-    known = run(script, tmp_path, write(rows, tmp_path))
-    renamed = [row | {"scale": "of another name"} for row in rows]
-
-    tables = run(script, tmp_path, write(renamed, tmp_path))
-
-    kept = ("effect", "estimate", "low", "high")
-    for table in ("systems", "pairs"):
-        assert [[row.get(name) for name in kept] for row in tables[table]] == [
-            [row.get(name) for name in kept] for row in known[table]
-        ]
-    assert {row["effect"] for row in tables["pairs"]} <= {"ratio", "net win share", "strength"}
+    assert describe_methods() in text
+    assert "@@" not in text

@@ -10,11 +10,9 @@ from evalsite.protocol import (
     InvalidInstrument,
     Protocol,
     check_instrument,
-    find_folder,
     get_protocol,
     installed_protocols,
 )
-from evalsite.protocol.version_0_1 import read_stored
 
 KEYS = sorted(installed_protocols())
 
@@ -45,26 +43,6 @@ def test_keys_of_somebodys_own_are_kept(key):
     data = data_of(key) | {"x_lab": {"room": 4}}
 
     assert Protocol.from_data(data).to_data()["x_lab"] == {"room": 4}
-
-
-# criteria that are worded or listed in another way than in 0.1
-REWORDED = {"fluency", "pairwise", "rrgen"}
-
-
-def test_criteria_of_the_kept_version_differ_only_where_they_were_reworded():
-    """When a protocol changes, this test names it, and the kept file stays as it is."""
-    differ = set()
-    for key in KEYS:
-        kept = find_folder(key).instrument_of_version_0_1
-        assert kept is not None
-        then, now = Protocol.from_stored(kept).criteria, get_protocol(key).criteria
-        differ |= set() if then == now else {key}
-        assert [one.key for one in then] == [one.key for one in now]
-        assert [one.scale.list_answers() for one in then if one.scale.family == "points"] == [
-            one.scale.list_answers() for one in now if one.scale.family == "points"
-        ]
-        assert read_stored(kept, key) == Protocol.from_stored(kept)
-    assert differ == REWORDED
 
 
 def point(data: dict[str, Any], criterion: int, number: int) -> dict[str, Any]:

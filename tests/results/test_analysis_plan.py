@@ -440,10 +440,64 @@ def test_margin_of_half_of_all_answers_is_refused(staff_client):
     assert not AnalysisPlan.objects.filter(study=study).exists()
 
 
+def turn(better: str) -> dict[str, Any]:
+    """An instrument whose first question says which of its five points are better."""
+    (content,) = (data for data in read_gallery() if data["key"] == "helpsteer2")
+    criteria = [content["criteria"][0] | {"better": better}, *content["criteria"][1:]]
+    return content | {"key": "turned", "criteria": criteria}
+
+
+@pytest.mark.parametrize(
+    ("better", "relation", "margin", "status"),
+    [
+        ("lower", "not_worse", "1.9", 302),
+        # half of the range of five points
+        ("lower", "not_worse", "2", 422),
+        ("none", "equivalent", "1.9", 302),
+        ("none", "differs", "", 302),
+        ("none", "not_worse", "1", 422),
+        ("none", "better", "", 422),
+    ],
+)
+def test_a_test_must_suit_the_scale_and_its_direction(
+    staff_client, researcher, better, relation, margin, status
+):
+    study = make_built_study(turn(better), by=researcher)
+    for name in ("alpha", "beta"):
+        System.objects.create(study=study, name=name)
+    key = study.config.criteria[0].key
+
+    page = save(staff_client, study, **{
+        "system-1": "alpha", "other-1": "beta", "criterion-1": key, "relation-1": relation,
+        "margin-1": margin,
+    })  # fmt: skip
+
+    assert page.status_code == status
+
+
+def test_level_and_slices_are_those_of_tests_against_a_margin(staff_client):
+    study = make_study(items=2)
+    item = study.items.main().first()
+    item.extra = {"language": "de"}
+    item.save()
+
+    refused = save(staff_client, study, **MARGIN, level="0.025", slices="dialect")
+    taken = save(staff_client, study, **MARGIN, level="0.025", slices="language")
+
+    assert (refused.status_code, taken.status_code) == (422, 302)
+    (margin,) = Plan.read(describe_plan(study)).margins
+    assert (margin.level, margin.slices) == (0.025, "language")
+    html = read(staff_client, study)
+    assert '<option value="0.025" selected>' in html
+    assert re.search(r'name="slices" value="language"', html)
+    told = dict(plan_in_words(describe_plan(study), criteria=1))["Tests against a margin"]
+    assert "at level 0.025, also in each language" in told
+
+
 def test_hypothesis_about_no_comparison_with_the_baseline_is_refused(staff_client):
     study = make_study()
     System.objects.create(study=study, name="human")
-    said = MARGIN | {"relation-1": "higher", "margin-1": ""}
+    said = MARGIN | {"relation-1": "better", "margin-1": ""}
 
     refused = save(staff_client, study, **said, baseline="human")
     taken = save(staff_client, study, **said, baseline="template")
@@ -453,7 +507,7 @@ def test_hypothesis_about_no_comparison_with_the_baseline_is_refused(staff_clien
     assert taken.status_code == 302
     told = dict(plan_in_words(describe_plan(study), criteria=1))
     label = study.config.criteria[0].label
-    assert f"on {label}, neural is rated higher than template" in told["Hypotheses"]
+    assert f"on {label}, neural is better than template" in told["Hypotheses"]
 
 
 def test_margin_and_primary_criterion_that_came_late_are_warned_of(staff_client):

@@ -76,7 +76,7 @@ def rate(kind: str, *, has_gaps: bool) -> list[tuple[str, str, str, int]]:
 def read_printed(criterion: dict[str, Any]) -> tuple[dict[str, float], float]:
     """The means of the first table and the effect of the sentence, as they are printed."""
     table = tabulate_systems(criterion)
-    means = {row[0]: float(re.match(r"[\d.]+", row[2])[0]) for row in table.rows}  # type: ignore[index]
+    means = {row[0]: float(re.match(r"[\d.]+", row[3])[0]) for row in table.rows}  # type: ignore[index]
     (pair,) = criterion["pairs"]
     told = re.search(r"(?:is rated|often|is accepted) ([\d.]+)", write_sentence(pair["finding"]))
     told = told or re.search(r"(?:difference|ratio) is (\S+)", write_sentence(pair["finding"]))
@@ -114,7 +114,7 @@ def test_means_of_all_ratings_stand_beside_those_of_the_model_and_both_are_named
     table = tabulate_systems(criterion)
 
     assert criterion["estimator"] == "model"
-    assert "by the mixed model" in table.columns[2]
+    assert "by the mixed model" in table.columns[3]
     assert table.columns[-1].endswith("of all ratings")
     assert "mixed model" in table.words
     assert "(mixed model, " in write_sentence(criterion["pairs"][0]["finding"])

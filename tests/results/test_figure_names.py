@@ -115,7 +115,12 @@ def test_figure_without_an_interval_says_why() -> None:
 
 def test_file_of_figures_has_numbers_in_columns_and_reasons_as_codes() -> None:
     figure = make_figure(
-        "ratio", 1 / 3, low=0.1, high=0.5, n={"items": 9}, details={"p": 2e-7, "df": 8}
+        "ratio",
+        1 / 3,
+        low=0.1,
+        high=0.5,
+        n={"items": 9},
+        details={"p": 2e-7, "df": 8, "transform": "ln"},
     )
     missing = make_figure("fleiss", None, reason="unequal_raters")
 
@@ -130,7 +135,9 @@ def test_file_of_figures_has_numbers_in_columns_and_reasons_as_codes() -> None:
         2e-7,
         9,
     )
-    assert first["details"] == '{"df": 8}'
+    # of tests there are columns of their own
+    assert (first["df"], second["df"], "t" in first) == (8, "", False)
+    assert first["details"] == '{"transform": "ln"}'
     assert (second["value"], second["reason"]) == ("", "unequal_raters")
     assert (third["figure"], third["value"], third["method"]) == ("wins", 3, "count")
 

@@ -451,7 +451,7 @@ def test_hypotheses_in_the_plan_lower_the_number_of_comparisons(staff_client):
     study = make_study(items=0)
     AnalysisPlan.objects.create(
         study=study, primary="informativeness",
-        hypotheses=[{"criterion": "informativeness", "system": "a", "relation": "higher",
+        hypotheses=[{"criterion": "informativeness", "system": "a", "relation": "better",
                      "other": "b"}],
     )  # fmt: skip
 

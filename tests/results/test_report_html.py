@@ -9,13 +9,13 @@ from typing import Any
 import pytest
 
 from evalsite.results.models import Report
-from evalsite.results.report.criterion_tables import find_estimate
+from evalsite.results.report.criterion_tables import find_estimate, write_corrected_of
 from evalsite.results.report.html_document import write_page
 from evalsite.results.report.methods import write_findings
 from evalsite.results.report.sentences import write_sentence
 from evalsite.results.report.study_tables import list_further, list_main, list_shown
-from evalsite.results.report.table import write_with_interval
-from evalsite.results.report.wording import hold_together, write_interval, write_p, write_value
+from evalsite.results.report.table import explain_with_interval, write_with_interval
+from evalsite.results.report.wording import hold_together, write_interval, write_value
 from evalsite.studies.models import Study
 from tests.support.reported import HOSTILE, REASON, TITLE, keep_report, make_reported_study
 
@@ -98,12 +98,12 @@ def test_every_number_of_systems_and_pairs_is_the_report_s(
             assert f">{write_value(system['headline'])}<" in further
             assert f">{write_interval(system['headline'])}<" in further
             assert hold_together(write_with_interval(system["headline"])) in further
-            assert f">{write_value(find_estimate(criterion, system))}<" in page
+            estimate = hold_together(explain_with_interval(find_estimate(criterion, system)))
+            assert f">{estimate}<" in page
         for pair in criterion["pairs"]:
             assert f"{pair['system_1']} : {pair['system_2']}" in page
-            assert f">{write_value(pair['effect'])}<" in page
-            told = write_p(pair["effect"]["details"]["p_corrected"])
-            assert f">{hold_together(told)}<" in page
+            assert f">{hold_together(explain_with_interval(pair['effect']))}<" in page
+            assert f">{hold_together(write_corrected_of(pair['effect']))}<" in page
             assert hold_together(write_sentence(pair["finding"])) in further
         assert f">{write_interval(criterion['agreement'][0])}<" in page
         for figure in criterion["agreement"]:

@@ -26,9 +26,15 @@ from evalsite.results.analysis_plan.wording import warn_of_plan
 from evalsite.results.people.flags import describe_unseen
 from evalsite.results.replication.comparison import compare_versions, warn_of_texts
 from evalsite.results.report.computation import prefer_plan
+from evalsite.results.report.criterion_tables import (
+    describe_joint_test,
+    describe_variances,
+    tabulate_pairs,
+)
 from evalsite.results.report.criterion_view import view_criteria
 from evalsite.results.report.first_look import Look
 from evalsite.results.report.limitations import Collection, list_limitations
+from evalsite.results.report.methods import collect_tests
 from evalsite.results.report.sentences import SENTENCES, write_sentence
 from evalsite.studies.models import Study
 from tests.analysis.compared import compare_systems
@@ -100,7 +106,7 @@ def write_csv(path: Path, rows: list[Row]) -> Path:
 
 def find_notes(found: Any) -> Iterator[dict[str, Any]]:
     if isinstance(found, dict):
-        if {"code", "facts"} <= found.keys():
+        if {"code", "facts"} <= found.keys() or found.keys() == {"code", "text"}:
             yield found
         for part in found.values():
             yield from find_notes(part)
@@ -336,6 +342,21 @@ def explain_copies(**known: Any) -> list[dict[str, Any]]:
 def warn_of_versions(number: int) -> list[dict[str, Any]]:
     study: Any = SimpleNamespace(versions=SimpleNamespace(count=lambda: number))
     return list(compare_versions(study, study))
+
+
+def describe_tables(rows: list[Row], **known: Any) -> list[dict[str, Any]]:
+    """The codes of sentences that stand in the tables and the methods of a report."""
+    criterion = view(rows, **known)
+    pairs = tabulate_pairs(criterion)
+    methods = collect_tests([criterion], SimpleNamespace(plan={}), {})  # type: ignore[arg-type]
+    texts = {
+        "joint_test": describe_joint_test(criterion),
+        "variance_parts": describe_variances(criterion),
+        "finding_in_brief": pairs.rows[0][-1] if pairs and pairs.rows else "",
+        "joint_test_method": methods["of_all"],
+        "standardised_effect": methods["of_effects"],
+    }
+    return [{"code": code, "text": text} for code, text in texts.items() if text]
 
 
 STUDIES: dict[str, Callable[[], Any]] = {
@@ -579,6 +600,12 @@ STUDIES: dict[str, Callable[[], Any]] = {
     "exclusions that change nothing": lambda: (
         lambda kept: limit_criteria(kept, all={"criteria": [kept]})
     )(view(rate(spread(1)))),
+    "tables": lambda: describe_tables(rate(spread(1.2), systems="ABC")),
+    "tables of one rater": lambda: describe_tables(rate(spread(1), systems="ABC", raters=1)),
+    "tables of one system": lambda: describe_tables(rate(spread(1), systems="A")),
+    "tables of decisions": lambda: describe_tables(
+        rate(lambda rater, item, place: int((rater + item + 2 * place) % 4 > 1)), kind="decision"
+    ),
     "copies unseen": lambda: explain_copies(can_be_seen=False),
     "copies would be seen": lambda: explain_copies(),
     "two versions": lambda: warn_of_versions(2),
@@ -652,8 +679,6 @@ CASES: dict[str, tuple[str, str]] = {
     "lower": ("baseline behind", "difference"),
     "not_enough": ("no difference", "difference"),
     "undefined": ("pair of one rater", "chain"),
-    "systems_differ": ("three systems", "difference"),
-    "systems_unclear": ("three systems, alike", "no difference"),
     "detectable": ("no difference", "difference"),
     "nothing_detectable": ("few answers", "no difference"),
     "planned_power": ("planned power", "planned power, not frozen"),
@@ -682,7 +707,6 @@ CASES: dict[str, tuple[str, str]] = {
     "model_terms": ("no difference", "unknown raters"),
     "model_term_left_out": ("nested raters", "unlinked raters"),
     "model_variances": ("no difference", "unknown raters"),
-    "variance_parts": ("no difference", "unknown raters"),
     "equal_spacing": ("difference", "magnitudes"),
     "variance_of_zero": ("pair of one rater", "chain"),
     "model_not_used": ("ranks part", "narrow"),
@@ -728,6 +752,13 @@ CASES: dict[str, tuple[str, str]] = {
     "repeated_findings": ("repeat", "no difference"),
     "gate": ("gate", "file"),
 }
+CASES |= {
+    "joint_test": ("tables", "tables of one rater"),
+    "joint_test_method": ("tables", "tables of one rater"),
+    "variance_parts": ("tables", "tables of one rater"),
+    "standardised_effect": ("tables", "tables of decisions"),
+    "finding_in_brief": ("tables", "tables of one system"),
+}
 # of each code what differs between two studies on a site
 SITE_CASES: dict[str, dict[str, Any]] = {
     "other_instructions": {"instructions": "Be quick."},
@@ -743,7 +774,7 @@ def find_codes(study: str) -> frozenset[str]:
     """The codes of all notes on a study; each becomes a sentence without a gap."""
     notes = list(find_notes(STUDIES[study]()))
     for note in notes:
-        text = write_sentence(note)
+        text = note["text"] if "text" in note else write_sentence(note)
         assert text[0] == text[0].upper() or "{" not in text, text
         assert not {"nan", "None", "inf"} & set(text.replace("(", " ").split()), text
     return frozenset(note["code"] for note in notes)

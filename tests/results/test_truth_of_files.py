@@ -63,7 +63,7 @@ def make_eventful_study(*, has_simulated_people: bool) -> Study:
         study = make_planned_study(rules=[ONE_POINT], by=by, title="Weather")
         # as if it had been written before the launch
         hypothesis = {
-            "criterion": "informativeness", "system": "neural", "relation": "higher",
+            "criterion": "informativeness", "system": "neural", "relation": "better",
             "other": "baseline",
         }  # fmt: skip
         AnalysisPlan.objects.filter(study=study).update(hypotheses=[hypothesis])

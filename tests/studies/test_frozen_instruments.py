@@ -10,7 +10,7 @@ from django.test import Client
 from evalsite.exports.codebook import write_codebook
 from evalsite.operations.database_dump import using_database
 from evalsite.protocol import find_folder
-from evalsite.protocol.version_0_1 import read_stored
+from evalsite.protocol.bundle_format_2 import read_stored
 from evalsite.studies.models import Study
 from evalsite.studies.versions import make_version, shown_content
 from tests.support.factories import launch, make_annotator, make_study, make_user, mint_link
@@ -85,8 +85,8 @@ def test_codebook_speaks_of_what_was_asked(edited):
     assert "Readability" not in codebook
 
 
-def shape_of_0_1(protocol) -> dict:
-    """What version 0.1 stored of this instrument, as its own `describe` did."""
+def shape_of_format_2(protocol) -> dict:
+    """What bundles of format 2 hold of this instrument."""
     return {
         "protocol": protocol.key,
         "criteria": [],
@@ -99,7 +99,7 @@ def shape_of_0_1(protocol) -> dict:
     }
 
 
-def test_instrument_of_version_0_1_has_the_words_that_were_stored(edited):
+def test_instrument_of_format_2_has_the_words_that_were_stored(edited):
     then = find_folder("fluency").instrument
     criterion = {
         "key": "fluency",
@@ -120,7 +120,7 @@ def test_instrument_of_version_0_1_has_the_words_that_were_stored(edited):
     }
     edited()
 
-    found = read_stored(shape_of_0_1(then) | {"criteria": [criterion]}, "fluency")
+    found = read_stored(shape_of_format_2(then) | {"criteria": [criterion]}, "fluency")
 
     (read,) = found.criteria
     assert (read.label, read.scale.list_answers()) == ("Old label", ((1, "bad"), (2, "good")))
@@ -148,11 +148,11 @@ def test_instrument_is_read_again_from_another_database(tmp_path):
     assert there == "Other"
 
 
-def test_study_of_version_0_1_needs_no_installed_protocol(settings):
+def test_instrument_of_format_2_needs_no_installed_protocol(settings):
     then = find_folder("fluency").instrument
     settings.PROTOCOLS = []
 
-    found = read_stored(shape_of_0_1(then), "fluency")
+    found = read_stored(shape_of_format_2(then), "fluency")
 
     assert (found.key, found.title, found.note) == ("fluency", "fluency", "Any remarks?")
 

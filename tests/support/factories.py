@@ -1,5 +1,7 @@
 """Plain functions that make what a test needs, with defaults; a test states only what matters."""
 
+import json
+from pathlib import Path
 from typing import Any
 from uuid import uuid4
 
@@ -21,11 +23,11 @@ from evalsite.participants.models import (
 from evalsite.participants.recruiting import store_open_link
 from evalsite.participants.services import instructions_hash, record_consent
 from evalsite.protocol import Protocol
-from evalsite.protocol.installed import find_folder
 from evalsite.studies.models import Batch, Item, Output, Study, System
 from evalsite.studies.services import add_practice_items, create_study, item_keys
 from evalsite.studies.versions import make_version
 
+FIXTURES = Path(__file__).resolve().parents[2] / "fixtures"
 SYSTEMS = ("baseline", "neural", "template")
 
 
@@ -59,11 +61,12 @@ def make_study(
     return study
 
 
-def practise_as_in_0_1(study: Study) -> Study:
-    """The study has the practice items of version 0.1: several, of every kind of gold."""
-    kept = find_folder(study.protocol).instrument_of_version_0_1
+def practise_every_gold(study: Study) -> Study:
+    """The study has practice items with every kind of gold, in place of its own."""
+    items = json.loads((FIXTURES / "practice_items.json").read_bytes())[study.protocol]
+    instrument = Protocol.from_stored(study.config.to_data() | {"practice": items})
     study.items.practice().delete()
-    add_practice_items(study, Protocol.from_stored(kept).practice)
+    add_practice_items(study, instrument.practice)
     return study
 
 

@@ -9,7 +9,7 @@ from tests.support.factories import (
     make_learner,
     make_study,
     mint_link,
-    practise_as_in_0_1,
+    practise_every_gold,
 )
 from tests.support.tabs import BOXES
 
@@ -21,7 +21,7 @@ PARTS = 12
 
 def make_live(*, items: int = 3, **fields) -> Study:
     draft = make_study(items=items, set_size=3, is_qualification_on=True, **fields)
-    return launch(practise_as_in_0_1(draft))
+    return launch(practise_every_gold(draft))
 
 
 class Candidate:

@@ -41,6 +41,7 @@ def make_content(systems: tuple[str, str] = ("alpha", "beta"), **known: Any) -> 
     effect = make_figure("ratio", 1.5, low=1.2, high=1.9, details={"p": 0.004, "p_corrected": 0.01})
     criterion = {
         "key": "informativeness", "label": "Informativeness", "kind": "magnitude", "answers": [],
+        "better": "higher",
         "standard": 100,
         "systems": [
             {

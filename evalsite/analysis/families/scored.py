@@ -188,7 +188,8 @@ class ScoredNumbers(Numbers):
             figure = keep_possible(figure, *ends) if ends else figure
             system = next(one for one in systems if one["system"] == name)
             system["averages"].append(figure)
-            system["from_average"] = from_average.get(name)
+            distance = from_average.get(name)
+            system["from_average"] = distance and keep_possible(distance, *self.find_bounds(ends))
         pairs = [
             self._describe(pair, comparison, ends, tested.better)
             for pair in self.check_pairs(comparison.pairs, table)
@@ -438,7 +439,7 @@ class ScoredNumbers(Numbers):
         first, second = pair.second, pair.first
         effects = [pair.effects[key] for key in _SIZES if key in pair.effects]
         checks = [replace(check, name=name) for name, check in pair.checks.items()]
-        own = pair.own
+        own = None if pair.own is None else keep_possible(pair.own, least, most)
         # without a direction the higher system is first, so that differences have no sign
         apart = 0.0 if effect.value is None else effect.value - self.equal
         is_behind = apart > 0 if better == "lower" else apart < 0
@@ -497,6 +498,7 @@ def _name_sides(figure: Figure, better: Better) -> Figure:
     if figure.name != "superiority":
         return figure
     figure, sign = (turn_figure(figure), "<") if better == "lower" else (figure, ">")
+    figure = replace(figure, name="p_higher") if better == "none" else figure
     return replace(figure, method=f"P(first {sign} second) + .5 P(equal), same item and rater")
 
 

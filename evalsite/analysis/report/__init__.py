@@ -19,6 +19,12 @@ from evalsite.analysis.families import find_family, get_numbers
 from evalsite.analysis.families.numbers import Prepared
 from evalsite.analysis.figure import LEVEL, METHODS_VERSION, Figure, make_note
 from evalsite.analysis.findings import describe_of_one_rater
+from evalsite.analysis.gate_slices import (
+    find_worst,
+    judge_slices,
+    place_in_slices,
+    read_item_slices,
+)
 from evalsite.analysis.missing import find_missing, list_shown
 from evalsite.analysis.plan import NO_PLAN, Plan
 from evalsite.analysis.report.across_criteria import report_together, warn_of_likeness
@@ -97,6 +103,9 @@ def make_reports(
     if "items" in paths:
         others["words"] = count_words(paths["items"])
         others["texts"] = read_texts(paths["items"])
+    sliced = {margin.slices for margin in plan.margins if margin.slices}
+    if sliced and "items" in paths:
+        others["slices"] = read_item_slices(paths["items"], sliced)
     if "metrics" in paths:
         others["metrics"] = read_metrics(paths["metrics"])
     kept, everything = table.results(), table.results(with_excluded=True)
@@ -189,6 +198,11 @@ def make_report(
     margins = [one.get("margins") or [] for one in criteria]
     for tests in [chain(*margins)] if family.is_across else margins:
         correct_margins(tests)
+    if "slices" in others:
+        described = {str(one["key"]): one for one in instrument}
+        for found in criteria:
+            key = found["key"]
+            _judge_slices(found, parts[key], described[key], plan, others["slices"], seed)
     # an option that was ticked doesn't accept an output
     families = {str(one["key"]): find_family(one) for one in instrument if "of" not in one}
     directions = {str(one["key"]): find_better(one) for one in instrument}
@@ -323,6 +337,26 @@ def _finish(
     if plan.baseline and used is None:
         found["cautions"]["no_baseline"] = {}
     return found
+
+
+def _judge_slices(
+    found: dict[str, Any], table: Table, described: Mapping[str, Any], plan: Plan,
+    by_item: pd.DataFrame, seed: int,
+) -> None:  # fmt: skip
+    """Add to tests of "not worse" what the parts of the inputs say that the plan names."""
+    better, judge = find_better(described), get_numbers(find_family(described)).judge_margins
+    planned = plan.of(found["key"], list_systems(table), better).margins
+    # by one rater nothing is tested
+    for test, margin in zip(found.get("margins") or (), planned, strict=False):
+        if margin.slices and margin.relation == "not_worse" and test["outcome"]:
+            slices = place_in_slices(table, by_item[margin.slices])
+            judged = judge_slices(table, slices, judge=judge, margin=margin, seed=seed)
+            test |= {
+                "slices": judged,
+                "worst": find_worst(judged),
+                "unsliced": int(table.rows.group[slices == ""].nunique()),
+                "fails_in": [part["slice"] for part in judged if part["is_worse"]],
+            }
 
 
 def _report_undropped(

@@ -12,7 +12,6 @@ from evalsite.analysis.explanations import MODEL_MEANS, explain_disagreement
 from evalsite.analysis.families import find_family, get_numbers
 from evalsite.analysis.figure import (
     ALL_EQUAL,
-    LEVEL,
     METHODS_VERSION,
     Cautions,
     Figure,
@@ -182,38 +181,22 @@ def warn_of_criterion(key: str, cautions: Cautions) -> list[dict[str, Any]]:
 # --- how figures were computed --------------------------------------------------------
 
 
-MOST_ALIKE = 2  # systems whose joint test is that of their only pair
 _CLASSICS = ("friedman", "mcnemar", "cochran_q")
 
 
 def list_conclusions(criterion: Mapping[str, Any]) -> list[dict[str, Any]]:
-    """What the comparisons of one criterion come to beside the pairs: whether systems differ at all
-    and, where a planned comparison isn't clear, what a study like this one would find."""
-    notes = []
-    pairs, joint = criterion["pairs"], criterion.get("joint")
-    if joint is not None and joint.value is not None and len(criterion["systems"]) > MOST_ALIKE:
-        p = joint.details["p"]
-        notes.append(
-            make_note(
-                "systems_differ" if p < 1 - LEVEL else "systems_unclear",
-                systems=len(criterion["systems"]),
-                f=joint.value,
-                df1=joint.details["df1"],
-                df2=joint.details["df2"],
-                p=p,
-            )
-        )
+    """Where a planned comparison of one criterion isn't clear, what a study like this one finds."""
+    pairs = criterion["pairs"]
     detectable = criterion.get("detectable")
     is_unclear = any(
         pair["finding"]["code"] == "not_enough" and not pair["finding"]["facts"]["is_exploratory"]
         for pair in pairs
     )
     if detectable is None or not is_unclear:
-        return notes
+        return []
     if detectable.value is None:
-        return [*notes, make_note("nothing_detectable")]
+        return [make_note("nothing_detectable")]
     return [
-        *notes,
         make_note(
             "detectable",
             effect=pairs[0]["effect"].name,
@@ -221,7 +204,7 @@ def list_conclusions(criterion: Mapping[str, Any]) -> list[dict[str, Any]]:
             low=detectable.low,
             high=detectable.high,
             tests=detectable.details["tests"],
-        ),
+        )
     ]
 
 
@@ -355,8 +338,6 @@ def _describe_model(model: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
         yield make_note("model_term_left_out", term=term, why=why)
     if variances := model.get("variances"):
         yield make_note("model_variances", variances=dict(variances), residual=model["residual"])
-    if shares := model.get("shares"):
-        yield make_note("variance_parts", shares=dict(shares))
     if model.get("singular"):
         yield make_note("variance_of_zero")
     if fallback := model.get("fallback"):

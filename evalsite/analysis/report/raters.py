@@ -399,9 +399,13 @@ def _add_criterion(
     """Figures and flags of one criterion, its columns named for it where there are several; all
     that is known of its raters."""
     scale = [float(answer["value"]) for answer in described["answers"]] or None
+    least, most = described.get("minimum"), described.get("maximum")
+    if scale:
+        least, most = min(scale), max(scale)
     raters = check_raters(
         table.of(str(described["key"])),
         scale=scale,
+        ends=None if least is None or most is None else (float(least), float(most)),
         reserved=[float(point) for point in described.get("reserved", ())],
         is_log=find_family(described).is_log,
         limits=_widen(found.limits, described),

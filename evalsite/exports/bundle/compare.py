@@ -1,18 +1,18 @@
-"""Load a bundle into an empty database, run fsck, export it again, and compare.
+"""Load a bundle into an empty database, run fsck, and compare its ratings and its figures.
 
-The bytes must be the same where the column schema is. Where the bundle has another one, its cells
-are compared in the columns that both have.
+ratings.csv must have the same bytes where the column schema is the same. Where the bundle has
+another one, its cells are compared in the columns that both have.
 """
 
+import io
 import json
-import re
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
 from dataclasses import dataclass, field
+from hashlib import file_digest, sha256
 from itertools import zip_longest
 from math import isclose
 from pathlib import Path
-from typing import IO, Any
+from typing import Any
 from uuid import UUID
 
 from django.contrib.auth import get_user_model
@@ -20,31 +20,29 @@ from django.core.exceptions import ValidationError
 from django.db import DatabaseError, transaction
 
 import evalsite
+from evalsite.annotation.allocation.slots import count_strays
 from evalsite.annotation.fsck import find_breaches
+from evalsite.annotation.models import Annotation, Rating, Slot
 from evalsite.exports.bundle.fields import read_fields
 from evalsite.exports.bundle.format import (
     ANALYSIS_PLAN,
     BUILT,
     CODEBOOK,
     DATAPACKAGE,
-    LATER_PLAN_FIELDS,
     LEFT_OUT_COUNTS,
-    PLAN_SINCE,
-    README,
     REPORT,
     REPORT_SOURCES,
-    SCHEMA_SINCE,
     SOFTWARE_FIELDS,
     STUDY,
     Contents,
     hash_columns,
+    name_data,
 )
 from evalsite.exports.bundle.read import (
     BadBundle,
     Bundle,
     Fault,
     check_criteria,
-    parse_json,
     read_about,
     read_checksums,
 )
@@ -52,33 +50,25 @@ from evalsite.exports.bundle.readme import describe_left_out
 from evalsite.exports.bundle.restore import (
     Loader,
     find_protocol,
-    list_protocol_remarks,
     read_analysis_plan,
     record_top_up,
     store_plan,
 )
-from evalsite.exports.bundle.write import Folder, write_files
+from evalsite.exports.bundle.serialize import read_plan
+from evalsite.exports.bundle.write import write_data
 from evalsite.exports.scripts import read_scripts
+from evalsite.lib.limited import read_cells
 from evalsite.protocol import installed_protocols
-from evalsite.studies.models import Membership, Study
+from evalsite.studies.models import Membership, Output, Study
+from evalsite.studies.summary_lines import count_of
 
 Plain = dict[str, Any]
 _LONGEST = 80
-# files that hold rows of the database; all others describe them
-_ROWS = re.compile(r"(data|design|records)/.+|versions/[0-9]+\.json")
-_DRAFT = "versions/draft/content.json"
-# what study.json says of the software that wrote it, not of the study
-_OF_SOFTWARE = {"software", "format_version", "columns", "methods", "instrument"}
-# the study itself is compared field by field; who was left out can't be counted again
-_SAID_ONCE = _OF_SOFTWARE | {"study", LEFT_OUT_COUNTS}
-# what depends on people whom a bundle for the public leaves out, by file
-_OF_OTHERS = {"data/participants.csv": {"bonus"}, "data/items.csv": {"held"}}
+_RATINGS = name_data("ratings")
 # what a report says of its figures in words, which may become clearer
 _SENTENCES = {"text", "notes"}
 # checks that need what a bundle of the design doesn't have: reports, imported ratings
 _OF_DATA = {"held_against_its_reports", "batch_open_at_the_wrong_time"}
-# what is counted from answers, which a bundle of the design doesn't have
-_OF_ANSWERS = {"answers_before", "has_imported"}
 
 
 @dataclass
@@ -101,7 +91,7 @@ def examine_bundle(bundle: Bundle, findings: Findings, folder: Path) -> None:
         )
         return
     try:
-        config = find_protocol(about["study"])
+        find_protocol(about["study"])
         with transaction.atomic():
             study = load_exactly(bundle, about)
     except ValidationError as error:
@@ -114,8 +104,7 @@ def examine_bundle(bundle: Bundle, findings: Findings, folder: Path) -> None:
         if about["has_data"] or breach.check.key not in _OF_DATA:
             findings.faults.append(Fault(breach.check.key, f"{breach}."))
     if not findings.faults:
-        is_same = not list(list_protocol_remarks(about, config))
-        Comparison(bundle, about, study, is_same_protocol=is_same, findings=findings).run(folder)
+        Comparison(bundle, about, study, findings).run(folder)
 
 
 def load_exactly(
@@ -125,11 +114,11 @@ def load_exactly(
 
     `rename` gives the id of each study here.
     """
-    plan = read_analysis_plan(bundle, about)
+    plan = read_analysis_plan(bundle)
     study_id = rename(UUID(about["study"]["id"]))
     owner = get_user_model().objects.create(username="scratch", is_staff=True, is_superuser=True)
     study = Loader(bundle, about, study_id, has_data=True, is_copy=False, owner=owner).load()
-    if plan is not None and plan["repeats"] not in (None, str(study_id)):
+    if plan["repeats"] not in (None, str(study_id)):
         # replaces the study that this one repeats
         original = Study.objects.create(pk=rename(UUID(plan["repeats"])), protocol=study.protocol)
         plan = plan | {"repeats": str(original.pk)}
@@ -142,128 +131,83 @@ def load_exactly(
 
 
 class Comparison:
-    """Compares the files of a bundle with those that its loaded study exports now."""
+    """Compares the ratings and the figures of a bundle with those of its loaded study."""
 
-    def __init__(
-        self,
-        bundle: Bundle,
-        about: Plain,
-        study: Study,
-        *,
-        is_same_protocol: bool,
-        findings: Findings,
-    ) -> None:
+    def __init__(self, bundle: Bundle, about: Plain, study: Study, findings: Findings) -> None:
         self.bundle = bundle
         self.about = about
         self.study = study
         self.findings = findings
-        self.is_same_protocol = is_same_protocol
-        self.has_schema = about["format_version"] >= SCHEMA_SINCE
-        self.is_same_schema = self.has_schema and about.get("columns") == hash_columns(study)
+        self.is_same_schema = about.get("columns") == hash_columns(study)
         self.sums = read_checksums(bundle)
-        left_out = about.get(LEFT_OUT_COUNTS)
-        self.is_public = left_out is not None
-        # by file, the columns that can't be made again from what is there
-        self.of_others = _OF_OTHERS if left_out and left_out["participants"] else {}
+        self.strays = count_strays(study)
 
-    def run(self, path: Path) -> None:
-        """Write all files again into this folder, and compare each with that of the bundle."""
+    def run(self, folder: Path) -> None:
+        """Write the ratings again into this folder and compare them; compute the figures again."""
+        self._add_checks()
+        self.findings.faults += self._compare_counts()
+        if self.about["has_data"]:
+            self.findings.faults += self._compare_ratings(folder / "ratings.csv")
+        self.findings.faults += self._check_package()
+        if left_out := self.about.get(LEFT_OUT_COUNTS):
+            self.findings.remarks.append(describe_left_out(left_out).replace("**", ""))
+        if REPORT in self.bundle.names and not self.findings.faults:
+            self.findings.faults += self._compare_report()
+        self._check_scripts()
+
+    def _compare_counts(self) -> Iterator[Fault]:
+        """Count again what was in when the plan was written, and the places that were moved."""
+        said = self.about["counts"].get("strays")
+        if self.strays != said:
+            message = f"counts.strays is {said}, but {self.strays} by the seed."
+            yield Fault("values_differ", message, STUDY)
+        left_out = self.about.get(LEFT_OUT_COUNTS)
+        if not self.about["has_data"] or (left_out and left_out["participants"]):
+            return
+        plan, found = self.bundle.read_json(ANALYSIS_PLAN), read_plan(self.study)
+        for name in ("answers_before", "has_imported"):
+            if plan.get(name, found[name]) != found[name]:
+                said, again = _shorten(plan[name]), _shorten(found[name])
+                message = f"{name} is {said}, but {again} by the rows."
+                yield Fault("values_differ", message, ANALYSIS_PLAN)
+
+    def _compare_ratings(self, path: Path) -> Iterator[Fault]:
+        """Find the first difference, in the columns that both files have."""
         contents = Contents(
-            has_data=self.about["has_data"],
             has_free_text=self.about["has_free_text"],
-            has_entry_answers=self.about.get("has_entry_answers", True),
-            is_public=self.is_public,
-            is_anonymous=self.about.get("is_anonymous", False),
+            is_public=LEFT_OUT_COUNTS in self.about,
         )
-        folder = Folder(path)
-        if REPORT in self.bundle.names:
-            # reports aren't loaded, but the texts written below mention this file
-            folder.write_json(REPORT, self.bundle.read_json(REPORT))
-        write_files(self.study.pk, contents, folder)
-        again = parse_json((path / STUDY).read_bytes(), STUDY)
-        faults = self.findings.faults
-        faults += self._compare_study(again)
-        if self.about["format_version"] >= PLAN_SINCE:
-            faults += self._compare_plan(
-                parse_json((path / ANALYSIS_PLAN).read_bytes(), ANALYSIS_PLAN)
-            )
-        for name in sorted({*self.bundle.names, *folder.files}):
-            if self._has_rows(name):
-                faults += self._compare_file(name, folder)
-        faults += self._check_package()
-        self._add_checks(again["counts"])
-        if self.is_public:
-            said = describe_left_out(self.about[LEFT_OUT_COUNTS]).replace("**", "")
-            self.findings.remarks.append(said)
-        if REPORT in self.bundle.names and not faults:
-            faults += self._compare_report()
-        self._compare_descriptions(folder)
-
-    def _has_rows(self, name: str) -> bool:
-        """Return whether a file must equal what is exported now."""
-        if name == _DRAFT:
-            return self.has_schema and self.is_same_protocol
-        return _ROWS.fullmatch(name) is not None
-
-    # descriptions of the study
-
-    def _compare_study(self, again: Plain) -> Iterator[Fault]:
-        said, found = dict(self.about), again
-        if self.has_schema and (self.is_same_protocol or said["study"]["versions"]):
-            yield from compare_values(STUDY, "instrument", said["instrument"], found["instrument"])
-        for name in sorted((said.keys() & found.keys()) - _SAID_ONCE):
-            yield from compare_values(STUDY, name, said[name], found[name])
-        for kind in ("batches", "ratings_files", "metric_files"):
-            for file in found["study"][kind]:
-                file.setdefault("import_notes", [])
-        for name in sorted(said["study"].keys() & found["study"].keys()):
-            yield from compare_values(STUDY, name, said["study"][name], found["study"][name])
-
-    def _compare_plan(self, again: Plain) -> Iterator[Fault]:
-        said = LATER_PLAN_FIELDS | self.bundle.read_json(ANALYSIS_PLAN)
-        has_all = self.about["has_data"] and not self.of_others
-        skipped = set() if has_all else _OF_ANSWERS
-        for name in sorted(again.keys() - skipped):
-            yield from compare_values(ANALYSIS_PLAN, name, said.get(name), again[name])
-
-    # files with rows
-
-    def _compare_file(self, name: str, folder: Folder) -> Iterator[Fault]:
-        if name not in folder.files:
-            yield Fault("file_unknown", "This bundle can't have such a file.", name)
-            return
-        if name not in self.bundle.names:
-            # an older format may lack it
-            if self.is_same_schema:
-                yield Fault("file_missing", f"{name} is missing.")
-            return
-        _, digest = folder.files[name]
-        if digest == self.sums[name]:
-            return
-        different = next(self._find_difference(name, folder), None)
-        if different is not None:
-            yield different
-        elif self.is_same_schema and name not in self.of_others:
-            yield Fault("bytes_differ", "It isn't written as Evalsite writes it.", name)
-        elif not self.is_same_schema:
-            self.findings.remarks.append(f"{name} has other columns than it would have now.")
-
-    def _find_difference(self, name: str, folder: Folder) -> Iterator[Fault]:
-        """Find rows with other values in the columns that both files have."""
-        if name.endswith(".json"):
-            again = parse_json((folder.path / name).read_bytes(), name)
-            yield from compare_values(name, "", self.bundle.read_json(name), again)
-            return
-        pairs = zip_longest(_read_rows(self.bundle, name), _read_rows(_Written(folder), name))
-        for line, (old, new) in enumerate(pairs, start=1 if name.endswith(".jsonl") else 2):
-            if old is None or new is None:
-                message = f"It has {'too many' if new is None else 'too few'} rows."
-                yield Fault("rows_missing", message, name, line)
+        with path.open("w+b") as file:
+            write_data(self.study, "ratings", contents, file)
+            file.seek(0)
+            if file_digest(file, "sha256").hexdigest() == self.sums[_RATINGS]:
                 return
-            if self.is_same_schema and old.keys() != new.keys():
-                yield Fault("columns", "It has other columns than belong here.", name)
-            for column in (old.keys() & new.keys()) - self.of_others.get(name, set()):
-                yield from compare_values(name, column, old[column], new[column], line)
+            file.seek(0)
+            found = read_cells(io.TextIOWrapper(file, encoding="utf-8", newline=""))
+            said = self.bundle.read_table(_RATINGS)
+            names, names_here = next(said), next(found)
+            if self.is_same_schema and names != names_here:
+                yield Fault("columns", "It has other columns than belong here.", _RATINGS)
+                return
+            for line, (row, again) in enumerate(zip_longest(said, found), start=2):
+                if row is None or again is None:
+                    message = f"It has {'too many' if again is None else 'too few'} rows."
+                    yield Fault("rows_missing", message, _RATINGS, line)
+                    return
+                cells, cells_here = (
+                    dict(zip(columns, values, strict=True))
+                    for columns, values in ((names, row), (names_here, again))
+                )
+                for name in names:
+                    if name in cells_here and cells[name] != cells_here[name]:
+                        shown, other = _shorten(cells[name]), _shorten(cells_here[name])
+                        message = f"{name} is {shown}, but {other} by the rows."
+                        yield Fault("values_differ", message, _RATINGS, line)
+                        return
+        if self.is_same_schema:
+            yield Fault("bytes_differ", "It isn't written as Evalsite writes it.", _RATINGS)
+        else:
+            self.findings.remarks.append(f"{_RATINGS} has other columns than it would have now.")
 
     # the figures of the report
 
@@ -316,107 +260,49 @@ class Comparison:
             if next(self.bundle.read_table(name)) != columns.get(name.rpartition("/")[2]):
                 yield Fault("columns", f"It has other columns than {CODEBOOK} says.", name)
 
-    def _compare_descriptions(self, folder: Folder) -> None:
-        """Remark on texts and scripts that aren't those of the software that made the bundle."""
+    def _check_scripts(self) -> None:
+        """Remark on scripts that aren't those of the software that made the bundle."""
         software = self.about["software"]
-        if software != evalsite.__version__ or not self.has_schema or self.findings.faults:
+        scripts = {name: text for name, text in read_scripts().items() if name in self.bundle.names}
+        if software != evalsite.__version__ or not scripts or self.findings.faults:
             return
-        scripts = [name for name in read_scripts() if name in self.bundle.names]
-        # how many answers were in, and who was left out, can't be told again
-        described = [CODEBOOK] if self.is_public else [README, CODEBOOK]
-        # texts that other columns were described in are of an earlier state of that version
-        others = {name for name in described if name in self.sums and self.is_same_schema}
         differing = [
             name
-            for name in (*scripts, *sorted(others))
-            if self.sums[name] != folder.files.get(name, (0, ""))[1]
+            for name, text in scripts.items()
+            if self.sums[name] != sha256(text.encode()).hexdigest()
         ]
-        for name in differing:
-            kind = "the script" if name in scripts else "the text"
-            read = " Read it before you run it." if name in scripts else ""
-            self.findings.remarks.append(
-                f"{name} isn't {kind} of Evalsite {software}, which {STUDY} names.{read}"
-            )
-        if scripts and not set(scripts) & set(differing):
+        self.findings.remarks += [
+            f"{name} isn't the script of Evalsite {software}, which {STUDY} names. Read it before "
+            "you run it."
+            for name in differing
+        ]
+        if not differing:
             self.findings.checks.append(f"{' and '.join(scripts)}: as in Evalsite {software}.")
 
     # what is said of it
 
-    def _add_checks(self, counts: Plain) -> None:
-        checks = self.findings.checks
-        items, answers = sum(counts["items"].values()), sum(counts["annotations"].values())
-        strays = counts["strays"]
-        statuses = ", ".join(f"{n:,} {name}" for name, n in sorted(counts["annotations"].items()))
-        numbers = len(self.about["study"]["versions"])
-        plural = "" if numbers == 1 else "s"
-        checks += [
-            f"{numbers} frozen version{plural}."
-            if numbers
-            else "No version is frozen yet; what would be shown agrees with the study.",
-            f"{items:,} items with {counts['outputs']:,} outputs.",
-            f"{counts['places']:,} places, drawn again from the seed: "
+    def _add_checks(self) -> None:
+        study, strays = self.study, self.strays
+        numbers = study.versions.count()
+        annotations = Annotation.objects.filter(study=study)
+        self.findings.checks += [
+            f"{count_of(numbers, 'frozen version')}." if numbers else "No version is frozen yet.",
+            f"{study.items.count():,} items with "
+            f"{Output.objects.filter(study=study).count():,} outputs.",
+            f"{Slot.objects.filter(study=study).count():,} places, drawn again from the seed: "
             f"{f'{strays:,} differ, as recorded' if strays else 'all as drawn'}.",
-            f"{answers:,} annotations{f' ({statuses})' if statuses else ''}, "
-            "no item with more than k that count.",
-            f"{counts['ratings']:,} ratings, {counts['highlights']:,} highlights, "
-            f"{counts['revisions']:,} earlier states, {counts['exclusions']:,} exclusions, "
-            f"{counts['metrics']:,} scores of metrics.",
+            f"{annotations.count():,} annotations, no item with more than k that count.",
+            f"{Rating.objects.filter(study=study).count():,} ratings.",
             self._describe_plan(),
-            "Loaded into an empty database, the study breaks no rule and exports "
-            + (
-                "the same files, byte for byte."
-                if self.is_same_schema
-                else "the same values, in the columns that this version has too."
-            ),
+            "Loaded into an empty database, the study breaks no rule.",
         ]
 
     def _describe_plan(self) -> str:
-        if self.about["format_version"] < PLAN_SINCE:
-            return f"No analysis plan: bundles have one since format {PLAN_SINCE}."
         plan = self.bundle.read_json(ANALYSIS_PLAN)
         if plan["changed_at"] is None:
             return "No analysis plan was written."
         counts = ", ".join(f"{name} {n:,}" for name, n in plan["answers_before"].items())
         return f"The analysis plan; answers that were in when a part last changed: {counts or '-'}."
-
-
-class _Written(Bundle):
-    """Files that were written into a folder, read as those of a bundle."""
-
-    def __init__(self, folder: Folder) -> None:
-        self.names = list(folder.files)
-        self._path = folder.path
-
-    @contextmanager
-    def open(self, name: str) -> Iterator[IO[bytes]]:
-        with (self._path / name).open("rb") as file:
-            yield file
-
-
-def _read_rows(bundle: Bundle, name: str) -> Iterator[Plain]:
-    """Read CSV or JSON lines as one dictionary a row."""
-    if name.endswith(".jsonl"):
-        yield from (row.values for row in bundle.read_rows(name))
-        return
-    rows = bundle.read_table(name)
-    header = next(rows)
-    yield from (dict(zip(header, row, strict=True)) for row in rows)
-
-
-def compare_values(
-    file: str, name: str, said: Any, found: Any, line: int | None = None
-) -> Iterator[Fault]:
-    """Name what differs, as deep inside objects as possible."""
-    if said == found and type(said) is type(found):
-        return
-    if isinstance(said, dict) and isinstance(found, dict) and said.keys() == found.keys():
-        for key in said:
-            path = f"{name}.{key}" if name else str(key)
-            yield from compare_values(file, path, said[key], found[key], line)
-        return
-    shown, again = (_shorten(value) for value in (said, found))
-    subject = name or "its content"
-    yield Fault("values_differ", f"{subject} is {shown}, but {again} by the rows.", file, line)
 
 
 def compare_figures(name: str, said: Any, found: Any) -> Iterator[Fault]:

@@ -29,10 +29,8 @@ __all__ = ["ID", "NUMBER", "ONE_OF", "TEXT", "TIME", "WHOLE", "YES_NO", "Column"
 FORMAT = "evalsite-bundle"
 # 3: the instrument is in the single shape `evalsite.instrument/1`; before, its questions alone
 FORMAT_VERSION = 3
-# what has been in every bundle since which format; those of format 1 may have scores, or not
-PLAN_SINCE = SCORES_SINCE = 2
-# study.json names the column schema and the version of methods
-SCHEMA_SINCE = 3
+# the first format that is read
+FIRST_VERSION = 2
 
 # what other apps add to study.json about the software, such as the version of methods
 SOFTWARE_FIELDS: dict[str, str] = {}

@@ -25,6 +25,7 @@ from evalsite.exports.bundle.format import (
     CODEBOOK,
     DATAPACKAGE,
     EXCLUSION_ROWS,
+    FIRST_VERSION,
     FORMAT,
     FORMAT_VERSION,
     IMPORT_NOTES,
@@ -34,9 +35,7 @@ from evalsite.exports.bundle.format import (
     METRIC_ROWS,
     PEOPLE_ROWS,
     PLAN,
-    PLAN_SINCE,
     RATINGS_FILE_FIELDS,
-    SCORES_SINCE,
     STUDY,
     STUDY_FIELDS,
     STUDY_FIELDS_IF_ANY,
@@ -58,10 +57,10 @@ from evalsite.lib.limited import (
     read_cells,
     read_json,
 )
-from evalsite.protocol import Protocol, find_folder, get_scale
+from evalsite.protocol import find_folder, get_scale
+from evalsite.protocol.bundle_format_2 import read_criteria, read_stored
 from evalsite.protocol.checking import check_instrument
 from evalsite.protocol.data import FORMAT as INSTRUMENT_FORMAT
-from evalsite.protocol.version_0_1 import read_criteria, read_stored
 from evalsite.studies.instruments import find_faults
 from evalsite.studies.item_numbers import are_unused_numbers
 from evalsite.studies.models import Batch, Study, StudyVersion
@@ -85,8 +84,8 @@ _ENCRYPTED = 0x1
 UNREADABLE = (LookupError, TypeError, ValueError, AttributeError)
 _MOST_FAULTS = 3
 _LONGEST = 60
-_ALWAYS = {CHECKSUMS, STUDY, CODEBOOK, DATAPACKAGE, PLAN, ITEM_ROWS}
-_WITH_DATA = {PEOPLE_ROWS, ANNOTATION_ROWS, EXCLUSION_ROWS} | {
+_ALWAYS = {CHECKSUMS, STUDY, CODEBOOK, DATAPACKAGE, ANALYSIS_PLAN, PLAN, ITEM_ROWS}
+_WITH_DATA = {PEOPLE_ROWS, ANNOTATION_ROWS, EXCLUSION_ROWS, METRIC_ROWS} | {
     name_data(name) for name in ("ratings", "annotations", "participants", "exclusions")
 }
 # what the standard library raises while it reads an archive that was tampered with
@@ -319,12 +318,12 @@ def read_about(bundle: Bundle) -> Plain:
     if not isinstance(about, dict) or about.get("format") != FORMAT:
         raise BadBundle("not_a_bundle", "It doesn't say that this is a bundle of Evalsite.", STUDY)
     number = about.get("format_version")
-    if type(number) is not int or not 1 <= number <= FORMAT_VERSION:
+    if type(number) is not int or not FIRST_VERSION <= number <= FORMAT_VERSION:
         raise BadBundle(
             "format_unknown",
             f"This bundle has format {str(number)[:_LONGEST]}, made by Evalsite "
             f"{str(about.get('software'))[:_LONGEST]}. "
-            f"This Evalsite reads formats 1 to {FORMAT_VERSION}: update it.",
+            f"This Evalsite reads formats {FIRST_VERSION} to {FORMAT_VERSION}.",
         )
     try:
         needed = _list_needed(about)
@@ -343,22 +342,12 @@ def read_about(bundle: Bundle) -> Plain:
 
 def _list_needed(about: Plain) -> set[str]:
     """Return the files that every bundle of this format has."""
-    needed = set(_ALWAYS)
-    if about["format_version"] >= PLAN_SINCE:
-        needed.add(ANALYSIS_PLAN)
-    if about["has_data"]:
-        needed |= _WITH_DATA
-        if about["format_version"] >= SCORES_SINCE or "metric_files" in about["study"]:
-            needed.add(METRIC_ROWS)
-    return needed
+    return _ALWAYS | _WITH_DATA if about["has_data"] else _ALWAYS
 
 
 def _complete(about: Plain) -> None:
     """Add what study.json of today's format has and older ones, or most bundles, leave out."""
     study = about["study"]
-    if about["format_version"] < SCORES_SINCE:
-        study.setdefault("metric_files", [])
-        about["counts"].setdefault("metrics", 0)
     study.setdefault("may_skip_practice", False)
     study.setdefault(BUILT, None)
     empty = Study()
@@ -440,8 +429,8 @@ def check_built(plain: Mapping[str, Any]) -> None:
 def check_instrument_of(data: Mapping[str, Any], plain: Mapping[str, Any]) -> None:
     """Refuse an instrument that this study can't have.
 
-    It may call what the installed protocol calls, now or in version 0.1, and nothing else; one
-    that was built may call nothing.
+    It may call what the installed protocol calls, and nothing else; one that was built may call
+    nothing.
     """
     protocol = plain["protocol"]
     try:
@@ -454,19 +443,13 @@ def check_instrument_of(data: Mapping[str, Any], plain: Mapping[str, Any]) -> No
             "instrument_foreign",
             f"The instrument is that of “{instrument.key[:_LONGEST]}”, not of “{protocol}”.",
         )
-    allowed = frozenset[str]() if plain[BUILT] is not None else _list_hooks(protocol)
+    is_built = plain[BUILT] is not None
+    allowed = frozenset[str]() if is_built else find_folder(protocol).instrument.hook_names
     if unknown := instrument.hook_names - allowed:
         raise BadBundle(
             "hooks_not_allowed",
             f"The instrument calls functions that “{protocol}” here doesn't: {min(unknown)}.",
         )
-
-
-def _list_hooks(protocol: str) -> frozenset[str]:
-    folder = find_folder(protocol)
-    kept = folder.instrument_of_version_0_1
-    then = frozenset[str]() if kept is None else Protocol.from_stored(kept).hook_names
-    return folder.instrument.hook_names | then
 
 
 def _check_kind(kind: Any) -> None:
@@ -481,7 +464,7 @@ def _check_kind(kind: Any) -> None:
 
 
 def _check_format(instrument: Mapping[str, Any], *allowed: str) -> None:
-    """Refuse an instrument with faults of other codes than these; version 0.1 had no format."""
+    """Refuse an instrument with faults of other codes than these; format 2 has none."""
     if instrument.get("format") != INSTRUMENT_FORMAT:
         return
     faults = [fault for fault in check_instrument(instrument) if fault.code not in allowed]

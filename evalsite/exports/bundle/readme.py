@@ -20,8 +20,9 @@ from evalsite.exports.bundle.format import (
 from evalsite.exports.codebook import PANDAS, Chapter, list_chapters
 from evalsite.exports.columns import list_files_of
 from evalsite.exports.misread_ids import describe_misread, list_misread
+from evalsite.exports.scripts import describe_methods
 from evalsite.protocol import Criterion
-from evalsite.protocol.version_0_1 import read_criteria
+from evalsite.protocol.bundle_format_2 import read_criteria
 from evalsite.studies.models import Study
 from evalsite.studies.summary_lines import count_of, list_of
 
@@ -127,7 +128,6 @@ def write_readme(
         f"A study of the protocol “{study['protocol']}”, made with Evalsite: its instructions and "
         f"scales {'as shown' if study['versions'] else 'as they would be shown now'}, its items, "
         "its design" + (", and its data." if contents.has_data else "."),
-        *(_describe_numbers(scripts) if contents.has_data and scripts else ()),
         *_describe_origin(counts),
         *([describe_left_out(left_out)] if left_out else ()),
         "## Files",
@@ -136,7 +136,7 @@ def write_readme(
         "## Analysis plan",
         _describe_plan(plan, planned),
         *(_describe_reading() if contents.has_data else ()),
-        *(_describe_scripts(scripts, plan["baseline"]) if contents.has_data and scripts else ()),
+        *(_describe_scripts() if contents.has_data and scripts else ()),
         "## People",
         _describe_people(contents, free_text),
         _EXTRA,
@@ -147,16 +147,6 @@ def write_readme(
         "with it. Check the licences of the items' and the protocol's texts first.",
     ]
     return "\n\n".join(parts) + "\n"
-
-
-def _describe_numbers(scripts: list[str]) -> Iterator[str]:
-    """Say which script gives the numbers of the results page."""
-    if "analysis.R" in scripts:
-        yield (
-            "**Which script gives the numbers of the results page?** `analysis.R`, where the page "
-            "compares systems by a mixed model: its means, differences and ratios are those of "
-            "the page. `analysis.py` counts each rating once, so its numbers may differ a little."
-        )
 
 
 def _list_import_notes(study: Mapping[str, Any]) -> Iterator[str]:
@@ -212,7 +202,8 @@ def _list_files(
         yield f"- `data/{table}.csv`: {purpose}"
     yield f"- `{CODEBOOK}`, `{CODEBOOK_PAGE}`: what each column of these files means"
     if contents.has_data and scripts:
-        yield f"- {', '.join(f'`{name}`' for name in scripts)}: the study's main tables; see below"
+        names = ", ".join(f"`{name}`" for name in scripts)
+        yield f"- {names}: every verdict of the report, computed again; see below"
     if has_report:
         yield f"- `{REPORT}`: every figure of the study's report, computed from these ratings"
     yield (
@@ -259,34 +250,26 @@ def _describe_reading() -> Iterator[str]:
     )
 
 
-def _describe_scripts(scripts: list[str], baseline: str) -> Iterator[str]:
-    runs = {".R": "Rscript", ".py": "python"}
-    lines = [
-        f"{runs[suffix]} {name} data/ratings.csv tables"
-        for name in scripts
-        if (suffix := name[name.rfind(".") :]) in runs
-    ]
+def _describe_scripts() -> Iterator[str]:
     yield "## Running the scripts"
-    yield "\n".join(["In the folder into which the bundle was unpacked:", "```", *lines, "```"])
     yield (
-        "The two use different estimators. `analysis.R` fits a mixed model, which allows for who "
-        "rated what: where the results pages of Evalsite compare systems by this model, they show "
-        "its means, differences and ratios. `analysis.py` counts each rating once: its means are "
-        "those of all ratings, and its differences and ratios are of these means. If everybody "
-        "rated everything the two agree. Of preferences both count each answer once."
+        "In the folder into which the bundle was unpacked:\n"
+        "```\nRscript analysis.R\npython analysis.py\n```"
     )
-    if baseline:
-        yield (
-            f"They read `{ANALYSIS_PLAN}` beside them: each system is compared with “{baseline}” "
-            "alone, and `analysis.R` corrects p values over these comparisons. Without that file "
-            "every two systems are compared."
-        )
-    if "analysis.R" in scripts:
-        yield (
-            "`analysis.R` does not check whether ratings determine a comparison: it "
-            "also prints p values for a system rated on one input or by one rater only, and where "
-            "one rater rated everything. The results pages do not test these."
-        )
+    yield (
+        "Each reproduces every verdict of the report, with its estimates, intervals, p values and "
+        "agreement, from `data/ratings.csv` and "
+        f"`{ANALYSIS_PLAN}`. `analysis.R` writes its tables into `tables-r/` and fits by lme4 and "
+        "pbkrtest. `analysis.py` writes into `tables-python/` and needs numpy, scipy and pandas; "
+        "above 2,000 ratings of a criterion it reads the fit of `analysis.R`, so run that first."
+    )
+    yield describe_methods()
+    yield (
+        f"`{ANALYSIS_PLAN}` names the primary criterion, the baseline, hypotheses, margins, and "
+        "whether each pair has its own error. `notes.txt` beside the tables lists the model of "
+        "each criterion, the number of comparisons, and pairs without a row, which the report "
+        "compares in another way."
+    )
 
 
 _REPLACED = " Names of people, institutions and sites were replaced in texts of the researchers."
@@ -320,7 +303,10 @@ like all commands here, in the folder of Evalsite):
 
 ```
 .venv/bin/python manage.py verify_bundle FILE.zip
-```"""
+```
+
+With `--rerun` it also runs Evalsite's own `analysis.R` and `analysis.py` on these ratings, and
+compares every cell of their tables with the report."""
 _IMPORTING = "```\n.venv/bin/python manage.py import_bundle FILE.zip --owner NAME\n```"
 _DRAFT = (
     "a draft without data, with the same items, texts, settings and seed. Its analysis plan is the "

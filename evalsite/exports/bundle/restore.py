@@ -27,7 +27,6 @@ from evalsite.exports.bundle.format import (
     BUILT,
     LATER_PLAN_FIELDS,
     METRIC_FILE_FIELDS,
-    PLAN_SINCE,
     RATINGS_FILE_FIELDS,
     STUDY,
     STUDY_FIELDS,
@@ -51,9 +50,9 @@ from evalsite.imports.models import MetricFile
 from evalsite.lib.clock import now
 from evalsite.participants.models import Participant
 from evalsite.protocol import Protocol, get_protocol
+from evalsite.protocol.bundle_format_2 import read_stored
 from evalsite.protocol.translations import translate
-from evalsite.protocol.version_0_1 import read_stored
-from evalsite.quality.models import LONGEST_RULE, PLAN_MOMENTS, RELATIONS, AnalysisPlan
+from evalsite.quality.models import LEVELS, LONGEST_RULE, PLAN_MOMENTS, RELATIONS, AnalysisPlan
 from evalsite.studies.instruments import adopt_instrument
 from evalsite.studies.models import Batch, Membership, Study, StudyVersion
 from evalsite.studies.versions import protocol_instructions
@@ -97,7 +96,7 @@ def restore_bundle(
         _check_ids_are_free(study_id, about)
     try:
         with open_bundle(file) as bundle, transaction.atomic():
-            plan = read_analysis_plan(bundle, about)
+            plan = read_analysis_plan(bundle)
             loader = Loader(bundle, about, study_id, has_data=has_data, is_copy=is_new, owner=owner)
             study = loader.load()
             store_plan(study, plan, owner=owner, has_data=has_data)
@@ -110,7 +109,7 @@ def restore_bundle(
     except (BadBundle, DatabaseError) as error:
         raise ValidationError(f"Nothing was imported: {error}") from None
     remarks = [*report.remarks, *list_protocol_remarks(about, config)]
-    if has_data and plan is not None and plan["repeats"] is not None:
+    if has_data and plan["repeats"] is not None:
         remarks += _list_missing(study, plan)
     return Restored(study=study, has_data=has_data, report=report, remarks=remarks)
 
@@ -311,10 +310,8 @@ class Loader:
 # --- the analysis plan --------------------------------------------------------------------
 
 
-def read_analysis_plan(bundle: Bundle, about: Plain) -> Plain | None:
-    """Return the plan, checked; None where the format has none. Else BadBundle."""
-    if about["format_version"] < PLAN_SINCE:
-        return None
+def read_analysis_plan(bundle: Bundle) -> Plain:
+    """Return the plan, checked; BadBundle if it can't be one."""
     plain = bundle.read_json(ANALYSIS_PLAN)
     try:
         plain = {**LATER_PLAN_FIELDS, **plain}
@@ -365,24 +362,25 @@ def _check_numbers(values: Plain) -> None:
 
 def _check_margin(margin: Any) -> None:
     """Raise Misshapen if this can't be a planned test against a margin."""
-    if not isinstance(margin, dict) or margin.keys() != _MARGIN:
+    if not isinstance(margin, dict) or margin.keys() - {"level", "slices"} != _MARGIN:
         raise Misshapen(f"margins can't hold {str(margin)[:_LONGEST_NAME]!r}")
     size = margin["margin"]
     is_size = type(size) in (int, float) and 0 < size < 1e9
     if (
         margin["relation"] not in RELATIONS
         or not is_size
-        or not all(isinstance(margin[name], str) for name in _MARGIN - {"margin"})
+        or margin.get("level", LEVELS[0]) not in LEVELS
+        or not all(isinstance(margin[name], str) for name in margin.keys() - {"margin", "level"})
     ):
         raise Misshapen("a margin has a value that can't be")
 
 
-def store_plan(study: Study, plain: Plain | None, *, owner: Any, has_data: bool) -> None:
+def store_plan(study: Study, plain: Plain, *, owner: Any, has_data: bool) -> None:
     """Store the plan: with its times if its data come too, else as written now.
 
     A draft without data repeats no study yet; its owner may choose one.
     """
-    if plain is None or not is_written(plain):
+    if not is_written(plain):
         return
     values = read_fields(AnalysisPlan, ANALYSIS_PLAN_FIELDS, plain)
     if has_data:

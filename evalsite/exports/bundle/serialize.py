@@ -47,7 +47,7 @@ from evalsite.exports.selection import shared
 from evalsite.imports.models import MetricScore
 from evalsite.lib.seeds import arrange
 from evalsite.participants.models import Answer, Consent, ItemSet, Participant
-from evalsite.protocol import EntryQuestion
+from evalsite.protocol import Criterion, EntryQuestion
 from evalsite.protocol.entry_questions import is_offered
 from evalsite.quality.models import Exclusion
 from evalsite.quality.plan_state import count_answers_at, has_imported, plan_of
@@ -402,7 +402,20 @@ def read_plan(study: Study) -> Plain:
         "repeats": to_plain(plan.repeats_id),
         "answers_before": count_answers_at(plan),
         "has_imported": has_imported(study),
+        "criteria": [_describe_criterion(criterion) for criterion in study.config.criteria],
         **read_frozen(study),
+    }
+
+
+def _describe_criterion(criterion: Criterion) -> Plain:
+    """Return what the scripts need to know of a criterion beside its rows in ratings.csv."""
+    options = [key for key, _label in criterion.scale.list_options()]
+    is_of_item = not criterion.per_output and not criterion.scale.compares
+    return {
+        "key": criterion.key,
+        "family": criterion.family,
+        **({"options": options} if options else {}),
+        **({"per": "item"} if is_of_item else {}),
     }
 
 

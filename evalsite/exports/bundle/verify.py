@@ -1,6 +1,6 @@
-"""Verify a bundle: checksums first, then load it into a scratch database and export it again.
+"""Verify a bundle: checksums first, then load it into a scratch database and check it there.
 
-Loading, checking and exporting happen in a child process on a temporary SQLite file, whatever
+Loading and checking happen in a child process on a temporary SQLite file, whatever
 database the site uses (see scratch.py). A bundle is data from anywhere: a crash, a loop or too
 much memory ends the child, not the site, and the child knows none of the site's secrets.
 """

@@ -223,7 +223,7 @@ def _write_rows(
     for name in list_files_of(study):
         if contents.has_data or name in WITHOUT_DATA:
             with folder.create(name_data(name)) as file:
-                _write_data(study, name, contents, file)
+                write_data(study, name, contents, file)
     for version in study.versions.all():
         # not a character more, so that the file has the SHA-256 of the version
         folder.write(name_version(version.number), dump(version.content))
@@ -284,7 +284,7 @@ def select_answers(study: Study, contents: Contents) -> Selection:
     return Selection(only_shared=contents.is_public and study.asks_to_share)
 
 
-def _write_data(study: Study, name: str, contents: Contents, file: IO[bytes]) -> None:
+def write_data(study: Study, name: str, contents: Contents, file: IO[bytes]) -> None:
     """Write an exported file; free text only if it is asked for."""
     columns = list_files_of(study)[name]
     withheld = {one.name: one.withheld for one in columns if one.withheld is not None}

@@ -8,17 +8,16 @@
 #
 # It reads data/ratings.csv and analysis-plan.json, which lies beside this script, and writes
 # systems.csv, pairs.csv, joint_tests.csv, variances.csv, margins.csv, agreement.csv and notes.txt
-# into tables-r. analysis.py writes the same tables with intervals of agreement, by a fit of its own.
+# into tables-r. analysis.py writes the same tables, with intervals of agreement, by its own fit.
 #
-# Systems are compared by the model of the report: @@model@@
+# @@methods@@
+#
 # Preferences of more than two systems are fitted by dense matrices, up to 2,000 answers: lme4 takes
 # no term whose entries are +1 and -1.
 #
-# @@correction@@
-#
 # Points are compared by their means, as if they were equally far apart. Beside that a
-# cumulative-link mixed model takes them as ordered only (p_ordinal): its z is referred to t with the
-# degrees of freedom of the same pair, and corrected over the same comparisons.
+# cumulative-link mixed model takes them as ordered only (p_ordinal): its z is referred to t with
+# the degrees of freedom of the same pair, and corrected over the same comparisons.
 
 arguments <- commandArgs(trailingOnly = TRUE)
 path <- if (length(arguments) >= 1) arguments[1] else file.path("data", "ratings.csv")
@@ -32,8 +31,8 @@ whole <- "all outputs together"  # what is rated where a question is about the i
 columns <- list(
   systems = c("criterion", "system", "n", "mean", "sd", "estimate", "low", "high", "from_average",
               "from_average_low", "from_average_high"),
-  pairs = c("criterion", "system_1", "system_2", "effect", "estimate", "low", "high", "se", "df", "t",
-            "p", "family", "p_corrected", "d", "d_low", "d_high", "verdict", "p_ordinal",
+  pairs = c("criterion", "system_1", "system_2", "effect", "estimate", "low", "high", "se", "df",
+            "t", "p", "family", "p_corrected", "d", "d_low", "d_high", "verdict", "p_ordinal",
             "p_ordinal_corrected"),
   joint_tests = c("criterion", "f", "df1", "df2", "p"),
   variances = c("criterion", "term", "variance", "share"),
@@ -53,7 +52,7 @@ note <- function(...) {
 }
 `%or%` <- function(a, b) if (is.null(a) || !length(a) || identical(a, "")) b else a
 
-# --- the ratings and the plan ---------------------------------------------------------------------
+# --- the ratings and the plan -------------------------------------------------------------------
 
 read_plan <- function() {
   script <- sub("^--file=", "", grep("^--file=", commandArgs(), value = TRUE))
@@ -188,7 +187,7 @@ list_names <- function(criterion) {
   sorted(if (criterion$family == "preference") c(d$system_1, d$system_2) else d$system)
 }
 
-# --- the model ------------------------------------------------------------------------------------
+# --- the model ----------------------------------------------------------------------------------
 
 code <- function(...) {
   text <- paste(..., sep = "\r")
@@ -409,7 +408,8 @@ is_known <- function(fit, w) {
     quadratic(fit$adjusted, w) <= 2 * quadratic(fit$plain, w)
 }
 contrast <- function(fit, w) {
-  c(estimate = sum(w * fit$beta), se = sqrt(quadratic(fit$adjusted, w)), df = max(fit$find_df(w), 1))
+  se <- sqrt(quadratic(fit$adjusted, w))
+  c(estimate = sum(w * fit$beta), se = se, df = max(fit$find_df(w), 1))
 }
 
 # The model of ratings of outputs; without rater:group where that makes errors doubtful.
@@ -438,7 +438,7 @@ fit_scores <- function(d, names, terms, key = NULL) {
   fit
 }
 
-# --- comparing --------------------------------------------------------------------------------------
+# --- comparing ----------------------------------------------------------------------------------
 
 test <- function(values) {
   if (values[["se"]] <= 1e-12 * max(1, abs(values[["estimate"]]))) {
@@ -721,7 +721,9 @@ fit_signed <- function(d, y, low, high, place, systems, key) {
   note(key, ": preferred (1, 0, -1) ~ ",
        paste(c("pair", sprintf("(1 | %s, +1 for system_1, -1 for system_2)", split$kept)),
              collapse = " + "), ", REML.")
-  for (name in names(split$dropped)) note(key, ": ", name, " is left out: ", split$dropped[[name]], ".")
+  for (name in names(split$dropped)) {
+    note(key, ": ", name, " is left out: ", split$dropped[[name]], ".")
+  }
   fit$ties <- split$ties
   fit
 }
@@ -738,16 +740,15 @@ test_preferences <- function(d, y, fit, w, by_persons) {
   test(contrast(fit, w))
 }
 
-# --- correcting --------------------------------------------------------------------------------------
+# --- correcting ---------------------------------------------------------------------------------
 
 # Whether the plan names each pair; all of them where it names none.
 mark_named <- function(result) {
   key <- result$criterion$key
   planned <- Filter(function(entry) entry$criterion == key, plan$frozen$hypotheses %or% list())
-  sides <- vapply(planned, function(entry) paste(sorted(c(entry$system, entry$other)), collapse = "\r"), "")
-  is_named <- vapply(result$pairs, function(pair) {
-    paste(sorted(c(pair$first, pair$second)), collapse = "\r") %in% sides
-  }, logical(1))
+  join <- function(first, second) paste(sorted(c(first, second)), collapse = "\r")
+  sides <- vapply(planned, function(entry) join(entry$system, entry$other), "")
+  is_named <- vapply(result$pairs, function(pair) join(pair$first, pair$second) %in% sides, NA)
   if (!any(is_named) || baseline %in% list_names(result$criterion)) is_named[] <- TRUE
   is_named
 }
@@ -758,7 +759,7 @@ take_p <- function(pairs, column = "p") {
 
 # p corrected by Holm: over all criteria without a primary one, else within each.
 correct_all <- function(compared) {
-  known <- unlist(lapply(compared, function(result) c(result$criterion$key, result$criterion$choice)))
+  known <- unlist(lapply(compared, function(result) result$criterion[c("key", "choice")]))
   for (k in seq_along(compared)) {
     named <- mark_named(compared[[k]])
     compared[[k]]$is_named <- named & !is.na(take_p(compared[[k]]$pairs)) & compared[[k]]$is_tested
@@ -802,7 +803,7 @@ correct_all <- function(compared) {
   }
   if (is_across) {
     counts <- tests[tests > 0]
-    each <- if (length(unique(counts)) == 1) paste0(length(counts), " criteria × ", counts[1],
+    each <- if (length(unique(counts)) == 1) paste0(length(counts), " criteria \u00d7 ", counts[1],
                                                     " pairs")
             else paste(length(counts), "criteria")
     note("p corrected over ", sum(counts), " comparisons (", each, "), as in the report.")
@@ -823,8 +824,9 @@ finish_pair <- function(result, pair) {
   is_log <- criterion$family == "magnitude"
   has_baseline <- baseline %in% list_names(criterion)
   sides <- if (compares) c(pair$first, pair$second) else c(pair$second, pair$first)
+  ahead <- if (criterion$better == "lower") -1 else 1
   turned <- if (compares) pair$first == baseline || (!has_baseline && pair$losses > pair$wins)
-            else !has_baseline && (pair$estimate %or% 0) * (if (criterion$better == "lower") -1 else 1) < 0
+            else !has_baseline && ahead * (pair$estimate %or% 0) < 0
   if (turned) sides <- rev(sides)
   sign <- if (turned) -1 else 1
   row <- c(pair, list(criterion = criterion$key, system_1 = sides[1], system_2 = sides[2],
@@ -840,7 +842,8 @@ finish_pair <- function(result, pair) {
     row$t <- sign * pair$t
     if (length(result$variances) && criterion$family %in% c("points", "turns")) {
       total <- sqrt(sum(result$variances))
-      row <- c(row, list(d = row$estimate / total, d_low = ends[1] / total, d_high = ends[2] / total))
+      row$d <- row$estimate / total
+      row[c("d_low", "d_high")] <- ends / total
     }
   }
   if (is_log) row$estimate <- exp(row$estimate)
@@ -855,7 +858,7 @@ finish_pair <- function(result, pair) {
                         else if (row$estimate > is_log) "higher" else "lower"))
 }
 
-# --- margins ---------------------------------------------------------------------------------------
+# --- margins ------------------------------------------------------------------------------------
 
 # Whether a margin is above 0 and small enough to be missed.
 is_margin <- function(criterion, margin) {
@@ -896,7 +899,8 @@ judge_margin <- function(result, planned) {
 # The planned tests against a margin, corrected as the comparisons are.
 judge_margins <- function(compared) {
   tests <- lapply(compared, function(result) {
-    planned <- Filter(function(entry) entry$criterion == result$criterion$key, plan$margins %or% list())
+    key <- result$criterion$key
+    planned <- Filter(function(entry) entry$criterion == key, plan$margins %or% list())
     if (result$is_tested) lapply(planned, judge_margin, result = result) else list()
   })
   families <- if (is_across) list(do.call(c, tests)) else tests
@@ -914,7 +918,7 @@ judge_margins <- function(compared) {
   }))
 }
 
-# --- agreement -------------------------------------------------------------------------------------
+# --- agreement ----------------------------------------------------------------------------------
 
 # Coefficients by their definitions; their intervals are in analysis.py.
 agree <- function(criterion) {
@@ -971,13 +975,14 @@ describe_agreement <- function(name, counts, scale) {
   (seen - chance) / (1 - chance)
 }
 
-# --- all criteria ------------------------------------------------------------------------------------
+# --- all criteria -------------------------------------------------------------------------------
 
 is_across <- FALSE
 criteria <- list_criteria(read_ratings(path))
 compared <- lapply(criteria, function(criterion) {
   message(criterion$key, " ...") # the ordinal check may take minutes
-  if (criterion$family == "preference") compare_preferences(criterion) else compare_scores(criterion)
+  compare <- if (criterion$family == "preference") compare_preferences else compare_scores
+  compare(criterion)
 })
 compared <- correct_all(compared)
 

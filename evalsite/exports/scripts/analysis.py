@@ -6,13 +6,11 @@ It reads data/ratings.csv and analysis-plan.json, which lies beside this script,
 systems.csv, pairs.csv, joint_tests.csv, variances.csv, margins.csv, agreement.csv and notes.txt
 into tables-python. analysis.R writes the same tables by lme4; it alone has the ordinal check.
 
-Systems are compared by the model of the report: @@model@@
-Here it is fitted by dense matrices and Fisher scoring, which the report doesn't use. Of a criterion
-with more than 2,000 ratings the estimates, errors and degrees of freedom are read from tables-r,
-which analysis.R writes: run that first. Everything else is computed here.
+@@methods@@
 
-@@correction@@
-@@agreement@@
+The model is fitted by dense matrices and Fisher scoring, which the report doesn't use. Of a
+criterion with more than 2,000 ratings the estimates, errors and degrees of freedom are read from
+tables-r, which analysis.R writes: run that first. Everything else is computed here.
 """
 
 import json

@@ -8,16 +8,19 @@ from django import forms
 from django.core.exceptions import ValidationError
 
 from evalsite.analysis.thresholds import Limit
-from evalsite.quality.models import LONGEST_RULE, MOST_LETTERS, AnalysisPlan
+from evalsite.quality.models import LEVELS, LONGEST_RULE, MOST_LETTERS, AnalysisPlan
 from evalsite.results.analysis_plan.stored import (
     Stored,
+    find_level,
+    find_slices,
+    has_column,
     limits_of,
     list_analysed,
     mark_plan,
     own_thresholds,
 )
 from evalsite.results.analysis_plan.wording import write_limit
-from evalsite.studies.models import Study
+from evalsite.studies.models import Item, Study
 
 EVERY_PAIR = "Every pair of systems"
 
@@ -118,6 +121,25 @@ class PlanForm(forms.Form):
         help_text="Recommended if one system differs in kind, such as a human reference. It costs "
         "some power.",
     )
+    level = forms.ChoiceField(
+        required=False,
+        label="Level of tests against a margin",
+        choices=[(f"{level:g}", f"{level:g}".removeprefix("0")) for level in LEVELS],
+        help_text="One-sided. Each interval has twice this outside: at .05 it is a 90% interval.",
+        error_messages={"invalid_choice": "Choose a level."},
+    )
+    slices = forms.CharField(
+        required=False,
+        label="Parts of the inputs to look at, too",
+        max_length=100,
+        help_text="A column of the items, such as language. “Is not worse than” then fails where a "
+        "system is clearly worse by more than the margin in one of its values, with 20 inputs or "
+        "more.",
+        error_messages={
+            "max_length": "Give the name of a column in %(limit_value)d characters or fewer.",
+            "null_characters_not_allowed": "Enter the name of a column in plain characters.",
+        },
+    )
     stopping = forms.ChoiceField(
         required=False,
         label="Stop collecting when",
@@ -158,6 +180,8 @@ class PlanForm(forms.Form):
                 "smallest": plan.smallest,
                 "has_own_errors": plan.has_own_errors,
                 "stopping": plan.stopping,
+                "level": f"{find_level(plan):g}",
+                "slices": find_slices(plan),
                 **{limit.key: own.get(limit.key, limit.start) for limit in limits},
                 **({} if unsaved is None else {name: unsaved[name] for name in unsaved}),
                 **({} if unsaved is None else {"has_own_errors": "has_own_errors" in unsaved}),
@@ -184,6 +208,18 @@ class PlanForm(forms.Form):
         if any(ord(one) < 32 and one not in "\n\t" for one in rule):
             raise ValidationError("Enter the rule in plain characters.")
         return rule
+
+    def clean_slices(self) -> str:
+        """Return the column; items that are there must have it."""
+        name = str(self.cleaned_data["slices"]).strip()
+        items = Item.objects.main().filter(study=self.study)
+        is_input = name in {column.name for column in self.study.config.inputs}
+        if name and not is_input and items.exists() and not has_column(items, name):
+            raise ValidationError(
+                "No item has this column. Enter the name of an input, or of another column of an "
+                "uploaded file."
+            )
+        return name
 
     @property
     def values(self) -> dict[str, Any]:

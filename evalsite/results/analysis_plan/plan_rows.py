@@ -7,13 +7,14 @@ from decimal import Decimal, InvalidOperation
 from typing import Any
 
 from evalsite.analysis.families import FAMILIES
+from evalsite.protocol import Criterion
 from evalsite.quality.exclusion_rules import COMPARISONS, MEASURES, describe_rule
-from evalsite.quality.models import DIFFERENCES, AnalysisPlan
+from evalsite.quality.models import DIFFERENCES, LEVELS, AnalysisPlan
 from evalsite.results.analysis_plan.stored import list_analysed
 from evalsite.studies.models import Study
 
 RELATIONS = {
-    "higher": "is rated higher than",
+    "better": "is better than",
     "not_worse": "is not worse than",
     "equivalent": "is equivalent to",
     "differs": "differs from",
@@ -26,6 +27,10 @@ _NUMBER = re.compile(r"[-−]?[0-9]{1,6}([.,][0-9]{1,4})?")
 # rows count from 1
 _ACT = re.compile(r"([a-z]+(?:-[a-z]+)*)(?:-([1-9][0-9]?))?(?:-([1-9][0-9]?))?")
 Row = dict[str, str]
+_NO_DIRECTION = (
+    "Nothing says which values of this criterion are better. Choose “differs from” or “is "
+    "equivalent to”."
+)
 _NOT_TESTED = (
     "Only comparisons with the baseline are tested. Choose it here, or compare every pair."
 )
@@ -96,11 +101,15 @@ class PlanRows:
 
     # --- what they mean -------------------------------------------------------------------
 
-    def clean(self, study: Study, baseline: str) -> dict[str, Any]:
+    def clean(
+        self, study: Study, baseline: str, *, level: float = LEVELS[0], slices: str = ""
+    ) -> dict[str, Any]:
         """Return hypotheses, margins and rules; `errors` holds what is wrong with them.
 
-        `baseline`: the system that all others are compared with; "": every pair.
+        `baseline`: the system that all others are compared with; "": every pair. `level` and
+        `slices`, a column, are those of tests against a margin.
         """
+        how: dict[str, Any] = {} if level == LEVELS[0] else {"level": level}
         self.errors = {}
         systems = set(study.systems.values_list("name", flat=True))
         hypotheses: list[dict[str, Any]] = []
@@ -109,7 +118,11 @@ class PlanRows:
             found = self._clean_hypothesis(study, systems, number, row)
             is_tested = not baseline or baseline in (row["system"], row["other"])
             self._check(is_tested, f"other-{number}", _NOT_TESTED)
-            (hypotheses if row["relation"] in DIFFERENCES else margins).append(found)
+            if row["relation"] in DIFFERENCES:
+                hypotheses.append(found)
+                continue
+            is_sliced = slices and row["relation"] == "not_worse"
+            margins.append(found | how | ({"slices": slices} if is_sliced else {}))
         return {"hypotheses": hypotheses, "margins": margins, "rules": self.clean_rules()}
 
     def clean_rules(self) -> list[list[dict[str, Any]]]:
@@ -125,22 +138,26 @@ class PlanRows:
     def _clean_hypothesis(
         self, study: Study, systems: set[str], number: int, row: Row
     ) -> dict[str, Any]:
-        criteria = {one.key for one in list_analysed(study)}
+        criteria = {criterion.key: criterion for criterion in list_analysed(study)}
         self._check(row["system"] in systems, f"system-{number}", "Choose a system.")
         self._check(row["other"] in systems, f"other-{number}", "Choose a system.")
         is_other = row["system"] != row["other"] or not row["system"]
         self._check(is_other, f"other-{number}", "Choose two different systems.")
         self._check(row["relation"] in RELATIONS, f"relation-{number}", "Choose a relation.")
-        self._check(row["criterion"] in criteria, f"criterion-{number}", "Choose a criterion.")
+        criterion = criteria.get(row["criterion"])
+        self._check(criterion is not None, f"criterion-{number}", "Choose a criterion.")
+        if criterion is not None and row["relation"] in ("better", "not_worse"):
+            self._check(_has_better(criterion), f"relation-{number}", _NO_DIRECTION)
         found: dict[str, Any] = {
             name: row[name] for name in ("criterion", "system", "relation", "other")
         }
-        if row["relation"] not in DIFFERENCES and row["criterion"] in criteria:
-            found["margin"] = self._clean_margin(study, f"margin-{number}", row)
+        if row["relation"] not in DIFFERENCES and criterion is not None:
+            found["margin"] = self._clean_margin(criterion, f"margin-{number}", row)
         return found
 
-    def _clean_margin(self, study: Study, key: str, row: Row) -> float:
-        family = _family_of(study, row["criterion"])
+    def _clean_margin(self, criterion: Criterion, key: str, row: Row) -> float:
+        family = FAMILIES[criterion.family]
+        half = _find_half(criterion)
         is_share = family.compares or family.decides
         margin = _read_number(row["margin"])
         if margin is None or margin <= 0:
@@ -149,6 +166,8 @@ class PlanRows:
             self.errors[key] = "Enter a ratio above 1 and at most 2, such as 1.2."
         elif is_share and margin >= 50:
             self.errors[key] = "Enter less than 50 percentage points."
+        elif not (is_share or family.is_log) and half is not None and margin >= half:
+            self.errors[key] = f"Enter less than {half:g}: half of the scale."
         else:
             return margin / 100 if is_share else margin
         return 0
@@ -245,6 +264,19 @@ def _read_number(text: str) -> float | None:
 def _family_of(study: Study, criterion: str) -> Any:
     found: Callable[[str], Any] = {one.key: one for one in study.config.criteria}.get
     return FAMILIES[found(criterion).family] if found(criterion) else FAMILIES["points"]
+
+
+def _has_better(criterion: Criterion) -> bool:
+    """Tell whether one of two systems can be the better one."""
+    return criterion.scale.compares or criterion.direction in ("higher", "lower")
+
+
+def _find_half(criterion: Criterion) -> float | None:
+    """Return half of the range of the scale, which a margin has to stay below; None without."""
+    if FAMILIES[criterion.family].name == "shares":
+        return 0.5
+    ends = criterion.scale.minimum, criterion.scale.maximum
+    return None if None in ends else (ends[1] - ends[0]) / 2
 
 
 def _show_margin(study: Study, row: Mapping[str, Any]) -> str:

@@ -6,6 +6,7 @@ from typing import Any
 
 from django.core.exceptions import ValidationError
 from django.db import transaction
+from django.db.models import QuerySet
 
 from evalsite.analysis.families import get_family
 from evalsite.analysis.thresholds import Limit, list_limits
@@ -20,6 +21,7 @@ from evalsite.quality.frozen_plans import (
     list_versions,
 )
 from evalsite.quality.models import (
+    LEVELS,
     PLAN_MOMENTS,
     AnalysisPlan,
     AnalysisPlanVersion,
@@ -28,7 +30,7 @@ from evalsite.quality.models import (
 from evalsite.quality.plan_state import count_answers_at, has_imported, plan_of
 from evalsite.quality.scale_use import reserved_points
 from evalsite.results.power.kept_plan import describe_kept, find_plan
-from evalsite.studies.models import Study
+from evalsite.studies.models import Item, Study
 from evalsite.studies.versions import hash_content
 
 ACTION = "analysis plan changed"
@@ -51,6 +53,21 @@ def limits_of(study: Study) -> list[Limit]:
 def list_analysed(study: Study) -> list[Criterion]:
     """Return the criteria that can be compared; words are only read."""
     return [one for one in study.config.criteria if get_family(one.family).is_analysed]
+
+
+def find_level(plan: AnalysisPlan) -> float:
+    """Return the level of the tests against a margin."""
+    return next((float(margin["level"]) for margin in plan.margins if "level" in margin), LEVELS[0])
+
+
+def find_slices(plan: AnalysisPlan) -> str:
+    """Return the column that divides the inputs of tests against a margin; "": none does."""
+    return next((str(margin["slices"]) for margin in plan.margins if "slices" in margin), "")
+
+
+def has_column(items: QuerySet[Item], name: str) -> bool:
+    """Tell whether a column of this name came with an item."""
+    return any(name in extra for extra in items.values_list("extra", flat=True).iterator())
 
 
 def own_thresholds(study: Study, plan: AnalysisPlan) -> dict[str, float]:

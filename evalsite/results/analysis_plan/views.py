@@ -12,6 +12,7 @@ from django.views.decorators.http import require_http_methods
 
 from evalsite.quality.exclusion_rules import COMPARISONS, MEASURES
 from evalsite.quality.frozen_plans import find_first
+from evalsite.quality.models import LEVELS
 from evalsite.results.analysis_plan.dry_run import list_targets, try_rules
 from evalsite.results.analysis_plan.forms import EVERY_PAIR, PlanForm
 from evalsite.results.analysis_plan.plan_rows import RELATIONS, PlanRows
@@ -100,8 +101,15 @@ def _run(request: HttpRequest, study: Study, rows: PlanRows, do: str) -> dict[st
 def _save(request: HttpRequest, study: Study, form: PlanForm, rows: PlanRows) -> bool:
     if "reset" in request.POST:
         form.drop_thresholds()
-    meant = rows.clean(study, request.POST.get("baseline", ""))
-    if not form.is_valid() or rows.errors:
+    is_valid = form.is_valid()
+    level = form.cleaned_data.get("level") or LEVELS[0]
+    meant = rows.clean(
+        study,
+        request.POST.get("baseline", ""),
+        level=float(level),
+        slices=form.cleaned_data.get("slices", ""),
+    )
+    if not is_valid or rows.errors:
         return False
     try:
         changed = change_plan(

@@ -102,8 +102,8 @@ def _find_label(plan: Plan, key: str) -> str:
 
 
 def describe_hypothesis(plan: Plan, hypothesis: Mapping[str, Any]) -> str:
-    """ "on Fluency, A is rated higher than B"."""
-    relation = "is rated higher than" if hypothesis["relation"] == "higher" else "differs from"
+    """ "on Fluency, A is better than B"."""
+    relation = "is better than" if hypothesis["relation"] == "better" else "differs from"
     system, other = hypothesis["system"], hypothesis["other"]
     return f"on {_find_label(plan, hypothesis['criterion'])}, {system} {relation} {other}"
 
@@ -165,7 +165,9 @@ def describe_margin(plan: Plan, margin: Mapping[str, Any]) -> str:
     elif unit:
         amount = f"{size:g} points"
     label = _find_label(plan, key)
-    return f"on {label}, {margin['system']} is {relation} {margin['other']} {until} {amount}"
+    words = f"on {label}, {margin['system']} is {relation} {margin['other']} {until} {amount}"
+    words += f", at level {margin['level']:g}" if "level" in margin else ""
+    return words + (f", also in each {margin['slices']}" if "slices" in margin else "")
 
 
 def describe_smallest(plan: Plan) -> str:

@@ -17,13 +17,15 @@ class Tick:
 @dataclass(frozen=True, kw_only=True)
 class Axis:
     """An axis from `low` to `high`; `step`: from tick to tick; `times`: what labels are in;
-    `is_bounded`: of coefficients, which are written without a zero."""
+    `is_bounded`: of coefficients, which are written without a zero; `better`: which end is the
+    better one, "higher" or "lower", where one is."""
 
     low: float
     high: float
     step: float
     times: float = 1
     is_bounded: bool = False
+    better: str = ""
 
     def place(self, value: float) -> str:
         """Return where the value is, such as "12.5%"; the nearest end if it is beyond."""

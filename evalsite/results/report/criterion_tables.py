@@ -1,16 +1,24 @@
 """The tables of a criterion, made from the plain data of its report."""
 
 from collections.abc import Iterator, Mapping, Sequence
+from itertools import pairwise
+from math import sqrt
 from operator import itemgetter
 from typing import Any
 
+from django.utils.text import capfirst
+
+from evalsite.analysis.families import find_family
 from evalsite.results.report.figure_details import Figure, count_figure, describe_n
 from evalsite.results.report.prose import write_prose
-from evalsite.results.report.sentences import write_sentence
+from evalsite.results.report.sentences import SPREAD, write_sentence
 from evalsite.results.report.table import (
+    INTERVAL,
     Column,
     Table,
     because,
+    explain_with_interval,
+    figure_column,
     figure_columns,
     fill_table,
     interval_column,
@@ -18,22 +26,31 @@ from evalsite.results.report.table import (
     value_column,
     write_with_interval,
 )
-from evalsite.results.report.wording import is_compared, name_figure, write_p
+from evalsite.results.report.wording import (
+    is_compared,
+    is_share,
+    name_figure,
+    write_number,
+    write_p,
+    write_value,
+)
 
 _BOXES = ("top_box", "bottom_box")
 # of a table beside its first column: a wider one is not read at a glance
 _MOST_BESIDE = 5
 _MODEL_MEANS = ("model_mean", "model_share")
 _FOUND = 0.05  # a p value below
+_MOST_POINTS = 11  # whose shares fit into one cell
 
 
 def tabulate_systems(criterion: dict[str, Any]) -> Table:
-    """Systems, best first, with the figure that is compared and its interval.
+    """Systems, best first, with the figure that is compared, its interval and its spread.
 
     Where the mixed model compares them, its means come first, and those of all ratings last.
     """
     systems, by_model = criterion["systems"], is_by_model(criterion)
     has_tiers = any((one.get("cluster") or 0) > 1 for one in systems)
+    is_rated = not is_compared(criterion)
 
     def find(system: dict[str, Any]) -> Figure:
         return find_estimate(criterion, system)
@@ -44,11 +61,19 @@ def tabulate_systems(criterion: dict[str, Any]) -> Table:
 
     columns = [
         SYSTEM,
-        name_column(
-            "Answers" if is_compared(criterion) else "Ratings", lambda one: f"{one['n']:,}"
+        Column(
+            heading="Ratings" if is_rated else "Answers",
+            write=lambda one: f"{one['n']:,}",
+            figures=lambda one: [count_figure("ratings" if is_rated else "answers", one["n"])],
         ),
-        value_column(name_estimate(criterion), find, figures=list_averages),
-        interval_column(find),
+        *([_OUTPUTS] if is_rated else ()),
+        value_column(
+            f"{name_estimate(criterion)} ({INTERVAL})",
+            find,
+            write=lambda one: explain_with_interval(find(one)),
+            figures=list_averages,
+        ),
+        *(_list_spread(criterion) if is_rated else ()),
         Column(
             heading="Rank",
             write=lambda one: write_rank(one["rank"]),
@@ -79,7 +104,111 @@ def tabulate_systems(criterion: dict[str, Any]) -> Table:
                 "weighing": "" if is_compared(criterion) else _write_weighing(criterion),
             },
         ),
+        sentence=describe_variances(criterion),
         name=f"{criterion['key']}-systems",
+    )
+
+
+def _list_spread(criterion: dict[str, Any]) -> Iterator[Column]:
+    """Yield the columns of how ratings of a system spread, and how far it is from the average."""
+    systems = criterion["systems"]
+    if systems:
+        # the spread of logarithms, of which magnitudes are compared, is no spread of scores
+        heading = "SD of logs" if systems[0]["sd"]["name"] == "sd_log" else "SD"
+        yield value_column(heading, itemgetter("sd"))
+    if any(one.get("from_average") for one in systems):
+        yield figure_column(
+            f"From average ({INTERVAL})",
+            lambda one: one.get("from_average"),
+            write=lambda one: _write_from_average(criterion, one),
+        )
+    if any(find_median(one) for one in systems):
+        yield figure_column("Median", find_median, write_figure=write_value)
+    if _MOST_POINTS >= len(criterion["answers"]) > 2:
+        values = [str(answer["value"]) for answer in criterion["answers"]]
+        yield Column(
+            heading=f"% of {values[0]} to {values[-1]}",
+            write=lambda one: _write_distribution(criterion, one),
+        )
+
+
+def find_median(system: dict[str, Any]) -> Figure | None:
+    """Return the median of the ratings of a system, if there is one to show."""
+    return next((one for one in system["others"] if one["name"] == "median"), None)
+
+
+def _write_distribution(criterion: dict[str, Any], system: dict[str, Any]) -> str:
+    """ "3 / 10 / 22 / 40 / 25": the share of each answer in percent, the lowest first."""
+    counts = system["counts"] or {}
+    known = [int(counts.get(str(answer["value"]), 0)) for answer in criterion["answers"]]
+    whole = sum(known)
+    return " / ".join(f"{100 * count / whole:.0f}" for count in known) if whole else ""
+
+
+def _write_from_average(criterion: dict[str, Any], system: dict[str, Any]) -> str:
+    distance = system.get("from_average")
+    if not distance:
+        return ""
+    if distance["value"] is None:
+        return "–" + because(distance)
+    estimate = find_estimate(criterion, system)
+    value = write_distance(criterion, estimate, distance["value"])
+    ends = write_distance_ends(criterion, estimate, distance)
+    return f"{value} ({ends})" if ends else value
+
+
+def write_distance(criterion: dict[str, Any], estimate: Figure, value: float) -> str:
+    """ "+0.32", "−12" of percentage points, or "×1.19"."""
+    if find_family(criterion).is_log:
+        return f"×{write_number(value)}"
+    text = f"{value * 100:.0f}" if is_share(estimate) else write_number(value)
+    return text.replace("-", "−") if text.startswith(("-", "−")) else f"+{text}"
+
+
+def write_distance_ends(criterion: dict[str, Any], estimate: Figure, distance: Figure) -> str:
+    """ "+0.12 to +0.52", or "" where the distance has no interval."""
+    if distance["low"] is None or distance["high"] is None:
+        return ""
+    low, high = (write_distance(criterion, estimate, distance[end]) for end in ("low", "high"))
+    return f"{low} to {high}"
+
+
+def describe_variances(criterion: dict[str, Any]) -> str:
+    """Return what single ratings vary by, in a sentence; "" without a model."""
+    shares = criterion["model"].get("shares")
+    if not shares:
+        return ""
+    unit = "answers" if is_compared(criterion) else "ratings"
+    return write_sentence({"code": "variance_parts", "facts": {"shares": shares, "unit": unit}})
+
+
+def tabulate_variances(criterion: dict[str, Any]) -> Table | None:
+    """Return what ratings vary by: each variance and its share; None without a model."""
+    model = criterion["model"]
+    if not model.get("shares"):
+        return None
+    rows = [*model["variances"].items(), ("residual", model["residual"])]
+
+    def find_share(row: tuple[str, float]) -> Figure:
+        share = float(model["shares"][row[0]])
+        return {
+            "name": "variance_share", "value": share, "low": None, "high": None, "reason": None,
+            "n": {}, 
+            "details": {"variance": row[1], "interval": "none: a part of the fitted model"},
+            "method": "share of the sum of all variances of the mixed model",
+        }  # fmt: skip
+
+    return fill_table(
+        f"{criterion['label']}: what ratings vary by",
+        [
+            name_column("What varies", lambda row: capfirst(SPREAD.get(row[0], row[0]))),
+            name_column("Variance", lambda row: f"{row[1]:.3g}" if row[1] else "0 (not found)"),
+            name_column("Standard deviation", lambda row: write_number(sqrt(row[1]))),
+            value_column("Share", find_share),
+        ],
+        rows,
+        row_names=lambda row: {"term": row[0]},
+        name=f"{criterion['key']}-variances",
     )
 
 
@@ -180,6 +309,32 @@ def tabulate_counts(criterion: dict[str, Any]) -> Table:
     )
 
 
+def tabulate_histogram(criterion: dict[str, Any]) -> Table:
+    """Return how many values of each system lie between round numbers."""
+    histogram = criterion["histogram"]
+    bins = list(enumerate(pairwise(histogram["edges"])))
+    return fill_table(
+        f"{criterion['label']}: all ratings",
+        [SYSTEM, *(_make_bin_column(histogram["counts"], *each) for each in bins)],
+        criterion["systems"],
+        row_names=name_system,
+        name=f"{criterion['key']}-histogram",
+    )
+
+
+def _make_bin_column(counts: dict[str, Any], place: int, ends: tuple[float, float]) -> Column:
+    words = f"{ends[0]:g} to {ends[1]:g}".replace("-", "−")
+
+    def count(system: dict[str, Any]) -> int:
+        return int(counts[system["system"]][place])
+
+    return Column(
+        heading=words,
+        write=lambda system: f"{count(system):,}",
+        figures=lambda system: [count_figure(words, count(system))],
+    )
+
+
 def _make_answer_column(answer: dict[str, Any]) -> Column:
     def count(system: dict[str, Any]) -> int:
         return int((system["counts"] or {}).get(str(answer["value"]), 0))
@@ -233,19 +388,13 @@ def _make_outcome_column(key: str, heading: str) -> Column:
 
 
 def tabulate_pairs(criterion: dict[str, Any]) -> Table:
-    """Systems compared two by two: the effect, its interval, p, and what the design would find."""
+    """Systems compared two by two: the effect, its interval, its test, and what was found."""
     pairs, baseline = criterion["pairs"], criterion.get("baseline")
-    columns = [
-        name_column("Pair", _describe_sides),
-        value_column(name_figure(pairs[0]["effect"]), _find_effect),
-        interval_column(_find_effect),
-        name_column("Corrected p", lambda pair: write_corrected(pair["effect"])),
-    ]
     return fill_table(
         f"{criterion['label']}: systems compared" + (f" with {baseline}" if baseline else ""),
-        columns,
+        list(_list_pair_columns(pairs)),
         pairs,
-        row_names=name_sides,
+        row_names=lambda pair: name_sides(pair) | {"finding": pair["finding"]["code"]},
         words=write_prose(
             "tables/pairs.txt",
             {
@@ -263,8 +412,118 @@ def tabulate_pairs(criterion: dict[str, Any]) -> Table:
                 "weighing": _write_weighing(criterion) if is_compared(criterion) else "",
             },
         ),
+        sentence=describe_joint_test(criterion),
         name=f"{criterion['key']}-pairs",
     )
+
+
+def _list_pair_columns(pairs: Sequence[dict[str, Any]]) -> Iterator[Column]:
+    yield name_column("Pair", _describe_sides)
+    yield value_column(
+        f"{name_figure(pairs[0]['effect'])} ({INTERVAL})",
+        _find_effect,
+        write=lambda pair: explain_with_interval(pair["effect"]),
+    )
+    if any(write_statistic(pair["effect"]) for pair in pairs):
+        yield Column(
+            heading="t (df)", write=lambda pair: write_statistic(pair["effect"]), is_folded=True
+        )
+    if any("p" in pair["effect"]["details"] for pair in pairs):
+        yield Column(
+            heading="p", write=lambda pair: write_p(pair["effect"]["details"].get("p")),
+            is_folded=True,
+        )  # fmt: skip
+    yield name_column("Corrected p (tests)", lambda pair: write_corrected_of(pair["effect"]))
+    if any(write_effect(pair["effect"]) for pair in pairs):
+        yield Column(
+            heading=f"d ({INTERVAL})", write=lambda pair: write_effect(pair["effect"]),
+            is_folded=True,
+        )  # fmt: skip
+    yield name_column("Finding", write_finding)
+
+
+def describe_joint_test(criterion: dict[str, Any]) -> str:
+    """Return what the test of all systems says; "" where there is none."""
+    joint = criterion["joint"]
+    if joint is None or joint["value"] is None:
+        return ""
+    details = joint["details"]
+    facts = {"systems": len(criterion["systems"]), "f": joint["value"]}
+    facts |= {key: details[key] for key in ("df1", "df2", "p")}
+    return write_sentence({"code": "joint_test", "facts": facts})
+
+
+def write_statistic(effect: Figure) -> str:
+    """ "t(38.2) = 2.74", or "" where p comes from no t test."""
+    t, df = effect["details"].get("t"), effect["details"].get("df")
+    return "" if t is None or df is None else f"t({df:.1f}) = {write_number(t)}"
+
+
+def write_effect(effect: Figure) -> str:
+    """ "0.31 (0.08 to 0.54)": the standardised effect; "" where the units speak."""
+    return "" if (figure := find_standardised(effect)) is None else write_with_interval(figure)
+
+
+def find_standardised(effect: Figure) -> Figure | None:
+    """Return the standardised effect that stands with a difference."""
+    details = effect["details"]
+    if details.get("d") is None:
+        return None
+    ends = {"value": details["d"], "low": details["d_low"], "high": details["d_high"]}
+    return {"name": "d", "reason": None, "details": {}, **ends}
+
+
+def write_corrected_of(effect: Figure) -> str:
+    """ ".028 (6)": the corrected p, and the number of tests that it is corrected for."""
+    family = effect["details"].get("family")
+    is_tested = effect["details"].get("p_corrected") is not None
+    return write_corrected(effect) + (f" ({family:,})" if family and is_tested else "")
+
+
+def write_finding(pair: dict[str, Any]) -> str:
+    """Return what was found of a pair in a word or two."""
+    facts = {
+        "code": pair["finding"]["code"], "first": str(pair["system_1"]),
+        "second": str(pair["system_2"]), "effect": pair["effect"]["name"],
+    }  # fmt: skip
+    found = write_sentence({"code": "finding_in_brief", "facts": facts})
+    return f"{found}, exploratory" if pair["effect"]["details"].get("is_exploratory") else found
+
+
+def tabulate_own_errors(criterion: dict[str, Any]) -> Table | None:
+    """Return each difference with the error of its pair alone; None where there is none."""
+    pairs = [pair for pair in criterion["pairs"] if pair.get("own")]
+    if not pairs:
+        return None
+    return fill_table(
+        f"{criterion['label']}: a separate error for each pair",
+        [
+            name_column("Pair", _describe_sides),
+            figure_column(
+                f"Difference ({INTERVAL})",
+                itemgetter("own"),
+                write=lambda pair: explain_with_interval(pair["own"]),
+            ),
+            name_column("t (df)", lambda pair: write_statistic(pair["own"])),
+            name_column("p", lambda pair: write_p(pair["own"]["details"].get("p"))),
+            name_column("Corrected p", lambda pair: write_corrected(pair["own"])),
+            name_column("Of the model", lambda pair: write_corrected(pair["effect"])),
+        ],
+        pairs,
+        row_names=name_sides,
+        name=f"{criterion['key']}-own-errors",
+    )
+
+
+def tabulate_tests(criterion: dict[str, Any]) -> Table | None:
+    """Return the tests of all systems, that of the model first; None where there is none."""
+    joint, tests = criterion["joint"], criterion["tests"]
+    figures = [*([joint] if joint else []), *tests]
+    if not figures:
+        return None
+    has_p = any(one["details"].get("p") is not None for one in figures)
+    name = f"{criterion['key']}-tests"
+    return tabulate_figures("Tests of all systems", figures, has_p=has_p, name=name)
 
 
 def _describe_sides(pair: dict[str, Any]) -> str:
@@ -287,7 +546,9 @@ def _is_corrected_across(pair: dict[str, Any]) -> bool:
 
 def tabulate_checks(criterion: dict[str, Any]) -> Table | None:
     """What other tests say of each pair, not corrected; None where there is no other test."""
-    longest = max((pair["checks"] for pair in criterion["pairs"]), key=len)
+    longest: list[Figure] = max(
+        (pair["checks"] for pair in criterion["pairs"]), key=len, default=[]
+    )
     if not longest:
         return None
     return fill_table(
@@ -334,7 +595,7 @@ def _write_check(figure: Figure) -> str:
 
 def tabulate_sizes(criterion: dict[str, Any]) -> Table | None:
     """Effect sizes of each pair; None where there is none."""
-    longest = max((pair["sizes"] for pair in criterion["pairs"]), key=len)
+    longest: list[Figure] = max((pair["sizes"] for pair in criterion["pairs"]), key=len, default=[])
     if not longest:
         return None
     return fill_table(
@@ -424,6 +685,11 @@ def write_rank(rank: dict[str, int] | None) -> str:
 
 
 SYSTEM = name_column("System", lambda row: str(row["system"]))
+_OUTPUTS = Column(
+    heading="Outputs",
+    write=lambda row: f"{row['outputs']:,}",
+    figures=lambda row: [count_figure("outputs", row["outputs"])],
+)
 PAIR = name_column("Pair", describe_pair)
 
 

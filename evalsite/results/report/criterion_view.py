@@ -1,24 +1,37 @@
 """What the pages of results draw of a criterion: its systems, pairs and agreement."""
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from math import exp, inf
 from typing import Any
 
+from evalsite.analysis.direction import SIGN, Better
 from evalsite.analysis.families import find_family
 from evalsite.analysis.families.family import Family
+from evalsite.analysis.findings import CLEAR
 from evalsite.results.report.agreement_tables import is_for_these_raters, list_main_agreement
 from evalsite.results.report.charts import Axis, Mark, make_axis, make_mark
 from evalsite.results.report.criterion_tables import (
+    describe_joint_test,
+    describe_variances,
     find_estimate,
+    find_median,
+    find_standardised,
     is_by_model,
     list_ranks,
     name_estimate,
     write_corrected,
+    write_distance,
+    write_distance_ends,
     write_rank,
 )
-from evalsite.results.report.sentences import write_sentence
-from evalsite.results.report.verdicts import Verdict, has_other_verdict_alone, judge_criterion
+from evalsite.results.report.sentences import write_gate_slices, write_sentence
+from evalsite.results.report.verdicts import (
+    Verdict,
+    find_winner,
+    has_other_verdict_alone,
+    judge_criterion,
+)
 from evalsite.results.report.wording import (
     describe_interval,
     explain_reason,
@@ -34,7 +47,7 @@ from evalsite.results.report.wording import (
 Figure = dict[str, Any]
 _SHADES = ("p1", "p12", "p2", "p3", "p4", "p45", "p5")
 _LEAST_LABELLED = 8  # percent: a narrower part has no room for its number
-_ENDS = ("low90", "high90")
+_ENDS = ("low", "high")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -59,6 +72,9 @@ class SystemRow:
     interval: str
     distance: str
     distance_interval: str
+    outputs: int
+    sd: str
+    median: str
     half_width: str
     rank: str
     tier: str
@@ -72,8 +88,15 @@ class PairRow:
     mark: Mark | None
     value: str
     interval: str
+    t: str
+    df: str
+    p_alone: str
     p: str
+    effect: str  # standardised
+    effect_interval: str
     code: str
+    ahead: str  # the system that is clearly ahead
+    is_clear: bool
     text: str
     family: int  # comparisons that the correction covers
     is_exploratory: bool  # the plan names other pairs
@@ -111,8 +134,9 @@ class CriterionView:
     pair_axis: Axis
     equal: str  # where equality is on the axis of pairs
     pairs: list[PairRow]
-    is_unclear: bool  # the test of all systems found nothing
-    conclusions: list[str]  # beside the pairs: of all systems, and what can be found
+    joint: str
+    variances: str
+    conclusions: list[str]  # beside the pairs: what a study like this one would find
     family: int
     is_across: bool
     baseline: str
@@ -121,6 +145,27 @@ class CriterionView:
     hypotheses: list[dict[str, Any]]
     agreement_axis: Axis
     agreement: list[AgreementRow]
+
+    @property
+    def has_effects(self) -> bool:
+        """Return whether differences have a standardised effect."""
+        return any(row.effect for row in self.pairs)
+
+    @property
+    def has_statistics(self) -> bool:
+        return any(row.p_alone for row in self.pairs)
+
+    @property
+    def has_spread(self) -> bool:
+        return any(row.sd for row in self.systems)
+
+    @property
+    def columns_after_chart(self) -> int:
+        return 2 + self.has_spread + self.has_distance + bool(self.legend)
+
+    @property
+    def pair_columns_after_chart(self) -> int:
+        return 3 + self.has_statistics + self.has_effects
 
     @property
     def alpha(self) -> AgreementRow | None:
@@ -203,7 +248,7 @@ def _view_systems(
     if other is not None:
         seconds = {one["system"]: find_estimate(other, one)["value"] for one in other["systems"]}
     rows = []
-    for system in _sort_systems(criterion):
+    for system in _sort_systems(criterion, SIGN[criterion["better"]]):
         figure, distance = find_estimate(criterion, system), system.get("from_average") or {}
         ends = _find_ends(figure, distance, criterion)
         known = distance.get("value") is not None
@@ -214,8 +259,11 @@ def _view_systems(
                 mark=make_mark(axis, figure["value"], *ends, second=seconds.get(system["system"])),
                 value=write_value(figure) if figure["value"] is not None else _explain(figure),
                 interval=(write_interval(figure)),
-                distance=_write_distance(distance["value"], figure, family) if known else "",
-                distance_interval=_write_ends(distance, figure, family) if known else "",
+                distance=write_distance(criterion, figure, distance["value"]) if known else "",
+                distance_interval=write_distance_ends(criterion, figure, distance) if known else "",
+                outputs=system.get("outputs", 0),
+                sd=write_value(system["sd"]) if "sd" in system else "",
+                median=write_value(median) if (median := find_median(system)) else "",
                 half_width=_write_half_width(distance, figure, family) if known else "",
                 rank=write_rank(system["rank"]),
                 tier=_find_tier(system),
@@ -225,37 +273,18 @@ def _view_systems(
     return rows
 
 
-def _sort_systems(criterion: Figure) -> list[Figure]:
-    """Return the systems, best first by the figure that is shown; those without one are last."""
+def _sort_systems(criterion: Figure, sign: float) -> list[Figure]:
+    """Return the systems, best first by the figure that is shown; those without one are last.
+    Where none is better (`sign` 0) they stay in their order."""
     values = [(one, find_estimate(criterion, one)["value"]) for one in criterion["systems"]]
     known = [one for one in values if one[1] is not None]
-    sorted_known = sorted(known, key=lambda one: -float(one[1]))
+    sorted_known = sorted(known, key=lambda one: -sign * float(one[1]))
     return [one for one, _ in sorted_known] + [one for one, value in values if value is None]
 
 
 def _find_tier(system: Figure) -> str:
     tiers = [one["value"] for one in list_ranks(None, system.get("cluster"))]
     return f"{tiers[0]:g}" if tiers else ""
-
-
-def _write_distance(value: float, figure: Figure, family: Family) -> str:
-    """ "+0.32", "−12" of percentage points, or "×1.19"."""
-    if family.is_log:
-        return f"×{write_number(value)}"
-    if is_share(figure):
-        return _sign(f"{value * 100:.0f}")
-    return _sign(write_number(value))
-
-
-def _sign(text: str) -> str:
-    return text.replace("-", "−") if text.startswith(("-", "−")) else f"+{text}"
-
-
-def _write_ends(distance: Figure, figure: Figure, family: Family) -> str:
-    if distance["low"] is None or distance["high"] is None:
-        return ""
-    low, high = (_write_distance(distance[end], figure, family) for end in ("low", "high"))
-    return f"{low} to {high}"
 
 
 def _write_half_width(distance: Figure, figure: Figure, family: Family) -> str:
@@ -310,18 +339,27 @@ def _list_legend(criterion: Figure, rows: list[SystemRow]) -> list[tuple[str, st
 # --- pairs and agreement ------------------------------------------------------------------
 
 
-def _view_pair(pair: Figure, axis: Axis) -> PairRow:
+def _view_pair(pair: Figure, axis: Axis, better: Better) -> PairRow:
+    winner = find_winner(pair, better)
     effect, own = pair["effect"], pair.get("own")
     details = effect["details"]
     alone, corrected = details.get("p"), details.get("p_corrected")
+    standardised = find_standardised(effect)
     return PairRow(
         first=str(pair["system_1"]),
         second=str(pair["system_2"]),
         mark=make_mark(axis, effect["value"], effect["low"], effect["high"]),
         value=write_value(effect) if effect["value"] is not None else _explain(effect),
         interval=(describe_interval(effect)),
+        t="" if details.get("t") is None else write_number(details["t"]),
+        df="" if details.get("t") is None else f"{details['df']:.1f}",
+        p_alone=write_p(alone),
         p=write_corrected(effect),
+        effect=write_value(standardised) if standardised else "",
+        effect_interval=write_interval(standardised) if standardised else "",
         code=pair["finding"]["code"],
+        ahead=winner[0] if winner else "",
+        is_clear=pair["finding"]["code"] in CLEAR,
         text=hold_together(write_sentence(pair["finding"])),
         family=details.get("family") or 0,
         is_exploratory=bool(details.get("is_exploratory")),
@@ -382,19 +420,18 @@ def _view_criterion(criterion: Figure, other: Figure | None, axis: Axis) -> Crit
         has_tiers=any(row.tier for row in systems) and len(systems) > 1,
         has_rings=any(row.mark and row.mark.ring for row in systems),
         verdict=judge_criterion(criterion),
-        axis=axis,
+        axis=replace(axis, better=criterion["better"]),
         average="" if average is None else axis.place(average),
         systems=systems,
         legend=_list_legend(criterion, systems),
         pair_axis=pair_axis,
         equal=pair_axis.place(equal),
-        pairs=[_view_pair(pair, pair_axis) for pair in criterion["pairs"]],
+        pairs=[_view_pair(pair, pair_axis, criterion["better"]) for pair in criterion["pairs"]],
+        joint=describe_joint_test(criterion),
+        variances=describe_variances(criterion),
         conclusions=[
             hold_together(write_sentence(note)) for note in criterion.get("conclusions", ())
         ],
-        is_unclear=any(
-            note["code"] == "systems_unclear" for note in criterion.get("conclusions", ())
-        ),
         family=details.get("family") or 0,
         is_across=(details.get("family") or 0) > (details.get("family_within") or 0) > 0,
         baseline=criterion.get("baseline") or "",
@@ -418,10 +455,16 @@ def _view_margin(margin: dict[str, Any], family: Family) -> dict[str, Any]:
     shown: dict[str, Any] = {**margin, "margin": write(margin["margin"])}
     shown["reason"] = explain_reason(margin.get("reason"))
     if margin.get("outcome") and "p" in margin:
-        ends = {key: exp(margin[key]) if family.is_log else margin[key] for key in _ENDS}
-        shown |= {key: write(value) for key, value in ends.items()}
+        # facts are as the system is better; readers see the scale as it is
+        turned = -1 if margin["better"] == "lower" else 1
+        ends = sorted(turned * margin[key] for key in _ENDS)
+        ends = [exp(end) for end in ends] if family.is_log else ends
+        shown |= dict(zip(_ENDS, map(write, ends), strict=True))
+        shown["percent"] = f"{100 * (1 - 2 * margin['level']):g}"
         shown["p"] = write_p(margin.get("p_corrected", margin["p"]))
         if margin["outcome"] == "fail" and "p_fail" in margin:
             # p is that of the outcome, which Holm's correction isn't for
             shown |= {"p": write_p(margin["p_fail"]), "p_corrected": None}
+    if "slices" in margin:
+        shown["slices"] = " ".join(write_gate_slices({**margin, "test": margin}))
     return shown

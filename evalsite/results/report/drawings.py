@@ -15,6 +15,7 @@ from evalsite.results.report.plots import (
     Interval,
     Panel,
     draw_distribution,
+    draw_histograms,
     draw_intervals,
     draw_matrix,
     draw_preferences,
@@ -52,7 +53,8 @@ def _list_drawings(criterion: dict[str, Any]) -> Iterator[tuple[str, Callable[..
     if rows := [
         _interval(one["system"], find_estimate(criterion, one)) for one in _defined(criterion)
     ]:
-        yield "systems", partial(draw_intervals, rows, **_describe_axis(criterion))
+        known = {"better": criterion["better"], **_describe_axis(criterion)}
+        yield "systems", partial(draw_intervals, rows, **known)
     if is_compared(criterion):
         if counted := [pair for pair in criterion["pairs"] if pair["counts"]]:
             yield "pairs", partial(draw_preferences, [_outcomes(pair) for pair in counted])
@@ -60,6 +62,13 @@ def _list_drawings(criterion: dict[str, Any]) -> Iterator[tuple[str, Callable[..
         answers = [_name_answer(answer) for answer in criterion["answers"]]
         counts = [_counts(one, criterion) for one in criterion["systems"]]
         yield "distribution", partial(draw_distribution, counts, answers=answers)
+    elif histogram := criterion.get("histogram"):
+        counts = [
+            Counts(system["system"], tuple(histogram["counts"][system["system"]]))
+            for system in criterion["systems"]
+        ]
+        known = {"edges": histogram["edges"], "axis": f"{criterion['label']}, share of ratings"}
+        yield "distribution", partial(draw_histograms, counts, **known)
     if drawn := [one for one in criterion["agreement"] if _is_drawn(one)]:
         rows = [_interval(name_figure(one), one) for one in drawn]
         axis = "Agreement with 95% CI"

@@ -53,6 +53,7 @@ _KNOWN = (
     "figure", "value", "low", "high", "level", "p", "p_corrected", "method", "interval", "draws",
     "seed", "reason", "methods_version",
 )  # fmt: skip
+_TESTED = ("se", "df", "t", "df1", "df2", "family", "d", "d_low", "d_high")
 
 
 Figure = dict[str, Any]
@@ -173,13 +174,20 @@ def list_cells(entries: Sequence[Entry]) -> list[list[Any]]:
     place of numbers, an empty cell where there is none."""
     rows = list(dict.fromkeys(key for one in entries for key, _ in one.row))
     counts = order_counts(key for one in entries for key in one.figure["n"])
-    head = [*rows, *_KNOWN, *(f"n_{key.replace(' ', '_')}" for key in counts), "details"]
-    return [head, *(_list_row(one, rows, counts) for one in entries)]
+    # of tests: columns of their own, where a figure of the table has them
+    tested = [key for key in _TESTED if any(key in one.figure["details"] for one in entries)]
+    head = [
+        *rows, *_KNOWN, *tested, *(f"n_{key.replace(' ', '_')}" for key in counts), "details",
+    ]  # fmt: skip
+    return [head, *(_list_row(one, rows, tested, counts) for one in entries)]
 
 
-def _list_row(one: Entry, rows: Sequence[str], counts: Sequence[str]) -> list[Any]:
+def _list_row(
+    one: Entry, rows: Sequence[str], tested: Sequence[str], counts: Sequence[str]
+) -> list[Any]:
     figure, named = one.figure, dict(one.row)
     details = dict(figure["details"])
+    cells_of_test = [_write_cell(details.pop(key, None)) for key in tested]
     known = {
         "figure": figure["name"],
         "methods_version": figure.get("version"),
@@ -190,6 +198,7 @@ def _list_row(one: Entry, rows: Sequence[str], counts: Sequence[str]) -> list[An
     return [
         *(named.get(key, "") for key in rows),
         *(_write_cell(known[key]) for key in _KNOWN),
+        *cells_of_test,
         *(_write_cell(figure["n"].get(key)) for key in counts),
         dumps(details, ensure_ascii=False, sort_keys=True) if details else "",
     ]

@@ -6,15 +6,20 @@ from typing import Any
 
 from evalsite.results.report.agreement_tables import tabulate_agreement
 from evalsite.results.report.criterion_tables import (
+    describe_joint_test,
+    describe_variances,
     find_estimate,
     tabulate_averages,
     tabulate_checks,
     tabulate_counts,
-    tabulate_figures,
+    tabulate_histogram,
     tabulate_outcomes,
+    tabulate_own_errors,
     tabulate_pairs,
     tabulate_sizes,
     tabulate_systems,
+    tabulate_tests,
+    tabulate_variances,
     write_rank,
 )
 from evalsite.results.report.metric_tables import (
@@ -120,6 +125,16 @@ def _list_averages(criterion: Criterion) -> Iterator[Fold]:
             facts=find_ceiling(criterion),
             pictures=pictures,
         )
+    elif histogram := criterion.get("histogram"):
+        table = tabulate_histogram(criterion)
+        low, *_, high = histogram["edges"]
+        ends = [f"{end:g}".replace("-", "−") for end in (low, high)]
+        yield Fold(
+            key="histogram",
+            tables=[table],
+            facts={"low": ends[0], "high": ends[1]},
+            pictures={table.name: "distribution"},
+        )
 
 
 def _compare_orders(criterion: Criterion) -> dict[str, Any]:
@@ -188,12 +203,14 @@ def _list_pairs(criterion: Criterion) -> Iterator[Fold]:
             for pair in owns
             if has_other_verdict_alone(pair)
         ]
-        yield Fold(key="own", tables=[], facts={"pairs": len(owns), "other": other})
-    if criterion["tests"]:
-        has_p = any(one["details"].get("p") is not None for one in criterion["tests"])
-        name = f"{criterion['key']}-tests"
-        table = tabulate_figures("Tests of all systems", criterion["tests"], has_p=has_p, name=name)
-        yield Fold(key="tests", tables=[table], facts={"number": len(criterion["tests"])})
+        table = tabulate_own_errors(criterion)
+        tables = [table] if table else []
+        yield Fold(key="own", tables=tables, facts={"pairs": len(owns), "other": other})
+    if table := tabulate_variances(criterion):
+        yield Fold(key="variances", tables=[table], facts={"text": describe_variances(criterion)})
+    if table := tabulate_tests(criterion):
+        of_all = {"number": len(table.rows), "text": describe_joint_test(criterion)}
+        yield Fold(key="tests", tables=[table], facts=of_all)
 
 
 def _has_other_check(pair: Criterion) -> bool:

@@ -1,7 +1,7 @@
 """The report as one self-contained HTML page, drawings and style included."""
 
 from base64 import b64encode
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -34,6 +34,7 @@ from evalsite.results.report.verdicts import count_changes
 from evalsite.studies.models import Study
 
 _MOST_WARNINGS = 5
+_MOST_WITH_SYSTEMS = 3  # criteria whose systems have a table in the report
 _STYLE = Path(__file__).with_name("report.css")
 
 
@@ -102,8 +103,17 @@ def _list_changes(report: Report) -> list[dict[str, Any]]:
 
 
 def _show(report: Report, part: Part) -> Section:
-    blocks = [_show_block(report, table, picture) for table, picture in part.blocks]
     found = report.content["kept"]
+    blocks = [_show_block(report, table, picture) for table, picture in part.blocks]
+    if len(found["criteria"]) > _MOST_WITH_SYSTEMS:
+        # the drawing shows them; the further analyses have the table
+        name = f"{part.key}-systems"
+        blocks = [
+            replace(one, table=replace(one.table, rows=[], sentence=""))
+            if one.table.name == name
+            else one
+            for one in blocks
+        ]
     criteria = [one for one in found["criteria"] if one["key"] == part.key]
     views = view_criteria({"criteria": criteria}, None)
     return Section(part, blocks, _warnings(found, part.key), views[0] if views else None)

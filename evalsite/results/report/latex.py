@@ -53,6 +53,8 @@ _SIGNS = {
 _SPACES = re.compile(r"[^\S\N{NO-BREAK SPACE}]+")
 _DRAWN_AS_ONE = re.compile(r"-{2,}|'{2,}|,{2,}")
 _P = re.compile(r"\bp[ ~]\$?([<>=])\$?[ ~](\.\d+)")
+# a figure and its interval, or what it is of
+_FIGURE = re.compile(r"^(\S+(?: \S+)*?)[ \N{NO-BREAK SPACE}](\([^()]{6,}\))$")
 _UNSAFE_IN_KEYS = re.compile(r"[^A-Za-z0-9]+")
 # in characters: longer heads and cells are broken, tables that are wider made smaller
 _WIDEST_HEAD, _WIDEST_CELL, _WIDEST_TABLE = 14, 30, 74
@@ -97,10 +99,13 @@ def write_table(
 ) -> str:
     """Return a table with the rules of booktabs; caption and cells are plain text.
 
-    Long heads and cells are broken into lines. A table that is wider than the line all the same is
-    made as narrow as the line.
+    Long heads and cells are broken into lines, and in a table that is too wide also those that hold
+    a figure and its interval. A table that is wider than the line all the same is made as narrow as
+    the line.
     """
     given = [list(row) for row in rows]
+    if _measure(columns, given) > _WIDEST_TABLE:
+        given = [[row[0], *(_FIGURE.sub("\\1\n\\2", cell) for cell in row[1:])] for row in given]
     heads = [_break(head, "l" if place == 0 else "r") for place, head in enumerate(columns)]
     body = [
         rf"\begin{{tabular}}{{l{'r' * (len(columns) - 1)}}}",
@@ -128,6 +133,9 @@ def _write_row(cells: Sequence[str]) -> str:
 
 
 def _write_cell(cell: str, side: str) -> str:
+    if "\n" in cell:
+        lines = r"\\".join(escape(line) for line in cell.split("\n"))
+        return rf"\shortstack[r]{{\strut {lines}\strut}}"
     if len(cell) <= _WIDEST_CELL:
         return escape(cell)
     return rf"\parbox[t]{{{_BROKEN}\linewidth}}{{\{side} {escape(cell)}\strut}}"
@@ -149,7 +157,7 @@ def _measure(columns: Sequence[str], rows: Sequence[Sequence[str]]) -> float:
     """Return how wide the table will be, in characters."""
     heads = [max(map(len, _split(head)), default=0) for head in columns]
     cells = [
-        max((min(len(one), _WIDEST_CELL) for one in cells), default=0)
+        max((min(max(map(len, one.split("\n"))), _WIDEST_CELL) for one in cells), default=0)
         for cells in zip(*rows, strict=True)
     ]
     widest = [max(pair) for pair in zip_longest(heads, cells, fillvalue=0)]

@@ -106,9 +106,11 @@ def _write_floats(parts: Iterable[Part], facts: Facts) -> Iterator[str]:
                 yield write_figure(path, caption=f"{caption}.{more}", label=f"fig:{name}")
             if picture is not None and len(table.columns) > _MOST_COLUMNS:
                 continue  # such as the square of many raters: the figure says the same
+            sentence = f" {table.sentence}" if table.sentence else ""
             yield write_table(
-                table.columns, table.rows, caption=f"{caption}.{more}", label=f"tab:{name}"
-            )
+                table.columns, table.rows, caption=f"{caption}.{sentence}{more}",
+                label=f"tab:{name}",
+            )  # fmt: skip
 
 
 def find_cited(text: str) -> set[str]:

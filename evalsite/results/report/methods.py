@@ -16,7 +16,7 @@ from evalsite.results.analysis_plan.wording import describe_moment, describe_siz
 from evalsite.results.report.criterion_tables import is_by_model
 from evalsite.results.report.criterion_view import view_criteria
 from evalsite.results.report.prose import join_lines, write_prose
-from evalsite.results.report.sentences import write_sentence
+from evalsite.results.report.sentences import METHOD_WORDS, write_sentence
 from evalsite.results.report.study_facts import Facts, make_context
 from evalsite.results.report.wording import (
     is_about_pairs,
@@ -49,7 +49,7 @@ def write_methods(facts: Facts, found: dict[str, Any]) -> str:
         "size": describe_size(facts.plan) if facts.plan.get("size") else "",
         **_collect_rule(facts),
         **_collect_headlines(criteria),
-        **_collect_tests(criteria, facts, found.get("family") or {}),
+        **collect_tests(criteria, facts, found.get("family") or {}),
         **_collect_agreement(found),
         **_collect_other_methods(found),
         **_collect_metrics(criteria),
@@ -59,10 +59,8 @@ def write_methods(facts: Facts, found: dict[str, Any]) -> str:
 
 def summarise_method(facts: Facts, found: dict[str, Any]) -> str:
     """Return how systems were compared, in the plain sentences of the report's page."""
-    return write_prose(
-        "facts/method.txt",
-        _collect_tests(found["criteria"], facts, found.get("family") or {}),
-    )
+    tests = collect_tests(found["criteria"], facts, found.get("family") or {})
+    return write_prose("facts/method.txt", {**tests, "words": METHOD_WORDS})
 
 
 def write_findings(criterion: dict[str, Any]) -> str:
@@ -160,14 +158,20 @@ def _collect_headlines(criteria: Criteria) -> Context:
     }
 
 
-def _collect_tests(criteria: Criteria, facts: Facts, family: dict[str, Any]) -> Context:
+def collect_tests(criteria: Criteria, facts: Facts, family: dict[str, Any]) -> Context:
     wanted = [one for one in criteria if one["pairs"]]
     compared = [one for one in wanted if _list_tested(one)]
     others = [one for one in wanted if one not in compared]
     # the largest group last, so that most criteria needn't be listed
     groups = sorted(_group(compared, _find_test), key=lambda group: len(group[1]))
     has_baseline = any(one.get("baseline") for one in compared)
+    of_all = any(one["joint"] and one["joint"]["value"] is not None for one in criteria)
+    of_effects = any("d" in pair["effect"]["details"] for one in criteria for pair in one["pairs"])
     return {
+        "of_all": write_sentence({"code": "joint_test_method", "facts": {}}) if of_all else "",
+        "of_effects": write_sentence({"code": "standardised_effect", "facts": {}})
+        if of_effects
+        else "",
         "tested": [
             {
                 "baseline": baseline,

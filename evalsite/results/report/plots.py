@@ -8,6 +8,7 @@ import io
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import wraps
+from itertools import pairwise
 from textwrap import wrap
 from typing import Any, Literal, ParamSpec
 
@@ -26,6 +27,9 @@ _ROW = 0.62
 _LONGEST = 28  # letters of a label; the table beside the figure has the whole
 # of a narrow drawing: letters of a label's line, of the axis' line, and the height of a line
 _LETTERS, _LETTERS_OF_AXIS, _LINE = 14, 30, 0.2
+
+# where the better end of an axis is named
+_BETTER = {"higher": (1, "better →"), "lower": (0, "← better")}
 
 # round numbers within a power of ten, from many to few
 _STEPS_OF_RATIOS = (
@@ -95,12 +99,14 @@ def draw_intervals(
     limits: tuple[float, float] | None = None,
     is_ratio: bool = False,
     is_share: bool = False,
+    better: str = "",
     width: float = WIDE,
 ) -> Drawing:
     """Return a dot with a whisker for each row, in the order given from the top.
 
     `reference` is a value to compare with and its name; `is_ratio` puts equal ratios equally far
-    apart; `is_share` reads the axis in percent.
+    apart; `is_share` reads the axis in percent; `better` names the end that is better, "higher" or
+    "lower".
     """
     figure, axes = _start(len(rows), axis=axis, width=width)
     for place, row in enumerate(rows):
@@ -123,6 +129,32 @@ def draw_intervals(
         axes.set_xlim(limits[0] - room, limits[1] + room)
     if is_share:
         _scale_by_share(axes)
+    axes.grid(axis="x", color=GRID, zorder=0)
+    if better in _BETTER:
+        place, words = _BETTER[better]
+        axes.text(
+            place, 0, words, transform=axes.transAxes, ha="right" if place else "left",
+            va="bottom", color=INK, fontsize=9,
+        )  # fmt: skip
+    _name_rows(axes, [row.label for row in rows], width=width)
+    return figure
+
+
+@_styled
+def draw_histograms(
+    rows: Sequence[Counts], *, edges: Sequence[float], axis: str, width: float = WIDE
+) -> Drawing:
+    """Return for each row the shares of values between the edges, as bars above its line."""
+    figure, axes = _start(len(rows), axis=axis, width=width)
+    most = max((share for row in rows for share in row.shares), default=0) or 1
+    for place, row in enumerate(rows):
+        heights = [0.8 * share / most for share in row.shares]
+        widths = [high - low for low, high in pairwise(edges)]
+        axes.bar(
+            edges[:-1], [-height for height in heights], widths, bottom=place + 0.4,
+            align="edge", color=ACCENT, edgecolor="white", zorder=2,
+        )  # fmt: skip
+        axes.axhline(place + 0.4, color=INK, linewidth=0.8)
     axes.grid(axis="x", color=GRID, zorder=0)
     _name_rows(axes, [row.label for row in rows], width=width)
     return figure

@@ -1,6 +1,6 @@
 """What the results page shows of a report: tables of words, made from its plain data."""
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -14,10 +14,14 @@ from evalsite.results.report.criterion_tables import (
     tabulate_checks,
     tabulate_counts,
     tabulate_figures,
+    tabulate_histogram,
     tabulate_outcomes,
+    tabulate_own_errors,
     tabulate_pairs,
     tabulate_sizes,
     tabulate_systems,
+    tabulate_tests,
+    tabulate_variances,
 )
 from evalsite.results.report.metric_tables import (
     tabulate_means,
@@ -127,13 +131,11 @@ def _show_criterion(report: Report, criterion: dict[str, Any]) -> Part:
     part.findings = [hold_together(write_sentence(pair["finding"])) for pair in criterion["pairs"]]
     part.blocks += _show_systems(report, criterion)
     if criterion["pairs"]:
-        tables = [make(criterion) for make in (tabulate_pairs, tabulate_checks, tabulate_sizes)]
-        part.blocks += [(table, None) for table in tables if table is not None]
-    if criterion["tests"]:
-        has_p = any(one["details"].get("p") is not None for one in criterion["tests"])
-        name = f"{criterion['key']}-tests"
-        tests = tabulate_figures("Tests", criterion["tests"], has_p=has_p, name=name)
-        part.blocks.append((tests, None))
+        part.blocks.append((tabulate_pairs(criterion), None))
+    for make in _FURTHER:
+        table = make(criterion)
+        if table is not None:
+            part.blocks.append((table, None))
     if criterion["agreement"]:
         picture = find_picture(report, criterion, "agreement")
         for number, table in enumerate(tabulate_agreement(criterion)):
@@ -149,6 +151,11 @@ def _show_criterion(report: Report, criterion: dict[str, Any]) -> Part:
         part.blocks += [(table, None) for table in tabulate_both(criterion, whole, IGNORED)]
     part.blocks += _compare_with_all(report, criterion)
     return part
+
+
+_FURTHER: Sequence[Callable[[dict[str, Any]], Table | None]] = (
+    tabulate_own_errors, tabulate_checks, tabulate_sizes, tabulate_variances, tabulate_tests,
+)  # fmt: skip
 
 
 def _show_metrics(report: Report, criterion: dict[str, Any]) -> Blocks:
@@ -174,6 +181,9 @@ def _show_systems(report: Report, criterion: dict[str, Any]) -> Blocks:
     elif criterion["answers"]:
         picture = find_picture(report, criterion, "distribution")
         blocks.append((tabulate_counts(criterion), picture))
+    elif criterion.get("histogram"):
+        picture = find_picture(report, criterion, "distribution")
+        blocks.append((tabulate_histogram(criterion), picture))
     return blocks
 
 

@@ -12,7 +12,7 @@ from datetime import UTC, datetime
 from math import exp, log10
 from typing import Any
 
-from evalsite.analysis.figure import write_coefficient
+from evalsite.analysis.figure import LEVEL, write_coefficient
 from evalsite.lib.words import count_of, list_of
 
 Note = Mapping[str, Any]
@@ -744,20 +744,6 @@ def _write_where(spread: Mapping[str, Any], by: str) -> str:
 
 
 @sentence
-def systems_differ(systems: int, f: float, df1: int, df2: float, p: float) -> str:
-    return f"The {systems} systems differ ({_write_f(f, df1, df2, p)})."
-
-
-@sentence
-def systems_unclear(systems: int, f: float, df1: int, df2: float, p: float) -> str:
-    return f"No clear difference among the {systems} systems ({_write_f(f, df1, df2, p)})."
-
-
-def _write_f(f: float, df1: int, df2: float, p: float) -> str:
-    return f"F({df1}, {_write_df(df2)}) = {f:.2f}, p {write_p(p)}"
-
-
-@sentence
 def detectable(effect: str, value: float, low: float, high: float, tests: int) -> str:
     noun = "a ratio of" if effect == "ratio" else "a difference of"
     unit = {"ratio": "", "difference": " points"}.get(effect, " percentage points")
@@ -1042,29 +1028,6 @@ def model_variances(variances: Mapping[str, float], residual: float) -> str:
     return f"Its variances: {', '.join(phrases)}, residual {residual:.3g}."
 
 
-_PARTS = {
-    "rater": "people's strictness",
-    "group": "how hard an input is",
-    "cluster": "how hard a cluster of inputs is",
-    "group:system": "differences between outputs",
-    "input:system": "differences between outputs",
-    "cluster:system": "systems that differ from cluster to cluster",
-    "rater:system": "people who see systems differently",
-    "rater:group": "people who see inputs differently",
-    "residual": "the rest",
-}
-
-
-@sentence
-def variance_parts(shares: Mapping[str, float]) -> str:
-    known = [(_PARTS.get(term, term), share) for term, share in shares.items()]
-    phrases = [f"{share:.0%} {part}" for part, share in known if share]
-    text = f"Of the spread of single ratings, {', '.join(phrases)}."
-    text = text.replace("% ", "% is ", 1)
-    missing = [part for part, share in known if not share]
-    return f"{text} Not found: {list_of(missing)}." if missing else text
-
-
 @sentence
 def equal_spacing() -> str:
     return "Means of points are compared as if the points were equally spaced."
@@ -1316,6 +1279,19 @@ def metrics_compared(metrics: int) -> str:
         f"quite. Corrected by Holm’s method for all pairs of the {metrics} metrics that correlate "
         "most."
     )
+
+
+_IS_AHEAD = {
+    ("rated", "lower"): "rated lower than",
+    ("accepted", "higher"): "accepted more often than",
+    ("accepted", "lower"): "accepted less often than",
+    ("preferred", "higher"): "preferred to",
+}
+
+
+def write_ahead(verb: str, better: str) -> str:
+    """Return what a system is that is clearly ahead of another, in words before its name."""
+    return _IS_AHEAD.get((verb, better), "rated higher than")
 
 
 # --- warnings: of a study and its repetition ------------------------------------------
@@ -1572,7 +1548,7 @@ def gate(**facts: Any) -> str:
     """Say how the gate ended, in a paragraph."""
     sentences = [
         _write_gate_outcome(facts),
-        *_write_gate_slices(facts),
+        *write_gate_slices(facts),
         _write_gate_plan(facts),
         _write_gate_raters(facts),
         _write_gate_mapped(facts),
@@ -1624,7 +1600,7 @@ def _write_gate_interval(test: Mapping[str, Any]) -> str:
 
 
 def _turn_gate(test: Mapping[str, Any]) -> int:
-    """Mapping[str, Any] are as the system is better; readers see the scale as it is."""
+    """Facts are turned so that more is better; readers see the scale as it is."""
     return -1 if test.get("better") == "lower" else 1
 
 
@@ -1633,7 +1609,7 @@ def _write_gate_number(value: float, test: Mapping[str, Any]) -> str:
     return f"{number + 0.0:.4g}".replace("-", "−")
 
 
-def _write_gate_slices(facts: Mapping[str, Any]) -> list[str]:
+def write_gate_slices(facts: Mapping[str, Any]) -> list[str]:
     """Where the system is worse; else the slice that comes nearest to it."""
     if "slices" not in facts:
         return []
@@ -1647,7 +1623,7 @@ def _write_gate_slices(facts: Mapping[str, Any]) -> list[str]:
         sentences.append(f"Worst slice {worst['slice']}: {_write_gate_slice(worst)}.")
     if worst is None:
         sentences.append("No slice has a difference to test.")
-    if facts["unsliced"]:
+    if facts.get("unsliced"):
         number = facts["unsliced"]
         sentences.append(f"{number:,} {'input is' if number == 1 else 'inputs are'} in no slice.")
     return sentences
@@ -1719,3 +1695,81 @@ def _write_gate_runs(facts: Mapping[str, Any]) -> str:
     number = runs["number"]
     counted = "1 gate has" if number == 1 else f"{number:,} gates have"
     return f"{start}; {counted} been run against {other} since {day.day} {day:%B %Y}."
+
+
+# --- tables of a criterion ------------------------------------------------------------
+
+
+@sentence
+def joint_test(systems: int, f: float, df1: int, df2: float, p: float) -> str:
+    test = f"F({df1}, {df2:.1f}) = {f:.2f}, p {write_p(p)}"
+    if p < 1 - LEVEL:
+        return f"The systems differ ({test})."
+    return f"No clear difference among the {systems} systems ({test})."
+
+
+@sentence
+def joint_test_method() -> str:
+    return (
+        "All systems together are tested by an F test on the same model, with Kenward-Roger "
+        "degrees of freedom."
+    )
+
+
+@sentence
+def standardised_effect() -> str:
+    return (
+        "The standardised effect d is the difference over the standard deviation of single "
+        "ratings, the root of the sum of all variances of the model."
+    )
+
+
+# what single ratings vary by, by the terms of the model
+SPREAD = {
+    "rater": "people’s strictness",
+    "group": "how hard an input is",
+    "cluster": "how hard a cluster of inputs is",
+    "group:system": "differences between outputs",
+    "input:system": "inputs that favour a system",
+    "cluster:system": "clusters of inputs that favour a system",
+    "rater:system": "people who see systems differently",
+    "rater:group": "people who see inputs differently",
+    "residual": "the rest",
+}
+
+
+@sentence
+def variance_parts(shares: Mapping[str, float], unit: str = "ratings") -> str:
+    """`shares`: of each term of the model and the residual its share; what is 0 isn't named."""
+    found = {term: shares[term] for term in SPREAD if shares.get(term, 0) > 0}
+    parts = [f"{_write_percent(share)} {SPREAD[term]}" for term, share in found.items()]
+    first, *others = parts
+    number, _, what = first.partition(" ")
+    return f"Of the spread of single {unit}, {', '.join([f'{number} is {what}', *others])}."
+
+
+def _write_percent(share: float) -> str:
+    return "<1%" if share < 0.005 else f"{round(100 * share)}%"
+
+
+@sentence
+def finding_in_brief(code: str, first: str, second: str, effect: str) -> str:
+    """The last cell of a pair's row, `first` minus `second`."""
+    ahead = "preferred" if effect == "net_win_share" else "higher"
+    return {
+        "higher": f"{first} {ahead}",
+        "lower": f"{second} {ahead}",
+        "not_enough": "no clear difference",
+        "by_one_rater": "not tested",
+    }.get(code, "not compared")
+
+
+# --- methods: README and scripts of a bundle have the same words ----------------------
+
+METHOD_WORDS = {
+    "model": "a linear mixed model (REML) of all systems",
+    "errors": "Kenward–Roger standard errors and degrees of freedom",
+    "correction": "Tests are two-sided; p values are corrected by Holm’s method.",
+    "agreement": "Intervals of agreement treat raters and inputs as samples, or say for which "
+    "raters they hold.",
+}

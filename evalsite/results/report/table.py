@@ -22,6 +22,7 @@ from evalsite.results.report.wording import (
     write_interval,
     write_value,
 )
+from evalsite.studies.summary_lines import list_of
 
 INTERVAL = "95% CI"
 
@@ -41,6 +42,7 @@ class Column:
     meaning: str = ""  # a sentence below the table
     is_prose: bool = False  # whether cells hold sentences
     is_further: bool = False  # left out of the report itself
+    is_folded: bool = False  # below the table on a phone
 
 
 @dataclass(frozen=True)
@@ -51,6 +53,7 @@ class Table:
     columns: tuple[str, ...]
     rows: list[tuple[str, ...]]
     words: str = ""  # the note below it
+    sentence: str = ""  # what every form of the table says under its caption
     name: str = ""  # of its file
     prose: int = -1  # which column holds sentences
     entries: Sequence[Entry] = field(default_factory=list)  # the figures behind the cells
@@ -58,6 +61,7 @@ class Table:
     links: Sequence[str] = ()  # where the name of each row leads, on the site
     unshown: Sequence[tuple[str, ...]] = ()  # further rows, of the file alone
     further: frozenset[int] = frozenset()  # columns that the report itself leaves out
+    folded: frozenset[int] = frozenset()  # columns that a phone has below the table
 
     def __post_init__(self) -> None:
         held = {
@@ -65,9 +69,18 @@ class Table:
             # the first cell is a name, which keeps its spelling
             "rows": [(*row[:1], *map(hold_together, row[1:])) for row in self.rows],
             "words": hold_together(self.words),
+            "sentence": hold_together(self.sentence),
         }
         for name, value in held.items():
             object.__setattr__(self, name, value)
+
+    @property
+    def folded_headings(self) -> str:
+        """What the folded columns hold, without what their cells say: "t (df), p and d"."""
+        names = [
+            self.columns[place].removesuffix(f" ({INTERVAL})") for place in sorted(self.folded)
+        ]
+        return list_of(names)
 
     @property
     def linked_rows(self) -> list[tuple[str, tuple[str, ...]]]:
@@ -86,6 +99,10 @@ class Table:
             columns=keep(self.columns),
             rows=[keep(row) for row in self.rows],
             further=frozenset(),
+            folded=frozenset(
+                place - sum(one < place for one in self.further)
+                for place in self.folded - self.further
+            ),
         )
 
     def describe_computed(self) -> list[str]:
@@ -131,6 +148,7 @@ def fill_table(
         ],
         unshown=[] if shown is None else cells[shown:],
         further=frozenset(n for n, column in enumerate(columns) if column.is_further),
+        folded=frozenset(n for n, column in enumerate(columns) if column.is_folded),
         **options,
     )
 
@@ -150,6 +168,12 @@ def write_with_interval(figure: Figure) -> str:
     return write_value(figure) + (f" ({interval})" if interval else because(figure))
 
 
+def explain_with_interval(figure: Figure) -> str:
+    """The same, with the reason where a value has no interval: "0.45 (none: too few values)"."""
+    interval = describe_interval(figure)
+    return write_value(figure) + (f" ({interval})" if interval else because(figure))
+
+
 # --- kinds of columns ---------------------------------------------------------------
 
 
@@ -162,8 +186,11 @@ def value_column(heading: str, find: Callable[[Any], Figure], **options: Any) ->
     """Return a column of the values of figures, each without its interval."""
     return Column(
         heading=heading,
-        write=lambda row: write_value(find(row)) + because(find(row)),
-        **{"figures": lambda row: [find(row)], **options},
+        **{
+            "write": lambda row: write_value(find(row)) + because(find(row)),
+            "figures": lambda row: [find(row)],
+            **options,
+        },
     )
 
 

@@ -3,8 +3,10 @@
 from dataclasses import dataclass
 from typing import Any
 
+from evalsite.analysis.direction import Better
 from evalsite.analysis.families import find_family
 from evalsite.analysis.findings import CLEAR
+from evalsite.results.report.sentences import write_ahead
 
 # so many pairs are named; of more, they are counted
 _MOST_NAMED = 6
@@ -23,6 +25,7 @@ class Verdict:
     """What was found of a criterion: its clear differences, and the pairs without one."""
 
     verb: str  # "rated", "accepted" or "preferred"
+    better: Better
     systems: int
     pairs: int
     clear: int
@@ -41,8 +44,18 @@ class Verdict:
 
     @property
     def is_named(self) -> bool:
-        """Return whether there are few enough pairs to name the systems."""
-        return self.pairs <= _MOST_NAMED
+        """Return whether there are few enough pairs to name the systems, and one is ahead."""
+        return self.pairs <= _MOST_NAMED and self.better != "none"
+
+    @property
+    def ahead(self) -> str:
+        """Return what a system is that is clearly ahead: "rated higher than" others."""
+        return write_ahead(self.verb, self.better)
+
+    @property
+    def ahead_alone(self) -> str:
+        """Return the same of a system whose others aren't named: "rated higher"."""
+        return self.ahead.rpartition(" ")[0]
 
 
 def judge_criterion(criterion: dict[str, Any]) -> Verdict:
@@ -50,11 +63,12 @@ def judge_criterion(criterion: dict[str, Any]) -> Verdict:
     family = find_family(criterion)
     won: dict[str, list[str]] = {}
     for pair in criterion["pairs"]:
-        if (sides := find_winner(pair)) is not None:
+        if (sides := find_winner(pair, criterion["better"])) is not None:
             won.setdefault(sides[0], []).append(sides[1])
     codes = [pair["finding"]["code"] for pair in criterion["pairs"]]
     return Verdict(
         verb="preferred" if family.compares else "accepted" if family.decides else "rated",
+        better=criterion["better"],
         systems=len(criterion["systems"]),
         pairs=len(codes),
         clear=sum(code in CLEAR for code in codes),
@@ -69,12 +83,13 @@ def judge_criterion(criterion: dict[str, Any]) -> Verdict:
     )
 
 
-def find_winner(pair: dict[str, Any]) -> tuple[str, str] | None:
-    """Return the system that is clearly ahead and the other; None without a clear difference."""
+def find_winner(pair: dict[str, Any], better: Better) -> tuple[str, str] | None:
+    """Return the system that is clearly ahead and the other; None without a clear difference, and
+    where neither high nor low values are better."""
     code, first, second = pair["finding"]["code"], str(pair["system_1"]), str(pair["system_2"])
-    if code not in CLEAR:
+    if code not in CLEAR or better == "none":
         return None
-    return (first, second) if code == "higher" else (second, first)
+    return (first, second) if code == better else (second, first)
 
 
 def _merge(won: dict[str, list[str]]) -> list[Lead]:
@@ -92,9 +107,9 @@ def count_changes(criterion: dict[str, Any], other: dict[str, Any]) -> int:
 
 
 def _list_verdicts(criterion: dict[str, Any]) -> dict[frozenset[str], str]:
-    """Return who is ahead in each pair; "" where nobody clearly is."""
+    """Return who is clearly higher in each pair, whether or not that is better; "" if nobody is."""
     return {
-        frozenset((pair["system_1"], pair["system_2"])): (find_winner(pair) or ("",))[0]
+        frozenset((pair["system_1"], pair["system_2"])): (find_winner(pair, "higher") or ("",))[0]
         for pair in criterion["pairs"]
     }
 

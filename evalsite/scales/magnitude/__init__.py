@@ -2,7 +2,7 @@
 
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from math import exp
 from typing import Any, ClassVar, Self
 
@@ -327,9 +327,6 @@ class Magnitude(Scale):
             maximum=data.get("maximum", HIGHEST),
             standard_inputs=None if inputs is None else tuple(inputs),
         )
-
-    def complete(self, other: Self) -> Self:
-        return replace(self, standard_inputs=other.standard_inputs)
 
     @classmethod
     def check_data(cls, data: Mapping[str, Any], place: str, faults: Faults) -> None:

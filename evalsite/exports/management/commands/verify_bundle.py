@@ -7,6 +7,8 @@ from typing import Any
 
 from django.core.management.base import BaseCommand, CommandError
 
+from evalsite.exports.bundle.read import open_bundle
+from evalsite.exports.bundle.rerun import rerun_scripts
 from evalsite.exports.bundle.verify import verify_bundle
 
 _MOST_SHOWN = 100
@@ -25,11 +27,23 @@ class Command(BaseCommand):
         parser.add_argument(
             "file", metavar="FILE", type=Path, help="a bundle written by export_bundle"
         )
+        parser.add_argument(
+            "--rerun",
+            action="store_true",
+            help="also run analysis.R and analysis.py of this Evalsite on the ratings, and compare "
+            "every cell of their tables with the report",
+        )
 
-    def handle(self, *, file: Path, **options: Any) -> None:
+    def handle(self, *, file: Path, rerun: bool, **options: Any) -> None:
         try:
             with file.open("rb") as bundle:
                 report = verify_bundle(bundle)
+                if rerun and report.is_sound:
+                    with open_bundle(bundle) as opened:
+                        result = rerun_scripts(opened)
+                    report.checks += result.checks
+                    report.remarks += result.remarks
+                    report.faults += result.faults
         except OSError as error:
             raise CommandError(f"{file} can't be read: {error.strerror}.") from None
         for check in report.checks:
@@ -42,5 +56,5 @@ class Command(BaseCommand):
             self.stdout.write(f"… and {len(report.faults) - _MOST_SHOWN:,} more faults.")
         if not report.is_sound:
             sys.exit(1)
-        result = "nothing else is wrong" if report.remarks else "nothing is wrong"
-        self.stdout.write(f"{file}: {result}.")
+        verdict = "nothing else is wrong" if report.remarks else "nothing is wrong"
+        self.stdout.write(f"{file}: {verdict}.")

@@ -1,7 +1,6 @@
-"""Instruments as version 0.1 stored them with a study: the questions, without the rest.
+"""Instruments as bundles of format 2 hold them: the questions, without the rest.
 
-What that shape lacks (names on pages, layout, design) is taken from the protocol as it was then,
-which its folder keeps in `version_0_1.json`.
+What that shape lacks (names on pages, layout, design) is taken from the installed protocol.
 """
 
 from collections.abc import Mapping
@@ -32,16 +31,14 @@ def read_stored(data: Mapping[str, Any], key: str) -> Protocol:
 
 
 def _find_protocol(key: str) -> Protocol:
-    """Return the protocol as it was in version 0.1; one without names if it isn't installed."""
+    """Return the installed protocol; one without names if there is none."""
     try:
-        folder = find_folder(key)
+        return find_folder(key).instrument
     except LookupError:
         unknown = Source(cite="not known", licence="not known", exact="not known", ours="not known")
         return Protocol(
             key=key, title=key, summary="", source=unknown, criteria=(), inputs=(), note=""
         )
-    then = folder.instrument_of_version_0_1
-    return folder.instrument if then is None else Protocol.from_stored(then)
 
 
 def read_criteria(data: Mapping[str, Any]) -> tuple[Criterion, ...]:
@@ -55,10 +52,7 @@ def _convert(data: Mapping[str, Any], protocol: Protocol) -> Protocol:
     ignore = data["ignore"]
     return replace(
         protocol,
-        criteria=tuple(
-            _read_criterion(one, protocol.criterion_by_key.get(one["key"]))
-            for one in data["criteria"]
-        ),
+        criteria=tuple(_read_criterion(one) for one in data["criteria"]),
         inputs=tuple(
             InputColumn(**one | {"aliases": tuple(one["aliases"])}) for one in data["inputs"]
         ),
@@ -75,12 +69,9 @@ def _convert(data: Mapping[str, Any], protocol: Protocol) -> Protocol:
     )  # fmt: skip
 
 
-def _read_criterion(data: Mapping[str, Any], then: Criterion | None = None) -> Criterion:
+def _read_criterion(data: Mapping[str, Any]) -> Criterion:
     fields = {name: value for name, value in data["scale"].items() if name != "kind"}
-    cls = get_scale(data["scale"]["kind"])
-    scale: Scale = cls.from_fields(fields)
-    if then is not None and isinstance(then.scale, cls):
-        scale = scale.complete(then.scale)
+    scale: Scale = get_scale(data["scale"]["kind"]).from_fields(fields)
     return Criterion(**{**data, "scale": scale})
 
 
