@@ -1202,7 +1202,8 @@ def agree(criterion: Criterion) -> list[Row]:
     rows, names = criterion.rows, list_coefficients(criterion)
     if not names:
         return []
-    y = rows["outcome"].map(OUTCOMES) if criterion.is_compared else rows["value"]
+    # as the report has them: a win of the first system is the lowest of three points
+    y = -rows["outcome"].map(OUTCOMES) if criterion.is_compared else rows["value"]
     if criterion.is_log:
         standard = pd.to_numeric(rows["standard"])
         y = np.log(rows["value"] / (1 if standard.isna().any() else standard))
