@@ -388,7 +388,8 @@ def _list_margins(criterion: Mapping[str, Any]) -> Iterator[Row]:
 def _list_agreement(criterion: Mapping[str, Any]) -> Iterator[Row]:
     for figure in criterion["agreement"]:
         if figure["name"] in _COEFFICIENTS:
-            yield {
-                "coefficient": figure["name"], "value": figure["value"], "low": figure["low"],
-                "high": figure["high"],
-            }  # fmt: skip
+            row = {"coefficient": figure["name"], "value": figure["value"]}
+            if figure["details"].get("over") != "inputs":
+                # intervals for these raters alone are the report's
+                row |= {"low": figure["low"], "high": figure["high"]}
+            yield row
