@@ -98,13 +98,19 @@ def test_nothing_moves_once_a_page_is_painted(
 
 def test_pair_that_is_refused_leaves_the_window_to_its_texts(browser: Browser, live_server) -> None:
     with open_window(browser, WIDE) as page:
-        take_a_set(page, str(live_server), make_long_study("pairwise"))
-        expect(page.locator(".qs.pins")).to_have_count(1)
+        study = make_long_study("pairwise")
+        take_a_set(page, str(live_server), study)
+        places = open_items(page, study.items.main().count())
+        assert next(place for place in places if page.locator(".qs.pins").count())
         page.click(MAIN)
         expect(page.locator(".problem")).to_be_visible()
 
         expect(page.locator(".qs.pins")).to_have_count(0)
         assert find_hidden(page, WIDE) == []
+        # the sentence of a question goes once it is answered
+        expect(page.locator(".bad .error:visible")).to_have_count(2)
+        page.locator(".bad [type=radio]").first.check()
+        expect(page.locator(".bad .error:visible")).to_have_count(1)
 
 
 @each_window
