@@ -49,6 +49,7 @@ def open_items(page: Page, count: int) -> Iterator[int]:
         yield place
 
 
+@pytest.mark.one_case
 @each_way
 @each_window
 @pytest.mark.parametrize("protocol", PROTOCOLS)
@@ -67,6 +68,7 @@ def test_item_of_each_protocol_shows_all_it_asks_about(
     assert {step: lines for step, lines in faults.items() if lines} == {}
 
 
+@pytest.mark.one_case
 @each_window
 @pytest.mark.parametrize("protocol", PROTOCOLS)
 def test_practice_with_its_verdicts_shows_all_it_asks_about(
@@ -93,6 +95,7 @@ def test_sheet_shows_all_it_asks_about(
         assert find_hidden(page, window, has_scripts=has_scripts) == []
 
 
+@pytest.mark.one_case
 @each_way
 @each_window
 @pytest.mark.parametrize("content", GALLERY, ids=lambda content: content["key"])
@@ -107,6 +110,7 @@ def test_item_of_each_gallery_instrument_shows_all_it_asks_about(
         assert find_hidden(page, window, has_scripts=has_scripts) == []
 
 
+@pytest.mark.one_case
 @each_way
 @each_window
 @pytest.mark.parametrize("layout", LAYOUTS)
@@ -128,6 +132,7 @@ def count_characters(rows: list[dict[str, str]]) -> int:
     return len(rows[0]["dialogue"]) + sum(len(row["output"]) for row in rows)
 
 
+@pytest.mark.one_case
 @each_window
 def test_longest_real_pairs_are_whole(browser: Browser, live_server, window: Size) -> None:
     longest = sorted(read_marco(), key=count_characters)[-12:]
