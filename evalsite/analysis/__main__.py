@@ -35,8 +35,9 @@ from evalsite.analysis.report.answer_parts import COMMENT, drop_turns, split_par
 from evalsite.analysis.report.metrics import read_metrics
 from evalsite.analysis.report.replication import Side, make_repetition
 from evalsite.analysis.resample import SEED
-from evalsite.analysis.table import Table, read_bare_table
+from evalsite.analysis.table import Table, read_bare_table, read_texts
 from evalsite.analysis.to_json import to_plain
+from evalsite.lib.cluster_guess import guess_clusters
 from evalsite.results.report.sentences import write_p, write_sentence
 
 
@@ -107,6 +108,8 @@ def _add_reading(parser: ArgumentParser) -> None:
         "only; p values are corrected over fewer comparisons")  # fmt: skip
     add("--raters-unknown", action="store_true", help="participants are positions in a list, not "
         "persons")  # fmt: skip
+    add("--independent", action="store_true", help="items are independent: don't ask about "
+        "clusters that the file doesn't name")  # fmt: skip
     add("--with-excluded", action="store_true", help="keep excluded rows")
     add("--seed", type=int, default=SEED, metavar="NUMBER", help="seed of everything drawn at "
         "random; default: %(default)s")  # fmt: skip
@@ -191,6 +194,7 @@ def write_report(report: Mapping[str, Any], *, has_other_papers: bool = False) -
                 phrases = ", ".join(f"{name} {number}" for name, number in counts.items())
                 lines.append(f"    {pair['system_1']} and {pair['system_2']}: {phrases}")
             lines += _write_checks(pair)
+        lines += [f"  {write_sentence(note)}" for note in criterion["conclusions"]]
         lines += [f"  {write_sentence(criterion['weighing'])}"] if criterion["weighing"] else []
         lines += _write_order(criterion.get("order") or [])
         lines += _write_figures("Tests", criterion["tests"])
@@ -301,6 +305,7 @@ def _write_metrics(found: Mapping[str, Any] | None) -> list[str]:
         for figure in figures
     ]
     figures += [found["ceiling"]] if found["ceiling"] else []
+    figures += found["ceiling_within"]
     return ["Automatic metrics", *(_line(figure) for figure in figures)]
 
 
@@ -476,13 +481,30 @@ def _report(
     report = make_report(
         kept, table, others, instrument=asked, seed=options.seed,
         plan=Plan(baseline=options.baseline, primary=options.primary, margins=margins),
+        warnings=[*_warn_of_clusters(table, options), *guessed],
     )  # fmt: skip
-    report["warnings"] = guessed + report["warnings"]
     readings = {str(each["key"]): each["reading"] for each in mine if "reading" in each}
     for criterion in report["criteria"]:
         if reading := readings.get(criterion["key"]):
             criterion["reading"] = reading
     return Side(table=kept, report=report)
+
+
+def _warn_of_clusters(table: Table, options: Namespace) -> list[dict[str, Any]]:
+    """A warning where the items of a file seem to belong to clusters that it doesn't name."""
+    rows = table.rows
+    if options.command != "report" or options.independent or (rows.cluster != "").any():
+        return []
+    texts = read_texts(options.ratings)
+    known = texts.iloc[rows.row - 1]
+    columns = {str(name): list(zip(rows.group, known[name], strict=True)) for name in texts.columns}
+    guess = guess_clusters(list(rows.group), columns)
+    if guess is None or not guess.is_likely:
+        return []
+    items = len(guess.clusters)
+    return [
+        make_note("clusters_not_named", items=items, clusters=guess.number, column=guess.column)
+    ]
 
 
 def _find_directions(table: Table, options: Namespace) -> dict[str, Better]:

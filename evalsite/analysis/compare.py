@@ -300,12 +300,26 @@ def _find_own_errors(data: Scores, pairs: Pairs, differences: list[Figure]) -> l
 def _find_other_verdicts(pairs: list[PairComparison]) -> Cautions:
     """Name the pairs whose own error leads to another verdict, both p corrected."""
     named = []
+    errors: dict[str, float] = {}  # of each system, summed over its pairs
+    for one in pairs:
+        for name in (one.first, one.second):
+            error = 0.0 if one.own is None else one.own.details.get("se") or 0.0
+            errors[name] = errors.get(name, 0.0) + error
     for one in pairs:
         p = None if one.own is None else one.own.details.get("p_corrected")
         if p is None or one.p_corrected is None:
             continue
         if (p < 1 - LEVEL) != (one.p_corrected < 1 - LEVEL):
-            named.append({"system_1": one.first, "system_2": one.second, "p": p})
+            by_size = sorted((one.first, one.second), key=lambda name: errors[name])
+            named.append(
+                {
+                    "system_1": one.first,
+                    "system_2": one.second,
+                    "p": p,
+                    # the one that raters differ more, or less, about
+                    "system": by_size[-1] if p >= 1 - LEVEL else by_size[0],
+                }
+            )
     return {"own_error_differs": {"pairs": named}} if named else {}
 
 

@@ -1,5 +1,12 @@
 """Numbers in sentences; the standard library alone, for commands without a site too."""
 
+from collections.abc import Sequence
+
+
+def list_of(words: Sequence[str]) -> str:
+    """Return the words as a sentence lists them: "a", "a and b", "a, b and c"."""
+    return " and ".join([", ".join(words[:-1]), words[-1]] if len(words) > 1 else words)
+
 
 def count_of(number: int, noun: str, plural: str = "") -> str:
     """Return a number with its noun, such as "1 item" or "300 items"."""

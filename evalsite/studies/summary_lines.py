@@ -10,7 +10,7 @@ from django.db.models import Count, Max, QuerySet
 from django.utils.formats import date_format
 from django.utils.text import slugify
 
-from evalsite.lib.words import count_of
+from evalsite.lib.words import count_of, list_of
 from evalsite.protocol import installed_folders
 from evalsite.studies.models import Item, Study
 from evalsite.studies.set_size import checks_in, items_per_set, mains_per_set, repeats_in
@@ -32,11 +32,6 @@ def format_money(amount: Decimal, currency: str) -> str:
 def name_start(study: Study) -> str:
     """How the names of a study's files begin: its title, as far as a file can be called so."""
     return slugify(study.title)[:60] or "study"
-
-
-def list_of(words: list[str]) -> str:
-    """Return the words as a sentence lists them: "a", "a and b", "a, b and c"."""
-    return " and ".join([", ".join(words[:-1]), words[-1]] if len(words) > 1 else words)
 
 
 def name_of_protocol(name: str) -> str:

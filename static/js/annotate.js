@@ -94,8 +94,6 @@ for (const box of document.querySelectorAll("[data-switch]")) {
   const key = `evalsite:${box.dataset.switch}`;
   box.checked = (recall(local, key) ?? box.dataset.default) === "on";
   switches[box.dataset.switch] = box;
-  box.parentElement.hidden = false;
-  box.closest(".auto")?.removeAttribute("hidden");
   box.addEventListener("change", () => {
     remember(local, key, box.checked ? "on" : "off");
     obeySwitches();
@@ -109,7 +107,6 @@ function obeySwitches() {
 obeySwitches();
 
 const opener = document.querySelector("[data-open=keys]");
-opener.parentElement.hidden = false;
 opener.addEventListener("click", () => keysDialog.showModal());
 
 function step(by) {
@@ -186,6 +183,20 @@ function choose(key) {
   if (next) goTo(next);
   return true;
 }
+
+// What was missing is there now: its sentence goes, but keeps its room, so that nothing moves. What
+// was wrong with a text stays until it is checked again.
+form.addEventListener("change", ({ target }) => {
+  const question = target.closest("[data-question].bad");
+  if (!question || !isAnswered(question)) return;
+  if (controlsOf(question).some((one) => !isChoice(one) && one.defaultValue)) return;
+  question.classList.remove("bad");
+  for (const one of [question, target]) one.removeAttribute("aria-invalid");
+  for (const error of question.querySelectorAll(".error")) {
+    error.removeAttribute("id");
+    error.style.visibility = "hidden";
+  }
+});
 
 // The link under a turn leads to the next one; here to the next that still has an open question.
 form.addEventListener("click", (event) => {

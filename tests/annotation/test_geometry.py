@@ -68,6 +68,47 @@ def test_item_of_each_protocol_shows_all_it_asks_about(
     assert {step: lines for step, lines in faults.items() if lines} == {}
 
 
+_MOVES = """
+window.moves = [];
+new PerformanceObserver((list) => {
+  for (const entry of list.getEntries()) {
+    for (const { node } of entry.sources) window.moves.push(node?.parentElement?.outerHTML);
+  }
+}).observe({ type: "layout-shift", buffered: true });
+"""
+_AFTER_TWO_FRAMES = """() => new Promise((resolve) =>
+  requestAnimationFrame(() => requestAnimationFrame(() => setTimeout(resolve))))"""
+
+
+@pytest.mark.one_case
+@pytest.mark.parametrize("window", [WIDE, PHONE], ids=str)
+@pytest.mark.parametrize("protocol", PROTOCOLS)
+def test_nothing_moves_once_a_page_is_painted(
+    browser: Browser, live_server, protocol: str, window: Size
+) -> None:
+    with open_window(browser, window) as page:
+        take_a_set(page, str(live_server), make_example(protocol))
+        page.add_init_script(_MOVES)
+        page.reload()
+        page.evaluate(_AFTER_TWO_FRAMES)
+
+        assert page.evaluate("window.moves") == []
+        if window == WIDE:
+            # the heights of the stylesheet are right: correcting them takes as long as a layout
+            assert page.locator("html").get_attribute("style") is None
+
+
+def test_pair_that_is_refused_leaves_the_window_to_its_texts(browser: Browser, live_server) -> None:
+    with open_window(browser, WIDE) as page:
+        take_a_set(page, str(live_server), make_long_study("pairwise"))
+        expect(page.locator(".qs.pins")).to_have_count(1)
+        page.click(MAIN)
+        expect(page.locator(".problem")).to_be_visible()
+
+        expect(page.locator(".qs.pins")).to_have_count(0)
+        assert find_hidden(page, WIDE) == []
+
+
 @pytest.mark.one_case
 @each_window
 @pytest.mark.parametrize("protocol", PROTOCOLS)

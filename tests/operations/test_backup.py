@@ -96,7 +96,7 @@ def test_backup_holds_every_folder_of_files_that_the_site_keeps():
         cwd=ROOT, capture_output=True, text=True, check=True,
     ).stdout  # fmt: skip
 
-    assert {line.split('"')[1] for line in found.splitlines()} == {*FOLDERS, "workers"}
+    assert {line.split('"')[1] for line in found.splitlines()} == {*FOLDERS}
 
 
 def test_backup_is_for_its_owner_alone_and_is_never_overwritten(path):

@@ -11,7 +11,6 @@ from typing import Any
 import pytest
 
 from evalsite.analysis.report import make_reports
-from evalsite.exports.bundle.readme import _describe_scripts
 from evalsite.results.report.criterion_tables import (
     tabulate_averages,
     tabulate_pairs,
@@ -149,10 +148,3 @@ def test_difference_that_is_not_of_the_means_shown_is_told_under_them(tmp_path: 
 
     assert criterion["weighing"]
     assert write_sentence(criterion["weighing"]) in tabulate_systems(criterion).words
-
-
-def test_readme_of_a_bundle_says_which_script_gives_the_numbers_of_the_site() -> None:
-    told = "\n".join(_describe_scripts(["analysis.R", "analysis.py"], ""))
-
-    assert "`analysis.R` fits a mixed model" in told
-    assert "`analysis.py` counts each rating once" in told

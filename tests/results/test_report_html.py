@@ -214,7 +214,8 @@ def test_planned_test_against_a_margin_is_in_the_report(study: Study, report: Re
     report.content["kept"]["criteria"][0]["margins"] = [
         {
             "system": "one", "other": "two", "relation": "not_worse", "margin": 1.2, "method": "t",
-            "outcome": "undecided", "low90": -0.3, "high90": 0.1, "p": 0.21, "is_log": True,
+            "outcome": "undecided", "low": -0.3, "high": 0.1, "p": 0.21, "is_log": True,
+            "level": 0.05, "better": "higher",
         }
     ]  # fmt: skip
 
@@ -245,8 +246,8 @@ def test_failed_margin_has_the_p_of_failing(study: Study, report: Report) -> Non
     report.content["kept"]["criteria"][0]["margins"] = [
         {
             "system": "one", "other": "two", "relation": "not_worse", "margin": 1.2,
-            "outcome": "fail", "low90": -0.9, "high90": -0.3, "p": 0.98, "p_fail": 0.02,
-            "p_corrected": 0.99, "is_log": True,
+            "outcome": "fail", "low": -0.9, "high": -0.3, "p": 0.98, "p_fail": 0.02,
+            "p_corrected": 0.99, "is_log": True, "level": 0.05, "better": "higher",
         }
     ]  # fmt: skip
 
@@ -264,7 +265,11 @@ def test_report_of_five_criteria_is_short(study: Study, report: Report, code: st
     first = kept["criteria"][0]
     for pair in first["pairs"]:
         pair["finding"]["code"] = code
-    kept["warnings"] = [{"code": "many_pairs", "criterion": None, "facts": {}}] * 5
+    if code == "higher":
+        # what could be found is said only where something was not
+        told = [note for note in first["conclusions"] if note["code"] != "detectable"]
+        first["conclusions"] = told
+    kept["warnings"] = [{"code": "few_raters", "criterion": None, "facts": {"raters": 3}}] * 5
     kept["criteria"] = [first | {"key": f"criterion-{place}"} for place in range(5)]
     report.content["all"] = None
 

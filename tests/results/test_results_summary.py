@@ -2,6 +2,7 @@
 
 from collections.abc import Callable
 from dataclasses import asdict
+from html import unescape
 from typing import Any
 
 import pytest
@@ -21,7 +22,7 @@ from evalsite.results.report.criterion_tables import tabulate_checks
 from evalsite.results.report.criterion_view import view_criteria
 from evalsite.results.report.first_look import Look, find_first_look
 from evalsite.results.report.folds import list_folds
-from evalsite.results.report.limitations import Limitation, list_limitations
+from evalsite.results.report.limitations import Collection, Limitation, list_limitations
 from evalsite.results.report.methods import write_findings
 from evalsite.results.report.raters_met import RatersMet, find_raters_met
 from evalsite.results.report.summary import summarise
@@ -187,8 +188,8 @@ def test_hypotheses_say_how_they_came_out_and_other_pairs_are_exploratory() -> N
         {"system": system, "relation": relation, "other": other, "outcome": outcome,
          "p_corrected": 0.012}
         for system, relation, other, outcome in (
-            ("a", "higher", "b", "higher"), ("b", "higher", "a", "lower"),
-            ("b", "differs", "a", "lower"), ("a", "differs", "c", "unclear"),
+            ("a", "better", "b", "better"), ("b", "better", "a", "worse"),
+            ("b", "differs", "a", "worse"), ("a", "differs", "c", "unclear"),
         )
     ]  # fmt: skip
     (view,) = view_criteria({"criteria": [criterion]}, None)
@@ -226,7 +227,7 @@ def test_folds_state_what_other_figures_change() -> None:
 
 def codes(content: dict[str, Any], *, done: int = 4, target: int = 4) -> dict[str, bool]:
     views = view_criteria(content["kept"], content["all"])
-    found = list_limitations(content, views, done=done, target=target)
+    found = list_limitations(content, views, Collection(done=done, target=target))
     return {one.code: one.is_fine for one in found}
 
 
@@ -262,19 +263,18 @@ def test_lowest_agreement_is_told_only_if_its_interval_ends_below_the_others(
     less = make_figure("alpha_log", 0.3, low=low, high=high, n={"units": 4})
     kept["criteria"].append({**first, "key": "fluency", "agreement": [less]})
 
-    assert ("agreement" in codes({"kept": kept, "all": None})) == is_told
+    assert ("lowest_agreement" in codes({"kept": kept, "all": None})) == is_told
 
 
-@pytest.mark.parametrize(
-    ("state", "words"),
-    [("live", "Collection isn’t finished: 3 of 9"), ("closed", "Collection ended with 3 of 9")],
-)
-def test_closed_study_is_not_said_to_be_unfinished(state: str, words: str) -> None:
-    one = Limitation(code="unfinished", facts={"done": 3, "target": 9})
+@pytest.mark.parametrize(("is_over", "code"), [(False, "unfinished"), (True, "ended_early")])
+def test_closed_study_is_not_said_to_be_unfinished(is_over: bool, code: str) -> None:
+    content = {"kept": make_content(), "all": None}
 
-    told = render_to_string("results/_limitation.html", {"one": one, "study": Study(state=state)})
+    told = list_limitations(content, [], Collection(done=3, target=9, has_ended=is_over))
 
-    assert words in told
+    (entry,) = [one for one in told if one.code in ("unfinished", "ended_early")]
+    assert (entry.code, entry.facts) == (code, {"done": 3, "target": 9})
+    assert entry.text in unescape(render_to_string("results/_limitation.html", {"one": entry}))
 
 
 def test_warning_of_criteria_names_them_once() -> None:
@@ -317,7 +317,7 @@ def test_raters_from_the_study_that_is_repeated_are_a_limitation(make_study) -> 
     assert find_raters_met(first) is None
     content = {"kept": make_content(), "all": None}
     content["collection"] = {"done": 4, "target": 4, "met": asdict(found)}
-    told = list_limitations(content, [], done=4, target=4)
+    told = list_limitations(content, [], Collection(done=4, target=4))
     assert {"number": 1, "raters": 2} in [one.facts for one in told if one.code == "raters_met"]
 
 
@@ -344,7 +344,7 @@ def test_low_alpha_at_a_ceiling_is_explained() -> None:
 def test_headline_is_about_the_primary_criterion() -> None:
     one, two = points() | {"role": "secondary"}, points() | {"key": "coherence", "role": "primary"}
     content = {"kept": make_content(criteria=[one, two]), "all": None}
-    summary = summarise(content, everyone=False, done=4, target=4)
+    summary = summarise(content, Collection(done=4, target=4), everyone=False)
 
     assert summary.main is not None
     assert summary.main.key == "coherence"

@@ -72,7 +72,7 @@ def run_python(*arguments: str, **variables: str) -> subprocess.CompletedProcess
         ({"EVALSITE_HOSTS": "evalsite..org"}, "EVALSITE_HOSTS can't contain 'evalsite..org'"),
         ({"EVALSITE_DEBUG": "yes"}, "EVALSITE_DEBUG must be on or off"),
         ({"EVALSITE_HTTPS": "0"}, "EVALSITE_HTTPS must be on or off"),
-        ({"EVALSITE_UPLOAD_MAX_ROWS": "-1"}, "EVALSITE_UPLOAD_MAX_ROWS must be a whole number"),
+        ({"EVALSITE_BACKUPS_KEPT": "-1"}, "EVALSITE_BACKUPS_KEPT must be a whole number"),
         ({"EVALSITE_DATABASE": "mysql://localhost/evalsite"}, "EVALSITE_DATABASE must look like"),
         ({"EVALSITE_DATABASE": "sqlite:///"}, "EVALSITE_DATABASE must look like"),
     ],

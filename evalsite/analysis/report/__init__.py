@@ -25,6 +25,7 @@ from evalsite.analysis.gate_slices import (
     place_in_slices,
     read_item_slices,
 )
+from evalsite.analysis.missing import find_missing, list_shown
 from evalsite.analysis.plan import NO_PLAN, Plan
 from evalsite.analysis.report.across_criteria import report_together, warn_of_likeness
 from evalsite.analysis.report.answer_parts import count_missing, describe_missing, split_parts
@@ -36,11 +37,14 @@ from evalsite.analysis.report.ignored import (
 )
 from evalsite.analysis.report.metrics import list_metric_notes, read_metrics, report_metrics
 from evalsite.analysis.report.notes import (
+    claim_error_rate,
     count_words,
+    list_conclusions,
     list_notes,
     warn_about,
     warn_of_criterion,
     warn_of_few,
+    warn_of_missing,
 )
 from evalsite.analysis.report.other_papers import compare_identical, list_other_figures, read_texts
 from evalsite.analysis.report.raters import (
@@ -137,12 +141,18 @@ def make_report(
     limits: Thresholds = START,
     step: Callable[[], None] = lambda: None,
     keep_outputs: KeepOutputs | None = None,
+    warnings: Sequence[dict[str, Any]] = (),
 ) -> dict[str, Any]:
-    """One report, of the ratings in `table`; `given` holds those that do not count too."""
+    """One report, of the ratings in `table`; `given` holds those that do not count too.
+
+    `warnings`: of whoever read the file.
+    """
     ignored = read_ignored(others.get("annotations"), table)
     whole, table = table, drop_ignored(table, ignored)
     facts, parts = describe_design(table), _take_parts(table, instrument)
-    warnings = warn_about(table) + warn_of_few(parts) + warn_of_dropped(whole, table)
+    warnings = [
+        *warnings, *warn_about(table), *warn_of_few(parts), *warn_of_dropped(whole, table),
+    ]  # fmt: skip
     # all that people answered, also of items that most ignored
     copied = report_copies(whole)
     warnings += warn_of_copies(copied)
@@ -169,7 +179,15 @@ def make_report(
             if keep_outputs and list_outputs:
                 keep_outputs(list_outputs())
             found["notes"] = list_notes(found, seed)
+            found["conclusions"] = list_conclusions(found)
             found["other_papers"] = _list_of_others(found, part, others.get("texts"), seed)
+            shown = _list_shown(table, described)
+            absent = find_missing(shown)
+            found["missing_by_system"] = absent
+            if any(entry["missing"] for entry in absent):
+                share = float(shown.is_missing.mean())
+                found["notes"].insert(-1, make_note("missing_at_random", share=share))
+            warnings += warn_of_missing(key, absent, found["pairs"], find_better(described))
             gone = missing.get(str(described.get("of", key)), {})
             if any(gone.values()):
                 found["missing"] = gone
@@ -203,7 +221,7 @@ def make_report(
         },
         "family": family.describe(),
         "data": describe_data(table, others.get("annotations"), facts),
-        "warnings": warnings,
+        "warnings": claim_error_rate(warnings, criteria),
         "design": list_design_figures(facts),
         "criteria": criteria,
         "together": {
@@ -224,6 +242,16 @@ def _count_missing(table: Table, instrument: Instrument, *, with_excluded: bool)
     loose = [str(one["key"]) for one in instrument if one.get("is_loose")]
     counted = table.results(with_excluded=with_excluded) if loose else table
     return {key: count_missing(counted, key) for key in loose}
+
+
+def _list_shown(table: Table, described: Mapping[str, Any]) -> pd.DataFrame:
+    """Of a question on outputs, which of them were shown, and which of these have no rating."""
+    family = find_family(described)
+    is_of_outputs = not family.compares and "of" not in described and "per" not in described
+    shown = list_shown(
+        table, str(described["key"]), is_asked_always=not described.get("is_conditional")
+    )
+    return shown if is_of_outputs else shown[:0]
 
 
 def _take_parts(table: Table, instrument: Instrument) -> dict[str, Table]:
@@ -365,7 +393,7 @@ def _add_metrics(
     found: dict[str, Any], table: Table, scores: pd.DataFrame | None, seed: int
 ) -> dict[str, Any]:
     """The part of a criterion with what automatic metrics say of the same outputs."""
-    metrics = report_metrics(table, find_family(found), scores, seed)
+    metrics = report_metrics(table, find_family(found), scores, seed, found["better"])
     notes = list(found["notes"])
     if metrics is not None:
         # before the seed, which holds for them too

@@ -10,8 +10,16 @@ from evalsite.analysis.design import count_parts
 from evalsite.analysis.disagreement import SHARES
 from evalsite.analysis.explanations import MODEL_MEANS, explain_disagreement
 from evalsite.analysis.families import find_family, get_numbers
-from evalsite.analysis.figure import ALL_EQUAL, METHODS_VERSION, Cautions, Figure, make_note
+from evalsite.analysis.figure import (
+    ALL_EQUAL,
+    METHODS_VERSION,
+    Cautions,
+    Figure,
+    make_note,
+)
+from evalsite.analysis.missing import find_shift, is_suspect
 from evalsite.analysis.other_tests import list_narrower
+from evalsite.analysis.reml import METHOD as REML
 from evalsite.analysis.table import Table
 
 # --- words to read --------------------------------------------------------------------
@@ -54,6 +62,7 @@ def _count(rows: pd.DataFrame) -> pd.DataFrame:
 
 FEW_RATERS = 5
 FEW_ITEMS = 10
+FEW_CLUSTERS = 5
 
 
 def warn_about(table: Table) -> list[dict[str, Any]]:
@@ -66,6 +75,9 @@ def warn_about(table: Table) -> list[dict[str, Any]]:
     ]
     if not table.raters_known:
         found.append(make_note("raters_unknown"))
+    clusters = rows[rows.cluster != ""].cluster.nunique()
+    if 0 < clusters < FEW_CLUSTERS:
+        found.append(make_note("few_clusters", clusters=clusters))
     if table.raters_known and count_parts(rows) > 1:
         found.append(make_note("unlinked"))
     return found
@@ -89,10 +101,70 @@ def warn_of_few(parts: Mapping[str, Table]) -> list[dict[str, Any]]:
         return [None] if len(keys) == len(parts) else [*keys]
 
     return [
-        make_note("few_raters", key, raters=raters)
+        make_note("few_raters", key, raters=raters, keeps_error_rate=False)
         for raters, keys in few_raters.items()
         for key in list_criteria(keys)
     ] + [make_note("few_items", key) for key in list_criteria(few_items) if few_items]
+
+
+# what contradicts the claim that tests keep their error rate
+_DOUBTS = frozenset({
+    "simulated", "raters_unknown", "own_error_differs", "copied", "both_alike",
+    "missing_by_system", "clusters_not_named",
+})  # fmt: skip
+_CLAIMED_FROM = 3  # raters: what was simulated
+
+
+def claim_error_rate(
+    warnings: Sequence[dict[str, Any]], criteria: Sequence[Mapping[str, Any]]
+) -> list[dict[str, Any]]:
+    """The warnings, where those of few raters say whether simulations back the tests in spite of
+    that: only if each criterion is compared by the model of all systems, and nothing else is in
+    doubt. `criteria`: with their pairs."""
+
+    def is_claimed(note: Mapping[str, Any]) -> bool:
+        key = note["criterion"]
+        doubted = {
+            other["code"] for other in warnings if key is None or other["criterion"] in (None, key)
+        }
+        effects = [
+            pair["effect"]
+            for criterion in criteria
+            if key in (None, criterion["key"])
+            for pair in criterion["pairs"]
+        ]
+        return (
+            note["facts"]["raters"] >= _CLAIMED_FROM
+            and not doubted & _DOUBTS
+            and bool(effects)
+            and all(effect.method == REML and effect.value is not None for effect in effects)
+        )
+
+    return [
+        note
+        if note["code"] != "few_raters"
+        else {**note, "facts": {**note["facts"], "keeps_error_rate": is_claimed(note)}}
+        for note in warnings
+    ]
+
+
+def warn_of_missing(
+    key: str, absent: Sequence[Mapping[str, Any]], pairs: Sequence[Mapping[str, Any]], better: str
+) -> list[dict[str, Any]]:
+    """Of which systems ratings of this criterion are missing more often than of the others."""
+    effect = pairs[0]["effect"].name if pairs else "difference"
+    return [
+        make_note(
+            "missing_by_system",
+            key,
+            **entry,
+            better=better,
+            effect=effect,
+            shift=find_shift(entry, pairs, better),
+        )
+        for entry in absent
+        if is_suspect(entry)
+    ]
 
 
 def warn_of_criterion(key: str, cautions: Cautions) -> list[dict[str, Any]]:
@@ -112,6 +184,30 @@ def warn_of_criterion(key: str, cautions: Cautions) -> list[dict[str, Any]]:
 _CLASSICS = ("friedman", "mcnemar", "cochran_q")
 
 
+def list_conclusions(criterion: Mapping[str, Any]) -> list[dict[str, Any]]:
+    """Where a planned comparison of one criterion isn't clear, what a study like this one finds."""
+    pairs = criterion["pairs"]
+    detectable = criterion.get("detectable")
+    is_unclear = any(
+        pair["finding"]["code"] == "not_enough" and not pair["finding"]["facts"]["is_exploratory"]
+        for pair in pairs
+    )
+    if detectable is None or not is_unclear:
+        return []
+    if detectable.value is None:
+        return [make_note("nothing_detectable")]
+    return [
+        make_note(
+            "detectable",
+            effect=pairs[0]["effect"].name,
+            value=detectable.value,
+            low=detectable.low,
+            high=detectable.high,
+            tests=detectable.details["tests"],
+        )
+    ]
+
+
 def list_notes(criterion: Mapping[str, Any], seed: int) -> list[dict[str, Any]]:
     """The notes on one criterion, whose systems, pairs and agreement are figures."""
     return [*_list_all(criterion), make_note("seed", seed=seed, methods=METHODS_VERSION)]
@@ -123,13 +219,10 @@ def _list_all(criterion: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
     if role := criterion.get("role"):
         yield make_note(f"{role}_criterion")
     yield make_note("headline", family=family.name)
+    if family.has_points:
+        yield make_note("equal_spacing")
     if systems:
-        yield _describe_interval(systems[0]["headline"], criterion["drawn"])
-        for figure in systems[0].get("averages", []):
-            if figure.name in MODEL_MEANS and figure.value is None:
-                yield make_note("no_model_mean", reason=str(figure.reason))
-            elif figure.name in MODEL_MEANS:
-                yield make_note("model_mean", method=figure.method)
+        yield from _describe_system(systems[0], criterion["drawn"])
     if slips := criterion.get("slips"):
         yield make_note(
             "slips_counted",
@@ -158,6 +251,15 @@ def _list_all(criterion: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
     if figures := criterion["agreement"]:
         yield from _describe_agreement(figures)
         yield from explain_disagreement(criterion)
+
+
+def _describe_system(system: Mapping[str, Any], drawn: str) -> Iterator[dict[str, Any]]:
+    yield _describe_interval(system["headline"], drawn)
+    for figure in system.get("averages", []):
+        if figure.name in MODEL_MEANS and figure.value is None:
+            yield make_note("no_model_mean", reason=str(figure.reason))
+        elif figure.name in MODEL_MEANS:
+            yield make_note("model_mean", method=figure.method)
 
 
 def _describe_interval(headline: Figure, drawn: str) -> dict[str, Any]:

@@ -243,10 +243,10 @@ def _hash_outputs(study: Study) -> Iterator[tuple[tuple[str, str], bytes]]:
 
 def warn_of_texts(first: Study, second: Study) -> list[dict[str, Any]]:
     """What participants of the two met otherwise: a difference may be due to each of these."""
-    return [*_compare_versions(first, second), *_compare_texts(first, second)]
+    return [*compare_versions(first, second), *_compare_texts(first, second)]
 
 
-def _compare_versions(first: Study, second: Study) -> Iterator[dict[str, Any]]:
+def compare_versions(first: Study, second: Study) -> Iterator[dict[str, Any]]:
     for study, side in ((first, "first"), (second, "second")):
         if (number := study.versions.count()) > 1:
             yield {**make_note("versions", number=number), "study": side}

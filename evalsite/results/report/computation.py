@@ -17,7 +17,7 @@ from django.db import IntegrityError, transaction
 from django.db.models import Count, Exists, Max, OuterRef, Q
 
 import evalsite
-from evalsite.analysis.figure import METHODS_VERSION
+from evalsite.analysis.figure import METHODS_VERSION, make_note
 from evalsite.annotation.models import Annotation, RatingsFile, Revision
 from evalsite.exports.services import Choice, write_file
 from evalsite.exports.snapshot import consistent_cut
@@ -307,8 +307,19 @@ def _analyse(
         if outputs is None
         else partial(_add_outputs, outputs, _read_numbers(snapshot.paths["items"])),
     )
+    look = snapshot.look
+    has_more = look is not None and (look.answers < snapshot.done or look.asked_later > 0)
     for report in filter(None, content.values()):
         report["warnings"] += warn_of_plan(plan, has_excluded=content["all"] is not None)
+        if has_more:
+            # who looks and then collects more may stop at a good moment
+            for note in report["warnings"]:
+                if note["code"] == "few_raters":
+                    note["facts"]["keeps_error_rate"] = False
+        for criterion in report["criteria"]:
+            criterion["conclusions"] = [
+                prefer_plan(note, criterion["key"], plan) for note in criterion["conclusions"]
+            ]
     basis = {
         "plan": plan,
         "exclusions": snapshot.exclusions,
@@ -323,6 +334,17 @@ def _analyse(
         "software": evalsite.__version__,
     }
     return content | basis, digest
+
+
+def prefer_plan(note: dict[str, Any], criterion: str, plan: dict[str, Any]) -> dict[str, Any]:
+    """Return the note, or the power that a frozen plan was made for: it doesn't depend on what came
+    out."""
+    size = plan.get("size")
+    if not plan.get("frozen_at") or not size or size["criterion"] != criterion:
+        return note
+    if note["code"] not in ("detectable", "nothing_detectable"):
+        return note
+    return make_note("planned_power", words=size["words"], at=size["at"])
 
 
 def _describe_look(snapshot: Snapshot) -> dict[str, Any]:
@@ -381,6 +403,7 @@ def _describe(criterion: Criterion, study: Study) -> dict[str, Any]:
         "maximum": scale.maximum,
         **({"per": "item"} if not criterion.per_output and not scale.compares else {}),
         **({"options": _list_options(scale)} if scale.list_options() else {}),
+        **({"is_conditional": True} if criterion.ask_if else {}),
         **({"is_loose": True} if scale.not_applicable or not criterion.is_always_answered else {}),
     }
 

@@ -12,7 +12,7 @@ from evalsite.analysis.findings import CLEAR
 from evalsite.results.report.agreement_tables import is_for_these_raters, list_main_agreement
 from evalsite.results.report.charts import Axis, Mark, make_axis, make_mark
 from evalsite.results.report.criterion_tables import (
-    describe_joint_test,
+    describe_pairs,
     describe_variances,
     find_estimate,
     find_median,
@@ -134,9 +134,9 @@ class CriterionView:
     pair_axis: Axis
     equal: str  # where equality is on the axis of pairs
     pairs: list[PairRow]
-    joint: str
+    of_pairs: str  # a sentence or two about all of them
     variances: str
-    detectable: str
+    conclusions: list[str]  # beside the pairs: what a study like this one would find
     family: int
     is_across: bool
     baseline: str
@@ -394,15 +394,6 @@ def _find_unit(criterion: Figure, family: Family) -> str:
     return "ratio" if family.is_log else "points"
 
 
-def _find_detectable(criterion: Figure) -> str:
-    """Return the difference that the study would find with 80% power, after correction."""
-    figure = criterion.get("detectable")
-    if not figure or figure["value"] is None:
-        return ""
-    # read as the effect is: in points, as a ratio, or in percentage points
-    return write_value(figure | {"name": criterion["pairs"][0]["effect"]["name"]})
-
-
 def _view_criterion(criterion: Figure, other: Figure | None, axis: Axis) -> CriterionView:
     family = find_family(criterion)
     average = _find_average(criterion, family)
@@ -436,9 +427,11 @@ def _view_criterion(criterion: Figure, other: Figure | None, axis: Axis) -> Crit
         pair_axis=pair_axis,
         equal=pair_axis.place(equal),
         pairs=[_view_pair(pair, pair_axis, criterion["better"]) for pair in criterion["pairs"]],
-        joint=describe_joint_test(criterion),
-        variances=describe_variances(criterion),
-        detectable=_find_detectable(criterion),
+        of_pairs=hold_together(describe_pairs(criterion)),
+        variances=hold_together(describe_variances(criterion)),
+        conclusions=[
+            hold_together(write_sentence(note)) for note in criterion.get("conclusions", ())
+        ],
         family=details.get("family") or 0,
         is_across=(details.get("family") or 0) > (details.get("family_within") or 0) > 0,
         baseline=criterion.get("baseline") or "",

@@ -100,7 +100,7 @@ def fill_datasheet(study: Study, report: Report) -> Datasheet:
             fill("1", "Main reference and supplementary resources", "resources",
                  description=study.description),
             fill("2", "Evaluated systems", "systems", inputs=inputs),
-            fill("3.1", "Sample of system outputs", "outputs", detectable=_list_detectable(found),
+            fill("3.1", "Sample of system outputs", "outputs", power=_list_power(found),
                  units=_count_units(found), is_about_pairs=is_about_pairs(found),
                  size=describe_size(facts.plan) if facts.plan.get("size") else ""),
             fill("3.2", "Evaluators", "evaluators"),
@@ -126,22 +126,14 @@ def _count_units(found: dict[str, Any]) -> int | None:
     return next((count["outputs"] for count in known if "outputs" in count), None)
 
 
-def _list_detectable(found: dict[str, Any]) -> list[dict[str, str]]:
-    """List of each criterion the smallest effect that the design would find in every pair."""
-    rows = []
-    for criterion in found["criteria"]:
-        figure = criterion["detectable"]
-        if figure and figure["value"] is not None:
-            effect = criterion["pairs"][0]["effect"]["name"]
-            rows.append(
-                {
-                    **_write_figure(figure | {"name": effect}),
-                    "label": criterion["label"],
-                    "name": effect,
-                    "has_several": len(criterion["pairs"]) > 1,
-                }
-            )
-    return rows
+def _list_power(found: dict[str, Any]) -> list[str]:
+    """List what a new study like this one would find on each criterion."""
+    return [
+        f"{criterion['label']}: {write_sentence(note)}"
+        for criterion in found["criteria"]
+        for note in criterion.get("conclusions", ())
+        if note["code"] in ("detectable", "nothing_detectable")
+    ]
 
 
 def _collect_criterion(

@@ -15,7 +15,7 @@ from evalsite.results.report.criterion_view import CriterionView, view_criteria
 from evalsite.results.report.limitations import list_limits
 from evalsite.results.report.methods import summarise_method
 from evalsite.results.report.sections import Part, Picture
-from evalsite.results.report.sentences import write_sentence
+from evalsite.results.report.sentences import SENTENCES, write_sentence
 from evalsite.results.report.study_facts import (
     collect_facts,
     describe_collection,
@@ -80,7 +80,10 @@ def write_page(study: Study, report: Report, *, is_further: bool = False) -> str
         "flags": tabulate_flags(found),
         "thresholds": tabulate_thresholds(facts),
         "raters": len(found["raters"]["rows"]),
-        "changes": _count_changes(report),
+        "changes": (changes := _list_changes(report)),
+        "exclusions_sentence": SENTENCES["exclusions_change"](changes=changes)
+        if changes
+        else SENTENCES["exclusions_change_nothing"](),
         "limits": list_limits(report),
         "sections": [
             _show(report, part) for part in (list_further if is_further else list_main)(report)
@@ -89,14 +92,14 @@ def write_page(study: Study, report: Report, *, is_further: bool = False) -> str
     return render_to_string("results/report.html", context)
 
 
-def _count_changes(report: Report) -> int:
-    """Count the verdicts that change with what is excluded."""
+def _list_changes(report: Report) -> list[dict[str, Any]]:
+    """List the criteria of which verdicts change with what is excluded, and how many do."""
     whole = {one["key"]: one for one in (report.content["all"] or {}).get("criteria", ())}
-    return sum(
-        count_changes(one, whole[one["key"]])
+    return [
+        {"label": one["label"], "number": number}
         for one in report.content["kept"]["criteria"]
-        if one["key"] in whole
-    )
+        if one["key"] in whole and (number := count_changes(one, whole[one["key"]]))
+    ]
 
 
 def _show(report: Report, part: Part) -> Section:

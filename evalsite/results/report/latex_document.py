@@ -23,7 +23,7 @@ from evalsite.studies.models import Study
 _REFERENCES = Path(__file__).with_name("references.bib")
 _CITED = re.compile(r"\\citep\{([^}]+)\}")
 # limits that the paragraphs don't name elsewhere
-_TOLD = {"unfinished", "early_look", "raters_met", "ceiling"}
+_TOLD = {"unfinished", "ended_early", "early_look", "raters_met", "ceiling"}
 # wider tables can't be read on a page
 _MOST_COLUMNS = 12
 # a date that every archive can hold: equal reports make equal files
@@ -55,8 +55,8 @@ def write_fragment(study: Study, report: Report) -> str:
     ]
     limits = [one for one in list_limits(report) if one.code in _TOLD]
     if warnings or limits:
-        told = {"warnings": warnings, "limits": limits}
-        parts.append(write_prose("latex/limits.tex", told))
+        sentences = [*warnings, *(one.text for one in limits)]
+        parts.append(write_prose("latex/limits.tex", {"sentences": sentences}))
     parts += _write_design(report, facts)
     parts += _write_floats(list_main(report), facts)
     return "\n\n".join(parts) + "\n"

@@ -4,13 +4,14 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from evalsite.analysis.figure import write_coefficient
+from evalsite.lib.words import list_of
 from evalsite.results.models import Report
 from evalsite.results.report.criterion_view import CriterionView, view_criteria
 from evalsite.results.report.first_look import Look
 from evalsite.results.report.folds import find_ceiling
 from evalsite.results.report.sentences import write_sentence
 from evalsite.results.report.verdicts import count_changes
+from evalsite.studies.models import Study
 
 # a share of one answer from which alpha says little, if AC2 is so much higher
 _CEILING, _APART = 60, 0.3
@@ -18,29 +19,41 @@ _CEILING, _APART = 60, 0.3
 
 @dataclass(frozen=True, kw_only=True)
 class Limitation:
-    """One entry of the list: `code` chooses the words of the template, which tell the `facts`."""
+    """One entry of the list: `code` chooses its heading and the sentence, which tells `facts`."""
 
     code: str
     facts: dict[str, Any] = field(default_factory=dict)
     is_fine: bool = False
+    part: str = ""  # the criterion whose page shows more
+
+    @property
+    def text(self) -> str:
+        """Return what the template says under its heading."""
+        if self.code == "warning":
+            of = f"{list_of(self.facts['criteria'])}: " if self.facts["criteria"] else ""
+            return of + str(self.facts["text"])
+        return write_sentence({"code": self.code, "facts": self.facts})
+
+
+@dataclass(frozen=True, kw_only=True)
+class Collection:
+    """How far collection is: answers so far, of those that are planned, and when results were first
+    there."""
+
+    done: int
+    target: int
+    look: Look | None = None
+    has_ended: bool = False
 
 
 def list_limitations(
-    content: dict[str, Any],
-    views: Sequence[CriterionView],
-    *,
-    done: int,
-    target: int,
-    look: Look | None = None,
+    content: dict[str, Any], views: Sequence[CriterionView], collection: Collection
 ) -> list[Limitation]:
-    """Return what a reader has to know, warnings of the report first.
-
-    `done`: answers so far, of `target` that are planned; `look`: when results were first there.
-    """
+    """Return what a reader has to know, warnings of the report first."""
     return [
         *_list_warnings(content["kept"]),
-        *_list_unfinished(done, target),
-        *_list_looks(look, target),
+        *_list_unfinished(collection),
+        *_list_looks(collection.look, collection.target),
         *_list_raters_met(content.get("collection") or {}),
         *_list_ceilings(content["kept"]),
         *_list_agreement(content["kept"], views),
@@ -51,7 +64,7 @@ def list_limitations(
 
 
 # of a report that is a file: what its other sections say already
-_ELSEWHERE = {"warning", "exclusions"}
+_ELSEWHERE = {"warning", "exclusions_change", "exclusions_change_nothing"}
 
 
 def list_limits(report: Report) -> list[Limitation]:
@@ -62,9 +75,12 @@ def list_limits(report: Report) -> list[Limitation]:
     found = list_limitations(
         content,
         view_criteria(content["kept"], content["all"]),
-        done=collection["done"],
-        target=collection["target"],
-        look=Look.from_data(look) if (look := collection.get("look")) else None,
+        Collection(
+            done=collection["done"],
+            target=collection["target"],
+            look=Look.from_data(look) if (look := collection.get("look")) else None,
+            has_ended=has_ended(report.study),
+        ),
     )
     return [one for one in found if one.code not in _ELSEWHERE]
 
@@ -81,17 +97,29 @@ def _list_warnings(report: dict[str, Any]) -> Iterator[Limitation]:
         yield Limitation(code="warning", facts={"about": code, "text": text, "criteria": criteria})
 
 
-def _list_unfinished(done: int, target: int) -> Iterator[Limitation]:
-    if done < target:
-        yield Limitation(code="unfinished", facts={"done": done, "target": target})
+def has_ended(study: Study) -> bool:
+    """Return whether nobody answers any more."""
+    return study.state in (Study.State.CLOSED, Study.State.ARCHIVED)
+
+
+def _list_unfinished(collection: Collection) -> Iterator[Limitation]:
+    if collection.done < collection.target:
+        facts = {"done": collection.done, "target": collection.target}
+        code = "ended_early" if collection.has_ended else "unfinished"
+        yield Limitation(code=code, facts=facts)
 
 
 def _list_looks(look: Look | None, target: int) -> Iterator[Limitation]:
     """Return the first look, if more answers came or were asked for after it."""
     if look is not None and (look.answers < target or look.asked_later):
-        facts = {"at": look.at, "answers": look.answers, "later": look.asked_later}
-        facts["is_revealed"] = look.is_revealed
-        yield Limitation(code="early_look", facts=facts | {"target": target})
+        facts = {
+            "at": look.at.isoformat(),
+            "answers": look.answers,
+            "target": target,
+            "later": look.asked_later,
+            "is_revealed": look.is_revealed,
+        }
+        yield Limitation(code="early_look", facts=facts)
 
 
 def _list_raters_met(collection: dict[str, Any]) -> Iterator[Limitation]:
@@ -108,8 +136,13 @@ def _list_ceilings(report: dict[str, Any]) -> Iterator[Limitation]:
         if not most["is_end"] or most["percent"] < _CEILING or alpha is None or ac2 is None:
             continue
         if ac2 - alpha > _APART:
-            figures = {"alpha": write_coefficient(alpha), "ac2": write_coefficient(ac2)}
-            facts = {**most, "label": criterion["label"], **figures}
+            facts = {
+                "label": criterion["label"],
+                "percent": most["percent"],
+                "answer": most["answer"],
+                "alpha": alpha,
+                "ac2": ac2,
+            }
             yield Limitation(code="ceiling", facts=facts)
 
 
@@ -122,15 +155,29 @@ def _list_agreement(report: dict[str, Any], views: Sequence[CriterionView]) -> I
     lowest = min(first, key=lambda key: first[key]["value"])
     high = first[lowest]["high"]
     if high is not None and all(high < one["value"] for key, one in first.items() if key != lowest):
-        facts = {"criterion": known[lowest], "alpha": known[lowest].alpha}
-        yield Limitation(code="agreement", facts=facts)
+        figure = first[lowest]
+        facts = {
+            "label": known[lowest].label,
+            "alpha": figure["value"],
+            "low": figure["low"],
+            "high": high,
+        }
+        yield Limitation(code="lowest_agreement", facts=facts, part=lowest)
 
 
 def _list_unclear(views: Sequence[CriterionView]) -> Iterator[Limitation]:
     for one in views:
         pair = next((pair for pair in one.pairs if pair.code == "not_enough"), None)
-        if pair and one.detectable:
-            yield Limitation(code="unclear", facts={"criterion": one, "pair": pair})
+        if pair and pair.interval:
+            facts = {
+                "label": one.label,
+                "first": pair.first,
+                "second": pair.second,
+                "unit": one.unit,
+                "value": pair.value,
+                "interval": pair.interval,
+            }
+            yield Limitation(code="not_equal", facts=facts)
             return
 
 
@@ -143,7 +190,8 @@ def _list_exclusions(content: dict[str, Any]) -> Iterator[Limitation]:
         for one in content["kept"]["criteria"]
         if one["key"] in others and (number := count_changes(one, others[one["key"]]))
     ]
-    yield Limitation(code="exclusions", facts={"changes": changes}, is_fine=not changes)
+    code = "exclusions_change" if changes else "exclusions_change_nothing"
+    yield Limitation(code=code, facts={"changes": changes} if changes else {}, is_fine=not changes)
 
 
 def _list_plan(plan: dict[str, Any]) -> Iterator[Limitation]:

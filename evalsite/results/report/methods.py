@@ -34,6 +34,7 @@ _AGREEMENT = ("alpha", "ac1", "ac2", "ICC", "kendall_w", "fleiss")
 _OTHER_AGREEMENT = ("percent_agreement", "within_1", "pairwise_spearman", "pairwise_tau_b")
 _OTHER_TESTS = ("wilcoxon", "sign_flip", "sign_test", "sign_test_of_majorities", "sign_within")
 _TESTS_OF_ALL = ("friedman", "mcnemar", "cochran_q")
+_ASSUMPTIONS = ("equal_spacing", "missing_at_random")
 _SIZES = ("superiority", "dz", "gz", "rank_biserial", "cliffs_delta", "win_share")
 
 
@@ -48,7 +49,7 @@ def write_methods(facts: Facts, found: dict[str, Any]) -> str:
         "size": describe_size(facts.plan) if facts.plan.get("size") else "",
         **_collect_rule(facts),
         **_collect_headlines(criteria),
-        **_collect_tests(criteria, facts, found.get("family") or {}),
+        **collect_tests(criteria, facts, found.get("family") or {}),
         **_collect_agreement(found),
         **_collect_other_methods(found),
         **_collect_metrics(criteria),
@@ -58,7 +59,7 @@ def write_methods(facts: Facts, found: dict[str, Any]) -> str:
 
 def summarise_method(facts: Facts, found: dict[str, Any]) -> str:
     """Return how systems were compared, in the plain sentences of the report's page."""
-    tests = _collect_tests(found["criteria"], facts, found.get("family") or {})
+    tests = collect_tests(found["criteria"], facts, found.get("family") or {})
     return write_prose("facts/method.txt", {**tests, "words": METHOD_WORDS})
 
 
@@ -68,6 +69,7 @@ def write_findings(criterion: dict[str, Any]) -> str:
     context = {
         "label": criterion["label"],
         "findings": [write_sentence(pair["finding"]) for pair in criterion["pairs"]],
+        "conclusions": [write_sentence(note) for note in criterion.get("conclusions", ())],
         "margins": _write_margins(criterion),
         "agreement": _write_coefficient(known[0]) if known else None,
     }
@@ -156,7 +158,7 @@ def _collect_headlines(criteria: Criteria) -> Context:
     }
 
 
-def _collect_tests(criteria: Criteria, facts: Facts, family: dict[str, Any]) -> Context:
+def collect_tests(criteria: Criteria, facts: Facts, family: dict[str, Any]) -> Context:
     wanted = [one for one in criteria if one["pairs"]]
     compared = [one for one in wanted if _list_tested(one)]
     others = [one for one in wanted if one not in compared]
@@ -202,8 +204,16 @@ def _collect_tests(criteria: Criteria, facts: Facts, family: dict[str, Any]) -> 
         "baseline_moment": describe_moment(facts.plan, "baseline")
         if has_baseline and facts.plan
         else "",
+        "assumptions": _list_assumptions(criteria),
         "has_order": any(one.get("order") for one in criteria),
     }
+
+
+def _list_assumptions(criteria: Criteria) -> list[str]:
+    """List what tests assume of these data, each once."""
+    notes = [note for one in criteria for note in one["notes"]]
+    sentences = [write_sentence(note) for note in notes if note["code"] in _ASSUMPTIONS]
+    return list(dict.fromkeys(sentences))
 
 
 def _list_tested(criterion: dict[str, Any]) -> list[dict[str, Any]]:

@@ -8,12 +8,12 @@ No Django: `python -m evalsite.analysis` prints the same sentences.
 """
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from datetime import datetime
+from datetime import UTC, datetime
 from math import exp, log10
 from typing import Any
 
 from evalsite.analysis.figure import LEVEL, write_coefficient
-from evalsite.lib.words import count_of
+from evalsite.lib.words import count_of, list_of
 
 Note = Mapping[str, Any]
 Pair = Mapping[str, Any]
@@ -62,7 +62,7 @@ def write_p(p: float) -> str:
 
 
 def _write_day(moment: str) -> str:
-    at = datetime.fromisoformat(moment)
+    at = datetime.fromisoformat(moment).astimezone(UTC)
     return f"{at.day} {at:%B %Y}"
 
 
@@ -71,8 +71,12 @@ def _write_day(moment: str) -> str:
 
 @sentence
 def simulated(ratings: int, total: int) -> str:
-    whole = f"All {total:,}" if ratings == total else f"{ratings:,} of {total:,}"
-    return f"{whole} ratings are simulated, so they show nothing about real systems."
+    if ratings == total:
+        return "These ratings are simulated, so they show nothing about real systems."
+    return (
+        f"{ratings:,} of {total:,} ratings are simulated, so the results show nothing about real "
+        "systems."
+    )
 
 
 @sentence
@@ -98,7 +102,7 @@ def unlinked() -> str:
 
 
 @sentence
-def few_raters(raters: int) -> str:
+def few_raters(raters: int, keeps_error_rate: bool = False) -> str:
     if raters < 2:
         return "With one rater, nobody knows how others would rate."
     wide = "very wide" if raters == 2 else "wide"
@@ -107,7 +111,29 @@ def few_raters(raters: int) -> str:
         f"With {raters} raters the intervals are {wide}: {people} people tell us little about how "
         "others would rate."
     )
-    return text if raters == 2 else f"{text} In simulations the tests keep their 5% error rate."
+    if keeps_error_rate:
+        text += " In simulations of designs like this one the tests keep their 5% error rate."
+    return text
+
+
+@sentence
+def few_clusters(clusters: int) -> str:
+    return f"With {clusters} clusters, results describe these clusters."
+
+
+@sentence
+def clusters_not_named(items: int, clusters: int, column: str) -> str:
+    if column:
+        start = f"These {items:,} items come from {clusters:,} clusters (column {column})."
+        named = f"--map {column}=cluster"
+    else:
+        start = f"The ids of these {items:,} items have {clusters:,} beginnings, as of clusters."
+        named = "a column cluster"
+    return (
+        f"{start} Items of one cluster resemble each other: if nothing says which they belong to, "
+        "tests find differences that don't exist in 9% of studies instead of 5%. Name clusters by "
+        f"{named}, or say --independent if items are independent."
+    )
 
 
 @sentence
@@ -119,7 +145,7 @@ def few_items() -> str:
 def across(comparisons: int) -> str:
     return (
         "No primary criterion was named, so p values are corrected across all "
-        f"{comparisons:,} comparisons of all criteria."
+        f"{comparisons:,} comparisons."
     )
 
 
@@ -328,16 +354,54 @@ def bootstrap_instead_of_model() -> str:
 
 
 @sentence
+def missing_by_system(
+    system: str,
+    shown: int,
+    missing: int,
+    share: float,
+    others: float,
+    p: float,
+    better: str,
+    effect: str,
+    shift: float | None,
+) -> str:
+    worse = "high" if better == "lower" else "low"
+    text = (
+        f"Ratings of {system} are missing more often than of the others ({share:.0%} and "
+        f"{others:.0%}, p {write_p(p)})."
+    )
+    if better == "none":
+        return f"{text} If people skip outputs for what they would say of them, figures are off."
+    text += (
+        f" If people skip outputs that they would rate {worse}, {system} looks better than it is"
+    )
+    if shift is None:
+        return f"{text}."
+    unit = "points" if effect == "difference" else "percentage points"
+    return (
+        f"{text}: the {count_of(missing, 'missing rating')} would have to be "
+        f"{_write_effect(shift, effect)} {unit} {worse}er on average to change the finding."
+    )
+
+
+@sentence
 def own_error_differs(pairs: Sequence[Pair]) -> str:
     phrases = [
-        f"{pair['system_1']} and {pair['system_2']} then "
-        f"{'differ' if pair['p'] < 0.05 else 'do not differ'} clearly (p {write_p(pair['p'])})"
-        for pair in pairs
+        f"With its own standard error, the difference of {pair['system_1']} and "
+        f"{pair['system_2']} {'is' if pair['p'] < 0.05 else 'isn’t'} clear "
+        f"(p {write_p(pair['p'])})."
+        for pair in pairs[:_MOST_NAMED]
     ]
-    return (
-        "The model assumes that raters vary alike between systems. With a separate standard error "
-        f"for each pair, some verdicts change: {_list_some(phrases)}."
-    )
+    more = [pair["system"] for pair in pairs if pair["p"] >= 0.05]
+    less = [pair["system"] for pair in pairs if pair["p"] < 0.05]
+    starts = [
+        f"Raters differ {how} about {list_of(list(dict.fromkeys(systems)))} than about the others."
+        for how, systems in (("more", more), ("less", less))
+        if systems
+    ]
+    rest = len(pairs) - _MOST_NAMED
+    ends = [f"So it is for {count_of(rest, 'more pair')}."] if rest > 0 else []
+    return " ".join([*starts, *phrases, *ends])
 
 
 @sentence
@@ -388,6 +452,107 @@ def through_others() -> str:
     )
 
 
+# --- limitations: of the study and its collection --------------------------------------
+
+
+@sentence
+def unfinished(done: int, target: int) -> str:
+    return (
+        f"Collection isn't finished: {done:,} of {target:,} planned answers. Results may change; "
+        "tests assume that you don't stop because of them."
+    )
+
+
+@sentence
+def ended_early(done: int, target: int) -> str:
+    return (
+        f"Collection ended with {done:,} of {target:,} planned answers. Estimates are less precise "
+        "than planned; tests assume that it didn't end because of the results."
+    )
+
+
+@sentence
+def early_look(at: str, answers: int, target: int, later: int, is_revealed: bool) -> str:
+    moment = datetime.fromisoformat(at).astimezone(UTC)
+    verb = "viewed" if is_revealed else "first computed"
+    text = (
+        f"Results were {verb} on {_write_day(at)} at {moment:%H:%M} UTC, with {answers:,} of "
+        f"{target:,} answers in."
+    )
+    if later:
+        were = "was" if later == 1 else "were"
+        text += f" After that, {count_of(later, 'more answer')} {were} asked for."
+    return f"{text} Say so in the paper."
+
+
+@sentence
+def raters_met(number: int, raters: int) -> str:
+    return (
+        f"{number:,} of the {raters:,} raters also rated in the study that this one repeats. They "
+        "may remember its items, so the two results aren't independent. Raters without a platform "
+        "id can't be recognised."
+    )
+
+
+@sentence
+def ceiling(label: str, percent: int, answer: str, alpha: float, ac2: float) -> str:
+    return (
+        f"{label}: {percent}% of ratings are {answer}. Raters agree (AC2 "
+        f"{write_coefficient(ac2)}), but outputs differ too little for α to show it "
+        f"({write_coefficient(alpha)}): α compares disagreement with the spread of outputs, and "
+        "there is almost none."
+    )
+
+
+@sentence
+def lowest_agreement(label: str, alpha: float, low: float | None, high: float) -> str:
+    ends = "" if low is None else f" ({write_coefficient(low)} to {write_coefficient(high)})"
+    return (
+        f"{label} has the lowest agreement: α {write_coefficient(alpha)}{ends}. People may read "
+        "the criterion differently. Look at its figures of agreement before you report it."
+    )
+
+
+@sentence
+def not_equal(label: str, first: str, second: str, unit: str, value: str, interval: str) -> str:
+    words = f"have a ratio of {value}" if unit == "ratio" else f"differ by {value} {unit}"
+    return (
+        f"On {label}, {first} and {second} {words}. The interval shows what is possible: 95% CI "
+        f"{interval}."
+    )
+
+
+@sentence
+def exclusions_change(changes: Sequence[Mapping[str, Any]]) -> str:
+    phrases = [
+        f"{count_of(change['number'], 'verdict')} on {change['label']}" for change in changes
+    ]
+    return f"Leaving out what is excluded changes {', '.join(phrases)}. Report both."
+
+
+@sentence
+def exclusions_change_nothing() -> str:
+    return "Leaving out what is excluded changes no verdict."
+
+
+@sentence
+def no_plan() -> str:
+    return "There was no analysis plan: treat these results as exploratory."
+
+
+@sentence
+def plan_first(at: str) -> str:
+    return f"The plan was last changed on {_write_day(at)}, before the first answer."
+
+
+@sentence
+def plan_before_import(at: str) -> str:
+    return (
+        f"The plan was last changed on {_write_day(at)}, before the ratings were imported. Whether "
+        "it came before they were collected isn't known here."
+    )
+
+
 # --- findings: a comparison of two systems --------------------------------------------
 
 # what a comparison by this effect says of the system that is ahead, and where nothing is clear
@@ -404,6 +569,17 @@ _UNCLEAR = {
     "ratio": "a ratio of {value}",
     "risk_difference": "{value} percentage points",
     "net_win_share": "a net win share of {value} percentage points",
+}
+_AHEAD_LOWER = {
+    "difference": "is rated {size} points lower than {other}",
+    "ratio": "is rated {size} times as high as {other}",
+    "risk_difference": "is accepted {size} percentage points less often than {other}",
+}
+# where neither high nor low values are better
+_APART = {
+    "difference": "{first} and {second} differ by {size}",
+    "ratio": "{first} and {second} differ by a factor of {size}",
+    "risk_difference": "{first} and {second} differ by {size} percentage points",
 }
 # where every rater gives the same difference on every input
 _ALWAYS = _AHEAD | {
@@ -476,29 +652,44 @@ def _is_tested(facts: Mapping[str, Any]) -> bool:
 def _write_clear(facts: Mapping[str, Any]) -> str:
     if facts["spread"] is not None:
         return _write_always(facts) + _write_reach(facts)
-    ahead, other, size, is_turned = _take_sides(facts)
-    words = _AHEAD[facts["effect"]].format(size=size, other=other)
+    is_turned = _take_sides(facts)[-1]
+    words = _write_ahead(_AHEAD, facts)
     # a mixed model weighs answers: its balance is not that of the counts
     if facts["effect"] == "net_win_share" and not facts["is_by_model"]:
         words += " of all answers"
     brackets = [
+        *(["lower is better"] if facts["better"] == "lower" else []),
         *(["mixed model"] if facts["is_by_model"] else []),
         *_write_interval(facts, is_turned=is_turned),
         f"corrected p {write_p(facts['p_corrected'])}",
     ]
-    return f"{ahead} {words} ({', '.join(brackets)})." + _write_reach(facts)
+    return f"{words} ({', '.join(brackets)})." + _write_reach(facts)
+
+
+def _write_ahead(words: Mapping[str, str], facts: Mapping[str, Any]) -> str:
+    """Return which system is ahead, by how much; or that the two differ, if none is better."""
+    ahead, other, size, _ = _take_sides(facts)
+    effect, better = facts["effect"], facts["better"]
+    if better == "none":
+        return _APART[effect].format(first=facts["first"], second=facts["second"], size=size)
+    known = _AHEAD_LOWER[effect] if better == "lower" else words[effect]
+    return f"{ahead} {known.format(size=size, other=other)}"
 
 
 def _take_sides(facts: Mapping[str, Any]) -> tuple[str, str, str, bool]:
     """Return the system that is ahead, the other, the size of the effect without a sign, and
-    whether that is seen from the second system."""
-    effect, value = facts["effect"], facts["value"]
-    is_turned = value <= 1 if effect == "ratio" else value <= 0
+    whether the interval has to be turned to go with it."""
+    effect, value, is_lower = facts["effect"], facts["value"], facts["better"] == "lower"
+    is_below = value <= 1 if effect == "ratio" else value <= 0
+    is_second = is_below != is_lower
     size = abs(value)
-    if effect == "ratio" and is_turned:
-        size = 1 / value
+    is_turned = is_below
+    if effect == "ratio":
+        # where lower is better, a ratio is below 1
+        is_turned = is_second
+        size = 1 / value if is_turned else value
     first, second = facts["first"], facts["second"]
-    ahead, other = (second, first) if is_turned else (first, second)
+    ahead, other = (second, first) if is_second else (first, second)
     return ahead, other, _write_effect(size, effect), is_turned
 
 
@@ -551,18 +742,18 @@ def _write_always(facts: Mapping[str, Any]) -> str:
             f"{_write_where(spread, 'with')}, so there is nothing to test. That is not proof that "
             "they are equally good."
         )
-    ahead, other, size, _ = _take_sides(facts)
     is_whole = effect in _ALWAYS_WHOLLY and abs(facts["value"]) == 1
-    words = (_ALWAYS_WHOLLY if is_whole else _ALWAYS)[effect].format(size=size, other=other)
+    is_whole = is_whole and facts["better"] == "higher"
+    words = _write_ahead(_ALWAYS_WHOLLY if is_whole else _ALWAYS, facts)
     exactly = "" if is_whole else "exactly so much "
     p = f"corrected p {write_p(facts['p_corrected'])}, " if _is_tested(facts) else ""
     number = f"{spread['units']:,} {unit if spread['units'] == 1 else units}"
     brackets = f"({p}by sign flips over {number})"
     where = _write_where(spread, "by")
     if _is_tested(facts) and facts["p_corrected"] < 0.05:
-        return f"{ahead} {words}, {exactly}{where} {brackets}."
+        return f"{words}, {exactly}{where} {brackets}."
     return (
-        f"No clear difference between {facts['first']} and {facts['second']}: {ahead} {words}, "
+        f"No clear difference between {facts['first']} and {facts['second']}: {words}, "
         f"{exactly}{where}, but too few {units} show it {brackets}."
     )
 
@@ -573,6 +764,31 @@ def _write_where(spread: Mapping[str, Any], by: str) -> str:
         return f"{by} every rater on every input" if spread["has_raters"] else "on every input"
     before = {"clusters": "in", "raters": by}.get(spread["units_of"], "on")
     return f"on average {before} every {_UNITS[spread['units_of']][0]}"
+
+
+# --- conclusions: what the pairs of a criterion come to -------------------------------
+
+
+@sentence
+def detectable(effect: str, value: float, low: float, high: float, tests: int) -> str:
+    noun = "a ratio of" if effect == "ratio" else "a difference of"
+    unit = {"ratio": "", "difference": " points"}.get(effect, " percentage points")
+    correction = f" (after correction for {tests:,} comparisons)" if tests > 1 else ""
+    return (
+        f"A new study like this one would find {noun} {_write_effect(value, effect)}{unit} in 8 of "
+        f"10 cases{correction}. This figure is itself uncertain: {_write_effect(low, effect)} to "
+        f"{_write_effect(high, effect)}."
+    )
+
+
+@sentence
+def nothing_detectable() -> str:
+    return "Even the largest possible difference would often be missed."
+
+
+@sentence
+def planned_power(words: str, at: str) -> str:
+    return f"Planned: {words} ({_write_day(at)})."
 
 
 # what one rater did, and where that is the same with both systems
@@ -598,7 +814,10 @@ def by_one_rater(first: str, second: str, effect: str, value: float) -> str:
     if _write_effect(value, effect) == _write_effect(equal, effect):
         words = _ALIKE_BY_ONE[effect].format(first=first, second=second)
     else:
-        facts = {"first": first, "second": second, "effect": effect, "value": value}
+        # one person's values are told as they are
+        facts = {
+            "first": first, "second": second, "effect": effect, "value": value, "better": "higher"
+        }  # fmt: skip
         ahead, other, size, _ = _take_sides(facts)
         words = _BY_ONE[effect].format(ahead=ahead, other=other, size=size)
     return f"This one rater {words}. One rater says nothing about others, so nothing is tested."
@@ -839,6 +1058,11 @@ def model_variances(variances: Mapping[str, float], residual: float) -> str:
 
 
 @sentence
+def equal_spacing() -> str:
+    return "Means of points are compared as if the points were equally spaced."
+
+
+@sentence
 def variance_of_zero() -> str:
     return "A variance that is estimated as 0 is a valid answer."
 
@@ -877,7 +1101,7 @@ def rank_ranges() -> str:
         "A rank range counts the systems that are clearly above, and those that are clearly below: "
         "by simultaneous intervals of all differences, and by the corrected test of the pair. "
         "Ranges are widened where needed, so that no system has a better range than one with a "
-        "higher estimate."
+        "better estimate."
     )
 
 
@@ -897,6 +1121,15 @@ def weighing(
     return (
         f"Comparisons weight raters and inputs; {each}. So the two can differ: for {system_1} and "
         f"{system_2}, {words} and the comparison gives {compared * unit:.2f}."
+    )
+
+
+@sentence
+def missing_at_random(share: float) -> str:
+    amount = "Less than 1%" if share < 0.005 else f"{share:.0%}"
+    return (
+        f"{amount} of planned ratings are missing; tests and means assume that what is missing "
+        "doesn't depend on the rating that would have been given (missing at random)."
     )
 
 
@@ -1052,8 +1285,8 @@ def metrics_of_systems(has_clusters: bool) -> str:
 @sentence
 def metric_pairs_in_order() -> str:
     return (
-        "Pairs in order: the share of pairs that the metric orders as people do. On a metric of "
-        "which less is better, correlations are negative and these shares are small."
+        "Pairs in order: the share of pairs that the metric orders as people do. Scores of which "
+        "lower ones are better are turned round first, so that good metrics correlate positively."
     )
 
 
@@ -1064,6 +1297,14 @@ def metric_ceiling(halvings: int) -> str:
         "ratings with that of the other half, stepped up to all of them (Spearman-Brown), on "
         f"average over {halvings} random halvings. A metric without any error could reach its "
         "square root."
+    )
+
+
+def ceiling_within(value: str) -> str:
+    """Return what as many other people would reach within inputs; `value` with its interval."""
+    return (
+        "Within inputs, half of the people of an input order its systems as the other half does "
+        f"with a τ-b of {value}, stepped up to all of them."
     )
 
 
@@ -1505,6 +1746,11 @@ def joint_test(systems: int, f: float, df1: int, df2: float, p: float) -> str:
 
 
 @sentence
+def secondary() -> str:
+    return "Secondary: not corrected across criteria."
+
+
+@sentence
 def joint_test_method() -> str:
     return (
         "All systems together are tested by an F test on the same model, with Kenward-Roger "
@@ -1549,9 +1795,11 @@ def _write_percent(share: float) -> str:
 
 
 @sentence
-def finding_in_brief(code: str, first: str, second: str, effect: str) -> str:
-    """The last cell of a pair's row, `first` minus `second`."""
+def finding_in_brief(code: str, first: str, second: str, effect: str, better: str) -> str:
+    """The last cell of a pair's row, `first` minus `second`; the better system is named."""
     ahead = "preferred" if effect == "net_win_share" else "higher"
+    if better == "lower":
+        first, second, ahead = second, first, "lower"
     return {
         "higher": f"{first} {ahead}",
         "lower": f"{second} {ahead}",

@@ -5,8 +5,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from evalsite.results.report.criterion_view import CriterionView, view_criteria
-from evalsite.results.report.first_look import Look
-from evalsite.results.report.limitations import Limitation, list_limitations
+from evalsite.results.report.limitations import Collection, Limitation, list_limitations
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -34,14 +33,7 @@ class Summary:
         return [*([self.primary] if self.primary else []), *self.others]
 
 
-def summarise(
-    content: dict[str, Any],
-    *,
-    everyone: bool,
-    done: int,
-    target: int,
-    look: Look | None = None,
-) -> Summary:
+def summarise(content: dict[str, Any], collection: Collection, *, everyone: bool) -> Summary:
     """Return the summary of a report; `everyone`: with what is excluded, if anything is."""
     views = view_criteria(*choose_report(content, everyone=everyone))
     primary = next((one for one in views if one.role == "primary"), None)
@@ -53,7 +45,7 @@ def summarise(
         has_margins=any(one.margins for one in views),
         is_across=any(one.is_across for one in views),
         comparisons=content["kept"].get("family", {}).get("comparisons", 0),
-        limitations=list_limitations(content, views, done=done, target=target, look=look),
+        limitations=list_limitations(content, views, collection),
         paper=_list_paper(views),
     )
 

@@ -32,6 +32,7 @@ from evalsite.results.report.first_look import find_first_look
 from evalsite.results.report.folds import Fold, list_folds
 from evalsite.results.report.html_document import write_page
 from evalsite.results.report.latex_document import write_archive
+from evalsite.results.report.limitations import Collection, has_ended
 from evalsite.results.report.sections import (
     Blocks,
     describe_basis,
@@ -80,10 +81,11 @@ def _describe(request: HttpRequest, study: Study, report: Report) -> tuple[str, 
     labels = dict(list_parts(content))
     if key not in labels:
         edge = count_edge(study)
-        summary = summarise(
-            content, everyone=everyone, done=edge.done, target=edge.target,
-            look=find_first_look(study),
+        collection = Collection(
+            done=edge.done, target=edge.target, look=find_first_look(study),
+            has_ended=has_ended(study),
         )  # fmt: skip
+        summary = summarise(content, collection, everyone=everyone)
         return "results/summary.html", context | {"summary": summary, "part_key": ""}
     context |= {"part_key": key, **_describe_part(found, key)}
     if key not in criteria:

@@ -1,0 +1,832 @@
+"""Every sentence that a report can print: a study that has it and, beside it, one that must not.
+
+A code without an entry in CASES fails. Studies are small, and each is analysed once.
+"""
+
+import csv
+import json
+import random
+from collections.abc import Callable, Iterable, Iterator
+from datetime import UTC, datetime
+from functools import cache
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+
+from evalsite.analysis.__main__ import main
+from evalsite.analysis.plan import Plan
+from evalsite.analysis.report import make_reports
+from evalsite.analysis.report.notes import warn_of_criterion
+from evalsite.analysis.report.replication import warn_of_both
+from evalsite.analysis.scores import read_scores
+from evalsite.results.analysis_plan.wording import warn_of_plan
+from evalsite.results.people.flags import describe_unseen
+from evalsite.results.replication.comparison import compare_versions, warn_of_texts
+from evalsite.results.report.computation import prefer_plan
+from evalsite.results.report.criterion_tables import (
+    describe_joint_test,
+    describe_variances,
+    tabulate_pairs,
+)
+from evalsite.results.report.criterion_view import view_criteria
+from evalsite.results.report.first_look import Look
+from evalsite.results.report.limitations import Collection, list_limitations
+from evalsite.results.report.methods import collect_tests
+from evalsite.results.report.sentences import SENTENCES, write_sentence
+from evalsite.studies.models import Study
+from tests.analysis.compared import compare_systems
+
+Row = dict[str, Any]
+POINTS = [{"value": value, "label": ""} for value in range(1, 8)]
+YES_NO = [{"value": 0, "label": "no"}, {"value": 1, "label": "yes"}]
+
+
+# --- rows -----------------------------------------------------------------------------
+
+
+def rate(
+    value: Callable[[int, int, int], float],
+    *,
+    raters: int = 6,
+    inputs: int = 12,
+    systems: str = "AB",
+    criterion: str = "fit",
+) -> list[Row]:
+    """Ratings of every system by every rater on every input: of rater, input and system."""
+    return [
+        {
+            "participant": f"p{rater}", "item": f"i{item}", "system": system,
+            "criterion": criterion, "value": value(rater, item, place),
+        }
+        for rater in range(raters)
+        for item in range(inputs)
+        for place, system in enumerate(systems)
+    ]  # fmt: skip
+
+
+def spread(shift: float = 0.0, *, seed: int = 1, noise: float = 1.0) -> Callable[..., int]:
+    """Points from 1 to 7, noisy, the later systems higher by `shift` each."""
+    chance = random.Random(seed)
+    return lambda rater, item, place: min(
+        7, max(1, round(4 + shift * place + (item % 3) - 1 + chance.gauss(0, noise)))
+    )
+
+
+def prefer(pairs: Iterable[tuple[str, str, float]], *, raters: int = 6, seed: int = 1) -> list[Row]:
+    """Preferences on pairs: first, second, and how often the first is preferred."""
+    chance = random.Random(seed)
+    return [
+        {
+            "participant": f"p{rater}", "item": f"i{item}-{place}", "group": f"i{item}",
+            "criterion": "fit", "preferred": first if wins else second,
+            "outcome": "1" if wins else "2", "system_1": first, "system_2": second,
+            "shown_first": (first, second)[item % 2],
+        }
+        for item in range(12)
+        for place, (first, second, better) in enumerate(pairs)
+        for rater in range(raters)
+        if (wins := chance.random() < better) is not None
+    ]  # fmt: skip
+
+
+# --- analyses -------------------------------------------------------------------------
+
+
+def write_csv(path: Path, rows: list[Row]) -> Path:
+    columns = list(dict.fromkeys(name for row in rows for name in row))
+    with path.open("w", encoding="utf-8", newline="") as file:
+        writer = csv.DictWriter(file, columns, restval="")
+        writer.writeheader()
+        writer.writerows(rows)
+    return path
+
+
+def find_notes(found: Any) -> Iterator[dict[str, Any]]:
+    if isinstance(found, dict):
+        if {"code", "facts"} <= found.keys() or found.keys() == {"code", "text"}:
+            yield found
+        for part in found.values():
+            yield from find_notes(part)
+    elif isinstance(found, list):
+        for part in found:
+            yield from find_notes(part)
+
+
+def analyse(
+    rows: list[Row],
+    *,
+    kind: str = "likert",
+    plan: Plan | None = None,
+    more: dict[str, list[Row]] | None = None,
+    labels: dict[str, dict[str, Any]] | None = None,
+    **known: Any,
+) -> dict[str, Any]:
+    """The report of these rows, as a site makes it; `more`: other files that it exports."""
+    answers = {"likert": POINTS, "decision": YES_NO}.get(kind, [])
+    instrument = [
+        {"key": key, "label": key.title(), "kind": kind, "answers": answers}
+        | (labels or {}).get(key, {})
+        for key in dict.fromkeys(row["criterion"] for row in rows)
+    ]
+    with TemporaryDirectory() as folder:
+        paths = {"ratings": write_csv(Path(folder) / "ratings.csv", rows)}
+        for name, part in (more or {}).items():
+            paths[name] = write_csv(Path(folder) / f"{name}.csv", part)
+        made = make_reports(paths, instrument=instrument, seed=1, plan=plan or Plan(), **known)
+    kept: dict[str, Any] = made["kept"]
+    return kept
+
+
+def run(rows: list[Row], *options: str, beside: list[Row] | None = None) -> dict[str, Any]:
+    """What the command makes of a file, or of two."""
+    with TemporaryDirectory() as folder:
+        first = write_csv(Path(folder) / "ratings.csv", rows)
+        out = Path(folder) / "out.json"
+        words = ["report", str(first)]
+        if beside is not None:
+            words = ["compare", str(first), str(write_csv(Path(folder) / "repeat.csv", beside))]
+        main([*words, "--json", "-o", str(out), *options])
+        made: dict[str, Any] = json.loads(out.read_text(encoding="utf-8"))
+    if gate := made.get("gate"):
+        made["gate"] = {"code": "gate", "facts": gate}
+    return made
+
+
+def doubt(name: str, at: str = "2026-05-03T10:00:00+00:00") -> list[dict[str, Any]]:
+    """The warnings of a plan of which this part was fixed after seven answers."""
+    plan = {
+        "baseline": "A", "primary": "fit", "margins": [1], "exclusion_rule": "Too fast",
+        "moments": {name: {"at": at, "answers": 7}},
+    }  # fmt: skip
+    return warn_of_plan(plan, has_excluded=True)
+
+
+def limit(**known: Any) -> list[dict[str, Any]]:
+    """The limitations of a report with these parts."""
+    kept = {"criteria": [], "warnings": [], **known.pop("kept", {})}
+    collection = Collection(**{"done": 4, "target": 4, **known.pop("collection", {})})
+    content = {"kept": kept, "all": None, **known}
+    views = view_criteria(kept, None)
+    listed = list_limitations(content, views, collection)
+    return [{"code": entry.code, "facts": entry.facts} for entry in listed if entry.text]
+
+
+def limit_met(met: dict[str, int] | None) -> list[dict[str, Any]]:
+    kept = {"criteria": [], "warnings": []}
+    content = {"kept": kept, "all": None, "collection": {"met": met}}
+    listed = list_limitations(content, [], Collection(done=4, target=4))
+    return [{"code": entry.code, "facts": entry.facts} for entry in listed if entry.text]
+
+
+def limit_criteria(*kept: dict[str, Any], **known: Any) -> list[dict[str, Any]]:
+    return limit(kept={"criteria": list(kept)}, **known)
+
+
+def view(rows: list[Row], **known: Any) -> dict[str, Any]:
+    (criterion,) = analyse(rows, **known)["criteria"]
+    made: dict[str, Any] = criterion
+    return made
+
+
+def turn_findings(criterion: dict[str, Any]) -> dict[str, Any]:
+    """The criterion as it would be with its first pair the other way round."""
+    first, *rest = criterion["pairs"]
+    code = "not_enough" if first["finding"]["code"] != "not_enough" else "higher"
+    changed = {**first, "finding": {**first["finding"], "code": code}}
+    return {**criterion, "pairs": [changed, *rest]}
+
+
+LOOK = Look(at=datetime(2026, 5, 12, 10, 42, tzinfo=UTC), answers=2, asked_later=0)
+PLAN = {"baseline": {"at": "2026-05-03T10:00:00+00:00", "answers": 0}}
+SIZE = {"criterion": "fit", "words": "50 inputs: 80% power", "at": "2026-05-19T10:00:00+00:00"}
+CHAIN = [("A", "B", 0.6), ("B", "C", 0.6)]
+
+
+def rate_singly(*, own: bool = False) -> list[Row]:
+    """Each rater rates one system only; `own`: each input has one system only, too."""
+    return [
+        row
+        for row in rate(spread(0.5), inputs=12)
+        if (int(row["participant"][1:]) % 2 == 0) == (row["system"] == "A")
+        and (not own or (int(row["item"][1:]) % 2 == 0) == (row["system"] == "A"))
+    ]
+
+
+def rate_divisive() -> list[Row]:
+    """Raters differ about C, and agree about A and B, which differ a little."""
+    chance = random.Random(2)
+    taste = [-3, 3, -2, 2, -3, 3]
+    return rate(
+        lambda rater, item, place: 5 + (0, 0.45, taste[rater])[place] + chance.gauss(0, 0.4),
+        systems="ABC",
+        inputs=20,
+    )
+
+
+def rate_apart(apart: list[list[int]]) -> list[Row]:
+    """Of each rater how far A is above B on each input."""
+    return [
+        {
+            "participant": f"p{rater}", "item": f"i{item}-{system}", "group": f"i{item}",
+            "criterion": "fit", "system": system, "value": max(1, 1 + sign * by),
+        }
+        for rater, ways in enumerate(apart)
+        for item, by in enumerate(ways)
+        for system, sign in (("A", 1), ("B", -1))
+    ]  # fmt: skip
+
+
+def skip_low(share: float, *, below: int = 5) -> list[Row]:
+    chance = random.Random(1)
+    return [
+        row
+        for row in rate(spread(0), inputs=30)
+        if not (row["system"] == "A" and row["value"] < below and chance.random() < share)
+    ]
+
+
+def ignore(number: int) -> dict[str, list[Row]]:
+    """Of the first item so many of six raters say that it can't be rated."""
+    return {
+        "annotations": [
+            {
+                "annotation": f"a{rater}-{item}", "participant": f"p{rater}", "item": f"i{item}",
+                "kind": "main", "status": "counted",
+                "outcome": "ignored" if item == 0 and rater < number else "rated",
+                "excluded": "", "gold_agrees": "", "attention_passed": "", "seconds": 60,
+            }
+            for rater in range(6)
+            for item in range(12)
+        ]
+    }  # fmt: skip
+
+
+def score(systems: str = "AB", metrics: tuple[str, ...] = ("BLEU",)) -> dict[str, list[Row]]:
+    chance = random.Random(3)
+    return {
+        "metrics": [
+            {"item": f"i{item}", "system": system, "metric": metric, "value": chance.random()}
+            for metric in metrics
+            for item in range(12)
+            for system in systems
+        ]
+    }
+
+
+def score_pairs() -> dict[str, list[Row]]:
+    scored = []
+    for item in range(12):
+        for place, (first, second, _) in enumerate(CHAIN):
+            scored += [
+                {"item": f"i{item}-{place}", "system": system, "metric": "BLEU",
+                 "value": (item + len(system) + place) % 5}
+                for system in (first, second)
+            ]  # fmt: skip
+    return {"metrics": scored}
+
+
+def mark_pages(rows: list[Row], empty: str, *, is_silent: bool) -> list[Row]:
+    """Rows as a site exports them; of these outputs the answer is "not applicable", or none."""
+    marked = [
+        row | {"annotation": f"{row['participant']}-{row['item']}", "kind": "main",
+               "status": "counted", "not_applicable": ""}
+        for row in rows
+    ]  # fmt: skip
+    if not is_silent:
+        return [row for row in marked if row["system"] != empty or row["item"] != "i1"]
+    return [
+        row | {"value": "", "not_applicable": "yes"}
+        if (row["system"], row["item"]) == (empty, "i1")
+        else row
+        for row in marked
+    ]
+
+
+def caution(systems: int) -> list[dict[str, Any]]:
+    """What is warned of where there are so many systems, from the comparison alone."""
+    rows = rate(spread(0.1), raters=3, inputs=3, systems="".join(map(chr, range(65, 65 + systems))))
+    columns = [[row[name] for row in rows] for name in ("item", "system", "value", "participant")]
+    data = read_scores(group=columns[0], system=columns[1], value=columns[2], rater=columns[3])
+    return warn_of_criterion("fit", compare_systems(data, draws=20).cautions)
+
+
+def on_days(rows: list[Row], day: int) -> list[Row]:
+    return [row | {"submitted_at": f"2026-01-{day:02}"} for row in rows]
+
+
+def copy_answers(rows: list[Row]) -> list[Row]:
+    """The last rater gives what the first gives."""
+    first = [row["value"] for row in rows if row["participant"] == "p0"]
+    kept = [row for row in rows if row["participant"] != "p5"]
+    copied = [row for row in rows if row["participant"] == "p5"]
+    return kept + [row | {"value": value} for row, value in zip(copied, first, strict=True)]
+
+
+def explain_copies(**known: Any) -> list[dict[str, Any]]:
+    """What the page of people says of copies that can't be seen."""
+    copied = {
+        "raters": 5,
+        "can_be_seen": True,
+        "most_shared": 6,
+        "pairs": [],
+        "alike": None,
+    } | known
+    report: Any = SimpleNamespace(content={"kept": {"copied": copied}})
+    note = {"code": "copies_unseen", "facts": {"most_shared": 6}}
+    return [note] if describe_unseen(report) == write_sentence(note) else []
+
+
+def warn_of_versions(number: int) -> list[dict[str, Any]]:
+    study: Any = SimpleNamespace(versions=SimpleNamespace(count=lambda: number))
+    return list(compare_versions(study, study))
+
+
+def describe_tables(rows: list[Row], **known: Any) -> list[dict[str, Any]]:
+    """The codes of sentences that stand in the tables and the methods of a report."""
+    criterion = view(rows, **known)
+    pairs = tabulate_pairs(criterion)
+    methods = collect_tests([criterion], SimpleNamespace(plan={}), {})  # type: ignore[arg-type]
+    texts = {
+        "joint_test": describe_joint_test(criterion),
+        "variance_parts": describe_variances(criterion),
+        "finding_in_brief": pairs.rows[0][-1] if pairs and pairs.rows else "",
+        "joint_test_method": methods["of_all"],
+        "standardised_effect": methods["of_effects"],
+    }
+    return [{"code": code, "text": text} for code, text in texts.items() if text]
+
+
+STUDIES: dict[str, Callable[[], Any]] = {
+    # one criterion, two systems, six raters, twelve inputs, unless it says otherwise
+    "no difference": lambda: analyse(rate(spread(0.1))),
+    "difference": lambda: analyse(rate(spread(1.5))),
+    "baseline behind": lambda: analyse(rate(spread(-1.5)), plan=Plan(baseline="A")),
+    "baseline unrated": lambda: analyse(rate(spread(1.5)), plan=Plan(baseline="Z")),
+    "three systems": lambda: analyse(rate(spread(1.2), systems="ABC")),
+    "three systems, alike": lambda: analyse(rate(spread(0, noise=2), systems="ABC")),
+    "divisive system": lambda: analyse(rate_divisive(), kind="slider"),
+    "two criteria": lambda: analyse(
+        rate(spread(1)) + rate(spread(1, seed=9, noise=2), criterion="fun")
+    ),
+    "two alike criteria": lambda: analyse(rate(spread(1)) + rate(spread(1), criterion="fun")),
+    "primary": lambda: analyse(
+        rate(spread(1)) + rate(spread(0.2, seed=3), criterion="fun"), plan=Plan(primary="fit")
+    ),
+    "simulated": lambda: analyse([row | {"origin": "simulated"} for row in rate(spread())]),
+    "imported": lambda: analyse([row | {"origin": "imported"} for row in rate(spread())]),
+    "unknown raters": lambda: analyse(rate(spread()), raters_known=False),
+    "three raters": lambda: analyse(rate(spread(), raters=3)),
+    "three raters, simulated": lambda: analyse(
+        [row | {"origin": "simulated"} for row in rate(spread(), raters=3)]
+    ),
+    "two raters": lambda: analyse(rate(spread(), raters=2)),
+    "four raters, divisive system": lambda: analyse(
+        [row for row in rate_divisive() if row["participant"] < "p4"], kind="slider"
+    ),
+    "four raters, low ratings skipped": lambda: analyse(
+        [row for row in skip_low(0.8) if row["participant"] < "p4"]
+    ),
+    "three raters, no model": lambda: analyse(rate(lambda rater, item, place: 3 + place, raters=3)),
+    "four raters": lambda: analyse(rate(spread(), raters=4)),
+    "one rater": lambda: analyse(rate(spread(1), raters=1)),
+    "five inputs": lambda: analyse(rate(spread(), inputs=5)),
+    "one input": lambda: analyse(rate(spread(), inputs=1)),
+    "one input, twenty raters": lambda: analyse(
+        rate(spread(), raters=20, inputs=1)
+        + [row for row in rate(spread(), raters=20) if row["item"] != "i0"]
+        + rate(spread(), raters=20, inputs=1, systems="XY")
+    ),
+    "equal ratings": lambda: analyse(rate(lambda rater, item, place: 4)),
+    "equal differences": lambda: analyse(rate(lambda rater, item, place: 3 + place)),
+    "offset": lambda: analyse(rate(lambda rater, item, place: 1 + rater + item % 2)),
+    "narrow": lambda: analyse(rate(spread(0, noise=0.4))),
+    "unlinked raters": lambda: analyse(
+        rate(spread(), raters=3)
+        + [
+            row | {"participant": f"q{row['participant']}", "item": f"j{row['item']}"}
+            for row in rate(spread(), raters=3)
+        ]
+    ),
+    "nested raters": lambda: analyse(rate_singly()),
+    "inputs of one system": lambda: analyse(rate_singly(own=True)),
+    "square": lambda: analyse(
+        [
+            {
+                "participant": f"p{rater}",
+                "item": f"i{item}",
+                "system": system,
+                "value": value,
+                "criterion": "fit",
+            }
+            for rater, item, system, value in (
+                (0, 0, "A", 1),
+                (1, 1, "A", 2),
+                (0, 1, "B", 4),
+                (1, 0, "B", 4),
+            )
+        ]
+    ),
+    "thin system": lambda: analyse(rate(spread()) + rate(spread(), systems="C", raters=1)),
+    "gaps": lambda: analyse([row for row in rate(spread()) if random.random() < 2][5:]),
+    "few answers": lambda: analyse(
+        rate(lambda rater, item, place: (rater + item + place) % 2 * 6 + 1, raters=2, inputs=3)
+    ),
+    "ranks part": lambda: analyse(rate_apart([[1] * 11 + [-6]] * 6)),
+    "raters part": lambda: analyse(rate_apart([[2] * 12, [1] * 12, [0] * 12, [0] * 12])),
+    "low ratings skipped": lambda: analyse(skip_low(0.8)),
+    "few ratings skipped": lambda: analyse(skip_low(0.02)),
+    "copied": lambda: analyse(copy_answers(rate(spread(noise=2), inputs=40))),
+    "two who agree": lambda: analyse(
+        rate(lambda rater, item, place: (item * 5 + place) % 7 + 1, raters=2, inputs=40)
+    ),
+    "most ignore an item": lambda: analyse(rate(spread()), more=ignore(4)),
+    "few ignore an item": lambda: analyse(rate(spread()), more=ignore(1)),
+    "not applicable": lambda: analyse(
+        mark_pages(rate(spread()), "A", is_silent=True), labels={"fit": {"is_loose": True}}
+    ),
+    "not asked": lambda: analyse(
+        mark_pages(rate(spread()), "A", is_silent=False)
+        + mark_pages(rate(spread(), criterion="fun"), "Z", is_silent=False),
+        labels={"fit": {"is_loose": True, "is_conditional": True}},
+    ),
+    "magnitudes": lambda: analyse(
+        [row | {"standard": 100, "value": row["value"] * 20} for row in rate(spread(1))],
+        kind="magnitude",
+    ),
+    "magnitudes with a slip": lambda: analyse(
+        [
+            row | {"standard": 100, "value": 90000 if n == 7 else row["value"] * 20}
+            for n, row in enumerate(rate(spread(1)))
+        ],
+        kind="magnitude",
+    ),
+    "decisions": lambda: analyse(
+        rate(lambda rater, item, place: int((rater + item + 2 * place) % 4 > 1)), kind="decision"
+    ),
+    "numbers": lambda: analyse(rate(spread()), kind="number"),
+    "numbers with a direction": lambda: analyse(
+        rate(spread()), kind="number", labels={"fit": {"better": "lower"}}
+    ),
+    "circle": lambda: analyse(
+        prefer([("A", "B", 0.8), ("B", "C", 0.8), ("C", "A", 0.8)]), kind="preference"
+    ),
+    "chain": lambda: analyse(prefer(CHAIN), kind="preference"),
+    "order": lambda: analyse(
+        prefer([("A", "B", 0.7), ("B", "C", 0.7), ("A", "C", 0.8)]), kind="preference"
+    ),
+    "always": lambda: analyse(
+        prefer([("A", "B", 1), ("B", "C", 1), ("A", "C", 1)]), kind="preference"
+    ),
+    "apart": lambda: analyse(prefer([("A", "B", 0.6), ("C", "D", 0.6)]), kind="preference"),
+    "pair of one rater": lambda: analyse(
+        prefer([("A", "B", 0.6)])
+        + [row | {"item": f"j{row['item']}"} for row in prefer([("A", "C", 0.6)], raters=1)],
+        kind="preference",
+    ),
+    "inputs of A alone": lambda: analyse(
+        [
+            {
+                "participant": "p0",
+                "item": f"i{item}",
+                "system": system,
+                "criterion": "fit",
+                "standard": 100,
+                "value": start + step * item,
+            }
+            for system, number, start, step in (("A", 12, 60, 5), ("B", 6, 40, 1))
+            for item in range(number)
+        ],
+        kind="magnitude",
+    ),
+    "metric": lambda: analyse(rate(spread()), more=score()),
+    "two metrics": lambda: analyse(rate(spread()), more=score(metrics=("BLEU", "COMET"))),
+    "metric of preferences": lambda: analyse(prefer(CHAIN), kind="preference", more=score_pairs()),
+    "46 systems": lambda: caution(46),
+    "4 systems": lambda: caution(4),
+    # by the command
+    "file": lambda: run(rate(spread(1))),
+    "file of talks": lambda: run(
+        [row | {"talk": f"t{int(row['item'][1:]) % 4}"} for row in rate(spread(1))]
+    ),
+    "file of clusters": lambda: run(
+        [row | {"cluster": f"t{int(row['item'][1:]) % 4}"} for row in rate(spread(1))]
+    ),
+    "file of decisions": lambda: run(
+        rate(lambda rater, item, place: int((rater + item + 2 * place) % 4 > 1))
+    ),
+    "file of a slider": lambda: run(
+        rate(lambda rater, item, place: (rater * 17 + item * 7 + place) % 100), "--scale", "0-100"
+    ),
+    "file of numbers": lambda: run(
+        rate(lambda rater, item, place: (rater * 17 + item * 7 + place) / 7 - 3)
+    ),
+    "file of an unknown kind": lambda: run([row | {"scale": "stars"} for row in rate(spread(1))]),
+    "gate": lambda: run(rate(spread(0.5)), "--gate", "B", "--against", "A", "--margin", "0.5"),
+    "repeat": lambda: run(on_days(rate(spread(1)), 1), beside=on_days(rate(spread(1)), 2)),
+    "copy": lambda: run(on_days(rate(spread(1)), 1), beside=on_days(rate(spread(1)), 1)),
+    "repeat of other items": lambda: run(
+        rate(spread(1)),
+        beside=[row | {"item": f"j{row['item']}"} for row in rate(spread(1))],
+    ),
+    "repeat of more items": lambda: run(rate(spread(1)), beside=rate(spread(1), inputs=14)),
+    "repeat of other systems": lambda: run(
+        rate(spread(1), systems="ABC"), beside=rate(spread(1), systems="ABD")
+    ),
+    "repeat of no pair": lambda: run(
+        rate(spread(1), systems="AB"), beside=rate(spread(1), systems="AD")
+    ),
+    "repeat of other criteria": lambda: run(
+        rate(spread(1)) + rate(spread(1), criterion="fun"), beside=rate(spread(1))
+    ),
+    "repeat on another scale": lambda: run(
+        [row | {"scale": "likert", "scale_min": 1, "scale_max": 7} for row in rate(spread(1))],
+        beside=[
+            row | {"scale": "likert", "scale_min": 0, "scale_max": 7} for row in rate(spread(1))
+        ],
+    ),
+    "repeat with another standard": lambda: run(
+        [row | {"standard": 100, "value": row["value"] * 20} for row in rate(spread(1))],
+        "--protocol",
+        "magnitude",
+        beside=[row | {"standard": 50, "value": row["value"] * 10} for row in rate(spread(1))],
+    ),
+    "repeat with other texts": lambda: warn_of_both(
+        {
+            "first": {"outputs": 9, "criteria": []},
+            "second": {"outputs": 9, "criteria": []},
+            "criteria": [],
+            "common": {
+                "outputs": 7,
+                "changed": 2,
+                "same_answers": 0,
+                "only_first": [],
+                "only_second": [],
+            },
+        },
+        [[], []],
+    ),
+    # of the plan and of collection
+    "late baseline": lambda: doubt("baseline"),
+    "late primary": lambda: doubt("primary"),
+    "late margins": lambda: doubt("margins"),
+    "late rule": lambda: doubt("exclusion_rule"),
+    "unfinished": lambda: limit(collection={"done": 3}),
+    "ended early": lambda: limit(collection={"done": 3, "has_ended": True}),
+    "early look": lambda: limit(collection={"look": LOOK}),
+    "finished": limit,
+    "raters met": lambda: limit_met({"number": 3, "raters": 12}),
+    "planned": lambda: limit(plan={"moments": PLAN, "has_imported": False}),
+    "planned before import": lambda: limit(plan={"moments": PLAN, "has_imported": True}),
+    "ceiling": lambda: limit_criteria(
+        view(
+            rate(
+                lambda rater, item, place: 7 if (rater * 7 + item * 3 + place) % 11 else 6,
+                inputs=20,
+            )
+        )
+    ),
+    "no ceiling": lambda: limit_criteria(view(rate(spread(1)))),
+    "no ceiling, nothing clear": lambda: limit_criteria(view(rate(spread(0.1)))),
+    "two agreements": lambda: limit_criteria(
+        view(rate(lambda rater, item, place: (item * 3 + place) % 7 + 1)),
+        view(rate(spread(0, noise=3), criterion="fun")),
+    ),
+    "exclusions that change": lambda: (
+        lambda kept: limit_criteria(kept, all={"criteria": [turn_findings(kept)]})
+    )(view(rate(spread(1)))),
+    "exclusions that change nothing": lambda: (
+        lambda kept: limit_criteria(kept, all={"criteria": [kept]})
+    )(view(rate(spread(1)))),
+    "tables": lambda: describe_tables(rate(spread(1.2), systems="ABC")),
+    "tables of one rater": lambda: describe_tables(rate(spread(1), systems="ABC", raters=1)),
+    "tables of one system": lambda: describe_tables(rate(spread(1), systems="A")),
+    "tables of decisions": lambda: describe_tables(
+        rate(lambda rater, item, place: int((rater + item + 2 * place) % 4 > 1)), kind="decision"
+    ),
+    "copies unseen": lambda: explain_copies(can_be_seen=False),
+    "copies would be seen": lambda: explain_copies(),
+    "two versions": lambda: warn_of_versions(2),
+    "one version": lambda: warn_of_versions(1),
+    "planned power": lambda: prefer_plan(
+        {"code": "detectable", "facts": {}}, "fit", {"frozen_at": "2026-05-20", "size": SIZE}
+    ),
+    "planned power, not frozen": lambda: prefer_plan(
+        {"code": "nothing_detectable", "facts": {}}, "fit", {"frozen_at": "", "size": SIZE}
+    ),
+}
+
+
+# of each code a study that has it, and one that must not
+CASES: dict[str, tuple[str, str]] = {
+    "simulated": ("simulated", "no difference"),
+    "imported": ("imported", "no difference"),
+    "raters_unknown": ("unknown raters", "no difference"),
+    "unlinked": ("unlinked raters", "gaps"),
+    "few_raters": ("three raters", "no difference"),
+    "few_clusters": ("file of clusters", "file"),
+    "clusters_not_named": ("file of talks", "file"),
+    "few_items": ("five inputs", "narrow"),
+    "across": ("two criteria", "primary"),
+    "ignored_by_most": ("most ignore an item", "few ignore an item"),
+    "too_alike": ("two alike criteria", "primary"),
+    "copied": ("copied", "no difference"),
+    "both_alike": ("two who agree", "ranks part"),
+    "copies_unseen": ("copies unseen", "copies would be seen"),
+    "unknown_kind": ("file of an unknown kind", "difference"),
+    "read_as_points": ("file", "file of numbers"),
+    "read_as_slider": ("file of a slider", "file"),
+    "read_as_numbers": ("file of numbers", "file"),
+    "read_as_decisions": ("file of decisions", "file"),
+    "late_baseline": ("late baseline", "late primary"),
+    "late_primary": ("late primary", "late margins"),
+    "late_margins": ("late margins", "late rule"),
+    "late_rule": ("late rule", "late baseline"),
+    "nested_raters": ("nested raters", "unlinked raters"),
+    "one_rater": ("one rater", "always"),
+    "one_item": ("one input", "five inputs"),
+    "no_shared_input": ("inputs of one system", "nested raters"),
+    "no_baseline": ("baseline unrated", "difference"),
+    "no_direction": ("numbers", "no difference"),
+    "thin_systems": ("thin system", "no difference"),
+    "thin_pairs": ("pair of one rater", "chain"),
+    "undetermined": ("square", "few answers"),
+    "many_pairs": ("46 systems", "4 systems"),
+    "bootstrap_instead_of_model": ("ranks part", "narrow"),
+    "missing_by_system": ("low ratings skipped", "few ratings skipped"),
+    "own_error_differs": ("divisive system", "three systems, alike"),
+    "models_disagree": ("ranks part", "no difference"),
+    "possible_slips": ("magnitudes with a slip", "magnitudes"),
+    "separated": ("always", "apart"),
+    "disconnected": ("apart", "decisions"),
+    "model_misfit": ("circle", "order"),
+    "through_others": ("chain", "order"),
+    "unfinished": ("unfinished", "finished"),
+    "ended_early": ("ended early", "finished"),
+    "early_look": ("early look", "finished"),
+    "raters_met": ("raters met", "finished"),
+    "ceiling": ("ceiling", "no ceiling"),
+    "lowest_agreement": ("two agreements", "no ceiling"),
+    "not_equal": ("no ceiling, nothing clear", "no ceiling"),
+    "exclusions_change": ("exclusions that change", "exclusions that change nothing"),
+    "exclusions_change_nothing": ("exclusions that change nothing", "exclusions that change"),
+    "no_plan": ("finished", "planned"),
+    "plan_first": ("planned", "planned before import"),
+    "plan_before_import": ("planned before import", "planned"),
+    "higher": ("difference", "no difference"),
+    "lower": ("baseline behind", "difference"),
+    "not_enough": ("no difference", "difference"),
+    "undefined": ("pair of one rater", "chain"),
+    "detectable": ("no difference", "difference"),
+    "nothing_detectable": ("few answers", "no difference"),
+    "planned_power": ("planned power", "planned power, not frozen"),
+    "by_one_rater": ("one rater", "always"),
+    "primary_criterion": ("primary", "no difference"),
+    "secondary_criterion": ("primary", "no difference"),
+    "headline": ("no difference", "repeat"),
+    "interval_of_headline": ("apart", "decisions"),
+    "interval_by_draws": ("decisions", "apart"),
+    "model_mean": ("no difference", "unknown raters"),
+    "no_model_mean": ("ranks part", "narrow"),
+    "slips_counted": ("magnitudes", "difference"),
+    "nothing_compared": ("square", "few answers"),
+    "nothing_tested": ("equal ratings", "no difference"),
+    "compared_by": ("no difference", "equal ratings"),
+    "compared_on_one_input": ("one input, twenty raters", "thin system"),
+    "not_tested_by_one_rater": ("one rater", "always"),
+    "corrected": ("few answers", "square"),
+    "own_errors_in_data": ("three systems, alike", "no difference"),
+    "checks": ("few answers", "square"),
+    "checks_over_inputs": ("divisive system", "three systems, alike"),
+    "draws_of_sizes": ("ranks part", "offset"),
+    "sizes_over_inputs": ("ranks part", "offset"),
+    "classic_test": ("three systems, alike", "no difference"),
+    "order_on_page": ("magnitudes", "difference"),
+    "model_terms": ("no difference", "unknown raters"),
+    "model_term_left_out": ("nested raters", "unlinked raters"),
+    "model_variances": ("no difference", "unknown raters"),
+    "equal_spacing": ("difference", "magnitudes"),
+    "variance_of_zero": ("pair of one rater", "chain"),
+    "model_not_used": ("ranks part", "narrow"),
+    "davidson": ("chain", "decisions"),
+    "never_compared": ("chain", "order"),
+    "place_in_model": ("chain", "decisions"),
+    "rank_ranges": ("no difference", "numbers"),
+    "weighing": ("inputs of A alone", "one rater"),
+    "missing_at_random": ("few ratings skipped", "no difference"),
+    "not_applicable": ("not applicable", "gaps"),
+    "not_answered": ("not asked", "no difference"),
+    "seed": ("no difference", "finished"),
+    "agreement_over": ("no difference", "repeat"),
+    "shares_of_variance": ("no difference", "decisions"),
+    "icc_with_gaps": ("gaps", "not applicable"),
+    "low_alpha_by_offset": ("offset", "equal differences"),
+    "low_alpha_by_noise": ("no difference", "offset"),
+    "low_alpha_by_range": ("five inputs", "no difference"),
+    "metrics": ("metric of preferences", "chain"),
+    "metrics_by_input": ("metric", "no difference"),
+    "pairwise_accuracy": ("metric", "no difference"),
+    "metrics_of_systems": ("metric of preferences", "chain"),
+    "metric_pairs_in_order": ("metric of preferences", "chain"),
+    "metric_ceiling": ("metric", "no difference"),
+    "metrics_compared": ("two metrics", "metric"),
+    "same_answers": ("copy", "repeat"),
+    "no_shared_outputs": ("repeat of other items", "repeat"),
+    "other_items": ("repeat of more items", "repeat"),
+    "other_texts": ("repeat with other texts", "repeat"),
+    "only_first": ("repeat of other systems", "repeat of more items"),
+    "only_second": ("repeat of other systems", "repeat of more items"),
+    "other_criteria": ("repeat of other criteria", "repeat"),
+    "other_scale": ("repeat on another scale", "repeat"),
+    "other_standard": ("repeat with another standard", "repeat"),
+    "versions": ("two versions", "one version"),
+    "nothing_repeated": ("repeat of no pair", "repeat of other systems"),
+    "upheld": ("repeat of other systems", "repeat of no pair"),
+    "repeated_score": ("repeat", "no difference"),
+    "repeated_cv": ("repeat", "no difference"),
+    "repeated_intervals": ("repeat", "repeat on another scale"),
+    "repeated_correlations": ("repeat", "no difference"),
+    "repeated_agreement": ("repeat", "no difference"),
+    "repeated_findings": ("repeat", "no difference"),
+    "gate": ("gate", "file"),
+}
+CASES |= {
+    "joint_test": ("tables", "tables of one rater"),
+    "joint_test_method": ("tables", "tables of one rater"),
+    "variance_parts": ("tables", "tables of one rater"),
+    "standardised_effect": ("tables", "tables of decisions"),
+    "finding_in_brief": ("tables", "tables of one system"),
+}
+# of each code what differs between two studies on a site
+SITE_CASES: dict[str, dict[str, Any]] = {
+    "other_instructions": {"instructions": "Be quick."},
+    "other_language": {"language": "de"},
+    "other_settings": {"k": 5},
+    "other_options": {"options": {"standard": 50}},
+    "other_wording": {"protocol": "pairwise"},
+}
+
+
+@cache
+def find_codes(study: str) -> frozenset[str]:
+    """The codes of all notes on a study; each becomes a sentence without a gap."""
+    notes = list(find_notes(STUDIES[study]()))
+    for note in notes:
+        text = note["text"] if "text" in note else write_sentence(note)
+        assert text[0] == text[0].upper() or "{" not in text, text
+        assert not {"nan", "None", "inf"} & set(text.replace("(", " ").split()), text
+    return frozenset(note["code"] for note in notes)
+
+
+def test_every_sentence_has_a_study_that_has_it() -> None:
+    assert set(SENTENCES) == set(CASES) | set(SITE_CASES)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("code", CASES)
+def test_a_sentence_is_printed_where_its_facts_hold_and_not_beside(code: str) -> None:
+    study, beside = CASES[code]
+
+    assert code in find_codes(study)
+    assert code not in find_codes(beside)
+
+
+@pytest.mark.parametrize("code", SITE_CASES)
+def test_what_two_studies_differ_in_is_told(make_study: Callable[..., Study], code: str) -> None:
+    known = SITE_CASES[code]
+    first, same = make_study(items=1), make_study(items=1)
+    if "protocol" in known:
+        other = make_study(items=1, **known)
+    else:
+        other = make_study(items=1)
+        for name, value in known.items():
+            setattr(other, name, value)
+        other.save()
+
+    assert code in {note["code"] for note in warn_of_texts(first, other)}
+    assert not warn_of_texts(first, same)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("study", "code", "is_claimed"),
+    [
+        ("three raters", "", True),
+        ("four raters", "", True),
+        ("two raters", "", False),
+        ("three raters, simulated", "simulated", False),
+        ("three raters, no model", "model_not_used", False),
+        ("four raters, divisive system", "own_error_differs", False),
+        ("four raters, low ratings skipped", "missing_by_system", False),
+    ],
+)
+def test_the_error_rate_is_claimed_only_where_each_condition_holds(
+    study: str, code: str, is_claimed: bool
+) -> None:
+    notes = list(find_notes(STUDIES[study]()))
+
+    (few,) = [note for note in notes if note["code"] == "few_raters"]
+    assert few["facts"]["keeps_error_rate"] == is_claimed
+    assert not code or code in {note["code"] for note in notes}
