@@ -12,9 +12,7 @@ from django.utils.crypto import salted_hmac
 
 from evalsite.lib.clock import now
 from evalsite.lib.prepared import Prepared
-from evalsite.participants.random_codes import hash_token
-from evalsite.participants.random_codes import make_pseudonym as make_pseudonym
-from evalsite.participants.random_codes import make_receipt as make_receipt
+from evalsite.participants.random_codes import hash_token, make_pseudonym, make_receipt
 from evalsite.platforms import Outcome, Platform, find_open_link, get_platform
 from evalsite.studies.models import Item, Study, StudyVersion
 

@@ -123,7 +123,7 @@ def test_backup_says_what_is_in_it(path, tmp_path):
     about = json.loads((unpack(path, tmp_path / "unpacked") / MANIFEST).read_text())
     assert about["rows"]["studies_study"] == 1
     assert about["rows"]["studies_item"] == study.items.count()
-    assert ["studies", "0001_initial"] in about["migrations"]
+    assert "studies" in {label for label, _ in about["migrations"]}
     assert about["database"] == connection.vendor
     assert settings_secret() not in json.dumps(about)
 
