@@ -80,14 +80,14 @@ def set_defaults(arguments: list[str]) -> None:
 
 
 class CommandLine(ManagementUtility):
-    """Django's commands, none of which runs on a database that a newer version has used."""
+    """Django's commands, none of which runs on a database of another version."""
 
     def fetch_command(self, subcommand: str) -> BaseCommand:
         command = super().fetch_command(subcommand)
         if subcommand not in _FOR_ANY_DATABASE and self.argv[1] == subcommand:
-            from evalsite.lib.database_state import refuse_newer_database  # noqa: PLC0415
+            from evalsite.lib.database_state import refuse_other_database  # noqa: PLC0415
 
-            refuse_newer_database()
+            refuse_other_database()
         return command
 
 
@@ -96,9 +96,9 @@ def main() -> None:
     try:
         CommandLine(sys.argv).execute()
     except ImproperlyConfigured as error:
-        from evalsite.lib.database_state import NewerDatabase  # noqa: PLC0415
+        from evalsite.lib.database_state import OtherDatabase  # noqa: PLC0415
 
-        if not isinstance(error, NewerDatabase):
+        if not isinstance(error, OtherDatabase):
             raise
         sys.exit(str(error))
     except DatabaseError as error:

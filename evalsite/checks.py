@@ -11,7 +11,7 @@ from django.core.exceptions import ImproperlyConfigured
 from django.db import DEFAULT_DB_ALIAS, DatabaseError, OperationalError, connections
 from django.utils.module_loading import import_string
 
-from evalsite.lib.database_state import WHAT_TO_DO_IF_DAMAGED, is_damaged, refuse_newer_database
+from evalsite.lib.database_state import WHAT_TO_DO_IF_DAMAGED, is_damaged, refuse_other_database
 from evalsite.protocol import (
     Protocol,
     ProtocolConfig,
@@ -127,7 +127,7 @@ def refuse_unsafe_database() -> None:
     # A web server runs no system checks, and Django leaves those of databases out of most commands.
     try:
         problems = check_durability(databases=[DEFAULT_DB_ALIAS])
-        refuse_newer_database()
+        refuse_other_database()
     except OperationalError as error:
         # Each connection asks for what is needed, so the site may come up before its database.
         logger.warning("The database can't be reached yet: %s", str(error).strip())

@@ -6,6 +6,25 @@ from csp.constants import NONE, SELF
 from django.core.exceptions import ImproperlyConfigured
 
 from evalsite.lib import env
+from evalsite.limits import (  # noqa: F401 (read as settings, which tests may change)
+    DRAFTS_A_MINUTE,
+    EXPORT_STREAM_ROWS,
+    INVITATION_DAYS,
+    JOINS_PER_ADDRESS,
+    JOINS_PER_STUDY,
+    REVIEW_DAYS,
+    SAVES_A_MINUTE,
+    UPLOAD_JOB_BYTES,
+    UPLOAD_MAX_BYTES,
+    UPLOAD_MAX_CELL,
+    UPLOAD_MAX_COLUMNS,
+    UPLOAD_MAX_ROWS,
+    UPLOAD_MAX_TEXT,
+    UPLOAD_PERSON_BYTES,
+    UPLOAD_PERSON_FILES,
+    UPLOAD_STUDY_BYTES,
+    UPLOAD_STUDY_FILES,
+)
 
 BASE_DIR = Path(__file__).resolve().parent.parent
 DATA_DIR = Path(env.read_text("EVALSITE_DATA_DIR", str(BASE_DIR / "var")))
@@ -31,17 +50,6 @@ SCALES = [
     "evalsite.scales.choices",
     "evalsite.scales.checklist",
     "evalsite.scales.text",
-]
-
-# One line for each platform that people come from.
-PLATFORMS = [
-    "evalsite.platforms.prolific",
-    "evalsite.platforms.connect",
-    "evalsite.platforms.sona",
-    "evalsite.platforms.panel",
-    "evalsite.platforms.mturk_link",
-    "evalsite.platforms.open_link",
-    "evalsite.platforms.personal",
 ]
 
 DEBUG = env.read_flag("EVALSITE_DEBUG", default=False)
@@ -92,7 +100,6 @@ INSTALLED_APPS = [
     "evalsite.operations",
     "evalsite.results",
     *SCALES,
-    *PLATFORMS,
     *PROTOCOLS,
 ]
 
@@ -235,8 +242,6 @@ AUTH_PASSWORD_VALIDATORS = [
     {"NAME": "evalsite.accounts.passwords.DifferentCharacters"},
     {"NAME": "evalsite.accounts.passwords.WithoutNames"},
 ]
-# for how long an invitation to a study can be accepted
-INVITATION_DAYS = env.read_whole("EVALSITE_INVITATION_DAYS", 14)
 
 # --- e-mail ----------------------------------------------------------------------
 
@@ -256,10 +261,8 @@ DEFAULT_FROM_EMAIL = env.read_text("EVALSITE_MAIL_FROM")
 BACKUP_FOLDER = env.read_text("EVALSITE_BACKUP_FOLDER")
 BACKUPS_KEPT = env.read_whole("EVALSITE_BACKUPS_KEPT", 14)
 
-# --- pay --------------------------------------------------------------------------
+# --- identities -------------------------------------------------------------------
 
-# how long a researcher has to answer a review of a rejection
-REVIEW_DAYS = env.read_whole("EVALSITE_REVIEW_DAYS", 5)
 # how long identities are kept after a study was closed, or pay was last decided in it
 IDENTITY_DAYS = env.read_whole("EVALSITE_IDENTITY_DAYS", 90)
 
@@ -351,35 +354,6 @@ WHITENOISE_ALLOW_ALL_ORIGINS = False
 CRISPY_ALLOWED_TEMPLATE_PACKS = "evalsite"
 CRISPY_TEMPLATE_PACK = "evalsite"  # templates/evalsite
 
-# --- limits on uploads (printed on the upload page) -------------------------------
-
-UPLOAD_MAX_BYTES = env.read_whole("EVALSITE_UPLOAD_MAX_BYTES", 25 * 1024 * 1024)
-# unpacked, where the file itself is compressed
-UPLOAD_MAX_TEXT = env.read_whole("EVALSITE_UPLOAD_MAX_TEXT", 200 * 1024 * 1024)
-UPLOAD_MAX_ROWS = env.read_whole("EVALSITE_UPLOAD_MAX_ROWS", 200_000)
-UPLOAD_MAX_CELL = env.read_whole("EVALSITE_UPLOAD_MAX_CELL", 1024 * 1024)
-UPLOAD_MAX_COLUMNS = env.read_whole("EVALSITE_UPLOAD_MAX_COLUMNS", 200)
-# files that were uploaded and neither imported nor cancelled
-UPLOAD_STUDY_FILES = env.read_whole("EVALSITE_UPLOAD_STUDY_FILES", 10)
-UPLOAD_STUDY_BYTES = env.read_whole("EVALSITE_UPLOAD_STUDY_BYTES", 250 * 1024 * 1024)
-UPLOAD_PERSON_FILES = env.read_whole("EVALSITE_UPLOAD_PERSON_FILES", 20)
-UPLOAD_PERSON_BYTES = env.read_whole("EVALSITE_UPLOAD_PERSON_BYTES", 500 * 1024 * 1024)
-# larger files, some 5,000 rows and on, are checked and imported by a job
-UPLOAD_JOB_BYTES = env.read_whole("EVALSITE_UPLOAD_JOB_BYTES", 1024 * 1024)
-# exports of more rows are written by a job
-EXPORT_STREAM_ROWS = env.read_whole("EVALSITE_EXPORT_STREAM_ROWS", 50_000)
-
-# --- limits on joining --------------------------------------------------------------
-
-# new participants of a study in an hour: from one address, and in all; 0 sets no limit
-JOINS_PER_ADDRESS = env.read_whole("EVALSITE_JOINS_PER_ADDRESS", 60)
-JOINS_PER_STUDY = env.read_whole("EVALSITE_JOINS_PER_STUDY", 1_000)
-
-# --- limits on what one person sends, in each process; 0: no limit ------------
-
-SAVES_A_MINUTE = env.read_whole("EVALSITE_SAVES_A_MINUTE", 60)
-DRAFTS_A_MINUTE = env.read_whole("EVALSITE_DRAFTS_A_MINUTE", 300)
-
 # --- language and time ------------------------------------------------------------
 
 LANGUAGE_CODE = "en-gb"
@@ -407,7 +381,7 @@ LOGGING = {
             "formatter": "line",
         }
     },
-    "root": {"handlers": ["console"], "level": env.read_text("EVALSITE_LOG_LEVEL", "INFO")},
+    "root": {"handlers": ["console"], "level": "INFO"},
     # replace the handlers of Django and of the web server, so that every line goes through the
     # filter; gunicorn's levels stay as its own --log-level says
     "loggers": {

@@ -11,17 +11,16 @@ os.environ |= {
     "EVALSITE_SSO_NAME": "Example University",
     "EVALSITE_SSO_CLIENT": "evalsite",
     "EVALSITE_SSO_SECRET": "only-for-tests",
-    "EVALSITE_LOG_LEVEL": "WARNING",
-    # whole crowds come from one address here; tests of the limits set their own
-    "EVALSITE_JOINS_PER_ADDRESS": "0",
-    "EVALSITE_JOINS_PER_STUDY": "0",
-    # a test posts in a second what takes a person an hour
-    "EVALSITE_SAVES_A_MINUTE": "0",
-    "EVALSITE_DRAFTS_A_MINUTE": "0",
 }
 
 from evalsite.settings import *  # noqa: F403 (the real settings, all of them)
-from evalsite.settings import DATA_DIR, DATABASES, STORAGES
+from evalsite.settings import DATA_DIR, DATABASES, LOGGING, STORAGES
+
+# whole crowds come from one address here; tests of the limits set their own
+JOINS_PER_ADDRESS = JOINS_PER_STUDY = 0
+# a test posts in a second what takes a person an hour
+SAVES_A_MINUTE = DRAFTS_A_MINUTE = 0
+LOGGING["root"]["level"] = "WARNING"  # type: ignore[index]
 
 # A file, not memory: in memory neither WAL nor several connections mean anything.
 if DATABASES["default"]["ENGINE"] == "django.db.backends.sqlite3":

@@ -5,6 +5,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
+from evalsite.analysis.direction import Better
 from evalsite.analysis.figure import Figure, make_note
 from evalsite.analysis.intervals import ALWAYS_EQUAL, has_no_spread
 from evalsite.analysis.reml import METHOD as REML
@@ -25,7 +26,9 @@ def order_pairs(
     return sorted(pairs, key=places)
 
 
-def describe_finding(first: str, second: str, effect: Figure) -> dict[str, Any]:
+def describe_finding(
+    first: str, second: str, effect: Figure, better: Better = "higher"
+) -> dict[str, Any]:
     """Code and facts of a comparison; `effect` is of `first` over or minus `second`.
 
     "higher" or "lower" only where the corrected p is below .05. A test that found nothing is never
@@ -43,6 +46,7 @@ def describe_finding(first: str, second: str, effect: Figure) -> dict[str, Any]:
         code,
         first=first,
         second=second,
+        better=better,
         effect=effect.name,
         value=effect.value,
         low=effect.low,

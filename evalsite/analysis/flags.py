@@ -97,8 +97,8 @@ def check_raters(
         standard = rows.standard if rows.standard.notna().all() else None
         use = describe_magnitude_use(rater=rater, value=rows.value, standard=standard)
         found = {name: figures | use[name] for name, figures in found.items()}
+    most = ends[1] - ends[0] if ends and not is_log else inf
     for one in against_others(unit=rows.output, rater=rater, value=values):
-        most = ends[1] - ends[0] if ends and not is_log else inf
         offset = keep_possible(one.offset, -most, most)
         found[one.rater] |= {"spearman": one.spearman, "offset": offset}
     for name, column in (("drift_trial", rows.trial), ("drift_place", rows.place_in_set)):
@@ -106,7 +106,8 @@ def check_raters(
             drift = describe_drift(rater=rater, unit=rows.output, value=values, order=column,
                                    name=name)  # fmt: skip
             for one_, figure in drift.items():
-                found[one_][name] = figure
+                # from far below the others to far above them
+                found[one_][name] = keep_possible(figure, -2 * most, 2 * most)
     uses = _find_uses(rows)
     number = rows.participant.value_counts()
     pool = _Pool.of(found, rows.value, reserved)

@@ -5,7 +5,7 @@ Item-centred: over outputs less the mean of their group, which is not the mean w
 System: means by system; n is the number of systems.
 """
 
-from collections.abc import Collection
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from typing import Any, get_args
 
@@ -19,6 +19,7 @@ from evalsite.analysis.correlation import METHODS, Kind, correlate
 from evalsite.analysis.figure import Figure, Reason, undefined
 from evalsite.analysis.metrics_by_input import (
     calibrate_ties,
+    correlate_halves,
     correlate_within,
     find_soft_accuracy,
     tabulate_inputs,
@@ -278,6 +279,72 @@ def find_ceiling(
     details = {"half": half, "splits": splits, "interval": "the middle 95% of splits"}
     return Figure(name="ceiling", method=method, value=2 * half / (1 + abs(half)), low=low,
                   high=high, n=n, details=details, seed=seed)  # fmt: skip
+
+
+def find_ceilings_within(
+    *, group: ArrayLike, system: ArrayLike, rater: ArrayLike | None, value: ArrayLike,
+    splits: int = _SPLITS, seed: int = SEED,
+) -> list[Figure]:  # fmt: skip
+    """How well half of the people of an input order its systems as the other half does.
+
+    Arrays of length n. The people of each input are split at random, `splits` times (its ratings,
+    where raters are unknown); the mean over inputs of each correlation over systems is stepped up
+    to all people, as for `find_ceiling`. Undefined: too_few, no_variation.
+    """
+    values = np.asarray(value, dtype=np.float64)
+    who: Any = np.arange(len(values)) if rater is None else np.asarray(rater).astype(str)
+    rows = pd.DataFrame(
+        {"group": np.asarray(group).astype(str), "system": np.asarray(system).astype(str),
+         "who": who, "value": values}
+    ).sort_values(["group", "system", "value", "who"], kind="stable")  # fmt: skip
+    inputs, systems = (pd.factorize(rows[name], sort=True) for name in ("group", "system"))
+    visit = rows.groupby(["group", "who"], sort=True).ngroup().to_numpy()
+    visits = int(visit.max(initial=-1)) + 1
+    of_input = np.zeros(visits, dtype=np.int64)
+    of_input[visit] = inputs[0]
+    place = inputs[0] * len(systems[1]) + systems[0]
+    shape = len(inputs[1]), len(systems[1])
+    rng = np.random.default_rng(seed)
+    drawn: dict[Kind, list[float]] = {kind: [] for kind in KINDS}
+    for _ in range(splits):
+        order = np.lexsort((rng.random(visits), of_input))
+        starts = np.searchsorted(of_input[order], np.arange(shape[0]))
+        is_first = np.zeros(visits, dtype=bool)
+        is_first[order] = (np.arange(visits) - starts[of_input[order]]) % 2 == 0
+        halves = [
+            _average_cells(place[side], rows.value.to_numpy()[side], shape)
+            for side in (is_first[visit], ~is_first[visit])
+        ]
+        for kind, r in correlate_halves(*halves).items():
+            if r is not None:
+                drawn[kind].append(r)
+    n = {"inputs": shape[0], "ratings": len(values)}
+    return [_step_up(kind, drawn[kind], splits=splits, n=n, seed=seed) for kind in KINDS]
+
+
+def _average_cells(place: Any, value: Floats, shape: tuple[int, int]) -> Floats:
+    """The mean of each cell of a table; NaN: it has no value."""
+    size = shape[0] * shape[1]
+    number = np.bincount(place, minlength=size)
+    total = np.bincount(place, weights=value, minlength=size)
+    means = np.divide(total, number, out=np.full(size, np.nan), where=number > 0)
+    return np.round(means, 10).reshape(shape)
+
+
+def _step_up(
+    kind: Kind, half: Sequence[float], *, splits: int, n: dict[str, int], seed: int
+) -> Figure:
+    """The mean correlation of halves, stepped up to the whole by Spearman and Brown."""
+    name = f"ceiling_{kind}"
+    method = f"{METHODS[kind]} within inputs of half of the people with the others, Spearman-Brown"
+    if not half:
+        return undefined(name, Reason.TOO_FEW, method=method, n=n)
+    r = np.asarray(half)
+    low, high = (float(end) for end in np.quantile(2 * r / (1 + np.abs(r)), [0.025, 0.975]))
+    mean = float(r.mean())
+    details = {"half": mean, "splits": splits, "interval": "the middle 95% of splits"}
+    return Figure(name=name, method=method, value=2 * mean / (1 + abs(mean)), low=low, high=high,
+                  n=n, details=details, seed=seed)  # fmt: skip
 
 
 def _split(values: Floats, codes: Any, rng: np.random.Generator) -> float:

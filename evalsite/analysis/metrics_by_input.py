@@ -12,7 +12,7 @@ import pandas as pd
 from numpy.typing import NDArray
 from scipy import stats
 
-from evalsite.analysis.correlation import METHODS
+from evalsite.analysis.correlation import METHODS, Kind
 from evalsite.analysis.figure import LEVEL, Figure, Reason, undefined
 
 Floats = NDArray[np.float64]
@@ -20,7 +20,7 @@ Floats = NDArray[np.float64]
 TIES = "tie_calibrated_accuracy"
 SOFT = "soft_pairwise_accuracy"
 # systems of an input that it takes for a correlation within it
-LEAST_SYSTEMS = {"pearson": 3, "spearman": 3, "kendall": 2}
+LEAST_SYSTEMS: dict[Kind, int] = {"pearson": 3, "spearman": 3, "kendall": 2}
 _METHOD_TIES = "share of pairs of systems ordered alike or tied on both sides, mean over inputs"
 _METHOD_SOFT = (
     "1 - mean difference of the one-sided p values that people and the metric give to pairs of "
@@ -69,7 +69,7 @@ def correlate_within(tables: InputTables) -> dict[str, Figure]:
     equal. Interval: t over inputs or clusters, for these people. Undefined: too_few (no input has
     enough systems), no_variation.
     """
-    figures = {}
+    figures: dict[str, Figure] = {}
     for kind, least in LEAST_SYSTEMS.items():
         has_enough = np.isfinite(tables.human).sum(axis=1) >= least
         human, metric = tables.human[has_enough], tables.metric[has_enough]
@@ -89,6 +89,30 @@ def correlate_within(tables: InputTables) -> dict[str, Figure]:
         r = _CORRELATE[kind](human[kept], metric[kept])
         figures[kind] = _average(kind, r, tables.block[has_enough][kept], method, n)
     return figures
+
+
+def correlate_halves(first: Floats, second: Floats) -> dict[Kind, float | None]:
+    """The mean over inputs of each correlation of two tables (inputs, systems), NaN where a half
+    has no rating; None: no input has systems enough that differ in both."""
+    is_known = np.isfinite(first) & np.isfinite(second)
+    sides = [np.where(is_known, side, np.nan) for side in (first, second)]
+    found: dict[Kind, float | None] = {}
+    for kind, least in LEAST_SYSTEMS.items():
+        kept = is_known.sum(axis=1) >= least
+        for side in sides:
+            high, low = (fill(side) for fill in (_find_highest, _find_lowest))
+            kept &= high > low
+        r = _CORRELATE[kind](sides[0][kept], sides[1][kept]) if kept.any() else np.zeros(0)
+        found[kind] = float(r.mean()) if len(r) else None
+    return found
+
+
+def _find_highest(side: Floats) -> Floats:
+    return np.where(np.isfinite(side), side, -np.inf).max(axis=1)
+
+
+def _find_lowest(side: Floats) -> Floats:
+    return np.where(np.isfinite(side), side, np.inf).min(axis=1)
 
 
 def _average(

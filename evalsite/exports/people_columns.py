@@ -102,7 +102,11 @@ METRICS = (
     Column("metric", TEXT, "The automatic metric, as the uploaded file names it."),
     Column(
         "value", NUMBER, "The score that the metric gave. No person gave it.",
-        allowed="any number; whether more is better depends on the metric",
+        allowed="any number; better says whether more is better",
         cell=lambda score: write_score(score.value),
+    ),
+    Column(
+        "better", ONE_OF, "Whether higher or lower scores of the metric are better.",
+        allowed="higher, lower",
     ),
 )  # fmt: skip

@@ -197,6 +197,7 @@ class ScoreRow(NamedTuple):
     system: str | None
     metric: str
     value: float
+    better: str
 
 
 def read_metrics(study: Study) -> Iterator[Group]:
@@ -205,7 +206,7 @@ def read_metrics(study: Study) -> Iterator[Group]:
         "output__item_id", "output__position"
     )
     fields = ("output__item_id", "output__position", "output__item__key", "output__system__name")
-    rows = scores.values_list(*fields, "metric", "value").iterator(chunk_size=PAGE)
+    rows = scores.values_list(*fields, "metric", "value", "better").iterator(chunk_size=PAGE)
     for _, group in groupby(rows, key=itemgetter(0, 1)):
         # sorted here: databases differ in how they order texts
         for row in sorted(group):

@@ -6,6 +6,7 @@ from uuid import uuid4
 
 from django.conf import settings
 from django.db import models
+from django.db.models import Q
 
 from evalsite.annotation.models import RatingsFile
 from evalsite.lib.clock import now
@@ -95,12 +96,20 @@ class MetricScore(models.Model):
     output = models.ForeignKey(Output, on_delete=models.CASCADE, related_name="metric_scores")
     metric = models.CharField(max_length=100)
     value = models.FloatField()
+    # whether higher or lower scores of the metric are better
+    better = models.CharField(
+        max_length=6, default="higher", choices=[("higher", "higher"), ("lower", "lower")]
+    )
 
     class Meta:
         constraints = [
+            models.CheckConstraint(
+                condition=Q(better__in=["higher", "lower"]),
+                name="higher_or_lower_scores_are_better",
+            ),
             models.UniqueConstraint(
                 fields=["output", "metric"], name="one_score_per_output_and_metric"
-            )
+            ),
         ]
 
     def __str__(self) -> str:

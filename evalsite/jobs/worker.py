@@ -3,23 +3,16 @@
 The schedule has a thread of its own, so that no job holds up e-mails or the closing of studies.
 """
 
-import fcntl
-import hashlib
 import logging
-import os
-import platform
 import sys
 import time
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
-from datetime import UTC, datetime, timedelta
-from pathlib import Path
+from datetime import UTC, datetime
 from threading import Event, Thread
 from types import FrameType
-from typing import Any
 from uuid import UUID
 
-from django.conf import settings
 from django.db import (
     InterfaceError,
     InternalError,
@@ -61,7 +54,7 @@ class JobWorker(QueueWorker):
             backend_name="default",
             startup_delay=False,
             max_tasks=None,
-            worker_id=name_worker(),
+            worker_id=get_random_string(32),
             excluded_queue_names=[],
         )
         self.takeover = Takeover(self.worker_id)
@@ -84,7 +77,7 @@ class JobWorker(QueueWorker):
     def run(self) -> None:
         """Run jobs until asked to stop; in a batch, until none waits."""
         logger.info("The job worker %s is running.", self.worker_id)
-        with be_present(self.worker_id), self._keep_schedule():
+        with self._keep_schedule():
             while self.running:
                 has_worked = self._work_or_wait()
                 if self.batch and has_worked is False:
@@ -199,8 +192,8 @@ def order_fairly(tasks: Iterable[DBTaskResult]) -> list[DBTaskResult]:
     return sorted(tasks, key=lambda task: served.get(study_of.get(job_of(task)), _LONG_AGO))
 
 
-# how long a worker that lost the database for a while has to respond again
-_SIGHT = timedelta(seconds=15)
+# of one worker, by the clock of another, until its job is taken over
+_SECONDS_OF_SILENCE = STALE_AFTER.total_seconds()
 
 
 class Takeover:
@@ -208,46 +201,32 @@ class Takeover:
 
     def __init__(self, worker: str) -> None:
         self.worker = worker
-        # stale jobs: the last heartbeat seen, and when it was seen
-        self._sightings: dict[UUID, tuple[Any, Any]] = {}
+        # running jobs: the last heartbeat seen, and when it was first seen
+        self._sightings: dict[UUID, tuple[datetime | None, float]] = {}
 
     def take_over_own(self) -> int:
         """Queue again what this worker, which runs nothing now, could not finish."""
-        return self._take_over_all({self.worker})
-
-    def take_over_lost(self) -> int:
-        """Queue abandoned jobs again; return how many.
-
-        The lock of a worker on this machine is certain. One on another machine, or one without a
-        lock, is taken for dead once its heartbeat is two minutes old and doesn't come back.
-        """
-        alive, dead = find_workers()
-        taken = self._take_over_all(dead)
-        for worker in dead:
-            forget_worker(worker)
-        taken += self._take_over_stale(alive | {self.worker})
-        self._queue_forgotten()
-        return taken
-
-    def _take_over_all(self, workers: set[str]) -> int:
-        jobs = Job.objects.filter(state=Job.State.RUNNING, worker__in=workers)
+        jobs = Job.objects.filter(state=Job.State.RUNNING, worker=self.worker)
         return sum(take_over_job(job) is not None for job in jobs)
 
-    def _take_over_stale(self, alive: set[str]) -> int:
-        moment = timezone.now()
-        jobs = Job.objects.filter(
-            state=Job.State.RUNNING, heartbeat_at__lt=moment - STALE_AFTER
-        ).exclude(worker__in=alive)
+    def take_over_lost(self) -> int:
+        """Queue again the jobs whose heartbeat hasn't moved for two minutes; return how many.
+
+        Heartbeats are compared with themselves only, and the two minutes are those of a clock
+        that nobody can set: if the server's clock jumps, nothing is taken over.
+        """
+        moment = time.monotonic()
         known, self._sightings = self._sightings, {}
         taken = 0
-        for job in jobs:
+        for job in Job.objects.filter(state=Job.State.RUNNING).exclude(worker=self.worker):
             heartbeat, since = known.get(job.pk, (None, moment))
             if heartbeat != job.heartbeat_at:
-                self._sightings[job.pk] = (job.heartbeat_at, moment)
-            elif moment - since < _SIGHT:
-                self._sightings[job.pk] = (heartbeat, since)
-            else:
+                heartbeat, since = job.heartbeat_at, moment
+            elif moment - since >= _SECONDS_OF_SILENCE:
                 taken += take_over_job(job) is not None
+                continue
+            self._sightings[job.pk] = (heartbeat, since)
+        self._queue_forgotten()
         return taken
 
     def _queue_forgotten(self) -> None:
@@ -266,96 +245,3 @@ def job_of(task: DBTaskResult) -> str:
     """The id of the job that this task of the queue runs; empty if it runs something else."""
     arguments = task.args_kwargs["args"]
     return str(arguments[0]) if arguments else ""
-
-
-# --- which workers are alive --------------------------------------------------------------------
-
-# the start of the name of a file that isn't locked yet; no worker's name starts with it
-_UNNAMED = "new-"
-_BOOT_ID = Path("/proc/sys/kernel/random/boot_id")
-
-
-def name_worker() -> str:
-    """Return a name for this worker: its machine, and random characters."""
-    return f"{_name_machine()}.{get_random_string(20)}"
-
-
-def is_of_this_machine(worker: str) -> bool:
-    """Return whether the worker runs, or ran, here: only then can its lock be checked."""
-    return worker.startswith(f"{_name_machine()}.")
-
-
-def _name_machine() -> str:
-    # two machines may have one name, but they don't share a start
-    boot = _BOOT_ID.read_text(encoding="ascii") if _BOOT_ID.exists() else ""
-    return hashlib.sha256(f"{platform.node()}|{boot}".encode()).hexdigest()[:12]
-
-
-def _folder() -> Path:
-    return settings.DATA_DIR / "workers"
-
-
-@contextmanager
-def be_present(worker: str) -> Iterator[None]:
-    """Hold the lock of this worker. The kernel releases it however the process ends."""
-    path = _folder() / worker
-    try:
-        lock = _make_lock(path)
-    except OSError as error:
-        # the disk is full: others then go by this worker's heartbeat
-        logger.warning("No lock for this worker in %s: %s", path.parent, error)
-        yield
-        return
-    try:
-        yield
-    finally:
-        path.unlink(missing_ok=True)
-        os.close(lock)
-
-
-def _make_lock(path: Path) -> int:
-    """Return a lock on this file, which gets its name only once it is locked.
-
-    Otherwise another process might check in between, and take this worker for dead.
-    """
-    path.parent.mkdir(parents=True, exist_ok=True)
-    unnamed = path.with_name(f"{_UNNAMED}{path.name}")
-    lock = os.open(unnamed, os.O_RDWR | os.O_CREAT, 0o600)
-    try:
-        fcntl.flock(lock, fcntl.LOCK_EX)
-        unnamed.rename(path)
-    except OSError:
-        os.close(lock)
-        raise
-    return lock
-
-
-def find_workers() -> tuple[set[str], set[str]]:
-    """Return the workers of this machine that are alive, and those that are certainly dead."""
-    alive: set[str] = set()
-    dead: set[str] = set()
-    folder = _folder()
-    for path in folder.iterdir() if folder.exists() else ():
-        if is_of_this_machine(path.name):
-            (alive if _is_locked(path) else dead).add(path.name)
-    return alive, dead
-
-
-def _is_locked(path: Path) -> bool:
-    try:
-        lock = os.open(path, os.O_RDWR)
-    except FileNotFoundError:
-        return False
-    try:
-        # shared: others who look at the same moment don't make a dead worker seem alive
-        fcntl.flock(lock, fcntl.LOCK_SH | fcntl.LOCK_NB)
-    except BlockingIOError:
-        return True
-    finally:
-        os.close(lock)
-    return False
-
-
-def forget_worker(worker: str) -> None:
-    """Remove what a dead worker left."""
-    (_folder() / worker).unlink(missing_ok=True)

@@ -1,4 +1,4 @@
-"""What state a database is in: damaged, or used by a newer version of this code."""
+"""What state a database is in: damaged, or used by another version of this code."""
 
 import sqlite3
 from collections.abc import Iterable
@@ -12,9 +12,11 @@ from django.db.migrations.recorder import MigrationRecorder
 
 Migration = tuple[str, str]
 
-# apps that were part of Evalsite once, or are only where they were chosen: their applied migrations
-# stay in the databases of that time
-RETIRED_APPS = frozenset({"axes", "socialaccount"})
+# the name of its first migration, such as 0001_of_2026_11_28_1200, says from when the tables are
+_DATED_APP = "studies"
+
+# apps that are only where they were chosen: their applied migrations stay
+RETIRED_APPS = frozenset({"socialaccount"})
 
 _DAMAGED = (sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB)
 _MOST_NAMED = 5
@@ -26,8 +28,8 @@ WHAT_TO_DO_IF_DAMAGED = (
 )
 
 
-class NewerDatabase(ImproperlyConfigured):
-    """The database was used by a newer version of this code."""
+class OtherDatabase(ImproperlyConfigured):
+    """The database was made by an older version of this code, or used by a newer one."""
 
 
 def is_damaged(error: BaseException | None) -> bool:
@@ -60,9 +62,19 @@ def list_applied_migrations(connection: Any) -> list[Migration]:
 
 def find_unknown_migrations(applied: Iterable[Migration]) -> list[Migration]:
     """Return those of these migrations that this code doesn't have."""
-    on_disk = MigrationLoader(None, ignore_no_migrations=True).disk_migrations
-    known = set(on_disk) | {old for migration in on_disk.values() for old in migration.replaces}
+    known = MigrationLoader(None, ignore_no_migrations=True).disk_migrations
     return sorted(one for one in applied if one not in known and one[0] not in RETIRED_APPS)
+
+
+def are_older(unknown: Iterable[Migration]) -> bool:
+    """Return whether these migrations are of a time before the first ones of this code.
+
+    Until the first release these are made again from time to time, with the date in their names.
+    """
+    on_disk = MigrationLoader(None, ignore_no_migrations=True).disk_migrations
+    first = min(name for label, name in on_disk if label == _DATED_APP)
+    return any(label == _DATED_APP and name[:5] == first[:5] and name < first
+               for label, name in unknown)  # fmt: skip
 
 
 def describe_migrations(migrations: list[Migration]) -> str:
@@ -72,8 +84,8 @@ def describe_migrations(migrations: list[Migration]) -> str:
     return f"{names} and {more} more" if more > 0 else names
 
 
-def refuse_newer_database(alias: str = DEFAULT_DB_ALIAS) -> None:
-    """Raise NewerDatabase if the database has had migrations that this code doesn't have.
+def refuse_other_database(alias: str = DEFAULT_DB_ALIAS) -> None:
+    """Raise OtherDatabase if the database has had migrations that this code doesn't have.
 
     A database that can't be reached, or doesn't exist yet, passes: its users report that.
     """
@@ -87,9 +99,18 @@ def refuse_newer_database(alias: str = DEFAULT_DB_ALIAS) -> None:
     finally:
         if not connection.in_atomic_block:
             connection.close()
+    name = connection.settings_dict["NAME"]
+    if are_older(unknown):
+        raise OtherDatabase(
+            f"The database {name} was made by an older Evalsite, before the first release, and "
+            "this version can't upgrade it. Nothing was changed. Start with an empty database: for "
+            "make run, rename the folder var. To keep a study, make its bundle with the version "
+            "that made the database (manage.py export_bundle), and import that here "
+            "(manage.py import_bundle)."
+        )
     if unknown:
-        raise NewerDatabase(
-            f"The database {connection.settings_dict['NAME']} was used by a newer Evalsite: this "
+        raise OtherDatabase(
+            f"The database {name} was used by a newer Evalsite: this "
             f"code doesn't have its migrations {describe_migrations(unknown)}. Install the newer "
             "version again, or restore a backup from before the upgrade into an empty database."
         )

@@ -15,7 +15,12 @@ from django.db.migrations.recorder import MigrationRecorder
 
 from evalsite.annotation.fsck import find_breaches, find_breaches_between_studies
 from evalsite.audit.models import AuditEntry
-from evalsite.lib.database_state import describe_migrations, find_damage, find_unknown_migrations
+from evalsite.lib.database_state import (
+    are_older,
+    describe_migrations,
+    find_damage,
+    find_unknown_migrations,
+)
 from evalsite.operations.archive import FILES, Manifest, describe_os_error, read_archive
 from evalsite.operations.backup import check_secret_key
 from evalsite.operations.database_dump import (
@@ -95,7 +100,7 @@ def _unpack(source: Path) -> Iterator[_Unpacked]:
     with TemporaryDirectory(dir=settings.DATA_DIR, prefix="tmp-restore-") as name:
         manifest = read_archive(source, Path(name))
         _refuse_other_kind(manifest)
-        _refuse_newer(manifest)
+        _refuse_other_version(manifest)
         yield _Unpacked(folder=Path(name), manifest=manifest)
 
 
@@ -110,8 +115,15 @@ def _refuse_other_kind(manifest: Manifest) -> None:
         )
 
 
-def _refuse_newer(manifest: Manifest) -> None:
+def _refuse_other_version(manifest: Manifest) -> None:
     unknown = find_unknown_migrations((label, name) for label, name in manifest.migrations)
+    if are_older(unknown):
+        raise ValidationError(
+            f"This backup was made by an older Evalsite ({manifest.evalsite_version}), before the "
+            "first release, and this version can't upgrade it. Restore it with that version, and "
+            "move its studies as bundles (export_bundle, import_bundle).",
+            code="older",
+        )
     if unknown:
         raise ValidationError(
             f"This backup was made by a newer Evalsite ({manifest.evalsite_version}): this code "

@@ -5,26 +5,16 @@ from collections.abc import Mapping
 from secrets import token_urlsafe
 from uuid import uuid4
 
+from django.conf import settings
 from django.db import models
 from django.db.models import Q
 from django.utils.crypto import salted_hmac
 
 from evalsite.lib.clock import now
 from evalsite.lib.prepared import Prepared
-from evalsite.participants.consent_models import Consent as Consent
-from evalsite.participants.expert_models import Expert as Expert
-from evalsite.participants.expert_models import ExpertMail as ExpertMail
-from evalsite.participants.join_models import JoinCount as JoinCount
-from evalsite.participants.pilot_models import PilotComment as PilotComment
-from evalsite.participants.pilot_models import Tester as Tester
-from evalsite.participants.random_codes import hash_token
-from evalsite.participants.random_codes import make_pseudonym as make_pseudonym
-from evalsite.participants.random_codes import make_receipt as make_receipt
-from evalsite.participants.screening_models import EarlierStudyRule as EarlierStudyRule
-from evalsite.participants.screening_models import ParticipantMark as ParticipantMark
-from evalsite.participants.screening_models import Quota as Quota
+from evalsite.participants.random_codes import hash_token, make_pseudonym, make_receipt
 from evalsite.platforms import Outcome, Platform, find_open_link, get_platform
-from evalsite.studies.models import Study
+from evalsite.studies.models import Item, Study, StudyVersion
 
 # what only a platform's export can say of a visit
 REPORTED = ("returned", "timed_out")
@@ -483,3 +473,252 @@ class ItemSet(models.Model):
     def total(self) -> int:
         """How many items this set asks for: those dealt, less those that went to others."""
         return len(self.item_ids) - len(self.lost_ids)
+
+
+# --- consent ---
+
+
+class Consent(models.Model):
+    """What a participant answered to a consent text, and to which text."""
+
+    study = models.ForeignKey(Study, on_delete=models.CASCADE, related_name="+")
+    participant = models.ForeignKey(
+        "Participant", on_delete=models.CASCADE, related_name="consents"
+    )
+    version = models.ForeignKey(StudyVersion, null=True, on_delete=models.PROTECT)
+    text_sha256 = models.CharField(max_length=64)
+    is_given = models.BooleanField()
+    answered_at = models.DateTimeField(default=now)
+
+    class Meta:
+        constraints = [
+            models.UniqueConstraint(
+                fields=["participant", "text_sha256", "study"],
+                name="one_answer_to_each_consent_text",
+            )
+        ]
+
+    def __str__(self) -> str:
+        return "agreed" if self.is_given else "declined"
+
+
+# --- who may take part ---
+
+
+class Quota(models.Model):
+    """How many people with this answer to a question before the work may have a place."""
+
+    study = models.ForeignKey(
+        Study, on_delete=models.CASCADE, related_name="quotas", db_index=False
+    )
+    question = models.CharField(max_length=40)
+    value = models.CharField(max_length=300)
+    people = models.PositiveIntegerField()
+
+    class Meta:
+        ordering = ["id"]
+        constraints = [
+            models.UniqueConstraint(
+                fields=["study", "question", "value"], name="one_quota_for_each_answer"
+            )
+        ]
+
+    def __str__(self) -> str:
+        return f"quota of {self.question}"
+
+
+class ParticipantMark(models.Model):
+    """A keyed hash of a person's platform id, by which later studies recognise them for a time.
+
+    The id can't be read from it. Only those who agreed to a text that says so have one.
+    """
+
+    study = models.ForeignKey(Study, on_delete=models.CASCADE, related_name="+", db_index=False)
+    participant = models.ForeignKey("Participant", on_delete=models.CASCADE, related_name="marks")
+    digest = models.CharField(max_length=64)
+    created_at = models.DateTimeField(default=now)
+
+    class Meta:
+        constraints = [
+            models.UniqueConstraint(
+                fields=["study", "digest", "participant"], name="one_mark_of_a_person_per_study"
+            )
+        ]
+
+    def __str__(self) -> str:
+        return f"mark of {self.participant_id}"
+
+
+class EarlierStudyRule(models.Model):
+    """That people of an earlier study are kept out of this one, or that it takes one of them."""
+
+    class Rule(models.TextChoices):
+        BAR = "bar", "Keep them out"
+        REQUIRE = "require", "Require one of them"
+
+    study = models.ForeignKey(
+        Study, on_delete=models.CASCADE, related_name="earlier_rules", db_index=False
+    )
+    earlier = models.ForeignKey(Study, on_delete=models.CASCADE, related_name="+")
+    rule = models.CharField(max_length=10, choices=Rule.choices)
+
+    class Meta:
+        constraints = [
+            models.UniqueConstraint(
+                fields=["study", "earlier"], name="one_rule_for_each_earlier_study"
+            ),
+            models.CheckConstraint(
+                condition=~Q(study=models.F("earlier")), name="no_rule_for_the_study_itself"
+            ),
+        ]
+
+    def __str__(self) -> str:
+        return self.rule
+
+
+# --- limits on joining ---
+
+
+class JoinCount(models.Model):
+    """One new participant of the last 24 hours, counted for the limits on joining.
+
+    The digest represents an address on one day in one study, and can't be reversed.
+    """
+
+    study = models.ForeignKey(Study, on_delete=models.CASCADE, related_name="+", db_index=False)
+    digest = models.CharField(max_length=64, blank=True)
+    joined_at = models.DateTimeField(default=now, db_index=True)
+
+    class Meta:
+        indexes = [models.Index(fields=["study", "joined_at"], name="join_by_study")]
+
+    def __str__(self) -> str:
+        return f"join of {self.joined_at:%Y-%m-%d %H:%M}"
+
+
+# --- experts ---
+
+
+class Expert(models.Model):
+    """Who an expert is: an identity. Answers know only the participant."""
+
+    study = models.ForeignKey(Study, on_delete=models.CASCADE, related_name="experts")
+    link = models.OneToOneField("PersonalLink", on_delete=models.CASCADE, related_name="expert")
+    name = models.CharField(max_length=120)
+    email = models.EmailField(blank=True)
+    # since when a number is in place of the name because its time was over
+    name_deleted_at = models.DateTimeField(null=True)
+    due_on = models.DateField(null=True, blank=True)
+    is_reminded = models.BooleanField(default=False)
+    # the address of this site as the researcher saw it, for links in e-mails
+    site_address = models.CharField(max_length=200)
+    created_at = models.DateTimeField(default=now)
+
+    class Meta:
+        ordering = ["id"]
+        constraints = [
+            models.UniqueConstraint(
+                fields=["study", "name", "email"], name="expert_invited_once_per_study"
+            )
+        ]
+
+    def __str__(self) -> str:
+        # never the name: this text reaches logs and histories
+        return f"expert {self.pk}"
+
+    def describe(self, *, with_address: bool) -> str:
+        """Return the name, which is the address of people who were invited by that alone."""
+        if self.name != self.email or with_address:
+            return self.name
+        return "Invited by e-mail"
+
+
+class ExpertMail(models.Model):
+    """An e-mail to an expert: the invitation (0), or one of two reminders."""
+
+    study = models.ForeignKey(Study, on_delete=models.CASCADE, related_name="+", db_index=False)
+    expert = models.ForeignKey(Expert, on_delete=models.CASCADE, related_name="mails")
+    number = models.PositiveSmallIntegerField()
+    created_at = models.DateTimeField(default=now)
+    # when it is tried next, while it isn't sent
+    next_try_at = models.DateTimeField(default=now)
+    tries = models.PositiveSmallIntegerField(default=0)
+    problem = models.CharField(max_length=200, blank=True)
+    sent_at = models.DateTimeField(null=True)
+    # when the server refused the address for good; it isn't tried again
+    refused_at = models.DateTimeField(null=True)
+
+    class Meta:
+        ordering = ["number"]
+        constraints = [
+            models.UniqueConstraint(fields=["expert", "number"], name="each_mail_once_per_expert"),
+            models.CheckConstraint(
+                condition=Q(number__lte=2), name="an_expert_is_reminded_twice_at_most"
+            ),
+            models.CheckConstraint(
+                condition=Q(sent_at__isnull=True) | Q(refused_at__isnull=True),
+                name="expert_mail_is_never_both_sent_and_refused",
+            ),
+        ]
+        indexes = [
+            models.Index(
+                fields=["next_try_at"], condition=Q(sent_at__isnull=True), name="mail_waiting"
+            ),
+            models.Index(fields=["study"], name="expert_mail_by_study"),
+        ]
+
+    def __str__(self) -> str:
+        return f"e-mail {self.number} to expert {self.expert_id}"
+
+
+# --- colleagues who try a draft ---
+
+
+class Tester(models.Model):
+    """The name that a colleague gave on the pilot link."""
+
+    participant = models.OneToOneField(
+        "Participant", on_delete=models.CASCADE, related_name="tester"
+    )
+    name = models.CharField(max_length=60)
+
+    def __str__(self) -> str:
+        # never the name: this text reaches logs and histories
+        return f"tester {self.pk}"
+
+
+class PilotComment(models.Model):
+    """What a colleague says of a question, a text or an item."""
+
+    class Kind(models.TextChoices):
+        QUESTION = "question"
+        TEXT = "text"
+        ITEM = "item"
+
+    study = models.ForeignKey(Study, on_delete=models.CASCADE, related_name="pilot_comments")
+    participant = models.ForeignKey(
+        "Participant", on_delete=models.CASCADE, related_name="pilot_comments"
+    )
+    kind = models.CharField(max_length=10, choices=Kind.choices)
+    # the criterion, or the name of the text
+    subject = models.CharField(max_length=60, blank=True)
+    item = models.ForeignKey(Item, null=True, on_delete=models.CASCADE, related_name="+")
+    text = models.TextField()
+    created_at = models.DateTimeField(default=now)
+    resolved_at = models.DateTimeField(null=True)
+    resolved_by = models.ForeignKey(
+        settings.AUTH_USER_MODEL, null=True, on_delete=models.SET_NULL, related_name="+"
+    )
+
+    class Meta:
+        ordering = ["id"]
+        constraints = [
+            models.CheckConstraint(
+                condition=Q(kind="item", item__isnull=False)
+                | (~Q(kind="item") & Q(item__isnull=True)),
+                name="pilot_comment_on_an_item_names_it",
+            ),
+        ]
+
+    def __str__(self) -> str:
+        return f"comment {self.pk}"

@@ -18,7 +18,7 @@ from evalsite.studies.time_zones import zone_of
 
 def shut_sentence(study: Study) -> dict[str, Any]:
     """Why no work is handed out now, in words for a participant."""
-    if study.state in (Study.State.DRAFT, Study.State.PILOT):
+    if study.state == Study.State.DRAFT:
         return {
             "heading": _("This study has not started yet"),
             "sentence": _("Please come back later."),

@@ -15,13 +15,8 @@ from uuid import UUID
 from django.core import signing
 from django.http import QueryDict
 
-from evalsite.platforms.contract import (
-    SAFE_ID,
-    Parameter,
-    Platform,
-    are_safe,
-    installed_platforms,
-)
+from evalsite.platforms.contract import SAFE_ID, Parameter, Platform, are_safe
+from evalsite.platforms.table import installed_platforms
 
 _SALT = "evalsite.arrival"
 # left in the link when the platform did not fill in its placeholder

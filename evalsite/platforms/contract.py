@@ -1,7 +1,6 @@
 """What a platform declares: how people arrive from it, and how their work is handed back.
 
-A platform is a folder with an `AppConfig` that subclasses `PlatformConfig`. Nothing outside the
-folder names it, except one line of `PLATFORMS` in settings. Its templates are below
+A platform is an entry of `PLATFORMS` in `table.py`, which nothing else names. Its templates are in
 `templates/platforms/<key>/`: `setup.html` says what to paste where, `rules.html` what it requires.
 """
 
@@ -14,9 +13,6 @@ from re import Pattern
 from types import MappingProxyType
 from typing import Any
 from urllib.parse import quote
-
-from django.apps import AppConfig, apps
-from django.conf import settings
 
 from evalsite.lib.csv_writer import write_guarded
 
@@ -287,36 +283,3 @@ def are_safe(*ids: str) -> bool:
 def write_lines(*rows: Iterable[Any]) -> str:
     """Write rows as platforms take them: CSV, with a line feed at the end of each line."""
     return write_guarded(rows, line_end="\n")
-
-
-class PlatformConfig(AppConfig):
-    """Registers a platform: subclass it in `<folder>/apps.py`, list the folder in settings."""
-
-    # Django takes a module's only config class, and this imported base would count as one.
-    default = False
-    platform: Platform
-
-    def __init_subclass__(cls, **kwargs: Any) -> None:
-        super().__init_subclass__(**kwargs)
-        cls.default = True
-        # an app may have the name of a platform
-        cls.label = f"platform_{cls.name.rpartition('.')[2]}"
-
-
-def installed_platforms() -> dict[str, Platform]:
-    """Return the platforms that settings list, by key, in that order."""
-    configs = {config.name: config for config in apps.get_app_configs()}
-    found = (configs.get(name) for name in settings.PLATFORMS)
-    return {one.platform.key: one.platform for one in found if isinstance(one, PlatformConfig)}
-
-
-def get_platform(key: str) -> Platform:
-    """Return the platform of this key; one that nobody can arrive from if it isn't installed."""
-    found = installed_platforms().get(key)
-    exits = {outcome: Exit(otherwise=Leave.CONTACT) for outcome in Outcome}
-    return found or Platform(key=key, label=key, summary="", exits=exits, is_installed=False)
-
-
-def find_open_link() -> Platform:
-    """Return the platform that stands for a study's own link."""
-    return next(one for one in installed_platforms().values() if one.is_open_link)

@@ -376,13 +376,18 @@ class ComprehensionQuestion:
 class IgnoreReason:
     """Why an item may be ignored, and whether that covers the other items of its group too.
 
-    `key` is what an ignored annotation keeps as its reason; `note` says what is covered.
+    `key` is what an ignored annotation keeps as its reason; `note` says what is covered, with
+    {count} for the items of the group.
     """
 
     key: str
     label: str
     note: str = ""
     covers: Literal["item", "group"] = "item"
+
+    def describe_cover(self, count: int) -> str:
+        """Return the note for a group of so many items; 0: that isn’t known."""
+        return self.note.replace("{count} ", f"{count} " if count > 1 else "")
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -1,24 +1,316 @@
 """What is evaluated: studies, their versions and members, batches, items and outputs."""
 
+from base64 import urlsafe_b64encode
+from hashlib import sha256
 from typing import Any
 from uuid import uuid4
 
 from django.conf import settings
-from django.core.validators import MaxValueValidator, MinValueValidator
+from django.core.validators import MaxValueValidator, MinValueValidator, RegexValidator
 from django.db import models
 from django.db.models import Q
-from django.utils.crypto import get_random_string
+from django.utils.crypto import get_random_string, salted_hmac
 
 from evalsite.lib.clock import now
 from evalsite.protocol import Protocol, get_protocol
-from evalsite.studies.instrument_models import Instrument as Instrument
-from evalsite.studies.instrument_models import InstrumentMember as InstrumentMember
-from evalsite.studies.instrument_models import InstrumentVersion as InstrumentVersion
 from evalsite.studies.questions import replace_questions
-from evalsite.studies.team_models import Invitation as Invitation
-from evalsite.studies.team_models import Membership as Membership
-from evalsite.studies.team_models import TeamRole as TeamRole
 from evalsite.studies.version_cache import read_built, read_instrument
+
+# --- instruments built on the web, or from a file ---
+
+LONGEST_TITLE = 200
+
+
+class InstrumentQuerySet(models.QuerySet["Instrument"]):
+    def visible_to(self, user: Any) -> "InstrumentQuerySet":
+        """Return those that this person may use and copy; a superuser sees all."""
+        if not user.is_authenticated or not user.is_staff:
+            return self.none()
+        if user.is_superuser:
+            return self
+        own = InstrumentMember.objects.filter(user=user).values("instrument")
+        return self.filter(Q(is_visible=True) | Q(pk__in=own))
+
+    def editable_by(self, user: Any) -> "InstrumentQuerySet":
+        """Return those that this person may change."""
+        if user.is_superuser:
+            return self
+        own = InstrumentMember.objects.filter(user=user).exclude(role=InstrumentMember.Role.VIEWER)
+        return self.visible_to(user).filter(pk__in=own.values("instrument"))
+
+
+class Instrument(models.Model):
+    """Questions that a study can ask, in versions; `draft` is what becomes the next one.
+
+    A draft is plain data that may still have faults; empty: there is nothing but the versions.
+    """
+
+    id = models.UUIDField(primary_key=True, default=uuid4, editable=False)
+    key = models.CharField(max_length=40, validators=[RegexValidator(r"\A[a-z][a-z0-9_]*\Z")])
+    title = models.CharField(max_length=LONGEST_TITLE)
+    draft = models.JSONField(default=dict, blank=True)
+    # of the draft: each change counts, so that two people who edit overwrite nothing
+    revision = models.PositiveIntegerField(default=0)
+    # roles by user names that were entered and that nobody has: they look like members, so that
+    # sharing doesn't tell who has an account
+    unknown_members = models.JSONField(default=dict, blank=True)
+    # others on this site may then use and copy it, but not change it
+    is_visible = models.BooleanField(default=False)
+    created_at = models.DateTimeField(auto_now_add=True)
+    changed_at = models.DateTimeField(auto_now=True)
+    changed_by = models.ForeignKey(
+        settings.AUTH_USER_MODEL, null=True, on_delete=models.SET_NULL, related_name="+"
+    )
+    created_by = models.ForeignKey(
+        settings.AUTH_USER_MODEL, null=True, on_delete=models.SET_NULL, related_name="+"
+    )
+
+    objects = InstrumentQuerySet.as_manager()
+
+    class Meta:
+        ordering = ["title", "created_at"]
+
+    def __str__(self) -> str:
+        return self.title
+
+    @property
+    def newest(self) -> "InstrumentVersion | None":
+        return self.versions.order_by("-number").first()
+
+
+class InstrumentMember(models.Model):
+    """What a member of staff may do with an instrument."""
+
+    class Role(models.TextChoices):
+        OWNER = "owner", "Owner"
+        EDITOR = "editor", "Editor"
+        VIEWER = "viewer", "Viewer"
+
+    instrument = models.ForeignKey(Instrument, on_delete=models.CASCADE, related_name="members")
+    user = models.ForeignKey(settings.AUTH_USER_MODEL, on_delete=models.CASCADE)
+    role = models.CharField(max_length=10, choices=Role.choices)
+
+    class Meta:
+        constraints = [
+            models.UniqueConstraint(
+                fields=["user", "instrument"], name="one_role_per_person_and_instrument"
+            ),
+            models.CheckConstraint(
+                condition=Q(role__in=["owner", "editor", "viewer"]),
+                name="instrument_member_has_a_known_role",
+            ),
+        ]
+
+    def __str__(self) -> str:
+        return f"{self.user}: {self.role}"
+
+
+class ChangedVersion(Exception):
+    """An attempt to change a version, of which studies rely on every word."""
+
+
+class InstrumentVersionQuerySet(models.QuerySet["InstrumentVersion"]):
+    def update(self, **values: Any) -> int:
+        raise ChangedVersion("A version of an instrument never changes: save another one.")
+
+
+class InstrumentVersion(models.Model):
+    """What an instrument was at one time, without fault; it never changes."""
+
+    # random, so that what is remembered of one never stands for another
+    id = models.UUIDField(primary_key=True, default=uuid4, editable=False)
+    instrument = models.ForeignKey(Instrument, on_delete=models.CASCADE, related_name="versions")
+    number = models.PositiveIntegerField()
+    title = models.CharField(max_length=LONGEST_TITLE)
+    content = models.JSONField()
+    sha256 = models.CharField(max_length=64)
+    created_at = models.DateTimeField(auto_now_add=True)
+    created_by = models.ForeignKey(
+        settings.AUTH_USER_MODEL, null=True, on_delete=models.SET_NULL, related_name="+"
+    )
+
+    objects = InstrumentVersionQuerySet.as_manager()
+
+    class Meta:
+        ordering = ["number"]
+        constraints = [
+            models.UniqueConstraint(
+                fields=["instrument", "number"], name="version_number_once_per_instrument"
+            ),
+            models.UniqueConstraint(
+                fields=["instrument", "sha256"], name="same_content_once_per_instrument"
+            ),
+        ]
+
+    def __str__(self) -> str:
+        return f"{self.title}, version {self.number}"
+
+    def save(self, *args: Any, **kwargs: Any) -> None:
+        """Store a new version; ChangedVersion for one that is stored already."""
+        if not self._state.adding:
+            raise ChangedVersion("A version of an instrument never changes: save another one.")
+        super().save(*args, **kwargs)
+
+
+# --- who may do what in a study ---
+
+
+class TeamRole(models.TextChoices):
+    """The roles as people choose them, the least first. Each may do what those before it may."""
+
+    VIEWER = "viewer", "Viewer"
+    EDITOR = "editor", "Editor"
+    EDITOR_WITH_IDENTITIES = "editor-with-identities", "Editor with identities"
+    OWNER = "owner", "Owner"
+
+    @property
+    def rank(self) -> int:
+        return list(TeamRole).index(self)
+
+    @property
+    def columns(self) -> dict[str, Any]:
+        """The two columns in which a membership or an invitation stores this role."""
+        has_identities = self == TeamRole.EDITOR_WITH_IDENTITIES
+        return {
+            "role": Membership.Role.EDITOR if has_identities else Membership.Role(self.value),
+            "has_identities": has_identities,
+        }
+
+
+class Membership(models.Model):
+    """What a member of staff may do in a study."""
+
+    class Role(models.TextChoices):
+        OWNER = "owner"
+        EDITOR = "editor"
+        VIEWER = "viewer"
+
+    study = models.ForeignKey("studies.Study", on_delete=models.CASCADE, related_name="memberships")
+    user = models.ForeignKey(settings.AUTH_USER_MODEL, on_delete=models.CASCADE)
+    role = models.CharField(max_length=10, choices=Role.choices)
+    # identities, entry answers and receipts: editors see them only if an owner allows it
+    has_identities = models.BooleanField(default=False)
+
+    class Meta:
+        constraints = [
+            models.UniqueConstraint(fields=["user", "study"], name="one_role_per_person_and_study"),
+            models.CheckConstraint(
+                condition=Q(has_identities=False) | Q(role="editor"),
+                name="only_editors_are_given_identities",
+            ),
+        ]
+
+    def __str__(self) -> str:
+        return f"{self.user}: {self.role}"
+
+    @property
+    def team_role(self) -> TeamRole:
+        return TeamRole.EDITOR_WITH_IDENTITIES if self.has_identities else TeamRole(self.role)
+
+
+class InvitationQuerySet(models.QuerySet["Invitation"]):
+    def unanswered(self) -> "InvitationQuerySet":
+        """Those neither accepted nor withdrawn; they may have expired."""
+        return self.filter(accepted_at__isnull=True, revoked_at__isnull=True)
+
+    def by_token(self, token: str) -> "InvitationQuerySet":
+        return self.filter(token_hash=Invitation.hash_token(token))
+
+
+class Invitation(models.Model):
+    """A one-time link by which a colleague joins a study, or the site.
+
+    The token is derived from the row and its generation, so an owner can copy the link again, and
+    a new generation ends the old link. Only the token's hash is stored.
+    """
+
+    class State(models.TextChoices):
+        OPEN = "open"
+        ACCEPTED = "accepted"
+        EXPIRED = "expired"
+        REVOKED = "revoked"
+
+    id = models.UUIDField(primary_key=True, default=uuid4, editable=False)
+    # none: an invitation to the site itself, which has no role
+    study = models.ForeignKey(
+        "studies.Study", null=True, on_delete=models.CASCADE, related_name="invitations"
+    )
+    role = models.CharField(max_length=10, choices=Membership.Role.choices, blank=True)
+    has_identities = models.BooleanField(default=False)
+    # whom it is for: a name or an address, for the team's own use
+    label = models.CharField(max_length=120, blank=True)
+    generation = models.PositiveIntegerField(default=1)
+    token_hash = models.CharField(max_length=64)
+    created_at = models.DateTimeField(default=now)
+    created_by = models.ForeignKey(
+        settings.AUTH_USER_MODEL, null=True, on_delete=models.SET_NULL, related_name="+"
+    )
+    expires_at = models.DateTimeField()
+    accepted_at = models.DateTimeField(null=True)
+    accepted_by = models.ForeignKey(
+        settings.AUTH_USER_MODEL, null=True, on_delete=models.SET_NULL, related_name="+"
+    )
+    revoked_at = models.DateTimeField(null=True)
+
+    objects = InvitationQuerySet.as_manager()
+
+    class Meta:
+        ordering = ["-created_at"]
+        constraints = [
+            models.UniqueConstraint(fields=["token_hash"], name="token_opens_one_invitation"),
+            models.CheckConstraint(
+                condition=Q(study__isnull=False, role__in=["owner", "editor", "viewer"])
+                | Q(study__isnull=True, role=""),
+                name="invitation_to_a_study_is_to_a_known_role",
+            ),
+            models.CheckConstraint(
+                condition=Q(has_identities=False) | Q(role="editor"),
+                name="only_editors_are_invited_to_identities",
+            ),
+            models.CheckConstraint(
+                condition=Q(accepted_at__isnull=True) | Q(revoked_at__isnull=True),
+                name="accepted_invitation_is_not_revoked",
+            ),
+            models.CheckConstraint(
+                condition=Q(accepted_by__isnull=True) | Q(accepted_at__isnull=False),
+                name="accepted_invitation_has_a_time",
+            ),
+        ]
+
+    def __str__(self) -> str:
+        # never the label: this text reaches logs and histories
+        return f"invitation as {self.role or 'researcher'}"
+
+    @staticmethod
+    def hash_token(token: str) -> str:
+        return sha256(token.encode("utf-8", "surrogateescape")).hexdigest()
+
+    def derive_token(self) -> str:
+        """Return the token of this generation, 192 bits, as the site's secret key gives it."""
+        named = f"{self.pk}:{self.generation}"
+        signed = salted_hmac("evalsite.studies.Invitation", named, algorithm="sha256").digest()
+        return urlsafe_b64encode(signed[:24]).decode()
+
+    @property
+    def token(self) -> str:
+        """The token; empty if the secret key has changed since, as it can't be derived again."""
+        token = self.derive_token()
+        return token if self.hash_token(token) == self.token_hash else ""
+
+    @property
+    def team_role(self) -> TeamRole:
+        return TeamRole.EDITOR_WITH_IDENTITIES if self.has_identities else TeamRole(self.role)
+
+    @property
+    def state(self) -> State:
+        if self.accepted_at is not None:
+            return self.State.ACCEPTED
+        if self.revoked_at is not None:
+            return self.State.REVOKED
+        return self.State.EXPIRED if now() >= self.expires_at else self.State.OPEN
+
+
+# --- studies ---
 
 
 def make_seed() -> str:
@@ -45,7 +337,6 @@ class Study(models.Model):
 
     class State(models.TextChoices):
         DRAFT = "draft"
-        PILOT = "pilot"
         LIVE = "live"
         PAUSED = "paused"
         CLOSED = "closed"
@@ -216,7 +507,7 @@ class Study(models.Model):
                 condition=Q(k__gte=1) & Q(set_size__gte=1), name="k_and_set_size_are_at_least_1"
             ),
             models.CheckConstraint(
-                condition=Q(state__in=["draft", "pilot"]) | Q(version__isnull=False),
+                condition=Q(state="draft") | Q(version__isnull=False),
                 name="launched_study_has_a_version",
             ),
         ]

@@ -113,7 +113,7 @@ class RrgenConfig(ProtocolConfig):
                 IgnoreReason(
                     key="review",
                     label="no semantically important information in the review",
-                    note="covers all its responses",
+                    note="covers all {count} responses",
                     covers="group",
                 ),
                 IgnoreReason(

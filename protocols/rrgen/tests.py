@@ -217,7 +217,7 @@ def test_ignoring_has_two_reasons_and_says_what_each_covers(config):
         "unsuitable given the review": "item",
     }
     assert {one.covers: one.note for one in config.ignore_reasons} == {
-        "group": "covers all its responses",
+        "group": "covers all {count} responses",
         "item": "covers the response on the screen",
     }
 

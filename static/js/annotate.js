@@ -94,8 +94,6 @@ for (const box of document.querySelectorAll("[data-switch]")) {
   const key = `evalsite:${box.dataset.switch}`;
   box.checked = (recall(local, key) ?? box.dataset.default) === "on";
   switches[box.dataset.switch] = box;
-  box.parentElement.hidden = false;
-  box.closest(".auto")?.removeAttribute("hidden");
   box.addEventListener("change", () => {
     remember(local, key, box.checked ? "on" : "off");
     obeySwitches();
@@ -109,7 +107,6 @@ function obeySwitches() {
 obeySwitches();
 
 const opener = document.querySelector("[data-open=keys]");
-opener.parentElement.hidden = false;
 opener.addEventListener("click", () => keysDialog.showModal());
 
 function step(by) {

@@ -31,8 +31,6 @@ function fit() {
   const fits = page.scrollHeight <= innerHeight;
 
   work.classList.toggle("fits", fits);
-  setHeight("--dock", docked);
-  setHeight("--head", topped);
   let pinned = 0;
   if (FITTING.low.matches) {
     // the bars alone
@@ -42,7 +40,9 @@ function fit() {
       texts.classList.toggle("pins", high <= room);
     }
     work.classList.toggle("far", !fits && !texts?.classList.contains("pins"));
-    asked?.classList.toggle("pins", !fits && askedHigh <= share.questions * innerHeight);
+    // what is wrong with the answers stands above the texts, and leaves no room beside pinned ones
+    const isLow = !fits && askedHigh <= share.questions * innerHeight;
+    asked?.classList.toggle("pins", isLow && !work.querySelector(".problem"));
   } else if (texts && !fits && high <= share.texts * innerHeight) {
     texts.classList.add("pins");
     // outputs among the questions keep their links
@@ -54,8 +54,8 @@ function fit() {
     pinned = part.offsetHeight;
   }
   const above = bar ?? document.querySelector(".part-head");
-  setHeight("--top", topped + (bar && fits ? 0 : heightOf(above)));
-  setHeight("--pinned", pinned);
+  const top = topped + (bar && fits ? 0 : heightOf(above));
+  setHeights({ "--dock": docked, "--head": topped, "--top": top, "--pinned": pinned });
 }
 
 // Instructions: an example stays beside its text where it fits.
@@ -70,12 +70,15 @@ function heightOf(bar) {
   return bar && getComputedStyle(bar).display !== "none" ? bar.offsetHeight : 0;
 }
 
-const heights = {};
-
-function setHeight(name, pixels) {
-  const height = `${Math.ceil(pixels)}px`;
-  if (heights[name] !== height) document.documentElement.style.setProperty(name, height);
-  heights[name] = height;
+// Nothing is set that the stylesheet says already: each element inherits these, and a change makes
+// the browser work out the style of the whole page again.
+function setHeights(heights) {
+  const page = document.documentElement;
+  const styles = getComputedStyle(page);
+  const changed = Object.entries(heights)
+    .map(([name, pixels]) => [name, `${Math.ceil(pixels)}px`])
+    .filter(([name, height]) => styles.getPropertyValue(name) !== height);
+  for (const [name, height] of changed) page.style.setProperty(name, height);
 }
 
 // The fold of an input stays as it is while items of the same group follow one another.
@@ -98,6 +101,4 @@ for (const box of document.querySelectorAll(".less input")) keepFold(box);
 document.addEventListener("change", (event) => event.target.closest(".less") && fit());
 document.addEventListener("toggle", (event) => event.target.closest?.(".qs") && fit(), true);
 addEventListener("resize", fit);
-// the keys are printed at the answers, unless somebody switched that off: annotate.js knows
-document.querySelector(".work")?.classList.add("keys-on");
 fit();

@@ -195,3 +195,22 @@ def test_crowd_of_400_is_compared_pair_by_pair():
     assert [(pair["first_rater"], pair["second_rater"]) for pair in result["pairs"]] == [
         ("r120", "r399")
     ]
+
+
+def test_few_raters_on_few_outputs_are_taken_to_agree_well():
+    rows = copy(answer(np.random.default_rng(8), raters=3, outputs=12), "r00", "r01")
+
+    assert find_by_definition(rows) == set()
+    assert not look(rows)["pairs"]
+
+
+def test_those_who_agree_with_a_third_person_as_well_are_no_copies():
+    rng = np.random.default_rng(9)
+    rows = answer(rng, raters=12, outputs=60)
+    settled = rows[rows.rater == "r00"]
+    slip = settled.assign(value=settled.value.where(settled.output > "o0002", 6 - settled.value))
+    experts = [settled.assign(rater="r20"), settled.assign(rater="r21"), slip.assign(rater="r22")]
+    rows = pd.concat([rows[rows.rater != "r00"], *experts])
+
+    assert find_by_definition(rows) == set()
+    assert not look(rows)["pairs"]

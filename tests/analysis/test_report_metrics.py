@@ -12,6 +12,7 @@ from scipy import stats
 
 from evalsite.analysis.__main__ import main
 from evalsite.analysis.families import KNOWN_KINDS
+from evalsite.analysis.metrics import find_ceilings_within
 from evalsite.analysis.report import make_reports
 from evalsite.analysis.report.metrics import read_metrics, report_metrics
 from evalsite.analysis.table import read_table
@@ -368,3 +369,102 @@ def test_the_command_sets_metrics_beside_a_bare_file(
     text = capsys.readouterr().out
     assert "Automatic metrics" in text
     assert "BLEU, output pearson" in text
+
+
+# --- direction ------------------------------------------------------------------------
+
+
+def turn(scores: dict[str, tuple[float, ...]]) -> dict[str, tuple[float, ...]]:
+    return {system: tuple(1 - value for value in values) for system, values in scores.items()}
+
+
+def list_figures(found: Row) -> dict[tuple[str, str], float]:
+    """The figures of the only metric, with their names."""
+    (metric,) = found["metrics"]
+    return {
+        (level, figure["name"]): figure["value"]
+        for level, figures in metric["levels"].items()
+        for figure in figures
+    }
+
+
+def test_a_metric_of_which_lower_is_better_is_turned_round_first(tmp_path):
+    plain = report(tmp_path, score("BLEU", BLEU))
+
+    lower = [row | {"better": "lower"} for row in score("TER", turn(BLEU))]
+    found = report(tmp_path, lower)
+
+    assert list_figures(found) == pytest.approx(list_figures(plain))
+    assert found["metrics"][0]["better"] == "lower"
+    # what is drawn is as it was given
+    given = [sum(turn(BLEU)[system]) / 3 for system in SYSTEMS]
+    assert [point["metric"] for point in found["metrics"][0]["points"]] == pytest.approx(given)
+
+
+def test_people_of_whom_low_answers_are_good_are_turned_round_first(tmp_path):
+    table = read_table(write(tmp_path / "ratings.csv", rate())).results()
+    scores = read_metrics(write(tmp_path / "metrics.csv", score("TER", turn(BLEU))))
+
+    found = [
+        to_plain(report_metrics(table, KNOWN_KINDS["likert"], scores, 3, better))
+        for better in ("higher", "lower")
+    ]
+
+    higher, lower = map(list_figures, found)
+    for key in [key for key in higher if key[1] in ("pearson", "spearman", "kendall")]:
+        assert lower[key] == pytest.approx(-higher[key])
+
+
+@pytest.mark.parametrize(
+    ("better", "reason"),
+    [(["up"] * 12, "Write higher or lower"), (["lower"] * 11 + ["higher"], "two directions")],
+)
+def test_a_direction_that_cannot_be_is_refused(tmp_path, better, reason):
+    rows = [row | {"better": word} for row, word in zip(score("TER", BLEU), better, strict=True)]
+
+    with pytest.raises(ValueError, match=reason):
+        read_metrics(write(tmp_path / "metrics.csv", rows))
+
+
+# --- the ceiling within inputs --------------------------------------------------------
+
+
+def test_people_who_order_systems_alike_have_a_ceiling_of_one(tmp_path):
+    found = report(tmp_path, score("BLEU", BLEU), rate())
+
+    assert [figure["name"] for figure in found["ceiling_within"]] == [
+        "ceiling_pearson", "ceiling_spearman", "ceiling_kendall"
+    ]  # fmt: skip
+    assert [figure["value"] for figure in found["ceiling_within"]] == pytest.approx([1, 1, 1])
+
+
+def test_the_ceiling_within_inputs_is_the_correlation_of_two_people_stepped_up():
+    # with two people every split is the same
+    first = {"A": (6, 7, 5), "B": (5, 4, 6), "C": (3, 4, 2), "D": (2, 1, 4)}
+    second = {"A": (5, 7, 4), "B": (6, 2, 6), "C": (1, 5, 3), "D": (2, 3, 1)}
+    rows = [
+        (f"i{at}", system, who, scores[system][at])
+        for who, scores in (("p", first), ("q", second))
+        for system in SYSTEMS for at in range(3)
+    ]  # fmt: skip
+    group, system, rater, value = zip(*rows, strict=True)
+
+    found = find_ceilings_within(group=group, system=system, rater=rater, value=value, splits=5)
+
+    for figure, correlate in zip(
+        found, (stats.pearsonr, stats.spearmanr, stats.kendalltau), strict=True
+    ):
+        both = [
+            correlate([first[name][at] for name in SYSTEMS], [second[name][at] for name in SYSTEMS])
+            for at in range(3)
+        ]
+        half = np.mean([pair.statistic for pair in both])
+        assert figure.value == pytest.approx(2 * half / (1 + abs(half)))
+
+
+def test_one_rater_has_no_ceiling_within_inputs():
+    found = find_ceilings_within(
+        group=["a"] * 3, system=list("xyz"), rater=["p"] * 3, value=[1, 2, 3]
+    )
+
+    assert [figure.reason for figure in found] == ["too_few"] * 3

@@ -5,7 +5,6 @@ from typing import Any
 
 import pytest
 from django.db import IntegrityError, connection, transaction
-from django.db.migrations.executor import MigrationExecutor
 
 from evalsite.annotation.models import Annotation, Highlight, Rating
 from tests.support.breaking import drop
@@ -223,34 +222,6 @@ def list_constraints(model: Any) -> dict[str, tuple[Any, ...]]:
         name: (one["columns"], one["unique"], one["check"], one["index"])
         for name, one in found.items()
     }
-
-
-@pytest.fixture
-def newest(transactional_db: None) -> Iterator[list[tuple[str, str]]]:
-    """The newest migrations, at which the database is again in the end."""
-    targets = MigrationExecutor(connection).loader.graph.leaf_nodes()
-    yield targets
-    MigrationExecutor(connection).migrate(targets)
-
-
-# a migration that has landed never changes: tests/site/test_migrations.py
-@pytest.mark.torture
-def test_ratings_and_highlights_survive_the_migration_and_its_undoing(newest, answer):
-    ratings = [rate(answer, value=3), rate(answer, output=None, value=0)]
-    marks = [mark(answer, 0, 5), mark(answer, 6, 7)]
-    kept = [*Rating.objects.order_by("pk").values(), *Highlight.objects.order_by("pk").values()]
-    tables = {model: (list_columns(model), list_constraints(model)) for model in EMPTY}
-
-    MigrationExecutor(connection).migrate([("annotation", "0007_consent_and_places")])
-    older = list_columns(Rating)
-    MigrationExecutor(connection).migrate(newest)
-
-    assert older != tables[Rating][0]
-    assert kept == [
-        *Rating.objects.order_by("pk").values(), *Highlight.objects.order_by("pk").values()
-    ]  # fmt: skip
-    assert len(kept) == len(ratings) + len(marks)
-    assert {m: (list_columns(m), list_constraints(m)) for m in EMPTY} == tables
 
 
 @pytest.mark.parametrize("model", EMPTY)

@@ -84,6 +84,7 @@ def test_the_whole_way_can_be_gone_by_keyboard_alone(page, live_server, study):
     assert watch.found == []
 
 
+@pytest.mark.torture
 def test_the_whole_way_can_be_gone_without_scripts(browser, live_server, study):
     context = browser.new_context(java_script_enabled=False)
     page = context.new_page()

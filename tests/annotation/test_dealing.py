@@ -258,7 +258,7 @@ def test_who_has_stopped_or_withdrawn_gets_nothing(fields):
     assert not Slot.objects.leased().exists()
 
 
-@pytest.mark.parametrize("state", ["draft", "pilot", "paused", "closed", "archived"])
+@pytest.mark.parametrize("state", ["draft", "paused", "closed", "archived"])
 def test_a_study_that_is_not_live_hands_out_nothing(state):
     study = make_live(items=3)
     Study.objects.filter(pk=study.pk).update(state=state)

@@ -49,6 +49,7 @@ def open_items(page: Page, count: int) -> Iterator[int]:
         yield place
 
 
+@pytest.mark.one_case
 @each_way
 @each_window
 @pytest.mark.parametrize("protocol", PROTOCOLS)
@@ -67,6 +68,54 @@ def test_item_of_each_protocol_shows_all_it_asks_about(
     assert {step: lines for step, lines in faults.items() if lines} == {}
 
 
+_MOVES = """
+window.moves = [];
+new PerformanceObserver((list) => {
+  for (const entry of list.getEntries()) {
+    for (const { node } of entry.sources) window.moves.push(node?.parentElement?.outerHTML);
+  }
+}).observe({ type: "layout-shift", buffered: true });
+"""
+_AFTER_TWO_FRAMES = """() => new Promise((resolve) =>
+  requestAnimationFrame(() => requestAnimationFrame(() => setTimeout(resolve))))"""
+
+
+@pytest.mark.one_case
+@pytest.mark.parametrize("window", [WIDE, PHONE], ids=str)
+@pytest.mark.parametrize("protocol", PROTOCOLS)
+def test_nothing_moves_once_a_page_is_painted(
+    browser: Browser, live_server, protocol: str, window: Size
+) -> None:
+    with open_window(browser, window) as page:
+        take_a_set(page, str(live_server), make_example(protocol))
+        page.add_init_script(_MOVES)
+        page.reload()
+        page.evaluate(_AFTER_TWO_FRAMES)
+
+        assert page.evaluate("window.moves") == []
+        if window == WIDE:
+            # the heights of the stylesheet are right: correcting them takes as long as a layout
+            assert page.locator("html").get_attribute("style") is None
+
+
+def test_pair_that_is_refused_leaves_the_window_to_its_texts(browser: Browser, live_server) -> None:
+    with open_window(browser, WIDE) as page:
+        study = make_long_study("pairwise")
+        take_a_set(page, str(live_server), study)
+        places = open_items(page, study.items.main().count())
+        assert next(place for place in places if page.locator(".qs.pins").count())
+        page.click(MAIN)
+        expect(page.locator(".problem")).to_be_visible()
+
+        expect(page.locator(".qs.pins")).to_have_count(0)
+        assert find_hidden(page, WIDE) == []
+        # the sentence of a question goes once it is answered
+        expect(page.locator(".bad .error:visible")).to_have_count(2)
+        page.locator(".bad [type=radio]").first.check()
+        expect(page.locator(".bad .error:visible")).to_have_count(1)
+
+
+@pytest.mark.one_case
 @each_window
 @pytest.mark.parametrize("protocol", PROTOCOLS)
 def test_practice_with_its_verdicts_shows_all_it_asks_about(
@@ -93,6 +142,7 @@ def test_sheet_shows_all_it_asks_about(
         assert find_hidden(page, window, has_scripts=has_scripts) == []
 
 
+@pytest.mark.one_case
 @each_way
 @each_window
 @pytest.mark.parametrize("content", GALLERY, ids=lambda content: content["key"])
@@ -107,6 +157,7 @@ def test_item_of_each_gallery_instrument_shows_all_it_asks_about(
         assert find_hidden(page, window, has_scripts=has_scripts) == []
 
 
+@pytest.mark.one_case
 @each_way
 @each_window
 @pytest.mark.parametrize("layout", LAYOUTS)
@@ -128,6 +179,7 @@ def count_characters(rows: list[dict[str, str]]) -> int:
     return len(rows[0]["dialogue"]) + sum(len(row["output"]) for row in rows)
 
 
+@pytest.mark.one_case
 @each_window
 def test_longest_real_pairs_are_whole(browser: Browser, live_server, window: Size) -> None:
     longest = sorted(read_marco(), key=count_characters)[-12:]

@@ -65,7 +65,7 @@ def test_page_to_ignore_shows_note_texts_and_reasons_with_what_they_cover():
     assert item.inputs[0].value in html
     assert item.outputs[0].text in html
     assert "no semantically important information in the review" in html
-    assert "covers all its responses (3)" in html
+    assert "covers all 3 responses" in html
     assert "unsuitable given the review" in html
     assert " checked" not in html
     assert 'name="relevance"' not in html
@@ -171,7 +171,7 @@ def test_a_response_that_went_to_somebody_else_is_not_ignored_for_them():
     html = reader.go_to_ignore().page.text
     reader.send_ignoring(1, GROUP)
 
-    assert "covers all its responses (2)" in html
+    assert "covers all 2 responses" in html
     assert [place for place, *_ in outcomes()] == [1, 3]
 
 
@@ -380,10 +380,11 @@ def test_the_next_page_says_ignored_and_offers_undo_until_it_is_undone():
 
     page = reader.client.get(following)
 
-    assert "Item 1 is ignored: unsuitable given the review." in page.text
+    assert page.text.count("is ignored") == 1
+    assert "Item 1 is ignored." in page.text
     assert '<button class="plainbtn" id="undo" form="undo-ignoring">Undo</button>' in page.text
     reader.undo(1)
-    assert "is ignored:" not in reader.client.get(following).text
+    assert "is ignored" not in reader.client.get(following).text
 
 
 def test_the_next_page_says_which_items_are_ignored_with_a_review():
@@ -392,8 +393,8 @@ def test_the_next_page_says_which_items_are_ignored_with_a_review():
 
     page = reader.client.get(following)
 
-    reason = "no semantically important information in the review"
-    assert f"Items 1 to 3 are ignored: {reason}." in page.text
+    assert page.text.count("are ignored") == 1
+    assert "Items 1 to 3 are ignored." in page.text
 
 
 @pytest.mark.parametrize("place", ["", "0", "7", "2", "x", "1" * 50])

@@ -1,8 +1,6 @@
 """People invited by their own links: set after set, unless limited, and whether they can finish."""
 
 import pytest
-from django.db import connection
-from django.db.migrations.executor import MigrationExecutor
 from django.test import Client
 from django.urls import reverse
 
@@ -109,22 +107,6 @@ def test_the_round_of_experts_has_no_limit_to_set(staff_client):
 
     assert "has_further_sets" not in page.context["form"].fields
     assert recruitment.has_further_sets
-
-
-@pytest.mark.torture
-@pytest.mark.django_db(transaction=True)
-def test_rounds_that_allowed_one_set_without_saying_so_are_unlimited():
-    study = make_live()
-    make_round(study, "personal")
-    make_round(study, "prolific")
-    Recruitment.objects.update(has_further_sets=False)
-    leaves = MigrationExecutor(connection).loader.graph.leaf_nodes()
-    MigrationExecutor(connection).migrate([("participants", "0021_links_of_later_visits")])
-
-    MigrationExecutor(connection).migrate(leaves)
-
-    rows = Recruitment.objects.values_list("platform", "has_further_sets")
-    assert set(rows) == {("personal", True), ("prolific", False)}
 
 
 # --- whether they can finish -------------------------------------------------------------------

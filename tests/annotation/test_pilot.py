@@ -8,8 +8,7 @@ from django.urls import reverse
 
 from evalsite.annotation.running.pilot import join_as_tester, pilot_token, switch_link
 from evalsite.annotation.running.pilot_results import suggest_time_and_pay
-from evalsite.participants.models import Consent, ItemSet, Participant
-from evalsite.participants.pilot_models import PilotComment
+from evalsite.participants.models import Consent, ItemSet, Participant, PilotComment
 from evalsite.participants.random_codes import hash_token
 from evalsite.studies.models import Item, Study
 from tests.site.test_staff_pages import answer

@@ -6,10 +6,10 @@ from django.test.utils import CaptureQueriesContext
 
 from evalsite.annotation.models import Annotation, Rating
 from evalsite.annotation.pages.answer_table import shorten
-from evalsite.studies.models import Output
+from evalsite.studies.models import Item, Output
 from tests.support.factories import make_annotator
 from tests.support.ignoring import GROUP, ITEM, Reader, make_reviews, open_reader
-from tests.support.tabs import SCORES, open_tab
+from tests.support.tabs import SCORES, make_live, open_tab
 
 pytestmark = pytest.mark.django_db
 
@@ -45,6 +45,18 @@ def test_scores_of_several_outputs_share_a_cell_in_the_order_shown():
 
     assert table.text_label == "Meaning representation"
     assert [cell.value for cell in table.rows[0].cells] == [" · ".join(SCORES)]
+
+
+def test_items_that_share_an_input_are_known_by_their_outputs():
+    study = make_live(items=3)
+    Item.objects.filter(study=study).update(inputs={"mr": "name[Blue Spice]"})
+    tab = open_tab(study)
+
+    table = read_table(tab)
+
+    assert table.text_label == study.config.output_name
+    first = Output.objects.filter(item__in=study.items.main(), position=0)
+    assert {row.text for row in table.rows} == {output.text for output in first}
 
 
 def test_ignored_reported_and_open_items_say_so_and_can_be_changed():

@@ -9,6 +9,7 @@ import time_machine
 
 from evalsite.annotation.models import Slot
 from evalsite.lib.clock import now
+from tests.support.ignoring import GROUP, open_reader
 from tests.support.tabs import make_live, open_tab
 
 pytestmark = pytest.mark.django_db
@@ -31,6 +32,25 @@ def test_page_tells_the_end_of_the_lease_and_what_is_left():
     html = page.content.decode()
     assert 'data-clock datetime="2026-05-04T09:15:00Z"' in html
     assert "Go on with item 2" in html
+
+
+def test_page_counts_what_was_rated_and_not_what_was_ignored():
+    reader = open_reader()
+    reader.ignore(1, GROUP)
+    ignored = stop_page(reader).context
+    reader.rate(4)
+    rated = stop_page(reader).context
+
+    assert (ignored["answered"], ignored["left"]) == (0, 3)
+    assert (rated["answered"], rated["left"]) == (1, 2)
+
+
+@pytest.mark.parametrize(("items", "words"), [(1, "the item may go"), (3, "the 3 items may go")])
+def test_page_speaks_of_no_other_items_before_the_first_answer(items, words):
+    html = stop_page(open_tab(make_live(items=items, set_size=items))).content.decode()
+
+    assert words in html
+    assert "the other" not in html
 
 
 def test_page_promises_no_place_that_is_not_kept():

@@ -83,7 +83,6 @@ def database(name: str) -> Iterator[dict[str, str] | None]:
         "EVALSITE_HOSTS": "127.0.0.1,testserver",
         "EVALSITE_HTTPS": "off",
         "EVALSITE_DEBUG": "off",
-        "EVALSITE_LOG_LEVEL": "WARNING",
         "EVALSITE_DATA_DIR": str(folder),
         "EVALSITE_DATABASE": f"sqlite:///{folder}/bench.sqlite3",
     }

@@ -244,7 +244,7 @@ def rate_unknown_criterion(rows: Rows) -> None:
         ("annotations", rate_twice, "row_refused"),
         ("annotations", rate_unknown_output, "row_invalid"),
         ("annotations", rate_unknown_criterion, "criterion_that_is_not_asked"),
-        ("annotations", lambda rows: rows.remove(rated(rows)), "values_differ"),
+        ("annotations", lambda rows: rows.remove(rated(rows[::-1])), "rows_missing"),
         ("items", repeat_first, "row_refused"),
         ("items", lambda rows: rows[0].update(key="=1+1"), "row_invalid"),
         ("items", lambda rows: rows[0].update(batch="x"), "row_invalid"),

@@ -5,6 +5,7 @@ import io
 import pytest
 
 from evalsite.exports.bundle.restore import restore_bundle
+from evalsite.exports.scripts import describe_methods
 from evalsite.studies.models import Study
 from tests.support.batches import import_rows, make_rows
 from tests.support.bundles import bundle_of, close, pack, read_files
@@ -51,11 +52,12 @@ def test_design_alone_is_said_to_become_a_draft_without_data(is_launched):
 
 
 @pytest.mark.slow
-def test_readme_says_that_the_script_tests_what_the_results_pages_do_not():
-    told = readme_of(bundle_of("magnitude"))
+def test_readme_says_what_the_scripts_compute_in_the_words_of_the_report():
+    readme = readme_of(bundle_of("magnitude"))
 
-    assert "`analysis.R` does not check whether ratings determine a comparison" in told
-    assert "The results pages do not test these." in told
+    assert describe_methods() in readme
+    assert "Rscript analysis.R\npython analysis.py\n" in readme
+    assert "--rerun" in readme
 
 
 @pytest.mark.slow
@@ -115,10 +117,3 @@ def test_bundle_says_nothing_of_imports_where_nothing_was_confirmed():
 
     assert b"import_notes" not in read_files(bundle)["study.json"]
     assert "## Imports" not in readme_of(bundle)
-
-
-@pytest.mark.slow
-def test_readme_says_at_its_top_which_script_gives_the_numbers_of_the_results_page():
-    top = readme_of(bundle_of("magnitude")).partition("## ")[0]
-
-    assert "numbers of the results page?** `analysis.R`" in top

@@ -1,14 +1,20 @@
 """A report's figures go with its bundle, and are computed again when it is verified."""
 
+import io
 import json
+import shutil
 from functools import cache
+from pathlib import Path
 from typing import Any
 
 import pytest
 from django.conf import settings
+from django.core.management import call_command
 
 from evalsite.analysis.figure import METHODS_VERSION
 from evalsite.exports.bundle.format import REPORT, STUDY
+from evalsite.exports.bundle.read import open_bundle
+from evalsite.exports.bundle.rerun import Rerun, rerun_scripts
 from evalsite.results.report.computation import compute_report
 from tests.support.bundles import (
     bundle_of,
@@ -19,6 +25,7 @@ from tests.support.bundles import (
     pack,
     read_files,
 )
+from tests.support.scripts import find_what_r_lacks
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
@@ -126,3 +133,86 @@ def test_a_bundle_without_a_report_of_its_ratings_has_no_figures() -> None:
 
 def test_a_bundle_of_the_design_has_no_figures() -> None:
     assert REPORT not in read_files(pack_with_report()["design"])
+
+
+# --- the scripts, run again -----------------------------------------------------------------
+
+
+def rerun(bundle: bytes) -> Rerun:
+    with open_bundle(io.BytesIO(bundle)) as opened:
+        return rerun_scripts(opened)
+
+
+@pytest.mark.slow
+def test_scripts_run_again_give_every_cell_of_the_report(bundle: bytes) -> None:
+    figures = json.loads(read_files(bundle)[REPORT])["kept"]["criteria"]
+    pairs = sum(len(criterion["pairs"]) for criterion in figures)
+
+    result = rerun(bundle)
+
+    assert result.faults == []
+    beginning = f"{pairs} of {pairs} verdicts as in the report; largest difference of p .00"
+    languages = ["Python"] if find_what_r_lacks() else ["R", "Python"]
+    assert [check.partition(": ")[0] for check in result.checks] == languages
+    for check in result.checks:
+        assert check.partition(": ")[2].startswith(beginning)
+
+
+@pytest.mark.slow
+@pytest.mark.usefixtures("no_r")
+def test_without_r_it_is_said_what_was_left_out(bundle: bytes) -> None:
+    result = rerun(bundle)
+
+    assert [check.partition(": ")[0] for check in result.checks] == ["Python"]
+    assert result.remarks == ["Rscript isn't installed here, so analysis.R wasn't run."]
+
+
+@pytest.fixture
+def no_r(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(shutil, "which", lambda name: None)
+
+
+@pytest.mark.slow
+@pytest.mark.usefixtures("no_r")
+def test_scripts_of_the_bundle_itself_are_never_run(bundle: bytes) -> None:
+    bundle = change(bundle, "analysis.py", lambda text: f"raise SystemExit('run')\n{text}")
+
+    assert rerun(bundle).faults == []
+
+
+@pytest.mark.slow
+@pytest.mark.usefixtures("no_r")
+def test_a_figure_that_the_scripts_don_t_give_is_a_fault(bundle: bytes) -> None:
+    def turn_verdict(figures: dict[str, Any]) -> dict[str, Any]:
+        pair = figures["kept"]["criteria"][0]["pairs"][0]
+        pair["finding"]["code"] = "higher"
+        pair["effect"]["details"]["p_corrected"] = 0.001
+        return figures
+
+    result = rerun(change(bundle, REPORT, turn_verdict))
+
+    assert {fault.code for fault in result.faults} == {"script_differs"}
+    assert {fault.file for fault in result.faults} == {"tables-python/pairs.csv"}
+
+
+@pytest.mark.slow
+def test_without_a_report_nothing_is_run(bundle: bytes) -> None:
+    result = rerun(bundle_of("magnitude"))
+
+    assert (result.checks, result.faults, len(result.remarks)) == ([], [], 1)
+
+
+@pytest.mark.slow
+@pytest.mark.usefixtures("checks_here", "no_r")
+def test_the_command_runs_the_scripts_if_asked(
+    bundle: bytes, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    file = tmp_path / "study.zip"
+    file.write_bytes(bundle)
+
+    call_command("verify_bundle", str(file), "--rerun")
+
+    answer = capsys.readouterr().out
+    assert "Python: " in answer
+    assert "verdicts as in the report; largest difference of p " in answer
+    assert "Note: Rscript isn't installed here" in answer

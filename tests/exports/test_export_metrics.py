@@ -37,11 +37,11 @@ def test_every_score_has_a_row_in_the_order_of_the_items() -> None:
     store(study, WIDE)
 
     assert export(study, "metrics").decode().splitlines() == [
-        "output_id,item,system,metric,value",
-        "item-001#3,item-001,template,BLEU,-3.5",
-        "item-001#3,item-001,template,chrF,1e-17",
-        "item-002#2,item-002,neural,BLEU,0.1",
-        "item-002#2,item-002,neural,chrF,27",
+        "output_id,item,system,metric,value,better",
+        "item-001#3,item-001,template,BLEU,-3.5,higher",
+        "item-001#3,item-001,template,chrF,1e-17,higher",
+        "item-002#2,item-002,neural,BLEU,0.1,higher",
+        "item-002#2,item-002,neural,chrF,27,higher",
     ]
 
 
@@ -89,6 +89,7 @@ def test_the_page_of_exports_offers_the_scores(staff_client: Client) -> None:
     assert "metrics.csv,output_id," in codebook.content.decode()
 
 
+@pytest.mark.one_case
 @pytest.mark.parametrize(
     ("said", "code"),
     [

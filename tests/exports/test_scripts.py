@@ -108,7 +108,12 @@ def test_script_gives_every_cell_of_the_report(name: str, script: Script, tmp_pa
 
 
 OF_TURNS = [
-    {**row, "turn": turn, "value": min(5, max(1, row["value"] + apart))}
+    {
+        **row,
+        "turn": turn,
+        "value": min(5, max(1, row["value"] + apart)),
+        "annotation": f"{row['participant']}-{row['group']}",
+    }
     for row in rate("tone", 8, raters=4, items=6, A=0, B=0.9)
     for turn, apart in ((1, -1), (2, 0), (4, 1))
 ]
@@ -120,7 +125,7 @@ OF_CHOICE = [
 OPTIONS = [{"key": key, "label": key.upper()} for key in "abcd"]
 OF_CHECKLIST = [
     {**row, "scale": "checklist", "scale_min": 0, "scale_max": 1, "part": part,
-     "value": int(row["value"] > least)}
+     "value": int(row["value"] > least), "annotation": f"{row['participant']}-{row['group']}"}
     for row in rate("facts", 10, raters=4, items=6, A=0, B=0.9)
     for part, least in (("names", 2), ("dates", 3), ("places", 4))
 ]  # fmt: skip
@@ -159,6 +164,36 @@ OTHERS: dict[str, Rated] = {
             "hypotheses": [
                 {"criterion": "fluency", "system": "C", "relation": "differs", "other": "A"},
                 {"criterion": "fluency", "system": "D", "relation": "differs", "other": "B"},
+            ],
+        },
+    ),
+    "slices of a margin, in one of which a system is worse": Rated(
+        rows=[
+            {
+                **row,
+                "value": 1
+                if row["system"] == "B" and int(row["group"][1:]) % 3 == 1
+                else row["value"],
+            }
+            for row in rate("fluency", 21, raters=5, items=60, A=0, B=0.6)
+        ],
+        items="item,item_no,group_no,system,output,language,extra\n"
+        + "".join(
+            f"g{item},{item},{item},A,text,{'de' if item % 3 == 1 else 'en'},\n"
+            for item in range(60)
+        ),
+        instrument=[describe("fluency")],
+        plan={
+            "margins": [
+                {
+                    "criterion": "fluency",
+                    "system": "B",
+                    "relation": "not_worse",
+                    "other": "A",
+                    "margin": 0.9,
+                    "level": 0.025,
+                    "slices": "language",
+                },
             ],
         },
     ),
@@ -231,7 +266,7 @@ def test_script_gives_every_cell_of_the_report_of_other_studies(
 def test_above_2000_ratings_python_reads_the_fit_of_r(tmp_path: Path) -> None:
     need_r()
     rated = Rated(
-        rows=rate("fluency", 18, raters=12, items=60, A=0, B=0.05, C=0.4),
+        rows=rate("fluency", 18, raters=17, items=60, A=0, B=0.4),
         instrument=[describe("fluency")],
     )
 
@@ -239,11 +274,11 @@ def test_above_2000_ratings_python_reads_the_fit_of_r(tmp_path: Path) -> None:
     for script in (R, PYTHON):
         comparison = rated.compare(script, tmp_path)
         assert [str(fault) for fault in comparison.faults] == []
-        assert comparison.alike == 3
+        assert comparison.alike == 1
 
 
 def test_above_2000_ratings_python_asks_for_the_tables_of_r(tmp_path: Path) -> None:
-    write(rate("fluency", 18, raters=12, items=60, A=0, B=0.05, C=0.4), tmp_path)
+    write(rate("fluency", 18, raters=17, items=60, A=0, B=0.4), tmp_path)
     (tmp_path / "made.csv").rename(tmp_path / "ratings.csv")
 
     done = run_alone(PYTHON, tmp_path)
@@ -417,6 +452,7 @@ def test_scripts_give_the_preferences_of_other_software(script: Script, tmp_path
 # --- what is read ---------------------------------------------------------------------------
 
 
+@pytest.mark.one_case
 def test_what_never_counts_is_left_out(script: Script, tmp_path: Path) -> None:
     rows: Rows = [
         {"participant": rater, "group": group, "system": system, "value": value}
@@ -489,7 +525,7 @@ def test_without_a_baseline_that_was_rated_every_two_systems_are_compared(
 
 
 def test_lower_values_may_be_better(script: Script, tmp_path: Path) -> None:
-    rows = rate("errors", 1, items=6, A=0, B=1.2)
+    rows = rate("errors", 1, items=8, A=0, B=2)
     criterion = {"key": "errors", "family": "points"}
 
     higher, lower = (
@@ -534,39 +570,35 @@ def test_a_file_of_nothing_that_counts_is_refused_in_words(tmp_path: Path) -> No
 
 
 Z_OF_B = """
-d <- read.csv("{path}", colClasses = "character")
-d$point <- factor(as.numeric(d$value), ordered = TRUE)
-d$both <- paste(d$rater, d$item); d$output <- paste(d$item, d$system)
-d$taste <- paste(d$rater, d$system)
-m <- ordinal::clmm(point ~ system + (1 | rater) + (1 | item) + (1 | output) + (1 | taste) +
-                   (1 | both), data = transform(d, system = factor(system), rater = factor(rater),
-                   item = factor(item), output = factor(output), taste = factor(taste),
-                   both = factor(both)))
+d <- read.csv("{path}")
+d$output <- paste(d$group, d$system)
+d$taste <- paste(d$participant, d$system)
+d$both <- paste(d$participant, d$group)
+for (name in c("system", "participant", "group", "output", "taste", "both")) {{
+  d[[name]] <- factor(d[[name]])
+}}
+d$point <- factor(d$value, ordered = TRUE)
+m <- ordinal::clmm(point ~ system + (1 | participant) + (1 | group) + (1 | output) + (1 | taste) +
+                   (1 | both), data = d)
 cat(summary(m)$coefficients["systemB", "z value"])
 """
 
 
 def test_ordinal_check_refers_z_to_the_degrees_of_freedom_of_the_pair(tmp_path: Path) -> None:
     need_r()
-    path = VECTORS / "data" / "compare_small7.csv"
-    rows = [
-        {"participant": row["rater"], "group": row["item"], "system": row["system"],
-         "value": row["value"], "scale_max": 7}
-        for row in read(path)
-    ]  # fmt: skip
-    done = subprocess.run(
-        ["Rscript", "-e", Z_OF_B.format(path=path)], capture_output=True, text=True, check=True
-    )
-    z, df = float(done.stdout), read_vector("joint__compare_small7")["pairs"]["B-A"]["df"]
+    ratings = write(rate("quality", 20, raters=3, items=8, A=0, B=1.5, C=0.5), tmp_path)
+    code = Z_OF_B.format(path=tmp_path / "made.csv")
+    done = subprocess.run(["Rscript", "-e", code], capture_output=True, text=True, check=True)
+    z = float(done.stdout)
 
-    tables = run(R, tmp_path, write(rows, tmp_path), most_ordinal=5000)
+    tables = run(R, tmp_path, ratings, most_ordinal=5000)
 
     row = next(row for row in tables["pairs"] if {row["system_1"], row["system_2"]} == {"A", "B"})
     p = float(row["p_ordinal"])
-    assert p == pytest.approx(2 * stats.t.sf(abs(z), df), rel=0.01)
+    assert p == pytest.approx(2 * stats.t.sf(abs(z), float(row["df"])), rel=0.01)
     # by z itself it would be far smaller
-    assert p > 3 * 2 * stats.norm.sf(abs(z))
-    assert p <= float(row["p_ordinal_corrected"]) <= 3 * p
+    assert p > 2 * 2 * stats.norm.sf(abs(z))
+    assert p < float(row["p_ordinal_corrected"]) <= 3 * p * (1 + 1e-9)
 
 
 def test_ordinal_check_that_fails_stops_nothing(tmp_path: Path) -> None:

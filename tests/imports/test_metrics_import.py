@@ -192,6 +192,48 @@ def test_columns_of_metrics_are_chosen_by_the_researcher(study: Study) -> None:
     assert [(score.metric, score.value) for score in checked.scores] == [("judge", 0.5)]
 
 
+def read_directions(study: Study) -> dict[str, str]:
+    scores = MetricScore.objects.filter(file__study=study)
+    return dict(scores.values_list("metric", "better").distinct())
+
+
+def test_which_scores_of_a_metric_are_better_is_in_a_column(study: Study) -> None:
+    rows = ["item-001,neural,TER,0.4,Lower", "item-001,neural,BLEU,0.4,"]
+    store(study, "\n".join(["item,system,metric,value,better", *rows]))
+
+    assert read_directions(study) == {"TER": "lower", "BLEU": "higher"}
+
+
+def test_which_scores_of_a_metric_are_better_is_chosen_for_its_column(study: Study) -> None:
+    text = "item,system,TER,BLEU\nitem-001,neural,0.4,0.3\n"
+    mapping = {"item": "item", "system": "system", "BLEU": "score_of_this_metric"}
+    mapping["TER"] = "score_of_this_metric_lower_is_better"
+
+    checked = check_scores(io.BytesIO(text.encode()), study=study, mapping=mapping)
+
+    assert checked.faults == []
+    assert {(score.metric, score.better) for score in checked.scores} == {
+        ("TER", "lower"), ("BLEU", "higher")
+    }  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    "rows",
+    [
+        ["item-001,neural,TER,0.4,up"],
+        ["item-001,neural,TER,0.4,lower", "item-001,baseline,TER,0.5,higher"],
+        # in an earlier file higher scores of BLEU are better
+        ["item-002,neural,BLEU,0.4,lower"],
+    ],
+)
+def test_a_metric_has_one_direction_in_all_rows_and_files(study: Study, rows: list[str]) -> None:
+    store(study, LONG)
+
+    checked = check(study, "\n".join(["item,system,metric,value,better", *rows]))
+
+    assert [fault.code for fault in checked.faults] == ["better_invalid"]
+
+
 def test_one_score_a_row_and_one_column_a_metric_are_not_mixed(study: Study) -> None:
     text = "item,system,metric,value,BLEU\nitem-001,neural,chrF,1,2\n"
 

@@ -1,14 +1,13 @@
 """The job worker: outlives its database, takes over what others left, and is fair to studies."""
 
-import fcntl
 import os
 import signal
 import sqlite3
 import subprocess
-import threading
 from collections.abc import Iterator
 from datetime import timedelta
 from pathlib import Path
+from types import SimpleNamespace
 
 import psycopg2
 import pytest
@@ -34,16 +33,19 @@ from evalsite.jobs.services import (
 from evalsite.jobs.worker import (
     JobWorker,
     Takeover,
-    be_present,
-    find_workers,
-    name_worker,
     order_fairly,
 )
 from evalsite.lib.clock import now
 from evalsite.studies.models import Study
 from tests.support.databases import NO_SERVER, Cluster, find_binaries
 from tests.support.factories import launch, make_study, make_user
-from tests.support.workers import read_until, run_program, running, wait_until
+from tests.support.workers import (
+    read_until,
+    run_program,
+    running,
+    take_over_lost_jobs,
+    wait_until,
+)
 
 pytestmark = pytest.mark.both_databases
 WORKER = 'call_command("db_worker", "--interval", "0.05")'
@@ -82,7 +84,7 @@ def kinds(monkeypatch) -> dict[str, services.JobFunction]:
 
 
 @pytest.mark.django_db(transaction=True)
-def test_job_of_a_worker_that_was_killed_is_taken_over_at_once_and_done_once(database_url):
+def test_job_of_a_worker_that_was_killed_is_taken_over_and_done_once(database_url):
     study = make_study(items=2)
     first = launch_study(study=study, by=make_user())
     died = run_program(DYING + WORKER, database_url)
@@ -91,10 +93,14 @@ def test_job_of_a_worker_that_was_killed_is_taken_over_at_once_and_done_once(dat
     left = first.state
 
     run_batch()
+    first.refresh_from_db()
+    was_left = first.state
+    take_over_lost_jobs()
+    run_batch()
 
     first.refresh_from_db()
     second = newest_launch(study)
-    assert (died.returncode, left) == (-signal.SIGKILL, "running")
+    assert (died.returncode, left, was_left) == (-signal.SIGKILL, "running", "running")
     assert (first.state, second.state, second.takeovers) == ("failed", "done", 1)
     assert second.started_by == first.started_by
     assert Slot.objects.filter(study=study).count() == 6
@@ -113,88 +119,39 @@ def make_running(worker: str, *, takeovers: int = 0, minutes: int = 0) -> Job:
     return job
 
 
-def test_job_of_a_worker_that_lives_here_is_left_to_it_whatever_its_heartbeat_says(db, data_dir):
-    worker = name_worker()
-    job = make_running(worker, minutes=10)
-    other = Takeover(name_worker())
+def test_job_is_taken_over_once_its_heartbeat_has_not_moved_for_two_minutes(db, monkeypatch):
+    back = make_running("back", minutes=10)
+    make_running("gone", minutes=10)
+    seconds = iter([0, 119, 121, 238, 240])
+    clock = SimpleNamespace(monotonic=lambda: next(seconds))
+    monkeypatch.setattr("evalsite.jobs.worker.time", clock)
+    takeover = Takeover("another")
 
-    with be_present(worker):
-        other.take_over_lost()
-        with time_machine.travel(now() + timedelta(minutes=5)):
-            other.take_over_lost()
-        job.refresh_from_db()
-        was_left = job.state == "running"
-    make_dead(worker, data_dir)
-    other.take_over_lost()
+    taken = [takeover.take_over_lost(), takeover.take_over_lost()]
+    Job.objects.filter(pk=back.pk).update(heartbeat_at=now())
+    taken += [takeover.take_over_lost(), takeover.take_over_lost()]
+    states = dict(Job.objects.exclude(state="waiting").values_list("worker", "state"))
+
+    assert taken == [0, 0, 1, 0]
+    assert states == {"back": "running", "gone": "failed"}
+    assert takeover.take_over_lost() == 0
+
+
+@pytest.mark.parametrize("days", [-400, 400])
+def test_a_clock_that_jumps_takes_over_nothing(db, days):
+    job = make_running("alive")
+    takeover = Takeover("another")
+
+    takeover.take_over_lost()
+    with time_machine.travel(now() + timedelta(days=days)):
+        taken = takeover.take_over_lost()
 
     job.refresh_from_db()
-    assert (was_left, job.state) == (True, "failed")
-    assert not list((data_dir / "workers").iterdir())
-
-
-def test_a_dead_worker_is_known_to_all_who_look_at_the_same_moment(data_dir):
-    worker = name_worker()
-    make_dead(worker, data_dir)
-
-    with (data_dir / "workers" / worker).open() as looked_at:
-        fcntl.flock(looked_at, fcntl.LOCK_SH)
-        alive, dead = find_workers()
-
-    assert (alive, dead) == (set(), {worker})
-
-
-def test_a_worker_that_starts_is_never_taken_for_dead(data_dir):
-    names = [name_worker() for _ in range(1000)]
-    looked, ended = threading.Event(), set()
-
-    def start_and_end() -> None:
-        for name in names:
-            with be_present(name):
-                looked.clear()
-                looked.wait(60)
-                ended.add(name)
-
-    starting = threading.Thread(target=start_and_end)
-    starting.start()
-    wrong = set()
-    while starting.is_alive():
-        dead = find_workers()[1]
-        wrong |= dead - ended
-        looked.set()
-    starting.join()
-
-    assert wrong == set()
-
-
-def make_dead(worker: str, data_dir: Path) -> None:
-    """What a worker leaves that was killed: its file, without the lock."""
-    (data_dir / "workers").mkdir(exist_ok=True)
-    (data_dir / "workers" / worker).touch()
-
-
-def test_job_of_another_machine_is_taken_over_only_when_its_heartbeat_is_and_stays_old(
-    db, data_dir
-):
-    recent = make_running("elsewhere.recent", minutes=1)
-    back = make_running("elsewhere.back", minutes=10)
-    gone = make_running("elsewhere.gone", minutes=10)
-    make_dead(gone.worker, data_dir)  # in a shared folder whose locks tell nothing
-    takeover = Takeover(name_worker())
-
-    at_first = takeover.take_over_lost()
-    at_once = takeover.take_over_lost()
-    Job.objects.filter(pk=back.pk).update(heartbeat_at=now())
-    with time_machine.travel(now() + timedelta(seconds=20)):
-        later = takeover.take_over_lost()
-
-    states = {job.worker: job.state for job in Job.objects.filter(worker__startswith="elsewhere")}
-    assert (at_first, at_once, later) == (0, 0, 1)
-    assert states == {recent.worker: "running", back.worker: "running", gone.worker: "failed"}
+    assert (taken, job.state) == (0, "running")
 
 
 def test_two_workers_that_see_one_lost_job_take_it_over_once(db):
-    worker = name_worker()
-    seen = make_running(worker)
+    seen = make_running("gone")
 
     taken = [take_over_job(Job.objects.get(pk=seen.pk)), take_over_job(seen)]
 
@@ -211,7 +168,7 @@ def test_job_that_was_heard_of_since_it_was_seen_is_not_taken_over(db):
 
 
 def test_job_that_kills_its_worker_each_time_fails_in_the_end(db):
-    job = make_running(name_worker(), takeovers=MAX_TAKEOVERS)
+    job = make_running("gone", takeovers=MAX_TAKEOVERS)
 
     assert take_over_job(job) is None
 
@@ -386,6 +343,7 @@ def run(job):
 """
 
 
+@pytest.mark.torture
 @pytest.mark.slow
 def test_worker_outlives_a_postgresql_server_that_is_restarted(cluster):
     def states() -> list[str]:

@@ -177,6 +177,7 @@ def site(database_url: str, tmp_path: Path) -> dict[str, str]:
     return SAFE | {"EVALSITE_DATABASE": database_url, "EVALSITE_DATA_DIR": str(tmp_path)}
 
 
+@pytest.mark.one_case
 @pytest.mark.parametrize(
     "command", [("serve", "--port", "1"), ("db_worker",), ("migrate",), ("fsck",), ("password",)]
 )
@@ -189,6 +190,35 @@ def test_no_command_works_on_the_database_of_a_newer_version(newer, site, comman
     assert ".".join(FUTURE) in done.stderr
 
 
+@pytest.fixture
+def older(transactional_db: None) -> Iterator[None]:
+    """The database was made by a version whose first migrations had other names."""
+    recorder = MigrationRecorder(connection)
+    recorder.record_applied("studies", "0001_initial")
+    yield
+    recorder.record_unapplied("studies", "0001_initial")
+
+
+@pytest.mark.parametrize("command", [("serve", "--port", "1", "--demo"), ("migrate",)])
+def test_site_with_the_database_of_an_older_version_says_what_to_do_and_stops(older, site, command):
+    before = sorted(database_state.list_applied_migrations(connection))
+
+    done = run_site(*command, **site)
+
+    assert done.returncode != 0
+    assert "Traceback" not in done.stderr
+    assert "made by an older Evalsite" in done.stderr
+    assert "import_bundle" in done.stderr
+    assert sorted(database_state.list_applied_migrations(connection)) == before
+
+
+def test_first_migrations_of_an_earlier_date_are_older_and_of_a_later_one_newer():
+    assert database_state.are_older([("studies", "0001_initial")])
+    assert database_state.are_older([("studies", "0001_of_2026_11_27_1200")])
+    assert not database_state.are_older([("studies", "0001_of_2999_01_01_0000")])
+    assert not database_state.are_older([("studies", "0002_something"), FUTURE])
+
+
 @pytest.mark.both_databases
 def test_web_server_does_not_start_on_the_database_of_a_newer_version(newer, site):
     done = run_python("-c", SERVE, **site)
@@ -197,6 +227,7 @@ def test_web_server_does_not_start_on_the_database_of_a_newer_version(newer, sit
     assert ".".join(FUTURE) in done.stderr
 
 
+@pytest.mark.one_case
 @pytest.mark.parametrize("command", ["showmigrations", "check"])
 def test_commands_that_only_look_run_on_any_database(newer, site, command):
     done = run_site(command, **site)

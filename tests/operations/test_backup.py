@@ -96,7 +96,7 @@ def test_backup_holds_every_folder_of_files_that_the_site_keeps():
         cwd=ROOT, capture_output=True, text=True, check=True,
     ).stdout  # fmt: skip
 
-    assert {line.split('"')[1] for line in found.splitlines()} == {*FOLDERS, "workers"}
+    assert {line.split('"')[1] for line in found.splitlines()} == {*FOLDERS}
 
 
 def test_backup_is_for_its_owner_alone_and_is_never_overwritten(path):
@@ -123,7 +123,7 @@ def test_backup_says_what_is_in_it(path, tmp_path):
     about = json.loads((unpack(path, tmp_path / "unpacked") / MANIFEST).read_text())
     assert about["rows"]["studies_study"] == 1
     assert about["rows"]["studies_item"] == study.items.count()
-    assert ["studies", "0001_initial"] in about["migrations"]
+    assert "studies" in {label for label, _ in about["migrations"]}
     assert about["database"] == connection.vendor
     assert settings_secret() not in json.dumps(about)
 

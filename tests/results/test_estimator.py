@@ -11,7 +11,6 @@ from typing import Any
 import pytest
 
 from evalsite.analysis.report import make_reports
-from evalsite.exports.bundle.readme import _describe_scripts
 from evalsite.results.report.criterion_tables import (
     tabulate_averages,
     tabulate_pairs,
@@ -84,6 +83,7 @@ def read_printed(criterion: dict[str, Any]) -> tuple[dict[str, float], float]:
     return means, float(told[1].replace("−", "-"))
 
 
+@pytest.mark.one_case
 @pytest.mark.parametrize("has_gaps", [True, False])
 @pytest.mark.parametrize("kind", ["likert", "magnitude", "decision"])
 def test_printed_effect_is_that_of_the_printed_means(
@@ -148,10 +148,3 @@ def test_difference_that_is_not_of_the_means_shown_is_told_under_them(tmp_path: 
 
     assert criterion["weighing"]
     assert write_sentence(criterion["weighing"]) in tabulate_systems(criterion).words
-
-
-def test_readme_of_a_bundle_says_which_script_gives_the_numbers_of_the_site() -> None:
-    told = "\n".join(_describe_scripts(["analysis.R", "analysis.py"], ""))
-
-    assert "`analysis.R` fits a mixed model" in told
-    assert "`analysis.py` counts each rating once" in told

@@ -214,7 +214,8 @@ def test_planned_test_against_a_margin_is_in_the_report(study: Study, report: Re
     report.content["kept"]["criteria"][0]["margins"] = [
         {
             "system": "one", "other": "two", "relation": "not_worse", "margin": 1.2, "method": "t",
-            "outcome": "undecided", "low90": -0.3, "high90": 0.1, "p": 0.21, "is_log": True,
+            "outcome": "undecided", "low": -0.3, "high": 0.1, "p": 0.21, "is_log": True,
+            "level": 0.05, "better": "higher",
         }
     ]  # fmt: skip
 
@@ -245,8 +246,8 @@ def test_failed_margin_has_the_p_of_failing(study: Study, report: Report) -> Non
     report.content["kept"]["criteria"][0]["margins"] = [
         {
             "system": "one", "other": "two", "relation": "not_worse", "margin": 1.2,
-            "outcome": "fail", "low90": -0.9, "high90": -0.3, "p": 0.98, "p_fail": 0.02,
-            "p_corrected": 0.99, "is_log": True,
+            "outcome": "fail", "low": -0.9, "high": -0.3, "p": 0.98, "p_fail": 0.02,
+            "p_corrected": 0.99, "is_log": True, "level": 0.05, "better": "higher",
         }
     ]  # fmt: skip
 

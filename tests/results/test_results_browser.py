@@ -3,6 +3,7 @@
 import pytest
 from django.urls import reverse
 
+from evalsite.results.report.html_document import write_page
 from tests.results.test_results_summary import pair, points
 from tests.site.test_staff_browser import sign_in
 from tests.support.browsing import find_faults_in_turn
@@ -31,6 +32,32 @@ def test_summary_and_criterion_are_accessible_and_a_closed_section_opens_by_keyb
             open_pairs_by_keyboard(page)
 
     assert faults == []
+
+
+def test_a_phone_folds_t_df_p_and_d(page, live_server, tmp_path):
+    sign_in(page, live_server, make_user(is_superuser=True))
+    compared = pair("a", "b", "higher")
+    compared["effect"]["details"] |= {"t": 2.74, "df": 38.2, "d": 0.31, "d_low": 0.1, "d_high": 0.5}
+    study = make_study(items=2)
+    report = keep_report(study, criteria=[points(compared)])
+    page.set_viewport_size({"width": 360, "height": 800})
+
+    page.goto(str(live_server) + reverse("admin:study-results", args=[study.pk]) + "?part=fluency")
+    folded = page.locator("#pairs ~ .scroll .es-more").filter(has_text="0.31")
+    assert not folded.is_visible()
+    page.get_by_label("Show t, df, p and d").check()
+    assert folded.is_visible()
+
+    path = tmp_path / "report.html"
+    path.write_text(write_page(study, report), encoding="utf-8")
+    page.goto(path.as_uri())
+    cell = page.locator("td.fold", has_text="0.31")
+    assert not cell.is_visible()
+    page.get_by_label("Show t (df), p and d").check()
+    assert cell.is_visible()
+    page.set_viewport_size({"width": 1280, "height": 800})
+    assert cell.is_visible()
+    assert not page.get_by_label("Show t (df), p and d").is_visible()
 
 
 def open_pairs_by_keyboard(page):

@@ -721,6 +721,8 @@ CASES: dict[str, tuple[str, str]] = {
     "not_answered": ("not asked", "no difference"),
     "seed": ("no difference", "finished"),
     "agreement_over": ("no difference", "repeat"),
+    "few_raters_agree": ("three raters", "no difference"),
+    "reliability_of_mean": ("no difference", "chain"),
     "shares_of_variance": ("no difference", "decisions"),
     "icc_with_gaps": ("gaps", "not applicable"),
     "low_alpha_by_offset": ("offset", "equal differences"),

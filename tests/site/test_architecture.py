@@ -19,8 +19,7 @@ CONTRACTS = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
 BREACHES = {
     "layers": ("evalsite/studies/versions.py", "import evalsite.results"),
     "site-names-no-protocol": ("evalsite/studies/versions.py", "import protocols.magnitude"),
-    "platforms-stand-alone": ("evalsite/platforms/contract.py", "import evalsite.platforms.sona"),
-    "site-names-no-platform": ("evalsite/studies/versions.py", "import evalsite.platforms.sona"),
+    "inside-platforms": ("evalsite/platforms/contract.py", "import evalsite.platforms.table"),
     "protocols-import-the-contract": ("protocols/magnitude/forms.py", "import evalsite.lib.seeds"),
     "protocols-stand-alone": ("protocols/sixth/__init__.py", "import protocols.magnitude"),
     "analysis-knows-numbers-only": ("evalsite/analysis/planted.py", "import django"),

@@ -16,7 +16,7 @@ from django.core.management import CommandError, call_command
 
 from evalsite.annotation.models import Annotation
 from evalsite.imports.demo import import_example
-from evalsite.management.commands.serve import Part, Site, is_answering
+from evalsite.management.commands.serve import is_answering, start, wait_until_ready
 from tests.support.factories import launch, make_study, make_user
 from tests.support.workers import wait_until
 
@@ -104,33 +104,15 @@ def kill_and_wait(site: subprocess.Popen[str], port: int, name: str, program: st
     wait_until(lambda: number_of(site, program) not in (None, dead))
     wait_until(lambda: is_answering(port))
 
-    assert told == f"The {name} was ended by signal 9. Starting it again.\n"
+    assert told == f"The {name} was ended by signal 9. Starting it again in 5 s.\n"
     assert site.poll() is None
 
 
-def test_part_that_does_not_stay_up_is_started_three_times_a_minute_then_once():
-    part = Part("job worker", [sys.executable, "-c", ""])
-    starts = []
-
-    for second in range(0, 400, 5):
-        if part.may_start(second):
-            starts.append(second)
-            part.restarts.append(second)
-        else:
-            part.is_waiting = True
-    part.process.wait()
-
-    assert starts == [0, 5, 10, 70, 130, 190, 250, 310, 370]
-
-
 def test_web_server_that_cannot_start_ends_the_site(port):
-    site = Site(port, print_line=print)
-    site.spawn("web server", [sys.executable, "-c", "raise SystemExit(3)"])
+    server = start([sys.executable, "-c", "raise SystemExit(3)"])
 
     with pytest.raises(CommandError, match="exit code 3"):
-        site.wait_until_ready()
-
-    site.stop()
+        wait_until_ready(port, server)
 
 
 def test_a_port_in_use_is_said_before_anything_is_made(port, tmp_path):

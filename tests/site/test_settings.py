@@ -72,7 +72,7 @@ def run_python(*arguments: str, **variables: str) -> subprocess.CompletedProcess
         ({"EVALSITE_HOSTS": "evalsite..org"}, "EVALSITE_HOSTS can't contain 'evalsite..org'"),
         ({"EVALSITE_DEBUG": "yes"}, "EVALSITE_DEBUG must be on or off"),
         ({"EVALSITE_HTTPS": "0"}, "EVALSITE_HTTPS must be on or off"),
-        ({"EVALSITE_UPLOAD_MAX_ROWS": "-1"}, "EVALSITE_UPLOAD_MAX_ROWS must be a whole number"),
+        ({"EVALSITE_BACKUPS_KEPT": "-1"}, "EVALSITE_BACKUPS_KEPT must be a whole number"),
         ({"EVALSITE_DATABASE": "mysql://localhost/evalsite"}, "EVALSITE_DATABASE must look like"),
         ({"EVALSITE_DATABASE": "sqlite:///"}, "EVALSITE_DATABASE must look like"),
     ],
@@ -130,6 +130,7 @@ DATABASES["default"]["OPTIONS"] |= (
 SERVE = "import sys; sys.path.append('.'); import evalsite.wsgi"
 
 
+@pytest.mark.one_case
 @pytest.mark.parametrize("is_careless", [False, True])
 def test_a_web_server_does_not_start_on_a_database_that_may_lose_answers(
     is_careless, tmp_path, database_url

@@ -12,7 +12,6 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from evalsite.protocol import Protocol
-from evalsite.studies.instrument_models import ChangedVersion
 from evalsite.studies.instruments import (
     DraftChanged,
     FaultyInstrument,
@@ -25,7 +24,7 @@ from evalsite.studies.instruments import (
     save_version,
     write_file,
 )
-from evalsite.studies.models import Instrument, InstrumentVersion, Item, Study
+from evalsite.studies.models import ChangedVersion, Instrument, InstrumentVersion, Item, Study
 from evalsite.studies.services import create_study
 from evalsite.studies.versions import make_version
 from tests.support.factories import make_user

@@ -121,6 +121,7 @@ class Rated:
     rows: Rows
     instrument: list[dict[str, Any]]
     plan: dict[str, Any] = field(default_factory=dict)
+    items: str = ""  # items.csv
     columns: Sequence[str] = ()
 
     def write_ratings(self, folder: Path) -> bytes:
@@ -148,8 +149,12 @@ class Rated:
 
     def report(self, folder: Path) -> dict[str, Any]:
         self.write_ratings(folder)
+        paths = {"ratings": folder / "made.csv"}
+        if self.items:
+            paths["items"] = folder / "items.csv"
+            paths["items"].write_text(self.items, encoding="utf-8")
         found: dict[str, Any] = make_reports(
-            {"ratings": folder / "made.csv"},
+            paths,
             instrument=self.instrument,
             seed=1,
             plan=Plan.read(self.plan),

@@ -8,6 +8,10 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
+import pytest
+
+from evalsite.jobs import worker
+
 ROOT = Path(__file__).resolve().parents[2]
 _SECONDS = 60
 
@@ -61,3 +65,12 @@ def wait_until(is_so: Callable[[], bool]) -> None:
     while not is_so():
         assert time.monotonic() < deadline, "It did not come about."
         time.sleep(0.05)
+
+
+def take_over_lost_jobs() -> int:
+    """Let another worker see two minutes of silence; return how many jobs it queues again."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(worker, "_SECONDS_OF_SILENCE", 0)
+        takeover = worker.Takeover("another")
+        takeover.take_over_lost()
+        return takeover.take_over_lost()

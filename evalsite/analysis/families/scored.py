@@ -456,7 +456,7 @@ class ScoredNumbers(Numbers):
             "checks": checks,
             "own": own,
             "counts": None,
-            "finding": describe_finding(first, second, effect),
+            "finding": describe_finding(first, second, effect, better),
         }
 
 

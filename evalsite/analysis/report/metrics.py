@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from evalsite.analysis.direction import SIGN, Better
 from evalsite.analysis.families import get_numbers
 from evalsite.analysis.families.family import Family
 from evalsite.analysis.figure import Figure, make_note
@@ -16,6 +17,7 @@ from evalsite.analysis.metrics import (
     Beside,
     correlate_metrics,
     find_ceiling,
+    find_ceilings_within,
     join_scores,
     williams,
 )
@@ -32,20 +34,23 @@ MOST_COMPARED = 12
 _LEAST_SYSTEMS = 3  # of every input, where figures within inputs are the main ones
 _LONG = ("item", "metric", "value")
 # what an export says of an output beside its id
-_OTHERS = ("item", "system", "output_id", "study")
+_OTHERS = ("item", "system", "output_id", "study", "better")
 
 
 def read_metrics(path: Path | str) -> pd.DataFrame:
-    """Scores as item, system, metric and value: of metrics.csv as a study exports it, or of a file
-    with item, system and a column for each metric. ValueError: a cell is no number, or twice."""
+    """Scores as item, system, metric, value and better: of metrics.csv as a study exports it, or of
+    a file with item, system and a column for each metric. ValueError: a cell is no number, or
+    twice, or a metric has two directions."""
     text = read_texts(path)
     if "item" not in text:
         raise ValueError("The file of metrics has no column item.")
     if "system" not in text:
         text = text.assign(system="")
+    if "better" not in text:
+        text = text.assign(better="")
     if not set(_LONG) <= set(text):
         names = [name for name in text if name not in _OTHERS]
-        text = text.melt(["item", "system"], names, var_name="metric")
+        text = text.melt(["item", "system", "better"], names, var_name="metric")
     text = text[text.value.str.strip() != ""]
     value = pd.to_numeric(text.value, errors="coerce")
     wrong = text[~np.isfinite(value)]
@@ -53,7 +58,7 @@ def read_metrics(path: Path | str) -> pd.DataFrame:
         one = wrong.iloc[0]
         raise ValueError(f"The score of {one.metric} of item {one['item']} isn't a number: "
                          f"{one.value!r}.")  # fmt: skip
-    found = text[["item", "system", "metric"]].assign(value=value)
+    found = text[["item", "system", "metric"]].assign(value=value, better=_read_better(text))
     twice = found[found.duplicated(["item", "system", "metric"])]
     if len(twice):
         one = twice.iloc[0]
@@ -61,10 +66,30 @@ def read_metrics(path: Path | str) -> pd.DataFrame:
     return found
 
 
+def _read_better(text: pd.DataFrame) -> pd.Series:
+    """Whether higher or lower scores of the metric are better; higher, where nothing says it."""
+    better = text.better.str.strip().str.casefold().replace("", "higher")
+    wrong = text[~better.isin(["higher", "lower"])]
+    if len(wrong):
+        first = wrong.iloc[0]
+        raise ValueError(
+            f"{first.metric} of item {first['item']} has {first.better!r} in column better. Write "
+            "higher or lower."
+        )
+    mixed = better.groupby(text.metric).nunique()
+    if (mixed > 1).any():
+        raise ValueError(
+            f"{mixed.index[mixed > 1][0]} has two directions in column better. Write the same in "
+            "all its rows."
+        )
+    return better
+
+
 def report_metrics(
-    table: Table, family: Family, scores: pd.DataFrame | None, seed: int
+    table: Table, family: Family, scores: pd.DataFrame | None, seed: int, better: Better = "higher"
 ) -> dict[str, Any] | None:
-    """Every metric beside one criterion, the closest first; None: no metric scored its outputs."""
+    """Every metric beside one criterion, the closest first; None: no metric scored its outputs.
+    Where lower is better, of people or a metric, scores are turned round first."""
     numbers = get_numbers(family)
     human = numbers.score_outputs(table)
     if scores is None or not len(human):
@@ -73,18 +98,34 @@ def report_metrics(
     metrics = scores.merge(known, on=["item", "system"])
     if not len(metrics):
         return None
+    raw_human, raw_metrics = human, metrics
+    # without a direction people's scores stay as they are
+    human = human.assign(value=(SIGN[better] or 1.0) * human.value)
+    metrics = metrics.assign(value=metrics.better.map(SIGN) * metrics.value)
+    lower = {str(name) for name in metrics.metric[metrics.better == "lower"]}
     draws = DRAWS if len(metrics) <= _MANY_SCORES else FEW_DRAWS
     found = correlate_metrics(human, metrics, levels=numbers.levels, draws=draws, seed=seed)
     has_outputs = "output" in numbers.levels
     main = _find_main_level(metrics, has_outputs=has_outputs)
     found.sort(key=lambda one: (-_closeness(one, main), one.metric))
     pairs, compared = _compare(human, metrics, found, has_outputs=has_outputs)
+    measured = numbers.measure(table)
     return {
         "human": family.human,
+        "better": better,
         "main": main,
         "outputs": len(human),
-        "metrics": [_describe(one, human, metrics) for one in found],
-        "ceiling": _find_ceiling(table, numbers.measure(table), seed) if has_outputs else None,
+        "metrics": [
+            {
+                **_describe(one, raw_human, raw_metrics),
+                "better": "lower" if one.metric in lower else "higher",
+            }
+            for one in found
+        ],
+        "ceiling": _find_ceiling(table, measured, seed) if has_outputs else None,
+        "ceiling_within": (
+            _find_ceilings_within(table, measured, seed) if main == "within_inputs" else []
+        ),
         "pairs": pairs,
         "compared": compared,
     }
@@ -127,6 +168,14 @@ def _find_ceiling(table: Table, value: Any, seed: int) -> Figure:
     rows = table.rows
     known = {} if len(rows) <= _MANY_RATINGS else {"splits": _FEW_SPLITS}
     return find_ceiling(output=rows.output, value=value, seed=seed, **known)
+
+
+def _find_ceilings_within(table: Table, value: Any, seed: int) -> list[Figure]:
+    rows = table.rows
+    known = {} if len(rows) <= _MANY_RATINGS else {"splits": _FEW_SPLITS}
+    return find_ceilings_within(
+        group=rows.group, system=rows.system, rater=table.rater, value=value, seed=seed, **known
+    )
 
 
 # --- metrics beside one another -------------------------------------------------------

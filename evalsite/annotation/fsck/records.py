@@ -15,12 +15,10 @@ from evalsite.participants.models import Origin
 from evalsite.studies.models import Item, Output, Study
 from evalsite.studies.versions import hash_content
 
-_NOT_LAUNCHED = (Study.State.DRAFT, Study.State.PILOT)
-
 
 def state_against_the_launch(study: Study) -> Iterable[str]:
     """Find a state against the launch: a launched study has a version and a launched state."""
-    is_draft = study.state in _NOT_LAUNCHED
+    is_draft = study.state == Study.State.DRAFT
     if study.is_launched and is_draft:
         yield f"the state is {study.state}, but it was launched"
     if not study.is_launched and not is_draft:

@@ -139,11 +139,15 @@ def tabulate_answers(me: Participant, item_set: ItemSet) -> AnswerTable:
         ratings[rating.annotation_id].append(rating)
     rows = []
     outcomes = dict.fromkeys(Annotation.Outcome.values, 0)
+    shown = {place: items[item_set.item_ids[place - 1]] for place in open_places(item_set)}
     column = _find_text_column(config)
-    for place in open_places(item_set):
-        item = items[item_set.item_ids[place - 1]]
+    texts = [_first_words(column, item, outputs[item.pk]) for item in shown.values()]
+    if column is not None and len({*texts}) < len(texts):
+        # where items share an input, their outputs tell them apart
+        column = None
+        texts = [_first_words(column, item, outputs[item.pk]) for item in shown.values()]
+    for (place, item), text in zip(shown.items(), texts, strict=True):
         annotation = answers.get(item.pk)
-        text = _first_words(column, item, outputs[item.pk])
         if annotation is None:
             rows.append(AnswerRow(place, text, state=_("Not answered"), is_missing=True))
             continue

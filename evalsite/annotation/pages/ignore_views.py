@@ -113,11 +113,14 @@ def _ask(
 ) -> HttpResponse:
     config = me.study.config
     error = form.errors["ignore"][0] if form.errors else ""
+    group = group_place(me, item_set, shown.item_id)
     context = page_context(request, me) | {
         "frame": "annotation/ignore.html",
         "layout": config.layout,
-        "item": screen.view({}, is_disabled=True, group=group_place(me, item_set, shown.item_id)),
-        "reasons": config.ignore_reasons,
+        "item": screen.view({}, is_disabled=True, group=group),
+        "reasons": [
+            (reason, reason.describe_cover(group.size)) for reason in config.ignore_reasons
+        ],
         "chosen": form.data.get("ignore", ""),
         "error": error,
         "errors": [(f"ignore-{config.ignore_reasons[0].key}", error)] if error else [],

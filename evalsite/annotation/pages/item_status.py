@@ -98,9 +98,15 @@ def ignored_here(
     answer = screen.answer
     if answer is None or answer.outcome != Annotation.Outcome.IGNORED:
         return None
+    reason = reason_of(screen.study.config, answer.reason)
+    cover = ""
+    if reason.covers == "group":
+        together = list_ignored_together(answer.participant, item_set, screen.item.pk)
+        cover = reason.describe_cover(len(together))
     return {
         "is_here": True,
-        "reason": reason_of(screen.study.config, answer.reason),
+        "reason": reason,
+        "cover": cover,
         "undo_url": address(request, "ignore-undo", item_set.number, place),
     }
 

@@ -8,6 +8,7 @@ from django.utils.translation import gettext as _
 from django.views.decorators.http import require_safe
 
 from evalsite.annotation.allocation.leases import answered_items, held_until
+from evalsite.annotation.models import Annotation
 from evalsite.annotation.pages.sets import unanswered_places
 from evalsite.participants.access import page_context, participant_page, personal_link
 from evalsite.participants.models import Expert, ItemSet, Participant
@@ -39,7 +40,10 @@ def _describe_open_set(me: Participant) -> dict[str, Any]:
         return {}
     answered = answered_items(open_set)
     left = unanswered_places(open_set, answered)
-    state: dict[str, Any] = {"answered": len(answered), "left": len(left)}
+    ignored = Annotation.objects.filter(
+        participant=me, item__in=answered, outcome=Annotation.Outcome.IGNORED
+    )
+    state: dict[str, Any] = {"answered": len(answered) - ignored.count(), "left": len(left)}
     if left:
         name = {"name": me.study.config.item_name.lower(), "place": left[0]}
         state["next_label"] = _("Go on with %(name)s %(place)s") % name

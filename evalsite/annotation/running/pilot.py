@@ -12,8 +12,7 @@ from django.utils.crypto import salted_hmac
 from evalsite.annotation.models import Annotation, Draft
 from evalsite.audit.models import AuditEntry
 from evalsite.lib.clock import now
-from evalsite.participants.models import ItemSet, Participant, ParticipantLink
-from evalsite.participants.pilot_models import PilotComment, Tester
+from evalsite.participants.models import ItemSet, Participant, ParticipantLink, PilotComment, Tester
 from evalsite.participants.random_codes import hash_token
 from evalsite.studies.models import Item, Study
 

@@ -19,8 +19,7 @@ from evalsite.participants.access import (
     private,
     unknown_link,
 )
-from evalsite.participants.models import Participant
-from evalsite.participants.pilot_models import PilotComment
+from evalsite.participants.models import Participant, PilotComment
 from evalsite.studies.models import Item
 from evalsite.studies.versions import shown_content
 

@@ -28,7 +28,7 @@ from evalsite.annotation.running.pilot_results import (
     suggest_time_and_pay,
 )
 from evalsite.annotation.running.setup import describe_setup
-from evalsite.participants.pilot_models import PilotComment
+from evalsite.participants.models import PilotComment
 from evalsite.studies.models import Membership, Study
 from evalsite.studies.setting_changes import change_settings
 from evalsite.studies.setup_sections import OF_SECTION

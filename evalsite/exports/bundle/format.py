@@ -120,7 +120,7 @@ RATINGS_FILE_FIELDS = (
     "id", "file_name", "sha256", "rows", "has_persons", "uploaded_at", IMPORT_NOTES,
 )  # fmt: skip
 METRIC_FILE_FIELDS = ("id", "file_name", "sha256", "uploaded_at", IMPORT_NOTES)
-METRIC_FIELDS = ("metric", "value")
+METRIC_FIELDS = ("metric", "value", "better")
 ITEM_FIELDS = (
     "key", "group", "cluster", "kind", "inputs", "extra", "gold", "held_at", "released_at",
 )  # fmt: skip

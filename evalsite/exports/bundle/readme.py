@@ -303,10 +303,11 @@ like all commands here, in the folder of Evalsite):
 
 ```
 .venv/bin/python manage.py verify_bundle FILE.zip
-```
-
-With `--rerun` it also runs Evalsite's own `analysis.R` and `analysis.py` on these ratings, and
-compares every cell of their tables with the report."""
+```"""
+_RERUN = (
+    "With `--rerun` it also runs Evalsite's own `analysis.R` and `analysis.py` on these ratings, "
+    "and compares every cell of their tables with the report."
+)
 _IMPORTING = "```\n.venv/bin/python manage.py import_bundle FILE.zip --owner NAME\n```"
 _DRAFT = (
     "a draft without data, with the same items, texts, settings and seed. Its analysis plan is the "
@@ -325,6 +326,7 @@ def _describe_repeating(study: Mapping[str, Any], contents: Contents) -> Iterato
         state = "archived" if study["state"] == "archived" else "closed"
         if study["launched_at"] is None:
             state = "as a draft, since it was never launched"
+        yield _RERUN
         yield f"This makes the study again on another installation, {state}, with its data:"
         yield _IMPORTING
         yield f"With `--without-data` it makes {_DRAFT}."

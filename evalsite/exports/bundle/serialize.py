@@ -414,6 +414,7 @@ def _describe_criterion(criterion: Criterion) -> Plain:
     return {
         "key": criterion.key,
         "family": criterion.family,
+        "better": criterion.direction,
         **({"options": options} if options else {}),
         **({"per": "item"} if is_of_item else {}),
     }

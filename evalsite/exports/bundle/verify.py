@@ -135,7 +135,6 @@ def _build_environment(folder: Path) -> dict[str, str]:
         "EVALSITE_HOSTS": "localhost",
         "EVALSITE_DATABASE": f"sqlite:///{folder / 'scratch.sqlite3'}",
         "EVALSITE_DATA_DIR": str(folder),
-        "EVALSITE_UPLOAD_MAX_CELL": str(settings.UPLOAD_MAX_CELL),
         "DJANGO_SETTINGS_MODULE": os.environ["DJANGO_SETTINGS_MODULE"],
         "PYTHONPATH": os.pathsep.join(path for path in sys.path if path),
     }

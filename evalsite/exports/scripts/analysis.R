@@ -37,7 +37,7 @@ columns <- list(
   joint_tests = c("criterion", "f", "df1", "df2", "p"),
   variances = c("criterion", "term", "variance", "share"),
   margins = c("criterion", "system", "other", "relation", "margin", "low90", "high90", "p",
-              "p_corrected", "outcome"),
+              "p_corrected", "outcome", "fails_in"),
   agreement = c("criterion", "coefficient", "value", "low", "high")
 )
 
@@ -558,7 +558,7 @@ compare_scores <- function(criterion) {
       both <- d[d$system %in% c(pair$first, pair$second), ]
       return(c(pair, if (length(unique(both$group)) == 1) test_means(both, pair, "participant")))
     }
-    if (is_known(fit, w)) c(pair, test(contrast(fit, w))) else pair
+    if (is_known(fit, w)) c(pair, test(contrast(fit, w)), list(is_by_model = TRUE)) else pair
   })
   if (has_own_errors) result$pairs <- use_separate_errors(result, d, length(names))
   if (length(names) > 2 && !length(thin)) {
@@ -621,7 +621,7 @@ check_ordinal <- function(pairs, d, names, fit, key) {
   labels <- paste0("system", names[-1])
   beta <- c(0, model$coefficients[labels])
   error <- rbind(0, cbind(0, vcov(model)[labels, labels, drop = FALSE]))
-  if (anyNA(error)) {
+  if (anyNA(error) || any(grepl("Hessian", warned))) {
     note(key, ": the ordinal check gives no standard errors.")
     return(pairs)
   }
@@ -740,6 +740,11 @@ test_preferences <- function(d, y, fit, w, by_persons) {
   test(contrast(fit, w))
 }
 
+compare_criterion <- function(criterion) {
+  compare <- if (criterion$family == "preference") compare_preferences else compare_scores
+  compare(criterion)
+}
+
 # --- correcting ---------------------------------------------------------------------------------
 
 # Whether the plan names each pair; all of them where it names none.
@@ -840,7 +845,7 @@ finish_pair <- function(result, pair) {
     if (is_log) ends <- exp(ends)
     ends <- cut_ends(ends, find_bounds(criterion))
     row$t <- sign * pair$t
-    if (length(result$variances) && criterion$family %in% c("points", "turns")) {
+    if (isTRUE(pair$is_by_model) && criterion$family %in% c("points", "turns")) {
       total <- sqrt(sum(result$variances))
       row$d <- row$estimate / total
       row[c("d_low", "d_high")] <- ends / total
@@ -851,7 +856,7 @@ finish_pair <- function(result, pair) {
   row$high <- ends[2]
   if (!result$is_tested) {
     row[c("p", "t", "p_corrected", "family")] <- NULL
-    return(c(row, list(verdict = "one_rater")))
+    return(c(row, list(verdict = "by_one_rater")))
   }
   is_clear <- (row$p_corrected %or% 1) < .05
   c(row, list(verdict = if (!is_clear) "not_enough"
@@ -892,8 +897,57 @@ judge_margin <- function(result, planned) {
     p <- max(p, pt((estimate - margin) / pair$se, pair$df))
     is_beyond <- is_beyond || estimate - end > margin
   }
-  c(row, list(low90 = estimate - reach, high90 = estimate + reach, p = p, level = level,
-              outcome = if (p < level) "pass" else if (is_beyond) "fail" else "undecided"))
+  p_fail <- pt((estimate + margin) / pair$se, pair$df)
+  c(row, list(p_fail = p_fail, low90 = estimate - reach, high90 = estimate + reach, p = p,
+              level = level, outcome = if (p < level) "pass" else if (is_beyond) "fail" else "undecided"))
+}
+
+# Of each column that divides the inputs of a margin the value of each item: of an input, or of what
+# else the uploaded file held.
+read_slices <- function(path) {
+  named <- unique(unlist(lapply(plan$margins %or% list(), function(entry) entry$slices)))
+  if (!length(named) || !file.exists(path)) return(list())
+  items <- read_table(path)
+  items <- items[!duplicated(items$item), ]
+  cells <- lapply(named, function(name) {
+    if (!is.null(items[[name]])) return(setNames(items[[name]], items$item))
+    setNames(vapply(items$extra, function(text) {
+      extra <- if (nzchar(text)) jsonlite::fromJSON(text, simplifyVector = FALSE)
+      as.character(extra[[name]] %or% "")
+    }, character(1)), items$item)
+  })
+  setNames(cells, named)
+}
+
+# The slices with 20 inputs or more in which the system is clearly worse by more than the margin, p
+# corrected over slices; "-" for none of them.
+find_failing <- function(result, planned) {
+  d <- result$criterion$rows
+  values <- trimws(slices[[planned$slices]][d$item])
+  values[is.na(values)] <- ""
+  # an input whose items are in several slices is in none
+  several <- tapply(values, d$group, function(cells) length(unique(cells)) > 1)
+  values[several[d$group]] <- ""
+  sides <- c(planned$system, planned$other)
+  is_pair <- if (result$criterion$family == "preference") {
+    d$system_1 %in% sides & d$system_2 %in% sides
+  } else d$system %in% sides
+  kept <- list(notes = notes, baseline = baseline, has_own_errors = has_own_errors)
+  # of two systems, whatever the plan says of all
+  baseline <<- ""
+  has_own_errors <<- FALSE
+  p <- list()
+  for (name in sorted(values[is_pair])) {
+    part <- result$criterion
+    part$rows <- d[is_pair & values == name, ]
+    part$has_points <- FALSE
+    if (length(unique(part$rows$group)) < 20 || length(unique(part$rows$participant)) < 2) next
+    p[[name]] <- suppressMessages(judge_margin(compare_criterion(part), planned))$p_fail
+  }
+  for (name in names(kept)) assign(name, kept[[name]], envir = globalenv())
+  p <- p.adjust(unlist(p), "holm")
+  failing <- names(p)[p < (planned$level %or% .05)]
+  if (length(failing)) paste(failing, collapse = "; ") else "-"
 }
 
 # The planned tests against a margin, corrected as the comparisons are.
@@ -901,7 +955,13 @@ judge_margins <- function(compared) {
   tests <- lapply(compared, function(result) {
     key <- result$criterion$key
     planned <- Filter(function(entry) entry$criterion == key, plan$margins %or% list())
-    if (result$is_tested) lapply(planned, judge_margin, result = result) else list()
+    if (!result$is_tested) return(list())
+    lapply(planned, function(entry) {
+      row <- judge_margin(result, entry)
+      is_sliced <- entry$relation == "not_worse" && (entry$slices %or% "") %in% names(slices)
+      if (!is.null(row$p) && is_sliced) row$fails_in <- find_failing(result, entry)
+      row
+    })
   })
   families <- if (is_across) list(do.call(c, tests)) else tests
   do.call(c, lapply(families, function(family) {
@@ -968,6 +1028,7 @@ describe_agreement <- function(name, counts, scale) {
   }
   apart <- abs(outer(seq_len(k), seq_len(k), "-"))
   weight <- switch(name, ac2 = 1 - (apart / (k - 1))^2, within_1 = (apart <= 1) + 0, diag(k))
+  if (name %in% c("ac1", "ac2") && sum(total > 0) < 2) return(NA)
   seen <- mean(rowSums(shared * (shared %*% weight - 1)) / (m * (m - 1)))
   if (!(name %in% c("ac1", "ac2"))) return(seen)
   share <- colMeans(counts / size)
@@ -981,10 +1042,10 @@ is_across <- FALSE
 criteria <- list_criteria(read_ratings(path))
 compared <- lapply(criteria, function(criterion) {
   message(criterion$key, " ...") # the ordinal check may take minutes
-  compare <- if (criterion$family == "preference") compare_preferences else compare_scores
-  compare(criterion)
+  compare_criterion(criterion)
 })
 compared <- correct_all(compared)
+slices <- read_slices(file.path(dirname(path), "items.csv"))
 
 as_rows <- function(lists, names) {
   cells <- lapply(names, function(name) {
@@ -992,6 +1053,7 @@ as_rows <- function(lists, names) {
   })
   as.data.frame(setNames(cells, names), stringsAsFactors = FALSE)
 }
+margins <- judge_margins(compared)
 tables <- list(
   systems = do.call(c, lapply(compared, function(result) {
     lapply(seq_len(nrow(result$systems)), function(k) {
@@ -1013,7 +1075,7 @@ tables <- list(
            share = parts[[name]] / sum(parts))
     })
   })),
-  margins = judge_margins(compared),
+  margins = margins,
   agreement = do.call(c, lapply(criteria, agree))
 )
 

@@ -44,6 +44,7 @@ WITHOUT_D = {"magnitude", "decision", "preference", "shares"}
 OUTCOMES = {"1": 1.0, "tie": 0.0, "2": -1.0}
 AVERAGED = {"turns", "shares"}
 MOST_LOG = np.log(1e6)
+LEAST_INPUTS = 20  # of a slice that is tested
 MOST_SEPARATE = 45, 200_000  # pairs, and ratings, up to which each pair is fitted alone
 COLUMNS = {
     "systems": (
@@ -56,7 +57,9 @@ COLUMNS = {
     ),
     "joint_tests": "criterion f df1 df2 p",
     "variances": "criterion term variance share",
-    "margins": "criterion system other relation margin low90 high90 p p_corrected outcome",
+    "margins": (
+        "criterion system other relation margin low90 high90 p p_corrected outcome fails_in"
+    ),
     "agreement": "criterion coefficient value low high",
 }
 
@@ -93,10 +96,12 @@ class Notes:
     """What is to be told beside the tables."""
 
     lines: list[str] = field(default_factory=list)
+    is_silent: bool = False
 
     def add(self, text: str) -> None:
         self.lines.append(text)
-        print(text)
+        if not self.is_silent:
+            print(text)
 
 
 def read_plan(path: Path) -> Plan:
@@ -111,6 +116,24 @@ def read_plan(path: Path) -> Plan:
         "has_own_errors": bool(frozen.get("has_own_errors")),
         "criteria": plan.get("criteria") or [],
     }
+
+
+def read_slices(path: Path, plan: Plan) -> dict[str, dict[str, str]]:
+    """Of each column that divides the inputs of a margin the value of each item: of an input, or
+    of what else the uploaded file held."""
+    names = {margin["slices"] for margin in plan["margins"] if margin.get("slices")}
+    if not names or not path.is_file():
+        return {}
+    items = pd.read_csv(path, dtype=str, keep_default_na=False).drop_duplicates("item")
+    extra = [json.loads(cell) if cell else {} for cell in items["extra"]]
+    return {
+        name: dict(zip(
+            items["item"],
+            items[name] if name in items else [str(cells.get(name, "")) for cells in extra],
+            strict=True,
+        ))
+        for name in names
+    }  # fmt: skip
 
 
 def read_ratings(path: Path, notes: Notes) -> pd.DataFrame:
@@ -645,7 +668,7 @@ def test_pairs(result: Compared, rows: pd.DataFrame, fit: Fit, thin: list[str]) 
             if both["group"].nunique() == 1:
                 pair |= test_means(both, pair, "participant")
         elif fit.is_known(weights):
-            pair |= test(*fit.contrast(weights))
+            pair |= {**test(*fit.contrast(weights)), "is_by_model": True}
 
 
 def take_values(criterion: Criterion) -> Any:
@@ -844,7 +867,7 @@ def read_fitted(result: Compared, tables: Path) -> Compared:
         for sign, sides in ((1, ("second", "first")), (-1, ("first", "second"))):
             sign = -sign if result.criterion.is_compared else sign
             if fitted := tests.get((pair[sides[0]], pair[sides[1]])):
-                pair |= test(sign * fitted[0], *fitted[1:])
+                pair |= {**test(sign * fitted[0], *fitted[1:]), "is_by_model": True}
         if result.criterion.is_compared:
             ahead = pair.get("estimate", 0) >= 0
             pair |= {"wins": int(ahead), "losses": int(not ahead)}
@@ -942,7 +965,7 @@ def finish_pair(result: Compared, pair: Row, baseline: str) -> Row:
             low, high = cut(low, high, *bounds)
         row |= {"low": low, "high": high, "t": sign * pair["t"]}
         total = np.sqrt(sum(result.variances.values()))
-        if total and criterion.family not in WITHOUT_D:
+        if total and "is_by_model" in pair and criterion.family not in WITHOUT_D:
             row |= {name: None if row[value] is None else row[value] / total for name, value in
                     (("d", "estimate"), ("d_low", "low"), ("d_high", "high"))}  # fmt: skip
     equal = 0.0
@@ -952,7 +975,7 @@ def finish_pair(result: Compared, pair: Row, baseline: str) -> Row:
     if not result.is_tested:
         dropped = ("p", "t", "p_corrected", "family")
         return {name: cell for name, cell in row.items() if name not in dropped} | {
-            "verdict": "one_rater"
+            "verdict": "by_one_rater"
         }
     is_clear = row.get("p_corrected", 1.0) < 0.05
     verdict = "higher" if row["estimate"] > equal else "lower"
@@ -973,12 +996,20 @@ def find_bounds(criterion: Criterion) -> tuple[float, float] | None:
 # --- margins ------------------------------------------------------------------------------------
 
 
-def judge_margins(compared: list[Compared], plan: Plan, is_across: bool) -> list[Row]:
+def judge_margins(
+    compared: list[Compared], plan: Plan, slices: dict[str, dict[str, str]], notes: Notes
+) -> list[Row]:
     """The planned tests against a margin, corrected as the comparisons are."""
+    is_across = plan["is_across"]
     tests = []
     for result in compared:
         planned = [entry for entry in plan["margins"] if entry["criterion"] == result.criterion.key]
-        part = [judge_margin(result, entry) for entry in planned if result.is_tested]
+        part = []
+        for entry in planned if result.is_tested else ():
+            row = judge_margin(result, entry)
+            if "p" in row and entry["relation"] == "not_worse" and entry.get("slices") in slices:
+                row["fails_in"] = find_failing(result, entry, slices, notes)
+            part.append(row)
         tests.append(part)
     together = [row for part in tests for row in part]
     for family in [together] if is_across else tests:
@@ -989,6 +1020,38 @@ def judge_margins(compared: list[Compared], plan: Plan, is_across: bool) -> list
                 if row["outcome"] == "pass" and p >= row["level"]:
                     row["outcome"] = "undecided"
     return together
+
+
+def find_failing(
+    result: Compared, planned: Row, slices: dict[str, dict[str, str]], notes: Notes
+) -> str:
+    """The slices with 20 inputs or more in which the system is clearly worse by more than the
+    margin, p corrected over slices; "-" for none of them."""
+    rows = result.criterion.rows
+    values = rows["item"].map(slices[planned["slices"]]).fillna("").str.strip()
+    # an input whose items are in several slices is in none
+    values = values.where(values.groupby(rows["group"]).transform("nunique") == 1, "")
+    sides = [planned["system"], planned["other"]]
+    is_pair = rows["system"].isin(sides)
+    if result.criterion.is_compared:
+        is_pair = rows["system_1"].isin(sides) & rows["system_2"].isin(sides)
+    bare = {"baseline": "", "hypotheses": [], "has_own_errors": False}
+    tested = {}
+    for name, part in rows[is_pair & (values != "")].groupby(values):
+        if part["group"].nunique() < LEAST_INPUTS or part["participant"].nunique() < 2:
+            continue
+        if len(part) > MOST_DENSE:
+            notes.add(f"{result.criterion.key}: slices of more than {MOST_DENSE:,} ratings are in "
+                      "the tables of analysis.R.")  # fmt: skip
+            return ""
+        criterion = replace(result.criterion, rows=part)
+        row = judge_margin(compare(criterion, bare, Path(), Notes(is_silent=True)), planned)
+        if "p_fail" in row:
+            tested[str(name)] = row["p_fail"]
+    corrected = holm(list(tested.values()))
+    level = planned.get("level", 0.05)
+    failing = [name for name, p in zip(tested, corrected, strict=True) if p < level]
+    return "; ".join(failing) or "-"
 
 
 def judge_margin(result: Compared, planned: Row) -> Row:
@@ -1020,8 +1083,9 @@ def judge_margin(result: Compared, planned: Row) -> Row:
         p = max(p, float(stats.t.cdf((estimate - margin) / se, df)))
         is_beyond = is_beyond or estimate - end > margin
     outcome = "pass" if p < level else "fail" if is_beyond else "undecided"
-    return row | {"low90": estimate - reach, "high90": estimate + reach, "p": p, "outcome": outcome,
-                  "level": level}  # fmt: skip
+    p_fail = float(stats.t.cdf((estimate + margin) / se, df))
+    return row | {"p_fail": p_fail, "low90": estimate - reach, "high90": estimate + reach, "p": p,
+                  "outcome": outcome, "level": level}  # fmt: skip
 
 
 def is_margin(criterion: Criterion, margin: float) -> bool:
@@ -1138,7 +1202,8 @@ def agree(criterion: Criterion) -> list[Row]:
     rows, names = criterion.rows, list_coefficients(criterion)
     if not names:
         return []
-    y = rows["outcome"].map(OUTCOMES) if criterion.is_compared else rows["value"]
+    # as the report has them: a win of the first system is the lowest of three points
+    y = -rows["outcome"].map(OUTCOMES) if criterion.is_compared else rows["value"]
     if criterion.is_log:
         standard = pd.to_numeric(rows["standard"])
         y = np.log(rows["value"] / (1 if standard.isna().any() else standard))
@@ -1157,7 +1222,9 @@ def agree(criterion: Criterion) -> list[Row]:
     result: list[Row] = [{"coefficient": name} for name in names]
     if not len(rated.value):
         return result
-    has_points = len(scale) <= MOST_POINTS
+    # means of turns and statements are values, however few of them differ
+    has_points = criterion.family in ("preference", "decision") or criterion.has_points
+    has_points = has_points and len(scale) <= MOST_POINTS
     values = {name: find_coefficient(name, whole, rated, scale) for name in names}
     has_interval = (
         criterion.has_persons and min(rated.rater.max(), rated.input.max()) > 0
@@ -1169,15 +1236,28 @@ def agree(criterion: Criterion) -> list[Row]:
     for row in result:
         value = row["value"] = values[row["coefficient"]]
         draws = drawn.get(row["coefficient"])
-        if draws is None or value is None or value == 1 or (
-            value == 0 and row["coefficient"] in ("percent_agreement", "within_1")
-        ):  # fmt: skip
+        is_share = row["coefficient"] in ("percent_agreement", "within_1")
+        if is_share and value in (0, 1):
+            row |= describe_wilson(value, rated.unit.max() + 1)
+            continue
+        if draws is None or value is None or value == 1:
             continue
         is_wide = not has_points or (row["coefficient"] in WIDE and len(scale) > 2)
         edge = 0.0125 if is_wide else 0.025
         low, high = np.quantile(draws, [edge, 1 - edge])
         row |= {"low": min(low, value), "high": max(high, value)}
     return result
+
+
+def describe_wilson(share: float, units: int) -> Row:
+    """Wilson's interval of a share of units in which all raters agree, or none do."""
+    z = float(stats.norm.ppf(0.975))
+    middle, reach = share + z**2 / (2 * units), z * np.sqrt(z**2 / (4 * units**2))
+    ends = {
+        "low": (middle - reach) / (1 + z**2 / units),
+        "high": (middle + reach) / (1 + z**2 / units),
+    }
+    return {**ends, ("high" if share else "low"): share}
 
 
 def list_coefficients(criterion: Criterion) -> list[str]:
@@ -1198,6 +1278,8 @@ def find_coefficient(name: str, whole: Rated, rated: Rated, scale: Any) -> float
         if level in ("log", "interval"):
             return describe_alpha(rated, (scale[:, None] - scale) ** 2)
         return describe_alpha(rated, list_distances(level, rated.counts.sum(0)))
+    if name in ("ac1", "ac2") and np.ptp(rated.value) == 0:
+        return None
     weights = weigh(name, len(scale))
     counts = whole.counts
     shares = (counts / counts.sum(1, keepdims=True)).mean(0)
@@ -1348,10 +1430,10 @@ def draw_numbers(rated: Rated, names: list[str], scale: Any) -> dict[str, Floats
 # --- all criteria -------------------------------------------------------------------------------
 
 
-def make_tables(
-    ratings: pd.DataFrame, plan: Plan, fitted: Path, notes: Notes
-) -> dict[str, list[Row]]:
+def make_tables(path: Path, plan: Plan, fitted: Path, notes: Notes) -> dict[str, list[Row]]:
     """Every table by its name, as rows."""
+    ratings = read_ratings(path, notes)
+    slices = read_slices(path.with_name("items.csv"), plan)
     tables: dict[str, list[Row]] = {name: [] for name in COLUMNS}
     compared = [compare(criterion, plan, fitted, notes)
                 for criterion in list_criteria(ratings, plan)]  # fmt: skip
@@ -1376,7 +1458,8 @@ def make_tables(
             for term, variance in result.variances.items()
         ]  # fmt: skip
         tables["agreement"] += [{"criterion": key, **row} for row in agree(result.criterion)]
-    tables["margins"] = judge_margins(compared, plan, is_across)
+    plan = {**plan, "is_across": is_across}
+    tables["margins"] = judge_margins(compared, plan, slices, notes)
     return tables
 
 
@@ -1384,8 +1467,7 @@ def main(path: str = "data/ratings.csv", folder: str = "tables-python") -> None:
     """Write the tables and the notes into the folder, and print them."""
     notes, target = Notes(), Path(folder)
     plan = read_plan(Path(__file__).with_name("analysis-plan.json"))
-    ratings = read_ratings(Path(path), notes)
-    tables = make_tables(ratings, plan, target.with_name("tables-r"), notes)
+    tables = make_tables(Path(path), plan, target.with_name("tables-r"), notes)
     notes.add(f"Python {sys.version.split()[0]}, numpy {np.__version__}, scipy "
               f"{scipy.__version__}, pandas {pd.__version__}")  # fmt: skip
     target.mkdir(parents=True, exist_ok=True)

@@ -40,17 +40,20 @@ from evalsite.studies.summary_lines import count_of
 
 # any number of columns, each named after its metric
 OF_METRIC = "score_of_this_metric"
+OF_LOWER_METRIC = "score_of_this_metric_lower_is_better"
 LONGEST_METRIC = 100
 _NAMES = {
     "item": ("item", *FIELDS["item"], "output_id"),
     "system": ("system", *FIELDS["system"]),
     "metric": ("metric", "metric_name", "measure"),
     "value": ("value", *FIELDS["value"], "result"),
+    "better": ("better",),
 }
+_BETTER = {"": "higher", "higher": "higher", "lower": "lower"}
 # what batches and exports say of an output in addition to its id: these aren't metrics
 _OTHERS = frozenset(
-    ("study", "batch", "group", "cluster", "kind", "repeat_of", "held", "output_id", "output",
-     "output_is_empty", "extra", "text", "reference", "references", "gold_why", "item_no",
+    ("better", "study", "batch", "group", "cluster", "kind", "repeat_of", "held", "output_id",
+     "output", "output_is_empty", "extra", "text", "reference", "references", "gold_why", "item_no",
      "group_no")
 )  # fmt: skip
 _NUMBER = re.compile(r"[+-]?(?:[0-9]+(?:\.[0-9]*)?|\.[0-9]+)(?:[eE][+-]?[0-9]+)?")
@@ -64,6 +67,7 @@ class Score(NamedTuple):
     output_id: int
     metric: str
     value: float
+    better: str
 
 
 @dataclass
@@ -99,8 +103,16 @@ class MetricImporter(Importer):
             Field("item", "Item, or output such as item-7#2"),
             Field("system", "System"),
             Field(OF_METRIC, "Scores of the metric in its name", "One column a metric", "", True),
+            Field(
+                OF_LOWER_METRIC,
+                "Scores of the metric in its name, lower is better",
+                "One column a metric",
+                "",
+                True,
+            ),
             Field("metric", "Metric", "One score a row"),
             Field("value", "Score", "One score a row"),
+            Field("better", "Whether higher or lower scores are better", "One score a row"),
         ]
 
     def guess(self, header: Sequence[str], study: Study) -> dict[str, str]:
@@ -112,6 +124,8 @@ class MetricImporter(Importer):
                 mapping[known[0]] = at
         if "metric" in mapping.values():
             return mapping
+        # without a row for each score it has nothing to say
+        mapping = {name: "" if use == "better" else use for name, use in mapping.items()}
         others = _OTHERS | {fold(column.name) for column in study.config.inputs}
         for name in header:
             if not mapping[name] and fold(name) not in others:
@@ -126,9 +140,9 @@ class MetricImporter(Importer):
             needed["value"] = "the score that the metric gave"
         elif "value" in there:
             needed["metric"] = "which metric the scores are of"
-        elif OF_METRIC not in there:
+        elif not there & {OF_METRIC, OF_LOWER_METRIC}:
             needed[OF_METRIC] = "scores, in a column named after its metric"
-        if OF_METRIC in there and there & {"metric", "value"}:
+        if there & {OF_METRIC, OF_LOWER_METRIC} and there & {"metric", "value", "better"}:
             message = (
                 "Some columns are named after their metrics, and others are mapped to one score a "
                 "row. Choose one form."
@@ -181,6 +195,7 @@ class _Cells:
     system: str
     metric: str
     value: float
+    better: str
     column: str
 
 
@@ -197,7 +212,10 @@ class ScoreReader:
         self._limit = settings.UPLOAD_MAX_ROWS if is_limited else None
         header, mapping = checked.header, checked.mapping
         self._at = {name: at for at, column in enumerate(header) if (name := mapping[column])}
-        self._metrics = [at for at, column in enumerate(header) if mapping[column] == OF_METRIC]
+        uses = {OF_METRIC: "higher", OF_LOWER_METRIC: "lower"}
+        self._metrics = {
+            at: uses[mapping[column]] for at, column in enumerate(header) if mapping[column] in uses
+        }
         self._waiting: list[_Cells] = []
         self._places: dict[tuple[int, str], tuple[int, int, str]] = {}
         self._empty: Counter[str] = Counter()
@@ -205,6 +223,9 @@ class ScoreReader:
         known = MetricScore.objects.filter(file__study=study).order_by()
         self._names = Names(known.values_list("metric", flat=True).distinct())
         self._metric_names: dict[str, str] = {}
+        # of the study's metrics, and of those of this file
+        directions = known.values_list("metric", "better").distinct()
+        self._directions = dict(directions)
         self._finder = ItemFinder(study)
 
     def add(self, row: Row) -> None:
@@ -218,9 +239,11 @@ class ScoreReader:
         # an output may be named by its id in the exports, such as item-7#2
         item, _, number = name.partition("#")
         system = row.cells[self._at["system"]].strip() if "system" in self._at else ""
-        for metric, value, column in self._read_scores(row):
+        for metric, value, better, column in self._read_scores(row):
             place = row.line, row.record
-            self._waiting.append(_Cells(*place, item, number, system, metric, value, column))
+            self._waiting.append(
+                _Cells(*place, item, number, system, metric, value, better, column)
+            )
         most = max(self._checked.rows, len(self._places) + len(self._waiting))
         if self._limit is not None and most > self._limit:
             raise UnreadableFile(
@@ -262,12 +285,13 @@ class ScoreReader:
             if (score.output_id, score.metric) in self._places
         ]
 
-    def _read_scores(self, row: Row) -> Iterator[tuple[str, float, str]]:
+    def _read_scores(self, row: Row) -> Iterator[tuple[str, float, str, str]]:
         header = self._checked.header
-        cells = [(header[at], at) for at in self._metrics]
+        cells = [(header[at], at, better) for at, better in self._metrics.items()]
         if not cells:
-            cells = [(row.cells[self._at["metric"]].strip(), self._at["value"])]
-        for name, at in cells:
+            better = row.cells[self._at["better"]] if "better" in self._at else ""
+            cells = [(row.cells[self._at["metric"]].strip(), self._at["value"], better)]
+        for name, at, better in cells:
             code = "score_invalid"
             try:
                 value = read_score(row.cells[at])
@@ -275,7 +299,9 @@ class ScoreReader:
                     self._empty[name] += 1
                     continue
                 code = "metric_invalid"
-                yield self._read_metric(name, row.line), value, header[at]
+                metric = self._read_metric(name, row.line)
+                code = "better_invalid"
+                yield metric, value, self._read_better(metric, better), header[at]
             except ValidationError as error:
                 self._blame(code, row, " ".join(error.messages), header[at])
 
@@ -288,6 +314,22 @@ class ScoreReader:
             if problem:
                 raise ValidationError(f"The metric {problem}")
         return self._metric_names[name]
+
+    def _read_better(self, metric: str, text: str) -> str:
+        """Return which scores of the metric are better: in all of its rows, and files, the same."""
+        better = _BETTER.get(text.strip().casefold())
+        if better is None:
+            raise ValidationError(
+                f"“{shorten(text, 40)}” isn't a direction. Write higher or lower, or leave the "
+                "cell empty: then higher is better."
+            )
+        known = self._directions.setdefault(metric, better)
+        if known != better:
+            raise ValidationError(
+                f"Of {metric}, {known} scores are better in another row or file, and {better} ones "
+                "here. Make them the same."
+            )
+        return better
 
     def _flush(self) -> None:
         waiting, self._waiting = self._waiting, []
@@ -317,7 +359,7 @@ class ScoreReader:
             self._blame("score_twice", cells, message, cells.column)
             return
         self._places[key] = cells.line, cells.record, cells.column
-        self._checked.scores.append(Score(output_id, cells.metric, cells.value))
+        self._checked.scores.append(Score(output_id, cells.metric, cells.value, cells.better))
 
     def _find_known(self) -> Iterator[Fault]:
         """Scores that the study has already, reported once for each metric and file."""
@@ -450,8 +492,8 @@ def _store(checked: CheckedScores, source: Source, *, by: Any) -> MetricFile:
 def _insert(file: MetricFile, scores: Sequence[Score]) -> None:
     """The scores are this file's. Rows, not objects: a hundred thousand take a second."""
     key = str(file.pk) if connection.vendor == "postgresql" else file.pk.hex
-    table = f"{quote_table(MetricScore)} (file_id, output_id, metric, value)"
-    insert_rows(table, 4, ((key, *score) for score in scores))
+    table = f"{quote_table(MetricScore)} (file_id, output_id, metric, value, better)"
+    insert_rows(table, 5, ((key, *score) for score in scores))
 
 
 def undo_scores(*, file: MetricFile, by: Any) -> None:

@@ -7,7 +7,7 @@ import subprocess
 import sys
 import time
 from argparse import ArgumentParser
-from collections.abc import Callable
+from collections.abc import Iterable
 from contextlib import suppress
 from http.client import HTTPConnection, HTTPException
 from types import FrameType
@@ -21,9 +21,8 @@ HOST = "127.0.0.1"
 SECONDS_TO_START = 60
 SECONDS_TO_ANSWER = 5
 SECONDS_TO_STOP = 20
-# a part that ended is started again at once so often in a minute, then once a minute
-STARTS_A_MINUTE = 3
-MINUTE = 60
+# before a process that ended is started again
+PAUSE = 5
 
 
 class Command(BaseCommand):
@@ -45,16 +44,32 @@ class Command(BaseCommand):
         call_command("collectstatic", verbosity=0, interactive=False)
         if demo:
             call_command("demo", "--first", "--at", f"http://{HOST}:{port}")
-        site = Site(port, print_line=self._print)
+        processes: dict[str, subprocess.Popen[bytes]] = {}
+        for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
+            signal.signal(number, _ask_to_stop)
         try:
-            site.start()
-            site.wait_until_ready()
+            commands = {"web server": gunicorn(port), "job worker": manage("db_worker")}
+            for name, command in commands.items():
+                processes[name] = start(command)
+            wait_until_ready(port, processes["web server"])
             self._print(f"Ready: http://{HOST}:{port}/admin/  (Ctrl-C stops the site)")
             if demo:
-                site.spawn("demo crowd", manage("demo", "--crowd"), may_end=True)
-            site.wait()
+                processes["demo crowd"] = start(manage("demo", "--crowd"))
+            while True:
+                for name, command in commands.items():
+                    if processes[name].poll() is not None:
+                        ending = describe_ending(name, processes[name])
+                        self._print(f"{ending} Starting it again in {PAUSE} s.")
+                        time.sleep(PAUSE)
+                        # web processes that outlived their master keep the port
+                        with suppress(ProcessLookupError):
+                            os.killpg(processes[name].pid, signal.SIGTERM)
+                        processes[name] = start(command)
+                time.sleep(0.2)
+        except KeyboardInterrupt:
+            self._print("Stopping.")
         finally:
-            site.stop()
+            stop(processes.values())
 
     def _print(self, sentence: str) -> None:
         self.stdout.write(sentence)
@@ -62,111 +77,43 @@ class Command(BaseCommand):
         self.stdout.flush()
 
 
-class Part:
-    """One process of the site, and when it was started again."""
-
-    def __init__(self, name: str, command: list[str], *, may_end: bool = False) -> None:
-        self.name = name
-        self.command = command
-        self.may_end = may_end
-        self.restarts: list[float] = []
-        self.is_waiting = False
-        self.start()
-
-    def start(self) -> None:
-        # A separate session: Ctrl-C in the terminal must not reach it before we forward it.
-        self.process = subprocess.Popen(self.command, start_new_session=True)  # noqa: S603
-
-    @property
-    def has_ended(self) -> bool:
-        return not self.may_end and self.process.poll() is not None
-
-    @property
-    def ending(self) -> str:
-        """How it ended, in a sentence."""
-        code = self.process.returncode
-        how = f"was ended by signal {-code}" if code < 0 else f"ended with exit code {code}"
-        return f"The {self.name} {how}."
-
-    def may_start(self, moment: float) -> bool:
-        """Return whether it may be started again at this moment."""
-        recent = [one for one in self.restarts if moment - one < MINUTE]
-        return len(recent) < (1 if self.is_waiting else STARTS_A_MINUTE)
-
-    def restart(self, moment: float) -> None:
-        """Start it again, and stop web processes that outlived their master."""
-        with suppress(ProcessLookupError):
-            os.killpg(self.process.pid, signal.SIGTERM)
-        if self.restarts and moment - self.restarts[-1] > 2 * MINUTE:
-            self.is_waiting = False  # it had stayed up
-        self.restarts = [*self.restarts, moment][-STARTS_A_MINUTE:]
-        self.start()
+def start(command: list[str]) -> subprocess.Popen[bytes]:
+    # a separate session: Ctrl-C in the terminal reaches us alone, and we end all
+    return subprocess.Popen(command, start_new_session=True)  # noqa: S603
 
 
-class Site:
-    """The processes of a running site, which start and stop together."""
+def wait_until_ready(port: int, server: subprocess.Popen[bytes]) -> None:
+    """Return once the port answers."""
+    deadline = time.monotonic() + SECONDS_TO_START
+    while not is_answering(port):
+        if time.monotonic() > deadline:
+            raise CommandError(f"The web server did not start in {SECONDS_TO_START} seconds.")
+        if server.poll() is not None:
+            ending = describe_ending("web server", server)
+            raise CommandError(f"The web server can't start. {ending}")
+        time.sleep(0.1)
 
-    def __init__(self, port: int, *, print_line: Callable[[str], None]) -> None:
-        self.port = port
-        self.print_line = print_line
-        self.is_stopping = False
-        self.parts: list[Part] = []
 
-    def start(self) -> None:
-        """Both processes run; a signal to stop reaches them through us, in good order."""
-        for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
-            signal.signal(number, self._ask_to_stop)
-        self.spawn("web server", gunicorn(self.port))
-        self.spawn("job worker", manage("db_worker"))
+def stop(processes: Iterable[subprocess.Popen[bytes]]) -> None:
+    """End all of them, and wait until they have ended."""
+    for process in processes:
+        process.terminate()
+    for process in processes:
+        try:
+            process.wait(timeout=SECONDS_TO_STOP)
+        except subprocess.TimeoutExpired:
+            process.kill()
+            process.wait()
 
-    def spawn(self, name: str, command: list[str], *, may_end: bool = False) -> None:
-        self.parts.append(Part(name, command, may_end=may_end))
 
-    def wait_until_ready(self) -> None:
-        """The port answers, or we are stopping."""
-        deadline = time.monotonic() + SECONDS_TO_START
-        while not self.is_stopping and not is_answering(self.port):
-            if time.monotonic() > deadline:
-                raise CommandError(f"The web server did not start in {SECONDS_TO_START} seconds.")
-            if self.parts[0].has_ended:
-                raise CommandError(f"The web server can't start. {self.parts[0].ending}")
-            time.sleep(0.1)
+def describe_ending(name: str, process: subprocess.Popen[bytes]) -> str:
+    code = process.returncode
+    how = f"was ended by signal {-code}" if code < 0 else f"ended with exit code {code}"
+    return f"The {name} {how}."
 
-    def wait(self) -> None:
-        """Restart processes that end by themselves, until asked to stop."""
-        while not self.is_stopping:
-            for part in self.parts:
-                if part.has_ended:
-                    self._restart(part)
-            time.sleep(0.2)
 
-    def _restart(self, part: Part) -> None:
-        moment = time.monotonic()
-        if part.may_start(moment):
-            self.print_line(f"{part.ending} Starting it again.")
-            part.restart(moment)
-        elif not part.is_waiting:
-            part.is_waiting = True
-            self.print_line(
-                f"{part.ending} It was started {STARTS_A_MINUTE} times in a minute and doesn't "
-                "stay up; the reason is above. Trying again every minute."
-            )
-
-    def stop(self) -> None:
-        """No process of ours runs any more."""
-        running = [part.process for part in self.parts if part.process.poll() is None]
-        for process in running:
-            process.terminate()
-        deadline = time.monotonic() + SECONDS_TO_STOP
-        for process in running:
-            try:
-                process.wait(timeout=max(0.1, deadline - time.monotonic()))
-            except subprocess.TimeoutExpired:
-                process.kill()
-                process.wait()
-
-    def _ask_to_stop(self, number: int, frame: FrameType | None) -> None:
-        self.is_stopping = True
+def _ask_to_stop(number: int, frame: FrameType | None) -> None:
+    raise KeyboardInterrupt
 
 
 def refuse_taken_port(port: int) -> None:

@@ -24,7 +24,7 @@ FEW = 5
 LONGEST_SEARCH = 200
 _STATES = {
     "running": (Study.State.LIVE, Study.State.PAUSED),
-    "drafts": (Study.State.DRAFT, Study.State.PILOT),
+    "drafts": (Study.State.DRAFT,),
     "closed": (Study.State.CLOSED,),
     "archived": (Study.State.ARCHIVED,),
 }

@@ -146,8 +146,9 @@ def list_unjudged(person: Measures, limits: Thresholds, *, has_order: bool) -> l
         )
     if person.attention < limits.attention_checks:
         met = count_of(person.attention, "attention check")
+        met = f"After {met}" if person.attention else "Without attention checks"
         sentences.append(
-            f"After {met}, “failed checks” can’t be judged (needs {limits.attention_checks:.0f})."
+            f"{met}, “failed checks” can’t be judged (needs {limits.attention_checks:.0f})."
         )
     return sentences
 

@@ -412,7 +412,7 @@ def tabulate_pairs(criterion: dict[str, Any]) -> Table:
                 "weighing": _write_weighing(criterion) if is_compared(criterion) else "",
             },
         ),
-        sentence=describe_joint_test(criterion),
+        sentence=describe_pairs(criterion),
         name=f"{criterion['key']}-pairs",
     )
 
@@ -440,6 +440,13 @@ def _list_pair_columns(pairs: Sequence[dict[str, Any]]) -> Iterator[Column]:
             is_folded=True,
         )  # fmt: skip
     yield name_column("Finding", write_finding)
+
+
+def describe_pairs(criterion: dict[str, Any]) -> str:
+    """Return what a caption says of all pairs: whether they are secondary, and their joint test."""
+    is_secondary = criterion.get("role") == "secondary"
+    role = write_sentence({"code": "secondary", "facts": {}}) if is_secondary else ""
+    return " ".join(filter(None, (role, describe_joint_test(criterion))))
 
 
 def describe_joint_test(criterion: dict[str, Any]) -> str:
@@ -485,6 +492,7 @@ def write_finding(pair: dict[str, Any]) -> str:
     facts = {
         "code": pair["finding"]["code"], "first": str(pair["system_1"]),
         "second": str(pair["system_2"]), "effect": pair["effect"]["name"],
+        "better": pair["finding"]["facts"].get("better", "higher"),
     }  # fmt: skip
     found = write_sentence({"code": "finding_in_brief", "facts": facts})
     return f"{found}, exploratory" if pair["effect"]["details"].get("is_exploratory") else found

@@ -9,10 +9,10 @@ from evalsite.analysis.direction import SIGN, Better
 from evalsite.analysis.families import find_family
 from evalsite.analysis.families.family import Family
 from evalsite.analysis.findings import CLEAR
-from evalsite.results.report.agreement_tables import is_for_these_raters, list_main_agreement
+from evalsite.results.report.agreement_tables import list_main_agreement, write_agreement
 from evalsite.results.report.charts import Axis, Mark, make_axis, make_mark
 from evalsite.results.report.criterion_tables import (
-    describe_joint_test,
+    describe_pairs,
     describe_variances,
     find_estimate,
     find_median,
@@ -33,9 +33,11 @@ from evalsite.results.report.verdicts import (
     judge_criterion,
 )
 from evalsite.results.report.wording import (
+    THESE_RATERS,
     describe_interval,
     explain_reason,
     hold_together,
+    is_for_these_raters,
     is_share,
     name_figure,
     write_interval,
@@ -114,6 +116,13 @@ class AgreementRow:
     interval: str
     is_for_these_raters: bool
 
+    @property
+    def full_interval(self) -> str:
+        """Return the interval, and whether it is for these people only, where no caption says."""
+        if self.interval and self.is_for_these_raters:
+            return f"{self.interval}, for these people"
+        return self.interval
+
 
 @dataclass(frozen=True, kw_only=True)
 class CriterionView:
@@ -134,7 +143,7 @@ class CriterionView:
     pair_axis: Axis
     equal: str  # where equality is on the axis of pairs
     pairs: list[PairRow]
-    joint: str
+    of_pairs: str  # a sentence or two about all of them
     variances: str
     conclusions: list[str]  # beside the pairs: what a study like this one would find
     family: int
@@ -145,6 +154,7 @@ class CriterionView:
     hypotheses: list[dict[str, Any]]
     agreement_axis: Axis
     agreement: list[AgreementRow]
+    agreement_words: str
 
     @property
     def has_effects(self) -> bool:
@@ -370,10 +380,10 @@ def _view_pair(pair: Figure, axis: Axis, better: Better) -> PairRow:
 
 
 def _view_agreement(figure: Figure, axis: Axis) -> AgreementRow:
-    name, _, kind = name_figure(figure).partition(", ")
+    name, *kinds = name_figure(figure).split(", ")
     return AgreementRow(
         name=name,
-        kind=kind,
+        kind=", ".join(kind for kind in kinds if kind != THESE_RATERS),
         mark=make_mark(axis, figure["value"], figure["low"], figure["high"]),
         value=_explain(figure) if figure["value"] is None else write_value(figure),
         interval=write_interval(figure),
@@ -427,8 +437,8 @@ def _view_criterion(criterion: Figure, other: Figure | None, axis: Axis) -> Crit
         pair_axis=pair_axis,
         equal=pair_axis.place(equal),
         pairs=[_view_pair(pair, pair_axis, criterion["better"]) for pair in criterion["pairs"]],
-        joint=describe_joint_test(criterion),
-        variances=describe_variances(criterion),
+        of_pairs=hold_together(describe_pairs(criterion)),
+        variances=hold_together(describe_variances(criterion)),
         conclusions=[
             hold_together(write_sentence(note)) for note in criterion.get("conclusions", ())
         ],
@@ -442,6 +452,7 @@ def _view_criterion(criterion: Figure, other: Figure | None, axis: Axis) -> Crit
         ],
         agreement_axis=agreement_axis,
         agreement=[_view_agreement(one, agreement_axis) for one in figures],
+        agreement_words=write_agreement(criterion),
     )
 
 

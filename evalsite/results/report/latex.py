@@ -99,24 +99,27 @@ def write_table(
 ) -> str:
     """Return a table with the rules of booktabs; caption and cells are plain text.
 
-    Long heads and cells are broken into lines, and in a table that is too wide also those that hold
-    a figure and its interval. A table that is wider than the line all the same is made as narrow as
-    the line.
+    Long heads and cells are broken into lines. In a table that is too wide, intervals stand below
+    their figures; one that is wider than the line all the same is made as narrow as the line.
     """
     given = [list(row) for row in rows]
+    groups = [[row] for row in given]
     if _measure(columns, given) > _WIDEST_TABLE:
-        given = [[row[0], *(_FIGURE.sub("\\1\n\\2", cell) for cell in row[1:])] for row in given]
+        groups = [_break_row(row) for row in given]
     heads = [_break(head, "l" if place == 0 else "r") for place, head in enumerate(columns)]
+    # rows of two lines are kept apart
+    between = "\n\\addlinespace\n" if any(len(group) > 1 for group in groups) else "\n"
+    lines = ["\n".join(map(_write_row, group)) for group in groups]
     body = [
         rf"\begin{{tabular}}{{l{'r' * (len(columns) - 1)}}}",
         r"\toprule",
         " & ".join(heads) + r" \\",
         r"\midrule",
-        *(_write_row(row) for row in given),
+        between.join(lines),
         r"\bottomrule",
         r"\end{tabular}",
     ]
-    if _measure(columns, given) > _WIDEST_TABLE:
+    if _measure(columns, [row for group in groups for row in group]) > _WIDEST_TABLE:
         body = [r"\resizebox{\linewidth}{!}{%", *body[:-1], body[-1] + "}"]
     return _float("table", [rf"\caption{{{escape(caption)}}}", rf"\label{{{label}}}", *body])
 
@@ -127,15 +130,21 @@ def write_figure(path: str, *, caption: str, label: str) -> str:
     return _float("figure", [picture, rf"\caption{{{escape(caption)}}}", rf"\label{{{label}}}"])
 
 
+def _break_row(row: list[str]) -> list[list[str]]:
+    """Return the row as two, the lower one with the intervals of its figures, if it has some."""
+    parts = [_FIGURE.match(cell) for cell in row[1:]]
+    if not any(parts):
+        return [row]
+    upper = [part[1] if part else cell for part, cell in zip(parts, row[1:], strict=True)]
+    return [[row[0], *upper], ["", *(part[2] if part else "" for part in parts)]]
+
+
 def _write_row(cells: Sequence[str]) -> str:
     sides = ["raggedright", *["raggedleft"] * (len(cells) - 1)]
     return " & ".join(map(_write_cell, cells, sides)) + r" \\"
 
 
 def _write_cell(cell: str, side: str) -> str:
-    if "\n" in cell:
-        lines = r"\\".join(escape(line) for line in cell.split("\n"))
-        return rf"\shortstack[r]{{\strut {lines}\strut}}"
     if len(cell) <= _WIDEST_CELL:
         return escape(cell)
     return rf"\parbox[t]{{{_BROKEN}\linewidth}}{{\{side} {escape(cell)}\strut}}"
@@ -157,7 +166,7 @@ def _measure(columns: Sequence[str], rows: Sequence[Sequence[str]]) -> float:
     """Return how wide the table will be, in characters."""
     heads = [max(map(len, _split(head)), default=0) for head in columns]
     cells = [
-        max((min(max(map(len, one.split("\n"))), _WIDEST_CELL) for one in cells), default=0)
+        max((min(len(one), _WIDEST_CELL) for one in cells), default=0)
         for cells in zip(*rows, strict=True)
     ]
     widest = [max(pair) for pair in zip_longest(heads, cells, fillvalue=0)]

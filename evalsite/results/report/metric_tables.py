@@ -5,6 +5,7 @@ from typing import Any
 from evalsite.analysis.families import find_family
 from evalsite.results.report.figure_details import Figure
 from evalsite.results.report.prose import write_prose
+from evalsite.results.report.sentences import ceiling_within
 from evalsite.results.report.table import (
     Column,
     Table,
@@ -35,11 +36,22 @@ _KINDS = {
 }
 
 
+def _name_metric(metric: dict[str, Any]) -> str:
+    return f"{metric['metric']} ↓" if metric["better"] == "lower" else str(metric["metric"])
+
+
+def _write_ceiling_within(figures: list[Figure]) -> str:
+    """Return what as many other people would reach within inputs, as a sentence."""
+    known = {figure["name"]: figure for figure in figures if figure["value"] is not None}
+    figure = known.get("ceiling_kendall")
+    return ceiling_within(write_value(figure)) if figure else ""
+
+
 def tabulate_metrics(criterion: dict[str, Any]) -> Table:
     """Return how well each metric goes with what people said, by outputs and by systems."""
     found = criterion["metrics"]
     rows = [
-        (one["metric"], level, {figure["name"]: figure for figure in figures})
+        (_name_metric(one), level, {figure["name"]: figure for figure in figures})
         for one in found["metrics"]
         # PostgreSQL keeps what JSON holds in an order of its own
         for level in _LEVELS
@@ -88,6 +100,7 @@ def _describe(found: dict[str, Any]) -> str:
         "is_partial": any(one["outputs"] < found["outputs"] for one in found["metrics"]),
         "outputs": found["outputs"],
         "ceiling": write_value(ceiling) if is_known else "",
+        "ceiling_within": _write_ceiling_within(found["ceiling_within"]),
         "why_no_ceiling": "" if ceiling is None or is_known else because(ceiling).strip(),
     })  # fmt: skip
 

@@ -505,8 +505,13 @@ def ceiling(label: str, percent: int, answer: str, alpha: float, ac2: float) -> 
 
 
 @sentence
-def lowest_agreement(label: str, alpha: float, low: float | None, high: float) -> str:
-    ends = "" if low is None else f" ({write_coefficient(low)} to {write_coefficient(high)})"
+def lowest_agreement(
+    label: str, alpha: float, low: float | None, high: float, over: str | None = None
+) -> str:
+    whom = ", for these raters" if over == "inputs" else ""
+    ends = (
+        f" ({write_coefficient(low)} to {write_coefficient(high)}{whom})" if low is not None else ""
+    )
     return (
         f"{label} has the lowest agreement: α {write_coefficient(alpha)}{ends}. People may read "
         "the criterion differently. Look at its figures of agreement before you report it."
@@ -569,6 +574,17 @@ _UNCLEAR = {
     "ratio": "a ratio of {value}",
     "risk_difference": "{value} percentage points",
     "net_win_share": "a net win share of {value} percentage points",
+}
+_AHEAD_LOWER = {
+    "difference": "is rated {size} points lower than {other}",
+    "ratio": "is rated {size} times as high as {other}",
+    "risk_difference": "is accepted {size} percentage points less often than {other}",
+}
+# where neither high nor low values are better
+_APART = {
+    "difference": "{first} and {second} differ by {size}",
+    "ratio": "{first} and {second} differ by a factor of {size}",
+    "risk_difference": "{first} and {second} differ by {size} percentage points",
 }
 # where every rater gives the same difference on every input
 _ALWAYS = _AHEAD | {
@@ -641,29 +657,44 @@ def _is_tested(facts: Mapping[str, Any]) -> bool:
 def _write_clear(facts: Mapping[str, Any]) -> str:
     if facts["spread"] is not None:
         return _write_always(facts) + _write_reach(facts)
-    ahead, other, size, is_turned = _take_sides(facts)
-    words = _AHEAD[facts["effect"]].format(size=size, other=other)
+    is_turned = _take_sides(facts)[-1]
+    words = _write_ahead(_AHEAD, facts)
     # a mixed model weighs answers: its balance is not that of the counts
     if facts["effect"] == "net_win_share" and not facts["is_by_model"]:
         words += " of all answers"
     brackets = [
+        *(["lower is better"] if facts["better"] == "lower" else []),
         *(["mixed model"] if facts["is_by_model"] else []),
         *_write_interval(facts, is_turned=is_turned),
         f"corrected p {write_p(facts['p_corrected'])}",
     ]
-    return f"{ahead} {words} ({', '.join(brackets)})." + _write_reach(facts)
+    return f"{words} ({', '.join(brackets)})." + _write_reach(facts)
+
+
+def _write_ahead(words: Mapping[str, str], facts: Mapping[str, Any]) -> str:
+    """Return which system is ahead, by how much; or that the two differ, if none is better."""
+    ahead, other, size, _ = _take_sides(facts)
+    effect, better = facts["effect"], facts["better"]
+    if better == "none":
+        return _APART[effect].format(first=facts["first"], second=facts["second"], size=size)
+    known = _AHEAD_LOWER[effect] if better == "lower" else words[effect]
+    return f"{ahead} {known.format(size=size, other=other)}"
 
 
 def _take_sides(facts: Mapping[str, Any]) -> tuple[str, str, str, bool]:
     """Return the system that is ahead, the other, the size of the effect without a sign, and
-    whether that is seen from the second system."""
-    effect, value = facts["effect"], facts["value"]
-    is_turned = value <= 1 if effect == "ratio" else value <= 0
+    whether the interval has to be turned to go with it."""
+    effect, value, is_lower = facts["effect"], facts["value"], facts["better"] == "lower"
+    is_below = value <= 1 if effect == "ratio" else value <= 0
+    is_second = is_below != is_lower
     size = abs(value)
-    if effect == "ratio" and is_turned:
-        size = 1 / value
+    is_turned = is_below
+    if effect == "ratio":
+        # where lower is better, a ratio is below 1
+        is_turned = is_second
+        size = 1 / value if is_turned else value
     first, second = facts["first"], facts["second"]
-    ahead, other = (second, first) if is_turned else (first, second)
+    ahead, other = (second, first) if is_second else (first, second)
     return ahead, other, _write_effect(size, effect), is_turned
 
 
@@ -716,18 +747,18 @@ def _write_always(facts: Mapping[str, Any]) -> str:
             f"{_write_where(spread, 'with')}, so there is nothing to test. That is not proof that "
             "they are equally good."
         )
-    ahead, other, size, _ = _take_sides(facts)
     is_whole = effect in _ALWAYS_WHOLLY and abs(facts["value"]) == 1
-    words = (_ALWAYS_WHOLLY if is_whole else _ALWAYS)[effect].format(size=size, other=other)
+    is_whole = is_whole and facts["better"] == "higher"
+    words = _write_ahead(_ALWAYS_WHOLLY if is_whole else _ALWAYS, facts)
     exactly = "" if is_whole else "exactly so much "
     p = f"corrected p {write_p(facts['p_corrected'])}, " if _is_tested(facts) else ""
     number = f"{spread['units']:,} {unit if spread['units'] == 1 else units}"
     brackets = f"({p}by sign flips over {number})"
     where = _write_where(spread, "by")
     if _is_tested(facts) and facts["p_corrected"] < 0.05:
-        return f"{ahead} {words}, {exactly}{where} {brackets}."
+        return f"{words}, {exactly}{where} {brackets}."
     return (
-        f"No clear difference between {facts['first']} and {facts['second']}: {ahead} {words}, "
+        f"No clear difference between {facts['first']} and {facts['second']}: {words}, "
         f"{exactly}{where}, but too few {units} show it {brackets}."
     )
 
@@ -788,7 +819,10 @@ def by_one_rater(first: str, second: str, effect: str, value: float) -> str:
     if _write_effect(value, effect) == _write_effect(equal, effect):
         words = _ALIKE_BY_ONE[effect].format(first=first, second=second)
     else:
-        facts = {"first": first, "second": second, "effect": effect, "value": value}
+        # one person's values are told as they are
+        facts = {
+            "first": first, "second": second, "effect": effect, "value": value, "better": "higher"
+        }  # fmt: skip
         ahead, other, size, _ = _take_sides(facts)
         words = _BY_ONE[effect].format(ahead=ahead, other=other, size=size)
     return f"This one rater {words}. One rater says nothing about others, so nothing is tested."
@@ -1072,7 +1106,7 @@ def rank_ranges() -> str:
         "A rank range counts the systems that are clearly above, and those that are clearly below: "
         "by simultaneous intervals of all differences, and by the corrected test of the pair. "
         "Ranges are widened where needed, so that no system has a better range than one with a "
-        "higher estimate."
+        "better estimate."
     )
 
 
@@ -1135,7 +1169,30 @@ def agreement_over(unit: str, left_out: int) -> str:
     alone = f"; {left_out:,} with one {rating} are left out" if left_out else ""
     return (
         f"Agreement is computed over {unit}s that two or more raters {rated}{alone}. Intervals "
-        "treat raters and inputs as samples, unless a method says otherwise."
+        "treat raters and inputs as samples, unless they say “for these raters”."
+    )
+
+
+@sentence
+def few_raters_agree(raters: int, low: float, high: float) -> str:
+    ends = f"{write_coefficient(low)} to {write_coefficient(high)}"
+    return (
+        f"{raters} raters show little about how others would agree. For these raters, α: {ends} "
+        "(95% CI)."
+    )
+
+
+@sentence
+def reliability_of_mean(
+    ratings: float, value: float, low: float | None, high: float | None, over: str | None
+) -> str:
+    interval = ""
+    if low is not None and high is not None:
+        whom = " for these raters" if over == "inputs" else ""
+        interval = f" (95% CI{whom} {write_coefficient(low)} to {write_coefficient(high)})"
+    return (
+        f"The mean of {round(ratings, 1):g} ratings has reliability {write_coefficient(value)}"
+        f"{interval}."
     )
 
 
@@ -1256,8 +1313,8 @@ def metrics_of_systems(has_clusters: bool) -> str:
 @sentence
 def metric_pairs_in_order() -> str:
     return (
-        "Pairs in order: the share of pairs that the metric orders as people do. On a metric of "
-        "which less is better, correlations are negative and these shares are small."
+        "Pairs in order: the share of pairs that the metric orders as people do. Scores of which "
+        "lower ones are better are turned round first, so that good metrics correlate positively."
     )
 
 
@@ -1268,6 +1325,14 @@ def metric_ceiling(halvings: int) -> str:
         "ratings with that of the other half, stepped up to all of them (Spearman-Brown), on "
         f"average over {halvings} random halvings. A metric without any error could reach its "
         "square root."
+    )
+
+
+def ceiling_within(value: str) -> str:
+    """Return what as many other people would reach within inputs; `value` with its interval."""
+    return (
+        "Within inputs, half of the people of an input order its systems as the other half does "
+        f"with a τ-b of {value}, stepped up to all of them."
     )
 
 
@@ -1709,6 +1774,11 @@ def joint_test(systems: int, f: float, df1: int, df2: float, p: float) -> str:
 
 
 @sentence
+def secondary() -> str:
+    return "Secondary: not corrected across criteria."
+
+
+@sentence
 def joint_test_method() -> str:
     return (
         "All systems together are tested by an F test on the same model, with Kenward-Roger "
@@ -1753,9 +1823,11 @@ def _write_percent(share: float) -> str:
 
 
 @sentence
-def finding_in_brief(code: str, first: str, second: str, effect: str) -> str:
-    """The last cell of a pair's row, `first` minus `second`."""
+def finding_in_brief(code: str, first: str, second: str, effect: str, better: str) -> str:
+    """The last cell of a pair's row, `first` minus `second`; the better system is named."""
     ahead = "preferred" if effect == "net_win_share" else "higher"
+    if better == "lower":
+        first, second, ahead = second, first, "lower"
     return {
         "higher": f"{first} {ahead}",
         "lower": f"{second} {ahead}",
@@ -1770,6 +1842,7 @@ METHOD_WORDS = {
     "model": "a linear mixed model (REML) of all systems",
     "errors": "Kenward–Roger standard errors and degrees of freedom",
     "correction": "Tests are two-sided; p values are corrected by Holm’s method.",
-    "agreement": "Intervals of agreement treat raters and inputs as samples, or say for which "
-    "raters they hold.",
+    "agreement": "95% intervals of agreement treat raters and inputs as samples (1,000 "
+    "quasi-random draws from a crossed random-effects model on a latent normal scale); intervals "
+    "marked “for these raters” do not.",
 }

@@ -160,6 +160,8 @@ def write_table(table: Table) -> Iterator[str]:
     rows = [[_on_one_line(cell) for cell in row] for row in (table.columns, *table.rows)]
     yield from ("", table.caption)
     yield from (f"  {line}" for line in align(rows, words=1))
+    if table.sentence:
+        yield table.sentence
 
 
 def _on_one_line(text: str) -> str:
