@@ -357,7 +357,6 @@ def describe_criterion(criterion: dict[str, Any]) -> list[dict[str, Any]]:
         "joint_test": describe_joint_test(criterion),
         "variance_parts": describe_variances(criterion),
         "finding_in_brief": pairs.rows[0][-1] if pairs and pairs.rows else "",
-        "secondary": "secondary" if pairs and SENTENCES["secondary"]() in str(pairs) else "",
         "joint_test_method": methods["of_all"],
         "standardised_effect": methods["of_effects"],
     }
@@ -773,7 +772,6 @@ CASES |= {
     "joint_test_method": ("tables", "tables of one rater"),
     "variance_parts": ("tables", "tables of one rater"),
     "standardised_effect": ("tables", "tables of decisions"),
-    "secondary": ("tables of a secondary criterion", "tables"),
     "finding_in_brief": ("tables", "tables of one system"),
 }
 # of each code what differs between two studies on a site
