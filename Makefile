@@ -61,6 +61,8 @@ torture: .venv/.installed-dev system-tools var/test-tools/bin/caddy ## run tests
 	$(BIN)/python -m tests.torture --runs 10
 	$(BIN)/python -m tests.torture.power --cuts 25
 	$(BIN)/python -m tests.torture.statistics --studies 1000
+	$(BIN)/python -m tests.torture.agreement --studies 300
+	$(BIN)/python -m tests.torture.gates --studies 1000
 	$(BIN)/python -m tests.torture.people
 
 check: lint types contracts ## run what CI runs: lint, types, contracts, migrations, deploy check, tests

@@ -200,6 +200,7 @@ def write_report(report: Mapping[str, Any], *, has_other_papers: bool = False) -
         lines += _write_figures("Tests", criterion["tests"])
         lines += _write_fit(criterion.get("fit"))
         lines += _write_figures("Agreement", criterion["agreement"])
+        lines += [f"  {write_sentence(note)}" for note in criterion["agreement_notes"]]
         if has_other_papers:
             lines += _write_figures("As other papers print it", criterion["other_papers"])
         lines += _write_metrics(criterion["metrics"])

@@ -6,13 +6,19 @@ from the marginal counts. For ordinal data the distance of two values is the squ
 difference of their mid-ranks in the marginal counts, which is Krippendorff's definition.
 """
 
-from dataclasses import dataclass
-from typing import Literal
+from dataclasses import dataclass, replace
+from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import ArrayLike
 
-from evalsite.analysis.agreement_interval import find_interval, sum_by
+from evalsite.analysis.agreement_interval import (
+    Draws,
+    find_interval,
+    find_k,
+    guess_draws,
+    sum_by,
+)
 from evalsite.analysis.canonical_order import Coded, Floats, Ints, code, find_gap
 from evalsite.analysis.figure import Figure, Reason, undefined
 
@@ -24,34 +30,44 @@ _TINY = 1e-12
 
 def alpha(
     *, unit: ArrayLike, value: ArrayLike, level: Level, rater: ArrayLike | None = None,
-    input: ArrayLike | None = None, transform: Transform | None = None, name: str = "alpha",
+    input: ArrayLike | None = None, transform: Transform | None = None,
+    draws: Draws | None = None, name: str = "alpha",
 ) -> Figure:  # fmt: skip
-    """Krippendorff's alpha with an interval over raters and inputs (see `agreement_interval`).
+    """Krippendorff's alpha with an interval for other raters and inputs (see `agreement_interval`).
 
     `unit`, `value`, and if known `rater`, are of length n, one row for each rating; values are
     numbers (codes at the nominal level). `input`: of each unit the input or cluster whose weight it
-    shares with others; default the unit. `transform`: take logarithms first. Units with one rating
-    are left out and counted. Undefined: no_data, no_overlap, no_variation. ValueError: see `code`;
-    a value of 0 or less at the ratio level or with logarithms.
+    shares with others; default the unit. `transform`: take logarithms first. `draws`: those of the
+    criterion; default those for these values alone. Units with one rating are left out and counted.
+    Undefined: no_data, no_overlap, no_variation. ValueError: see `code`; a value of 0 or less at
+    the ratio level or with logarithms.
     """
     data = code(unit=unit, value=value, rater=rater, block=input)
     pairable = data.overlapping()
     counted = data.counts_of_overlapping()
     method = _METHOD.format(level)
-    details = {"level": level, "transform": transform or "none"}
+    details: dict[str, Any] = {"level": level, "transform": transform or "none"}
     if reason := find_gap(data):
         return undefined(name, reason, method=method, n=counted, details=details)
     least = pairable.value.min()
     if (level == "ratio" and least < 0) or (transform == "ln" and least <= 0):
         raise ValueError("The ratio level and logarithms need values above 0.")
     if transform:
-        pairable = _transform(pairable, transform)
+        logs = np.log(pairable.value) if transform == "ln" else np.log1p(pairable.value)
+        pairable = replace(pairable, value=logs)
     parts = _Parts.of(pairable, level)
     found = parts.alpha
     if not np.isfinite(found):
         return undefined(name, Reason.NO_VARIATION, method=method, n=counted, details=details)
-    interval = find_interval(found, *parts.slopes(), pairable) if found < 1 else find_interval(
-        found, np.zeros(0), np.zeros(0), pairable)  # fmt: skip
+
+    def slope() -> tuple[Floats, float]:
+        rarest = np.argmin(parts.counts)
+        more = np.where(np.arange(len(parts.counts)) == rarest, parts.size.mean(), 0.0)
+        return parts.slope(), _Parts.of(pairable, level, more=more).alpha
+
+    details["k"] = find_k(parts.size)
+    draws = guess_draws(pairable, level) if draws is None else draws
+    interval = find_interval(f"alpha_{level}", found, draws, pairable, slope=slope)
     return Figure(
         name=name,
         method=method,
@@ -60,13 +76,6 @@ def alpha(
         high=interval.high,
         n=counted,
         details=details | interval.details,
-    )
-
-
-def _transform(data: Coded, transform: Transform) -> Coded:
-    values = np.log(data.value) if transform == "ln" else np.log1p(data.value)
-    return Coded(
-        unit=data.unit, value=values, block=data.block, rater=data.rater, raters=data.raters
     )
 
 
@@ -80,15 +89,15 @@ class _Parts:
     size: Floats  # of each unit its ratings
     scores: Floats  # of each value: mid-ranks, or the value
     counts: Floats  # of each value its ratings
-    apart: Floats  # of each rating the sum of its distances from the others of its unit
     observed: Floats  # of each unit the weighted sum of distances within it
     distances: Floats  # of each value the sum of its distances from all ratings
     expected: float
 
     @classmethod
-    def of(cls, data: Coded, level: Level) -> "_Parts":
+    def of(cls, data: Coded, level: Level, *, more: Floats | float = 0.0) -> "_Parts":
+        """The parts; `more`: of each value how often it is in a further unit without distances."""
         values, place = np.unique(data.value, return_inverse=True)
-        counts = np.bincount(place).astype(np.float64)
+        counts = np.asarray(np.bincount(place) + more, dtype=np.float64)
         size = data.sizes.astype(np.float64)
         scores = values - values.mean() if level != "ordinal" else counts.cumsum() - counts / 2
         apart = _sum_distances(data.unit, place, values, scores, size, level)
@@ -96,8 +105,7 @@ class _Parts:
         distances = _sum_over_all(values, scores, counts, level)
         return cls(
             level=level, unit=data.unit, place=place, size=size, scores=scores, counts=counts,
-            apart=apart, observed=observed, distances=distances,
-            expected=float(counts @ distances),
+            observed=observed, distances=distances, expected=float(counts @ distances),
         )  # fmt: skip
 
     @property
@@ -110,8 +118,8 @@ class _Parts:
         seen = (total - 1) * float(self.observed.sum()) / self.expected
         return 1 - seen if seen > _TINY else 1.0
 
-    def slopes(self) -> tuple[Floats, Floats]:
-        """What each rating and each unit add to the derivative of -log(1 - alpha)."""
+    def slope(self) -> Floats:
+        """What each unit adds to the derivative of -log(1 - alpha)."""
         total, seen = float(self.counts.sum()), float(self.observed.sum())
         size = self.size[self.unit]
         # of one rating more of a value: in the expected and, by mid-ranks, in both disagreements
@@ -123,11 +131,7 @@ class _Parts:
             whole = float(self.counts @ self.scores)
             between = 4 * self.counts * (total * self.scores - whole)
             by_value += _of_ranks(between) / self.expected - _of_ranks(within) / seen
-        inside = 2 * self.apart / (size - 1)
-        inside -= (self.observed / self.size)[self.unit]
-        by_rating = by_value[self.place] - inside / seen
-        by_unit = sum_by(self.unit, by_value[self.place]) - self.observed / seen
-        return by_rating, by_unit
+        return np.asarray(sum_by(self.unit, by_value[self.place]) - self.observed / seen)
 
 
 def _of_ranks(pull: Floats) -> Floats:

@@ -171,8 +171,10 @@ def drawn_figure(
         spread = describe_draws(drawn, level)
         low, high = spread.low, spread.high
         known |= spread.details
-        if low is not None:
+        if low is not None and high is not None:
             known["interval"] = f"{over}, percentile"
+            # draws of a handful of ratings may all be on one side of their figure
+            low, high = min(low, float(value)), max(high, float(value))
         if test:
             known["p"] = bootstrap_p(drawn)
     return Figure(

@@ -4,7 +4,7 @@ Sources: Gwet (2008), Computing inter-rater reliability and its variance in the 
 agreement; Gwet, Handbook of Inter-Rater Reliability; Fleiss (1971).
 """
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
 
@@ -12,9 +12,15 @@ import numpy as np
 from numpy.typing import ArrayLike
 from scipy import sparse
 
-from evalsite.analysis.agreement_interval import find_interval
+from evalsite.analysis.agreement_interval import (
+    INPUTS,
+    Draws,
+    Slope,
+    find_interval,
+    make_draws,
+)
 from evalsite.analysis.binary_tests import wilson_share
-from evalsite.analysis.canonical_order import Coded, Floats, Ints, code, find_gap
+from evalsite.analysis.canonical_order import Coded, Floats, code, find_gap
 from evalsite.analysis.figure import Figure, Reason, undefined
 
 Weights = Literal["identity", "linear", "quadratic"]
@@ -32,12 +38,13 @@ def make_weights(scale: Sequence[float], weights: Weights) -> Floats:
 
 def gwet(
     *, unit: ArrayLike, value: ArrayLike, scale: Sequence[float], weights: Weights,
-    rater: ArrayLike | None = None, input: ArrayLike | None = None, name: str = "",
+    rater: ArrayLike | None = None, input: ArrayLike | None = None, draws: Draws | None = None,
+    name: str = "",
 ) -> Figure:  # fmt: skip
-    """AC1 (identity weights) or AC2, with an interval over raters and inputs.
+    """AC1 (identity weights) or AC2, with an interval for other raters and inputs.
 
-    `unit`, `value`, `rater`, `input` as for `alpha`; `scale` holds all values allowed, used or
-    not. Agreement is taken over units with 2 ratings or more, shares of categories over all.
+    `unit`, `value`, `rater`, `input`, `draws` as for `alpha`; `scale` holds all values allowed,
+    used or not. Agreement is over units with 2 ratings or more, shares of categories over all.
     Undefined: no_data, no_overlap, no_variation. ValueError: a value is not on the scale.
     """
     data = code(unit=unit, value=value, rater=rater, block=input)
@@ -49,24 +56,31 @@ def gwet(
     near = make_weights(scale, weights)
     tally = Tally.of(data, scale)
     chance = near.sum() / (len(scale) * (len(scale) - 1))
-    share = tally.shares
-    expected = float(chance * (share * (1 - share)).sum())
-    if not expected > _TINY:
+
+    def expect(share: Floats) -> float:
+        return float(chance * (share * (1 - share)).sum())
+
+    if not expect(tally.shares) > _TINY:
         reason = Reason.NO_VARIATION
         return undefined(name, reason, method=method, n=data.counts(), details=details)
-    return _correct_for_chance(
-        name, method, data, details, tally, near, expected, chance * (1 - 2 * share)
-    )
+    value_, slope = _correct_for_chance(tally, near, expect, chance * (1 - 2 * tally.shares))
+    if draws is None:
+        draws = make_draws(data, "categories" if weights == "identity" else "points", scale)
+    key = {"identity": "ac1", "linear": "ac2_linear", "quadratic": "ac2"}[weights]
+    interval = find_interval(key, value_, draws, data, slope=slope)
+    return Figure(name=name, method=method, value=value_, low=interval.low, high=interval.high,
+                  n=data.counts(), details=details | interval.details)  # fmt: skip
 
 
 def percent_agreement(
     *, unit: ArrayLike, value: ArrayLike, within: float = 0, rater: ArrayLike | None = None,
-    input: ArrayLike | None = None, name: str = "",
+    input: ArrayLike | None = None, draws: Draws | None = None, name: str = "",
 ) -> Figure:  # fmt: skip
     """The mean over units of the share of pairs of their ratings that differ by `within` at most.
 
-    Interval over raters and inputs; Wilson's over the units where all agree or none do. Defined
-    also where all ratings are equal. Undefined: no_data, no_overlap.
+    Interval for other raters and inputs, `draws` as for `alpha`; Wilson's over the units where all
+    agree or none do, which is for these raters. Defined also where all ratings are equal.
+    Undefined: no_data, no_overlap.
     """
     data = code(unit=unit, value=value, rater=rater, block=input)
     name = name or ("percent_agreement" if within == 0 else f"within_{within:g}_agreement")
@@ -84,12 +98,17 @@ def percent_agreement(
     if seen in (0.0, 1.0):
         units = int(tally.pairable.sum())
         share = wilson_share(round(seen * units), units)
-        details = details | {"interval": "Wilson, over units"}
+        details = details | {"interval": "Wilson, over units, for these raters", "over": INPUTS}
         return Figure(name=name, method=method, value=seen, low=share.low, high=share.high,
                       n=counted, details=details)  # fmt: skip
-    by_rating, by_unit = tally.slope(near, agreeing)
-    turn = 1 / (seen * (1 - seen))
-    interval = find_interval(seen, by_rating * turn, by_unit * turn, data, shape="share")
+
+    def slope() -> tuple[Floats, float]:
+        units = tally.pairable.sum()
+        return tally.slope(agreeing) / (seen * (1 - seen)), (seen * units + 1) / (units + 1)
+
+    draws = make_draws(data, "points") if draws is None else draws
+    key = {0.0: "percent_agreement", 1.0: "within_1"}.get(within, "")
+    interval = find_interval(key, seen, draws, data, slope=slope, shape="share")
     return Figure(
         name=name, method=method, value=seen, low=interval.low, high=interval.high, n=counted,
         details=details | interval.details,
@@ -98,9 +117,9 @@ def percent_agreement(
 
 def fleiss(
     *, unit: ArrayLike, value: ArrayLike, rater: ArrayLike | None = None,
-    input: ArrayLike | None = None, name: str = "fleiss",
+    input: ArrayLike | None = None, draws: Draws | None = None, name: str = "fleiss",
 ) -> Figure:  # fmt: skip
-    """Fleiss' kappa with an interval over raters and inputs.
+    """Fleiss' kappa with an interval for other raters and inputs, `draws` as for `alpha`.
 
     Every unit must have the same number of ratings. Undefined: no_data, no_overlap,
     unequal_raters, no_variation.
@@ -114,43 +133,45 @@ def fleiss(
         return undefined(name, reason, method=method, n=data.counts())
     scale = np.unique(data.value)
     tally = Tally.of(data, scale)
-    expected = float((tally.shares**2).sum())
-    details = {"ratings_per_unit": int(data.sizes[0])}
-    return _correct_for_chance(
-        name, method, data, details, tally, np.eye(len(scale)), expected, 2 * tally.shares
+    value_, slope = _correct_for_chance(
+        tally, np.eye(len(scale)), lambda share: float((share**2).sum()), 2 * tally.shares
     )
+    draws = make_draws(data, "categories") if draws is None else draws
+    interval = find_interval("alpha_nominal", value_, draws, data, slope=slope)
+    return Figure(
+        name=name, method=method, value=value_, low=interval.low, high=interval.high,
+        n=data.counts(), details={"ratings_per_unit": int(data.sizes[0])} | interval.details,
+    )  # fmt: skip
 
 
 def _correct_for_chance(
-    name: str, method: str, data: Coded, details: dict[str, Any], tally: "Tally", near: Floats,
-    expected: float, by_share: Floats,
-) -> Figure:  # fmt: skip
-    """(seen - expected) / (1 - expected); `by_share`: the slope of the expected in each share."""
+    tally: "Tally", near: Floats, expect: Callable[[Floats], float], by_share: Floats
+) -> tuple[float, Slope]:
+    """(seen - expected) / (1 - expected), and its slope as `find_interval` takes it.
+
+    `by_share`: the slope of the expected in the share of each category.
+    """
     agreeing = tally.agree(near)
-    seen = tally.average(agreeing)
-    found = (seen - expected) / (1 - expected)
-    if seen >= 1:
-        interval = find_interval(1.0, np.zeros(0), np.zeros(0), data)
-    else:
-        slopes = tally.slope(near, agreeing)
-        shares = tally.slope_of_shares(by_share)
-        by_rating, by_unit = (
-            one / (1 - seen) - other / (1 - expected)
-            for one, other in zip(slopes, shares, strict=True)
-        )
-        interval = find_interval(found, by_rating, by_unit, data, has_few_df=True)
-    return Figure(
-        name=name, method=method, value=found, low=interval.low, high=interval.high,
-        n=data.counts(), details=details | interval.details,
-    )  # fmt: skip
+    seen, expected = tally.average(agreeing), expect(tally.shares)
+
+    def slope() -> tuple[Floats, float]:
+        by_unit = tally.slope(agreeing) / (1 - seen)
+        by_unit -= tally.slope_of_shares(by_share) / (1 - expected)
+        # with one unit more, all of the rarest category used
+        pairable, units = tally.pairable.sum(), len(tally.ratings)
+        used = np.asarray(tally.counts.sum(axis=0)).ravel()
+        rarest = np.argmin(np.where(used > 0, used, np.inf))
+        shares = (tally.shares * units + (np.arange(len(used)) == rarest)) / (units + 1)
+        more = (seen * pairable + 1) / (pairable + 1)
+        return by_unit, (more - expect(shares)) / (1 - expect(shares))
+
+    return (seen - expected) / (1 - expected), slope
 
 
 @dataclass(frozen=True, kw_only=True)
 class Tally:
     """How often each unit got each category."""
 
-    unit: Ints  # of each rating
-    category: Ints
     counts: sparse.csr_array  # units x categories
     ratings: Floats  # of each unit
 
@@ -169,7 +190,7 @@ class Tally:
         counts = sparse.csr_array((ones, (data.unit, category)), shape=(n_units, len(points)))
         counts.sum_duplicates()
         ratings = np.bincount(data.unit).astype(np.float64)
-        return cls(unit=data.unit, category=category, counts=counts, ratings=ratings)
+        return cls(counts=counts, ratings=ratings)
 
     @property
     def pairable(self) -> Floats:
@@ -192,21 +213,12 @@ class Tally:
         pairs = self.ratings * (self.ratings - 1)
         return np.where(pairs > 0, met / np.maximum(pairs, 1), 0.0)
 
-    def slope(self, near: Floats, agreeing: Floats) -> tuple[Floats, Floats]:
-        """The derivative of the mean agreement, by rating (in its rater's weight) and by unit."""
+    def slope(self, agreeing: Floats) -> Floats:
+        """The derivative of the mean agreement in the weight of each unit."""
         units = self.pairable.sum()
-        pairs = np.maximum(self.ratings * (self.ratings - 1), 1)
-        own = np.asarray(self.counts @ near)[self.unit, self.category] - 1
-        by_rating = (
-            2 * own / pairs[self.unit] - (2 * agreeing / np.maximum(self.ratings, 1))[self.unit]
-        )
-        by_rating = np.where(self.pairable[self.unit] > 0, by_rating, 0.0) / units
-        by_unit = self.pairable * (agreeing - agreeing.sum() / units) / units
-        return by_rating, by_unit
+        return np.asarray(self.pairable * (agreeing - agreeing.sum() / units) / units)
 
-    def slope_of_shares(self, by_share: Floats) -> tuple[Floats, Floats]:
+    def slope_of_shares(self, by_share: Floats) -> Floats:
         """The same of a figure of the shares whose slope in each is `by_share`."""
-        units = len(self.ratings)
         mean = np.asarray(self.counts @ by_share) / self.ratings
-        by_rating = (by_share[self.category] - mean[self.unit]) / self.ratings[self.unit] / units
-        return by_rating, (mean - mean.mean()) / units
+        return np.asarray((mean - mean.mean()) / len(self.ratings))

@@ -14,10 +14,13 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
+from evalsite.analysis.agreement_interval import BOTH
 from evalsite.analysis.alpha import alpha
+from evalsite.analysis.bootstrap import METHOD, two_way_weights
 from evalsite.analysis.canonical_order import canonical_order
 from evalsite.analysis.figure import Figure, Reason, undefined
-from evalsite.analysis.resample import DRAWS, SEED, spread
+from evalsite.analysis.rated_order import factor_codes
+from evalsite.analysis.resample import DRAWS, SEED, describe_draws
 
 Marked = NDArray[np.bool_]
 Span = tuple[int, int]
@@ -59,7 +62,8 @@ def compare_highlights(
     `texts`: of each output, as it was uploaded; outputs without a text are left out and counted.
     F1 of a pair is 2 x both / (one + other); pairs in which neither marked anything are left out
     of `token_f1` and `span_f1` and count as 1 in `token_f1_with_empty`. Intervals: bootstrap over
-    blocks. Undefined: no_data, no_overlap, no_variation (alpha: nothing or all is marked).
+    blocks and raters; a rater who is drawn twice isn't compared with themselves. Undefined:
+    no_data, no_overlap, no_variation (alpha: nothing or all is marked).
     """
     everything = sorted(seen, key=lambda one: (one.output, one.rater))
     kept = [one for one in everything if texts.get(one.output, "").strip()]
@@ -69,9 +73,13 @@ def compare_highlights(
          "without_text": len(everything) - len(kept)}  # fmt: skip
     shares = pd.DataFrame(
         {"block": [one.block or one.output for one in kept],
+         "rater": [marked.rater for marked in kept],
          "value": [float(one.mean()) for one in marks]}
     )  # fmt: skip
-    pairs = _pair_up(kept, marks)
+    codes = [factor_codes(shares.block), factor_codes(shares.rater)]
+    orders = canonical_order(codes, shares.value.to_numpy())
+    shares["block"], shares["first"] = (order[of] for order, of in zip(orders, codes, strict=True))
+    pairs = _pair_up(kept, marks, shares)
     decided = pairs[pairs.token.notna()] if len(pairs) else pairs
     phrases: dict[str, Any] = {"draws": draws, "seed": seed}
     of_pairs, of_decided = (
@@ -87,7 +95,7 @@ def compare_highlights(
               _column(decided, "span"), of_decided, gap=_find_gap(kept, pairs), **phrases),
         _mean("token_f1_with_empty", "F1 of marked tokens, 1 where neither marked any",
               _column(pairs.fillna(1.0), "token"), of_pairs, gap=_find_gap(kept, pairs), **phrases),
-        _alpha_over_tokens(kept, marks, n, draws, seed),
+        _alpha_over_tokens(kept, marks, n),
     ]  # fmt: skip
 
 
@@ -98,21 +106,23 @@ def _find_gap(kept: list[Seen], pairs: pd.DataFrame) -> Reason:
     return Reason.NO_VARIATION if len(pairs) else Reason.NO_OVERLAP
 
 
-def _pair_up(kept: list[Seen], marks: list[Marked]) -> pd.DataFrame:
-    """Of each pair of raters of an output: block, and F1 of tokens and of spans (or missing)."""
+def _pair_up(kept: list[Seen], marks: list[Marked], shares: pd.DataFrame) -> pd.DataFrame:
+    """Of each pair of raters of an output: block, the two, and F1 of tokens and of spans (or
+    missing)."""
+    blocks, raters = shares.block.tolist(), shares["first"].tolist()
     by_output: dict[str, list[int]] = {}
     for place, each in enumerate(kept):
         by_output.setdefault(each.output, []).append(place)
-    found: list[tuple[str, float, float]] = []
-    for output, places in by_output.items():
+    rows: list[tuple[int, int, int, float, float]] = []
+    for places in by_output.values():
         for one, two in list(combinations(places, 2))[:_MOST_PAIRS]:
             first, second = kept[one], kept[two]
             token = _f1(int((marks[one] & marks[two]).sum()), int(marks[one].sum()),
                         int(marks[two].sum()))  # fmt: skip
             span = _f1(len(set(first.spans) & set(second.spans)), len(set(first.spans)),
                        len(set(second.spans)))  # fmt: skip
-            found.append((first.block or output, token, span))
-    return pd.DataFrame(found, columns=["block", "token", "span"])
+            rows.append((blocks[one], raters[one], raters[two], token, span))
+    return pd.DataFrame(rows, columns=["block", "first", "second", "token", "span"])
 
 
 def _f1(both: int, one: int, other: int) -> float:
@@ -120,38 +130,44 @@ def _f1(both: int, one: int, other: int) -> float:
 
 
 def _column(pairs: pd.DataFrame, name: str) -> pd.DataFrame:
-    found = pairs[["block", name]].rename(columns={name: "value"})
-    return found[found.value.notna()]
+    column = pairs[["block", "first", "second", name]].rename(columns={name: "value"})
+    return column[column.value.notna()]
 
 
 def _mean(
     name: str, method: str, rows: pd.DataFrame, n: dict[str, int], *, draws: int, seed: int,
     gap: Reason = Reason.NO_DATA,
 ) -> Figure:  # fmt: skip
-    """The mean of `value` over rows, with a bootstrap over their blocks."""
+    """The mean of `value` over rows, with a bootstrap over their blocks and raters: one rater of
+    each row (`first`), or two."""
     if rows.empty:
         return undefined(name, gap, method=method, n=n)
-    values = rows.value.to_numpy(dtype=float)
-    codes = np.unique(rows.block.astype(str), return_inverse=True)[1].astype(np.intp)
-    codes = canonical_order([codes], values)[0][codes]
-    order = np.lexsort((values, codes))
-    sums = np.zeros((int(codes.max()) + 1, 2))
-    np.add.at(sums, codes[order], np.column_stack([values, np.ones(len(values))])[order])
+    sides = [side for side in ("first", "second") if side in rows]
+    rows = rows.sort_values(["block", *sides, "value"])
+    value, block = rows.value.to_numpy(dtype=float), rows.block.to_numpy()
+    raters = [rows[side].to_numpy() for side in sides]
+    mean = float(value.mean())
+    if len(np.unique(block)) < 2 or len(np.unique(np.concatenate(raters))) < 2:
+        details = {"interval": "none: needs two raters and two blocks or more"}
+        return Figure(name=name, method=method, value=mean, n=n, details=details, seed=seed)
+    drawn = []
+    levels = max(int(of.max()) for of in raters) + 1
+    for by_rater, by_block in two_way_weights(levels, int(block.max()) + 1, draws=draws, seed=seed):
+        weight = by_block[:, block]
+        for of in raters:
+            weight = weight * by_rater[:, of]
+        total = weight.sum(axis=1)
+        drawn.append(np.where(total > 0, weight @ value / np.where(total > 0, total, 1), np.nan))
+    spread = describe_draws(np.concatenate(drawn))
+    details = spread.details
+    if spread.low is not None:
+        details |= {"interval": f"{METHOD}, percentile", "over": BOTH}
+    return Figure(name=name, method=method, value=mean, low=spread.low, high=spread.high, n=n,
+                  details=details, seed=seed)  # fmt: skip
 
-    def find(weights: Any) -> Any:
-        drawn = weights @ sums
-        return drawn[:, 0] / drawn[:, 1]
 
-    phrases = spread(find, len(sums), draws=draws, seed=seed)
-    value = float(find(np.ones((1, len(sums))))[0])
-    return Figure(name=name, method=method, value=value, low=phrases.low, high=phrases.high, n=n,
-                  details=phrases.details, seed=seed)  # fmt: skip
-
-
-def _alpha_over_tokens(
-    kept: list[Seen], marks: list[Marked], n: dict[str, int], draws: int, seed: int
-) -> Figure:  # fmt: skip
-    """Nominal alpha of "marked or not" over tokens, drawn by block."""
+def _alpha_over_tokens(kept: list[Seen], marks: list[Marked], n: dict[str, int]) -> Figure:
+    """Nominal alpha of "marked or not" over tokens."""
     name = "token_alpha"
     if not kept:
         return undefined(name, Reason.NO_DATA, method="Krippendorff's alpha, nominal", n=n)

@@ -6,18 +6,27 @@ Sources: Shrout & Fleiss (1979); McGraw & Wong (1996) for the names A (absolute 
 mean of k, which is what a study reports.
 """
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
+from math import log
 from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
-from scipy import special, stats
+from scipy import stats
 
-from evalsite.analysis.agreement_interval import Interval, find_interval
+from evalsite.analysis.agreement_interval import (
+    INPUTS,
+    Draws,
+    Interval,
+    find_interval,
+    find_k,
+    guess_draws,
+    step_up,
+    step_up_interval,
+)
 from evalsite.analysis.canonical_order import Coded, Floats, code, find_gap
 from evalsite.analysis.components import Components, TooLarge, find_components
 from evalsite.analysis.figure import LEVEL, Figure, Reason, undefined
-from evalsite.analysis.resample import DRAWS, SEED, Spread, bootstrap, describe_draws
 
 FORMS = ("ICC(1,1)", "ICC(A,1)", "ICC(C,1)", "ICC(1,k)", "ICC(A,k)", "ICC(C,k)")
 _BY_MODEL = {
@@ -27,79 +36,94 @@ _BY_MODEL = {
 _ANOVA = "ANOVA"
 _REML = "variance components by REML"
 _TINY = 1e-12  # of what varies: nothing but rounding
-_MOST_UNDEFINED = 0.05  # of draws: with more there is no interval
 
 
 def icc(
     *, unit: ArrayLike, value: ArrayLike, rater: ArrayLike | None, input: ArrayLike | None = None,
-    transform: str = "none", draws: int = DRAWS, seed: int = SEED,
+    transform: str = "none", draws: Draws | None = None,
 ) -> dict[str, Figure]:  # fmt: skip
     """All six forms by name. Arguments as for `alpha`; values are taken as they are, `transform`
     is told.
 
-    ICC(1,*): by the ANOVA of equal or unequal numbers, with an interval over raters and inputs. The
-    others where the same raters rated all units: ANOVA with F intervals (bootstrap over inputs, for
-    these raters, where inputs hold several units). With gaps by REML, with intervals from its
-    curvature on the logit scale, and a warning in `details` that raters are not crossed. Undefined:
-    no_data, no_overlap, no_variation, raters_unknown, incomplete (too large for REML), too_few.
+    ICC(1,*): by the ANOVA of equal or unequal numbers. The others by ANOVA where the same raters
+    rated all units, with gaps by REML, and a warning in `details` that raters are not crossed.
+    Intervals are for other raters and inputs. Undefined: no_data, no_overlap, no_variation,
+    raters_unknown, incomplete (too large for REML), too_few.
     """
     data = code(unit=unit, value=value, rater=rater, block=input)
     if reason := find_gap(data):
-        return _all(reason, data, transform)
+        return {
+            name: undefined(name, reason, method=_ANOVA, n=data.counts(),
+                            details={"transform": transform})
+            for name in FORMS
+        }  # fmt: skip
     counted = data.overlapping()
     if np.ptp(counted.sizes) == 0 and _is_crossed(counted):
         matrix = counted.value.reshape(len(counted.sizes), -1)
-        blocks = counted.block[:: matrix.shape[1]]
-        found = icc_of_matrix(matrix, block=blocks, transform=transform, draws=draws, seed=seed)
+        figures = icc_of_matrix(matrix, transform=transform)
     else:
-        found = _by_components(counted, transform)
-    found |= _one_way(counted, transform)
-    return {name: _f_details(found[name], data) for name in FORMS}
+        figures = _by_components(counted, transform)
+    figures |= _one_way(counted, transform)
+    draws = guess_draws(counted, "interval") if draws is None else draws
+    for name in FORMS[:3]:
+        interval = _find_interval(figures[name], draws, counted)
+        of_mean = name.replace(",1)", ",k)")
+        figures[name] = _add_interval(figures[name], interval)
+        figures[of_mean] = _add_interval(
+            figures[of_mean], step_up_interval(interval, figures[of_mean].details.get("k", 1.0))
+        )
+    return {name: replace(figures[name], n=counted.counts()) for name in FORMS}
+
+
+def _find_interval(figure: Figure, draws: Draws, data: Coded) -> Interval:
+    if figure.value is None:
+        return Interval()
+    key = "consistency" if figure.name == "ICC(C,1)" else "alpha_interval"
+    is_one_way = figure.name == "ICC(1,1)"
+    return find_interval(
+        key, figure.value, draws, data, slope=(lambda: _slope(data)) if is_one_way else None
+    )
+
+
+def _add_interval(figure: Figure, interval: Interval) -> Figure:
+    if figure.value is None:
+        return figure
+    details = {key: of for key, of in figure.details.items() if key != "over"} | interval.details
+    low, high = interval.low, interval.high
+    if low is None or high is None:
+        return replace(figure, low=None, high=None, details=details)
+    # what is not the same to the last digit by both formulas
+    low, high = min(low, figure.value), max(high, figure.value)
+    return replace(figure, low=low, high=high, details=details)
 
 
 def _one_way(data: Coded, transform: str) -> dict[str, Figure]:
     """ICC(1,1), and ICC(1,k) of the harmonic mean k, by the ANOVA of equal or unequal numbers."""
-    k = float(len(data.sizes) / (1 / data.sizes).sum())
+    k = find_k(data.sizes)
     names, details = _BY_MODEL[False], {"k": k, "transform": transform}
-    value = data.value - data.value.mean()
-    sums, squares = (np.bincount(data.unit, weights=one) for one in (value, value**2))
-    size = data.sizes.astype(np.float64)
-    # by unit: ratings, units, squares, squares of sums over ratings, sums, squares of ratings
-    by_unit = np.column_stack([size, np.ones_like(size), squares, sums**2 / size, sums, size**2])
-    whole = by_unit.sum(axis=0)
-    found, is_exact = _divide_mean_squares(whole)
-    if reason := Reason.TOO_FEW if len(size) < 2 else _find_fault(found):
+    value = _divide_mean_squares(_sum_by_unit(data).sum(axis=0))
+    if reason := Reason.TOO_FEW if len(data.sizes) < 2 else _find_fault(value):
         return {name: undefined(name, reason, method=_ANOVA, details=details) for name in names}
-    interval = Interval(details={"interval": "none: no residual variation"})
-    if not is_exact and found < 1:
-        slope = _slope_of_ratio(whole)
-        n, mean = size[data.unit], (sums / size)[data.unit]
-        by_rating = np.column_stack(
-            [np.ones_like(n), np.zeros_like(n), value**2, 2 * mean * value - mean**2, value, 2 * n]
-        )
-        interval = find_interval(found, by_rating @ slope, by_unit @ slope, data)
-    below = 1 + found * (k - 1)
-    ends = (interval.low, interval.high)
-    has_ends = None not in ends and 1 + ends[0] * (k - 1) > _TINY  # type: ignore[operator]
-    low, high = (
-        one * k / (1 + one * (k - 1)) if has_ends and one is not None else None for one in ends
-    )
-    phrases = details | interval.details
-    of_mean = phrases if has_ends or ends == (None, None) else (
-        phrases | {"interval": "none: no lower bound"})  # fmt: skip
+    of_mean = step_up(value, k)
     return {
-        names[0]: Figure(name=names[0], method=_ANOVA, value=found, low=ends[0], high=ends[1],
-                         details=phrases),
+        names[0]: Figure(name=names[0], method=_ANOVA, value=value, details=details),
         names[1]: undefined(names[1], Reason.NO_VARIATION, method=_ANOVA, details=details)
-        if below <= _TINY
-        else Figure(name=names[1], method=_ANOVA, value=found * k / below, low=low, high=high,
-                    details=of_mean),
-    }  # fmt: skip
+        if of_mean is None
+        else Figure(name=names[1], method=_ANOVA, value=of_mean, details=details),
+    }
 
 
-def _divide_mean_squares(sums: Floats) -> tuple[float, bool]:
-    """ICC(1,1) from sums over units (NaN: nothing varies), and whether nothing varies within."""
-    n, units, squares, between, total, many = (float(one) for one in sums)
+def _sum_by_unit(data: Coded) -> Floats:
+    """By unit: ratings, units, squares, squares of sums over ratings, sums, squares of ratings."""
+    value = data.value - data.value.mean()
+    sums, squares = (np.bincount(data.unit, weights=of) for of in (value, value**2))
+    size = data.sizes.astype(np.float64)
+    return np.column_stack([size, np.ones_like(size), squares, sums**2 / size, sums, size**2])
+
+
+def _divide_mean_squares(sums: Floats) -> float:
+    """ICC(1,1) from sums over units; NaN: nothing varies."""
+    n, units, squares, between, total, many = (float(of) for of in sums)
     with np.errstate(divide="ignore", invalid="ignore"):
         error = (squares - between) / np.float64(n - units)
         middle = (between - total**2 / n) / np.float64(units - 1)
@@ -108,19 +132,26 @@ def _divide_mean_squares(sums: Floats) -> tuple[float, bool]:
     error = np.float64(0.0) if error * (n - units) <= floor else error
     below = middle + (k - 1) * error
     if not below > floor:
-        return float("nan"), True
-    return float((middle - error) / below), error == 0.0
+        return float("nan")
+    return float((middle - error) / below)
 
 
-def _slope_of_ratio(sums: Floats) -> Floats:
-    """The slopes of -log(1 - ICC(1,1)) in the sums over units."""
-    found = np.zeros(len(sums))
+def _slope(data: Coded) -> tuple[Floats, float]:
+    """The slope of -log(1 - ICC(1,1)) in the weight of each unit, and ICC(1,1) with one unit more,
+    all of the rarest value used."""
+    by_unit = _sum_by_unit(data)
+    sums = by_unit.sum(axis=0)
+    slope = np.zeros(len(sums))
     for place in range(len(sums)):
         step = np.zeros(len(sums))
         step[place] = 1e-6 * max(abs(sums[place]), abs(sums[0]) * 1e-3)
-        ends = [1 - _divide_mean_squares(sums + sign * step)[0] for sign in (-1, 1)]
-        found[place] = np.log(ends[0] / ends[1]) / (2 * step[place])
-    return found
+        below, above = (1 - _divide_mean_squares(sums + sign * step) for sign in (-1, 1))
+        has_slope = below > 0 and above > 0
+        slope[place] = log(below / above) / (2 * step[place]) if has_slope else np.nan
+    values, counts = np.unique(data.value, return_counts=True)
+    rarest, size = values[np.argmin(counts)] - data.value.mean(), data.sizes.mean()
+    more = np.array([size, 1, size * rarest**2, size * rarest**2, size * rarest, size**2])
+    return by_unit @ slope, _divide_mean_squares(sums + more)
 
 
 def icc_in_file_order(
@@ -152,14 +183,11 @@ def icc_in_file_order(
     return {name: _rename(one) for name, one in found.items()}
 
 
-def icc_of_matrix(
-    matrix: ArrayLike, *, block: ArrayLike | None = None, transform: str = "none",
-    draws: int = DRAWS, seed: int = SEED,
-) -> dict[str, Figure]:  # fmt: skip
+def icc_of_matrix(matrix: ArrayLike, *, transform: str = "none") -> dict[str, Figure]:
     """All six forms of a complete matrix (n units, k ratings), n and k 2 or more.
 
-    `block`: of each unit its input; where inputs hold several units, the interval is the bootstrap
-    over inputs, else the one that F gives. Undefined: too_few, no_variation.
+    The intervals are those that F gives, as in the literature: they take units as independent.
+    Undefined: too_few, no_variation.
     """
     table = np.asarray(matrix, dtype=np.float64)
     n, k = table.shape
@@ -167,48 +195,23 @@ def icc_of_matrix(
     if n < 2 or k < 2 or np.ptp(table) == 0:
         reason = Reason.NO_VARIATION if table.size and np.ptp(table) == 0 else Reason.TOO_FEW
         return {name: undefined(name, reason, method=_ANOVA, n=counted) for name in FORMS}
-    blocks = np.arange(n) if block is None else np.unique(block, return_inverse=True)[1]
-    sums = _Sums.of(table, blocks)
-    values = sums.find(np.ones((1, sums.cells.shape[0])))[0]
+    squares = _find_mean_squares(table)
+    values = _find_forms(n, k, *squares)
     details: dict[str, Any] = {"k": float(k), "transform": transform}
-    intervals = _by_f(table, values)
-    is_drawn = len(sums.cells) < n
-    if is_drawn and len(sums.cells) > 1:
-        drawn = bootstrap(sums.find, len(sums.cells), draws=draws, seed=seed)
-    found = {}
-    for place, name in enumerate(FORMS):
-        own = intervals[name]
-        phrases = details | own.details
-        if fault := _find_fault(float(values[place])):
-            found[name] = undefined(name, fault, method=_ANOVA, n=counted)
+    intervals = _by_f(n, k, squares, values["ICC(A,1)"])
+    figures = {}
+    for name in FORMS:
+        if fault := _find_fault(values[name]):
+            figures[name] = undefined(name, fault, method=_ANOVA, n=counted)
             continue
-        low, high = own.low, own.high
-        if low is not None and low == high:
-            low = high = None
-            phrases["interval"] = "none: no residual variation"
-        if is_drawn:
-            low = high = None
-            phrases["interval"] = "none: only one block to draw"
-            if len(sums.cells) > 1:
-                spread = _describe(drawn[:, place])
-                low, high, phrases = spread.low, spread.high, phrases | spread.details
-        found[name] = Figure(
-            name=name, method=_ANOVA, value=float(values[place]), low=low, high=high, n=counted,
-            details=phrases, seed=seed if is_drawn else None,
+        interval = intervals[name]
+        if interval.low is not None and interval.low == interval.high:
+            interval = Interval(details={"interval": "none: no residual variation"})
+        figures[name] = Figure(
+            name=name, method=_ANOVA, value=values[name], low=interval.low, high=interval.high,
+            n=counted, details=details | interval.details,
         )  # fmt: skip
-    return found
-
-
-def _describe(drawn: Floats) -> Spread:
-    """The interval of draws; none where too many of them leave the coefficient undefined."""
-    spread = describe_draws(np.where(drawn > 1 + _TINY, np.nan, drawn))
-    if spread.low is not None:
-        spread.details["interval"] = "bootstrap over inputs, for these raters, percentile"
-    undefined_draws = spread.details.get("draws_undefined", 0)
-    if undefined_draws <= _MOST_UNDEFINED * len(drawn):
-        return spread
-    why = f"none: {undefined_draws:,} of {len(drawn):,} draws leave it undefined"
-    return replace(spread, low=None, high=None, details=spread.details | {"interval": why})
+    return figures
 
 
 def _find_fault(value: float) -> Reason | None:
@@ -218,86 +221,54 @@ def _find_fault(value: float) -> Reason | None:
     return Reason.NOT_COMPUTED if value > 1 + _TINY else None
 
 
-@dataclass(frozen=True)
-class _Sums:
-    """Sums by block from which the mean squares of any draw follow."""
-
-    cells: Floats  # blocks x (units, row sums, squares of row sums, squares, column sums...)
-    k: int
-
-    @classmethod
-    def of(cls, table: Floats, block: ArrayLike) -> "_Sums":
-        centred = table - table.mean()
-        rows = centred.sum(axis=1)
-        each = np.column_stack(
-            [np.ones(len(table)), rows, rows**2, (centred**2).sum(axis=1), centred]
-        )
-        codes = np.asarray(block)
-        cells = np.zeros((int(codes.max()) + 1, each.shape[1]))
-        np.add.at(cells, codes, each)
-        return cls(cells, table.shape[1])
-
-    def squares(self, weights: Floats) -> tuple[Floats, Floats, Floats, Floats, Floats]:
-        """Units, and mean squares of units, within units, of raters, and residual, by draw."""
-        sums = weights @ self.cells
-        n, total, rows, squares, columns = (
-            sums[:, 0], sums[:, 1], sums[:, 2], sums[:, 3], sums[:, 4:],
-        )  # fmt: skip
-        k = self.k
-        middle = total**2 / (n * k)
-        of_units = rows / k - middle
-        of_raters = (columns**2).sum(axis=1) / n - middle
-        whole = squares - middle
-        whole = np.where(whole <= _TINY * squares, 0, whole)
-        floor = _TINY * whole
-        of_units, of_raters = (np.clip(one, 0, whole) for one in (of_units, of_raters))
-        within = np.maximum(whole - of_units, 0)
-        rest = np.maximum(whole - of_units - of_raters, 0)
-        within, rest, of_units = (
-            np.where(one <= floor, 0, one) for one in (within, rest, of_units)
-        )
-        return (
-            n, of_units / (n - 1), within / (n * (k - 1)), of_raters / (k - 1),
-            rest / ((n - 1) * (k - 1)),
-        )  # fmt: skip
-
-    def find(self, weights: Floats) -> Floats:
-        """The six forms (draws, 6); NaN where a draw leaves them undefined."""
-        with np.errstate(divide="ignore", invalid="ignore"):
-            n, units, within, raters, rest = self.squares(weights)
-            k = self.k
-            forms = [
-                (units - within, units + (k - 1) * within),
-                (units - rest, units + (k - 1) * rest + k * (raters - rest) / n),
-                (units - rest, units + (k - 1) * rest),
-                (units - within, units),
-                (units - rest, units + (raters - rest) / n),
-                (units - rest, units),
-            ]
-            # what is nothing but rounding is 0, above and below the line
-            floor = _TINY * (units + within + raters + rest)
-            above, below = (
-                np.column_stack([np.where(np.abs(one) <= floor, 0, one) for one in side])
-                for side in zip(*forms, strict=True)
-            )
-            found = above / below
-        return np.where(np.isfinite(found), found, np.nan)
-
-
-@dataclass(frozen=True, kw_only=True)
-class _Interval:
-    low: float | None
-    high: float | None
-    details: dict[str, Any]
-
-
-def _by_f(table: Floats, values: Floats) -> dict[str, _Interval]:
-    """The intervals that F gives, with F and p (Shrout & Fleiss; McGraw & Wong)."""
+def _find_mean_squares(table: Floats) -> tuple[float, float, float, float]:
+    """Mean squares of units, within units, of raters, and residual."""
     n, k = table.shape
-    sums = _Sums.of(table, np.zeros(n, dtype=np.intp))
-    _, units, within, raters, rest = (float(one[0]) for one in sums.squares(np.ones((1, 1))))
-    nothing = _Interval(low=None, high=None, details={"interval": "none: no residual variation"})
-    found = dict.fromkeys(FORMS, nothing)
+    centred = table - table.mean()
+    middle = float(centred.sum() ** 2 / (n * k))
+    of_units = float((centred.sum(axis=1) ** 2).sum() / k) - middle
+    of_raters = float((centred.sum(axis=0) ** 2).sum() / n) - middle
+    squares = float((centred**2).sum())
+    whole = squares - middle
+    whole = 0.0 if whole <= _TINY * squares else whole
+    of_units, of_raters = (min(max(of, 0.0), whole) for of in (of_units, of_raters))
+    within, rest = max(whole - of_units, 0.0), max(whole - of_units - of_raters, 0.0)
+    within, rest, of_units = (
+        0.0 if of <= _TINY * whole else of for of in (within, rest, of_units)
+    )  # fmt: skip
+    return (
+        of_units / (n - 1), within / (n * (k - 1)), of_raters / (k - 1), rest / ((n - 1) * (k - 1))
+    )  # fmt: skip
+
+
+def _find_forms(
+    n: int, k: int, units: float, within: float, raters: float, rest: float
+) -> dict[str, float]:
+    """The six forms; NaN where nothing varies."""
+    forms = {
+        "ICC(1,1)": (units - within, units + (k - 1) * within),
+        "ICC(A,1)": (units - rest, units + (k - 1) * rest + k * (raters - rest) / n),
+        "ICC(C,1)": (units - rest, units + (k - 1) * rest),
+        "ICC(1,k)": (units - within, units),
+        "ICC(A,k)": (units - rest, units + (raters - rest) / n),
+        "ICC(C,k)": (units - rest, units),
+    }
+    # what is nothing but rounding is 0, above and below the line
+    floor = _TINY * (units + within + raters + rest)
+    values = {}
+    for name, sides in forms.items():
+        above, below = (0.0 if abs(side) <= floor else side for side in sides)
+        values[name] = above / below if below else float("nan")
+    return values
+
+
+def _by_f(
+    n: int, k: int, squares: tuple[float, float, float, float], absolute: float
+) -> dict[str, Interval]:
+    """The intervals that F gives, with F and p (Shrout & Fleiss; McGraw & Wong); `absolute` is
+    ICC(A,1)."""
+    units, within, raters, rest = squares
+    intervals = dict.fromkeys(FORMS, Interval(details={"interval": "none: no residual variation"}))
     for single, mean, error, freedom in (
         ("ICC(1,1)", "ICC(1,k)", within, n * (k - 1)),
         ("ICC(C,1)", "ICC(C,k)", rest, (n - 1) * (k - 1)),
@@ -306,38 +277,37 @@ def _by_f(table: Floats, values: Floats) -> dict[str, _Interval]:
             ratio = units / error
             low = ratio / float(stats.f.ppf((1 + LEVEL) / 2, n - 1, freedom))
             high = ratio * float(stats.f.ppf((1 + LEVEL) / 2, freedom, n - 1))
-            phrases = _describe_f(ratio, n - 1, freedom)
-            found[single] = _Interval(
-                low=(low - 1) / (low + k - 1), high=(high - 1) / (high + k - 1), details=phrases
+            details = _describe_f(ratio, n - 1, freedom)
+            intervals[single] = Interval(
+                low=(low - 1) / (low + k - 1), high=(high - 1) / (high + k - 1), details=details
             )
-            found[mean] = _Interval(low=1 - 1 / low, high=1 - 1 / high, details=phrases)
+            intervals[mean] = Interval(low=1 - 1 / low, high=1 - 1 / high, details=details)
     if rest > _TINY * units > 0:
-        phrases = _describe_f(units / rest, n - 1, (n - 1) * (k - 1))
-        bounds = _bound_absolute(n, k, units, raters, rest, float(values[1]))
+        details = _describe_f(units / rest, n - 1, (n - 1) * (k - 1))
+        bounds = _bound_absolute(n, k, units, raters, rest, absolute)
         if bounds is None:
-            phrases |= {"interval": "none: fewer than 1 degree of freedom"}
-            none = _Interval(low=None, high=None, details=phrases)
-            return found | {"ICC(A,1)": none, "ICC(A,k)": none}
-        found["ICC(A,1)"] = _Interval(low=bounds[0], high=bounds[1], details=phrases)
-        found["ICC(A,k)"] = _step_up(*bounds, k, phrases)
-    return found
-
-
-def _step_up(low: float, high: float, k: int, phrases: dict[str, Any]) -> _Interval:
-    """The interval of a mean of k ratings from that of one (Spearman & Brown); none where its lower
-    end has no bound."""
-    if 1 + low * (k - 1) <= _TINY:
-        return _Interval(
-            low=None, high=None, details=phrases | {"interval": "none: no lower bound"}
+            none = Interval(
+                details=details | {"interval": "none: fewer than 1 degree of freedom"}
+            )  # fmt: skip
+            return intervals | {"ICC(A,1)": none, "ICC(A,k)": none}
+        intervals["ICC(A,1)"] = Interval(low=bounds[0], high=bounds[1], details=details)
+        stepped = [step_up(end, k) for end in bounds]
+        intervals["ICC(A,k)"] = (
+            Interval(
+                low=stepped[0],
+                high=stepped[1],
+                details=details,
+            )
+            if stepped[0] is not None
+            else Interval(details=details | {"interval": "none: no lower bound"})
         )
-    return _Interval(
-        low=low * k / (1 + low * (k - 1)), high=high * k / (1 + high * (k - 1)), details=phrases
-    )
+    return intervals
 
 
 def _describe_f(ratio: float, above: int, below: int) -> dict[str, Any]:
     p = float(stats.f.sf(ratio, above, below))
-    return {"F": ratio, "df": [above, below], "p": p, "interval": "F"}
+    known = {"interval": "F, over outputs, for these raters", "over": INPUTS}
+    return {"F": ratio, "df": [above, below], "p": p, **known}
 
 
 def _bound_absolute(
@@ -365,7 +335,7 @@ def _bound_absolute(
 
 def _by_components(data: Coded, transform: str) -> dict[str, Figure]:
     """The forms by REML; k is the harmonic mean of the numbers of ratings of a unit."""
-    k = float(len(data.sizes) / (1 / data.sizes).sum())
+    k = find_k(data.sizes)
     found = {}
     reason, parts = None, None
     if data.rater is None:
@@ -383,46 +353,22 @@ def _by_components(data: Coded, transform: str) -> dict[str, Figure]:
 def _of_parts(
     name: str, parts: Components | None, k: float, transform: str, reason: Reason | None
 ) -> Figure:
-    """One form from variance components, with an interval on the logit scale."""
-    details: dict[str, Any] = {"k": k, "transform": transform}
-    if name[4] in "AC":
-        details["warning"] = "raters are not crossed with units"
+    """One form from variance components."""
+    details: dict[str, Any] = {
+        "k": k, "transform": transform, "warning": "raters are not crossed with units",
+    }  # fmt: skip
     if parts is None:
         return undefined(name, reason or Reason.INCOMPLETE, method=_REML, details=details)
     details["variance"] = {"unit": parts.unit, "rater": parts.rater, "residual": parts.residual}
     many = k if name.endswith("k)") else 1.0
-    rater = parts.rater if name[4] == "A" else 0.0
-    error = (rater + parts.residual) / many
+    error = ((parts.rater if name[4] == "A" else 0.0) + parts.residual) / many
     if parts.unit + error <= 0:
         return undefined(name, Reason.NO_VARIATION, method=_REML, details=details)
-    value = parts.unit / (parts.unit + error)
-    low = high = None
-    details["interval"] = "none: a variance component is 0"
-    if parts.covariance is not None and 0 < value < 1:
-        slope = np.array([1.0, -rater / (rater + parts.residual)][: len(parts.covariance)])
-        reach = float(stats.norm.ppf((1 + LEVEL) / 2))
-        reach *= float(np.sqrt(slope @ parts.covariance @ slope))
-        logit = float(np.log(value / (1 - value)))
-        low, high = (float(special.expit(logit + by)) for by in (-reach, reach))
-        details["interval"] = "REML curvature, logit scale, outputs taken as independent"
-    return Figure(name=name, method=_REML, value=value, low=low, high=high, details=details)
+    return Figure(name=name, method=_REML, value=parts.unit / (parts.unit + error), details=details)
 
 
 def _is_crossed(data: Coded) -> bool:
     return data.rater is not None and len(np.unique(data.rater)) == data.sizes[0]
-
-
-def _all(reason: Reason, data: Coded, transform: str) -> dict[str, Figure]:
-    details = {"transform": transform}
-    return {
-        name: undefined(name, reason, method=_ANOVA, n=data.counts(), details=details)
-        for name in FORMS
-    }
-
-
-def _f_details(figure: Figure, data: Coded) -> Figure:
-    """The figure with all that went in counted."""
-    return replace(figure, n=data.overlapping().counts())
 
 
 def _rename(figure: Figure) -> Figure:

@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 from scipy import sparse
 
+from evalsite.analysis.agreement_interval import Draws, find_interval
 from evalsite.analysis.canonical_order import Coded, Floats, Ints, code
 from evalsite.analysis.figure import Figure, Reason, undefined
 from evalsite.analysis.gwet import Weights, make_weights
@@ -69,25 +70,28 @@ class KappaMatrix:
 
 
 def kappa_matrix(
-    *, unit: ArrayLike, rater: ArrayLike | None, value: ArrayLike, shared: int = SHARED
-) -> KappaMatrix:
+    *, unit: ArrayLike, rater: ArrayLike | None, value: ArrayLike, shared: int = SHARED,
+    draws: Draws | None = None,
+) -> KappaMatrix:  # fmt: skip
     """The quadratic kappa of every pair of raters with `shared` units in common or more.
 
     Quadratic kappa is 1 - mean squared difference / that expected by chance, so it needs no
-    table and no scale: sums over the shared units do. The pairs are in a canonical order.
-    Undefined mean: no_data, raters_unknown, no_overlap, no_variation.
+    table and no scale: sums over the shared units do. The pairs are in a canonical order. The mean
+    has an interval from the `draws` of the criterion, where they are at hand. Undefined
+    mean: no_data, raters_unknown, no_overlap, no_variation.
     """
     data = code(unit=unit, value=value, rater=rater)
     method = "Cohen's kappa, quadratic weights, mean over pairs of raters"
     found = _pair_up(data, shared)
-    details = {"weights": "quadratic", "pairs": len(found[0]), "shared_units_at_least": shared,
-               "interval": "none: the pairs depend on one another"}  # fmt: skip
+    details = {"weights": "quadratic", "pairs": len(found[0]), "shared_units_at_least": shared}
     if reason := _find_gap(data, found[2]):
         mean = undefined("mean_kappa", reason, method=method, n=data.counts(), details=details)
     else:
         value_ = float(np.nanmean(found[2]))
-        mean = Figure(name="mean_kappa", method=method, value=value_, n=data.counts(),
-                      details=details)  # fmt: skip
+        interval = find_interval("alpha_interval", value_, draws or Draws(), data)
+        mean = Figure(name="mean_kappa", method=method, value=value_, low=interval.low,
+                      high=interval.high, n=data.counts(),
+                      details=details | interval.details)  # fmt: skip
     first, second, kappa, common = found
     return KappaMatrix(
         raters=data.raters, first=first, second=second, kappa=kappa, shared=common, mean=mean

@@ -7,6 +7,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 from scipy import stats
 
+from evalsite.analysis.agreement_interval import INPUTS
 from evalsite.analysis.canonical_order import Floats, code
 from evalsite.analysis.correlation import METHODS, fisher_interval, steady
 from evalsite.analysis.figure import LEVEL, Figure, Reason, finite_figure, undefined
@@ -64,7 +65,8 @@ def _compare(rater: str, own: Floats, others: Floats) -> Against:
         value = float(np.clip(np.corrcoef(*ranks)[0, 1], -1, 1))
         low, high = fisher_interval(value, len(own), "spearman")
         rho = finite_figure("loo_spearman", method=method, value=value, low=low, high=high, n=n,
-                            details={"interval": "Fisher's z"})  # fmt: skip
+                            details={"interval": "Fisher's z, for these raters",
+                                     "over": INPUTS})  # fmt: skip
     if not len(own):
         offset = undefined("loo_bias", Reason.NO_OVERLAP, method=_OFFSET, n=n)
     else:

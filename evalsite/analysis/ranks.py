@@ -5,11 +5,14 @@ from typing import Any
 import numpy as np
 import pandas as pd
 from numpy.typing import ArrayLike
-from scipy import stats
+from scipy import sparse, stats
 
+from evalsite.analysis.agreement_interval import BOTH, INPUTS
+from evalsite.analysis.bootstrap import METHOD, two_way_weights
 from evalsite.analysis.canonical_order import Coded, Floats, Ints, code, find_gap
 from evalsite.analysis.correlation import METHODS, Cells, Kind
 from evalsite.analysis.figure import Figure, Reason, undefined
+from evalsite.analysis.rated_order import canonical_rows
 from evalsite.analysis.resample import DRAWS, SEED, bootstrap, describe_draws
 
 SHARED = 5  # fewer shared units than this: no figure for a pair of raters
@@ -60,8 +63,8 @@ def kendall_w_of_sets(
     One row for each rating (length n): the set (group) it belongs to, who rated, what (object_,
     such as the system), and the value. A rater counts for a set if they rated all of it; a set
     counts if two raters do. Sets that every rater tied throughout have no W and are counted.
-    Interval: bootstrap over sets, for these raters. Undefined: no_data, raters_unknown, no_overlap,
-    no_variation.
+    Interval: bootstrap over raters and sets; a rater who is drawn twice doesn't agree with
+    themselves. Undefined: no_data, raters_unknown, no_overlap, no_variation.
     """
     method = f"{_W}, mean over sets ranked together"
     if rater is None:
@@ -80,24 +83,75 @@ def kendall_w_of_sets(
          "sets_all_tied": int(found.w.isna().sum())}  # fmt: skip
     if not each.size:
         return undefined(name, Reason.NO_VARIATION, method=method, n=n)
-    low = high = None
-    details: dict[str, Any] = {"interval": "none: only one set"}
-    if len(each) > 1:
-        drawn = bootstrap(lambda weights: weights @ each / len(each), len(each),
-                          draws=draws, seed=seed)  # fmt: skip
-        spread = describe_draws(drawn)
-        low, high, details = spread.low, spread.high, _name_raters(spread.details)
-    return Figure(name=name, method=method, value=float(each.mean()), low=low, high=high, n=n,
-                  details=details, seed=seed)  # fmt: skip
+    if len(each) < 2:
+        return Figure(name=name, method=method, value=float(each.mean()), n=n,
+                      details={"interval": "none: only one set"}, seed=seed)  # fmt: skip
+    drawn = _draw_sets(rows, draws, seed)
+    spread = describe_draws(drawn)
+    details = dict(spread.details)
+    if spread.low is not None:
+        details |= {"interval": f"{METHOD}, percentile", "over": BOTH}
+    return Figure(name=name, method=method, value=float(each.mean()), low=spread.low,
+                  high=spread.high, n=n, details=details, seed=seed)  # fmt: skip
 
 
-def _rank_sets(rows: pd.DataFrame) -> pd.DataFrame:
-    """Of each set that two raters ranked whole: its W (missing where all is tied), its ratings."""
+def _draw_sets(rows: pd.DataFrame, draws: int, seed: int) -> Floats:
+    """The mean of W over sets in each draw of raters and sets; NaN where none has two raters.
+
+    W is (1 + (m - 1) r) / m of m raters whose ranks agree by r, a mean over pairs of raters.
+    """
+    whole = _keep_whole(rows)
+    order, (group, rater, object_) = canonical_rows(
+        whole.value, whole.group, whole.rater, whole.object
+    )
+    value = whole.value.to_numpy()[order]
+    table = pd.DataFrame({"group": group, "rater": rater, "object": object_, "value": value})
+    by_rater = table.groupby(["group", "rater"]).value
+    centred = (by_rater.rank() - (by_rater.transform("size") + 1) / 2).to_numpy()
+    cell = table.groupby(["group", "object"]).ngroup().to_numpy()
+    set_of_cell = np.zeros(cell.max() + 1, dtype=np.intp)
+    set_of_cell[cell] = group
+    shape = (int(group.max()) + 1, int(rater.max()) + 1)
+    ranks = sparse.csr_array((centred, (cell, rater)), shape=(len(set_of_cell), shape[1]))
+    squares = sparse.csr_array((centred**2, (group, rater)), shape=shape)
+    squares.sum_duplicates()
+    one_each = table.drop_duplicates(["group", "rater"])
+    present = sparse.csr_array(
+        (np.ones(len(one_each)), (one_each.group, one_each.rater)), shape=shape
+    )
+    cells = np.arange(len(set_of_cell))
+    to_set = sparse.csr_array(
+        (np.ones(len(cells)), (set_of_cell, cells)), shape=(shape[0], len(cells))
+    )
+    m = np.asarray(present.sum(axis=1)).ravel()[:, None]
+    drawn = []
+    for of_raters, of_sets in two_way_weights(shape[1], shape[0], draws=draws, seed=seed):
+        weights = of_raters.T
+        number = present @ weights
+        pairs = number**2 - present @ weights**2
+        alike = to_set @ (ranks @ weights) ** 2 - squares @ weights**2
+        spread = squares @ weights
+        is_defined = (pairs > 0) & (spread > 0)
+        share = np.where(is_defined, alike * number / np.where(is_defined, pairs * spread, 1), 0)
+        each = np.where(is_defined, share + (1 - share) / m, 0)
+        total = (is_defined * of_sets.T).sum(axis=0)
+        sums = (each * of_sets.T).sum(axis=0)
+        drawn.append(np.where(total > 0, sums / np.where(total > 0, total, 1), np.nan))
+    return np.concatenate(drawn)
+
+
+def _keep_whole(rows: pd.DataFrame) -> pd.DataFrame:
+    """The ratings of sets that two raters ranked whole, by those raters."""
     size = rows.groupby("group").object.transform("nunique")
     own = rows.groupby(["group", "rater"]).object.transform("nunique")
     whole = rows[(size == own) & (size > 1)]
     raters = whole.groupby("group").rater.transform("nunique")
-    whole = whole[raters > 1]
+    return whole[raters > 1]
+
+
+def _rank_sets(rows: pd.DataFrame) -> pd.DataFrame:
+    """Of each set that two raters ranked whole: its W (missing where all is tied), its ratings."""
+    whole = _keep_whole(rows)
     if whole.empty:
         return pd.DataFrame({"w": [], "ratings": []})
     ranks = whole.groupby(["group", "rater"]).value.rank()
@@ -167,7 +221,8 @@ def _name_raters(details: dict[str, Any]) -> dict[str, Any]:
     """The details of a spread, saying that raters are not drawn."""
     if not details["interval"].startswith("bootstrap"):
         return details
-    return details | {"interval": "bootstrap over inputs, for these raters, percentile"}
+    interval = "bootstrap over inputs, for these raters, percentile"
+    return details | {"interval": interval, "over": INPUTS}
 
 
 def _weigh(pair: Cells, kind: Kind) -> int:

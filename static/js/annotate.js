@@ -184,20 +184,6 @@ function choose(key) {
   return true;
 }
 
-// What was missing is there now: its sentence goes, but keeps its room, so that nothing moves. What
-// was wrong with a text stays until it is checked again.
-form.addEventListener("change", ({ target }) => {
-  const question = target.closest("[data-question].bad");
-  if (!question || !isAnswered(question)) return;
-  if (controlsOf(question).some((one) => !isChoice(one) && one.defaultValue)) return;
-  question.classList.remove("bad");
-  for (const one of [question, target]) one.removeAttribute("aria-invalid");
-  for (const error of question.querySelectorAll(".error")) {
-    error.removeAttribute("id");
-    error.style.visibility = "hidden";
-  }
-});
-
 // The link under a turn leads to the next one; here to the next that still has an open question.
 form.addEventListener("click", (event) => {
   const turn = event.target.closest("[data-next-turn]")?.closest(".turn");

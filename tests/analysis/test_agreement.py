@@ -12,7 +12,6 @@ from evalsite.analysis.icc import FORMS, icc, icc_in_file_order, icc_of_matrix
 from evalsite.analysis.kappa import cohen, kappa_matrix
 from tests.analysis.vectors import compare, find_vectors, read_data, read_vector
 
-FEW = 50
 SHROUT = dict(zip(("ICC1", "ICC2", "ICC3", "ICC1k", "ICC2k", "ICC3k"), FORMS, strict=True))
 
 
@@ -84,7 +83,6 @@ def test_intraclass_correlations_with_gaps_are_those_of_the_vector():
     got = {f"var_{key}": value for key, value in found["ICC(A,1)"].details["variance"].items()}
     got |= {"icc_a1": found["ICC(A,1)"].value, "icc_c1": found["ICC(C,1)"].value}
     compare(got, expected, tolerance)
-    assert found["ICC(A,1)"].low < found["ICC(A,1)"].value < found["ICC(A,1)"].high
     assert "not crossed" in found["ICC(A,1)"].details["warning"]
 
 
@@ -229,7 +227,7 @@ def test_order_of_rows_and_names_change_no_digit(rows, random):
             gwet(**some, scale=range(1, 6), weights="linear"),
             percent_agreement(**some),
             fleiss(**some),
-            *icc(**some, draws=FEW).values(),
+            *icc(**some).values(),
         ]
         return [figure.to_dict() for figure in figures]
 

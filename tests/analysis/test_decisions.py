@@ -108,6 +108,25 @@ def test_two_who_mark_nothing_agree_only_in_the_second_figure():
     assert empty["token_alpha"].reason == "no_variation"
 
 
+def test_intervals_of_marks_draw_outputs_and_raters():
+    """Pairs agree within each output and not across raters, so drawing outputs alone sees
+    nothing."""
+    marked = [
+        seen(rater, *words, output=output)
+        for output in "op"
+        for rater, words in {"a": ["clean"], "b": ["clean"], "c": ["small"]}.items()
+    ]
+
+    figure = highlights(*marked)["token_f1"]
+
+    assert figure.details["over"] == "raters_and_inputs"
+    assert figure.value == pytest.approx(1 / 3)
+    # without the third, all agree; without the first or second, none does
+    assert (figure.low, figure.high) == (0, 1)
+    # three of one rater are drawn in 1/9 of draws: there is nobody to compare them with
+    assert figure.details["draws_undefined"] > 0
+
+
 def test_one_rater_has_no_overlap_and_a_lost_text_is_counted():
     alone = highlights(seen("a", "clean"))
     lost = highlights(seen("a", "clean", output="gone"))

@@ -71,12 +71,12 @@ POSSIBLE: dict[str, Ends] = {
             "alpha_ordinal", "alpha_ranks", "alpha_ratio", "cliffs_delta", "fleiss", "linear_kappa",
             "loo_spearman", "pairwise_pearson", "pairwise_spearman", "pairwise_tau_b",
             "rank_biserial", "risk_difference", "net_share", "ICC(1,1)", "ICC(A,1)", "ICC(C,1)",
-            "weighted_kappa", "pairwise_kappa", "net_win_share", "kendall_zeta",
+            "weighted_kappa", "pairwise_kappa", "mean_kappa", "net_win_share", "kendall_zeta",
             "alpha of the first ratings of each output",
         ],
         SIGNED,
     ),
-    **dict.fromkeys(["ICC(1,k)", "ICC(A,k)", "ICC(C,k)"], (-math.inf, 1.0)),
+    **dict.fromkeys(["ICC(1,k)", "ICC(A,k)", "ICC(C,k)", "reliability_of_mean"], (-math.inf, 1.0)),
     **dict.fromkeys(
         [
             "ratio", "geo_mean", "geo_mean_centred", "geo_mean_winsorised", "geometric_mean",
@@ -95,8 +95,6 @@ POSSIBLE: dict[str, Ends] = {
         ANY,
     ),
 }  # fmt: skip
-# their intervals are made anew: until then their ends aren't asked about
-AGREEMENT = r"alpha|ac[12]|ICC|fleiss"
 # in units of the scale: a value on it, and how far apart two can be
 ON_SCALE = {
     "mean", "median", "trimmed_mean", "model_mean", "mean of raw scores", "first_quartile",
@@ -109,8 +107,6 @@ def find_possible(name: str, kind: str) -> Ends | None:
     """What a figure of this name can be; None: nobody has said."""
     name = name.split(", ")[0] if name not in POSSIBLE else name
     name = re.sub(r"first \d+ ratings", "first ratings", name)
-    if re.match(AGREEMENT, name):
-        return ANY
     if name == "mean_step":
         return -2.0, 2.0
     low, high = (min(KINDS[kind][1]), max(KINDS[kind][1])) if kind in BOUNDED else ANY

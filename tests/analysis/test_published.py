@@ -15,7 +15,6 @@ from evalsite.analysis.magnitude import describe_magnitudes, find_slips
 from evalsite.analysis.table import read_table
 from tests.support.published import published_file
 
-FEW = 20
 LIKERT = "stp2_likert_inf"
 JOBS = {
     "stp2_rankME_inf": ("stp2_rankME_inf.csv", "inf"),
@@ -122,7 +121,7 @@ def test_published_one_way_figures_come_from_logarithms_of_score_plus_one(job, p
 def test_one_way_forms_need_no_file_order():
     rows = read_job("stp2_rankME_inf").sample(frac=1, random_state=1)
 
-    found = icc(unit=output_of(rows), value=rows.value, rater=rows.rater, draws=FEW)
+    found = icc(unit=output_of(rows), value=rows.value, rater=rows.rater)
 
     assert found["ICC(1,k)"].value == pytest.approx(0.8029, abs=6e-5)
     assert found["ICC(C,k)"].method == "variance components by REML"
@@ -233,7 +232,7 @@ def test_alphas_and_means_of_squality_are_those_of_the_table(stories, kind):
            alpha(value=rows.value, level="interval", **known).value,
            alpha(value=rows["rank"], level="ordinal", **known).value)  # fmt: skip
     described = describe_systems(rater=rows.rater, group=rows.group, system=rows.system,
-                                 value=rows.value, draws=FEW)  # fmt: skip
+                                 value=rows.value)  # fmt: skip
 
     assert got == pytest.approx(KINDS[kind], abs=6e-5)
     for one in described:

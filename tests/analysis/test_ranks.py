@@ -6,9 +6,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import stats
 
+from evalsite.analysis.bootstrap import two_way_weights
 from evalsite.analysis.correlation import Cells, correlate, fisher_interval
 from evalsite.analysis.leave_one_out import against_others
 from evalsite.analysis.ranks import kendall_w, kendall_w_of_sets, pairwise_correlation
+from evalsite.analysis.rated_order import canonical_rows
 from tests.analysis.vectors import compare, find_vectors, read_data, read_vector
 
 FEW = 50
@@ -64,6 +66,40 @@ def test_w_of_sets_leaves_out_what_is_not_ranked_whole():
     assert found.n["sets"] == 2
     assert found.n["sets_all_tied"] == 1
     assert found.n["ratings"] == 8
+
+
+def test_intervals_of_w_draw_raters_and_sets_and_no_rater_agrees_with_themselves():
+    rng = np.random.default_rng(8)
+    group, rater, object_ = np.indices((5, 3, 4)).reshape(3, -1)
+    value = np.round(object_ + rng.normal(0, 2, len(group)))
+
+    figure = kendall_w_of_sets(group=group, rater=rater, object_=object_, value=value, draws=100)
+
+    ranks = np.zeros((5, 3, 4))
+    _, (sets, raters, objects) = canonical_rows(value, group, rater, object_)
+    order = canonical_rows(value, group, rater, object_)[0]
+    ranks[sets, raters, objects] = value[order]
+    ranks = stats.rankdata(ranks, axis=2) - 2.5
+    (weights,) = two_way_weights(3, 5, draws=100, seed=figure.seed)
+    drawn = [draw_w(ranks, *pair) for pair in zip(*weights, strict=True)]
+    ends = np.nanquantile(drawn, [0.025, 0.975])
+    assert (figure.low, figure.high) == pytest.approx(tuple(ends))
+    assert figure.details["over"] == "raters_and_inputs"
+    assert 0 < figure.details["draws_undefined"] < 30  # all three draws are of one rater in 1/9
+
+
+def draw_w(ranks, of_raters, of_sets):
+    """The mean W of drawn sets, whose pairs of raters are counted one by one."""
+    drawn_raters = np.repeat(np.arange(3), of_raters.astype(int))
+    pairs = [(a, b) for a in drawn_raters for b in drawn_raters if a != b]
+    if not pairs:
+        return np.nan
+    each = []
+    for of_set in ranks:
+        alike = np.mean([of_set[a] @ of_set[b] for a, b in pairs])
+        r = alike / np.mean([of_set[a] @ of_set[a] for a in drawn_raters])
+        each.append((1 + 2 * r) / 3)
+    return float(np.average(each, weights=of_sets))
 
 
 def test_mean_of_pairs_of_raters_says_of_how_many_pairs_and_units_it_is():

@@ -2,6 +2,7 @@
 
 import numpy as np
 
+from evalsite.analysis.bootstrap import drawn_figure
 from evalsite.analysis.resample import spread
 from tests.analysis.vectors import compare, read_vector
 
@@ -34,3 +35,12 @@ def test_bootstrap_and_jackknife_of_alpha_are_those_of_the_vector():
         "se_jackknife": drawn.details["se_jackknife"],
     }
     compare(figures, expected, tolerance)
+
+
+def test_bootstrap_interval_holds_its_figure_where_draws_are_all_on_one_side():
+    drawn = np.linspace(-2.5, -1.44, 100)
+
+    figure = drawn_figure("dz", -1.41, drawn, n={"inputs": 6}, seed=1, over_raters=False)
+
+    assert figure.low < -2.4
+    assert figure.high == -1.41

@@ -51,6 +51,7 @@ def stored_scores() -> list[list[int]]:
     return [list(one.ratings.order_by("id").values_list("value", flat=True)) for one in answers]
 
 
+@pytest.mark.torture
 def test_bad_58_scores_typed_while_the_server_is_down_arrive_by_themselves(page, server, study):
     take_a_set(page, server.url, study)
     server.kill()
@@ -181,6 +182,7 @@ def test_bad_57_a_browser_clock_that_is_wrong_by_years_changes_nothing(page, lin
     assert "/items/2/" in page.url
 
 
+@pytest.mark.torture
 def test_what_never_arrived_comes_back_only_onto_outputs_in_the_same_places(page, server, study):
     take_a_set(page, server.url, study)
     # a page that is left sends its draft once more, past any line that is cut

@@ -102,6 +102,7 @@ def find_pages_off_the_way() -> dict[str, str]:
     }
 
 
+@pytest.mark.torture
 def test_axe_finds_no_fault_on_pages_off_the_usual_way(page, live_server):
     found, titles = {}, {}
 

@@ -29,6 +29,7 @@ def keep_changing(study: Study, worker: Thread) -> int:
     return changes
 
 
+@pytest.mark.torture
 def test_k_changed_all_the_time_while_people_work_ends_with_k_and_loses_nothing(make_crowd):
     study = make_live_study(set_size=4, add_items=lambda study: add_batch(study, items=5))
     crowd = make_crowd(study)

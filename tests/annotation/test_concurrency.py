@@ -74,6 +74,7 @@ def test_people_with_two_tabs_and_double_sends_rate_every_item_exactly_three_tim
     assert Revision.objects.exists()
 
 
+@pytest.mark.torture
 def test_people_with_two_tabs_on_sheets_rate_every_item_exactly_three_times(make_crowd):
     study = make_live_study(
         protocol="dialogue",

@@ -26,6 +26,7 @@ def small() -> Study:
     return make_live(items=2, set_size=2, is_practice_on=False, is_eligibility_on=False)
 
 
+@pytest.mark.torture
 def test_inviting_and_reassigning_works_by_keyboard(page: Page, live_server):
     study = small()
     sign_in(page, live_server, make_user(is_superuser=True))

@@ -62,6 +62,7 @@ def press_main(page: Page) -> None:
     leave(page, lambda: page.keyboard.press("Enter"))
 
 
+@pytest.mark.torture
 def test_direct_assessment_is_rated_by_keyboard_by_touch_and_without_scripts(open_item):
     study = make_live("da_sqm", "esa.csv")
 
@@ -87,6 +88,7 @@ def test_direct_assessment_is_rated_by_keyboard_by_touch_and_without_scripts(ope
     assert 45 <= by_touch <= 55
 
 
+@pytest.mark.torture
 def test_arena_preference_is_rated_by_keyboard_by_touch_and_without_scripts(open_item):
     study = make_live("arena_preference", "arena_preference.jsonl")
 
@@ -115,6 +117,7 @@ def test_arena_preference_is_rated_by_keyboard_by_touch_and_without_scripts(open
     assert Rating.objects.get(criterion="what_is_bad").text == "Answer the question."
 
 
+@pytest.mark.one_case
 @pytest.mark.parametrize(("answer", "is_asked"), [("A is better", False), ("Both are bad", True)])
 def test_verdicts_show_a_conditional_question_only_if_it_was_asked(
     page, live_server, answer, is_asked

@@ -49,6 +49,7 @@ def open_items(page: Page, count: int) -> Iterator[int]:
         yield place
 
 
+@pytest.mark.one_case
 @each_way
 @each_window
 @pytest.mark.parametrize("protocol", PROTOCOLS)
@@ -79,6 +80,7 @@ _AFTER_TWO_FRAMES = """() => new Promise((resolve) =>
   requestAnimationFrame(() => requestAnimationFrame(() => setTimeout(resolve))))"""
 
 
+@pytest.mark.one_case
 @pytest.mark.parametrize("window", [WIDE, PHONE], ids=str)
 @pytest.mark.parametrize("protocol", PROTOCOLS)
 def test_nothing_moves_once_a_page_is_painted(
@@ -98,15 +100,22 @@ def test_nothing_moves_once_a_page_is_painted(
 
 def test_pair_that_is_refused_leaves_the_window_to_its_texts(browser: Browser, live_server) -> None:
     with open_window(browser, WIDE) as page:
-        take_a_set(page, str(live_server), make_long_study("pairwise"))
-        expect(page.locator(".qs.pins")).to_have_count(1)
+        study = make_long_study("pairwise")
+        take_a_set(page, str(live_server), study)
+        places = open_items(page, study.items.main().count())
+        assert next(place for place in places if page.locator(".qs.pins").count())
         page.click(MAIN)
         expect(page.locator(".problem")).to_be_visible()
 
         expect(page.locator(".qs.pins")).to_have_count(0)
         assert find_hidden(page, WIDE) == []
+        # the sentence of a question goes once it is answered
+        expect(page.locator(".bad .error:visible")).to_have_count(2)
+        page.locator(".bad [type=radio]").first.check()
+        expect(page.locator(".bad .error:visible")).to_have_count(1)
 
 
+@pytest.mark.one_case
 @each_window
 @pytest.mark.parametrize("protocol", PROTOCOLS)
 def test_practice_with_its_verdicts_shows_all_it_asks_about(
@@ -133,6 +142,7 @@ def test_sheet_shows_all_it_asks_about(
         assert find_hidden(page, window, has_scripts=has_scripts) == []
 
 
+@pytest.mark.one_case
 @each_way
 @each_window
 @pytest.mark.parametrize("content", GALLERY, ids=lambda content: content["key"])
@@ -147,6 +157,7 @@ def test_item_of_each_gallery_instrument_shows_all_it_asks_about(
         assert find_hidden(page, window, has_scripts=has_scripts) == []
 
 
+@pytest.mark.one_case
 @each_way
 @each_window
 @pytest.mark.parametrize("layout", LAYOUTS)
@@ -168,6 +179,7 @@ def count_characters(rows: list[dict[str, str]]) -> int:
     return len(rows[0]["dialogue"]) + sum(len(row["output"]) for row in rows)
 
 
+@pytest.mark.one_case
 @each_window
 def test_longest_real_pairs_are_whole(browser: Browser, live_server, window: Size) -> None:
     longest = sorted(read_marco(), key=count_characters)[-12:]

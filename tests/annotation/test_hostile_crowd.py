@@ -69,6 +69,7 @@ def compare_crowds(people: int) -> None:
     assert beside <= 1.2 * alone
 
 
+@pytest.mark.torture
 def test_honest_people_finish_beside_a_hostile_tenth():
     serve_ordinary_requests()
 

@@ -31,6 +31,7 @@ def walk(page: Page):
     yield "ignored item"
 
 
+@pytest.mark.torture
 def test_pages_of_ignoring_have_no_fault_and_do_not_overflow(page, live_server):
     watch = Watch(page)
     take_a_set(page, str(live_server), make_reviews())

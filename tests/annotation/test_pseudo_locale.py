@@ -64,6 +64,7 @@ def make(key: str, language: str, screen: str) -> Study:
     return launch(study)
 
 
+@pytest.mark.one_case
 @pytest.mark.slow
 @pytest.mark.parametrize(("key", "screen"), LAYOUTS)
 def test_every_sentence_of_every_page_can_be_translated(key, screen):

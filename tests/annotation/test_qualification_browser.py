@@ -60,6 +60,7 @@ def test_test_can_be_taken_by_keyboard_alone(page, live_server):
     assert watch.found == []
 
 
+@pytest.mark.torture
 def test_every_page_of_the_test_is_accessible(page, live_server):
     study = launch(make_study(protocol="rrgen", is_qualification_on=True))
     page.goto(f"{live_server}/join/{study.pk}/")
@@ -85,6 +86,7 @@ def test_every_page_of_the_test_is_accessible(page, live_server):
     assert faults == []
 
 
+@pytest.mark.torture
 def test_questions_on_the_instructions_are_accessible(page, live_server):
     study = launch(make_study(protocol="pairwise", is_qualification_on=True))
     arrive(page, str(live_server), without_gold(study))

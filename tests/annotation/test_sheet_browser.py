@@ -75,6 +75,7 @@ def test_a_whole_sheet_is_rated_by_keyboard_alone(page, live_server):
     assert watch.found == []
 
 
+@pytest.mark.torture
 def test_a_whole_sheet_is_rated_without_scripts(browser, live_server):
     context = browser.new_context(java_script_enabled=False)
     page = context.new_page()
@@ -222,6 +223,7 @@ def test_moving_on_automatically_goes_to_the_next_question_and_can_be_undone(pag
     assert Annotation.objects.get().revisions.count() == 1
 
 
+@pytest.mark.torture
 def test_menu_marks_where_one_is_and_what_is_done(page, live_server):
     open_sheet(page, str(live_server))
     page.click(".jump > summary")
@@ -282,6 +284,7 @@ def test_what_never_reached_the_server_comes_back_from_the_browser(page, live_se
     assert given() == {2: [4, 4, 4]}
 
 
+@pytest.mark.torture
 def test_answers_given_while_the_server_is_down_arrive_by_themselves(page, live_server):
     study = open_sheet(page, str(live_server))
     line = Line(page, str(live_server))
@@ -299,6 +302,7 @@ def test_answers_given_while_the_server_is_down_arrive_by_themselves(page, live_
     check_invariants(study)
 
 
+@pytest.mark.torture
 def test_second_tab_says_in_view_that_the_answer_was_changed_elsewhere(page, live_server):
     open_sheet(page, str(live_server))
     other = page.context.new_page()
@@ -319,6 +323,7 @@ def test_second_tab_says_in_view_that_the_answer_was_changed_elsewhere(page, liv
 # --- how it looks -------------------------------------------------------------------------
 
 
+@pytest.mark.torture
 def test_sheet_has_no_fault_in_any_look(page, live_server):
     open_sheet(page, str(live_server), items=11)
 
@@ -357,6 +362,7 @@ def test_save_keeps_one_line_and_the_text_is_a_click_away_at_400_percent(page, l
     expect(page.locator("#q2 .specimen")).to_be_in_viewport()
 
 
+@pytest.mark.torture
 def test_a_whole_sheet_from_right_to_left_is_turned_round_and_fits(page, live_server):
     page.set_viewport_size({"width": 360, "height": 740})
     with speaking(RIGHT_TO_LEFT):

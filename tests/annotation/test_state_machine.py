@@ -455,6 +455,7 @@ def run(groups: str, *, examples: int, steps: int) -> None:
     run_machine(machine, settings=bounded(examples, steps))
 
 
+@pytest.mark.one_case
 @pytest.mark.parametrize("groups", GROUPS)
 def test_no_order_of_steps_breaks_a_promise(groups: str) -> None:
     run(groups, examples=2, steps=30)

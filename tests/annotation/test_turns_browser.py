@@ -16,6 +16,7 @@ from tests.support.instruments import GALLERY, make_built_study
 pytestmark = [pytest.mark.slow, pytest.mark.django_db(transaction=True)]
 
 
+@pytest.mark.torture
 def test_turns_are_rated_by_keys_each_under_its_words_and_pages_are_accessible(
     page, live_server, tmp_path
 ):

@@ -106,6 +106,7 @@ def fill_in(page: Page, hand: Hand) -> None:
     expect(page.locator("#id_consent")).not_to_be_focused()
 
 
+@pytest.mark.torture
 def test_summary_quality_is_built_by_hand_and_launched_in_under_three_minutes(page, live_server):
     jane = make_user(email="jane@example.org")
     sign_in(page, live_server, jane)

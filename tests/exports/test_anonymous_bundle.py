@@ -89,6 +89,7 @@ def find_any(texts: Iterable[str], data: bytes) -> list[str]:
     return [text for text in texts if text.casefold() in lower]
 
 
+@pytest.mark.torture
 @pytest.mark.slow
 def test_no_byte_of_an_anonymous_bundle_names_who_made_it_and_it_is_a_bundle(study):
     bundle, made = anonymise(study)

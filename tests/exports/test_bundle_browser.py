@@ -13,6 +13,7 @@ from tests.support.factories import answer_item, launch, make_annotator, make_st
 pytestmark = pytest.mark.django_db(transaction=True)
 
 
+@pytest.mark.torture
 def test_bundle_is_made_and_taken_without_a_fault_at_any_width(
     page, live_server, settings, tmp_path, checks_here
 ):

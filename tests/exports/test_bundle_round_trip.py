@@ -100,6 +100,7 @@ def restore(bundle: bytes, **said: Any) -> Restored:
     return restore_bundle(file=io.BytesIO(bundle), **given)
 
 
+@pytest.mark.one_case
 @pytest.mark.both_databases
 @pytest.mark.django_db
 @pytest.mark.parametrize("protocol", PROTOCOLS)

@@ -452,6 +452,7 @@ def test_scripts_give_the_preferences_of_other_software(script: Script, tmp_path
 # --- what is read ---------------------------------------------------------------------------
 
 
+@pytest.mark.one_case
 def test_what_never_counts_is_left_out(script: Script, tmp_path: Path) -> None:
     rows: Rows = [
         {"participant": rater, "group": group, "system": system, "value": value}

@@ -125,6 +125,7 @@ def test_pictures_in_parquet_are_named_as_not_supported() -> None:
     assert fault.value.code == "media"
 
 
+@pytest.mark.torture
 @pytest.mark.slow
 def test_a_bomb_of_parquet_is_refused_before_it_unfolds() -> None:
     target = io.BytesIO()

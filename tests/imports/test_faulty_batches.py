@@ -95,6 +95,7 @@ def try_to_import(client: Any, study: Study, file: Upload) -> int:
 NUMBERS = sorted({name.split(".")[0] for name in CASES})
 
 
+@pytest.mark.one_case
 @pytest.mark.slow
 @pytest.mark.parametrize("number", NUMBERS[::8])
 def test_the_page_stores_all_of_a_file_or_nothing(

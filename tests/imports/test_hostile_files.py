@@ -151,6 +151,7 @@ def ordinary(old_process) -> float:
     return min(measure_cpu(lambda: read_code(ORDINARY * 20)) for _ in range(3))
 
 
+@pytest.mark.one_case
 @pytest.mark.parametrize(("make", "code"), FILES.values(), ids=FILES)
 def test_bad_93_a_hostile_file_is_refused_at_little_cost(make, code, ordinary):
     content = make()

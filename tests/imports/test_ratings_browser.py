@@ -71,6 +71,7 @@ def walk(page: Page, base: str, folder: Path) -> Iterator[str]:
     yield "undone"
 
 
+@pytest.mark.torture
 def test_pages_of_ratings_complain_of_nothing_and_fit(
     page: Page, live_server: Any, tmp_path: Path
 ) -> None:

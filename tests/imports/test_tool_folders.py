@@ -147,6 +147,7 @@ def work(page: Page) -> None:
         page.reload()
 
 
+@pytest.mark.one_case
 @pytest.mark.django_db(transaction=True)
 @pytest.mark.parametrize("dropped", IN_BROWSER, ids=str)
 def test_what_is_dropped_is_imported_in_a_few_clicks(

@@ -66,6 +66,7 @@ def walk(page: Page, base: str, folder: Path) -> Iterator[str]:
     yield "codebook"
 
 
+@pytest.mark.torture
 def test_pages_of_files_are_accessible_quiet_run_nothing_and_fit_a_phone(
     page: Page, live_server: Any, tmp_path: Path
 ) -> None:

@@ -85,6 +85,7 @@ def test_bad_27_memory_does_not_grow_with_the_file(write: Callable[..., bytes]) 
     assert measure(many) < measure(few) + MEGABYTE / 2
 
 
+@pytest.mark.one_case
 @pytest.mark.slow
 @pytest.mark.parametrize(("start", "sign"), list_endless())
 def test_bad_27_line_of_50_mb_is_refused_without_reading_it_whole(

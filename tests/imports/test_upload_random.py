@@ -147,6 +147,7 @@ _others = st.one_of(st.just("name[A]"), st.just("One."), _texts)
 _rows = st.lists(st.tuples(_ids, st.just("name[A]"), _systems, _others).map(list), max_size=7)
 
 
+@pytest.mark.one_case
 @every_format
 @_fuzz
 @given(rows=_rows, has_good=st.booleans())

@@ -82,6 +82,7 @@ def workbook_with_a_lost_part() -> bytes:
     return content[:at] + start.to_bytes(4, "little") + content[at + 4 :]
 
 
+@pytest.mark.one_case
 @pytest.mark.parametrize("page", PAGES)
 @pytest.mark.parametrize(
     ("name", "content"),
@@ -316,6 +317,7 @@ SEEDS = [
 ]
 
 
+@pytest.mark.one_case
 @pytest.mark.slow
 @pytest.mark.parametrize("seed", SEEDS)
 def test_a_changed_file_is_taken_or_refused_in_words(

@@ -54,6 +54,7 @@ def in_ten_minutes(job: Job) -> Job:
     return job
 
 
+@pytest.mark.one_case
 @pytest.mark.django_db(transaction=True)
 @pytest.mark.parametrize("moment", ["before it says that it runs", "in the middle"])
 def test_launch_whose_worker_is_killed_can_be_finished(moment, database_url):

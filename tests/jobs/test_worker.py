@@ -343,6 +343,7 @@ def run(job):
 """
 
 
+@pytest.mark.torture
 @pytest.mark.slow
 def test_worker_outlives_a_postgresql_server_that_is_restarted(cluster):
     def states() -> list[str]:

@@ -315,6 +315,7 @@ class EveryField(dict):
         return self.text
 
 
+@pytest.mark.torture
 @pytest.mark.slow
 @pytest.mark.django_db(transaction=True)
 def test_a_charset_other_than_utf8_is_refused_by_the_server_that_runs(database_url, tmp_path):

@@ -177,6 +177,7 @@ def site(database_url: str, tmp_path: Path) -> dict[str, str]:
     return SAFE | {"EVALSITE_DATABASE": database_url, "EVALSITE_DATA_DIR": str(tmp_path)}
 
 
+@pytest.mark.one_case
 @pytest.mark.parametrize(
     "command", [("serve", "--port", "1"), ("db_worker",), ("migrate",), ("fsck",), ("password",)]
 )
@@ -226,6 +227,7 @@ def test_web_server_does_not_start_on_the_database_of_a_newer_version(newer, sit
     assert ".".join(FUTURE) in done.stderr
 
 
+@pytest.mark.one_case
 @pytest.mark.parametrize("command", ["showmigrations", "check"])
 def test_commands_that_only_look_run_on_any_database(newer, site, command):
     done = run_site(command, **site)

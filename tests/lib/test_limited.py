@@ -122,6 +122,7 @@ def check_cost(ordinary: float, text: str, kind: str, language: str = "") -> Non
     assert measure_memory(lambda: draw(text, kind, language)) < MEBIBYTES
 
 
+@pytest.mark.one_case
 @pytest.mark.parametrize("text", TABLES.values(), ids=TABLES)
 def test_bad_91_a_table_is_drawn_or_shown_as_source_at_little_cost(text, ordinary):
     check_cost(ordinary, text, "table")
@@ -138,6 +139,7 @@ def test_a_conversation_is_drawn_or_shown_as_source_at_little_cost(text, ordinar
     check_cost(ordinary, text, "conversation")
 
 
+@pytest.mark.one_case
 @pytest.mark.parametrize("text", MARKDOWN.values(), ids=MARKDOWN)
 def test_markdown_is_drawn_or_shown_as_source_at_little_cost(text, ordinary):
     check_cost(ordinary, text, "markdown")

@@ -137,6 +137,7 @@ def test_raw_records_are_for_administrators_only(study, person):
 # --- bundles ------------------------------------------------------------------------
 
 
+@pytest.mark.one_case
 @pytest.mark.parametrize("contents", ["data", "free-text"])
 @pytest.mark.parametrize("role", WITHOUT)
 def test_bundle_of_whoever_may_not_see_identities_has_no_entry_answers(study, role, contents):

@@ -272,6 +272,7 @@ def tell_state(me: Participant) -> dict[str, Any]:
     }
 
 
+@pytest.mark.one_case
 @pytest.mark.parametrize("kind", ["other visit", "no visit"])
 def test_nothing_that_is_posted_by_another_visit_changes_what_was_saved(world, kind):
     home = link_of(world, kind)

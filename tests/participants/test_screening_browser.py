@@ -53,6 +53,7 @@ def shoot(page: Page, name: str) -> None:
             page.screenshot(path=Path(folder) / f"{name}-{width}.png", full_page=True)
 
 
+@pytest.mark.torture
 def test_covered_items_are_accessible_and_shown_or_skipped_by_keyboard(page: Page, live_server):
     study = make_reviews(reviews=1, content_warning="Some reviews swear.", covers_items=True)
     study.refresh_from_db()
@@ -79,6 +80,7 @@ def test_covered_items_are_accessible_and_shown_or_skipped_by_keyboard(page: Pag
     assert not watch.found
 
 
+@pytest.mark.torture
 def test_way_to_the_check_is_accessible_at_every_width(page: Page, live_server, study):
     watch = Watch(page)
     faults = {}
@@ -180,6 +182,7 @@ def test_without_scripts_the_questions_and_the_check_work(browser, live_server, 
     context.close()
 
 
+@pytest.mark.torture
 def test_researchers_pages_are_accessible(page: Page, live_server):
     user = make_user(is_superuser=True)
     sign_in(page, live_server, user)

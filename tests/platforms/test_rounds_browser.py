@@ -24,6 +24,7 @@ def address_of(person: Person, base: str) -> str:
     return f"{base}{person.address}?" + "&".join(f"{k}={v}" for k, v in person.query.items())
 
 
+@pytest.mark.torture
 def test_from_the_link_to_the_code_every_page_is_accessible(page: Page, live_server, recruitment):
     watch = Watch(page)
     page.goto(address_of(Person(recruitment), str(live_server)))
@@ -45,6 +46,7 @@ def test_from_the_link_to_the_code_every_page_is_accessible(page: Page, live_ser
     assert page.context.cookies() == []
 
 
+@pytest.mark.torture
 def test_each_way_out_is_accessible_and_sets_no_cookie(page: Page, live_server, recruitment):
     watch = Watch(page)
     faults = {}

@@ -70,6 +70,7 @@ def ratings_of(config: Protocol) -> int:
 
 
 # boxes, points with a decision, and a preference
+@pytest.mark.one_case
 @of_protocols("magnitude", "rrgen", "pairwise")
 def test_a_whole_set_is_rated_by_keyboard_alone(page, live_server, config, study):
     watch = Watch(page)
@@ -121,6 +122,7 @@ def tap_all(page: Page) -> None:
 
 
 # radio buttons, and boxes
+@pytest.mark.one_case
 @of_protocols("pairwise", "magnitude")
 def test_a_whole_set_is_rated_by_touch_alone(browser, live_server, config, study):
     context = browser.new_context(
@@ -163,6 +165,7 @@ by_turns = pytest.mark.parametrize(
 )
 
 
+@pytest.mark.one_case
 @of_protocols(*installed_protocols())
 def test_axe_finds_no_fault_on_an_item(page, live_server, config):
     take_a_set(page, str(live_server), make_short(config))
@@ -180,6 +183,7 @@ def test_axe_finds_no_fault_on_any_page_before_work(page, live_server, config, i
     assert {step: faults for step, faults in found.items() if faults} == {}
 
 
+@pytest.mark.torture
 @by_turns
 def test_axe_finds_no_fault_on_any_page_from_the_first_item_on(
     page, live_server, config, is_by_turns

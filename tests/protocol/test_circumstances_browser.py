@@ -48,6 +48,7 @@ def rate_a_set(page: Page) -> Iterator[str]:
     yield "finish"
 
 
+@pytest.mark.one_case
 @of_protocols("magnitude", "rrgen")
 def test_a_whole_set_is_rated_without_scripts(browser, live_server, protocol):
     context = browser.new_context(java_script_enabled=False, viewport={"width": 360, "height": 740})
@@ -63,6 +64,7 @@ def test_a_whole_set_is_rated_without_scripts(browser, live_server, protocol):
     context.close()
 
 
+@pytest.mark.torture
 @of_protocols("pairwise")
 def test_a_whole_study_from_right_to_left_is_turned_round_and_fits(page, live_server, protocol):
     page.set_viewport_size({"width": 360, "height": 740})

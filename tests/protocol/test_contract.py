@@ -297,6 +297,7 @@ def test_empty_form_is_refused_and_says_what_is_missing(config):
     assert not Rating.objects.filter(study=study, annotation__item__kind="main").exists()
 
 
+@pytest.mark.one_case
 def test_saving_and_going_on_takes_a_bounded_number_of_queries(config):
     study = make_live(config, k=3)
     page = open_rating_page(study)
@@ -322,6 +323,7 @@ def test_saving_and_going_on_takes_a_bounded_number_of_queries(config):
     assert len(asked) <= MOST_QUERIES, "\n".join(asked)
 
 
+@pytest.mark.one_case
 @pytest.mark.slow
 def test_nothing_tells_a_participant_what_produced_an_output(config):
     study = make_live(config, set_size=3)

@@ -68,6 +68,7 @@ def open_again(page: Page, width: int, height: int) -> None:
     page.goto(page.url.partition("#")[0])
 
 
+@pytest.mark.one_case
 def test_usual_item_fits_its_screens(page, live_server, study):
     """In one walk, as most of its time would go into the way to the item."""
     open_item(page, str(live_server), study, 1280)

@@ -13,6 +13,7 @@ from tests.support.factories import make_user
 pytestmark = pytest.mark.django_db(transaction=True)
 
 
+@pytest.mark.torture
 def test_a_researcher_decides_by_keyboard(page: Page, live_server):
     recruitment = begin()
     work(recruitment, 0)

@@ -83,6 +83,7 @@ def read_printed(criterion: dict[str, Any]) -> tuple[dict[str, float], float]:
     return means, float(told[1].replace("−", "-"))
 
 
+@pytest.mark.one_case
 @pytest.mark.parametrize("has_gaps", [True, False])
 @pytest.mark.parametrize("kind", ["likert", "magnitude", "decision"])
 def test_printed_effect_is_that_of_the_printed_means(

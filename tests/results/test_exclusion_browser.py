@@ -58,6 +58,7 @@ def walk(page, live_server):
     yield "confirmation of one answer"
 
 
+@pytest.mark.torture
 def test_excluding_by_keyboard_and_taking_back_has_no_fault_of_accessibility(page, live_server):
     watch = Watch(page)
 

@@ -165,6 +165,35 @@ def test_axis_names_an_interval_only_where_one_is_drawn() -> None:
     assert axes.get_xlabel() == "Informativeness, geometric mean, logarithmic axis"
 
 
+@pytest.mark.parametrize(
+    ("better", "place"), [("higher", (1, "better →")), ("lower", (0, "← better")), ("none", None)]
+)
+def test_the_better_end_of_an_axis_is_named(better, place) -> None:
+    criterion = make_content()["criteria"][0] | {"better": better}
+
+    (axes,) = dict(draw_report({"criteria": [criterion]}))["informativeness-systems"].axes
+
+    named = [(text.get_position()[0], text.get_text()) for text in axes.texts]
+    assert [each for each in named if "better" in each[1]] == ([place] if place else [])
+    assert not axes.xaxis_inverted()
+
+
+def test_numbers_without_points_are_drawn_as_a_histogram() -> None:
+    criterion = make_content()["criteria"][0] | {"kind": "number", "family": "points"}
+    systems = [system["system"] for system in criterion["systems"]]
+    criterion["histogram"] = {"edges": [0.0, 1.0, 2.0], "counts": {systems[0]: [3, 1],
+                                                                  systems[1]: [0, 4]}}  # fmt: skip
+    for system in criterion["systems"]:
+        system["headline"] |= {"name": "mean"}
+
+    drawings = dict(draw_report({"criteria": [criterion]}))
+
+    (axes,) = drawings["informativeness-distribution"].axes
+    heights = [abs(bar.get_height()) for bar in axes.patches]
+    # shares of each system, the largest as high as a row allows
+    assert [height / max(heights) for height in heights] == pytest.approx([0.75, 0.25, 0, 1])
+
+
 @pytest.mark.parametrize("known", [{"range": [0, 100]}, {}])
 def test_axis_of_means_without_labels_is_that_of_their_range(known) -> None:
     criterion = make_content()["criteria"][0]

@@ -238,7 +238,7 @@ def test_computing_while_hidden_is_no_look_and_revealing_is_one(study, staff_cli
     told = {one.code: one.facts for one in list_limits(report)}
     assert told["early_look"]["answers"] == 9
     page = write_page(study, report)
-    assert "They were revealed on" in page
+    assert "Results were viewed on" in page
     assert "4 more answers were asked for." in page
     assert "After that, 4 more answers were asked for." in write_fragment(study, report)
 

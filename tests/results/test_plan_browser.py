@@ -42,6 +42,7 @@ def walk(page, live_server):
     page.wait_for_selector(".messagelist")
 
 
+@pytest.mark.torture
 def test_plan_and_hidden_results_have_no_fault_of_accessibility(page, live_server):
     watch = Watch(page)
 

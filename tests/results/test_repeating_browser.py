@@ -33,6 +33,7 @@ def walk(page, live_server):
     yield "compared"
 
 
+@pytest.mark.torture
 def test_axe_finds_no_fault_and_nothing_is_wider_than_the_window(page, live_server):
     watch = Watch(page)
 

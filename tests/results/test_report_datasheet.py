@@ -7,8 +7,11 @@ from typing import Any
 
 import pytest
 
+from evalsite.analysis.agreement_interval import DRAWS
+from evalsite.analysis.figure import make_note
 from evalsite.results.models import Report
-from evalsite.results.report.agreement_tables import tabulate_main_agreement
+from evalsite.results.report.agreement_tables import tabulate_agreement, tabulate_main_agreement
+from evalsite.results.report.criterion_view import view_criteria
 from evalsite.results.report.datasheet import (
     Datasheet,
     fill_datasheet,
@@ -17,13 +20,15 @@ from evalsite.results.report.datasheet import (
     write_markdown,
 )
 from evalsite.results.report.latex_document import write_fragment
+from evalsite.results.report.methods import write_findings
 from evalsite.results.report.prose import quote_markdown
-from evalsite.results.report.sentences import write_sentence
+from evalsite.results.report.sentences import METHOD_WORDS, write_sentence
 from evalsite.results.report.study_facts import (
     collect_facts,
     describe_collection,
     describe_evaluated,
 )
+from evalsite.results.report.study_tables import list_further
 from evalsite.studies.models import Study
 from evalsite.studies.version_cache import forget_versions
 from tests.support.reported import HOSTILE, keep_report, make_reported_study
@@ -125,17 +130,70 @@ def test_figures_say_which_intervals_hold_for_these_raters_only(
     study: Study, report: Report
 ) -> None:
     criterion = report.content["kept"]["criteria"][0]
-    over = "bootstrap over inputs, for these raters, percentile"
+    both, inputs = {"over": "raters_and_inputs"}, {"over": "inputs"}
     criterion["agreement"] = [
-        make_figure("alpha_log", 0.6, low=0.4, high=0.7),
-        make_figure("pairwise_spearman", 0.5, low=0.4, high=0.6, details={"interval": over}),
+        make_figure("alpha_log", 0.6, low=0.4, high=0.7, details=both),
+        make_figure("pairwise_spearman", 0.5, low=0.4, high=0.6, details=inputs),
+    ]
+    criterion["other_papers"] = [
+        make_figure("pairwise_pearson", 0.5, low=0.4, high=0.6, details=inputs)
     ]
 
     told = str(find(fill_datasheet(study, report), "Agreement between"))
-    names = [row[0] for row in tabulate_main_agreement(criterion).rows]
+    tables = [tabulate_main_agreement(criterion), *tabulate_agreement(criterion)]
+    further = next(
+        table
+        for part in list_further(report)
+        for table, _ in part.blocks
+        if table.name == f"{criterion['key']}-other-papers"
+    )
+    rows = view_criteria({"criteria": [criterion]}, None)[0].agreement
 
     assert "two raters, for these raters .50" in told
-    assert [name.endswith("for these raters") for name in names] == [False, True]
+    assert [row[0].endswith("for these raters") for table in tables[:2] for row in table.rows] == [
+        False, True, False, True,
+    ]  # fmt: skip
+    assert further.rows[0][0].endswith("for these raters")
+    assert [row.is_for_these_raters for row in rows] == [False, True]
+    assert [row.full_interval.endswith("for these people") for row in rows] == [False, True]
+    assert not any("these raters" in row.kind for row in rows)
+    assert "for these raters" not in write_findings(criterion)
+    criterion["agreement"].reverse()
+    assert "for these raters" in write_findings(criterion)
+
+
+def test_methods_say_how_intervals_of_agreement_are_made(study: Study, report: Report) -> None:
+    fragment = " ".join(write_fragment(study, report).split())
+
+    assert f"{DRAWS:,} quasi-random draws" in METHOD_WORDS["agreement"]
+    assert f"{DRAWS:,} quasi-random draws" in fragment
+
+
+def test_few_raters_and_the_mean_of_ratings_are_told_beside_agreement(
+    study: Study, report: Report
+) -> None:
+    criterion = report.content["kept"]["criteria"][0]
+    few = make_note("few_raters_agree", criterion["key"], raters=2, low=0.333, high=0.618)
+    mean = make_note(
+        "reliability_of_mean", criterion["key"], ratings=3.0, value=0.541, low=0.29, high=0.71,
+        over="raters_and_inputs",
+    )  # fmt: skip
+    criterion["agreement_notes"] = [few, mean]
+
+    short = tabulate_main_agreement(criterion).words
+    words = [
+        tabulate_agreement(criterion)[0].words,
+        view_criteria({"criteria": [criterion]}, None)[0].agreement_words,
+    ]
+
+    # the tables of the report have no room for more
+    assert short == write_sentence(few)
+    for text in words:
+        assert "For these raters, α: .33 to .62" in text
+        assert "The mean of 3 ratings has reliability .54 (95% CI .29 to .71)." in text
+    assert "The mean of 3 ratings has reliability .54" in write_findings(criterion)
+    of_these = mean | {"facts": mean["facts"] | {"over": "inputs"}}
+    assert "95% CI for these raters" in write_sentence(of_these)
 
 
 def test_power_is_told_once_for_each_criterion(study: Study, report: Report) -> None:

@@ -64,9 +64,10 @@ def test_results_are_computed_by_a_job_and_then_shown(
     assert "Compute results" in before
     assert is_watched(waiting)
     assert "From 18 ratings by 3 participants" in after
-    # a table is read at a glance: a name and five figures at most
+    # a table is read at a glance: a name and five figures at most, but for the main two
     part = show_part(Report.objects.get(), "")
-    assert max(len(table.columns) for table, _ in part.blocks) <= 6
+    further = [one for one, _ in part.blocks if not one.name.endswith(("-systems", "-pairs"))]
+    assert max(len(table.columns) for table in further) <= 6
     # the factory's scores: 50, 51 and 52 for every rater and item
     assert all(score in after for score in ("50.0", "51.0", "52.0"))
     assert "Compute again" not in after

@@ -132,6 +132,29 @@ def test_value_that_is_not_known_has_no_mark() -> None:
 # --- what a criterion shows ----------------------------------------------------------------
 
 
+@pytest.mark.parametrize(
+    ("better", "order", "ahead", "words"),
+    [
+        ("higher", "abc", "a", "rated higher than"),
+        ("lower", "cba", "b", "rated lower than"),
+        ("none", "abc", "", ""),
+    ],
+)
+def test_what_is_better_orders_rows_and_says_who_is_ahead(better, order, ahead, words) -> None:
+    criterion = points(pair("a", "b", "higher")) | {"better": better}
+
+    (view,) = view_criteria({"criteria": [criterion]}, None)
+
+    assert "".join(row.name for row in view.systems) == order
+    assert (view.pairs[0].ahead, view.pairs[0].is_clear) == (ahead, True)
+    assert view.axis.better == better
+    if words:
+        assert view.verdict.ahead == words
+        assert view.verdict.leads[0].ahead == (ahead,)
+    else:
+        assert (view.verdict.leads, view.verdict.is_named) == ([], False)
+
+
 def test_line_around_a_mean_is_the_interval_of_its_distance_from_the_average() -> None:
     (view,) = view_criteria({"criteria": [points(pair("a", "b", "higher"))]}, None)
     row = view.systems[0]

@@ -7,6 +7,7 @@ import csv
 import json
 import random
 from collections.abc import Callable, Iterable, Iterator
+from dataclasses import replace
 from datetime import UTC, datetime
 from functools import cache
 from pathlib import Path
@@ -25,7 +26,7 @@ from evalsite.analysis.scores import read_scores
 from evalsite.results.analysis_plan.wording import warn_of_plan
 from evalsite.results.people.flags import describe_unseen
 from evalsite.results.replication.comparison import compare_versions, warn_of_texts
-from evalsite.results.report.computation import prefer_plan
+from evalsite.results.report.computation import has_gone_on, prefer_plan, withdraw_claims
 from evalsite.results.report.criterion_tables import (
     describe_joint_test,
     describe_variances,
@@ -347,7 +348,7 @@ def warn_of_versions(number: int) -> list[dict[str, Any]]:
 def describe_tables(rows: list[Row], **known: Any) -> list[dict[str, Any]]:
     """The codes of sentences that stand in the tables and the methods of a report."""
     criterion = view(rows, **known)
-    pairs = tabulate_pairs(criterion)
+    pairs = tabulate_pairs(criterion) if criterion["pairs"] else None
     methods = collect_tests([criterion], SimpleNamespace(plan={}), {})  # type: ignore[arg-type]
     texts = {
         "joint_test": describe_joint_test(criterion),
@@ -720,6 +721,8 @@ CASES: dict[str, tuple[str, str]] = {
     "not_answered": ("not asked", "no difference"),
     "seed": ("no difference", "finished"),
     "agreement_over": ("no difference", "repeat"),
+    "few_raters_agree": ("three raters", "no difference"),
+    "reliability_of_mean": ("no difference", "chain"),
     "shares_of_variance": ("no difference", "decisions"),
     "icc_with_gaps": ("gaps", "not applicable"),
     "low_alpha_by_offset": ("offset", "equal differences"),
@@ -830,3 +833,17 @@ def test_the_error_rate_is_claimed_only_where_each_condition_holds(
     (few,) = [note for note in notes if note["code"] == "few_raters"]
     assert few["facts"]["keeps_error_rate"] == is_claimed
     assert not code or code in {note["code"] for note in notes}
+
+
+@pytest.mark.parametrize(
+    ("answers", "asked_later", "has_more"), [(2, 0, True), (4, 3, True), (4, 0, False)]
+)
+def test_who_looked_and_went_on_claims_no_error_rate(
+    answers: int, asked_later: int, has_more: bool
+) -> None:
+    look = replace(LOOK, answers=answers, asked_later=asked_later)
+    note = {"code": "few_raters", "facts": {"raters": 3, "keeps_error_rate": True}}
+
+    assert has_gone_on(look, done=4) == has_more
+    assert not has_gone_on(None, done=4)
+    assert withdraw_claims([note])[0]["facts"] == {"raters": 3, "keeps_error_rate": False}

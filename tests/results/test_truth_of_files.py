@@ -123,6 +123,7 @@ def find_number(pattern: str, words: str) -> int:
     return int(found[1].replace(",", ""))
 
 
+@pytest.mark.one_case
 @pytest.mark.parametrize("has_simulated_people", [False, True])
 def test_readme_report_datasheet_and_names_agree(has_simulated_people: bool) -> None:
     study = make_eventful_study(has_simulated_people=has_simulated_people)

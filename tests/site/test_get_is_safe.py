@@ -253,6 +253,7 @@ def with_object(route: str, values: dict[str, list[Any]]) -> dict[str, list[Any]
     return values | {"object_id": [first.pk if first else 1]}
 
 
+@pytest.mark.torture
 @pytest.mark.slow
 @pytest.mark.parametrize("method", METHODS)
 def test_looking_at_any_page_of_staff_changes_nothing(method):

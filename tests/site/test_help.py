@@ -51,6 +51,7 @@ def test_what_is_no_chapter_is_not_found(staff_client: Client):
     assert staff_client.get(address).status_code == 404
 
 
+@pytest.mark.torture
 @pytest.mark.django_db(transaction=True)
 def test_chapters_are_accessible_and_fit_a_phone(page, live_server, researcher: User):
     sign_in(page, live_server, researcher)

@@ -86,6 +86,7 @@ def test_bad_22_every_text_is_shown_literally_on_every_page_of_a_participant(con
 # --- staff ------------------------------------------------------------------------------
 
 
+@pytest.mark.one_case
 @pytest.mark.slow
 def test_bad_22_every_text_is_shown_literally_on_every_page_of_a_study(config, staff_client):
     study = make_hostile(config, is_short=True)

@@ -75,6 +75,7 @@ def find_holders(pages: dict[tuple[str, str], tuple[str, int]], *words: str) -> 
     return {name for name, (text, _) in pages.items() if any(word in text for word in words)}
 
 
+@pytest.mark.one_case
 @pytest.mark.parametrize("kind", ["editor", "editor-with-identities", "owner"])
 def test_links_are_shown_to_people_who_may_see_identities_and_each_look_is_logged(study, kind):
     tokens = [link.token for link in PersonalLink.objects.all()]
@@ -88,6 +89,7 @@ def test_links_are_shown_to_people_who_may_see_identities_and_each_look_is_logge
     assert {looks for _, looks in pages.values()} <= {0, 1}
 
 
+@pytest.mark.one_case
 @pytest.mark.parametrize("kind", ["viewer", "editor", "editor-with-identities", "owner"])
 def test_addresses_of_invited_people_are_shown_to_owners_only(study, kind):
     pages = read_pages(client_of(kind, study), study)

@@ -129,6 +129,7 @@ def walk(page, live_server):
     yield "settings with a fault"
 
 
+@pytest.mark.torture
 def test_staff_pages_are_accessible_complain_of_nothing_and_fit_a_phone(page, live_server):
     watch = Watch(page)
 

@@ -107,6 +107,7 @@ def answer(
 # --- who may open what ----------------------------------------------------------------
 
 
+@pytest.mark.one_case
 @pytest.mark.parametrize("name", PAGES)
 def test_page_opens_for_those_whose_role_allows_it(db, name):
     study = make_study()

@@ -132,6 +132,7 @@ def open_both(client: Client, route: str) -> dict[str, int]:
     return {method: getattr(client, method)(address).status_code for method in ("get", "post")}
 
 
+@pytest.mark.one_case
 @pytest.mark.parametrize("kind", KINDS)
 def test_site_pages_answer_each_kind_of_person_as_the_tables_say(study, kind):
     client = client_for(kind, study)
@@ -153,6 +154,7 @@ def test_site_pages_answer_each_kind_of_person_as_the_tables_say(study, kind):
     assert wrong == {}
 
 
+@pytest.mark.one_case
 @pytest.mark.slow
 @pytest.mark.parametrize("kind", KINDS[:-1])
 def test_stock_pages_of_records_are_for_administrators(study, kind):
@@ -172,6 +174,7 @@ def test_stock_pages_of_records_are_for_administrators(study, kind):
     assert {key: one for key, one in given.items() if not set(one.values()) <= refused} == {}
 
 
+@pytest.mark.one_case
 @pytest.mark.parametrize("kind", KINDS)
 def test_page_of_a_participant_is_nobodys_without_the_token(study, kind):
     client = client_for(kind, study)

@@ -60,6 +60,7 @@ def test_study_is_found_by_id_beginning_of_it_or_title(study: Study, make_study:
     assert {find_study(reference).pk for reference in refer(study)} == {study.pk}
 
 
+@pytest.mark.one_case
 @pytest.mark.slow
 @pytest.mark.parametrize("name", COMMANDS)
 def test_every_command_takes_the_study_in_every_way(

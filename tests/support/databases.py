@@ -150,7 +150,7 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption(
         "--all-cases",
         action="store_true",
-        help="of a test marked each_once, all cases",
+        help="of a test marked one_case or each_once, all cases",
     )
     parser.addoption(
         "--few",
@@ -216,14 +216,17 @@ def _list_few(items: list[pytest.Item]) -> set[pytest.Item]:
 
 
 def _leave_repeats_to_torture(items: list[pytest.Item]) -> None:
-    """Of tests marked `each_once` the suite runs the fewest cases that have each value once."""
+    """Choose the cases that the suite runs of tests marked `one_case` or `each_once`."""
     tests: dict[str, list[pytest.Item]] = {}
     for item in items:
-        is_long = item.get_closest_marker("torture") is not None
-        if item.get_closest_marker("each_once") and not is_long:
+        is_marked = item.get_closest_marker("one_case") or item.get_closest_marker("each_once")
+        if is_marked and item.get_closest_marker("torture") is None:
             tests.setdefault(item.nodeid.partition("[")[0], []).append(item)
     for cases in tests.values():
-        kept = choose_fewest({item: _list_values(item) for item in cases})
+        if cases[0].get_closest_marker("one_case"):
+            kept = {cases[0]}
+        else:
+            kept = choose_fewest({item: _list_values(item) for item in cases})
         for item in cases:
             if item not in kept:
                 item.add_marker("torture")

@@ -12,6 +12,7 @@ from typing import Any
 
 import pandas as pd
 
+from evalsite.analysis.agreement import list_agreement_notes
 from evalsite.analysis.design import describe_data, describe_design, list_design_figures
 from evalsite.analysis.direction import find_better, is_undirected
 from evalsite.analysis.equivalence import correct_margins
@@ -178,6 +179,7 @@ def make_report(
             list_outputs = found.pop("outputs", None)
             if keep_outputs and list_outputs:
                 keep_outputs(list_outputs())
+            found["agreement_notes"] = list_agreement_notes(key, found["agreement"])
             found["notes"] = list_notes(found, seed)
             found["conclusions"] = list_conclusions(found)
             found["other_papers"] = _list_of_others(found, part, others.get("texts"), seed)

@@ -1,25 +1,31 @@
 """What other papers print of the same ratings, for comparison with them; results don't rest on it.
 
-Raw means and alphas of magnitudes, ln and ln(1 + x); linear kappa; Pearson beside Spearman; the
+Raw means and alphas of magnitudes, ln and ln(1 + x); weighted kappas; Pearson beside Spearman; the
 first ratings of each output; Dawid-Skene; and scores of two systems' identical texts.
 """
 
 from collections.abc import Iterator
 from hashlib import sha256
-from math import sqrt
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pandas as pd
 from numpy.typing import ArrayLike
-from scipy import sparse, stats
+from scipy import sparse
 
 from evalsite.analysis.agreement import describe_ratings
+from evalsite.analysis.agreement_interval import (
+    Draws,
+    draw_agreement,
+    find_interval,
+    make_draws,
+)
 from evalsite.analysis.alpha import Level, alpha
+from evalsite.analysis.canonical_order import code
 from evalsite.analysis.families.family import Family
-from evalsite.analysis.figure import LEVEL, Figure, Reason, undefined
-from evalsite.analysis.gwet import make_weights
+from evalsite.analysis.figure import Figure, Reason, undefined
+from evalsite.analysis.kappa import cohen, kappa_matrix
 from evalsite.analysis.ranks import pairwise_correlation
 from evalsite.analysis.resample import SEED
 from evalsite.analysis.table import Table
@@ -29,7 +35,6 @@ _MOST_PAIRS = 400
 _AT_ONCE = 20_000  # rows of a file that are read
 _MOST_ROUNDS = 10_000
 _CONVERGED = 1e-10
-_NO_SPREAD = 1e-24
 _BARE = {"interval": "none: for comparison with papers that print the value alone"}
 Floats = np.ndarray[Any, np.dtype[np.float64]]
 
@@ -46,7 +51,7 @@ def list_other_figures(
     if family.is_log:
         return [*_list_of_magnitudes(table, value), *_list_first(table, value, "interval", seed)]
     known = describe_ratings(table, value)
-    found = [linear_kappa(scale=scale, **known)] if scale and family.has_points else []
+    found = _list_kappas(known, scale) if scale and family.has_points else []
     found.append(pairwise_correlation(kind="pearson", name="pairwise_pearson", seed=seed, **known))
     return [*found, *_list_first(table, value, "ordinal" if scale else "interval", seed)]
 
@@ -85,83 +90,58 @@ def _list_first(table: Table, value: Floats, level: Level, seed: int) -> Iterato
     yield alpha(level=level, name=f"alpha of the first {first} ratings of each output", **known)
 
 
-# --- linear kappa -------------------------------------------------------------------------
+# --- weighted kappas -------------------------------------------------------------------------
+
+
+def _list_kappas(known: dict[str, Any], scale: list[float]) -> list[Figure]:
+    """The mean kappas of pairs of raters, with linear and with quadratic weights."""
+    draws = draw_agreement(kind="points", scale=scale, **known)
+    rated = {key: known[key] for key in ("unit", "rater", "value")}
+    return [
+        linear_kappa(scale=scale, draws=draws, **rated),
+        kappa_matrix(draws=draws, **rated).mean,
+    ]
 
 
 def linear_kappa(
     *, unit: ArrayLike, rater: ArrayLike | None, value: ArrayLike, scale: list[float],
-    input: ArrayLike | None = None,
+    draws: Draws | None = None,
 ) -> Figure:  # fmt: skip
     """Cohen's kappa with linear weights, mean over the pairs of raters that share enough units.
 
-    Interval: infinitesimal jackknife over inputs, for these raters. Undefined: raters_unknown,
-    no_overlap, no_variation.
+    The interval is from the `draws` of the criterion; by default each unit is an input.
+
+    Undefined: raters_unknown, no_overlap, no_variation.
     """
     name, method = "linear_kappa", "Cohen's kappa, linear weights, mean over pairs of raters"
     if rater is None:
         return undefined(name, Reason.RATERS_UNKNOWN, method=method)
     rows = pd.DataFrame({"unit": np.asarray(unit), "rater": np.asarray(rater),
                          "value": np.asarray(value, dtype=np.float64)})  # fmt: skip
-    rows["input"] = rows.unit if input is None else np.asarray(input)
     wide = rows.pivot_table(index="unit", columns="rater", values="value", aggfunc="first")
-    by_unit = rows.groupby("unit").input.first().reindex(wide.index)
-    apart = 1 - make_weights(scale, "linear")
     cells = wide.to_numpy()
-    found: list[float] = []
-    slopes = np.zeros(len(wide))
+    kappas: list[float] = []
     for i in range(cells.shape[1]):
         for j in range(i + 1, cells.shape[1]):
             both = ~np.isnan(cells[:, i]) & ~np.isnan(cells[:, j])
-            if both.sum() < SHARED or len(found) >= _MOST_PAIRS:
+            if both.sum() < SHARED or len(kappas) >= _MOST_PAIRS:
                 continue
-            one = _weigh_pair(cells[both, i], cells[both, j], scale, apart)
-            if one is not None:
-                found.append(one[0])
-                slopes[both] += one[1]
-    n = {"units": len(wide), "ratings": len(rows), "rater pairs": len(found)}
+            kappa = cohen(
+                first=cells[both, i], second=cells[both, j], scale=scale, weights="linear"
+            )
+            if kappa.value is not None:
+                kappas.append(kappa.value)
+    n = {"units": len(wide), "ratings": len(rows), "rater pairs": len(kappas)}
     details: dict[str, Any] = {"weights": "linear", "shared_units_at_least": SHARED}
-    if not found:
+    if not kappas:
         return undefined(name, Reason.NO_OVERLAP, method=method, n=n, details=details)
-    by_input = pd.Series(slopes / len(found)).groupby(by_unit.to_numpy()).sum().to_numpy()
-    kappa, reach = float(np.mean(found)), _find_reach(by_input)
-    details["interval"] = (
-        "none: nothing varies between inputs"
-        if reach is None
-        else "over inputs, for these raters, infinitesimal jackknife"
-    )
+    mean = float(np.mean(kappas))
+    data = code(unit=unit, rater=rater, value=value)
+    interval = find_interval("alpha_linear", mean, draws or make_draws(data, "points", scale), data)
     return Figure(
-        name=name, method=method, value=kappa, n=n, details=details,
-        low=None if reach is None else max(kappa - reach, -1.0),
-        high=None if reach is None else min(kappa + reach, 1.0),
+        name=name, method=method, value=mean, low=interval.low, high=interval.high, n=n,
+        details=details | interval.details,
     )  # fmt: skip
-
-
-def _find_reach(slopes: Floats) -> float | None:
-    """How far the interval reaches to either side; None where nothing varies between inputs."""
-    count = len(slopes)
-    if count < 2:
-        return None
-    variance = float(((slopes - slopes.mean()) ** 2).sum()) * count / (count - 1)
-    if not variance > _NO_SPREAD:
-        return None
-    return float(stats.t.ppf((1 + LEVEL) / 2, count - 1)) * sqrt(variance)
-
-
-def _weigh_pair(
-    first: Floats, second: Floats, scale: list[float], apart: Floats
-) -> tuple[float, Floats] | None:
-    """Kappa of two raters, and how it moves with the weight of each unit; None without spread."""
-    points = np.asarray(scale, dtype=np.float64)
-    x, y = (np.abs(one[:, None] - points).argmin(axis=1) for one in (first, second))
-    count = len(x)
-    p, q = (np.bincount(one, minlength=len(points)) / count for one in (x, y))
-    seen = apart[x, y]
-    observed, expected = float(seen.mean()), float(p @ apart @ q)
-    if expected <= 0:
-        return None
-    moves = (apart[x] @ q + apart[:, y].T @ p - 2 * expected) / count
-    slope = -((seen - observed) / count * expected - observed * moves) / expected**2
-    return 1 - observed / expected, slope
 
 
 # --- Dawid-Skene --------------------------------------------------------------------------

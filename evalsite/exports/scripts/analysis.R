@@ -856,7 +856,7 @@ finish_pair <- function(result, pair) {
   row$high <- ends[2]
   if (!result$is_tested) {
     row[c("p", "t", "p_corrected", "family")] <- NULL
-    return(c(row, list(verdict = "one_rater")))
+    return(c(row, list(verdict = "by_one_rater")))
   }
   is_clear <- (row$p_corrected %or% 1) < .05
   c(row, list(verdict = if (!is_clear) "not_enough"

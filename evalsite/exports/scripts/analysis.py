@@ -975,7 +975,7 @@ def finish_pair(result: Compared, pair: Row, baseline: str) -> Row:
     if not result.is_tested:
         dropped = ("p", "t", "p_corrected", "family")
         return {name: cell for name, cell in row.items() if name not in dropped} | {
-            "verdict": "one_rater"
+            "verdict": "by_one_rater"
         }
     is_clear = row.get("p_corrected", 1.0) < 0.05
     verdict = "higher" if row["estimate"] > equal else "lower"
@@ -1202,7 +1202,8 @@ def agree(criterion: Criterion) -> list[Row]:
     rows, names = criterion.rows, list_coefficients(criterion)
     if not names:
         return []
-    y = rows["outcome"].map(OUTCOMES) if criterion.is_compared else rows["value"]
+    # as the report has them: a win of the first system is the lowest of three points
+    y = -rows["outcome"].map(OUTCOMES) if criterion.is_compared else rows["value"]
     if criterion.is_log:
         standard = pd.to_numeric(rows["standard"])
         y = np.log(rows["value"] / (1 if standard.isna().any() else standard))
@@ -1221,7 +1222,9 @@ def agree(criterion: Criterion) -> list[Row]:
     result: list[Row] = [{"coefficient": name} for name in names]
     if not len(rated.value):
         return result
-    has_points = len(scale) <= MOST_POINTS
+    # means of turns and statements are values, however few of them differ
+    has_points = criterion.family in ("preference", "decision") or criterion.has_points
+    has_points = has_points and len(scale) <= MOST_POINTS
     values = {name: find_coefficient(name, whole, rated, scale) for name in names}
     has_interval = (
         criterion.has_persons and min(rated.rater.max(), rated.input.max()) > 0
@@ -1233,15 +1236,28 @@ def agree(criterion: Criterion) -> list[Row]:
     for row in result:
         value = row["value"] = values[row["coefficient"]]
         draws = drawn.get(row["coefficient"])
-        if draws is None or value is None or value == 1 or (
-            value == 0 and row["coefficient"] in ("percent_agreement", "within_1")
-        ):  # fmt: skip
+        is_share = row["coefficient"] in ("percent_agreement", "within_1")
+        if is_share and value in (0, 1):
+            row |= describe_wilson(value, rated.unit.max() + 1)
+            continue
+        if draws is None or value is None or value == 1:
             continue
         is_wide = not has_points or (row["coefficient"] in WIDE and len(scale) > 2)
         edge = 0.0125 if is_wide else 0.025
         low, high = np.quantile(draws, [edge, 1 - edge])
         row |= {"low": min(low, value), "high": max(high, value)}
     return result
+
+
+def describe_wilson(share: float, units: int) -> Row:
+    """Wilson's interval of a share of units in which all raters agree, or none do."""
+    z = float(stats.norm.ppf(0.975))
+    middle, reach = share + z**2 / (2 * units), z * np.sqrt(z**2 / (4 * units**2))
+    ends = {
+        "low": (middle - reach) / (1 + z**2 / units),
+        "high": (middle + reach) / (1 + z**2 / units),
+    }
+    return {**ends, ("high" if share else "low"): share}
 
 
 def list_coefficients(criterion: Criterion) -> list[str]:

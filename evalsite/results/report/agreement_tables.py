@@ -4,6 +4,7 @@ from typing import Any
 
 from evalsite.results.report.criterion_tables import tabulate_figures
 from evalsite.results.report.prose import write_prose
+from evalsite.results.report.sentences import write_sentence
 from evalsite.results.report.table import (
     Table,
     fill_table,
@@ -14,7 +15,7 @@ from evalsite.results.report.table import (
 from evalsite.results.report.wording import name_figure
 
 _MAIN = ("ac1", "ac2", "percent_agreement", "ICC(1,1)", "pairwise_spearman")
-_NO_COEFFICIENTS = ("percent_agreement", "within_", "share_of_")
+_NO_COEFFICIENTS = ("percent_agreement", "within_", "share_of_", "reliability_of_")
 _OTHER_AGREEMENT = "Agreement in percent, means of ratings, and variance"
 
 
@@ -45,24 +46,21 @@ def tabulate_main_agreement(criterion: dict[str, Any]) -> Table:
     return fill_table(
         f"{criterion['label']}: agreement",
         [
-            name_column("Figure", name_with_raters),
+            name_column("Figure", name_figure),
             value_column("Value", lambda figure: figure),
             interval_column(lambda figure: figure),
         ],
         list_main_agreement(criterion),
         name=f"{criterion['key']}-main-agreement",
+        words=write_agreement(criterion, "few_raters_agree"),
     )
 
 
-def name_with_raters(figure: dict[str, Any]) -> str:
-    """Return its name, and whether its interval holds for these raters only."""
-    name = name_figure(figure)
-    return f"{name}, for these raters" if is_for_these_raters(figure) else name
-
-
-def is_for_these_raters(figure: dict[str, Any]) -> bool:
-    """Return whether the interval takes inputs as samples, but not raters."""
-    return "for these raters" in str(figure["details"].get("interval"))
+def write_agreement(criterion: dict[str, Any], *codes: str) -> str:
+    """Return what stands beside the coefficients: how little few raters show, and what means are
+    worth; or the sentences of these codes only."""
+    notes = criterion.get("agreement_notes", ())
+    return " ".join(write_sentence(note) for note in notes if not codes or note["code"] in codes)
 
 
 def is_coefficient(figure: dict[str, Any]) -> bool:
@@ -76,5 +74,5 @@ def _tabulate_coefficients(criterion: dict[str, Any], figures: list[dict[str, An
         "Agreement",
         figures,
         name=f"{criterion['key']}-agreement",
-        words=write_prose("tables/agreement.txt", {}),
+        words=f"{write_prose('tables/agreement.txt', {})} {write_agreement(criterion)}".strip(),
     )

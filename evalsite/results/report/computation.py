@@ -307,15 +307,10 @@ def _analyse(
         if outputs is None
         else partial(_add_outputs, outputs, _read_numbers(snapshot.paths["items"])),
     )
-    look = snapshot.look
-    has_more = look is not None and (look.answers < snapshot.done or look.asked_later > 0)
     for report in filter(None, content.values()):
         report["warnings"] += warn_of_plan(plan, has_excluded=content["all"] is not None)
-        if has_more:
-            # who looks and then collects more may stop at a good moment
-            for note in report["warnings"]:
-                if note["code"] == "few_raters":
-                    note["facts"]["keeps_error_rate"] = False
+        if has_gone_on(snapshot.look, snapshot.done):
+            report["warnings"] = withdraw_claims(report["warnings"])
         for criterion in report["criteria"]:
             criterion["conclusions"] = [
                 prefer_plan(note, criterion["key"], plan) for note in criterion["conclusions"]
@@ -336,6 +331,22 @@ def _analyse(
     return content | basis, digest
 
 
+def has_gone_on(look: Look | None, done: int) -> bool:
+    """Return whether answers came, or were asked for, after results were first there."""
+    return look is not None and (look.answers < done or look.asked_later > 0)
+
+
+def withdraw_claims(warnings: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    """Return the warnings without a claim on the error rate: who looks and then collects more may
+    stop at a good moment."""
+    return [
+        note | {"facts": note["facts"] | {"keeps_error_rate": False}}
+        if note["code"] == "few_raters"
+        else note
+        for note in warnings
+    ]
+
+
 def prefer_plan(note: dict[str, Any], criterion: str, plan: dict[str, Any]) -> dict[str, Any]:
     """Return the note, or the power that a frozen plan was made for: it doesn't depend on what came
     out."""
@@ -350,7 +361,7 @@ def prefer_plan(note: dict[str, Any], criterion: str, plan: dict[str, Any]) -> d
 def _describe_look(snapshot: Snapshot) -> dict[str, Any]:
     """Return when results were first seen, if answers came or were asked for after that."""
     look = snapshot.look
-    if look is None or not (look.answers < snapshot.done or look.asked_later):
+    if look is None or not has_gone_on(look, snapshot.done):
         return {}
     return {"look": look.to_data()}
 

@@ -9,7 +9,7 @@ from evalsite.analysis.direction import SIGN, Better
 from evalsite.analysis.families import find_family
 from evalsite.analysis.families.family import Family
 from evalsite.analysis.findings import CLEAR
-from evalsite.results.report.agreement_tables import is_for_these_raters, list_main_agreement
+from evalsite.results.report.agreement_tables import list_main_agreement, write_agreement
 from evalsite.results.report.charts import Axis, Mark, make_axis, make_mark
 from evalsite.results.report.criterion_tables import (
     describe_pairs,
@@ -33,9 +33,11 @@ from evalsite.results.report.verdicts import (
     judge_criterion,
 )
 from evalsite.results.report.wording import (
+    THESE_RATERS,
     describe_interval,
     explain_reason,
     hold_together,
+    is_for_these_raters,
     is_share,
     name_figure,
     write_interval,
@@ -114,6 +116,13 @@ class AgreementRow:
     interval: str
     is_for_these_raters: bool
 
+    @property
+    def full_interval(self) -> str:
+        """Return the interval, and whether it is for these people only, where no caption says."""
+        if self.interval and self.is_for_these_raters:
+            return f"{self.interval}, for these people"
+        return self.interval
+
 
 @dataclass(frozen=True, kw_only=True)
 class CriterionView:
@@ -145,6 +154,7 @@ class CriterionView:
     hypotheses: list[dict[str, Any]]
     agreement_axis: Axis
     agreement: list[AgreementRow]
+    agreement_words: str
 
     @property
     def has_effects(self) -> bool:
@@ -370,10 +380,10 @@ def _view_pair(pair: Figure, axis: Axis, better: Better) -> PairRow:
 
 
 def _view_agreement(figure: Figure, axis: Axis) -> AgreementRow:
-    name, _, kind = name_figure(figure).partition(", ")
+    name, *kinds = name_figure(figure).split(", ")
     return AgreementRow(
         name=name,
-        kind=kind,
+        kind=", ".join(kind for kind in kinds if kind != THESE_RATERS),
         mark=make_mark(axis, figure["value"], figure["low"], figure["high"]),
         value=_explain(figure) if figure["value"] is None else write_value(figure),
         interval=write_interval(figure),
@@ -442,6 +452,7 @@ def _view_criterion(criterion: Figure, other: Figure | None, axis: Axis) -> Crit
         ],
         agreement_axis=agreement_axis,
         agreement=[_view_agreement(one, agreement_axis) for one in figures],
+        agreement_words=write_agreement(criterion),
     )
 
 

@@ -18,7 +18,6 @@ from evalsite.results.analysis_plan.wording import (
     plan_in_words,
 )
 from evalsite.results.models import Report
-from evalsite.results.report.agreement_tables import name_with_raters
 from evalsite.results.report.prose import list_entries, render_prose, write_prose
 from evalsite.results.report.sentences import write_sentence
 from evalsite.results.report.study_facts import Asked, Facts, collect_facts, make_context
@@ -160,7 +159,7 @@ def _collect_criterion(
         ],
         "comparisons": describe_comparisons(facts.plan) if facts.plan else "",
         "agreement": [
-            _write_figure(figure) | {"name": f"{of}{name_with_raters(figure)}"}
+            _write_figure(figure) | {"name": f"{of}{name_figure(figure)}"}
             for of, one in parts
             for figure in one["agreement"]
             if figure["value"] is not None

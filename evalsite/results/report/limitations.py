@@ -161,6 +161,7 @@ def _list_agreement(report: dict[str, Any], views: Sequence[CriterionView]) -> I
             "alpha": figure["value"],
             "low": figure["low"],
             "high": high,
+            "over": figure["details"].get("over"),
         }
         yield Limitation(code="lowest_agreement", facts=facts, part=lowest)
 

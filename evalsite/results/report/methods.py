@@ -13,6 +13,7 @@ from django.utils.html import strip_tags
 from evalsite.analysis.families.turns import TURNS
 from evalsite.analysis.figure import ALL_EQUAL
 from evalsite.results.analysis_plan.wording import describe_moment, describe_size
+from evalsite.results.report.agreement_tables import write_agreement
 from evalsite.results.report.criterion_tables import is_by_model
 from evalsite.results.report.criterion_view import view_criteria
 from evalsite.results.report.prose import join_lines, write_prose
@@ -72,6 +73,7 @@ def write_findings(criterion: dict[str, Any]) -> str:
         "conclusions": [write_sentence(note) for note in criterion.get("conclusions", ())],
         "margins": _write_margins(criterion),
         "agreement": _write_coefficient(known[0]) if known else None,
+        "reliability": write_agreement(criterion, "reliability_of_mean"),
     }
     return write_prose("latex/findings.tex", context)
 
@@ -240,11 +242,12 @@ def _find_test(criterion: dict[str, Any]) -> tuple[str, tuple[str, ...], tuple[s
 def _collect_agreement(found: dict[str, Any]) -> Context:
     names = {
         figure["name"]
-        for one in found["criteria"]
-        for figure in one["agreement"]
+        for criterion in found["criteria"]
+        for figure in criterion["agreement"]
         if figure["value"] is not None
     }
     return {
+        "words": METHOD_WORDS,
         "agreement": [
             kind
             for kind in _AGREEMENT

@@ -505,8 +505,13 @@ def ceiling(label: str, percent: int, answer: str, alpha: float, ac2: float) -> 
 
 
 @sentence
-def lowest_agreement(label: str, alpha: float, low: float | None, high: float) -> str:
-    ends = "" if low is None else f" ({write_coefficient(low)} to {write_coefficient(high)})"
+def lowest_agreement(
+    label: str, alpha: float, low: float | None, high: float, over: str | None = None
+) -> str:
+    whom = ", for these raters" if over == "inputs" else ""
+    ends = (
+        f" ({write_coefficient(low)} to {write_coefficient(high)}{whom})" if low is not None else ""
+    )
     return (
         f"{label} has the lowest agreement: α {write_coefficient(alpha)}{ends}. People may read "
         "the criterion differently. Look at its figures of agreement before you report it."
@@ -1164,7 +1169,30 @@ def agreement_over(unit: str, left_out: int) -> str:
     alone = f"; {left_out:,} with one {rating} are left out" if left_out else ""
     return (
         f"Agreement is computed over {unit}s that two or more raters {rated}{alone}. Intervals "
-        "treat raters and inputs as samples, unless a method says otherwise."
+        "treat raters and inputs as samples, unless they say “for these raters”."
+    )
+
+
+@sentence
+def few_raters_agree(raters: int, low: float, high: float) -> str:
+    ends = f"{write_coefficient(low)} to {write_coefficient(high)}"
+    return (
+        f"{raters} raters show little about how others would agree. For these raters, α: {ends} "
+        "(95% CI)."
+    )
+
+
+@sentence
+def reliability_of_mean(
+    ratings: float, value: float, low: float | None, high: float | None, over: str | None
+) -> str:
+    interval = ""
+    if low is not None and high is not None:
+        whom = " for these raters" if over == "inputs" else ""
+        interval = f" (95% CI{whom} {write_coefficient(low)} to {write_coefficient(high)})"
+    return (
+        f"The mean of {round(ratings, 1):g} ratings has reliability {write_coefficient(value)}"
+        f"{interval}."
     )
 
 
@@ -1814,6 +1842,7 @@ METHOD_WORDS = {
     "model": "a linear mixed model (REML) of all systems",
     "errors": "Kenward–Roger standard errors and degrees of freedom",
     "correction": "Tests are two-sided; p values are corrected by Holm’s method.",
-    "agreement": "Intervals of agreement treat raters and inputs as samples, or say for which "
-    "raters they hold.",
+    "agreement": "95% intervals of agreement treat raters and inputs as samples (1,000 "
+    "quasi-random draws from a crossed random-effects model on a latent normal scale); intervals "
+    "marked “for these raters” do not.",
 }

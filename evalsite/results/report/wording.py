@@ -13,6 +13,7 @@ _NO_BREAK = "\N{NO-BREAK SPACE}"
 _WITHIN = r"(?<=[<>=≤≥±]) (?=[−-]?\.?\d)|(?<=\b[^\W\d_]) (?=[<>=≤≥] [−-]?\.?\d)"
 _FREE, _HELD = re.compile(_WITHIN), re.compile(_WITHIN.replace(" ", _NO_BREAK))
 
+THESE_RATERS = "for these raters"
 NAMES = {
     "mean": "Mean",
     "median": "Median",
@@ -45,6 +46,8 @@ NAMES = {
     "pairwise_tau_b": "Mean τ-b of two raters",
     "pairwise_pearson": "Mean Pearson of two raters",
     "linear_kappa": "Mean κ of two raters, linear weights",
+    "mean_kappa": "Mean κ of two raters, quadratic weights",
+    "reliability_of_mean": "Reliability of an output’s mean rating",
     "alpha of raw scores": "Krippendorff’s α of raw scores",
     "alpha of ln(1 + x)": "Krippendorff’s α of ln(1 + x)",
     "Dawid-Skene share": "Dawid–Skene share",
@@ -209,7 +212,7 @@ _SHARES = {
 
 # they lie between -1 and 1, so papers leave out the zero
 _COEFFICIENTS = re.compile(
-    r"^ICC|alpha|kappa|spearman|pearson|kendall_|tau_b|_f1|^ac[12]$|^fleiss|auc$"
+    r"^ICC|alpha|kappa|^reliability_of_mean$|spearman|pearson|kendall_|tau_b|_f1|^ac[12]$|^fleiss|auc$"
     r"|^cliffs_delta$|^rank_biserial$"
 )
 _PERCENTAGE_POINTS = {"risk_difference", "net_win_share", "mcnemar"}
@@ -220,8 +223,15 @@ _COUNTS = {
 
 
 def name_figure(figure: dict[str, Any]) -> str:
-    """Return what a figure is called on pages; a name that is not known here is spelt out."""
-    name = str(figure["name"])
+    """Return what a figure is called on pages; a name that is not known here is spelt out.
+
+    The name says where the interval takes inputs as samples, but not raters.
+    """
+    name = _name_alone(str(figure["name"]))
+    return f"{name}, {THESE_RATERS}" if is_for_these_raters(figure) else name
+
+
+def _name_alone(name: str) -> str:
     if name.startswith("ICC"):
         return name
     criterion, _, part = name.rpartition(": ")
@@ -230,6 +240,11 @@ def name_figure(figure: dict[str, Any]) -> str:
     # "alpha_nominal, A : B": a figure of these two systems
     kind, mark, systems = name.partition(", ")
     return NAMES.get(kind, kind.replace("_", " ").capitalize()) + mark + systems
+
+
+def is_for_these_raters(figure: dict[str, Any]) -> bool:
+    """Return whether the interval takes inputs as samples, but not raters."""
+    return figure.get("details", {}).get("over") == "inputs"
 
 
 def explain_reason(reason: str | None) -> str:

@@ -8,7 +8,8 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from evalsite.analysis.agreement import describe_ratings, split
+from evalsite.analysis.agreement import describe_ratings, find_reliability, split
+from evalsite.analysis.agreement_interval import draw_agreement
 from evalsite.analysis.alpha import Level, alpha
 from evalsite.analysis.compare import PairComparison
 from evalsite.analysis.describe import Described
@@ -97,13 +98,16 @@ class MagnitudeNumbers(ScoredNumbers):
         # alpha takes the logarithms itself, and says so
         in_logs = known | {"value": np.exp(known["value"]), "transform": "ln"}
         ranks = rows.groupby(["participant", "group"]).value.rank(ascending=False)
+        draws = draw_agreement(kind="values", is_log=True, **known)
+        first = alpha(level="interval", name="alpha_log", draws=draws, **in_logs)
         return [
-            alpha(level="interval", name="alpha_log", **in_logs),
-            alpha(level="ratio", name="alpha_ratio", **(known | {"value": rows.value})),
+            first,
+            alpha(level="ratio", name="alpha_ratio", draws=draws, **known | {"value": rows.value}),
+            find_reliability(first),
             _rank_within_pages(
                 alpha(level="ordinal", name="alpha_ranks", **known | {"value": ranks})
             ),
-            *icc(transform="ln", seed=seed, **known).values(),
+            *icc(transform="ln", draws=draws, **known).values(),
             *split(known),
             kendall_w_of_sets(
                 group=rows.group, rater=table.rater, object_=rows.system, value=rows.value,

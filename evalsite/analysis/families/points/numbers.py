@@ -6,7 +6,8 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from evalsite.analysis.agreement import describe_ratings, split
+from evalsite.analysis.agreement import describe_ratings, find_reliability, split
+from evalsite.analysis.agreement_interval import draw_agreement
 from evalsite.analysis.alpha import alpha
 from evalsite.analysis.describe import Described, describe_standardised
 from evalsite.analysis.direction import Better
@@ -75,24 +76,26 @@ class PointsNumbers(ScoredNumbers):
         """Return agreement: of points the ordinal coefficients first, of numbers no others than
         those that take distances."""
         known = describe_ratings(table, table.rows.value)
-        if scale is None:
-            return [
-                alpha(level="interval", name="alpha_interval", **known),
-                *icc(seed=seed, **known).values(),
-                *split(known),
-                pairwise_correlation(kind="spearman", name="pairwise_spearman", seed=seed, **known),
-                pairwise_correlation(kind="kendall", name="pairwise_tau_b", seed=seed, **known),
-            ]
-        return [
-            alpha(level="ordinal", name="alpha_ordinal", **known),
-            gwet(scale=scale, weights="quadratic", name="ac2", **known),
-            percent_agreement(name="percent_agreement", **known),
-            percent_agreement(within=1, name="within_1", **known),
-            *icc(seed=seed, **known).values(),
+        draws = draw_agreement(kind="points" if scale else "values", scale=scale, **known)
+        drawn = known | {"draws": draws}
+        of_distances = alpha(level="interval", name="alpha_interval", **drawn)
+        variance = [
+            *icc(**drawn).values(),
             *split(known),
             pairwise_correlation(kind="spearman", name="pairwise_spearman", seed=seed, **known),
             pairwise_correlation(kind="kendall", name="pairwise_tau_b", seed=seed, **known),
-            alpha(level="interval", name="alpha_interval", **known),
+        ]
+        if scale is None:
+            return [of_distances, find_reliability(of_distances), *variance]
+        first = alpha(level="ordinal", name="alpha_ordinal", **drawn)
+        return [
+            first,
+            gwet(scale=scale, weights="quadratic", name="ac2", **drawn),
+            percent_agreement(name="percent_agreement", **drawn),
+            percent_agreement(within=1, name="within_1", **drawn),
+            find_reliability(first),
+            *variance,
+            of_distances,
         ]
 
     def compare_raters(self, table: Table) -> dict[str, Any] | None:

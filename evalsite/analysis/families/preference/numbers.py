@@ -10,6 +10,7 @@ import numpy as np
 import pandas as pd
 
 from evalsite.analysis.agreement import agree_on_categories, count_units
+from evalsite.analysis.agreement_interval import draw_agreement
 from evalsite.analysis.alpha import Level, alpha
 from evalsite.analysis.detectable import detect_in
 from evalsite.analysis.equivalence import find_limit, judge_margin
@@ -188,20 +189,20 @@ def _agree_by_pair(table: Table) -> list[Figure]:
     parts = table.rows.groupby(["system_1", "system_2"])
     if parts.ngroups < 2:
         return []
-    return [
-        count_units(
-            alpha(
-                unit=rows["item"],
-                rater=rows.participant if table.raters_known else None,
-                value=rows.outcome,
-                input=rows.block,
-                level="nominal",
-                name=f"alpha_nominal, {one} : {two}",
-            ),
-            "item",
+    figures = []
+    for (first, second), rows in parts:
+        known = {
+            "unit": rows["item"],
+            "rater": rows.participant if table.raters_known else None,
+            "value": rows.outcome,
+            "input": rows.block,
+        }
+        draws = draw_agreement(kind="points", scale=_OUTCOMES, **known)
+        figure = alpha(
+            level="nominal", name=f"alpha_nominal, {first} : {second}", draws=draws, **known
         )
-        for (one, two), rows in parts
-    ]
+        figures.append(count_units(figure, "item"))
+    return figures
 
 
 def _read(table: Table) -> Any:

@@ -3,7 +3,8 @@
 from collections.abc import Mapping
 from typing import Any
 
-from evalsite.analysis.agreement import describe_ratings, split
+from evalsite.analysis.agreement import describe_ratings, find_reliability, split
+from evalsite.analysis.agreement_interval import draw_agreement
 from evalsite.analysis.alpha import Level, alpha
 from evalsite.analysis.describe import Described
 from evalsite.analysis.direction import Better
@@ -39,9 +40,12 @@ class SharesNumbers(ScoredNumbers):
     def agree(self, table: Table, scale: list[float] | None, seed: int) -> list[Figure]:
         """Return agreement on the shares, as on a slider."""
         known = describe_ratings(table, table.rows.value)
+        drawn = known | {"draws": draw_agreement(kind="values", **known)}
+        first = alpha(level="interval", name="alpha_interval", **drawn)
         return [
-            alpha(level="interval", name="alpha_interval", **known),
-            *icc(seed=seed, **known).values(),
+            first,
+            find_reliability(first),
+            *icc(**drawn).values(),
             *split(known),
             pairwise_correlation(kind="spearman", name="pairwise_spearman", seed=seed, **known),
         ]
