@@ -363,6 +363,14 @@ def describe_criterion(criterion: dict[str, Any]) -> list[dict[str, Any]]:
     return [{"code": code, "text": text} for code, text in texts.items() if text]
 
 
+def answer_on_clusters(code: str) -> list[dict[str, Any]]:
+    """What the methods say of an answer that was given at import."""
+    facts = {"items": 10, "clusters": 5, "noun": "documents", "column": "doc"}
+    note = {"code": code, "facts": facts}
+    known: Any = SimpleNamespace(plan={"clusters": [note]})
+    return [note] if write_sentence(note) in collect_tests([], known, {})["assumptions"] else []
+
+
 STUDIES: dict[str, Callable[[], Any]] = {
     # one criterion, two systems, six raters, twelve inputs, unless it says otherwise
     "no difference": lambda: analyse(rate(spread(0.1))),
@@ -619,6 +627,8 @@ STUDIES: dict[str, Callable[[], Any]] = {
     "tables of decisions": lambda: describe_tables(
         rate(lambda rater, item, place: int((rater + item + 2 * place) % 4 > 1)), kind="decision"
     ),
+    "clusters used": lambda: answer_on_clusters("clusters_used"),
+    "clusters not used": lambda: answer_on_clusters("clusters_not_used"),
     "copies unseen": lambda: explain_copies(can_be_seen=False),
     "copies would be seen": lambda: explain_copies(),
     "two versions": lambda: warn_of_versions(2),
@@ -640,6 +650,8 @@ CASES: dict[str, tuple[str, str]] = {
     "unlinked": ("unlinked raters", "gaps"),
     "few_raters": ("three raters", "no difference"),
     "few_clusters": ("file of clusters", "file"),
+    "clusters_used": ("clusters used", "clusters not used"),
+    "clusters_not_used": ("clusters not used", "clusters used"),
     "clusters_not_named": ("file of talks", "file"),
     "few_items": ("five inputs", "narrow"),
     "across": ("two criteria", "primary"),

@@ -206,7 +206,10 @@ def collect_tests(criteria: Criteria, facts: Facts, family: dict[str, Any]) -> C
         "baseline_moment": describe_moment(facts.plan, "baseline")
         if has_baseline and facts.plan
         else "",
-        "assumptions": _list_assumptions(criteria),
+        "assumptions": [
+            *map(write_sentence, (facts.plan or {}).get("clusters") or ()),
+            *_list_assumptions(criteria),
+        ],
         "has_order": any(one.get("order") for one in criteria),
     }
 

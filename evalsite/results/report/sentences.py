@@ -122,6 +122,24 @@ def few_clusters(clusters: int) -> str:
 
 
 @sentence
+def clusters_used(items: int, clusters: int, noun: str, column: str) -> str:
+    """What was answered at import, for the plan and the methods."""
+    return f"{_write_clusters(items, clusters, noun, column)} These are used as clusters of items."
+
+
+@sentence
+def clusters_not_used(items: int, clusters: int, noun: str, column: str) -> str:
+    """What was answered at import, for the plan and the methods."""
+    return f"{_write_clusters(items, clusters, noun, column)} Items are treated as independent."
+
+
+def _write_clusters(items: int, clusters: int, noun: str, column: str) -> str:
+    if column:
+        return f"{items:,} items come from {clusters:,} {noun} (column {column})."
+    return f"The ids of {items:,} items have {clusters:,} beginnings."
+
+
+@sentence
 def clusters_not_named(items: int, clusters: int, column: str) -> str:
     if column:
         start = f"These {items:,} items come from {clusters:,} clusters (column {column})."
