@@ -288,6 +288,18 @@ def score(systems: str = "AB", metrics: tuple[str, ...] = ("BLEU",)) -> dict[str
     }
 
 
+def write_preferences(items: int) -> list[Row]:
+    """Preferences of a file that names no pairs, but by the endings of ids; some are ties."""
+    names = {"1": ("A", "B"), "2": ("A", "C")}
+    return [
+        {"participant": f"p{rater}", "item": f"x{item}-{end}", "criterion": "fit",
+         "preferred": "tie" if item < 2 else pair[(item + rater) % 2]}
+        for rater in range(2)
+        for item in range(items)
+        for end, pair in names.items()
+    ]  # fmt: skip
+
+
 def write_outputs(*, equal: int) -> dict[str, list[Row]]:
     """The texts of outputs, of which so many are equal for both systems."""
     return {
@@ -664,6 +676,15 @@ STUDIES: dict[str, Callable[[], Any]] = {
     "tables of decisions": lambda: describe_tables(
         rate(lambda rater, item, place: int((rater + item + 2 * place) % 4 > 1)), kind="decision"
     ),
+    "file of unknown pairs": lambda: run(write_preferences(3)),
+    "file of pairs by ending": lambda: run(write_preferences(15)),
+    "file of other columns": lambda: run(
+        [{"who": row.pop("participant"), **row} for row in rate(spread(1), inputs=4, raters=3)],
+        "--map",
+        "who=participant",
+    ),
+    "file, one rater": lambda: run(rate(spread(1), inputs=4, raters=3), "--rater", "p1"),
+    "file, first ratings": lambda: run(rate(spread(1), inputs=4, raters=3), "--first", "2"),
     "clusters used": lambda: answer_on_clusters("clusters_used"),
     "clusters not used": lambda: answer_on_clusters("clusters_not_used"),
     "copies unseen": lambda: explain_copies(can_be_seen=False),
@@ -824,6 +845,14 @@ CASES |= {
     "variance_parts": ("tables", "tables of one rater"),
     "standardised_effect": ("tables", "tables of decisions"),
     "finding_in_brief": ("tables", "tables of one system"),
+}
+# how a file was read
+CASES |= {
+    "pairs_unknown": ("file of unknown pairs", "file"),
+    "pairs_by_ending": ("file of pairs by ending", "file of unknown pairs"),
+    "columns_read": ("file of other columns", "file"),
+    "only_raters": ("file, one rater", "file"),
+    "only_first_ratings": ("file, first ratings", "file"),
 }
 # what comparisons add up to, and what became of the plan
 CASES |= {

@@ -262,6 +262,45 @@ def read_as_decisions() -> str:
     return "Read as decisions: 1 is yes, 0 is no."
 
 
+# --- how a file was read --------------------------------------------------------------
+
+
+@sentence
+def pairs_unknown(items: int) -> str:
+    return (
+        f"Which two systems {count_of(items, 'item compares', 'items compare')} is not known, so "
+        "none are compared. Give the file of the items, with columns item and system, or name both "
+        "in columns system_1 and system_2."
+    )
+
+
+@sentence
+def pairs_by_ending(endings: Sequence[Sequence[str]]) -> str:
+    phrases = [f"{end} is {first} and {second}" for end, first, second in endings]
+    return (
+        f"Which two systems an item compares was read from the end of its id: {'; '.join(phrases)}."
+    )
+
+
+@sentence
+def columns_read(columns: Sequence[Sequence[str]]) -> str:
+    phrases = ", ".join(f"{name}={field}" for name, field in columns)
+    return f"Columns were read as {phrases}. Say --map COLUMN=FIELD to read one in another way."
+
+
+@sentence
+def only_raters(raters: Sequence[str]) -> str:
+    return f"Only ratings by {', '.join(raters)} are analysed (--rater)."
+
+
+@sentence
+def only_first_ratings(first: int, left_out: int) -> str:
+    which = "first rating of each output is"
+    if first > 1:
+        which = f"first {first} ratings of each output are"
+    return f"Only the {which} analysed (--first): {left_out:,} are left out."
+
+
 # --- warnings: of the plan ------------------------------------------------------------
 
 
