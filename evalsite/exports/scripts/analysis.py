@@ -45,6 +45,9 @@ OUTCOMES = {"1": 1.0, "tie": 0.0, "2": -1.0}
 AVERAGED = {"turns", "shares"}
 MOST_LOG = np.log(1e6)
 LEAST_INPUTS = 20  # of a slice that is tested
+LEAST_EXACT = 3, 10  # raters and inputs that decide about a difference without spread
+NO_SPREAD = 1e-4  # of the standard deviation of values: what is left is rounding
+ROUNDING = 1e-9
 MOST_SEPARATE = 45, 200_000  # pairs, and ratings, up to which each pair is fitted alone
 COLUMNS = {
     "systems": (
@@ -997,7 +1000,7 @@ def find_bounds(criterion: Criterion) -> tuple[float, float] | None:
 
 
 def judge_margins(
-    compared: list[Compared], plan: Plan, slices: dict[str, dict[str, str]], notes: Notes
+    compared: list[Compared], plan: Plan, slices: dict[str, dict[str, str]], fitted: Path
 ) -> list[Row]:
     """The planned tests against a margin, corrected as the comparisons are."""
     is_across = plan["is_across"]
@@ -1006,10 +1009,11 @@ def judge_margins(
         planned = [entry for entry in plan["margins"] if entry["criterion"] == result.criterion.key]
         part = []
         for entry in planned if result.is_tested else ():
-            row = judge_margin(result, entry)
-            if "p" in row and entry["relation"] == "not_worse" and entry.get("slices") in slices:
-                row["fails_in"] = find_failing(result, entry, slices, notes)
-            part.append(row)
+            row = judge_margin(result, entry) if is_margin(result.criterion, entry) else {}
+            is_sliced = entry["relation"] == "not_worse" and entry.get("slices") in slices
+            if "outcome" in row and is_sliced:
+                row["fails_in"] = find_failing(result, entry, slices, fitted)
+            part.append({**entry, **row})
         tests.append(part)
     together = [row for part in tests for row in part]
     for family in [together] if is_across else tests:
@@ -1019,14 +1023,17 @@ def judge_margins(
                 row["p_corrected"] = float(p)
                 if row["outcome"] == "pass" and p >= row["level"]:
                     row["outcome"] = "undecided"
+    for row in together:
+        if row.get("fails_in", "-") != "-":
+            row["outcome"] = "fail"
     return together
 
 
 def find_failing(
-    result: Compared, planned: Row, slices: dict[str, dict[str, str]], notes: Notes
+    result: Compared, planned: Row, slices: dict[str, dict[str, str]], fitted: Path
 ) -> str:
     """The slices with 20 inputs or more in which the system is clearly worse by more than the
-    margin, p corrected over slices; "-" for none of them."""
+    margin, p corrected over slices; "-" for none of them. Such a slice makes the outcome fail."""
     rows = result.criterion.rows
     values = rows["item"].map(slices[planned["slices"]]).fillna("").str.strip()
     # an input whose items are in several slices is in none
@@ -1036,27 +1043,76 @@ def find_failing(
     if result.criterion.is_compared:
         is_pair = rows["system_1"].isin(sides) & rows["system_2"].isin(sides)
     bare = {"baseline": "", "hypotheses": [], "has_own_errors": False}
-    tested = {}
+    tested, failing = {}, []
     for name, part in rows[is_pair & (values != "")].groupby(values):
-        if part["group"].nunique() < LEAST_INPUTS or part["participant"].nunique() < 2:
+        has_one_rater = result.criterion.has_persons and part["participant"].nunique() < 2
+        if part["group"].nunique() < LEAST_INPUTS or has_one_rater:
             continue
         if len(part) > MOST_DENSE:
-            notes.add(f"{result.criterion.key}: slices of more than {MOST_DENSE:,} ratings are in "
-                      "the tables of analysis.R.")  # fmt: skip
-            return ""
+            return read_failing(planned, fitted)
         criterion = replace(result.criterion, rows=part)
         row = judge_margin(compare(criterion, bare, Path(), Notes(is_silent=True)), planned)
         if "p_fail" in row:
             tested[str(name)] = row["p_fail"]
+        elif row.get("outcome") == "fail":
+            failing.append(str(name))
     corrected = holm(list(tested.values()))
     level = planned.get("level", 0.05)
-    failing = [name for name, p in zip(tested, corrected, strict=True) if p < level]
-    return "; ".join(failing) or "-"
+    failing += [name for name, p in zip(tested, corrected, strict=True) if p < level]
+    return "; ".join(sorted(failing)) or "-"
+
+
+def read_failing(planned: Row, fitted: Path) -> str:
+    """What analysis.R found in slices, where a dense fit would take too long."""
+    if not (fitted / "margins.csv").is_file():
+        raise SystemExit(f"A slice of {planned['criterion']} has more than {MOST_DENSE:,} ratings: "
+                         f"run analysis.R first, which writes {fitted}.")  # fmt: skip
+    names = ["criterion", "system", "other", "relation"]
+    table = pd.read_csv(fitted / "margins.csv", dtype=str, keep_default_na=False)
+    is_same = (table[names] == [planned[name] for name in names]).all(axis=1)
+    is_same &= table["margin"].astype(float) == planned["margin"]
+    return str(table.loc[is_same, "fails_in"].iloc[0])
+
+
+def find_exact(criterion: Criterion, system: str, other: str) -> tuple[float, bool] | None:
+    """System minus other, where that is the same in every rating, and whether 3 raters and 10
+    inputs or more show it; None where it varies."""
+    rows, names = criterion.rows, [system, other]
+    if criterion.is_compared:
+        rows = rows[(rows["outcome"] != "") & rows["system_1"].isin(names)
+                    & rows["system_2"].isin(names)]  # fmt: skip
+        sides = [rows]
+        y = rows["outcome"].map(OUTCOMES)
+        y = y.where(rows["system_1"] == system, -y)
+        if rows.empty or np.ptp(y) > 0:
+            return None
+        value = float(y.iloc[0])
+    else:
+        rows = rows.assign(y=take_values(criterion))
+        rows = rows[rows["system"].isin(names)]
+        sides = [rows[rows["system"] == name] for name in names]
+        if any(side.empty for side in sides):
+            return None
+        value = 0.0
+        if np.ptp(rows["y"]) > 0:
+            least = NO_SPREAD * rows["y"].std(ddof=0)
+            who = rows["participant" if criterion.has_persons else "person"]
+            cells = rows.groupby([who, rows["group"], rows["system"]])["y"]
+            apart = cells.mean().unstack()
+            apart["difference"] = apart[system] - apart[other]
+            is_split = (cells.max() - cells.min()).max() > least
+            if is_split or apart.isna().any(axis=None) or apart["difference"].std(ddof=0) > least:
+                return None
+            value = float(round(apart["difference"].mean(), 9))
+    raters, inputs = (
+        min(side[name].nunique() for side in sides) for name in ("participant", "group")
+    )
+    is_enough = criterion.has_persons and raters >= LEAST_EXACT[0] and inputs >= LEAST_EXACT[1]
+    return value, is_enough
 
 
 def judge_margin(result: Compared, planned: Row) -> Row:
     criterion = result.criterion
-    row = {name: planned[name] for name in ("criterion", "system", "other", "relation", "margin")}
     pair = next(
         (
             pair
@@ -1065,15 +1121,23 @@ def judge_margin(result: Compared, planned: Row) -> Row:
         ),
         {},
     )
-    is_undirected = criterion.better == "none" and planned["relation"] == "not_worse"
-    if "df" not in pair or is_undirected or not is_margin(criterion, planned["margin"]):
-        return row
+    if criterion.better == "none" and planned["relation"] == "not_worse":
+        return {}
     margin = float(np.log(planned["margin"])) if criterion.is_log else planned["margin"]
+    ahead = -1.0 if criterion.better == "lower" else 1.0
+    exact = find_exact(criterion, planned["system"], planned["other"])
+    if exact is not None and (pair or not criterion.is_compared):
+        inside = ahead * exact[0] + margin
+        if planned["relation"] == "equivalent":
+            inside = min(inside, margin - ahead * exact[0])
+        outcome = "pass" if inside > 0 else "fail"
+        is_open = abs(inside) <= ROUNDING or not exact[1]
+        return {"outcome": "undecided" if is_open else outcome}
+    if "df" not in pair:
+        return {}
     # a difference is second minus first, a net share the first's
     is_turned = (pair["first"] == planned["system"]) != criterion.is_compared
-    sign = -1.0 if is_turned else 1.0
-    if criterion.better == "lower":
-        sign = -sign
+    sign = -ahead if is_turned else ahead
     estimate, se, df = sign * pair["estimate"], pair["se"], pair["df"]
     level = planned.get("level", 0.05)
     reach, end = (stats.t.isf(entry, df) * se for entry in (0.05, level))
@@ -1084,19 +1148,20 @@ def judge_margin(result: Compared, planned: Row) -> Row:
         is_beyond = is_beyond or estimate - end > margin
     outcome = "pass" if p < level else "fail" if is_beyond else "undecided"
     p_fail = float(stats.t.cdf((estimate + margin) / se, df))
-    return row | {"p_fail": p_fail, "low90": estimate - reach, "high90": estimate + reach, "p": p,
-                  "outcome": outcome, "level": level}  # fmt: skip
+    return {"p_fail": p_fail, "low90": estimate - reach, "high90": estimate + reach, "p": p,
+            "outcome": outcome, "level": level}  # fmt: skip
 
 
-def is_margin(criterion: Criterion, margin: float) -> bool:
+def is_margin(criterion: Criterion, planned: Row) -> bool:
     """Whether a margin is above 0 and small enough to be missed."""
+    margin = planned["margin"]
     if criterion.is_log:
         return 1 < margin <= 2
     if criterion.family in SHARES:
         return 0 < margin < 0.5
     if criterion.ends:
         return 0 < margin < (criterion.ends[1] - criterion.ends[0]) / 2
-    return 0 < margin < criterion.rows["value"].std()
+    return 0 < margin < (criterion.rows["value"].std() or np.inf)
 
 
 # --- agreement ----------------------------------------------------------------------------------
@@ -1459,7 +1524,7 @@ def make_tables(path: Path, plan: Plan, fitted: Path, notes: Notes) -> dict[str,
         ]  # fmt: skip
         tables["agreement"] += [{"criterion": key, **row} for row in agree(result.criterion)]
     plan = {**plan, "is_across": is_across}
-    tables["margins"] = judge_margins(compared, plan, slices, notes)
+    tables["margins"] = judge_margins(compared, plan, slices, fitted)
     return tables
 
 

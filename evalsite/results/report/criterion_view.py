@@ -473,9 +473,10 @@ def _view_margin(margin: dict[str, Any], family: Family) -> dict[str, Any]:
         shown |= dict(zip(_ENDS, map(write, ends), strict=True))
         shown["percent"] = f"{100 * (1 - 2 * margin['level']):g}"
         shown["p"] = write_p(margin.get("p_corrected", margin["p"]))
-        if margin["outcome"] == "fail" and "p_fail" in margin:
+        if margin.get("outcome_on_all", margin["outcome"]) == "fail" and "p_fail" in margin:
             # p is that of the outcome, which Holm's correction isn't for
             shown |= {"p": write_p(margin["p_fail"]), "p_corrected": None}
     if "slices" in margin:
+        shown["outcome"] = margin["outcome_on_all"]
         shown["slices"] = " ".join(write_gate_slices({**margin, "test": margin}))
     return shown
