@@ -151,7 +151,51 @@ def name_language(group: str) -> str:
     return ("en", "de", "fr", "es")[int(group[1:]) % 4]
 
 
+def score(row: dict[str, Any], points: int) -> dict[str, Any]:
+    """A rating from 1 to 5 on a scale from 0 with so many points."""
+    chance = random.Random(f"{row['participant']}{row['output_id']}")
+    value = round((row["value"] - 1) / 5 * (points - 1) + chance.uniform(0, points / 5))
+    return {**row, "value": min(points - 1, value), "scale_min": 0, "scale_max": points - 1}
+
+
+def name_outputs(rows: Rows) -> Rows:
+    return [{"output_id": f"{row['group']}#{row.get('system')}", **row} for row in rows]
+
+
+OF_MANY_POINTS = [score(row, 21) for row in name_outputs(rate("fluency", 26, A=0, B=0.7))]
+
 OTHERS: dict[str, Rated] = {
+    "more points than can be cut": Rated(
+        rows=OF_MANY_POINTS, instrument=[describe("fluency", ends=(0, 20))]
+    ),
+    "raters that are no persons, of every kind": Rated(
+        rows=[
+            {**row, "person": "no"}
+            for row in [
+                *OF_MANY_POINTS,
+                *rate("tone", 27, A=0, B=0.7),
+                *decide("acceptable", 4, A=0, B=0.8),
+                *measure("naturalness", 5, A=0, B=0.4),
+                *prefer("better", 3, A=0, B=0.4),
+            ]
+            # some outputs have one rating
+            if (row["participant"], row["group"]) not in {("p1", "g1"), ("p2", "g1"), ("p3", "g1")}
+        ],
+        instrument=[
+            describe("fluency", ends=(0, 20)),
+            describe("tone"),
+            DECISION,
+            MAGNITUDE,
+            PREFERENCE,
+        ],
+    ),
+    "clusters, raters that are no persons": Rated(
+        rows=[
+            {**row, "person": "no", "cluster": f"talk{int(row['group'][1:]) % 4}"}
+            for row in rate("fluency", 11, raters=4, items=12, A=0, B=0.5)
+        ],
+        instrument=[describe("fluency")],
+    ),
     "margins of differences without any spread": Rated(
         rows=[
             *follow("fluency", items=12, B=1, C=0),
@@ -354,6 +398,25 @@ def test_python_gives_the_outcomes_of_margins(
     assert [row["outcome"] for row in margins][: len(outcomes)] == outcomes
 
 
+@pytest.mark.parametrize(
+    "name",
+    [
+        "more points than can be cut",
+        "raters that are no persons, of every kind",
+        "clusters, raters that are no persons",
+        "one input",
+    ],
+)
+def test_python_gives_every_interval_of_agreement(name: str, tmp_path: Path) -> None:
+    comparison = OTHERS[name].compare(PYTHON, tmp_path)
+
+    assert [str(fault) for fault in comparison.faults] == []
+    agreement = read(tmp_path / PYTHON.folder / "agreement.csv")
+    # on one input nothing can be said of others
+    has_intervals = name != "one input"
+    assert {bool(row["low"]) for row in agreement} == {has_intervals}
+
+
 @pytest.mark.torture
 def test_above_2000_ratings_python_reads_the_fit_of_r(tmp_path: Path) -> None:
     need_r()
@@ -517,6 +580,33 @@ def test_scripts_give_the_joint_test_and_standardised_effects_of_other_software(
             pair = effects["pairs"][key]
             assert float(row["d"]) == pytest.approx(pair["d"], abs=3e-3)
             assert float(row["d_low"]) == pytest.approx(pair["low"], abs=3e-3)
+
+
+@pytest.mark.each_once
+@pytest.mark.parametrize(
+    ("name", "scale", "names"),
+    [
+        ("three5", "likert", ["alpha_ordinal", "ac2", "alpha_interval"]),
+        ("rank_of_ten5", "likert", ["alpha_ordinal", "ac2", "alpha_interval"]),
+        ("rare_yes", "decision", ["alpha_nominal", "ac1"]),
+        ("slider", "slider", ["alpha_interval"]),
+    ],
+)
+def test_python_gives_the_agreement_of_other_software(
+    name: str, scale: str, names: list[str], tmp_path: Path
+) -> None:
+    expected = read_vector(f"v3_agreement__{name}")
+    rows = rows_of(f"v3_agreement__{name}.csv")
+    ends = {"likert": (1, 5), "decision": (0, 1), "slider": (0, 100)}[scale]
+    rows = [{**row, "scale": scale, "scale_min": ends[0], "scale_max": ends[1]} for row in rows]
+
+    tables = run(PYTHON, tmp_path, write(rows, tmp_path))
+
+    agreement = {row["coefficient"]: row for row in tables["agreement"]}
+    for coefficient in names:
+        for end in ("value", "low", "high"):
+            figure = expected[coefficient][end]
+            assert float(agreement[coefficient][end]) == pytest.approx(figure, abs=0.002)
 
 
 def test_scripts_give_the_preferences_of_other_software(script: Script, tmp_path: Path) -> None:

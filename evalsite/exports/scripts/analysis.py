@@ -1171,6 +1171,7 @@ NODES, WEIGHTS = np.polynomial.hermite_e.hermegauss(41)
 WEIGHTS = WEIGHTS / WEIGHTS.sum()
 GRID = np.concatenate([np.linspace(0, 0.9, 46), np.linspace(0.91, 0.99, 9)])
 MOST_POINTS = 11  # with more values a scale counts as continuous
+STEP = 1e-4  # of a unit's weight, for a slope
 WIDE = {"percent_agreement", "within_1", "ac1", "ac2"}  # they don't move one way with strictness
 
 
@@ -1272,13 +1273,7 @@ def agree(criterion: Criterion) -> list[Row]:
     if criterion.is_log:
         standard = pd.to_numeric(rows["standard"])
         y = np.log(rows["value"] / (1 if standard.isna().any() else standard))
-    scale = np.unique(y)
-    if criterion.is_compared:
-        scale = np.array([-1.0, 0.0, 1.0])
-    elif criterion.family == "decision":
-        scale = np.array([0.0, 1.0])
-    elif criterion.has_points and criterion.ends:
-        scale = np.arange(criterion.ends[0], criterion.ends[1] + 1)
+    scale = find_scale(criterion, y)
     rater, group, unit = (
         pd.factorize(rows[name])[0] for name in ("participant", "block", "output")
     )
@@ -1287,17 +1282,13 @@ def agree(criterion: Criterion) -> list[Row]:
     result: list[Row] = [{"coefficient": name} for name in names]
     if not len(rated.value):
         return result
+    values = {name: find_coefficient(name, whole, rated, scale) for name in names}
     # means of turns and statements are values, however few of them differ
     has_points = criterion.family in ("preference", "decision") or criterion.has_points
-    has_points = has_points and len(scale) <= MOST_POINTS
-    values = {name: find_coefficient(name, whole, rated, scale) for name in names}
-    has_interval = (
-        criterion.has_persons and min(rated.rater.max(), rated.input.max()) > 0
-        and np.ptp(rated.value) > 0
-    )  # fmt: skip
-    drawn = {}
-    if has_interval:
-        drawn = draw_points(rated, names) if has_points else draw_numbers(rated, names, scale)
+    is_cut = has_points and len(scale) <= MOST_POINTS
+    draw = draw_points if is_cut else draw_many_points if has_points else draw_numbers
+    has_several = min(rated.rater.max(), rated.input.max()) > 0 and np.ptp(rated.value) > 0
+    drawn = draw(rated, names, scale) if criterion.has_persons and has_several else {}
     for row in result:
         value = row["value"] = values[row["coefficient"]]
         draws = drawn.get(row["coefficient"])
@@ -1305,13 +1296,92 @@ def agree(criterion: Criterion) -> list[Row]:
         if is_share and value in (0, 1):
             row |= describe_wilson(value, rated.unit.max() + 1)
             continue
-        if draws is None or value is None or value == 1:
+        if value is None or value == 1:
             continue
-        is_wide = not has_points or (row["coefficient"] in WIDE and len(scale) > 2)
+        if draws is None:
+            row |= describe_over_inputs(row["coefficient"], value, whole, scale)
+            continue
+        is_wide = not is_cut or (row["coefficient"] in WIDE and len(scale) > 2)
         edge = 0.0125 if is_wide else 0.025
         low, high = np.quantile(draws, [edge, 1 - edge])
-        row |= {"low": min(low, value), "high": max(high, value)}
+        low, high = min(low, value), max(high, value)
+        if high - low > 1e-12:
+            row |= {"low": low, "high": high}
     return result
+
+
+def find_scale(criterion: Criterion, y: Any) -> Any:
+    """All values that could be given; of numbers those that were."""
+    if criterion.is_compared:
+        return np.array([-1.0, 0.0, 1.0])
+    if criterion.family == "decision":
+        return np.array([0.0, 1.0])
+    if criterion.has_points and criterion.ends:
+        return np.arange(criterion.ends[0], criterion.ends[1] + 1)
+    return np.unique(y)
+
+
+def describe_over_inputs(name: str, value: float, whole: Rated, scale: Any) -> Row:
+    """The interval for these raters, where the draws say nothing of others: t over inputs of
+    -log(1 - value), or of the logit of a share."""
+    is_alpha, is_share = name.startswith("alpha"), name in ("percent_agreement", "within_1")
+    rated = whole.take_shared() if is_alpha else whole
+    counts = rated.counts.astype(float)
+    size = counts.sum(1)
+    weights = weigh(name, len(scale))
+
+    def take(unit: int) -> list[Any]:
+        """What sums over units need of one of them."""
+        row, n = counts[unit], size[unit]
+        if is_alpha:
+            return [(np.outer(row, row) - np.diag(row)) / (n - 1), row]
+        near = (row * (weights @ row - 1)).sum() / (n * (n - 1)) if n > 1 else 0.0
+        return [near, float(n > 1), row / n, 1.0]
+
+    def evaluate(sums: list[Any]) -> float:
+        if is_alpha:
+            pairs, total = sums
+            level = name.removeprefix("alpha_")
+            distances = list_distances(level, total)
+            if level in ("log", "interval"):
+                distances = (scale[:, None] - scale) ** 2
+            seen = 1 - (total.sum() - 1) * (pairs * distances).sum() / (total @ distances @ total)
+        else:
+            near, pairable, shares, units = sums
+            seen = correct_share(name, near / pairable, weights, shares / units)
+        return float(np.log(seen / (1 - seen)) if is_share else -np.log(1 - seen))
+
+    def add(sums: list[Any], parts: list[Any], by: float) -> list[Any]:
+        return [one + by * part for one, part in zip(sums, parts, strict=True)]
+
+    units = [take(unit) for unit in range(len(counts))]
+    sums = [sum(parts) for parts in zip(*units, strict=True)]
+    slopes = np.array([
+        (evaluate(add(sums, parts, STEP)) - evaluate(add(sums, parts, -STEP))) / (2 * STEP)
+        for parts in units
+    ])  # fmt: skip
+    input_of = np.zeros(len(counts), int)
+    input_of[rated.unit] = rated.input
+    by_input = np.bincount(input_of, weights=slopes)
+    inputs = len(by_input)
+    if inputs < 2:
+        return {}
+    # one unit more, in which all give the rarest value
+    used = counts.sum(0)
+    rarest = np.eye(len(scale))[np.argmin(np.where(used > 0, used, np.inf))]
+    more = [0.0 * sums[0], size.mean() * rarest] if is_alpha else [1.0, 1.0, rarest, 1.0]
+    z = evaluate(sums)
+    moved = evaluate(add(sums, more, 1)) - z
+    variance = spread(by_input) + (0.04 * moved**2 if np.isfinite(moved) else 0.0)
+    if not 1e-24 < variance < np.inf:
+        return {}
+    reach = stats.t.ppf(0.975, inputs - 1) * np.sqrt(variance)
+    low, high = (1 / (1 + np.exp(-end)) if is_share else 1 - np.exp(-end)
+                 for end in (z - reach, z + reach))  # fmt: skip
+    if not is_share:
+        shared = size[size > 1]
+        low = max(low, -1 / (len(shared) / (1 / shared).sum() - 1))
+    return {"low": min(low, value), "high": max(high, value)}
 
 
 def describe_wilson(share: float, units: int) -> Row:
@@ -1411,18 +1481,23 @@ def summarise(rated: Rated, distances: Any) -> Row:
     }  # fmt: skip
 
 
+def is_usable(q: Row) -> bool:
+    return bool(q["s1"] > 0 and q["s3"] > 1e-12 * q["s1"])
+
+
 def draw_parts(
     q: Row, units: float, strictness: float, noise: float, back: Any
 ) -> tuple[Floats, Floats, Floats]:
     """Draws of the variances of units, raters and noise."""
-    v_unit, v_rater = (q["s3"] - q["s1"]) / 2, max((q["s3"] - q["s2"]) / 2, 0)
-    v_noise = max((q["s1"] + q["s2"] - q["s3"]) / 2, 0)
+    s1 = max(q["s1"], 0.25 * q["s3"] / q["n"])
+    v_unit, v_rater = (q["s3"] - s1) / 2, max((q["s3"] - q["s2"]) / 2, 0)
+    v_noise = max((s1 + q["s2"] - q["s3"]) / 2, 0)
     k, nu, whole = q["k"], q["nu"], units + strictness + noise
     overlap = (q["mean"] - 1) / (q["raters"] - 1)
     omega = (v_noise + (1 - overlap) * max(v_unit, 0)) / q["load"]
-    a = 1 - q["s1"] / q["s3"]
+    a = 1 - s1 / q["s3"]
     least = max(a, -0.5 / (k - 1), -0.5)
-    expected = ((v_rater + omega) / (q["s1"] / 2)) ** 2 * 2 / nu * (1 + np.sqrt(2 / nu))
+    expected = ((v_rater + omega) / (s1 / 2)) ** 2 * 2 / nu * (1 + np.sqrt(2 / nu))
     extra = max(0, q["v_raters"] - expected * a**2)
     extra_seen = max(0, q["v_raters_seen"] - expected)
     f = (1 + (k - 1) * least) / (1 - least)
@@ -1448,11 +1523,13 @@ def find_cells(cuts: Any, rho: Any) -> Any:
     return np.matmul((chance * WEIGHTS[:, None]).transpose(0, 2, 1), chance)
 
 
-def draw_points(rated: Rated, names: list[str]) -> dict[str, Floats]:
+def draw_points(rated: Rated, names: list[str], scale: Any) -> dict[str, Floats]:
     """Draws of every coefficient on a scale of a few ordered values."""
-    kinds = rated.kinds
+    kinds = len(scale)
     distances = list_distances("interval", np.ones(kinds))
     q = summarise(rated, distances)
+    if not is_usable(q):
+        return {}
     n = q["n"]
     cuts = ndtri(np.clip(np.cumsum(q["total"])[:-1] / n, 0.25 / n, 1 - 0.25 / n))
     g = (find_cells(np.broadcast_to(cuts, (len(GRID), kinds - 1)), GRID) * distances).sum((-1, -2))
@@ -1483,13 +1560,32 @@ def draw_points(rated: Rated, names: list[str]) -> dict[str, Floats]:
 
 
 def draw_numbers(rated: Rated, names: list[str], scale: Any) -> dict[str, Floats]:
-    """Draws of alpha where there are many values."""
+    """Draws of alpha where there are many values, and of the distance of two ratings."""
     q = summarise(rated, (scale[:, None] - scale) ** 2)
+    if not is_usable(q):
+        return {}
     whole = q["s3"] / 2
     units, strictness = (max(0, q["s3"] - q[name]) / 2 / whole for name in ("s1", "s2"))
     noise = max(1 - units - strictness, 0.02)
     u, r, e = draw_parts(q, units, strictness, noise, lambda a: a)
-    return {name: u / (u + r + e) for name in names if name in ("alpha_interval", "alpha_log")}
+    drawn = {name: u / (u + r + e) for name in names if name in ("alpha_interval", "alpha_log")}
+    return {**drawn, "distance": 2 * whole * (r + e)}
+
+
+def draw_many_points(rated: Rated, names: list[str], scale: Any) -> dict[str, Floats]:
+    """Draws where there are more points than can be cut: alpha of values, ordinal alpha as that of
+    mid-ranks, and AC2 with the shares of points as they are."""
+    drawn = draw_numbers(rated, names, scale)
+    if not drawn:
+        return {}
+    counts = rated.counts.sum(0)
+    of_ranks = draw_numbers(rated, names, np.cumsum(counts) - counts / 2)
+    if of_ranks:
+        drawn["alpha_ordinal"] = of_ranks["alpha_interval"]
+    width = (scale[-1] - scale[0]) ** 2
+    seen = 1 - np.minimum(drawn["distance"] / width, 1)
+    drawn["ac2"] = correct_share("ac2", seen, weigh("ac2", len(scale)), counts / counts.sum())
+    return drawn
 
 
 # --- all criteria -------------------------------------------------------------------------------
