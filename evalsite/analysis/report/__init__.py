@@ -188,7 +188,7 @@ def make_report(
             if any(entry["missing"] for entry in absent):
                 share = float(shown.is_missing.mean())
                 found["notes"].insert(-1, make_note("missing_at_random", share=share))
-            warnings += warn_of_missing(key, absent, found["pairs"], find_better(described))
+            warnings += warn_of_missing(found, absent)
             gone = missing.get(str(described.get("of", key)), {})
             if any(gone.values()):
                 found["missing"] = gone

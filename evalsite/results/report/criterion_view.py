@@ -8,7 +8,7 @@ from typing import Any
 from evalsite.analysis.direction import SIGN, Better
 from evalsite.analysis.families import find_family
 from evalsite.analysis.families.family import Family
-from evalsite.analysis.findings import CLEAR
+from evalsite.analysis.findings import CLEAR, name_unit
 from evalsite.results.report.agreement_tables import list_main_agreement, write_agreement
 from evalsite.results.report.charts import Axis, Mark, make_axis, make_mark
 from evalsite.results.report.criterion_tables import (
@@ -401,7 +401,7 @@ def _explain(figure: Figure) -> str:
 def _find_unit(criterion: Figure, family: Family) -> str:
     if family.compares or family.decides:
         return "percentage points"
-    return "ratio" if family.is_log else "points"
+    return "ratio" if family.is_log else name_unit(criterion)
 
 
 def _view_criterion(criterion: Figure, other: Figure | None, axis: Axis) -> CriterionView:
