@@ -177,7 +177,7 @@ def write_report(report: Mapping[str, Any], *, has_other_papers: bool = False) -
         f"{data['ratings']} ratings, {data['participants']} participants, {_describe_items(data)}",
         *_write_left_out(data["left_out"]),
         *(_write_warning(one, report["criteria"]) for one in report["warnings"]),
-        *data["notes"],
+        *map(write_sentence, data["notes"]),
     ]
     for criterion in report["criteria"]:
         lines += ["", f"== {criterion['label']} ({criterion['kind']}) =="]

@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from evalsite.analysis.figure import make_note
 from evalsite.analysis.icc import icc_in_file_order
 from evalsite.analysis.table import Table
 
@@ -52,7 +53,7 @@ def _keep_raters(table: Table, names: list[str]) -> Table:
     rows = rows[rows.participant.isin(names)]
     if silent is not None:
         silent = silent[silent.participant.isin(names)]
-    note = f"Only ratings by {', '.join(names)} are analysed (--rater)."
+    note = make_note("only_raters", raters=[*names])
     return replace(table, rows=rows, silent=silent, notes=(*table.notes, note))
 
 
@@ -63,10 +64,7 @@ def _keep_first(table: Table, first: int, with_excluded: bool) -> Table:
     rows = table.rows
     gone = pd.MultiIndex.from_frame(rows[_RATING]).isin(pd.MultiIndex.from_frame(later[_RATING]))
     kept = replace(table, rows=rows[~(gone & (rows.kind == "main"))])
-    which = "first rating" if first == 1 else f"first {first} ratings"
-    note = f"Only the {which} of each output are analysed (--first): {len(later):,} are left out."
-    if first == 1:
-        note = note.replace("output are", "output is")
+    note = make_note("only_first_ratings", first=first, left_out=len(later))
     return replace(kept, notes=(*kept.notes, note))
 
 

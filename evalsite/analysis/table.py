@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from evalsite.analysis.figure import make_note
 from evalsite.lib.rating_columns import DIRECTIONS, FIELDS, check_mapping, melt
 from evalsite.lib.rating_guess import guess_mapping, is_direction
 
@@ -32,14 +33,14 @@ Pair = tuple[str, str]
 
 def find_outcomes(
     rows: pd.DataFrame, text: pd.DataFrame, outputs: pd.DataFrame | None
-) -> list[str]:
+) -> list[dict[str, Any]]:
     """Gives `rows` of a table their `outcome`, and `preferred` a system's name or a tie.
 
     `text`: the file's content. `outputs`: item and system, if given; group and cluster are
     taken over. Where the pairs of some items stay unknown no row has an outcome: those with a
     known pair are the decided ones, and would tell too few ties. Columns system_1 and system_2 of
     the file name the pair before anything else does; then preferred may be first or second, too.
-    Returns notes, plain sentences. ValueError: an item compares more than two systems, or prefers
+    Returns notes. ValueError: an item compares more than two systems, or prefers
     one it does not compare, or a place that no system is known of.
     """
     rows["outcome"] = np.nan
@@ -53,7 +54,7 @@ def find_outcomes(
     rows["preferred"] = rows.preferred.str.strip()
     tied = rows.preferred.str.casefold() == TIE
     rows.loc[tied, "preferred"] = TIE
-    notes: list[str] = []
+    notes: list[dict[str, Any]] = []
     if _names_systems(rows):
         _read_sides(rows)
     else:
@@ -64,11 +65,7 @@ def find_outcomes(
         _take_groups(rows, outputs)
     lost = rows.loc[(rows.system_1 == "") & (rows.preferred != ""), "item"].nunique()
     if lost:
-        return [
-            f"Which two systems {lost} items compare is not known, so none are compared. Give the "
-            "file of the items, with columns item and system, or name both in columns system_1 "
-            "and system_2."
-        ]
+        return [make_note("pairs_unknown", items=lost)]
     _refuse_strangers(rows)
     outcome = np.where(tied, 0.0, np.where(rows.preferred == rows.system_2, 1.0, -1.0))
     rows["outcome"] = np.where(rows.preferred == "", np.nan, outcome)
@@ -130,7 +127,7 @@ def _refuse_strangers(rows: pd.DataFrame) -> None:
 
 def _find_pairs(
     rows: pd.DataFrame, outputs: pd.DataFrame | None
-) -> tuple[dict[str, Pair], list[str]]:
+) -> tuple[dict[str, Pair], list[dict[str, Any]]]:
     """The two systems of each compared item, sorted; only where both are known. And notes."""
     if outputs is not None:
         for name in ("item", "system"):
@@ -146,11 +143,7 @@ def _find_pairs(
     by_ending = _split_by_ending(rows, decided)
     if len(named) == rows["item"].nunique() or not by_ending:
         return named, []
-    note = (
-        "Which two systems an item compares was read from the end of its id: "
-        + "; ".join(f"{ending} is {one} and {two}" for ending, (one, two) in by_ending.items())
-        + "."
-    )
+    note = make_note("pairs_by_ending", endings=[[end, *pair] for end, pair in by_ending.items()])
     ending = rows["item"].str.extract(_ENDING, expand=False)
     return {item: by_ending[end] for item, end in zip(rows["item"], ending, strict=True)}, [note]
 
@@ -221,7 +214,7 @@ class Table:
     left_out: Mapping[str, int] = field(default_factory=dict)
     # rows that say that a question doesn't apply, and nothing else
     silent: pd.DataFrame | None = None
-    notes: tuple[str, ...] = ()
+    notes: tuple[dict[str, Any], ...] = ()
 
     def __len__(self) -> int:
         return len(self.rows)
@@ -327,8 +320,9 @@ def read_bare_table(
         long, outputs=known, raters_known=raters_known, places=list(long.index + 1),
         has_options=has_options,
     )  # fmt: skip
-    phrases = ", ".join(f"{name}={field}" for name, field in used.items() if name != field)
-    note = f"Columns were read as {phrases}. Say --map COLUMN=FIELD to read one in another way."
+    note = make_note(
+        "columns_read", columns=[[*pair] for pair in used.items() if len(set(pair)) > 1]
+    )
     return replace(table, notes=(*table.notes, note))
 
 
@@ -389,7 +383,7 @@ def make_table(
         rows["output"] = text["output_id"].to_numpy()
     rows["group"] = rows.group.where(rows.group != "", rows["item"])
     rows["block"] = rows.cluster.where(rows.cluster != "", rows.group)
-    notes: list[str] = []
+    notes: list[dict[str, Any]] = []
     notes += find_outcomes(rows, text, outputs)
     missing = rows.value.isna() & (rows.preferred == "")
     if "person" in text and (text["person"] == "no").any():

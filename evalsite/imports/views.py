@@ -69,7 +69,9 @@ class ImportPages:
     mapping_options: type[forms.Form] | None = None
     import_options: type[forms.Form] | None = None
     # options that a new mapping makes void
-    options_of_rows: tuple[str, ...] = ("mapped_as", "leave_out_faulty", "take_once", "meets")
+    options_of_rows: tuple[str, ...] = (
+        "mapped_as", "leave_out_faulty", "take_once", "clusters", "meets",
+    )  # fmt: skip
 
     # what inheriting pages say
 

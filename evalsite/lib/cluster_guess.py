@@ -5,10 +5,14 @@ from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
-_NAMES = frozenset({
-    "document", "doc", "doc_id", "conversation", "dialogue", "thread", "session", "talk", "article",
-    "story", "passage", "episode", "chapter", "source_id", "context_id", "topic", "url",
-})  # fmt: skip
+# columns, and what their values are called
+_NOUNS = {
+    "document": "documents", "doc": "documents", "doc_id": "documents",
+    "conversation": "conversations", "dialogue": "dialogues", "thread": "threads",
+    "session": "sessions", "talk": "talks", "article": "articles", "story": "stories",
+    "passage": "passages", "episode": "episodes", "chapter": "chapters", "source_id": "sources",
+    "context_id": "contexts", "topic": "topics", "url": "pages",
+}  # fmt: skip
 _FEWEST = 3
 # of as many clusters as items there is nothing to learn
 _MOST_OF_ITEMS, _MOST_OF_IDS = 0.6, 0.5
@@ -30,10 +34,19 @@ class ClusterGuess:
     def number(self) -> int:
         return len(set(self.clusters.values()))
 
+    @property
+    def noun(self) -> str:
+        """What the clusters are called: "talks"."""
+        return _NOUNS.get(_fold(self.column), "clusters")
+
 
 def is_cluster_name(column: str) -> bool:
     """Return whether a column is called like something that items belong to."""
-    return column.strip().casefold().replace(" ", "_") in _NAMES
+    return _fold(column) in _NOUNS
+
+
+def _fold(column: str) -> str:
+    return column.strip().casefold().replace(" ", "_")
 
 
 def guess_clusters(

@@ -51,9 +51,8 @@ def test_first_ratings_of_each_output_have_the_figures_of_r():
     assert rows.groupby("system").value.mean().to_dict() == pytest.approx(
         {"baseline": 5.705, "sheffield_v2": 3.675, "slug2slug": 5.78}
     )
-    assert table.notes[-1] == (
-        "Only the first 2 ratings of each output are analysed (--first): 300 are left out."
-    )
+    assert table.notes[-1]["code"] == "only_first_ratings"
+    assert table.notes[-1]["facts"] == {"first": 2, "left_out": 300}
 
 
 def test_two_named_raters_agree_as_r_counts_them():

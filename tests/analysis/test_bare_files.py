@@ -56,7 +56,8 @@ def test_what_columns_hold_can_be_said(tmp_path, capsys):
 
     assert [criterion["key"] for criterion in found["criteria"]] == ["clarity"]
     assert found["data"]["ratings"] == 36
-    assert any("who=participant" in note for note in found["data"]["notes"])
+    (note,) = [note for note in found["data"]["notes"] if note["code"] == "columns_read"]
+    assert ["who", "participant"] in note["facts"]["columns"]
 
 
 def test_winners_by_criterion_are_preferences(capsys):

@@ -103,7 +103,9 @@ def test_preferences_of_more_systems_need_the_file_of_the_items():
     alone, told = make_table(rows), make_table(rows, outputs=outputs)
 
     assert alone.rows.outcome.isna().all()
-    assert "Which two systems 4 items compare is not known" in alone.notes[0]
+    assert [(note["code"], note["facts"]) for note in alone.notes] == [
+        ("pairs_unknown", {"items": 4})
+    ]
     assert list(told.rows.outcome) == [-1, 0, 1, 0, 0, 1]
     assert not told.notes
 
@@ -118,7 +120,9 @@ def test_pairs_are_told_by_the_endings_of_ids_where_these_are_plain():
 
     table = make_table(rows)
 
-    assert "1 is A and B; 2 is A and C" in table.notes[0]
+    (note,) = table.notes
+    assert note["code"] == "pairs_by_ending"
+    assert note["facts"]["endings"] == [["1", "A", "B"], ["2", "A", "C"]]
     tied = table.rows[table.rows.preferred == "tie"]
     assert (tied.outcome == 0).all()
     assert set(table.rows.system_2[table.rows["item"].str.endswith("-2")]) == {"C"}

@@ -281,7 +281,6 @@ def test_the_ready_made_file_of_marco_tells_its_pairs_without_the_items(dialogue
     alone = read_table(published_file("marco_pairwise/ratings_long.csv"), raters_known=False)
 
     assert list(alone.rows.outcome) == list(dialogues.rows.outcome)
-    assert alone.notes == (
-        "Which two systems an item compares was read from the end of its id: "
-        "1 is HDSA and MarCo; 2 is MarCo and human.",
-    )
+    (note,) = alone.notes
+    assert note["code"] == "pairs_by_ending"
+    assert note["facts"]["endings"] == [["1", "HDSA", "MarCo"], ["2", "MarCo", "human"]]

@@ -46,7 +46,12 @@ from evalsite.analysis.report.notes import (
     warn_of_few,
     warn_of_missing,
 )
-from evalsite.analysis.report.other_papers import compare_identical, list_other_figures, read_texts
+from evalsite.analysis.report.other_papers import (
+    EQUAL_TEXTS,
+    compare_identical,
+    list_other_figures,
+    read_texts,
+)
 from evalsite.analysis.report.raters import (
     report_copies,
     report_raters,
@@ -185,6 +190,11 @@ def make_report(
             shown = _list_shown(table, described)
             absent = find_missing(shown)
             found["missing_by_system"] = absent
+            for figure in found["other_papers"]:
+                if figure.name == EQUAL_TEXTS:
+                    inputs, share = figure.n["inputs"], figure.value
+                    note = make_note("equal_texts", inputs=inputs, share=share)
+                    found["notes"].insert(-1, note)
             if any(entry["missing"] for entry in absent):
                 share = float(shown.is_missing.mean())
                 found["notes"].insert(-1, make_note("missing_at_random", share=share))

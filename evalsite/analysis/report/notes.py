@@ -252,9 +252,26 @@ def _list_all(criterion: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
         yield make_note("place_in_model")
     if any(one["rank"] for one in systems):
         yield make_note("rank_ranges")
+        yield from _describe_overlap([one["rank"] for one in systems if one["rank"]])
     if figures := criterion["agreement"]:
         yield from _describe_agreement(figures)
         yield from explain_disagreement(criterion)
+
+
+def _describe_overlap(ranks: Sequence[Mapping[str, int]]) -> Iterator[dict[str, Any]]:
+    """Name the ranges that overlap another."""
+    ranges = sorted({(rank["low"], rank["high"]) for rank in ranks})
+    overlapping = [
+        [low, high]
+        for low, high in ranges
+        if any(
+            low <= other_high and other_low <= high
+            for other_low, other_high in ranges
+            if (other_low, other_high) != (low, high)
+        )
+    ]
+    if overlapping:
+        yield make_note("ranks_overlap", ranges=overlapping)
 
 
 def _describe_system(system: Mapping[str, Any], drawn: str) -> Iterator[dict[str, Any]]:

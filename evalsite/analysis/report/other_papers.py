@@ -35,6 +35,7 @@ _MOST_PAIRS = 400
 _AT_ONCE = 20_000  # rows of a file that are read
 _MOST_ROUNDS = 10_000
 _CONVERGED = 1e-10
+EQUAL_TEXTS = "equal scores on identical texts"
 _BARE = {"interval": "none: for comparison with papers that print the value alone"}
 Floats = np.ndarray[Any, np.dtype[np.float64]]
 
@@ -260,7 +261,7 @@ def compare_identical(table: Table, texts: pd.DataFrame) -> Figure | None:
     if same.empty:
         return None
     return Figure(
-        name="equal scores on identical texts",
+        name=EQUAL_TEXTS,
         method="pairs of systems with the same text for an input, rated by one person",
         value=float((same.value_x == same.value_y).mean()),
         n={"pairs": len(same), "inputs": int(same.group.nunique())},

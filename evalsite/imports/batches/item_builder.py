@@ -7,7 +7,7 @@ from typing import Any
 from django.conf import settings
 
 from evalsite.fields import WHOLE_NUMBER
-from evalsite.imports.batches.choices import EmptyOutputs, FaultyRows, Repeats
+from evalsite.imports.batches.choices import Clusters, EmptyOutputs, FaultyRows, Repeats
 from evalsite.imports.batches.earlier import EarlierInputs
 from evalsite.imports.batches.item_maker import (
     ItemMaker,
@@ -54,6 +54,7 @@ class ItemBuilder:
         self.repeats = Repeats(options or {})
         self.empty = EmptyOutputs(options or {})
         self.faulty = FaultyRows(options or {})
+        self.clusters = Clusters(options or {})
         self.config = study.config
         self.is_launched = study.is_launched
         self.header = header
@@ -348,6 +349,8 @@ class ItemBuilder:
         if self.faults:
             return Items()
         preflight.finish()
+        if "cluster" not in self.plan.shared:
+            self.clusters.find(items, self.plan.extra)
         return items
 
     def _settle_repeats(self) -> None:
@@ -385,18 +388,21 @@ class ItemBuilder:
         return sum(self._checked_systems.values())
 
     def list_decisions(self) -> list[Decision]:
-        choices = (self.repeats, self.empty, self.faulty, self._joins)
+        choices = (self.repeats, self.empty, self.faulty, self.clusters, self._joins)
         return [decision for choice in choices for decision in choice.list_decisions()]
 
     def list_notes(self) -> list[dict[str, Any]]:
-        choices = (self.repeats, self.empty, self.faulty, self._joins)
+        choices = (self.repeats, self.empty, self.faulty, self.clusters, self._joins)
         return [note for choice in choices for note in choice.list_notes()]
 
     def _make(self) -> Iterator[CheckedItem]:
         """The items once more, from their drafts: to keep them all would take too much room."""
         for draft, join in self._go_through():
             if not self._is_spoiled(draft):
-                yield from self._maker.make(draft, join)
+                for item in self._maker.make(draft, join):
+                    if not item.cluster:
+                        item.cluster = self.clusters.name_cluster(item)
+                    yield item
 
     def _is_spoiled(self, item: DraftItem) -> bool:
         """Return whether some of it was refused, which has been reported already."""

@@ -8,6 +8,7 @@ from django.utils.formats import date_format
 
 from evalsite.analysis.figure import make_note
 from evalsite.analysis.thresholds import BY_KEY, Limit
+from evalsite.results.report.sentences import write_sentence
 from evalsite.studies.summary_lines import count_of
 
 Plan = Mapping[str, Any]
@@ -63,6 +64,11 @@ def plan_in_words(plan: Plan, *, criteria: int) -> Rows:
         *([("Standard errors", OWN_ERRORS)] if plan.get("has_own_errors") else []),
         *([("Smallest difference", describe_smallest(plan))] if plan.get("smallest") else []),
         *([("Planned size", describe_size(plan))] if plan.get("size") else []),
+        *(
+            [("Clusters", " ".join(map(write_sentence, plan["clusters"])))]
+            if plan.get("clusters")
+            else []
+        ),
         *_describe_rules(plan),
         ("Thresholds of flags", _describe_thresholds(plan)),
         *_describe_frozen(plan),

@@ -8,6 +8,7 @@ from typing import Any
 from evalsite.analysis.direction import SIGN, Better
 from evalsite.analysis.families import find_family
 from evalsite.analysis.families.family import Family
+from evalsite.analysis.figure import make_note
 from evalsite.analysis.findings import CLEAR, name_unit
 from evalsite.results.report.agreement_tables import list_main_agreement, write_agreement
 from evalsite.results.report.charts import Axis, Mark, make_axis, make_mark
@@ -25,7 +26,7 @@ from evalsite.results.report.criterion_tables import (
     write_distance_ends,
     write_rank,
 )
-from evalsite.results.report.sentences import write_gate_slices, write_sentence
+from evalsite.results.report.sentences import Note, write_gate_slices, write_sentence
 from evalsite.results.report.verdicts import (
     Verdict,
     find_winner,
@@ -150,8 +151,7 @@ class CriterionView:
     is_across: bool
     baseline: str
     exploratory: int  # pairs that the plan doesn't name
-    margins: list[dict[str, Any]]
-    hypotheses: list[dict[str, Any]]
+    planned: list[str]  # hypotheses and tests against a margin, in sentences
     agreement_axis: Axis
     agreement: list[AgreementRow]
     agreement_words: str
@@ -446,14 +446,39 @@ def _view_criterion(criterion: Figure, other: Figure | None, axis: Axis) -> Crit
         is_across=(details.get("family") or 0) > (details.get("family_within") or 0) > 0,
         baseline=criterion.get("baseline") or "",
         exploratory=len(effects) - len(planned),
-        margins=[_view_margin(one, family) for one in criterion.get("margins") or ()],
-        hypotheses=[
-            {**one, "p": write_p(one["p_corrected"])} for one in criterion.get("hypotheses") or ()
-        ],
+        planned=[write_sentence(note) for note in list_planned(criterion)],
         agreement_axis=agreement_axis,
         agreement=[_view_agreement(one, agreement_axis) for one in figures],
         agreement_words=write_agreement(criterion),
     )
+
+
+def list_planned(criterion: Figure) -> list[Note]:
+    """Return what became of hypotheses and planned tests against a margin."""
+    family, ahead = find_family(criterion), judge_criterion(criterion).ahead
+    notes: list[Note] = [
+        make_note(
+            "hypothesis",
+            **{name: tested[name] for name in ("system", "other", "relation", "outcome")},
+            ahead=ahead,
+            p=tested["p_corrected"],
+        )
+        for tested in criterion.get("hypotheses") or ()
+    ]
+    for margin in criterion.get("margins") or ():
+        shown = _view_margin(margin, family)
+        test = ""
+        if shown["outcome"] and shown.get("p"):
+            corrected = "corrected p" if shown.get("p_corrected") is not None else "p"
+            p = shown["p"] if shown["p"][:1] in "<>" else f"= {shown['p']}"
+            interval = f"{shown['percent']}% CI {shown['low']} to {shown['high']}"
+            test = f"{interval}, {corrected} {p}"
+        names = ("system", "other", "relation", "outcome", "margin", "reason")
+        facts = {name: shown[name] for name in names}
+        parts = {name: shown[name] for name in ("fails_in", "slices") if name in shown}
+        unit = _find_unit(criterion, family)
+        notes.append(make_note("planned_margin", **facts, **parts, unit=unit, test=test))
+    return notes
 
 
 def _view_margin(margin: dict[str, Any], family: Family) -> dict[str, Any]:

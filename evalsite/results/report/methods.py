@@ -4,19 +4,15 @@ The sentences are in templates/results/report/latex; text from a study is escape
 """
 
 from collections.abc import Callable, Iterable, Sequence
-from html import unescape
 from typing import Any
-
-from django.template.loader import render_to_string
-from django.utils.html import strip_tags
 
 from evalsite.analysis.families.turns import TURNS
 from evalsite.analysis.figure import ALL_EQUAL
 from evalsite.results.analysis_plan.wording import describe_moment, describe_size
 from evalsite.results.report.agreement_tables import write_agreement
 from evalsite.results.report.criterion_tables import is_by_model
-from evalsite.results.report.criterion_view import view_criteria
-from evalsite.results.report.prose import join_lines, write_prose
+from evalsite.results.report.criterion_view import list_planned
+from evalsite.results.report.prose import write_prose
 from evalsite.results.report.sentences import METHOD_WORDS, write_sentence
 from evalsite.results.report.study_facts import Facts, make_context
 from evalsite.results.report.wording import (
@@ -71,21 +67,11 @@ def write_findings(criterion: dict[str, Any]) -> str:
         "label": criterion["label"],
         "findings": [write_sentence(pair["finding"]) for pair in criterion["pairs"]],
         "conclusions": [write_sentence(note) for note in criterion.get("conclusions", ())],
-        "margins": _write_margins(criterion),
+        "margins": [write_sentence(note) for note in list_planned(criterion)],
         "agreement": _write_coefficient(known[0]) if known else None,
         "reliability": write_agreement(criterion, "reliability_of_mean"),
     }
     return write_prose("latex/findings.tex", context)
-
-
-def _write_margins(criterion: dict[str, Any]) -> list[str]:
-    """Return what hypotheses and tests against a margin came to, in the words of the page."""
-    if not criterion.get("margins") and not criterion.get("hypotheses"):
-        return []
-    view = view_criteria({"criteria": [criterion]}, None)[0]
-    page = render_to_string("results/_margins.html", {"view": view})
-    lines = [join_lines(unescape(strip_tags(line))) for line in page.splitlines()]
-    return [line for line in lines if line]
 
 
 def _write_coefficient(figure: dict[str, Any]) -> dict[str, Any]:
@@ -206,7 +192,10 @@ def collect_tests(criteria: Criteria, facts: Facts, family: dict[str, Any]) -> C
         "baseline_moment": describe_moment(facts.plan, "baseline")
         if has_baseline and facts.plan
         else "",
-        "assumptions": _list_assumptions(criteria),
+        "assumptions": [
+            *map(write_sentence, (facts.plan or {}).get("clusters") or ()),
+            *_list_assumptions(criteria),
+        ],
         "has_order": any(one.get("order") for one in criteria),
     }
 

@@ -122,6 +122,24 @@ def few_clusters(clusters: int) -> str:
 
 
 @sentence
+def clusters_used(items: int, clusters: int, noun: str, column: str) -> str:
+    """What was answered at import, for the plan and the methods."""
+    return f"{_write_clusters(items, clusters, noun, column)} These are used as clusters of items."
+
+
+@sentence
+def clusters_not_used(items: int, clusters: int, noun: str, column: str) -> str:
+    """What was answered at import, for the plan and the methods."""
+    return f"{_write_clusters(items, clusters, noun, column)} Items are treated as independent."
+
+
+def _write_clusters(items: int, clusters: int, noun: str, column: str) -> str:
+    if column:
+        return f"{items:,} items come from {clusters:,} {noun} (column {column})."
+    return f"The ids of {items:,} items have {clusters:,} beginnings."
+
+
+@sentence
 def clusters_not_named(items: int, clusters: int, column: str) -> str:
     if column:
         start = f"These {items:,} items come from {clusters:,} clusters (column {column})."
@@ -242,6 +260,45 @@ def read_as_numbers(low: float | None, high: float | None) -> str:
 @sentence
 def read_as_decisions() -> str:
     return "Read as decisions: 1 is yes, 0 is no."
+
+
+# --- how a file was read --------------------------------------------------------------
+
+
+@sentence
+def pairs_unknown(items: int) -> str:
+    return (
+        f"Which two systems {count_of(items, 'item compares', 'items compare')} is not known, so "
+        "none are compared. Give the file of the items, with columns item and system, or name both "
+        "in columns system_1 and system_2."
+    )
+
+
+@sentence
+def pairs_by_ending(endings: Sequence[Sequence[str]]) -> str:
+    phrases = [f"{end} is {first} and {second}" for end, first, second in endings]
+    return (
+        f"Which two systems an item compares was read from the end of its id: {'; '.join(phrases)}."
+    )
+
+
+@sentence
+def columns_read(columns: Sequence[Sequence[str]]) -> str:
+    phrases = ", ".join(f"{name}={field}" for name, field in columns)
+    return f"Columns were read as {phrases}. Say --map COLUMN=FIELD to read one in another way."
+
+
+@sentence
+def only_raters(raters: Sequence[str]) -> str:
+    return f"Only ratings by {', '.join(raters)} are analysed (--rater)."
+
+
+@sentence
+def only_first_ratings(first: int, left_out: int) -> str:
+    which = "first rating of each output is"
+    if first > 1:
+        which = f"first {first} ratings of each output are"
+    return f"Only the {which} analysed (--first): {left_out:,} are left out."
 
 
 # --- warnings: of the plan ------------------------------------------------------------
@@ -1130,6 +1187,21 @@ def rank_ranges() -> str:
 
 
 @sentence
+def ranks_overlap(ranges: Sequence[Sequence[int]]) -> str:
+    written = [f"{low}–{high}" if low != high else f"{low}" for low, high in ranges]
+    return f"Ranks {list_of(written)} overlap: the data don’t settle this order."
+
+
+@sentence
+def equal_texts(inputs: int, share: float) -> str:
+    where = "On 1 input" if inputs == 1 else f"On {inputs:,} inputs"
+    return (
+        f"{where}, two systems gave the same text; raters scored the two copies equally in "
+        f"{share:.0%} of cases."
+    )
+
+
+@sentence
 def weighing(
     system_1: str, system_2: str, effect: str, has_counts: bool, shown: float, compared: float
 ) -> str:
@@ -1376,6 +1448,101 @@ _IS_AHEAD = {
 def write_ahead(verb: str, better: str) -> str:
     """Return what a system is that is clearly ahead of another, in words before its name."""
     return _IS_AHEAD.get((verb, better), "rated higher than")
+
+
+# --- what the comparisons of a criterion add up to ------------------------------------
+
+
+@sentence
+def nothing_to_compare(systems: int) -> str:
+    if systems == 1:
+        return "Only one system was rated, so there is nothing to compare."
+    return "No two systems can be compared."
+
+
+@sentence
+def described_only() -> str:
+    return "One person’s ratings: systems are described, and nothing is tested."
+
+
+@sentence
+def none_clear() -> str:
+    return "No clear difference between the systems."
+
+
+@sentence
+def pairs_clear(clear: int, pairs: int) -> str:
+    return f"{clear:,} of {pairs:,} pairs of systems show a clear difference."
+
+
+@sentence
+def systems_ahead(ahead: Sequence[str], behind: Sequence[str], verb: str, better: str) -> str:
+    are = "is" if len(ahead) == 1 else "are"
+    return f"{list_of(list(ahead))} {are} {write_ahead(verb, better)} {list_of(list(behind))}."
+
+
+@sentence
+def pair_unclear(first: str, second: str) -> str:
+    return f"{first} and {second} show no clear difference."
+
+
+@sentence
+def pairs_undefined(undefined: int, pairs: int) -> str:
+    return f"{undefined:,} of {pairs:,} pairs can’t be compared."
+
+
+# --- hypotheses, and planned tests against a margin -----------------------------------
+
+
+@sentence
+def hypothesis(
+    system: str, other: str, relation: str, ahead: str, outcome: str | None, p: float | None
+) -> str:
+    """`ahead`: what a system is that is ahead of another: "rated higher than"."""
+    expected = "differs from" if relation == "differs" else f"is {ahead}"
+    start = f"Hypothesis: {system} {expected} {other}."
+    if not outcome or p is None:
+        return f"{start} It can’t be tested: the two aren’t compared."
+    if outcome == "unclear":
+        words = "No clear difference"
+    elif outcome == "different" or (outcome == "better" and relation != "differs"):
+        words = "As expected"
+    elif relation == "differs":
+        words = f"As expected: {system if outcome == 'better' else other} is ahead"
+    else:
+        words = f"The other way: {other} is ahead"
+    return f"{start} {words} (corrected p {write_p(p)})."
+
+
+@sentence
+def planned_margin(
+    system: str, other: str, relation: str, outcome: str | None, margin: str, unit: str,
+    test: str, reason: str, fails_in: Sequence[str] = (), slices: str = "",
+) -> str:  # fmt: skip
+    """`margin` and `test` are written: "0.3", and "90% CI -0.21 to 0.11, p = .004". `outcome` is
+    that of all inputs together, which a slice may overrule."""
+    if not outcome:
+        return f"{system} can’t be compared with {other} against the margin: {reason}."
+    by = f"a factor of {margin}" if unit == "ratio" else f"{margin}{_add_unit(unit)}"
+    if relation == "equivalent":
+        within = by if unit == "ratio" else f"±{by}"
+        words = {
+            "pass": f"{system} and {other} are equivalent within {within}",
+            "fail": f"{system} differs from {other} by more than {by}",
+        }.get(outcome, f"This study can’t show that {system} is within {by} of {other}")
+    else:
+        start = ""
+        if fails_in:
+            start = f"{system} fails the test against {other}. On all inputs together, "
+        words = start + {
+            "pass": f"{system} is not worse than {other} by more than {by}",
+            "fail": f"{system} is worse than {other} by more than {by}",
+        }.get(
+            outcome,
+            f"{'this' if start else 'This'} study can’t show that {system} is not worse than "
+            f"{other} by more than {by}",
+        )
+    return f"{words} ({test or reason}).{f' {slices}' if slices else ''}"
 
 
 # --- warnings: of a study and its repetition ------------------------------------------

@@ -42,7 +42,7 @@ def summarise(content: dict[str, Any], collection: Collection, *, everyone: bool
         others=[one for one in views if one is not primary],
         main=primary or (views[0] if len(views) == 1 else None),
         clear=sum(bool(one.verdict.clear) for one in views),
-        has_margins=any(one.margins for one in views),
+        has_margins=any(one.get("margins") for one in content["kept"]["criteria"]),
         is_across=any(one.is_across for one in views),
         comparisons=content["kept"].get("family", {}).get("comparisons", 0),
         limitations=list_limitations(content, views, collection),

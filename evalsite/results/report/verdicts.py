@@ -5,11 +5,13 @@ from typing import Any
 
 from evalsite.analysis.direction import Better
 from evalsite.analysis.families import find_family
+from evalsite.analysis.figure import make_note
 from evalsite.analysis.findings import CLEAR
-from evalsite.results.report.sentences import write_ahead
+from evalsite.results.report.sentences import Note, write_ahead, write_sentence
 
 # so many pairs are named; of more, they are counted
 _MOST_NAMED = 6
+_MAIN = frozenset({"none_clear", "pairs_clear", "systems_ahead"})
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -46,6 +48,40 @@ class Verdict:
     def is_named(self) -> bool:
         """Return whether there are few enough pairs to name the systems, and one is ahead."""
         return self.pairs <= _MOST_NAMED and self.better != "none"
+
+    def list_notes(self) -> list[Note]:
+        """Return what is said of the criterion, the main point first."""
+        if not self.pairs:
+            return [make_note("nothing_to_compare", systems=self.systems)]
+        notes: list[Note]
+        if not self.is_tested:
+            notes = [make_note("described_only")]
+        elif not self.clear:
+            notes = [make_note("none_clear")]
+        elif not self.is_named:
+            notes = [make_note("pairs_clear", clear=self.clear, pairs=self.pairs)]
+        else:
+            notes = [
+                make_note(
+                    "systems_ahead",
+                    ahead=lead.ahead,
+                    behind=lead.behind,
+                    verb=self.verb,
+                    better=self.better,
+                )
+                for lead in self.leads
+            ]
+            notes += [
+                make_note("pair_unclear", first=first, second=second)
+                for first, second in self.unclear
+            ]
+        if self.undefined:
+            notes.append(make_note("pairs_undefined", undefined=self.undefined, pairs=self.pairs))
+        return notes
+
+    def list_sentences(self) -> list[tuple[str, bool]]:
+        """Return the sentences, each with whether it says that systems differ, or that none do."""
+        return [(write_sentence(note), note["code"] in _MAIN) for note in self.list_notes()]
 
     @property
     def ahead(self) -> str:

@@ -12,7 +12,7 @@ from django.core.management.base import CommandError
 
 from evalsite.batches.faults import Unusable
 from evalsite.batches.options import FILE_HELP, add_answers, find_named, read_answers, read_file
-from evalsite.imports.batches.choices import EMPTY_OUTPUTS, TAKE_ONCE
+from evalsite.imports.batches.choices import CLUSTERS, EMPTY_OUTPUTS, TAKE_ONCE
 from evalsite.imports.batches.importer import ITEMS
 from evalsite.imports.batches.items import CheckedItems
 from evalsite.imports.batches.joins import EVERY, MEETS
@@ -57,6 +57,12 @@ class Command(ImportCommand):
             "or those of a tool, the inputs that lack one may be left out",
         )
         parser.add_argument(
+            "--clusters",
+            choices=["yes", "no"],
+            help="whether talks or documents that items seem to come from are used as clusters. "
+            "Without it, yes if a column is named like one, or five or more beginnings of ids",
+        )
+        parser.add_argument(
             "--meets",
             action="append",
             default=[],
@@ -67,7 +73,7 @@ class Command(ImportCommand):
         add_answers(parser)
 
     def read_choices(self, arguments: Mapping[str, Any]) -> dict[str, Any]:
-        names = (TAKE_ONCE, LEAVE_OUT_FAULTY, EMPTY_OUTPUTS)
+        names = (TAKE_ONCE, LEAVE_OUT_FAULTY, EMPTY_OUTPUTS, CLUSTERS)
         choices = {name: arguments[name] for name in names if arguments[name]}
         answers: dict[str, Any] = {
             f"{PREFIX}{key}": answer for key, answer in read_answers(arguments).items()
@@ -103,7 +109,7 @@ class Command(ImportCommand):
 
     def describe_decision(self, decision: Decision) -> str:
         option = decision.key.removeprefix(PREFIX).replace("_", "-")
-        if not decision.key.startswith(PREFIX) and decision.key not in (EMPTY_OUTPUTS, MEETS):
+        if not decision.key.startswith((PREFIX, EMPTY_OUTPUTS, CLUSTERS, MEETS)):
             return ""
         answers = [
             f"  --{option} {value[0] if isinstance(value, list) else value}: {words}"
