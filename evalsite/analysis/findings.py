@@ -26,8 +26,13 @@ def order_pairs(
     return sorted(pairs, key=places)
 
 
+def name_unit(criterion: Mapping[str, Any]) -> str:
+    """The unit of a difference of scores, which numbers don't have."""
+    return "" if criterion["kind"] == "number" else "points"
+
+
 def describe_finding(
-    first: str, second: str, effect: Figure, better: Better = "higher"
+    first: str, second: str, effect: Figure, better: Better = "higher", unit: str = "points"
 ) -> dict[str, Any]:
     """Code and facts of a comparison; `effect` is of `first` over or minus `second`.
 
@@ -47,6 +52,7 @@ def describe_finding(
         first=first,
         second=second,
         better=better,
+        unit=unit,
         effect=effect.name,
         value=effect.value,
         low=effect.low,
@@ -125,6 +131,7 @@ def _describe_pair(pair: Mapping[str, Any]) -> dict[str, Any]:
         "by_one_rater",
         first=pair["system_1"],
         second=pair["system_2"],
+        unit=pair["finding"]["facts"]["unit"],
         effect=effect.name,
         value=effect.value,
     )

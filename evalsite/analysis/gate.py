@@ -17,8 +17,7 @@ from evalsite.analysis.gate_plan import plan_gate
 from evalsite.analysis.gate_runs import count_runs, make_fingerprint
 from evalsite.analysis.gate_slices import (
     JudgeMargins,
-    find_worst,
-    judge_slices,
+    decide_with_slices,
     keep_pair,
     read_slices,
 )
@@ -128,14 +127,10 @@ def decide_gate(
     }  # fmt: skip
     part = table.of(margin.criterion)
     if criterion and gate.slices is not None:
-        slices = judge_slices(
-            part, gate.slices.loc[part.rows.index], judge=judges[margin.criterion],
-            margin=margin, seed=options.seed,
+        facts |= decide_with_slices(
+            facts["outcome"], part, gate.slices.loc[part.rows.index],
+            judge=judges[margin.criterion], margin=margin, seed=options.seed,
         )  # fmt: skip
-        facts |= {"slices": slices, "worst": find_worst(slices)}
-        facts["unsliced"] = int(part.rows.group[gate.slices.loc[part.rows.index] == ""].nunique())
-        if any(each["is_worse"] for each in slices):
-            facts["outcome"] = "fail"
     if criterion and facts["outcome"] == "undecided":
         facts["plan"] = _plan(test, part, margin, criterion)
     facts["undecided_as"] = options.undecided if facts["outcome"] == "undecided" else None

@@ -64,6 +64,29 @@ def keep_pair(table: Table, margin: Margin) -> Table:
     return replace(table, rows=rows[rows.system.isin(pair) | is_compared])
 
 
+def decide_with_slices(
+    outcome: str,
+    table: Table,
+    slices: pd.Series,
+    *,
+    judge: JudgeMargins,
+    margin: Margin,
+    seed: int,
+) -> dict[str, Any]:
+    """Return the `outcome` of a test on all inputs after its `slices` were judged: to be clearly
+    worse in any of them is to fail. With the `worst`, those that it `fails_in`, and how many inputs
+    are `unsliced`."""
+    judged = judge_slices(table, slices, judge=judge, margin=margin, seed=seed)
+    fails_in = [each["slice"] for each in judged if each["is_worse"]]
+    return {
+        "outcome": "fail" if fails_in else outcome,
+        "slices": judged,
+        "worst": find_worst(judged),
+        "fails_in": fails_in,
+        "unsliced": int(table.rows.group[slices == ""].nunique()),
+    }
+
+
 def judge_slices(
     table: Table, slices: pd.Series, *, judge: JudgeMargins, margin: Margin, seed: int
 ) -> list[dict[str, Any]]:

@@ -129,7 +129,120 @@ OF_CHECKLIST = [
     for row in rate("facts", 10, raters=4, items=6, A=0, B=0.9)
     for part, least in (("names", 2), ("dates", 3), ("places", 4))
 ]  # fmt: skip
+
+
+def follow(key: str, *, items: int, better: str = "higher", **apart: float) -> Rows:
+    """Points of A, and of systems that everybody rates so far above it on every input."""
+    rated = rate(key, 22, raters=3, items=items, A=-1)
+    return [
+        {**row, "system": name, "value": min(3, row["value"]) + more, "better": better,
+         "output_id": f"{row['group']}#{name}"}
+        for row in rated
+        for name, more in {"A": 0, **apart}.items()
+    ]  # fmt: skip
+
+
+def plan_margins(key: str, *margins: tuple[str, str, str, float]) -> list[dict[str, Any]]:
+    names = ("system", "relation", "other", "margin")
+    return [{"criterion": key, **dict(zip(names, margin, strict=True))} for margin in margins]
+
+
+def name_language(group: str) -> str:
+    return ("en", "de", "fr", "es")[int(group[1:]) % 4]
+
+
+def score(row: dict[str, Any], points: int) -> dict[str, Any]:
+    """A rating from 1 to 5 on a scale from 0 with so many points."""
+    chance = random.Random(f"{row['participant']}{row['output_id']}")
+    value = round((row["value"] - 1) / 5 * (points - 1) + chance.uniform(0, points / 5))
+    return {**row, "value": min(points - 1, value), "scale_min": 0, "scale_max": points - 1}
+
+
+def name_outputs(rows: Rows) -> Rows:
+    return [{"output_id": f"{row['group']}#{row.get('system')}", **row} for row in rows]
+
+
+OF_MANY_POINTS = [score(row, 21) for row in name_outputs(rate("fluency", 26, A=0, B=0.7))]
+
 OTHERS: dict[str, Rated] = {
+    "more points than can be cut": Rated(
+        rows=OF_MANY_POINTS, instrument=[describe("fluency", ends=(0, 20))]
+    ),
+    "raters that are no persons, of every kind": Rated(
+        rows=[
+            {**row, "person": "no"}
+            for row in [
+                *OF_MANY_POINTS,
+                *rate("tone", 27, A=0, B=0.7),
+                *decide("acceptable", 4, A=0, B=0.8),
+                *measure("naturalness", 5, A=0, B=0.4),
+                *prefer("better", 3, A=0, B=0.4),
+            ]
+            # some outputs have one rating
+            if (row["participant"], row["group"]) not in {("p1", "g1"), ("p2", "g1"), ("p3", "g1")}
+        ],
+        instrument=[
+            describe("fluency", ends=(0, 20)),
+            describe("tone"),
+            DECISION,
+            MAGNITUDE,
+            PREFERENCE,
+        ],
+    ),
+    "clusters, raters that are no persons": Rated(
+        rows=[
+            {**row, "person": "no", "cluster": f"talk{int(row['group'][1:]) % 4}"}
+            for row in rate("fluency", 11, raters=4, items=12, A=0, B=0.5)
+        ],
+        instrument=[describe("fluency")],
+    ),
+    "margins of differences without any spread": Rated(
+        rows=[
+            *follow("fluency", items=12, B=1, C=0),
+            # D alone varies, so there is a model
+            *(
+                {**row, "system": "D", "output_id": f"{row['group']}#D"}
+                for row in rate("fluency", 23, raters=3, items=12, A=0.5)
+            ),
+            *follow("errors", items=12, better="lower", B=1),
+            *follow("adequacy", items=9, B=1),
+            *({**row, "value": 4} for row in rate("tone", 24, items=10, A=0, B=1)),
+            *(
+                {**row, "outcome": "1" if row["system_1"] == "A" else row["outcome"]}
+                for row in prefer("better", 25, raters=3, items=10, A=0, B=0.5, C=0)
+            ),
+        ],
+        instrument=[
+            describe("fluency"),
+            describe("errors", better="lower"),
+            describe("adequacy"),
+            describe("tone"),
+            PREFERENCE,
+        ],
+        plan={
+            "margins": [
+                *plan_margins(
+                    "fluency",
+                    ("B", "not_worse", "A", 0.5),
+                    ("A", "not_worse", "B", 0.5),
+                    ("A", "not_worse", "B", 1),
+                    ("A", "equivalent", "B", 1.5),
+                    ("B", "equivalent", "A", 0.5),
+                    ("C", "equivalent", "A", 0.1),
+                    ("D", "not_worse", "A", 1.5),
+                ),
+                *plan_margins("errors", ("B", "not_worse", "A", 0.5)),
+                *plan_margins("adequacy", ("B", "not_worse", "A", 0.5)),
+                *plan_margins("tone", ("B", "not_worse", "A", 0.5), ("B", "not_worse", "A", 3)),
+                *plan_margins(
+                    "better",
+                    ("A", "not_worse", "B", 0.2),
+                    ("B", "not_worse", "A", 0.2),
+                    ("C", "not_worse", "B", 0.4),
+                ),
+            ],
+        },
+    ),
     "two systems compared by preference": Rated(
         rows=prefer("better", 3, A=0, B=0.9), instrument=[PREFERENCE]
     ),
@@ -167,20 +280,20 @@ OTHERS: dict[str, Rated] = {
             ],
         },
     ),
-    "slices of a margin, in one of which a system is worse": Rated(
+    "slices of a margin, in two of which a system is worse": Rated(
         rows=[
+            # in French all differences are equal
             {
                 **row,
-                "value": 1
-                if row["system"] == "B" and int(row["group"][1:]) % 3 == 1
-                else row["value"],
+                "value": {"de": {"B": 1}, "fr": {"A": 4, "B": 2}}.get(
+                    name_language(row["group"]), {}
+                ).get(row["system"], row["value"]),
             }
-            for row in rate("fluency", 21, raters=5, items=60, A=0, B=0.6)
+            for row in rate("fluency", 21, raters=5, items=80, A=0, B=2)
         ],
         items="item,item_no,group_no,system,output,language,extra\n"
         + "".join(
-            f"g{item},{item},{item},A,text,{'de' if item % 3 == 1 else 'en'},\n"
-            for item in range(60)
+            f"g{item},{item},{item},A,text,{name_language(f'g{item}')},\n" for item in range(80)
         ),
         instrument=[describe("fluency")],
         plan={
@@ -260,6 +373,48 @@ def test_script_gives_every_cell_of_the_report_of_other_studies(
     assert [str(fault) for fault in comparison.faults] == []
     assert comparison.alike == comparison.verdicts > 0
     assert comparison.left_out == 0
+
+
+@pytest.mark.parametrize(
+    ("name", "fails_in", "outcomes"),
+    [
+        (
+            "margins of differences without any spread",
+            "",
+            # pass, fail, at the margin, within, beyond, equal
+            ["pass", "fail", "undecided", "pass", "fail", "pass"],
+        ),
+        ("slices of a margin, in two of which a system is worse", "de; fr", ["fail"]),
+    ],
+)
+def test_python_gives_the_outcomes_of_margins(
+    name: str, fails_in: str, outcomes: list[str], tmp_path: Path
+) -> None:
+    comparison = OTHERS[name].compare(PYTHON, tmp_path)
+
+    assert [str(fault) for fault in comparison.faults] == []
+    margins = read(tmp_path / PYTHON.folder / "margins.csv")
+    assert margins[0]["fails_in"] == fails_in
+    assert [row["outcome"] for row in margins][: len(outcomes)] == outcomes
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        "more points than can be cut",
+        "raters that are no persons, of every kind",
+        "clusters, raters that are no persons",
+        "one input",
+    ],
+)
+def test_python_gives_every_interval_of_agreement(name: str, tmp_path: Path) -> None:
+    comparison = OTHERS[name].compare(PYTHON, tmp_path)
+
+    assert [str(fault) for fault in comparison.faults] == []
+    agreement = read(tmp_path / PYTHON.folder / "agreement.csv")
+    # on one input nothing can be said of others
+    has_intervals = name != "one input"
+    assert {bool(row["low"]) for row in agreement} == {has_intervals}
 
 
 @pytest.mark.torture
@@ -425,6 +580,33 @@ def test_scripts_give_the_joint_test_and_standardised_effects_of_other_software(
             pair = effects["pairs"][key]
             assert float(row["d"]) == pytest.approx(pair["d"], abs=3e-3)
             assert float(row["d_low"]) == pytest.approx(pair["low"], abs=3e-3)
+
+
+@pytest.mark.each_once
+@pytest.mark.parametrize(
+    ("name", "scale", "names"),
+    [
+        ("three5", "likert", ["alpha_ordinal", "ac2", "alpha_interval"]),
+        ("rank_of_ten5", "likert", ["alpha_ordinal", "ac2", "alpha_interval"]),
+        ("rare_yes", "decision", ["alpha_nominal", "ac1"]),
+        ("slider", "slider", ["alpha_interval"]),
+    ],
+)
+def test_python_gives_the_agreement_of_other_software(
+    name: str, scale: str, names: list[str], tmp_path: Path
+) -> None:
+    expected = read_vector(f"v3_agreement__{name}")
+    rows = rows_of(f"v3_agreement__{name}.csv")
+    ends = {"likert": (1, 5), "decision": (0, 1), "slider": (0, 100)}[scale]
+    rows = [{**row, "scale": scale, "scale_min": ends[0], "scale_max": ends[1]} for row in rows]
+
+    tables = run(PYTHON, tmp_path, write(rows, tmp_path))
+
+    agreement = {row["coefficient"]: row for row in tables["agreement"]}
+    for coefficient in names:
+        for end in ("value", "low", "high"):
+            figure = expected[coefficient][end]
+            assert float(agreement[coefficient][end]) == pytest.approx(figure, abs=0.002)
 
 
 def test_scripts_give_the_preferences_of_other_software(script: Script, tmp_path: Path) -> None:

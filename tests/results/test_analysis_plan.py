@@ -491,7 +491,7 @@ def test_level_and_slices_are_those_of_tests_against_a_margin(staff_client):
     assert '<option value="0.025" selected>' in html
     assert re.search(r'name="slices" value="language"', html)
     told = dict(plan_in_words(describe_plan(study), criteria=1))["Tests against a margin"]
-    assert "at level 0.025, also in each language" in told
+    assert "at level 0.025, and fails if it is clearly worse in any language" in told
 
 
 def test_hypothesis_about_no_comparison_with_the_baseline_is_refused(staff_client):

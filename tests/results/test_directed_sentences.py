@@ -10,12 +10,15 @@ from evalsite.analysis.reml import METHOD
 from evalsite.results.report.sentences import write_sentence
 
 
-def write(better: Any, value: float, ends: tuple[float, float], name: str = "difference") -> str:
+def write(
+    better: Any, value: float, ends: tuple[float, float], name: str = "difference",
+    unit: str = "points",
+) -> str:  # fmt: skip
     effect = Figure(
         name=name, method=METHOD, value=value, low=ends[0], high=ends[1],
         details={"p": 0.004, "p_corrected": 0.012},
     )  # fmt: skip
-    return write_sentence(describe_finding("B", "A", effect, better))
+    return write_sentence(describe_finding("B", "A", effect, better, unit))
 
 
 @pytest.mark.parametrize(
@@ -50,3 +53,15 @@ def test_a_ratio_is_seen_from_the_better_system(better, value, ends, text, inter
 
     assert sentence.startswith(text)
     assert f"95% CI {interval}" in sentence
+
+
+@pytest.mark.parametrize(
+    ("better", "value", "text"),
+    [
+        ("higher", 0.5, "B is rated 0.50 higher than A ("),
+        ("lower", -0.5, "B is rated 0.50 lower than A (lower is better, "),
+        ("none", 0.5, "B and A differ by 0.50 ("),
+    ],
+)
+def test_numbers_are_no_points(better, value, text):
+    assert write(better, value, (value - 0.1, value + 0.1), unit="").startswith(text)

@@ -75,6 +75,29 @@ def test_every_section_of_the_form_is_there(study: Study, report: Report) -> Non
     assert "official form" in sheet.about
 
 
+@pytest.mark.parametrize(
+    ("better", "words"),
+    [
+        ("higher", ""),
+        ("lower", "Lower values are better."),
+        ("none", "Neither high nor low values are better."),
+    ],
+)
+def test_direction_is_told_where_higher_is_not_better(
+    study: Study, report: Report, better: str, words: str
+) -> None:
+    version = study.version
+    assert version is not None
+    version.content["instrument"]["criteria"][0]["better"] = better
+    version.save()
+    forget_versions()
+
+    answer = str(find(fill_datasheet(study, report), "Form of response elicitation"))
+
+    assert answer.endswith(words)
+    assert ("better" in answer) == bool(words)
+
+
 def test_what_the_study_knows_is_filled_in(study: Study, report: Report) -> None:
     sheet = fill_datasheet(study, report)
     kept = report.content["kept"]
@@ -199,7 +222,8 @@ def test_few_raters_and_the_mean_of_ratings_are_told_beside_agreement(
 def test_power_is_told_once_for_each_criterion(study: Study, report: Report) -> None:
     criterion = report.content["kept"]["criteria"][0]
     criterion["pairs"] = criterion["pairs"][:1] * 3
-    facts = {"effect": "ratio", "value": 1.4, "low": 1.2, "high": 1.9, "tests": 3}
+    facts = {"unit": "points", "effect": "ratio", "value": 1.4, "low": 1.2, "high": 1.9,
+                 "tests": 3}  # fmt: skip
     criterion["conclusions"] = [{"code": "detectable", "criterion": None, "facts": facts}]
 
     told = str(find(fill_datasheet(study, report), "Statistical power"))

@@ -258,6 +258,39 @@ def test_failed_margin_has_the_p_of_failing(study: Study, report: Report) -> Non
     )
 
 
+@pytest.mark.parametrize(
+    ("on_all", "p", "words"),
+    [
+        ("pass", ".001", "one is not worse than two"),
+        ("fail", ".999", "one is worse than two"),
+        ("undecided", ".001", "this study can"),
+    ],
+)
+def test_margin_that_fails_in_a_slice_fails(
+    study: Study, report: Report, on_all: str, p: str, words: str
+) -> None:
+    slice_ = {
+        "slice": "de", "inputs": 30, "is_tested": True, "is_worse": True, "is_log": False,
+        "difference": -2.0, "low": -2.3, "high": -1.7, "p_corrected": 0.003,
+    }  # fmt: skip
+    report.content["kept"]["criteria"][0]["margins"] = [
+        {
+            "system": "one", "other": "two", "relation": "not_worse", "margin": 1.2,
+            "outcome": "fail", "outcome_on_all": on_all, "low": -0.3, "high": 0.1, "p": 0.001,
+            "p_fail": 0.999, "is_log": False, "level": 0.05, "better": "higher",
+            "slices": [slice_], "worst": slice_, "fails_in": ["de"], "unsliced": 0,
+        }
+    ]  # fmt: skip
+
+    page = unescape(re.sub(r"<[^>]+>", "", write_page(study, report)))
+    tex = write_findings(report.content["kept"]["criteria"][0]).replace("$", "")
+
+    for text in (page, tex):
+        assert f"one fails the test against two. On all inputs together, {words}" in text
+        assert f"p = {p}). Fails in slice de: difference" in text
+        assert "corrected p = .003." in text
+
+
 @pytest.mark.parametrize("code", ["higher", "not_enough"])
 def test_report_of_five_criteria_is_short(study: Study, report: Report, code: str) -> None:
     # what the crowd of simulated people finds depends on random ids: all that is said of it is set

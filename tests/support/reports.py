@@ -30,7 +30,7 @@ def make_finding(
         "first": first, "second": second, "effect": effect, "value": value, "low": None,
         "high": None, "has_interval": True, "level": 0.95, "t": None, "df": None, "p": None,
         "p_corrected": (0.01 if code == "higher" else 0.2) if p is None else p, "family": 1,
-        "better": "higher", "is_by_model": False, "is_on_one_input": False,
+        "better": "higher", "unit": "points", "is_by_model": False, "is_on_one_input": False,
         "is_exploratory": False, "spread": None,
     }  # fmt: skip
     return {"code": code, "criterion": None, "facts": facts}

@@ -24,7 +24,7 @@ from evalsite.analysis.exact_differences import find_exact_scores
 from evalsite.analysis.explanations import explain_weighing, find_estimator
 from evalsite.analysis.families.numbers import Ends, Numbers, Prepared
 from evalsite.analysis.figure import Cautions, Figure, Reason, undefined
-from evalsite.analysis.findings import describe_finding, order_pairs
+from evalsite.analysis.findings import describe_finding, name_unit, order_pairs
 from evalsite.analysis.magnitude import log_ratio
 from evalsite.analysis.mixed import (
     Layout,
@@ -191,7 +191,7 @@ class ScoredNumbers(Numbers):
             distance = from_average.get(name)
             system["from_average"] = distance and keep_possible(distance, *self.find_bounds(ends))
         pairs = [
-            self._describe(pair, comparison, ends, tested.better)
+            self._describe(pair, comparison, ends, tested.better, name_unit(described))
             for pair in self.check_pairs(comparison.pairs, table)
         ]
         estimator = find_estimator(systems, pairs)
@@ -417,8 +417,9 @@ class ScoredNumbers(Numbers):
         return found
 
     def _describe(
-        self, pair: PairComparison, comparison: Comparison, ends: Ends | None, better: Better
-    ) -> dict[str, Any]:
+        self, pair: PairComparison, comparison: Comparison, ends: Ends | None, better: Better,
+        unit: str,
+    ) -> dict[str, Any]:  # fmt: skip
         """The pair, the better system first; the effect is of the first over or minus the second,
         as rated: below 0 for the better system where lower is better.
 
@@ -456,7 +457,7 @@ class ScoredNumbers(Numbers):
             "checks": checks,
             "own": own,
             "counts": None,
-            "finding": describe_finding(first, second, effect, better),
+            "finding": describe_finding(first, second, effect, better, unit),
         }
 
 

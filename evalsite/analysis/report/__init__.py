@@ -21,8 +21,7 @@ from evalsite.analysis.families.numbers import Prepared
 from evalsite.analysis.figure import LEVEL, METHODS_VERSION, Figure, make_note
 from evalsite.analysis.findings import describe_of_one_rater
 from evalsite.analysis.gate_slices import (
-    find_worst,
-    judge_slices,
+    decide_with_slices,
     place_in_slices,
     read_item_slices,
 )
@@ -199,7 +198,7 @@ def make_report(
             if any(entry["missing"] for entry in absent):
                 share = float(shown.is_missing.mean())
                 found["notes"].insert(-1, make_note("missing_at_random", share=share))
-            warnings += warn_of_missing(key, absent, found["pairs"], find_better(described))
+            warnings += warn_of_missing(found, absent)
             gone = missing.get(str(described.get("of", key)), {})
             if any(gone.values()):
                 found["missing"] = gone
@@ -355,20 +354,17 @@ def _judge_slices(
     found: dict[str, Any], table: Table, described: Mapping[str, Any], plan: Plan,
     by_item: pd.DataFrame, seed: int,
 ) -> None:  # fmt: skip
-    """Add to tests of "not worse" what the parts of the inputs say that the plan names."""
+    """Let the parts of the inputs that the plan names decide with tests of "not worse"."""
     better, judge = find_better(described), get_numbers(find_family(described)).judge_margins
     planned = plan.of(found["key"], list_systems(table), better).margins
     # by one rater nothing is tested
     for test, margin in zip(found.get("margins") or (), planned, strict=False):
         if margin.slices and margin.relation == "not_worse" and test["outcome"]:
             slices = place_in_slices(table, by_item[margin.slices])
-            judged = judge_slices(table, slices, judge=judge, margin=margin, seed=seed)
-            test |= {
-                "slices": judged,
-                "worst": find_worst(judged),
-                "unsliced": int(table.rows.group[slices == ""].nunique()),
-                "fails_in": [part["slice"] for part in judged if part["is_worse"]],
-            }
+            on_all = test["outcome"]
+            test |= {"outcome_on_all": on_all} | decide_with_slices(
+                on_all, table, slices, judge=judge, margin=margin, seed=seed
+            )
 
 
 def _report_undropped(

@@ -17,6 +17,7 @@ from evalsite.analysis.figure import (
     Figure,
     make_note,
 )
+from evalsite.analysis.findings import name_unit
 from evalsite.analysis.missing import find_shift, is_suspect
 from evalsite.analysis.other_tests import list_narrower
 from evalsite.analysis.reml import METHOD as REML
@@ -149,16 +150,18 @@ def claim_error_rate(
 
 
 def warn_of_missing(
-    key: str, absent: Sequence[Mapping[str, Any]], pairs: Sequence[Mapping[str, Any]], better: str
+    criterion: Mapping[str, Any], absent: Sequence[Mapping[str, Any]]
 ) -> list[dict[str, Any]]:
     """Of which systems ratings of this criterion are missing more often than of the others."""
+    pairs, better = criterion["pairs"], criterion["better"]
     effect = pairs[0]["effect"].name if pairs else "difference"
     return [
         make_note(
             "missing_by_system",
-            key,
+            criterion["key"],
             **entry,
             better=better,
+            unit=name_unit(criterion),
             effect=effect,
             shift=find_shift(entry, pairs, better),
         )
@@ -199,6 +202,7 @@ def list_conclusions(criterion: Mapping[str, Any]) -> list[dict[str, Any]]:
     return [
         make_note(
             "detectable",
+            unit=name_unit(criterion),
             effect=pairs[0]["effect"].name,
             value=detectable.value,
             low=detectable.low,

@@ -866,27 +866,68 @@ finish_pair <- function(result, pair) {
 # --- margins ------------------------------------------------------------------------------------
 
 # Whether a margin is above 0 and small enough to be missed.
-is_margin <- function(criterion, margin) {
+is_margin <- function(criterion, planned) {
+  margin <- planned$margin
   if (criterion$family == "magnitude") return(margin > 1 && margin <= 2)
   most <- if (criterion$family %in% c("decision", "preference")) .5
           else if (length(criterion$ends)) diff(criterion$ends) / 2 else sd(criterion$rows$value)
-  margin > 0 && margin < most
+  margin > 0 && (margin < most || most == 0)
+}
+
+# System minus other, where that is the same in every rating, and whether 3 raters and 10 inputs or
+# more show it; NULL where it varies.
+find_exact <- function(criterion, system, other) {
+  d <- criterion$rows
+  sides <- c(system, other)
+  has_persons <- all(d$person != "no")
+  if (criterion$family == "preference") {
+    d <- d[d$outcome != "" & d$system_1 %in% sides & d$system_2 %in% sides, ]
+    y <- unname(c("1" = 1, tie = 0, "2" = -1)[d$outcome])
+    y <- ifelse(d$system_1 == system, y, -y)
+    if (length(unique(y)) != 1) return(NULL)
+    parts <- list(d)
+    value <- y[1]
+  } else {
+    d$y <- take_values(criterion)
+    d <- d[d$system %in% sides, ]
+    parts <- split(d, d$system)
+    if (length(parts) < 2) return(NULL)
+    value <- 0
+    if (length(unique(d$y)) > 1) {
+      least <- 1e-4 * sqrt(mean((d$y - mean(d$y))^2))
+      cells <- list(paste(if (has_persons) d$participant else "", d$group, sep = "\r"), d$system)
+      means <- tapply(d$y, cells, mean)
+      if (anyNA(means) || max(tapply(d$y, cells, function(y) diff(range(y)))) > least) return(NULL)
+      apart <- means[, system] - means[, other]
+      if (sqrt(mean((apart - mean(apart))^2)) > least) return(NULL)
+      value <- round(mean(apart), 9)
+    }
+  }
+  is_enough <- has_persons && all(vapply(parts, function(part) {
+    length(unique(part$participant)) >= 3 && length(unique(part$group)) >= 10
+  }, NA))
+  list(value = value, is_enough = is_enough)
 }
 
 judge_margin <- function(result, planned) {
   criterion <- result$criterion
-  row <- planned[c("criterion", "system", "other", "relation", "margin")]
   pair <- Filter(function(pair) setequal(c(pair$first, pair$second),
                                          c(planned$system, planned$other)), result$pairs)
-  is_undirected <- criterion$better == "none" && planned$relation == "not_worse"
-  if (!length(pair) || is.null(pair[[1]]$df) || is_undirected ||
-      !is_margin(criterion, planned$margin)) return(row)
-  pair <- pair[[1]]
+  if (criterion$better == "none" && planned$relation == "not_worse") return(list())
   margin <- if (criterion$family == "magnitude") log(planned$margin) else planned$margin
+  ahead <- if (criterion$better == "lower") -1 else 1
+  compares <- criterion$family == "preference"
+  exact <- find_exact(criterion, planned$system, planned$other)
+  if (!is.null(exact) && (length(pair) || !compares)) {
+    inside <- ahead * exact$value + margin
+    if (planned$relation == "equivalent") inside <- min(inside, margin - ahead * exact$value)
+    is_open <- abs(inside) <= 1e-9 || !exact$is_enough
+    return(list(outcome = if (is_open) "undecided" else if (inside > 0) "pass" else "fail"))
+  }
+  if (!length(pair) || is.null(pair[[1]]$df)) return(list())
+  pair <- pair[[1]]
   # a difference is second minus first, a net share the first's
-  turned <- (pair$first == planned$system) != (criterion$family == "preference")
-  sign <- if (turned) -1 else 1
-  if (criterion$better == "lower") sign <- -sign
+  sign <- if ((pair$first == planned$system) != compares) -ahead else ahead
   estimate <- sign * pair$estimate
   level <- planned$level %or% .05
   reach <- qt(.95, pair$df) * pair$se
@@ -898,8 +939,8 @@ judge_margin <- function(result, planned) {
     is_beyond <- is_beyond || estimate - end > margin
   }
   p_fail <- pt((estimate + margin) / pair$se, pair$df)
-  c(row, list(p_fail = p_fail, low90 = estimate - reach, high90 = estimate + reach, p = p,
-              level = level, outcome = if (p < level) "pass" else if (is_beyond) "fail" else "undecided"))
+  list(p_fail = p_fail, low90 = estimate - reach, high90 = estimate + reach, p = p, level = level,
+       outcome = if (p < level) "pass" else if (is_beyond) "fail" else "undecided")
 }
 
 # Of each column that divides the inputs of a margin the value of each item: of an input, or of what
@@ -920,7 +961,7 @@ read_slices <- function(path) {
 }
 
 # The slices with 20 inputs or more in which the system is clearly worse by more than the margin, p
-# corrected over slices; "-" for none of them.
+# corrected over slices; "-" for none of them. Such a slice makes the outcome fail.
 find_failing <- function(result, planned) {
   d <- result$criterion$rows
   values <- trimws(slices[[planned$slices]][d$item])
@@ -936,17 +977,22 @@ find_failing <- function(result, planned) {
   # of two systems, whatever the plan says of all
   baseline <<- ""
   has_own_errors <<- FALSE
+  has_persons <- all(d$person != "no")
   p <- list()
+  failing <- character(0)
   for (name in sorted(values[is_pair])) {
     part <- result$criterion
     part$rows <- d[is_pair & values == name, ]
     part$has_points <- FALSE
-    if (length(unique(part$rows$group)) < 20 || length(unique(part$rows$participant)) < 2) next
-    p[[name]] <- suppressMessages(judge_margin(compare_criterion(part), planned))$p_fail
+    has_one_rater <- has_persons && length(unique(part$rows$participant)) < 2
+    if (length(unique(part$rows$group)) < 20 || has_one_rater) next
+    row <- suppressMessages(judge_margin(compare_criterion(part), planned))
+    p[[name]] <- row$p_fail
+    if (is.null(row$p_fail) && identical(row$outcome, "fail")) failing <- c(failing, name)
   }
   for (name in names(kept)) assign(name, kept[[name]], envir = globalenv())
   p <- p.adjust(unlist(p), "holm")
-  failing <- names(p)[p < (planned$level %or% .05)]
+  failing <- sorted(c(failing, names(p)[p < (planned$level %or% .05)]))
   if (length(failing)) paste(failing, collapse = "; ") else "-"
 }
 
@@ -957,14 +1003,14 @@ judge_margins <- function(compared) {
     planned <- Filter(function(entry) entry$criterion == key, plan$margins %or% list())
     if (!result$is_tested) return(list())
     lapply(planned, function(entry) {
-      row <- judge_margin(result, entry)
+      row <- if (is_margin(result$criterion, entry)) judge_margin(result, entry) else list()
       is_sliced <- entry$relation == "not_worse" && (entry$slices %or% "") %in% names(slices)
-      if (!is.null(row$p) && is_sliced) row$fails_in <- find_failing(result, entry)
-      row
+      if (!is.null(row$outcome) && is_sliced) row$fails_in <- find_failing(result, entry)
+      c(entry[c("criterion", "system", "other", "relation", "margin")], row)
     })
   })
   families <- if (is_across) list(do.call(c, tests)) else tests
-  do.call(c, lapply(families, function(family) {
+  tests <- do.call(c, lapply(families, function(family) {
     tested <- which(vapply(family, function(row) !is.null(row$p), logical(1)))
     if (length(tested) < 2) return(family)
     p <- p.adjust(vapply(family[tested], function(row) row$p, numeric(1)), "holm")
@@ -976,6 +1022,10 @@ judge_margins <- function(compared) {
     }
     family
   }))
+  lapply(tests, function(row) {
+    if ((row$fails_in %or% "-") != "-") row$outcome <- "fail"
+    row
+  })
 }
 
 # --- agreement ----------------------------------------------------------------------------------

@@ -45,6 +45,9 @@ OUTCOMES = {"1": 1.0, "tie": 0.0, "2": -1.0}
 AVERAGED = {"turns", "shares"}
 MOST_LOG = np.log(1e6)
 LEAST_INPUTS = 20  # of a slice that is tested
+LEAST_EXACT = 3, 10  # raters and inputs that decide about a difference without spread
+NO_SPREAD = 1e-4  # of the standard deviation of values: what is left is rounding
+ROUNDING = 1e-9
 MOST_SEPARATE = 45, 200_000  # pairs, and ratings, up to which each pair is fitted alone
 COLUMNS = {
     "systems": (
@@ -997,7 +1000,7 @@ def find_bounds(criterion: Criterion) -> tuple[float, float] | None:
 
 
 def judge_margins(
-    compared: list[Compared], plan: Plan, slices: dict[str, dict[str, str]], notes: Notes
+    compared: list[Compared], plan: Plan, slices: dict[str, dict[str, str]], fitted: Path
 ) -> list[Row]:
     """The planned tests against a margin, corrected as the comparisons are."""
     is_across = plan["is_across"]
@@ -1006,10 +1009,11 @@ def judge_margins(
         planned = [entry for entry in plan["margins"] if entry["criterion"] == result.criterion.key]
         part = []
         for entry in planned if result.is_tested else ():
-            row = judge_margin(result, entry)
-            if "p" in row and entry["relation"] == "not_worse" and entry.get("slices") in slices:
-                row["fails_in"] = find_failing(result, entry, slices, notes)
-            part.append(row)
+            row = judge_margin(result, entry) if is_margin(result.criterion, entry) else {}
+            is_sliced = entry["relation"] == "not_worse" and entry.get("slices") in slices
+            if "outcome" in row and is_sliced:
+                row["fails_in"] = find_failing(result, entry, slices, fitted)
+            part.append({**entry, **row})
         tests.append(part)
     together = [row for part in tests for row in part]
     for family in [together] if is_across else tests:
@@ -1019,14 +1023,17 @@ def judge_margins(
                 row["p_corrected"] = float(p)
                 if row["outcome"] == "pass" and p >= row["level"]:
                     row["outcome"] = "undecided"
+    for row in together:
+        if row.get("fails_in", "-") != "-":
+            row["outcome"] = "fail"
     return together
 
 
 def find_failing(
-    result: Compared, planned: Row, slices: dict[str, dict[str, str]], notes: Notes
+    result: Compared, planned: Row, slices: dict[str, dict[str, str]], fitted: Path
 ) -> str:
     """The slices with 20 inputs or more in which the system is clearly worse by more than the
-    margin, p corrected over slices; "-" for none of them."""
+    margin, p corrected over slices; "-" for none of them. Such a slice makes the outcome fail."""
     rows = result.criterion.rows
     values = rows["item"].map(slices[planned["slices"]]).fillna("").str.strip()
     # an input whose items are in several slices is in none
@@ -1036,27 +1043,76 @@ def find_failing(
     if result.criterion.is_compared:
         is_pair = rows["system_1"].isin(sides) & rows["system_2"].isin(sides)
     bare = {"baseline": "", "hypotheses": [], "has_own_errors": False}
-    tested = {}
+    tested, failing = {}, []
     for name, part in rows[is_pair & (values != "")].groupby(values):
-        if part["group"].nunique() < LEAST_INPUTS or part["participant"].nunique() < 2:
+        has_one_rater = result.criterion.has_persons and part["participant"].nunique() < 2
+        if part["group"].nunique() < LEAST_INPUTS or has_one_rater:
             continue
         if len(part) > MOST_DENSE:
-            notes.add(f"{result.criterion.key}: slices of more than {MOST_DENSE:,} ratings are in "
-                      "the tables of analysis.R.")  # fmt: skip
-            return ""
+            return read_failing(planned, fitted)
         criterion = replace(result.criterion, rows=part)
         row = judge_margin(compare(criterion, bare, Path(), Notes(is_silent=True)), planned)
         if "p_fail" in row:
             tested[str(name)] = row["p_fail"]
+        elif row.get("outcome") == "fail":
+            failing.append(str(name))
     corrected = holm(list(tested.values()))
     level = planned.get("level", 0.05)
-    failing = [name for name, p in zip(tested, corrected, strict=True) if p < level]
-    return "; ".join(failing) or "-"
+    failing += [name for name, p in zip(tested, corrected, strict=True) if p < level]
+    return "; ".join(sorted(failing)) or "-"
+
+
+def read_failing(planned: Row, fitted: Path) -> str:
+    """What analysis.R found in slices, where a dense fit would take too long."""
+    if not (fitted / "margins.csv").is_file():
+        raise SystemExit(f"A slice of {planned['criterion']} has more than {MOST_DENSE:,} ratings: "
+                         f"run analysis.R first, which writes {fitted}.")  # fmt: skip
+    names = ["criterion", "system", "other", "relation"]
+    table = pd.read_csv(fitted / "margins.csv", dtype=str, keep_default_na=False)
+    is_same = (table[names] == [planned[name] for name in names]).all(axis=1)
+    is_same &= table["margin"].astype(float) == planned["margin"]
+    return str(table.loc[is_same, "fails_in"].iloc[0])
+
+
+def find_exact(criterion: Criterion, system: str, other: str) -> tuple[float, bool] | None:
+    """System minus other, where that is the same in every rating, and whether 3 raters and 10
+    inputs or more show it; None where it varies."""
+    rows, names = criterion.rows, [system, other]
+    if criterion.is_compared:
+        rows = rows[(rows["outcome"] != "") & rows["system_1"].isin(names)
+                    & rows["system_2"].isin(names)]  # fmt: skip
+        sides = [rows]
+        y = rows["outcome"].map(OUTCOMES)
+        y = y.where(rows["system_1"] == system, -y)
+        if rows.empty or np.ptp(y) > 0:
+            return None
+        value = float(y.iloc[0])
+    else:
+        rows = rows.assign(y=take_values(criterion))
+        rows = rows[rows["system"].isin(names)]
+        sides = [rows[rows["system"] == name] for name in names]
+        if any(side.empty for side in sides):
+            return None
+        value = 0.0
+        if np.ptp(rows["y"]) > 0:
+            least = NO_SPREAD * rows["y"].std(ddof=0)
+            who = rows["participant" if criterion.has_persons else "person"]
+            cells = rows.groupby([who, rows["group"], rows["system"]])["y"]
+            apart = cells.mean().unstack()
+            apart["difference"] = apart[system] - apart[other]
+            is_split = (cells.max() - cells.min()).max() > least
+            if is_split or apart.isna().any(axis=None) or apart["difference"].std(ddof=0) > least:
+                return None
+            value = float(round(apart["difference"].mean(), 9))
+    raters, inputs = (
+        min(side[name].nunique() for side in sides) for name in ("participant", "group")
+    )
+    is_enough = criterion.has_persons and raters >= LEAST_EXACT[0] and inputs >= LEAST_EXACT[1]
+    return value, is_enough
 
 
 def judge_margin(result: Compared, planned: Row) -> Row:
     criterion = result.criterion
-    row = {name: planned[name] for name in ("criterion", "system", "other", "relation", "margin")}
     pair = next(
         (
             pair
@@ -1065,15 +1121,23 @@ def judge_margin(result: Compared, planned: Row) -> Row:
         ),
         {},
     )
-    is_undirected = criterion.better == "none" and planned["relation"] == "not_worse"
-    if "df" not in pair or is_undirected or not is_margin(criterion, planned["margin"]):
-        return row
+    if criterion.better == "none" and planned["relation"] == "not_worse":
+        return {}
     margin = float(np.log(planned["margin"])) if criterion.is_log else planned["margin"]
+    ahead = -1.0 if criterion.better == "lower" else 1.0
+    exact = find_exact(criterion, planned["system"], planned["other"])
+    if exact is not None and (pair or not criterion.is_compared):
+        inside = ahead * exact[0] + margin
+        if planned["relation"] == "equivalent":
+            inside = min(inside, margin - ahead * exact[0])
+        outcome = "pass" if inside > 0 else "fail"
+        is_open = abs(inside) <= ROUNDING or not exact[1]
+        return {"outcome": "undecided" if is_open else outcome}
+    if "df" not in pair:
+        return {}
     # a difference is second minus first, a net share the first's
     is_turned = (pair["first"] == planned["system"]) != criterion.is_compared
-    sign = -1.0 if is_turned else 1.0
-    if criterion.better == "lower":
-        sign = -sign
+    sign = -ahead if is_turned else ahead
     estimate, se, df = sign * pair["estimate"], pair["se"], pair["df"]
     level = planned.get("level", 0.05)
     reach, end = (stats.t.isf(entry, df) * se for entry in (0.05, level))
@@ -1084,19 +1148,20 @@ def judge_margin(result: Compared, planned: Row) -> Row:
         is_beyond = is_beyond or estimate - end > margin
     outcome = "pass" if p < level else "fail" if is_beyond else "undecided"
     p_fail = float(stats.t.cdf((estimate + margin) / se, df))
-    return row | {"p_fail": p_fail, "low90": estimate - reach, "high90": estimate + reach, "p": p,
-                  "outcome": outcome, "level": level}  # fmt: skip
+    return {"p_fail": p_fail, "low90": estimate - reach, "high90": estimate + reach, "p": p,
+            "outcome": outcome, "level": level}  # fmt: skip
 
 
-def is_margin(criterion: Criterion, margin: float) -> bool:
+def is_margin(criterion: Criterion, planned: Row) -> bool:
     """Whether a margin is above 0 and small enough to be missed."""
+    margin = planned["margin"]
     if criterion.is_log:
         return 1 < margin <= 2
     if criterion.family in SHARES:
         return 0 < margin < 0.5
     if criterion.ends:
         return 0 < margin < (criterion.ends[1] - criterion.ends[0]) / 2
-    return 0 < margin < criterion.rows["value"].std()
+    return 0 < margin < (criterion.rows["value"].std() or np.inf)
 
 
 # --- agreement ----------------------------------------------------------------------------------
@@ -1106,6 +1171,7 @@ NODES, WEIGHTS = np.polynomial.hermite_e.hermegauss(41)
 WEIGHTS = WEIGHTS / WEIGHTS.sum()
 GRID = np.concatenate([np.linspace(0, 0.9, 46), np.linspace(0.91, 0.99, 9)])
 MOST_POINTS = 11  # with more values a scale counts as continuous
+STEP = 1e-4  # of a unit's weight, for a slope
 WIDE = {"percent_agreement", "within_1", "ac1", "ac2"}  # they don't move one way with strictness
 
 
@@ -1207,13 +1273,7 @@ def agree(criterion: Criterion) -> list[Row]:
     if criterion.is_log:
         standard = pd.to_numeric(rows["standard"])
         y = np.log(rows["value"] / (1 if standard.isna().any() else standard))
-    scale = np.unique(y)
-    if criterion.is_compared:
-        scale = np.array([-1.0, 0.0, 1.0])
-    elif criterion.family == "decision":
-        scale = np.array([0.0, 1.0])
-    elif criterion.has_points and criterion.ends:
-        scale = np.arange(criterion.ends[0], criterion.ends[1] + 1)
+    scale = find_scale(criterion, y)
     rater, group, unit = (
         pd.factorize(rows[name])[0] for name in ("participant", "block", "output")
     )
@@ -1222,17 +1282,13 @@ def agree(criterion: Criterion) -> list[Row]:
     result: list[Row] = [{"coefficient": name} for name in names]
     if not len(rated.value):
         return result
+    values = {name: find_coefficient(name, whole, rated, scale) for name in names}
     # means of turns and statements are values, however few of them differ
     has_points = criterion.family in ("preference", "decision") or criterion.has_points
-    has_points = has_points and len(scale) <= MOST_POINTS
-    values = {name: find_coefficient(name, whole, rated, scale) for name in names}
-    has_interval = (
-        criterion.has_persons and min(rated.rater.max(), rated.input.max()) > 0
-        and np.ptp(rated.value) > 0
-    )  # fmt: skip
-    drawn = {}
-    if has_interval:
-        drawn = draw_points(rated, names) if has_points else draw_numbers(rated, names, scale)
+    is_cut = has_points and len(scale) <= MOST_POINTS
+    draw = draw_points if is_cut else draw_many_points if has_points else draw_numbers
+    has_several = min(rated.rater.max(), rated.input.max()) > 0 and np.ptp(rated.value) > 0
+    drawn = draw(rated, names, scale) if criterion.has_persons and has_several else {}
     for row in result:
         value = row["value"] = values[row["coefficient"]]
         draws = drawn.get(row["coefficient"])
@@ -1240,13 +1296,92 @@ def agree(criterion: Criterion) -> list[Row]:
         if is_share and value in (0, 1):
             row |= describe_wilson(value, rated.unit.max() + 1)
             continue
-        if draws is None or value is None or value == 1:
+        if value is None or value == 1:
             continue
-        is_wide = not has_points or (row["coefficient"] in WIDE and len(scale) > 2)
+        if draws is None:
+            row |= describe_over_inputs(row["coefficient"], value, whole, scale)
+            continue
+        is_wide = not is_cut or (row["coefficient"] in WIDE and len(scale) > 2)
         edge = 0.0125 if is_wide else 0.025
         low, high = np.quantile(draws, [edge, 1 - edge])
-        row |= {"low": min(low, value), "high": max(high, value)}
+        low, high = min(low, value), max(high, value)
+        if high - low > 1e-12:
+            row |= {"low": low, "high": high}
     return result
+
+
+def find_scale(criterion: Criterion, y: Any) -> Any:
+    """All values that could be given; of numbers those that were."""
+    if criterion.is_compared:
+        return np.array([-1.0, 0.0, 1.0])
+    if criterion.family == "decision":
+        return np.array([0.0, 1.0])
+    if criterion.has_points and criterion.ends:
+        return np.arange(criterion.ends[0], criterion.ends[1] + 1)
+    return np.unique(y)
+
+
+def describe_over_inputs(name: str, value: float, whole: Rated, scale: Any) -> Row:
+    """The interval for these raters, where the draws say nothing of others: t over inputs of
+    -log(1 - value), or of the logit of a share."""
+    is_alpha, is_share = name.startswith("alpha"), name in ("percent_agreement", "within_1")
+    rated = whole.take_shared() if is_alpha else whole
+    counts = rated.counts.astype(float)
+    size = counts.sum(1)
+    weights = weigh(name, len(scale))
+
+    def take(unit: int) -> list[Any]:
+        """What sums over units need of one of them."""
+        row, n = counts[unit], size[unit]
+        if is_alpha:
+            return [(np.outer(row, row) - np.diag(row)) / (n - 1), row]
+        near = (row * (weights @ row - 1)).sum() / (n * (n - 1)) if n > 1 else 0.0
+        return [near, float(n > 1), row / n, 1.0]
+
+    def evaluate(sums: list[Any]) -> float:
+        if is_alpha:
+            pairs, total = sums
+            level = name.removeprefix("alpha_")
+            distances = list_distances(level, total)
+            if level in ("log", "interval"):
+                distances = (scale[:, None] - scale) ** 2
+            seen = 1 - (total.sum() - 1) * (pairs * distances).sum() / (total @ distances @ total)
+        else:
+            near, pairable, shares, units = sums
+            seen = correct_share(name, near / pairable, weights, shares / units)
+        return float(np.log(seen / (1 - seen)) if is_share else -np.log(1 - seen))
+
+    def add(sums: list[Any], parts: list[Any], by: float) -> list[Any]:
+        return [one + by * part for one, part in zip(sums, parts, strict=True)]
+
+    units = [take(unit) for unit in range(len(counts))]
+    sums = [sum(parts) for parts in zip(*units, strict=True)]
+    slopes = np.array([
+        (evaluate(add(sums, parts, STEP)) - evaluate(add(sums, parts, -STEP))) / (2 * STEP)
+        for parts in units
+    ])  # fmt: skip
+    input_of = np.zeros(len(counts), int)
+    input_of[rated.unit] = rated.input
+    by_input = np.bincount(input_of, weights=slopes)
+    inputs = len(by_input)
+    if inputs < 2:
+        return {}
+    # one unit more, in which all give the rarest value
+    used = counts.sum(0)
+    rarest = np.eye(len(scale))[np.argmin(np.where(used > 0, used, np.inf))]
+    more = [0.0 * sums[0], size.mean() * rarest] if is_alpha else [1.0, 1.0, rarest, 1.0]
+    z = evaluate(sums)
+    moved = evaluate(add(sums, more, 1)) - z
+    variance = spread(by_input) + (0.04 * moved**2 if np.isfinite(moved) else 0.0)
+    if not 1e-24 < variance < np.inf:
+        return {}
+    reach = stats.t.ppf(0.975, inputs - 1) * np.sqrt(variance)
+    low, high = (1 / (1 + np.exp(-end)) if is_share else 1 - np.exp(-end)
+                 for end in (z - reach, z + reach))  # fmt: skip
+    if not is_share:
+        shared = size[size > 1]
+        low = max(low, -1 / (len(shared) / (1 / shared).sum() - 1))
+    return {"low": min(low, value), "high": max(high, value)}
 
 
 def describe_wilson(share: float, units: int) -> Row:
@@ -1346,18 +1481,23 @@ def summarise(rated: Rated, distances: Any) -> Row:
     }  # fmt: skip
 
 
+def is_usable(q: Row) -> bool:
+    return bool(q["s1"] > 0 and q["s3"] > 1e-12 * q["s1"])
+
+
 def draw_parts(
     q: Row, units: float, strictness: float, noise: float, back: Any
 ) -> tuple[Floats, Floats, Floats]:
     """Draws of the variances of units, raters and noise."""
-    v_unit, v_rater = (q["s3"] - q["s1"]) / 2, max((q["s3"] - q["s2"]) / 2, 0)
-    v_noise = max((q["s1"] + q["s2"] - q["s3"]) / 2, 0)
+    s1 = max(q["s1"], 0.25 * q["s3"] / q["n"])
+    v_unit, v_rater = (q["s3"] - s1) / 2, max((q["s3"] - q["s2"]) / 2, 0)
+    v_noise = max((s1 + q["s2"] - q["s3"]) / 2, 0)
     k, nu, whole = q["k"], q["nu"], units + strictness + noise
     overlap = (q["mean"] - 1) / (q["raters"] - 1)
     omega = (v_noise + (1 - overlap) * max(v_unit, 0)) / q["load"]
-    a = 1 - q["s1"] / q["s3"]
+    a = 1 - s1 / q["s3"]
     least = max(a, -0.5 / (k - 1), -0.5)
-    expected = ((v_rater + omega) / (q["s1"] / 2)) ** 2 * 2 / nu * (1 + np.sqrt(2 / nu))
+    expected = ((v_rater + omega) / (s1 / 2)) ** 2 * 2 / nu * (1 + np.sqrt(2 / nu))
     extra = max(0, q["v_raters"] - expected * a**2)
     extra_seen = max(0, q["v_raters_seen"] - expected)
     f = (1 + (k - 1) * least) / (1 - least)
@@ -1383,11 +1523,13 @@ def find_cells(cuts: Any, rho: Any) -> Any:
     return np.matmul((chance * WEIGHTS[:, None]).transpose(0, 2, 1), chance)
 
 
-def draw_points(rated: Rated, names: list[str]) -> dict[str, Floats]:
+def draw_points(rated: Rated, names: list[str], scale: Any) -> dict[str, Floats]:
     """Draws of every coefficient on a scale of a few ordered values."""
-    kinds = rated.kinds
+    kinds = len(scale)
     distances = list_distances("interval", np.ones(kinds))
     q = summarise(rated, distances)
+    if not is_usable(q):
+        return {}
     n = q["n"]
     cuts = ndtri(np.clip(np.cumsum(q["total"])[:-1] / n, 0.25 / n, 1 - 0.25 / n))
     g = (find_cells(np.broadcast_to(cuts, (len(GRID), kinds - 1)), GRID) * distances).sum((-1, -2))
@@ -1418,13 +1560,32 @@ def draw_points(rated: Rated, names: list[str]) -> dict[str, Floats]:
 
 
 def draw_numbers(rated: Rated, names: list[str], scale: Any) -> dict[str, Floats]:
-    """Draws of alpha where there are many values."""
+    """Draws of alpha where there are many values, and of the distance of two ratings."""
     q = summarise(rated, (scale[:, None] - scale) ** 2)
+    if not is_usable(q):
+        return {}
     whole = q["s3"] / 2
     units, strictness = (max(0, q["s3"] - q[name]) / 2 / whole for name in ("s1", "s2"))
     noise = max(1 - units - strictness, 0.02)
     u, r, e = draw_parts(q, units, strictness, noise, lambda a: a)
-    return {name: u / (u + r + e) for name in names if name in ("alpha_interval", "alpha_log")}
+    drawn = {name: u / (u + r + e) for name in names if name in ("alpha_interval", "alpha_log")}
+    return {**drawn, "distance": 2 * whole * (r + e)}
+
+
+def draw_many_points(rated: Rated, names: list[str], scale: Any) -> dict[str, Floats]:
+    """Draws where there are more points than can be cut: alpha of values, ordinal alpha as that of
+    mid-ranks, and AC2 with the shares of points as they are."""
+    drawn = draw_numbers(rated, names, scale)
+    if not drawn:
+        return {}
+    counts = rated.counts.sum(0)
+    of_ranks = draw_numbers(rated, names, np.cumsum(counts) - counts / 2)
+    if of_ranks:
+        drawn["alpha_ordinal"] = of_ranks["alpha_interval"]
+    width = (scale[-1] - scale[0]) ** 2
+    seen = 1 - np.minimum(drawn["distance"] / width, 1)
+    drawn["ac2"] = correct_share("ac2", seen, weigh("ac2", len(scale)), counts / counts.sum())
+    return drawn
 
 
 # --- all criteria -------------------------------------------------------------------------------
@@ -1459,7 +1620,7 @@ def make_tables(path: Path, plan: Plan, fitted: Path, notes: Notes) -> dict[str,
         ]  # fmt: skip
         tables["agreement"] += [{"criterion": key, **row} for row in agree(result.criterion)]
     plan = {**plan, "is_across": is_across}
-    tables["margins"] = judge_margins(compared, plan, slices, notes)
+    tables["margins"] = judge_margins(compared, plan, slices, fitted)
     return tables
 
 

@@ -241,6 +241,7 @@ def _name_criteria(study: Study, plan: AnalysisPlan) -> dict[str, Any]:
         family = get_family(one.scale.family)
         is_share = family.compares or family.decides
         unit = "ratio" if family.is_log else "percentage points" if is_share else "points"
+        unit = "" if one.scale.kind == "number" else unit
         named[one.key] = {"label": one.label, "unit": unit}
     return {"criteria": named}
 

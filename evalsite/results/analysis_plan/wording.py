@@ -173,7 +173,9 @@ def describe_margin(plan: Plan, margin: Mapping[str, Any]) -> str:
     label = _find_label(plan, key)
     words = f"on {label}, {margin['system']} is {relation} {margin['other']} {until} {amount}"
     words += f", at level {margin['level']:g}" if "level" in margin else ""
-    return words + (f", also in each {margin['slices']}" if "slices" in margin else "")
+    if "slices" in margin:
+        words += f", and fails if it is clearly worse in any {margin['slices']}"
+    return words
 
 
 def describe_smallest(plan: Plan) -> str:

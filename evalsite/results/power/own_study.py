@@ -6,6 +6,7 @@ from typing import Any
 
 from evalsite.analysis.families import find_family
 from evalsite.analysis.families.family import Family
+from evalsite.analysis.findings import name_unit
 from evalsite.jobs.models import Job
 from evalsite.results.models import Report
 from evalsite.results.power.design_search import FEW_RATERS
@@ -121,7 +122,7 @@ def describe_detected(
     axis = make_axis(
         [smallest, *(one["detectable"] for one in options)], times=100 if _is_share(family) else 1
     )
-    teller = _Teller(study, family, axis, smallest, found["used"], settings)
+    teller = _Teller(study, family, _name_unit(criterion), axis, smallest, found["used"], settings)
     rows = [teller.write(one) for one in options]
     raters = kept["data"]["participants"]
     return Detected(
@@ -132,7 +133,7 @@ def describe_detected(
         smallest=teller.write_smallest(),
         smallest_place="" if smallest is None else axis.place(smallest),
         noun="ratio" if family.is_log else "difference",
-        unit=_name_unit(family),
+        unit=_name_unit(criterion),
         alone=_write(found["now"]["alone"], family) if found["now"] else "",
         tests=found["tests"],
         used=count_of(found["used"], "answer"),
@@ -153,6 +154,7 @@ def describe_detected(
 class _Teller:
     study: Study
     family: Family
+    unit: str
     axis: Axis
     smallest: float | None
     used: int
@@ -170,7 +172,7 @@ class _Teller:
             label=self._label(option),
             takes=self._take(option),
             difference=difference,
-            unit="" if size is None else _name_unit(self.family),
+            unit="" if size is None else self.unit,
             half=_write_half(option["half"], self.family),
             place="" if size is None else self.axis.place(size),
             sets=count_of(option["sets"], "more set"),
@@ -220,10 +222,11 @@ def _is_share(family: Family) -> bool:
     return family.compares or family.decides
 
 
-def _name_unit(family: Family) -> str:
+def _name_unit(criterion: dict[str, Any]) -> str:
+    family = find_family(criterion)
     if family.is_log:
         return ""
-    return "percentage points" if _is_share(family) else "points"
+    return "percentage points" if _is_share(family) else name_unit(criterion)
 
 
 def _write(size: float | None, family: Family) -> str:

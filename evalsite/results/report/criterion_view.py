@@ -9,7 +9,7 @@ from evalsite.analysis.direction import SIGN, Better
 from evalsite.analysis.families import find_family
 from evalsite.analysis.families.family import Family
 from evalsite.analysis.figure import make_note
-from evalsite.analysis.findings import CLEAR
+from evalsite.analysis.findings import CLEAR, name_unit
 from evalsite.results.report.agreement_tables import list_main_agreement, write_agreement
 from evalsite.results.report.charts import Axis, Mark, make_axis, make_mark
 from evalsite.results.report.criterion_tables import (
@@ -401,7 +401,7 @@ def _explain(figure: Figure) -> str:
 def _find_unit(criterion: Figure, family: Family) -> str:
     if family.compares or family.decides:
         return "percentage points"
-    return "ratio" if family.is_log else "points"
+    return "ratio" if family.is_log else name_unit(criterion)
 
 
 def _view_criterion(criterion: Figure, other: Figure | None, axis: Axis) -> CriterionView:
@@ -500,9 +500,10 @@ def _view_margin(margin: dict[str, Any], family: Family) -> dict[str, Any]:
         shown |= dict(zip(_ENDS, map(write, ends), strict=True))
         shown["percent"] = f"{100 * (1 - 2 * margin['level']):g}"
         shown["p"] = write_p(margin.get("p_corrected", margin["p"]))
-        if margin["outcome"] == "fail" and "p_fail" in margin:
+        if margin.get("outcome_on_all", margin["outcome"]) == "fail" and "p_fail" in margin:
             # p is that of the outcome, which Holm's correction isn't for
             shown |= {"p": write_p(margin["p_fail"]), "p_corrected": None}
     if "slices" in margin:
+        shown["outcome"] = margin["outcome_on_all"]
         shown["slices"] = " ".join(write_gate_slices({**margin, "test": margin}))
     return shown

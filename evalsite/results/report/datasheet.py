@@ -19,7 +19,7 @@ from evalsite.results.analysis_plan.wording import (
 )
 from evalsite.results.models import Report
 from evalsite.results.report.prose import list_entries, render_prose, write_prose
-from evalsite.results.report.sentences import write_sentence
+from evalsite.results.report.sentences import write_direction, write_sentence
 from evalsite.results.report.study_facts import Asked, Facts, collect_facts, make_context
 from evalsite.results.report.wording import (
     is_about_pairs,
@@ -151,6 +151,7 @@ def _collect_criterion(
     ]
     return {
         "asked": asked,
+        "direction": write_direction(asked.better),
         "notes": list(
             dict.fromkeys(write_sentence(note) for _, one in parts for note in one["notes"])
         ),

@@ -419,6 +419,7 @@ def missing_by_system(
     others: float,
     p: float,
     better: str,
+    unit: str,
     effect: str,
     shift: float | None,
 ) -> str:
@@ -434,10 +435,10 @@ def missing_by_system(
     )
     if shift is None:
         return f"{text}."
-    unit = "points" if effect == "difference" else "percentage points"
+    unit = _add_unit(unit if effect == "difference" else "percentage points")
     return (
         f"{text}: the {count_of(missing, 'missing rating')} would have to be "
-        f"{_write_effect(shift, effect)} {unit} {worse}er on average to change the finding."
+        f"{_write_effect(shift, effect)}{unit} {worse}er on average to change the finding."
     )
 
 
@@ -577,7 +578,7 @@ def lowest_agreement(
 
 @sentence
 def not_equal(label: str, first: str, second: str, unit: str, value: str, interval: str) -> str:
-    words = f"have a ratio of {value}" if unit == "ratio" else f"differ by {value} {unit}"
+    words = f"have a ratio of {value}" if unit == "ratio" else f"differ by {value}{_add_unit(unit)}"
     return (
         f"On {label}, {first} and {second} {words}. The interval shows what is possible: 95% CI "
         f"{interval}."
@@ -619,7 +620,7 @@ def plan_before_import(at: str) -> str:
 
 # what a comparison by this effect says of the system that is ahead, and where nothing is clear
 _AHEAD = {
-    "difference": "is rated {size} points higher than {other}",
+    "difference": "is rated {size}{unit} higher than {other}",
     "ratio": "is rated {size} times as high as {other}",
     "risk_difference": "is accepted {size} percentage points more often than {other}",
     "net_win_share": (
@@ -627,13 +628,13 @@ _AHEAD = {
     ),
 }
 _UNCLEAR = {
-    "difference": "{value} points",
+    "difference": "{value}{unit}",
     "ratio": "a ratio of {value}",
     "risk_difference": "{value} percentage points",
     "net_win_share": "a net win share of {value} percentage points",
 }
 _AHEAD_LOWER = {
-    "difference": "is rated {size} points lower than {other}",
+    "difference": "is rated {size}{unit} lower than {other}",
     "ratio": "is rated {size} times as high as {other}",
     "risk_difference": "is accepted {size} percentage points less often than {other}",
 }
@@ -683,7 +684,9 @@ def lower(**facts: Any) -> str:
 def not_enough(**facts: Any) -> str:
     if facts["spread"] is not None:
         return _write_always(facts) + _write_reach(facts)
-    value = _UNCLEAR[facts["effect"]].format(value=_write_effect(facts["value"], facts["effect"]))
+    value = _UNCLEAR[facts["effect"]].format(
+        value=_write_effect(facts["value"], facts["effect"]), unit=_add_unit(facts["unit"])
+    )
     brackets = [
         *(["mixed model"] if facts["is_by_model"] else []),
         *_write_interval(facts, is_turned=False),
@@ -735,7 +738,12 @@ def _write_ahead(words: Mapping[str, str], facts: Mapping[str, Any]) -> str:
     if better == "none":
         return _APART[effect].format(first=facts["first"], second=facts["second"], size=size)
     known = _AHEAD_LOWER[effect] if better == "lower" else words[effect]
-    return f"{ahead} {known.format(size=size, other=other)}"
+    unit = _add_unit(facts["unit"])
+    return f"{ahead} {known.format(size=size, unit=unit, other=other)}"
+
+
+def _add_unit(unit: str) -> str:
+    return f" {unit}" if unit else ""
 
 
 def _take_sides(facts: Mapping[str, Any]) -> tuple[str, str, str, bool]:
@@ -832,9 +840,9 @@ def _write_where(spread: Mapping[str, Any], by: str) -> str:
 
 
 @sentence
-def detectable(effect: str, value: float, low: float, high: float, tests: int) -> str:
+def detectable(unit: str, effect: str, value: float, low: float, high: float, tests: int) -> str:
     noun = "a ratio of" if effect == "ratio" else "a difference of"
-    unit = {"ratio": "", "difference": " points"}.get(effect, " percentage points")
+    unit = {"ratio": "", "difference": _add_unit(unit)}.get(effect, " percentage points")
     correction = f" (after correction for {tests:,} comparisons)" if tests > 1 else ""
     return (
         f"A new study like this one would find {noun} {_write_effect(value, effect)}{unit} in 8 of "
@@ -853,9 +861,20 @@ def planned_power(words: str, at: str) -> str:
     return f"Planned: {words} ({_write_day(at)})."
 
 
+_DIRECTIONS = {
+    "lower": "Lower values are better.",
+    "none": "Neither high nor low values are better.",
+}
+
+
+def write_direction(better: str) -> str:
+    """Say which values of a criterion are better; "" where it goes without saying."""
+    return _DIRECTIONS.get(better, "")
+
+
 # what one rater did, and where that is the same with both systems
 _BY_ONE = {
-    "difference": "rates {ahead} {size} points higher than {other}",
+    "difference": "rates {ahead} {size}{unit} higher than {other}",
     "ratio": "rates {ahead} {size} times {other}",
     "risk_difference": "accepts {ahead} {size} percentage points more often than {other}",
     "net_win_share": (
@@ -871,7 +890,7 @@ _ALIKE_BY_ONE = {
 
 
 @sentence
-def by_one_rater(first: str, second: str, effect: str, value: float) -> str:
+def by_one_rater(first: str, second: str, unit: str, effect: str, value: float) -> str:
     equal = 1 if effect == "ratio" else 0
     if _write_effect(value, effect) == _write_effect(equal, effect):
         words = _ALIKE_BY_ONE[effect].format(first=first, second=second)
@@ -881,7 +900,7 @@ def by_one_rater(first: str, second: str, effect: str, value: float) -> str:
             "first": first, "second": second, "effect": effect, "value": value, "better": "higher"
         }  # fmt: skip
         ahead, other, size, _ = _take_sides(facts)
-        words = _BY_ONE[effect].format(ahead=ahead, other=other, size=size)
+        words = _BY_ONE[effect].format(ahead=ahead, other=other, size=size, unit=_add_unit(unit))
     return f"This one rater {words}. One rater says nothing about others, so nothing is tested."
 
 
@@ -1504,7 +1523,7 @@ def planned_margin(
     that of all inputs together, which a slice may overrule."""
     if not outcome:
         return f"{system} can’t be compared with {other} against the margin: {reason}."
-    by = f"a factor of {margin}" if unit == "ratio" else f"{margin} {unit}"
+    by = f"a factor of {margin}" if unit == "ratio" else f"{margin}{_add_unit(unit)}"
     if relation == "equivalent":
         within = by if unit == "ratio" else f"±{by}"
         words = {

@@ -30,6 +30,7 @@ class Asked:
     question: str
     scale: str  # in words
     answers: tuple[str, ...]  # low to high; empty for magnitudes
+    better: str  # "higher", "lower" or "none"; "" of answers that are neither high nor low
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -129,6 +130,7 @@ def describe_asked(criterion: Criterion) -> Asked:
         question=criterion.question,
         scale=_describe_scale(criterion),
         answers=criterion.scale.name_choices(),
+        better=(criterion.direction or "none") if criterion.scale.has_direction else "",
     )
 
 
