@@ -437,9 +437,10 @@ def _move_place(standing: Annotation, participant: Participant, submission: Subm
     freed, standing.slot = standing.slot, None
     standing.status = _status_without_place(submission)
     if submission.outcome in LEFT_TO_OTHERS:
-        standing.save()
         if freed is not None:
             save_end(participant, participant.study)
+        standing.save()
+        if freed is not None:
             Slot.objects.filter(pk=freed.pk).update(
                 state=Slot.State.FREE, participant=None, lease_until=None, kept_until=None
             )
