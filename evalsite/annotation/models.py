@@ -54,6 +54,8 @@ class Slot(models.Model):
         Participant, null=True, on_delete=models.PROTECT, related_name="slots", db_index=False
     )
     lease_until = models.DateTimeField(null=True)
+    # of a place that is done: until when its holder's open set was kept with that answer
+    kept_until = models.DateTimeField(null=True)
 
     objects = SlotQuerySet.as_manager()
 
@@ -69,8 +71,18 @@ class Slot(models.Model):
                 name="one_slot_of_an_item_per_participant",
             ),
             models.CheckConstraint(
-                condition=Q(state=0, participant__isnull=True, lease_until__isnull=True)
-                | Q(state=1, participant__isnull=False, lease_until__isnull=False)
+                condition=Q(
+                    state=0,
+                    participant__isnull=True,
+                    lease_until__isnull=True,
+                    kept_until__isnull=True,
+                )
+                | Q(
+                    state=1,
+                    participant__isnull=False,
+                    lease_until__isnull=False,
+                    kept_until__isnull=True,
+                )
                 | Q(state=2, participant__isnull=False, lease_until__isnull=True),
                 name="slot_state_agrees_with_its_holder",
             ),

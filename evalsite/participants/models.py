@@ -446,8 +446,8 @@ class ItemSet(models.Model):
     lost_ids = models.JSONField(default=list)
     # a first set without an answer holds its places until then at the latest; empty: for a lease
     reserved_until = models.DateTimeField(null=True)
-    # until when all its items are held, also once no place is left. Once something is answered,
-    # this is kept up only where sets may hold checks or repeats; an expert's set has none
+    # until when all its items are held once no place is left, unless one that is done was kept
+    # for longer
     leased_until = models.DateTimeField(null=True)
     code = models.CharField(max_length=40, blank=True)
     created_at = models.DateTimeField(default=now)

@@ -19,12 +19,14 @@ from django.test import Client
 from django.urls import reverse
 
 from evalsite.annotation.allocation.claims import claim_set
+from evalsite.annotation.allocation.leases import find_end
 from evalsite.lib.clock import now
 from evalsite.studies.models import Item, Output, Study
 from evalsite.urls import urlpatterns
 from tests.support.annotators import read_fields
 from tests.support.checks import add_checks, kinds_of
 from tests.support.factories import launch, make_annotator, make_study, mint_link
+from tests.support.tabs import Tab
 
 pytestmark = [pytest.mark.django_db, pytest.mark.slow]
 
@@ -252,3 +254,42 @@ def test_a_draft_right_after_a_save_is_answered_alike_for_every_kind_of_item():
         answers[kind].add((response.status_code, response.json()["is_final"]))
 
     assert answers == {kind: {(200, False)} for kind in KINDS}
+
+
+@pytest.mark.both_databases
+@pytest.mark.parametrize("acts", [(save,), (report,), (skip,), (save, report), (save, skip)])
+def test_checks_are_kept_as_long_once_the_last_ordinary_place_is_gone(acts):
+    person = Person(content_warning="War", is_practice_on=False)
+    kinds = kinds_of(person.item_ids)
+    *others, last = [place for place, kind in enumerate(kinds, start=1) if kind == "main"]
+    start = now()
+    with time_machine.travel(start, tick=False) as clock:
+        for place in others:
+            person.save(place)
+        # by then an answer keeps everything for an hour, and within a minute of it nothing more
+        clock.shift(2 * MINUTE)
+        person.save(person.places["gold"])
+        clock.shift(MINUTE / 2)
+        for act in acts:
+            act(person, last)
+
+        assert not person.me.slots.leased().exists()
+        assert find_end(person.me, person.me.study) == start + 62 * MINUTE
+
+
+@pytest.mark.both_databases
+def test_checks_are_kept_for_what_the_last_ordinary_answer_has_earned():
+    study = make_study(items=6, set_size=2, check_every=2)
+    add_checks(study, 4)
+    me = make_annotator(launch(study))
+    tab = Tab(me).start()
+    kinds = kinds_of(me.item_sets.get().item_ids)
+    start = now()
+    with time_machine.travel(start, tick=False) as clock:
+        for place in (place for place, kind in enumerate(kinds, start=1) if kind == "main"):
+            clock.shift(MINUTE / 6)
+            tab.open(place).save()
+
+        assert "gold" in kinds
+        assert not me.slots.leased().exists()
+        assert find_end(me, study) == start + MINUTE / 3 + 30 * MINUTE

@@ -18,7 +18,14 @@ from django.test.utils import CaptureQueriesContext
 from evalsite.annotation.allocation.claims import claim_set
 from evalsite.lib.clock import now
 from evalsite.studies.models import Study
-from tests.support.factories import make_annotator, make_participant, make_study, mint_link
+from tests.support.checks import add_checks, kinds_of
+from tests.support.factories import (
+    launch,
+    make_annotator,
+    make_participant,
+    make_study,
+    mint_link,
+)
 from tests.support.tabs import Tab, make_live, open_tab
 
 pytestmark = pytest.mark.django_db
@@ -139,6 +146,30 @@ def test_no_save_of_a_set_needs_more_queries_than_before_leases_grew_with_answer
 
     # as counted in version 1233d21b
     assert all(count <= before for count, before in zip(counts, most, strict=True)), counts
+
+
+@pytest.mark.both_databases
+@pytest.mark.parametrize("is_in_order", [True, False])
+@pytest.mark.parametrize(("minutes", "most"), [(0, 7), (2, 11)])
+def test_no_save_with_checks_needs_more_queries_than_before_leases_grew(minutes, most, is_in_order):
+    settings = {"check_every": 5, "repeat_percent": 10}
+    study = make_study(items=40, set_size=30, **settings)
+    add_checks(study, 4)
+    counts = []
+    with time_machine.travel(now(), tick=False) as clock:
+        tab = open_tab(launch(study))
+        kinds = dict(enumerate(kinds_of(tab.me.item_sets.get().item_ids), start=1))
+        # or with checks and repeats last, when no place is left
+        places = sorted(kinds, key=lambda place: not is_in_order and kinds[place] != "main")
+        for place in places:
+            clock.shift(timedelta(minutes=minutes))
+            tab.open(place)
+            counts.append(len(queries_of(tab.save)))
+
+    # as counted in version 1233d21b
+    assert {*kinds.values()} == {"main", "gold", "repeat"}
+    bounds = [11, *(most if kinds[place] == "main" else 11 for place in places[1:])]
+    assert all(count <= bound for count, bound in zip(counts, bounds, strict=True)), counts
 
 
 def test_a_save_with_the_next_page_calls_no_more_functions_than_it_needs():

@@ -143,7 +143,7 @@ def _claim(
 def _hold_again(open_set: ItemSet, me: Participant, study: Study, network: Network | None) -> bool:
     """Keep or retake my open set; what has lapsed counts like a new set of my network."""
     if network is not None:
-        end = find_end(me, study, open_set)
+        end = find_end(me, study)
         missing = {*open_set.item_ids} - {*open_set.lost_ids}
         if (end is None or end <= now()) and missing - answered_items(open_set):
             _take_network(me, study, network)

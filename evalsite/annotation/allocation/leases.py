@@ -7,10 +7,10 @@ never cross.
 from collections.abc import Callable, Collection
 from dataclasses import dataclass
 from datetime import datetime, timedelta
-from typing import Any
+from typing import Any, cast
 
 from django.db import connection, transaction
-from django.db.models import Exists, Max, OuterRef, QuerySet
+from django.db.models import Exists, Max, OuterRef, QuerySet, Subquery
 
 from evalsite.annotation.allocation.controls import (
     find_controls,
@@ -22,7 +22,7 @@ from evalsite.annotation.allocation.network_places import (
     check_network,
     count_answers_in_open_set,
 )
-from evalsite.annotation.models import ASSIGNED, Draft, Slot
+from evalsite.annotation.models import ASSIGNED, Annotation, Draft, Slot
 from evalsite.lib.clock import now
 from evalsite.lib.prepared import Prepared
 from evalsite.participants.models import ItemSet, Participant
@@ -42,6 +42,15 @@ OTHERS_FIRST = timedelta(minutes=5)
 _RENEW_AFTER_SECONDS = 60
 # a reserved place is held for less than a lease by more than that: the first answer renews it
 _RESERVED_LESS = timedelta(seconds=_RENEW_AFTER_SECONDS + 1)
+
+
+def reserved_set_of(participant: Any) -> QuerySet[ItemSet]:
+    """Return the open set of this person, if it has no answer and is reserved."""
+    return ItemSet.objects.filter(
+        participant=participant, finished_at__isnull=True, reserved_until__isnull=False
+    )
+
+
 _locked = Prepared(
     lambda pk: Participant.objects.select_for_update(no_key=True).filter(pk=pk).order_by()
 )
@@ -57,13 +66,46 @@ _open_set_of = Prepared(
         participant=participant, finished_at__isnull=True
     ).order_by()
 )
-# locked as by `lock_participant`, with how many answers their open set has
+# until when a person's places are held; what their open set says; and the latest end of those of
+# its places that are done
+_ends_of = Prepared(
+    lambda participant: (
+        ItemSet.objects.filter(participant=participant, finished_at__isnull=True)
+        .order_by()
+        .values_list(
+            Subquery(
+                Slot.objects.leased()
+                .filter(participant=OuterRef("participant"))
+                .order_by()
+                .values("participant")
+                .annotate(until=Max("lease_until"))
+                .values("until")
+            ),
+            "reserved_until",
+            "leased_until",
+            Subquery(
+                Annotation.objects.filter(item_set=OuterRef("pk"))
+                .order_by()
+                .values("item_set")
+                .annotate(until=Max("slot__kept_until"))
+                .values("until")
+            ),
+        )
+    )
+)
+# locked as by `lock_participant`, with how many answers their open set has, whether it is only
+# reserved, and whether they hold any place
 _locked_answers = Prepared(
     lambda pk: (
         Participant.objects.select_for_update(no_key=True)
         .filter(pk=pk)
         .order_by()
-        .values_list("pk", count_answers_in_open_set(OuterRef("pk")))
+        .values_list(
+            "pk",
+            count_answers_in_open_set(OuterRef("pk")),
+            Exists(reserved_set_of(OuterRef("pk"))),
+            Exists(Slot.objects.leased().filter(participant=OuterRef("pk"))),
+        )
     )
 )
 # locked in the order of the places, as by those who wait for one
@@ -127,14 +169,17 @@ def longest_hold(open_set: ItemSet | None, study: Study) -> Any:
     if open_set is None:
         return lease_end(study, 0)
     if open_set.reserved_until is None:
-        return lease_end(study, _lock_and_count(open_set.participant_id))
+        return lease_end(study, _lock_and_count(open_set.participant_id)[0])
     return min(open_set.reserved_until, _full_lease_end(study) - _RESERVED_LESS)
 
 
-def _lock_and_count(participant_id: int) -> int:
-    """Return how many answers a person has saved in their open set, with their row locked."""
-    for _, answers in _locked_answers.all(participant_id):
-        return int(answers)
+def _lock_and_count(participant_id: int) -> tuple[int, bool, bool]:
+    """Return how many answers a person has saved in their open set, with their row locked.
+
+    And whether the set is only reserved, and whether they hold any place.
+    """
+    for _, answers, is_reserved, has_places in _locked_answers.all(participant_id):
+        return int(answers), bool(is_reserved), bool(has_places)
     raise Participant.DoesNotExist
 
 
@@ -179,7 +224,17 @@ def release_places(me: Participant) -> None:
     Slot.objects.filter(pk__in=[slot.pk for slot in held]).update(
         state=Slot.State.FREE, participant=None, lease_until=None
     )
-    ItemSet.objects.filter(participant=me, finished_at__isnull=True).update(leased_until=None)
+    forget_ends([me.pk])
+
+
+def forget_ends(people: Collection[int]) -> None:
+    """Note that the open sets of these people, who are locked, are kept no more."""
+    ItemSet.objects.filter(participant__in=people, finished_at__isnull=True).update(
+        leased_until=None
+    )
+    Slot.objects.done().filter(participant__in=people, kept_until__isnull=False).update(
+        kept_until=None
+    )
 
 
 def must_give_way(open_set: ItemSet, study: Study) -> bool:
@@ -215,7 +270,7 @@ def hold_again(open_set: ItemSet, me: Participant, study: Study) -> bool:
     before = open_set.reserved_until, open_set.lost_ids, open_set.leased_until
     controls = find_controls(open_set, study)
     ends = [until for _, until in kept.values()] or _end_without_places(
-        open_set, {*answered, *controls, *open_set.lost_ids}
+        open_set, study, {*answered, *controls, *open_set.lost_ids}
     )
     until = ASSIGNED if me.is_expert else _find_new_end(open_set, study, ends)
     retaken = Slot.objects.filter(pk__in=lapsed).update(lease_until=until) if lapsed else 0
@@ -243,10 +298,14 @@ def hold_again(open_set: ItemSet, me: Participant, study: Study) -> bool:
     return open_set.total > 0
 
 
-def _end_without_places(open_set: ItemSet, settled: Collection[int]) -> list[datetime]:
+def _end_without_places(
+    open_set: ItemSet, study: Study, settled: Collection[int]
+) -> list[datetime]:
     """Return the end of a set of which only checks and repeats are left, kept as if in places."""
-    is_all = set(settled).issuperset(open_set.item_ids)
-    return [open_set.leased_until] if is_all and open_set.leased_until is not None else []
+    if not set(settled).issuperset(open_set.item_ids):
+        return []
+    until = find_end(open_set.participant, study)
+    return [until] if until is not None else []
 
 
 def could_hold_again(open_set: ItemSet, me: Participant) -> bool:
@@ -306,18 +365,28 @@ def held_until(me: Participant) -> datetime | None:
     return end if end is not None and now() < end < ASSIGNED else None
 
 
-def renew_leases(me: Participant, study: Study, until: Any) -> None:
-    """Hold every place that I have in this study until then; an expert's are held anyway."""
-    held = [pk for _, pk, end in _held.all(me.pk, study.pk) if end != ASSIGNED]
-    Slot.objects.filter(pk__in=held).update(lease_until=until)
+def renew_leases(me: Participant, until: Any) -> None:
+    """Hold every place that I have until then; an expert's are held anyway.
+
+    They are locked in the order of the places.
+    """
+    lock = "FOR UPDATE" if connection.vendor == "postgresql" else ""
+    end, forever = map(connection.ops.adapt_datetimefield_value, (until, ASSIGNED))
+    with connection.cursor() as cursor:
+        cursor.execute(
+            "UPDATE annotation_slot SET lease_until = %s"  # noqa: S608 (a constant)
+            " WHERE id IN (SELECT id FROM annotation_slot WHERE participant_id = %s AND state = 1"
+            f" AND lease_until <> %s ORDER BY pos, id {lock})",
+            [end, me.pk, forever],
+        )
 
 
 @dataclass(frozen=True)
 class Renewal:
-    """Until when an answer keeps its person's other places, and whether the set says so, too."""
+    """Until when an answer keeps its person's other places, which may only be reserved so far."""
 
     until: datetime
-    is_of_set: bool
+    is_first: bool
 
 
 def find_renewal(me: Participant, study: Study, slot: Slot | None) -> Renewal | None:
@@ -333,13 +402,14 @@ def find_renewal(me: Participant, study: Study, slot: Slot | None) -> Renewal | 
     until: datetime = lease_end(study, answers + 1)
     if _is_fresh(end, until):
         return None
-    return Renewal(until, is_of_set=has_controls(study) or getattr(slot, "is_reserved", True))
+    return Renewal(until, is_first=getattr(slot, "is_reserved", True))
 
 
 def finish_and_renew(me: Participant, *, slot_id: int, item_id: int, renewal: Renewal) -> bool:
     """Mark this slot of mine as done and renew my other places, in one statement.
 
-    Return whether the slot was mine. They are locked in the order of the places.
+    Return whether the slot was mine. They are locked in the order of the places. The end stays
+    with the place that is done: it may be the last one, with checks or repeats left.
     """
     lock = "FOR UPDATE" if connection.vendor == "postgresql" else ""
     end = connection.ops.adapt_datetimefield_value(renewal.until)
@@ -347,13 +417,14 @@ def finish_and_renew(me: Participant, *, slot_id: int, item_id: int, renewal: Re
         cursor.execute(
             "UPDATE annotation_slot SET"  # noqa: S608 (a constant)
             " state = CASE WHEN id = %s AND item_id = %s THEN 2 ELSE 1 END,"
-            " lease_until = CASE WHEN id = %s AND item_id = %s THEN NULL ELSE %s END"
+            " lease_until = CASE WHEN id = %s AND item_id = %s THEN NULL ELSE %s END,"
+            " kept_until = CASE WHEN id = %s AND item_id = %s THEN %s ELSE NULL END"
             " WHERE id IN (SELECT id FROM annotation_slot WHERE participant_id = %s AND state = 1"
             f" ORDER BY pos, id {lock}) RETURNING id, item_id",
-            [slot_id, item_id, slot_id, item_id, end, me.pk],
+            [*(slot_id, item_id) * 2, end, slot_id, item_id, end, me.pk],
         )
         is_mine = (slot_id, item_id) in cursor.fetchall()
-    if renewal.is_of_set:
+    if renewal.is_first:
         _set_end(me, renewal.until, reserved_until=None)
     return is_mine
 
@@ -368,7 +439,7 @@ def prolong_reservation(participant: Participant) -> None:
     study = Study.objects.for_pages().get(pk=me.study_id)
     until = longest_hold(open_set, study)
     _set_end(me, until)
-    renew_leases(me, study, until)
+    renew_leases(me, until)
 
 
 def keep_lease(participant: Participant, study: Study, slot: Slot | None) -> None:
@@ -381,10 +452,18 @@ def keep_lease(participant: Participant, study: Study, slot: Slot | None) -> Non
     if end == ASSIGNED or _is_fresh(end, _full_lease_end(study)):
         return
     with transaction.atomic():
-        until = lease_end(study, _lock_and_count(participant.pk))
-        if not _has_lapsed_for_good(participant, study, end):
+        answers, is_reserved, has_places = _lock_and_count(participant.pk)
+        until = lease_end(study, answers)
+        if end is not None and not is_reserved:
+            # as those do that are done, which keep the latest end of their set
+            until = max(until, end)
+        if _has_lapsed_for_good(participant, study, end):
+            return
+        if has_places:
+            renew_leases(participant, until)
+        # while places are left, the end is theirs
+        if is_reserved or not has_places:
             _set_end(participant, until, reserved_until=None)
-            renew_leases(participant, study, until)
 
 
 def keep_lease_once(participant: Participant, study: Study, draft: Draft) -> bool:
@@ -398,38 +477,45 @@ def keep_lease_once(participant: Participant, study: Study, draft: Draft) -> boo
     with transaction.atomic():
         me = lock_participant(participant)
         open_set = _open_set_of.one(me.pk)
-        until, end = longest_hold(open_set, study), find_end(me, study, open_set)
+        until, end = longest_hold(open_set, study), find_end(me, study)
         is_reserved = open_set is not None and open_set.reserved_until is not None
         if not is_reserved and _is_fresh(end, until):
             return True
         is_over = until <= now() or end in (until, ASSIGNED)
         if not is_over and not _has_lapsed_for_good(me, study, end):
             _set_end(me, until)
-            renew_leases(me, study, until)
+            renew_leases(me, until)
         if not is_reserved:
             Draft.objects.filter(pk=draft.pk).update(renewed_at=now())
     return False
 
 
-def find_end(me: Participant, study: Study, open_set: ItemSet | None = None) -> datetime | None:
+def find_end(me: Participant, study: Study) -> datetime | None:
     """Return until when my open set is kept, or was: one time for all of its items.
 
-    Its places say so. Once none of them is left, the set says it if it has no answer yet, or may
-    hold checks or repeats.
+    Its places say so. Once none of them is left, the set and its answers say it if it has no
+    answer yet, or may hold checks or repeats.
     """
-    until: datetime | None = me.slots.leased().aggregate(until=Max("lease_until"))["until"]
-    if until is not None:
-        return until
-    open_set = open_set or _open_set_of.one(me.pk)
-    if open_set is None or not (open_set.reserved_until or has_controls(study)):
-        return None
-    return open_set.leased_until
+    for until, reserved_until, *ends in _ends_of.all(me.pk):
+        if until is not None:
+            return cast("datetime", until)
+        if reserved_until is None and not has_controls(study):
+            return None
+        # no end is lowered
+        return max((end for end in ends if end is not None), default=None)
+    return cast("datetime | None", me.slots.leased().aggregate(until=Max("lease_until"))["until"])
+
+
+def save_end(me: Participant, study: Study) -> None:
+    """Write the end of my open set into the set, before a place goes that may have it."""
+    if has_controls(study) and (end := find_end(me, study)) is not None:
+        _set_end(me, end)
 
 
 def find_end_for_one_more(me: Participant, study: Study) -> datetime:
     """Return until when a place is held that comes back to my open set: as the rest of it."""
     open_set = _open_set_of.one(me.pk)
-    end = find_end(me, study, open_set)
+    end = find_end(me, study)
     if end is not None and end > now():
         return end
     until: datetime = longest_hold(open_set, study)

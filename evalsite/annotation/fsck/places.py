@@ -65,8 +65,9 @@ def answer_in_a_place_of_another_item(study_id: Any) -> QuerySet[Any]:
 
 @names_places
 def place_in_an_impossible_state(study_id: Any) -> QuerySet[Any]:
-    is_free = Q(state=0, participant__isnull=True, lease_until__isnull=True)
-    is_leased = Q(state=1, participant__isnull=False, lease_until__isnull=False)
+    is_not_done = Q(kept_until__isnull=True)
+    is_free = is_not_done & Q(state=0, participant__isnull=True, lease_until__isnull=True)
+    is_leased = is_not_done & Q(state=1, participant__isnull=False, lease_until__isnull=False)
     is_done = Q(state=2, participant__isnull=False, lease_until__isnull=True)
     return _slots(study_id).exclude(is_free | is_leased | is_done)
 

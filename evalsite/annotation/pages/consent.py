@@ -53,8 +53,9 @@ def _count_awaiting(me: Participant) -> None:
         if answer.outcome == Annotation.Outcome.SKIPPED and not me.is_pilot:
             answer.status = Annotation.Status.SKIPPED
         if is_wanted and (slot := slots.get(answer.item_id)):
+            slot.kept_until = slot.lease_until
             slot.state, slot.lease_until = Slot.State.DONE, None
-            slot.save(update_fields=["state", "lease_until"])
+            slot.save(update_fields=["state", "lease_until", "kept_until"])
             answer.slot, answer.status = slot, Annotation.Status.COUNTED
         answer.save(update_fields=["awaits_consent", "slot", "status"])
         leave_to_others(me, answer.item, answer.outcome)
@@ -105,7 +106,7 @@ def _delete_answers(me: Participant) -> None:
         status=Annotation.Status.WITHDRAWN, awaits_consent=False, slot=None, note="", reason=""
     )
     Slot.objects.filter(participant=me, state=Slot.State.DONE).update(
-        state=Slot.State.FREE, participant=None, lease_until=None
+        state=Slot.State.FREE, participant=None, lease_until=None, kept_until=None
     )
     Answer.objects.filter(participant=me).delete()
     # nor does any later study recognise them

@@ -195,4 +195,5 @@ def _remove(me: Participant, annotation: Annotation, until: datetime) -> None:
     if slot is not None:
         slot.state = Slot.State.LEASED
         slot.lease_until = ASSIGNED if me.is_expert else until
-        slot.save(update_fields=["state", "lease_until"])
+        slot.kept_until = None
+        slot.save(update_fields=["state", "lease_until", "kept_until"])

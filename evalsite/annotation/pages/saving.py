@@ -9,6 +9,7 @@ from typing import Any
 from uuid import NAMESPACE_URL, UUID, uuid5
 
 from django.db import IntegrityError, connection, transaction
+from django.db.models import Case, Exists, F, When
 from django.utils.translation import gettext_lazy as _
 
 from evalsite.annotation.allocation.arrangement import order_of
@@ -17,6 +18,8 @@ from evalsite.annotation.allocation.leases import (
     finish_and_renew,
     free_slot_of,
     lock_participant,
+    reserved_set_of,
+    save_end,
 )
 from evalsite.annotation.models import Annotation, Draft, Highlight, Rating, Revision, Slot
 from evalsite.annotation.pages.held_items import judge_again
@@ -269,9 +272,12 @@ def _finish_mine(slot_id: int, participant: Participant, submission: Submission)
     with connection.cursor() as cursor:
         # as a queryset's update(), which costs a save a sixth of its time
         cursor.execute(
-            "UPDATE annotation_slot SET state = %s, lease_until = NULL"
-            " WHERE id = %s AND item_id = %s AND participant_id = %s AND state = %s",
-            [Slot.State.DONE, slot_id, item.pk, participant.pk, Slot.State.LEASED],
+            "UPDATE annotation_slot SET state = 2, lease_until = NULL,"
+            " kept_until = CASE WHEN EXISTS (SELECT 1 FROM participants_itemset"
+            " WHERE participant_id = %s AND finished_at IS NULL AND reserved_until IS NOT NULL)"
+            " THEN NULL ELSE lease_until END"
+            " WHERE id = %s AND item_id = %s AND participant_id = %s AND state = 1",
+            [participant.pk, slot_id, item.pk, participant.pk],
         )
         return bool(cursor.rowcount)
 
@@ -286,7 +292,10 @@ def _free_slot_for(participant: Participant, submission: Submission) -> Slot | N
 
 
 def _finish(slots: Any, participant: Participant) -> bool:
-    return bool(slots.update(state=Slot.State.DONE, participant=participant, lease_until=None))
+    # the first answer of a set decides anew for how long the set is kept
+    kept = Case(When(Exists(reserved_set_of(participant)), then=None), default=F("lease_until"))
+    done = {"state": Slot.State.DONE, "participant": participant}
+    return bool(slots.update(**done, kept_until=kept, lease_until=None))
 
 
 def _write_answers(annotation: Annotation, submission: Submission) -> None:
@@ -325,6 +334,7 @@ def leave_to_others(participant: Participant, item: Item, outcome: str) -> None:
     """My place goes to someone else if I report or skip an item."""
     if outcome not in LEFT_TO_OTHERS:
         return
+    save_end(participant, participant.study)
     Slot.objects.leased().filter(participant=participant, item=item).update(
         state=Slot.State.FREE, participant=None, lease_until=None
     )
@@ -427,10 +437,12 @@ def _move_place(standing: Annotation, participant: Participant, submission: Subm
     freed, standing.slot = standing.slot, None
     standing.status = _status_without_place(submission)
     if submission.outcome in LEFT_TO_OTHERS:
+        if freed is not None:
+            save_end(participant, participant.study)
         standing.save()
         if freed is not None:
             Slot.objects.filter(pk=freed.pk).update(
-                state=Slot.State.FREE, participant=None, lease_until=None
+                state=Slot.State.FREE, participant=None, lease_until=None, kept_until=None
             )
         return
     is_main = submission.item.kind == Item.Kind.MAIN

@@ -137,7 +137,7 @@ def kept_until(
         missing = {*item_set.item_ids} - {*item_set.lost_ids} - {*answered}
         if Item.objects.main().filter(pk__in=missing).exists():
             return None
-    return find_end(me, me.study, item_set)
+    return find_end(me, me.study)
 
 
 def shown_end(until: datetime | None) -> datetime | None:

@@ -7,6 +7,7 @@ from typing import Any, TypeVar
 from django.db.models import Exists, FilteredRelation, OuterRef, Q
 from django.http import Http404
 
+from evalsite.annotation.allocation.leases import reserved_set_of
 from evalsite.annotation.allocation.network_places import count_answers_in_open_set
 from evalsite.annotation.models import Annotation, Draft, Slot
 from evalsite.annotation.pages.screens import Screen, answered_screen, entered_values, load_screen
@@ -41,13 +42,7 @@ _slot_shown = Prepared(
         .filter(pk=slot, item=item)
         .annotate(
             answers=count_answers_in_open_set(OuterRef("participant")),
-            is_reserved=Exists(
-                ItemSet.objects.filter(
-                    participant=OuterRef("participant"),
-                    finished_at__isnull=True,
-                    reserved_until__isnull=False,
-                )
-            ),
+            is_reserved=Exists(reserved_set_of(OuterRef("participant"))),
         )
     )
 )

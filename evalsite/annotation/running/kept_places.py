@@ -9,7 +9,7 @@ from typing import Any
 
 from django.db.models import Count, Exists, Max, OuterRef, QuerySet
 
-from evalsite.annotation.allocation.leases import RESERVATION
+from evalsite.annotation.allocation.leases import RESERVATION, forget_ends
 from evalsite.annotation.models import ASSIGNED, Annotation, Draft, Slot
 from evalsite.audit.models import AuditEntry
 from evalsite.lib.clock import now
@@ -122,8 +122,7 @@ def _release(study: Study, people: Collection[int]) -> None:
     Slot.objects.filter(pk__in=list(locked)).update(
         state=Slot.State.FREE, participant=None, lease_until=None
     )
-    open_sets = ItemSet.objects.filter(participant__in=people, finished_at__isnull=True)
-    open_sets.update(leased_until=None)
+    forget_ends(people)
 
 
 # --- people without an answer -----------------------------------------------------------
