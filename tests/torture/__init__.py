@@ -1,1 +1,1 @@
-"""Runs that kill servers in mid-load, too long for the suite: `make torture`."""
+"""Runs that kill servers in mid-load, and simulated studies, too long for the suite: `make torture`."""
