@@ -1,6 +1,5 @@
 """Whether a system is worse in a part of the inputs, such as one language."""
 
-import json
 from collections.abc import Callable, Collection, Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -12,6 +11,7 @@ import pandas as pd
 from evalsite.analysis.multiple_testing import correct
 from evalsite.analysis.plan import Margin, Plan
 from evalsite.analysis.table import Table, read_texts
+from evalsite.lib.limited import read_json
 
 # tests the margins of a plan on a table, with a seed
 JudgeMargins = Callable[[Table, int, Plan], list[dict[str, Any]]]
@@ -41,7 +41,7 @@ def read_item_slices(path: Path, names: Collection[str]) -> pd.DataFrame:
     """The values of these columns of an exported items.csv by item: of inputs, or of what else an
     upload held. "": the item has none, or its outputs differ."""
     text = read_texts(path).drop_duplicates("item").set_index("item")
-    extra = [json.loads(cell) if cell else {} for cell in text.get("extra", "")]
+    extra = [read_json(cell) if cell else {} for cell in text.get("extra", "")]
     found = {}
     for name in names:
         cells = text[name] if name in text else [each.get(name, "") for each in extra]

@@ -68,9 +68,9 @@ def test_finding_without_an_interval_says_why():
 
 
 def test_interval_of_nothing_that_can_be_is_none():
-    kept = keep_possible(make_figure(-0.02, -0.03, -0.01), 0, 1)
+    kept = keep_possible(make_figure(0.0, -0.03, -0.01), 0, 1)
 
-    assert (kept.value, kept.low, kept.high) == (-0.02, None, None)
+    assert (kept.value, kept.low, kept.high) == (0, None, None)
 
 
 def test_interval_within_what_is_possible_stays():

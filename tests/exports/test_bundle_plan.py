@@ -88,7 +88,8 @@ def test_readme_tells_what_was_fixed_before_and_after_the_first_answer():
     assert f"; worded after {answers} answers, on " in told
     # of the two that are in force
     assert "Reasons of exclusions: “=1+1, too fast” (1 decision), “odd” (1 decision).\n" in told
-    assert "They read `analysis-plan.json` beside them" in readme_of(bundle_of("fluency"))
+    readme = readme_of(bundle_of("fluency"))
+    assert "`analysis-plan.json` names the primary criterion, the baseline" in readme
     assert "70% (the software starts with" in told
     assert "−0.1 (the software starts with" in told
 

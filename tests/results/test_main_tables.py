@@ -169,7 +169,7 @@ def test_secondary_criteria_say_so_and_the_primary_one_does_not(tmp_path: Path) 
 
     primary, secondary = make_criteria(tmp_path, both, primary="style")
 
-    told = write_sentence({"code": "secondary", "facts": {}})
+    told = write_sentence({"code": "secondary_criterion", "facts": {}})
     assert (primary["key"], secondary["key"]) == ("style", "fluency")
     assert told in describe_pairs(secondary)
     assert told not in describe_pairs(primary)

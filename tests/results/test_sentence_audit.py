@@ -347,7 +347,10 @@ def warn_of_versions(number: int) -> list[dict[str, Any]]:
 
 def describe_tables(rows: list[Row], **known: Any) -> list[dict[str, Any]]:
     """The codes of sentences that stand in the tables and the methods of a report."""
-    criterion = view(rows, **known)
+    return describe_criterion(view(rows, **known))
+
+
+def describe_criterion(criterion: dict[str, Any]) -> list[dict[str, Any]]:
     pairs = tabulate_pairs(criterion) if criterion["pairs"] else None
     methods = collect_tests([criterion], SimpleNamespace(plan={}), {})  # type: ignore[arg-type]
     texts = {
@@ -602,6 +605,15 @@ STUDIES: dict[str, Callable[[], Any]] = {
         lambda kept: limit_criteria(kept, all={"criteria": [kept]})
     )(view(rate(spread(1)))),
     "tables": lambda: describe_tables(rate(spread(1.2), systems="ABC")),
+    "tables of a secondary criterion": lambda: describe_criterion(
+        next(
+            criterion
+            for criterion in analyse(
+                rate(spread(1)) + rate(spread(1), criterion="fun"), plan=Plan(primary="fit")
+            )["criteria"]
+            if criterion["key"] == "fun"
+        )
+    ),
     "tables of one rater": lambda: describe_tables(rate(spread(1), systems="ABC", raters=1)),
     "tables of one system": lambda: describe_tables(rate(spread(1), systems="A")),
     "tables of decisions": lambda: describe_tables(

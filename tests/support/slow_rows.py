@@ -140,7 +140,8 @@ def _of_output(one: Annotation, output: Output | None) -> Row:
 
 
 # kinds of which high answers are good unless a criterion says otherwise
-_GOOD_HIGH = ("likert", "slider", "magnitude", "decision", "checklist")
+# the last is a kind that tests/protocol/test_fifth_scale.py adds
+_GOOD_HIGH = ("likert", "slider", "magnitude", "decision", "checklist", "thermometer")
 _NO_PREFERENCE = dict.fromkeys(("system_1", "system_2", "preferred", "outcome", "shown_first"), "")
 
 

@@ -4,7 +4,6 @@ The scripts that run are those of this Evalsite: a bundle may bring any program.
 bundle's ratings and plan, in a folder of their own.
 """
 
-import csv
 import os
 import shutil
 import subprocess
@@ -18,6 +17,7 @@ from typing import Any
 from evalsite.exports.bundle.format import ANALYSIS_PLAN, REPORT, SOFTWARE_FIELDS, name_data
 from evalsite.exports.bundle.read import Bundle, Fault, read_about
 from evalsite.exports.scripts import read_scripts
+from evalsite.lib.limited import read_cells
 
 Row = dict[str, Any]
 _SECONDS = 3600
@@ -194,7 +194,9 @@ def compare_tables(report: Mapping[str, Any], folder: Path, script: Script) -> C
 
 def _read(path: Path) -> Iterator[Row]:
     with path.open(encoding="utf-8", newline="") as file:
-        yield from csv.DictReader(file)
+        rows = read_cells(file)
+        names = next(rows)
+        yield from (dict(zip(names, cells, strict=True)) for cells in rows)
 
 
 def _identify(row: Row, keys: tuple[str, ...]) -> tuple[Any, ...]:

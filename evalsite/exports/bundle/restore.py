@@ -33,7 +33,7 @@ from evalsite.exports.bundle.format import (
     VERSION_FIELDS,
     name_version,
 )
-from evalsite.exports.bundle.frozen_plan import check_frozen, store_frozen
+from evalsite.exports.bundle.frozen_plan import FROZEN, check_frozen, store_frozen
 from evalsite.exports.bundle.read import (
     UNREADABLE,
     BadBundle,
@@ -315,6 +315,10 @@ def read_analysis_plan(bundle: Bundle) -> Plain:
     plain = bundle.read_json(ANALYSIS_PLAN)
     try:
         plain = {**LATER_PLAN_FIELDS, **plain}
+        for hypothesis in (plain.get(FROZEN) or {}).get("hypotheses", ()):
+            # before criteria said which values are better
+            if hypothesis["relation"] == "higher":
+                hypothesis["relation"] = "better"
         _check_plan(plain)
         check_frozen(plain)
     except Misshapen as error:

@@ -274,10 +274,18 @@ def put_plan_in_words(study: Study) -> list[tuple[str, str]]:
 
 
 def _pick_figures(content: dict[str, Any], digest: str) -> dict[str, Any]:
-    """Leave out what single raters did: that is for staff, and leaves no site."""
+    """Leave out what single raters did: that is for staff, and leaves no site. What is said in view
+    of the planned size and of early looks stays here too: a bundle has neither."""
     parts = {
         name: content[name]
-        and {key: part for key, part in content[name].items() if key != "raters"}
+        and {
+            **{key: part for key, part in content[name].items() if key != "raters"},
+            "warnings": withdraw_claims(content[name]["warnings"]),
+            "criteria": [
+                {key: part for key, part in criterion.items() if key != "conclusions"}
+                for criterion in content[name]["criteria"]
+            ],
+        }
         for name in ("kept", "all")
     }
     # as read back from a file

@@ -445,7 +445,7 @@ def _list_pair_columns(pairs: Sequence[dict[str, Any]]) -> Iterator[Column]:
 def describe_pairs(criterion: dict[str, Any]) -> str:
     """Return what a caption says of all pairs: whether they are secondary, and their joint test."""
     is_secondary = criterion.get("role") == "secondary"
-    role = write_sentence({"code": "secondary", "facts": {}}) if is_secondary else ""
+    role = write_sentence({"code": "secondary_criterion", "facts": {}}) if is_secondary else ""
     return " ".join(filter(None, (role, describe_joint_test(criterion))))
 
 

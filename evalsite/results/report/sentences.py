@@ -879,7 +879,7 @@ def primary_criterion() -> str:
 
 @sentence
 def secondary_criterion() -> str:
-    return "Secondary: p values are corrected within this criterion, not across criteria."
+    return "Secondary: not corrected across criteria."
 
 
 @sentence
@@ -1771,11 +1771,6 @@ def joint_test(systems: int, f: float, df1: int, df2: float, p: float) -> str:
     if p < 1 - LEVEL:
         return f"The systems differ ({test})."
     return f"No clear difference among the {systems} systems ({test})."
-
-
-@sentence
-def secondary() -> str:
-    return "Secondary: not corrected across criteria."
 
 
 @sentence
