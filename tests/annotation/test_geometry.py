@@ -130,6 +130,7 @@ def test_practice_with_its_verdicts_shows_all_it_asks_about(
         assert find_hidden(page, window) == []
 
 
+@pytest.mark.one_case
 @each_way
 @each_window
 def test_sheet_shows_all_it_asks_about(
@@ -205,6 +206,7 @@ def check_pairs(browser: Browser, base: str, items: list, window: Size) -> None:
     assert {place: lines for place, lines in faults.items() if lines} == {}
 
 
+@pytest.mark.one_case
 @pytest.mark.parametrize("width", [360, 320])
 def test_the_number_of_the_item_is_on_one_line_of_the_header(page, live_server, width):
     study = make_example("dialogue", items=4)

@@ -97,6 +97,7 @@ def test_five_people_behind_one_address_each_get_a_set():
     fill(make_crowded(), 5)
 
 
+@pytest.mark.torture
 def test_forty_people_of_one_place_each_get_a_set_with_the_setting():
     study = make_crowded(items=150)
     Study.objects.filter(pk=study.pk).update(is_from_one_place=True)

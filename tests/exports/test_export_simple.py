@@ -65,6 +65,7 @@ def make_rated(make_study: Callable[..., Any], config: Protocol) -> Study:
     return study
 
 
+@pytest.mark.one_case
 @pytest.mark.django_db
 @pytest.mark.parametrize("config", installed_protocols().values(), ids=lambda config: config.key)
 def test_every_row_joins_with_the_other_files_on_item_no_with_default_settings(

@@ -145,6 +145,7 @@ def test_page_that_meets_damage_is_an_outage_and_no_fault_of_ours(study, damaged
     assert int(response.headers["Retry-After"]) > 0
 
 
+@pytest.mark.torture
 @pytest.mark.both_databases
 @pytest.mark.slow
 @only_sqlite

@@ -60,6 +60,7 @@ def said_by(html: str, address: str = "") -> str:
 # --- participants -----------------------------------------------------------------------
 
 
+@pytest.mark.one_case
 @pytest.mark.slow
 def test_bad_22_every_text_is_shown_literally_on_every_page_of_a_participant(config):
     study = make_hostile(config)
