@@ -180,7 +180,7 @@ def count_characters(rows: list[dict[str, str]]) -> int:
     return len(rows[0]["dialogue"]) + sum(len(row["output"]) for row in rows)
 
 
-@pytest.mark.one_case
+@pytest.mark.torture
 @each_window
 def test_longest_real_pairs_are_whole(browser: Browser, live_server, window: Size) -> None:
     longest = sorted(read_marco(), key=count_characters)[-12:]

@@ -167,6 +167,7 @@ def test_jump_with_a_value_that_the_page_does_not_offer_is_no_answer():
     assert not Annotation.objects.exists()
 
 
+@pytest.mark.one_case
 @pytest.mark.parametrize(("go", "place"), [("0", 1), ("99", 4), ("00003", 3)])
 def test_place_outside_the_set_is_the_nearest_inside(go, place):
     assert Tab().press(go).place == place

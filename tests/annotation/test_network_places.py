@@ -63,7 +63,7 @@ def test_bad_98_people_of_one_address_never_hold_all_places(answers, most):
     assert gets_a_set(study)
 
 
-@pytest.mark.one_case
+@pytest.mark.torture
 @pytest.mark.slow
 @pytest.mark.parametrize("answers", [1, 3])
 def test_people_of_three_networks_never_hold_all_places(answers):

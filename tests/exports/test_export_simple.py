@@ -202,7 +202,6 @@ def test_numbers_with_gaps_come_back_from_a_bundle(make_study: Callable[..., Any
         assert check(changed).codes == ["study_invalid"], odd
 
 
-@pytest.mark.one_case
 @pytest.mark.django_db
 @pytest.mark.parametrize("key", MISREAD)
 def test_ids_that_would_be_misread_stay_as_they_are_and_are_named(

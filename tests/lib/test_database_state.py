@@ -228,7 +228,7 @@ def test_web_server_does_not_start_on_the_database_of_a_newer_version(newer, sit
     assert ".".join(FUTURE) in done.stderr
 
 
-@pytest.mark.one_case
+@pytest.mark.torture
 @pytest.mark.parametrize("command", ["showmigrations", "check"])
 def test_commands_that_only_look_run_on_any_database(newer, site, command):
     done = run_site(command, **site)
