@@ -11,10 +11,11 @@ BIN := .venv/bin
 UV := $(shell command -v uv 2>/dev/null)
 
 .DEFAULT_GOAL := help
-.PHONY: help run password test test-fast torture lint types contracts check bench lock clean system-tools
+TEST_COMMANDS := test test-fast test-postgresql torture torture-cases torture-crashes torture-statistics
+.PHONY: help run password $(TEST_COMMANDS) lint types contracts check bench lock clean system-tools
 
 help: ## list these commands
-	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-18s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
 # --- the product -----------------------------------------------------------------
 
@@ -39,39 +40,60 @@ var/secret:
 WORKERS ?= 3
 
 # Tests start many processes. Without .pyc files each one would compile all of the code again.
-test test-fast torture: export PYTHONDONTWRITEBYTECODE =
+$(TEST_COMMANDS): export PYTHONDONTWRITEBYTECODE =
 
 test-fast: .venv/.installed-dev ## run two cases of each test on SQLite, without browsers, other processes and long tests (3 minutes)
 	$(BIN)/pytest -n $(WORKERS) --dist worksteal -q --few -m "not slow and not torture"
 
-test: .venv/.installed-dev system-tools ## run the test suite on SQLite and on PostgreSQL
-	@sqlite=passed; postgresql=passed; \
-	$(BIN)/pytest -n $(WORKERS) --dist worksteal -rs || sqlite=FAILED; \
-	$(BIN)/pytest -n $(WORKERS) --dist worksteal -rs --database postgresql || postgresql=FAILED; \
-	echo "SQLite: $$sqlite. PostgreSQL: $$postgresql."; \
-	[ "$$sqlite$$postgresql" = passedpassed ]
+test: .venv/.installed-dev system-tools ## run the test suite: every rule once, on SQLite, browsers included
+	$(BIN)/pytest -n $(WORKERS) --dist worksteal -rs
 
-torture: PROXIES = yes
-torture: .venv/.installed-dev system-tools var/test-tools/bin/caddy ## run tests too long for the suite: large crowds, random steps, every faulty file, kill -9
-	$(BIN)/pytest -m torture -q -rs
-	$(BIN)/pytest -m torture -q -rs --whole --database postgresql
+test-postgresql: .venv/.installed-dev system-tools ## run the tests of what may differ on PostgreSQL there
+	$(BIN)/pytest -n $(WORKERS) --dist worksteal -rs --database postgresql
+
+# Everything else. Each part ends within a few hours.
+torture: torture-cases torture-crashes torture-statistics ## run all that is too long for the suite: the three commands below
+
+# Tests of servers, workers and browsers that are killed or stop.
+CRASHES := tests/accounts/test_lockout_soak.py tests/annotation/test_browser_durability.py \
+  tests/annotation/test_kill.py tests/annotation/test_soak.py tests/imports/test_upload_jobs.py \
+  tests/jobs tests/site/test_outage_log.py tests/site/test_proxies.py
+
+# Examples are drawn as often as Hypothesis does it by itself, and pages are looked at in both looks.
+torture-cases torture-crashes: DRAWN = --hypothesis-profile torture
+torture-cases torture-crashes: export EVALSITE_TEST_LOOKS = all
+
+torture-cases: .venv/.installed-dev system-tools ## run every case on both databases: large crowds, random steps, every faulty file, all looks
+	$(BIN)/pytest -m torture -q -rs $(DRAWN) $(CRASHES:%=--ignore=%)
+	$(BIN)/pytest -m torture -q -rs $(DRAWN) $(CRASHES:%=--ignore=%) --whole --database postgresql
 	$(BIN)/pytest -n $(WORKERS) --dist worksteal -q -rs --whole --database postgresql
-	$(BIN)/pytest -q -rs --hypothesis-profile torture -m "hypothesis and not torture"
-	EVALSITE_TEST_LOOKS=all $(BIN)/pytest -q -rs $$(grep -l find_faults_in_turn tests/*/test_*.py)
+	$(BIN)/pytest -q -rs $(DRAWN) -m "hypothesis and not torture"
+	$(BIN)/pytest -q -rs $$(grep -l find_faults_in_turn tests/*/test_*.py)
+
+torture-crashes: PROXIES = yes
+torture-crashes: .venv/.installed-dev system-tools var/test-tools/bin/caddy ## run kill -9, servers that stop, power cuts and slow clients
+	$(BIN)/pytest -m torture -q -rs $(DRAWN) $(CRASHES)
+	$(BIN)/pytest -m torture -q -rs $(DRAWN) $(CRASHES) --whole --database postgresql
 	$(BIN)/python -m tests.torture --runs 10
 	$(BIN)/python -m tests.torture.power --cuts 25
+
+torture-statistics: .venv/.installed-dev ## simulate studies: false alarms, intervals of agreement, gates, flags of people
 	$(BIN)/python -m tests.torture.statistics --studies 1000
 	$(BIN)/python -m tests.torture.agreement --studies 300
 	$(BIN)/python -m tests.torture.gates --studies 1000
 	$(BIN)/python -m tests.torture.people
 
-check: lint types contracts ## run what CI runs: lint, types, contracts, migrations, deploy check, tests
+check: lint types contracts ## run what CI runs: lint, types, contracts, migrations, deploy check, tests on both databases
 	@folder=$$(mktemp -d) && trap 'rm -rf "$$folder"' EXIT && \
 	export EVALSITE_DATA_DIR=$$folder EVALSITE_HOSTS=evalsite.example && \
 	export EVALSITE_SECRET_KEY=$$($(PYTHON) -c "import secrets; print(secrets.token_urlsafe(50))") && \
 	$(BIN)/python manage.py makemigrations --check --dry-run && \
 	$(BIN)/python manage.py check --deploy --fail-level WARNING --database default
-	@$(MAKE) --no-print-directory test
+	@sqlite=passed; postgresql=passed; \
+	$(MAKE) --no-print-directory test || sqlite=FAILED; \
+	$(MAKE) --no-print-directory test-postgresql || postgresql=FAILED; \
+	echo "SQLite: $$sqlite. PostgreSQL: $$postgresql."; \
+	[ "$$sqlite$$postgresql" = passedpassed ]
 
 lint: .venv/.installed-dev ## check the style of code and templates
 	$(BIN)/ruff format --check .
@@ -89,8 +111,7 @@ contracts: .venv/.installed-dev ## check which part imports which
 bench: .venv/.installed-dev ## measure speed and memory against the budgets (ARGS="--only saving" for one of them)
 	$(BIN)/python -m tests.bench $(ARGS)
 
-# Browser tests need Chromium, and the second half of the suite needs a PostgreSQL server. If they are
-# missing, they are installed from Debian's packages if possible; otherwise those tests are skipped.
+# Browser tests need Chromium, and tests on PostgreSQL need its server. If they are missing, they are installed from Debian's packages if possible; otherwise those tests are skipped.
 # Page heights are measured in a font with the widths of Arial.
 # R, which the tests of analysis.R need, and LaTeX, which compiles reports, are large, so they are
 # installed in CI only.
@@ -119,7 +140,7 @@ system-tools:
 	  $$sudo env DEBIAN_FRONTEND=noninteractive apt-get install -qq --no-install-recommends $$missing; \
 	} >/dev/null || echo "Could not install $$missing"
 
-# Slow clients are tested through nginx and Caddy, but only by `make torture`. Debian's Caddy is too old to
+# Slow clients are tested through nginx and Caddy, but only by `make torture-crashes`. Debian's Caddy is too old to
 # buffer requests as documented.
 var/test-tools/bin/caddy:
 	@{ $(PYTHON) -m venv var/test-tools && \

@@ -284,6 +284,7 @@ def test_data_that_leave_little_to_say_have_possible_intervals(kind: str, shape:
     )
 
 
+@pytest.mark.one_case
 @pytest.mark.slow
 @pytest.mark.parametrize("kind", KINDS)
 @settings(max_examples=2, phases=PHASES)

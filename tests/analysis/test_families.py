@@ -115,6 +115,7 @@ def test_drift_on_a_slider_is_measured_by_its_width(tmp_path, rise, flagged):
     assert drifting == flagged
 
 
+@pytest.mark.torture
 @pytest.mark.slow
 def test_a_slider_is_set_beside_points_and_decisions(tmp_path):
     quality = [row | {"value": 1 + row["value"] // 17, "scale_min": 1, "scale_max": 7}
@@ -132,6 +133,7 @@ def test_a_slider_is_set_beside_points_and_decisions(tmp_path):
     assert together["decision"]
 
 
+@pytest.mark.torture
 def test_two_studies_with_a_slider_are_compared(tmp_path):
     path = write(tmp_path, slide())
     annotations = tmp_path / "annotations.csv"

@@ -79,6 +79,7 @@ def test_a_constant_difference_is_exact(system, other, margin, status, tmp_path,
     assert not {"p", "p_fail", "low", "low90"} & set(test)
 
 
+@pytest.mark.each_once
 @pytest.mark.parametrize(("raters", "inputs"), [(2, 12), (4, 9)])
 @pytest.mark.parametrize("rate", [shift_by_one, lambda r, i, s: 3])
 def test_few_raters_or_inputs_do_not_decide_without_an_interval(
@@ -319,6 +320,7 @@ def test_slices_that_do_not_divide_the_inputs_are_a_fault(column, message, tmp_p
 # --- how many more --------------------------------------------------------------------
 
 
+@pytest.mark.one_case
 @pytest.mark.parametrize("raters", [6, 12])
 def test_an_undecided_gate_says_how_many_more_answers_would_decide(raters, tmp_path, capsys):
     rate = draw({}, noise=1.2, seed=5)

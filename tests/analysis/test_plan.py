@@ -253,6 +253,7 @@ def test_with_a_baseline_the_comparisons_with_it_are_the_family(ratings):
     assert {one["family"] for one in list_p(found["criteria"][0])} == {2}
 
 
+@pytest.mark.torture
 def test_several_tests_against_margins_are_corrected_for_one_another(ratings):
     one = Margin(criterion="style", system="a", relation="not_worse", other="b", margin=0.3)
     three = [replace(one, margin=margin) for margin in (0.3, 0.5, 1.0)]

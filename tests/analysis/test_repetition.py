@@ -106,6 +106,7 @@ def test_what_was_found_again_is_told_in_words(tmp_path, capsys):
     assert "3 were found the other way round." in write_sentence(turned["criteria"][0]["finding"])
 
 
+@pytest.mark.one_case
 @pytest.mark.parametrize(
     ("turn", "words"),
     [
@@ -194,6 +195,7 @@ def test_other_scales_refuse_scores_and_agreement_but_not_findings(tmp_path, cap
     assert "other_scale" in codes(found)
 
 
+@pytest.mark.torture
 @pytest.mark.slow
 def test_criteria_of_one_study_only_are_told(tmp_path, capsys):
     other = [row.replace("clarity", "fluency") for row in rate(day=2, items=range(4))]
@@ -284,6 +286,7 @@ def test_compared_pairs_with_a_changed_output_are_counted_and_left_out(tmp_path)
     assert "other_items" not in told
 
 
+@pytest.mark.torture
 @pytest.mark.slow
 def test_a_scale_that_one_file_does_not_tell_is_no_other_scale(tmp_path, capsys):
     head = f"{HEAD},scale,scale_min,scale_max"

@@ -103,7 +103,7 @@ def test_order_of_rows_and_names_of_ids_change_nothing(report: Report) -> None:
     assert one == two
 
 
-@pytest.mark.one_case
+@pytest.mark.each_once
 @pytest.mark.parametrize(
     "rows",
     [

@@ -214,7 +214,7 @@ def list_answers(person: Person, state: str, place: int, start: datetime, minute
     return answers
 
 
-@pytest.mark.each_once
+@pytest.mark.one_case
 @pytest.mark.parametrize("minutes", LATER)
 @pytest.mark.parametrize("state", STATES)
 def test_every_answer_is_alike_for_every_kind_of_item(state, minutes):

@@ -64,6 +64,7 @@ def stored() -> dict[str, list[tuple[int, int | None]]]:
 # --- one answer is wrong, missing or doubled ----------------------------------------------
 
 
+@pytest.mark.one_case
 @of_each_protocol
 def test_bad_39_40_42_43_a_wrong_answer_is_refused_and_the_others_are_kept(config, page):
     answers = page.answers
@@ -77,6 +78,7 @@ def test_bad_39_40_42_43_a_wrong_answer_is_refused_and_the_others_are_kept(confi
     assert what_became(page.post(answers)) == "saved"
 
 
+@pytest.mark.one_case
 @pytest.mark.slow
 @of_each_protocol
 def test_bad_39_40_42_43_every_wrong_answer_to_every_question_is_refused(config, page):
@@ -92,6 +94,7 @@ def test_bad_39_40_42_43_every_wrong_answer_to_every_question_is_refused(config,
         assert {name for name in asked if again.entered.get(name)} <= typed
 
 
+@pytest.mark.one_case
 @of_each_protocol
 def test_bad_44_a_missing_answer_is_named_and_the_others_are_kept(config, page):
     answers = page.answers
@@ -129,6 +132,7 @@ def test_answers_that_do_not_go_together_are_refused_with_the_protocols_words(co
     assert form.entered == page.answers
 
 
+@pytest.mark.one_case
 @pytest.mark.slow
 @of_each_protocol
 def test_bad_45_an_answer_sent_twice_with_different_values_is_refused(config, page):
@@ -161,6 +165,7 @@ def test_an_answer_sent_twice_with_the_same_value_is_one_answer(config, page):
     assert Annotation.objects.count() == 1
 
 
+@pytest.mark.one_case
 @of_each_protocol
 def test_bad_46_fields_that_nobody_asked_for_change_nothing(config, page, caplog):
     other = make_annotator(page.me.study)
@@ -282,6 +287,7 @@ def test_bad_49_a_note_where_none_is_asked_is_left_out(config, page):
     assert Annotation.objects.get().note == ""
 
 
+@pytest.mark.one_case
 @of_each_protocol
 def test_bad_49_the_note_of_a_report_is_text_within_its_limit(config, page):
     report = f"{page.address}report/"
@@ -300,6 +306,7 @@ def test_bad_49_the_note_of_a_report_is_text_within_its_limit(config, page):
     assert Annotation.objects.get().note == EVERYTHING.replace("\r\n", "\n")
 
 
+@pytest.mark.one_case
 @of_each_protocol
 def test_bad_49_feedback_over_its_limit_is_refused_and_kept(config, page):
     for place in (1, 2, 3):

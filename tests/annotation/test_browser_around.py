@@ -31,6 +31,7 @@ from tests.support.qualifying import without_gold
 pytestmark = pytest.mark.django_db(transaction=True)
 
 
+@pytest.mark.torture
 def test_result_of_the_check_has_the_focus_and_wrong_answers_are_open(page, live_server):
     study = launch(make_study(protocol="pairwise", is_qualification_on=True))
     me = make_learner(without_gold(study))
@@ -74,6 +75,7 @@ def test_set_is_reviewed_and_finished_by_keyboard(page, live_server):
     expect(page.locator("#clear-1")).to_be_visible()
 
 
+@pytest.mark.torture
 def test_problem_is_reported_without_leaving_the_text(page, live_server):
     study = launch(make_study(items=2, set_size=2))
     take_a_set(page, str(live_server), study)
@@ -145,6 +147,7 @@ def test_verdicts_of_practice_come_in_place_and_wait_for_the_network(page, live_
     assert page.url.endswith("/practice/2/")
 
 
+@pytest.mark.torture
 def test_notes_of_points_are_folded_by_choice_and_never_on_the_first_item(page, live_server):
     study = make_live(get_protocol("dialogue"), 3, set_size=3, k=1)
     take_a_set(page, str(live_server), study)
@@ -169,6 +172,7 @@ def test_notes_of_points_are_folded_by_choice_and_never_on_the_first_item(page, 
     expect(page.locator(".pt small").first).to_be_visible()
 
 
+@pytest.mark.torture
 def test_report_waits_for_the_network(page, live_server):
     take_a_set(page, str(live_server), launch(make_study(items=2, set_size=2)))
     # the form comes when it is first asked for, if it can

@@ -154,6 +154,7 @@ def test_back_shows_the_answer_and_a_change_is_kept(page, live_server, study):
     assert [scores_of(annotation)[text] for text in texts] == [60, 100, 90]
 
 
+@pytest.mark.torture
 def test_a_draft_comes_back_on_another_device(page, browser, live_server, study):
     take_a_set(page, str(live_server), study)
     address = page.url
@@ -209,6 +210,7 @@ def test_a_save_that_fails_keeps_the_page_and_can_be_tried_again(page, live_serv
     assert Annotation.objects.filter(study=study).counted().count() == 1
 
 
+@pytest.mark.torture
 def test_an_answer_in_memory_never_covers_one_that_was_saved(page, live_server, study):
     take_a_set(page, str(live_server), study)
     type_scores(page, 70, 100, 90)
@@ -224,6 +226,7 @@ def test_an_answer_in_memory_never_covers_one_that_was_saved(page, live_server, 
     assert page.evaluate("Object.keys(localStorage).filter(key => key.includes('draft'))") == []
 
 
+@pytest.mark.torture
 def test_the_open_link_offers_to_go_on(page, live_server, study):
     come_in(page, str(live_server), study)
 
@@ -234,6 +237,7 @@ def test_the_open_link_offers_to_go_on(page, live_server, study):
     assert study.participants.count() == 1
 
 
+@pytest.mark.torture
 def test_keys_open_their_list_and_can_be_switched_off(page, live_server, study):
     take_a_set(page, str(live_server), study)
 
@@ -267,6 +271,7 @@ def test_single_keys_are_dead_in_a_box(page, live_server, study):
     assert "/items/1/" in page.url
 
 
+@pytest.mark.torture
 def test_a_reserved_place_is_asked_for_before_it_lapses_and_kept_once(page, live_server, study):
     page.clock.install()
     take_a_set(page, str(live_server), study)
@@ -320,12 +325,14 @@ def test_aids_say_ratio_order_and_sameness_and_copy_as_uploaded(page, live_serve
     assert page.locator(".task .mr").text_content() == item.inputs["mr"]
 
 
+@pytest.mark.torture
 def test_exact_pages_carry_no_aid(page, live_server, study):
     for step in walk_to_work(page, str(live_server), study, with_errors=False):
         assert page.locator(".aid, .chip").count() == 0, step
     assert page.locator(".aid, .chip").count() == 0
 
 
+@pytest.mark.torture
 def test_the_error_summary_has_the_focus_on_a_later_item_too(page, live_server, study):
     come_in(page, str(live_server), study)
     fill_scores(page, 1, 2, 3)

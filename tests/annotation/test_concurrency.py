@@ -241,6 +241,7 @@ def test_forty_people_at_once_get_sixty_groups_whole():
     check_invariants(study)
 
 
+@pytest.mark.torture
 @pytest.mark.slow
 def test_lapsed_groups_return_whole_to_sixteen_people_who_ask_at_once():
     study = make_study(items=0, k=1, set_size=10, groups="together")

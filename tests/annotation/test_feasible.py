@@ -85,6 +85,7 @@ def is_finished_by(study: Study, people: int, *, seed: int) -> bool:
     return is_finished
 
 
+@pytest.mark.torture
 @PLAYED
 @given(design=designs(), seed=st.integers(0, 1000))
 def test_people_who_are_called_enough_finish_in_whatever_order_they_come(design, seed):
@@ -107,6 +108,7 @@ def test_fewer_people_than_the_fewest_finish_in_no_order(design, seed):
     assert not is_finished_by(study, fewest_people(work) - 1, seed=seed)
 
 
+@pytest.mark.torture
 @PLAYED
 @given(design=designs(), seed=st.integers(0, 1000))
 def test_offered_settings_are_finished_by_the_people_they_were_offered_for(design, seed):

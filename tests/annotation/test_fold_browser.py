@@ -58,6 +58,7 @@ def test_fold_works_without_scripts(browser, live_server):
     context.close()
 
 
+@pytest.mark.torture
 def test_key_v_leads_to_the_text_and_back_to_the_question(page, live_server):
     page.set_viewport_size({"width": 360, "height": 740})
     open_long_review(page, str(live_server))

@@ -118,7 +118,7 @@ def test_arena_preference_is_rated_by_keyboard_by_touch_and_without_scripts(open
 
 
 @pytest.mark.one_case
-@pytest.mark.parametrize(("answer", "is_asked"), [("A is better", False), ("Both are bad", True)])
+@pytest.mark.parametrize(("answer", "is_asked"), [("Both are bad", True), ("A is better", False)])
 def test_verdicts_show_a_conditional_question_only_if_it_was_asked(
     page, live_server, answer, is_asked
 ):

@@ -130,6 +130,7 @@ def test_practice_with_its_verdicts_shows_all_it_asks_about(
         assert find_hidden(page, window) == []
 
 
+@pytest.mark.one_case
 @each_way
 @each_window
 def test_sheet_shows_all_it_asks_about(
@@ -179,7 +180,7 @@ def count_characters(rows: list[dict[str, str]]) -> int:
     return len(rows[0]["dialogue"]) + sum(len(row["output"]) for row in rows)
 
 
-@pytest.mark.one_case
+@pytest.mark.torture
 @each_window
 def test_longest_real_pairs_are_whole(browser: Browser, live_server, window: Size) -> None:
     longest = sorted(read_marco(), key=count_characters)[-12:]
@@ -205,6 +206,7 @@ def check_pairs(browser: Browser, base: str, items: list, window: Size) -> None:
     assert {place: lines for place, lines in faults.items() if lines} == {}
 
 
+@pytest.mark.one_case
 @pytest.mark.parametrize("width", [360, 320])
 def test_the_number_of_the_item_is_on_one_line_of_the_header(page, live_server, width):
     study = make_example("dialogue", items=4)

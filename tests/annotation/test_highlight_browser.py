@@ -121,6 +121,7 @@ def test_touch_marks_from_the_first_word_tapped_to_the_last(browser, live_server
     context.close()
 
 
+@pytest.mark.torture
 def test_button_stays_pressed_and_where_it_is_over_the_items_of_a_set(page, live_server):
     watch = Watch(page)
     page.set_viewport_size({"width": 1280, "height": 800})
@@ -146,6 +147,7 @@ def test_button_stays_pressed_and_where_it_is_over_the_items_of_a_set(page, live
     assert watch.found == []
 
 
+@pytest.mark.torture
 @pytest.mark.parametrize("way", ["the button", "Escape"])
 def test_marking_by_two_taps_can_be_given_up(page, live_server, way):
     take_a_set(page, live_server.url, make_marking_study(TEXT))
@@ -201,6 +203,7 @@ def test_keyboard_alone_marks_and_removes_and_each_step_is_spoken(page, live_ser
     assert watch.found == []
 
 
+@pytest.mark.torture
 def test_a_text_without_words_is_marked_sign_by_sign(page, live_server):
     watch = Watch(page)
     take_a_set(page, live_server.url, make_marking_study("?! ..."))
@@ -211,6 +214,7 @@ def test_a_text_without_words_is_marked_sign_by_sign(page, live_server):
     assert watch.found == []
 
 
+@pytest.mark.torture
 def test_words_are_found_by_a_browser_that_has_no_segmenter_too(page, live_server):
     page.add_init_script("delete Intl.Segmenter")
     take_a_set(page, live_server.url, make_marking_study(TEXT))
@@ -233,6 +237,7 @@ def test_left_is_forwards_in_a_text_from_right_to_left(page, live_server):
     assert saved_marks() == ["תודה על המילים החמות 🙂 על"]
 
 
+@pytest.mark.torture
 def test_the_button_leads_into_the_text_by_keyboard_with_shortcuts_off(page, live_server):
     take_a_set(page, live_server.url, make_marking_study(TEXT))
     press(page, "?")
@@ -247,6 +252,7 @@ def test_the_button_leads_into_the_text_by_keyboard_with_shortcuts_off(page, liv
     expect(page.locator(BUTTON)).to_be_focused()
 
 
+@pytest.mark.torture
 def test_marking_waits_for_the_network_and_costs_nothing_before(page, live_server):
     asked = []
     page.on("request", lambda request: asked.append(request.url))
@@ -263,6 +269,7 @@ def test_marking_waits_for_the_network_and_costs_nothing_before(page, live_serve
     expect(page.locator("#work input:checked")).to_have_count(0)
 
 
+@pytest.mark.torture
 def test_marks_are_a_draft_and_come_back_with_the_page(page, live_server):
     take_a_set(page, live_server.url, make_marking_study(SIGNS))
 
@@ -306,6 +313,7 @@ def test_passages_are_copied_into_a_box_without_scripts(browser, live_server):
     context.close()
 
 
+@pytest.mark.torture
 def test_text_with_other_line_breaks_keeps_its_places(page, live_server):
     take_a_set(page, live_server.url, make_marking_study("One\r\ntwo 🙂\rthree\nfour"))
 

@@ -61,6 +61,7 @@ def test_undo_in_ten_tabs_at_once_undoes_once():
     check_invariants(study)
 
 
+@pytest.mark.torture
 @pytest.mark.slow
 def test_ignoring_scoring_and_undoing_of_several_people_at_once_keep_every_promise():
     study = make_reviews(reviews=1, k=4)

@@ -43,6 +43,7 @@ def test_pages_of_ignoring_have_no_fault_and_do_not_overflow(page, live_server):
     assert watch.found == []
 
 
+@pytest.mark.torture
 def test_key_i_is_listed_and_leads_to_the_page(page, live_server):
     take_a_set(page, str(live_server), make_reviews())
 
@@ -73,6 +74,7 @@ def test_answers_entered_before_ignoring_come_back_with_undo_and_not_without(pag
     assert Draft.objects.count() == 1
 
 
+@pytest.mark.torture
 def test_going_back_from_the_page_to_ignore_loses_no_answer(page, live_server):
     take_a_set(page, str(live_server), make_reviews())
     page.check("#fluency-6")

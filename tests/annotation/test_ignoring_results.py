@@ -68,6 +68,7 @@ def test_ignoring_a_whole_review_makes_nobody_look_faster():
     assert reader.open(9).page.context["minutes_left"] == 8
 
 
+@pytest.mark.torture
 @pytest.mark.slow
 def test_simulated_visitors_ignore_now_and_then_through_the_pages():
     study = make_reviews(reviews=20, set_size=30, is_demo=True)

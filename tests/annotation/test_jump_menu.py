@@ -167,6 +167,7 @@ def test_jump_with_a_value_that_the_page_does_not_offer_is_no_answer():
     assert not Annotation.objects.exists()
 
 
+@pytest.mark.one_case
 @pytest.mark.parametrize(("go", "place"), [("0", 1), ("99", 4), ("00003", 3)])
 def test_place_outside_the_set_is_the_nearest_inside(go, place):
     assert Tab().press(go).place == place
@@ -336,6 +337,7 @@ def test_jumping_about_in_a_browser_loses_no_answer(page, live_server):
     assert watch.found == []
 
 
+@pytest.mark.torture
 def test_jump_waits_until_the_server_can_be_reached_and_then_goes_on_by_itself(page, live_server):
     take_a_set(page, str(live_server), make_talks())
     page.context.set_offline(True)
@@ -385,6 +387,7 @@ def test_menu_has_no_fault_and_fits_the_page(page, live_server, width):
         assert min(box["width"], box["height"]) >= 44
 
 
+@pytest.mark.torture
 def test_menu_stays_at_the_top_while_one_reads_a_long_dialogue(page, live_server):
     study = make_talks()
     turns = "\n".join(f"{'AB'[n % 2]}: This is turn {n + 1} of this talk." for n in range(41))

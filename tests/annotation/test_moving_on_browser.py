@@ -63,6 +63,7 @@ def test_complete_item_moves_on_by_itself_only_if_asked_to_and_comes_back_with_u
     assert Annotation.objects.get(revisions__isnull=False).revisions.count() == 1
 
 
+@pytest.mark.torture
 def test_nothing_moves_on_while_something_else_is_entered(phone, live_server):
     take_a_set(phone, str(live_server), make_live(get_protocol("fluency"), 2))
     phone.clock.install()
@@ -82,6 +83,7 @@ def test_nothing_moves_on_while_something_else_is_entered(phone, live_server):
     assert not Annotation.objects.exists()
 
 
+@pytest.mark.torture
 def test_next_question_comes_into_view_after_a_tap(phone, live_server):
     take_a_set(phone, str(live_server), make_live(get_protocol("dialogue"), 2))
     last_of_second = phone.locator("#information_content label").last

@@ -63,7 +63,7 @@ def test_bad_98_people_of_one_address_never_hold_all_places(answers, most):
     assert gets_a_set(study)
 
 
-@pytest.mark.one_case
+@pytest.mark.torture
 @pytest.mark.slow
 @pytest.mark.parametrize("answers", [1, 3])
 def test_people_of_three_networks_never_hold_all_places(answers):
@@ -97,6 +97,7 @@ def test_five_people_behind_one_address_each_get_a_set():
     fill(make_crowded(), 5)
 
 
+@pytest.mark.torture
 def test_forty_people_of_one_place_each_get_a_set_with_the_setting():
     study = make_crowded(items=150)
     Study.objects.filter(pk=study.pk).update(is_from_one_place=True)

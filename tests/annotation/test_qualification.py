@@ -393,6 +393,7 @@ def test_settings_hold_the_qualification_and_freeze_it_at_launch():
     assert SectionForm(instance=live, section=section).fields["pass_mark"].disabled
 
 
+@pytest.mark.torture
 @pytest.mark.slow
 def test_simulated_people_take_the_qualification():
     study = make_live(items=6, is_demo=True)

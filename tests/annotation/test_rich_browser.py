@@ -92,6 +92,7 @@ def test_markdown_and_a_conversation_are_shown_as_such(page: Page, live_server):
     ) == {REPLY, EVERYTHING}
 
 
+@pytest.mark.torture
 def test_words_are_found_in_a_long_text(page: Page, live_server):
     watch = Watch(page)
     paragraphs = [

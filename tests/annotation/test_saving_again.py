@@ -150,6 +150,7 @@ def test_a_lapsed_place_is_offered_again_and_taken_by_a_post_alone():
 # --- sent more than once ----------------------------------------------------------------------
 
 
+@pytest.mark.one_case
 @pytest.mark.slow
 @pytest.mark.parametrize("times", [2, 10, 100])
 def test_bad_54_an_answer_sent_many_times_is_stored_once(times):

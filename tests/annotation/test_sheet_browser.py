@@ -183,6 +183,7 @@ def test_refused_question_says_so_in_place_and_what_else_is_entered_stays(page, 
     assert not page.title().startswith("Error: ")
 
 
+@pytest.mark.torture
 def test_save_pressed_again_while_the_first_is_under_way_is_not_lost(page, live_server):
     open_sheet(page, str(live_server))
     held = []
@@ -206,6 +207,7 @@ def test_save_pressed_again_while_the_first_is_under_way_is_not_lost(page, live_
     assert given() == {1: [1, 1, 1], 2: [2, 2, 2]}
 
 
+@pytest.mark.torture
 def test_moving_on_automatically_goes_to_the_next_question_and_can_be_undone(page, live_server):
     open_sheet(page, str(live_server))
     page.check("[data-switch=advance]")
@@ -255,6 +257,7 @@ def test_notes_are_folded_by_choice_and_never_those_of_the_first_question(page, 
 # --- when something fails -----------------------------------------------------------------
 
 
+@pytest.mark.torture
 def test_what_was_entered_comes_back_after_a_reload(page, live_server):
     open_sheet(page, str(live_server))
     choose(page, 1, 1, 1, 1)
@@ -349,6 +352,7 @@ def test_sheet_is_one_page_and_three_files(page, live_server):
     assert sorted(files) == ["annotate.js", "evalsite.css", "sheet.js"]
 
 
+@pytest.mark.torture
 @pytest.mark.parametrize("width", [640, 320])
 def test_save_keeps_one_line_and_the_text_is_a_click_away_at_400_percent(page, live_server, width):
     page.set_viewport_size({"width": width, "height": 400})
@@ -417,6 +421,7 @@ def test_printed_sheet_has_all_of_its_text_and_nothing_to_press(page, live_serve
         expect(text).to_be_visible()
 
 
+@pytest.mark.torture
 @pytest.mark.parametrize("width", [1280, 360])
 def test_long_prompt_and_its_response_are_one_link_away_from_each_question(
     page, live_server, width

@@ -67,6 +67,7 @@ def check_over_a_clock_jump(requests: int) -> None:
                 check()
 
 
+@pytest.mark.torture
 def test_limits_hold_after_a_thousand_requests_and_a_clock_that_was_a_year_ahead():
     check_over_a_clock_jump(400)
 

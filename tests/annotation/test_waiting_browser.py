@@ -60,6 +60,7 @@ def test_page_opens_the_place_once_one_is_free_and_only_the_button_takes_it(page
     assert watch.found == []
 
 
+@pytest.mark.torture
 def test_first_page_offers_start_again_once_a_place_is_free(page, live_server):
     study = make_live(is_eligibility_on=False)
     settle_in(study)
@@ -95,6 +96,7 @@ def test_pages_about_places_are_accessible(page, live_server, width, scheme):
     assert page.evaluate("document.documentElement.scrollWidth") <= width
 
 
+@pytest.mark.torture
 def test_page_of_a_full_demonstration_has_no_faults(page, live_server):
     full, other = (launch(make_study(items=2, k=1, set_size=2, is_demo=True)) for _ in range(2))
     me = make_annotator(full)
@@ -111,6 +113,7 @@ def test_page_of_a_full_demonstration_has_no_faults(page, live_server):
     assert watch.found == []
 
 
+@pytest.mark.torture
 def test_strip_says_by_itself_that_the_time_is_up_and_one_click_keeps_the_place(page, live_server):
     study = make_live(is_eligibility_on=False)
     reader = settle_in(study)

@@ -196,6 +196,7 @@ def test_question_that_comes_back_has_its_edits_and_its_answers_in_examples_agai
     assert content["practice"][0]["gold"] == {"quality": ["4"], "tone": ["1..2"]}
 
 
+@pytest.mark.one_case
 @pytest.mark.parametrize(
     ("kind", "said", "rating"),
     [

@@ -98,6 +98,7 @@ def test_version_of_somebody_else_is_no_choice(staff):
     assert staff.get(reverse("admin:instrument", args=[theirs.instrument.pk])).status_code == 404
 
 
+@pytest.mark.one_case
 @pytest.mark.parametrize("entry", [*list_protocols(), *list_gallery()], ids=lambda one: one.value)
 def test_each_entry_is_tried_with_every_item_and_stores_nothing(staff, entry):
     for number, sample in enumerate(list_samples(entry.config), start=1):

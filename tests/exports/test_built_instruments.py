@@ -53,6 +53,7 @@ def list_asked(content: dict[str, Any]) -> set[object]:
     }
 
 
+@pytest.mark.one_case
 @pytest.mark.each_once(of=list_asked)
 @pytest.mark.parametrize("content", read_gallery(), ids=lambda one: one["key"])
 def test_study_of_each_instrument_of_the_gallery_is_rated_exported_and_read_back(content):

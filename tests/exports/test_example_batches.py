@@ -118,6 +118,7 @@ def copy_of_magnitude(**names: str) -> dict[str, Any]:
     return {name: part for name, part in draft.items() if name not in ("examples", "practice")}
 
 
+@pytest.mark.torture
 def test_naturalness_and_quality_of_rankme_are_rated_on_a_copy_of_magnitude(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ):

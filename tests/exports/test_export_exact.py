@@ -58,6 +58,7 @@ def read_as_documented(data: bytes) -> list[dict[str, str]]:
     return [{str(name): cell for name, cell in row.items()} for row in table.to_dict("records")]
 
 
+@pytest.mark.one_case
 @pytest.mark.both_databases
 @pytest.mark.slow
 def test_every_file_read_as_documented_equals_the_database(

@@ -65,6 +65,7 @@ def make_rated(make_study: Callable[..., Any], config: Protocol) -> Study:
     return study
 
 
+@pytest.mark.one_case
 @pytest.mark.django_db
 @pytest.mark.parametrize("config", installed_protocols().values(), ids=lambda config: config.key)
 def test_every_row_joins_with_the_other_files_on_item_no_with_default_settings(
@@ -201,7 +202,6 @@ def test_numbers_with_gaps_come_back_from_a_bundle(make_study: Callable[..., Any
         assert check(changed).codes == ["study_invalid"], odd
 
 
-@pytest.mark.one_case
 @pytest.mark.django_db
 @pytest.mark.parametrize("key", MISREAD)
 def test_ids_that_would_be_misread_stay_as_they_are_and_are_named(

@@ -96,6 +96,7 @@ STUDIES: dict[str, tuple[Rated, int]] = {
 }  # fmt: skip
 
 
+@pytest.mark.each_once
 @pytest.mark.parametrize("name", STUDIES)
 def test_script_gives_every_cell_of_the_report(name: str, script: Script, tmp_path: Path) -> None:
     rated, pairs = STUDIES[name]
@@ -609,6 +610,7 @@ def test_python_gives_the_agreement_of_other_software(
             assert float(agreement[coefficient][end]) == pytest.approx(figure, abs=0.002)
 
 
+@pytest.mark.one_case
 def test_scripts_give_the_preferences_of_other_software(script: Script, tmp_path: Path) -> None:
     with (VECTORS / "data" / "pairs_raters.csv").open() as file:
         rows = [
@@ -657,6 +659,7 @@ def test_what_never_counts_is_left_out(script: Script, tmp_path: Path) -> None:
     assert [(row["system"], float(row["mean"])) for row in systems] == [("A", 1.5), ("B", 3)]
 
 
+@pytest.mark.one_case
 def test_items_that_most_ignored_are_left_out(script: Script, tmp_path: Path) -> None:
     rows = rate("quality", 1, items=4, A=0, B=1)
     header = ("kind", "status", "excluded", "item", "outcome")
@@ -676,6 +679,7 @@ def test_items_that_most_ignored_are_left_out(script: Script, tmp_path: Path) ->
 BASELINE = 'B "1" \\ ü'
 
 
+@pytest.mark.one_case
 def test_the_plan_is_read_whatever_its_words(script: Script, tmp_path: Path) -> None:
     rows = [
         {**row, "system": BASELINE if row["system"] == "B" else row["system"]}
@@ -695,6 +699,7 @@ def test_the_plan_is_read_whatever_its_words(script: Script, tmp_path: Path) -> 
     assert {row["family"] for row in tables["pairs"]} == {"2"}
 
 
+@pytest.mark.each_once
 @pytest.mark.parametrize("baseline", [None, "nobody rated it"])
 def test_without_a_baseline_that_was_rated_every_two_systems_are_compared(
     script: Script, baseline: str | None, tmp_path: Path
@@ -706,6 +711,7 @@ def test_without_a_baseline_that_was_rated_every_two_systems_are_compared(
     assert len(tables["pairs"]) == 3
 
 
+@pytest.mark.one_case
 def test_lower_values_may_be_better(script: Script, tmp_path: Path) -> None:
     rows = rate("errors", 1, items=8, A=0, B=2)
     criterion = {"key": "errors", "family": "points"}
@@ -722,6 +728,7 @@ def test_lower_values_may_be_better(script: Script, tmp_path: Path) -> None:
     assert (higher["verdict"], lower["verdict"]) == ("higher", "lower")
 
 
+@pytest.mark.one_case
 def test_an_unknown_kind_is_analysed_as_its_rows_say(script: Script, tmp_path: Path) -> None:
     rows = [
         {**row, "scale": "of another name"}

@@ -175,6 +175,7 @@ def test_crowd_that_fails_is_named_and_the_others_come(monkeypatch):
     assert not simulated.filter(started_at__lt=F("study__launched_at")).exists()
 
 
+@pytest.mark.torture
 @pytest.mark.slow
 def test_crowd_that_comes_after_people_were_measured_is_measured_too():
     made, _ = make_demo_studies(by=make_user())

@@ -67,6 +67,7 @@ def make_demos() -> list[Study]:
     return made
 
 
+@pytest.mark.torture
 def test_each_demo_has_ten_sets_beside_its_crowd_and_is_walked_to_the_code(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:

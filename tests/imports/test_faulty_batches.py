@@ -158,6 +158,7 @@ def test_a_hostile_file_is_refused_or_taken_with_its_code(study: Study, file: Ho
     assert code == file.code, [str(fault)[:200] for fault in checked.faults]
 
 
+@pytest.mark.one_case
 @pytest.mark.slow
 @pytest.mark.each_once(of=lambda file: {file.code, Path(file.name).suffix})
 @pytest.mark.parametrize("file", HOSTILE, ids=lambda file: file.name)

@@ -167,6 +167,7 @@ def test_the_command_takes_ratings_as_they_were_published() -> None:
     assert Rating.objects.filter(study=study).count() == 900
 
 
+@pytest.mark.torture
 @pytest.mark.django_db(transaction=True)
 def test_ratings_as_they_were_published_go_from_upload_to_import_in_a_browser(
     page: Page, live_server: Any

@@ -254,6 +254,7 @@ def test_times_that_differ_and_places_that_lack_are_told(study: Study) -> None:
 # --- our own files --------------------------------------------------------------------------
 
 
+@pytest.mark.one_case
 @pytest.mark.both_databases
 @pytest.mark.slow
 @pytest.mark.parametrize("protocol", PROTOCOLS)

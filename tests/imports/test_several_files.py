@@ -223,6 +223,7 @@ def test_a_zipped_folder_is_read_as_the_folder(page, live_server, tmp_path):
     assert watch.found == []
 
 
+@pytest.mark.torture
 @pytest.mark.django_db(transaction=True)
 def test_what_each_file_is_for_can_be_changed(page, live_server, tmp_path):
     study, watch = open_page(page, live_server.url)

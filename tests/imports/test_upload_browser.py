@@ -107,6 +107,7 @@ def test_preview_stands_in_its_frame_with_the_participants_style(
     assert [style.endswith("evalsite.css") for style in styles] == [True]
 
 
+@pytest.mark.torture
 def test_one_item_of_the_preview_needs_no_scrolling_at_1280_pixels(
     page: Page, live_server: Any, tmp_path: Path
 ) -> None:

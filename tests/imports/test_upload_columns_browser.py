@@ -37,6 +37,7 @@ def upload(page: Page, base: str, folder: Path) -> None:
     page.wait_for_selector("text=Cancel")
 
 
+@pytest.mark.torture
 def test_changed_select_takes_effect_at_once_and_keeps_its_place(
     page: Page, live_server: Any, tmp_path: Path
 ) -> None:

@@ -177,7 +177,7 @@ def test_ids_taken_since_the_check_are_told_on_the_page(staff_client: Client, st
     assert Batch.objects.count() == 1
 
 
-@pytest.mark.one_case
+@pytest.mark.torture
 @pytest.mark.both_databases
 @pytest.mark.django_db(transaction=True)
 @pytest.mark.parametrize(

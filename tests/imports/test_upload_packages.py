@@ -124,6 +124,7 @@ def test_bad_30_part_that_would_fill_the_memory_is_refused(check: Check, part: s
     assert peak < 20 * MEGABYTE
 
 
+@pytest.mark.one_case
 @pytest.mark.slow
 @pytest.mark.parametrize("name", ["xl/worksheets/sheet1.xml", "xl/sharedStrings.xml"])
 def test_bad_30_text_of_a_cell_without_end_is_not_kept(check: Check, name: str) -> None:

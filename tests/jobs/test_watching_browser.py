@@ -100,6 +100,7 @@ def test_page_follows_a_job_in_place_and_says_when_it_is_done(page: Page, live_s
     assert watch.found == []
 
 
+@pytest.mark.torture
 def test_what_came_with_the_finished_job_works(page: Page, live_server: Any) -> None:
     _, job = open_export(page, live_server)
 
@@ -122,6 +123,7 @@ def test_focus_on_what_is_gone_goes_to_the_heading_and_to_no_other_control(
     assert focused(page) == "Large files"
 
 
+@pytest.mark.torture
 def test_details_that_are_open_stay_open_when_results_come(page: Page, live_server: Any) -> None:
     user = make_user(is_superuser=True)
     sign_in(page, live_server, user)
@@ -142,6 +144,7 @@ def test_details_that_are_open_stay_open_when_results_come(page: Page, live_serv
     assert how.evaluate("one => one.open && one.contains(document.activeElement)")
 
 
+@pytest.mark.torture
 def test_page_that_stands_still_is_not_touched(page: Page, live_server: Any) -> None:
     page.clock.install()
     open_export(page, live_server)
@@ -165,6 +168,7 @@ def test_job_that_stopped_says_so_by_its_alert_and_is_not_called_done(
     expect(page.locator(STATUS)).to_be_empty()
 
 
+@pytest.mark.torture
 def test_page_changed_by_a_translator_is_followed_all_the_same(
     page: Page, live_server: Any
 ) -> None:
@@ -180,6 +184,7 @@ def test_page_changed_by_a_translator_is_followed_all_the_same(
     assert watch.found == []
 
 
+@pytest.mark.torture
 def test_message_stays_while_the_page_follows_a_job(page: Page, live_server: Any) -> None:
     _, job = open_export(page, live_server)
     page.evaluate("document.querySelector('[name=since][type=hidden]').value = 'no day'")
@@ -217,6 +222,7 @@ def test_outage_is_survived_with_longer_pauses(page: Page, live_server: Any) -> 
     expect(page.locator("[aria-label='Download annotations.csv']")).to_be_visible()
 
 
+@pytest.mark.torture
 def test_launched_study_leads_to_its_overview(page: Page, live_server: Any) -> None:
     user = make_user(is_superuser=True)
     sign_in(page, live_server, user)
@@ -229,6 +235,7 @@ def test_launched_study_leads_to_its_overview(page: Page, live_server: Any) -> N
     page.wait_for_url(f"**{reverse('admin:study-overview', args=[study.pk])}")
 
 
+@pytest.mark.torture
 def test_who_is_signed_out_is_led_to_the_way_in(page: Page, live_server: Any) -> None:
     open_export(page, live_server)
 

@@ -257,6 +257,7 @@ def test_worker_outlives_a_database_that_another_process_locks(database_url):
     assert code is None
 
 
+@pytest.mark.torture
 @only_sqlite
 @pytest.mark.django_db(transaction=True)
 def test_job_that_finds_the_database_locked_in_its_middle_is_done_later(database_url):
@@ -394,6 +395,7 @@ def test_study_closes_at_the_next_tick_while_a_job_runs_and_another_waits(databa
     assert Study.objects.get().state == "closed"
 
 
+@pytest.mark.torture
 def test_worker_that_is_asked_to_stop_while_the_database_is_away_stops(tmp_path: Path):
     url = f"sqlite:///{tmp_path}/nowhere/evalsite.sqlite3"
     with running(WORKER, url) as worker:

@@ -145,6 +145,7 @@ def test_page_that_meets_damage_is_an_outage_and_no_fault_of_ours(study, damaged
     assert int(response.headers["Retry-After"]) > 0
 
 
+@pytest.mark.torture
 @pytest.mark.both_databases
 @pytest.mark.slow
 @only_sqlite
@@ -227,7 +228,7 @@ def test_web_server_does_not_start_on_the_database_of_a_newer_version(newer, sit
     assert ".".join(FUTURE) in done.stderr
 
 
-@pytest.mark.one_case
+@pytest.mark.torture
 @pytest.mark.parametrize("command", ["showmigrations", "check"])
 def test_commands_that_only_look_run_on_any_database(newer, site, command):
     done = run_site(command, **site)

@@ -128,12 +128,14 @@ def test_bad_91_a_table_is_drawn_or_shown_as_source_at_little_cost(text, ordinar
     check_cost(ordinary, text, "table")
 
 
+@pytest.mark.one_case
 @pytest.mark.parametrize("language", LANGUAGES)
 def test_bad_92_code_in_any_language_is_drawn_at_little_cost(language, ordinary):
     for text in LOOPS.values():
         check_cost(ordinary, text, "code", language)
 
 
+@pytest.mark.one_case
 @pytest.mark.parametrize("text", CONVERSATIONS.values(), ids=CONVERSATIONS)
 def test_a_conversation_is_drawn_or_shown_as_source_at_little_cost(text, ordinary):
     check_cost(ordinary, text, "conversation")

@@ -236,6 +236,7 @@ def list_secrets(world: World) -> list[str]:
     return [SCORE, ENTERED, CODE, f'value="{AGE_GIVEN}"', world.me.receipt]
 
 
+@pytest.mark.one_case
 @pytest.mark.parametrize("kind", KINDS)
 def test_pages_show_what_was_saved_to_links_of_the_first_visit_only(world, kind):
     home, is_first = link_of(world, kind), kind in ("first", "same visit")

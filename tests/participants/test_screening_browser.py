@@ -145,6 +145,7 @@ def test_questions_are_answered_by_keyboard_and_a_refused_browser_offers_no_new_
     assert page.locator("[data-refusal]").is_visible()
 
 
+@pytest.mark.torture
 def test_questions_after_the_work_are_accessible(page: Page, live_server):
     study = launch(make_study(protocol="fluency", questions={"background": ENTRY["questions"]}))
     home = finish(study)

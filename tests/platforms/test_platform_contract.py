@@ -59,6 +59,7 @@ def test_codes_that_a_round_begins_with_are_letters_and_differ(key):
 # --- arriving -----------------------------------------------------------------------------
 
 
+@pytest.mark.one_case
 @pytest.mark.parametrize("key", KEYS)
 def test_looking_makes_nothing_and_sets_no_cookie(key):
     person = Person(begin(key))
@@ -74,6 +75,7 @@ def test_looking_makes_nothing_and_sets_no_cookie(key):
     assert {page.headers["Referrer-Policy"] for page in pages} == {"no-referrer"}
 
 
+@pytest.mark.one_case
 @pytest.mark.parametrize("key", IDENTIFIED)
 def test_the_same_id_is_the_same_person_on_any_device_and_one_visit(key):
     recruitment = begin(key)
@@ -85,6 +87,7 @@ def test_the_same_id_is_the_same_person_on_any_device_and_one_visit(key):
     assert Person(recruitment, 1).start().me != people[0].me
 
 
+@pytest.mark.one_case
 @pytest.mark.parametrize("key", IDENTIFIED)
 def test_spaces_around_an_id_and_the_case_of_its_name_mean_nothing(key):
     recruitment = begin(key)
@@ -146,6 +149,7 @@ def test_two_different_ids_in_one_link_are_refused(key):
     assert [answer.status_code for answer in answers] == [200, 400]
 
 
+@pytest.mark.one_case
 @pytest.mark.parametrize("key", IDENTIFIED)
 def test_another_round_knows_the_person_unless_ids_mean_nothing_there(key):
     one = begin(key)
@@ -162,6 +166,7 @@ def test_another_round_knows_the_person_unless_ids_mean_nothing_there(key):
 # --- outcomes -----------------------------------------------------------------------------
 
 
+@pytest.mark.one_case
 @pytest.mark.parametrize("key", KEYS)
 def test_nothing_is_given_away_before_the_set_is_finished(key):
     recruitment = begin(key)
@@ -184,6 +189,7 @@ _DISK_FULL = {
 _SPACE_AGAIN = {"sqlite": "", "postgresql": "ON participants_itemset"}
 
 
+@pytest.mark.one_case
 @pytest.mark.parametrize("key", NAMED)
 def test_while_the_last_save_fails_there_is_neither_code_nor_link(key):
     person = Person(begin(key)).enter().rate()
@@ -203,6 +209,7 @@ def test_while_the_last_save_fails_there_is_neither_code_nor_link(key):
     assert person.finish().visit.outcome == "completed"
 
 
+@pytest.mark.one_case
 @pytest.mark.parametrize("key", KEYS)
 def test_a_finished_set_is_completed_and_says_the_same_on_every_return(key):
     recruitment = begin(key)
@@ -221,6 +228,7 @@ def test_a_finished_set_is_completed_and_says_the_same_on_every_return(key):
     assert pages[0].context["way_out"] == pages[1].context["way_out"]
 
 
+@pytest.mark.one_case
 @pytest.mark.each_once
 @pytest.mark.parametrize("key", NAMED)
 @pytest.mark.parametrize("outcome", REFUSED)
@@ -241,6 +249,7 @@ def test_an_outcome_without_a_code_never_shows_that_of_completed_work(key, outco
     assert page.context["way_out"].code == page.context["way_out"].link == ""
 
 
+@pytest.mark.one_case
 @pytest.mark.each_once
 @pytest.mark.parametrize("key", NAMED)
 @pytest.mark.parametrize("outcome", REFUSED)
@@ -257,6 +266,7 @@ def test_an_outcome_with_a_code_shows_its_own(key, outcome):
     assert completed not in way_out.link
 
 
+@pytest.mark.one_case
 @pytest.mark.parametrize("key", NAMED)
 def test_declining_ends_the_visit_for_good(key):
     person = Person(begin(key)).start().choose("decline")
@@ -268,6 +278,7 @@ def test_declining_ends_the_visit_for_good(key):
     assert not person.me.item_sets.exists()
 
 
+@pytest.mark.one_case
 @pytest.mark.parametrize("key", NAMED)
 def test_whoever_may_not_take_part_may_not_on_the_next_visit_either(key):
     recruitment = begin(key)
@@ -283,6 +294,7 @@ def test_whoever_may_not_take_part_may_not_on_the_next_visit_either(key):
     assert person.where() == "end/"
 
 
+@pytest.mark.one_case
 @pytest.mark.parametrize("key", NAMED)
 def test_without_a_place_people_are_asked_to_go_back_and_not_to_wait(key):
     recruitment = begin(key, items=3, places=1)
@@ -299,6 +311,7 @@ def test_without_a_place_people_are_asked_to_go_back_and_not_to_wait(key):
     assert "Leave this page open" not in page.text
 
 
+@pytest.mark.one_case
 @pytest.mark.parametrize("key", NAMED)
 def test_a_round_that_is_off_lets_nobody_new_in_and_people_at_work_finish(key):
     recruitment = begin(key)
@@ -333,6 +346,7 @@ def test_ids_in_links_are_encoded(key):
 WITH_VISITS = [key for key in IDENTIFIED if installed_platforms()[key].visit is not None]
 
 
+@pytest.mark.one_case
 @pytest.mark.parametrize("key", WITH_VISITS)
 def test_a_new_visit_of_somebody_at_work_goes_on_in_the_same_set(key):
     recruitment = begin(key, places=1)
@@ -346,6 +360,7 @@ def test_a_new_visit_of_somebody_at_work_goes_on_in_the_same_set(key):
     assert list(again.me.visits.values_list("outcome", flat=True)) == ["", "completed"]
 
 
+@pytest.mark.one_case
 @pytest.mark.parametrize("key", WITH_VISITS)
 def test_bad_66_a_new_visit_after_finishing_is_new_work_up_to_the_cap_then_the_old_code(key):
     recruitment = begin(key, sets_per_person=2)
@@ -365,6 +380,7 @@ def test_bad_66_a_new_visit_after_finishing_is_new_work_up_to_the_cap_then_the_o
     assert code.code == third.open().context["way_out"].code or not codes_of(recruitment)
 
 
+@pytest.mark.one_case
 @pytest.mark.parametrize("key", NAMED)
 def test_one_visit_is_one_set_unless_further_sets_are_a_bonus(key):
     one = Person(begin(key)).enter().finish()
@@ -377,6 +393,7 @@ def test_one_visit_is_one_set_unless_further_sets_are_a_bonus(key):
     assert "another set" not in one.open("finish/").text
 
 
+@pytest.mark.one_case
 @pytest.mark.parametrize("key", KEYS)
 def test_whoever_has_only_a_phone_is_told_and_keeps_a_place_they_have(key):
     recruitment = begin(key, refuses_phones=True)
@@ -434,6 +451,7 @@ def test_no_platform_takes_disagreement_or_gold_as_a_reason(key):
 # --- ways off the site -----------------------------------------------------------------------
 
 
+@pytest.mark.one_case
 @pytest.mark.parametrize("key", NAMED)
 def test_bad_67_only_the_rounds_own_https_links_lead_away(key):
     person = Person(begin(key))

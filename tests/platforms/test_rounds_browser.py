@@ -64,6 +64,7 @@ def test_each_way_out_is_accessible_and_sets_no_cookie(page: Page, live_server, 
     assert page.context.cookies() == []
 
 
+@pytest.mark.one_case
 @pytest.mark.parametrize("go", ["decline", "agree"])
 def test_without_scripts_the_way_leads_to_a_code(browser, live_server, recruitment, go):
     context = browser.new_context(java_script_enabled=False)
@@ -84,6 +85,7 @@ def test_without_scripts_the_way_leads_to_a_code(browser, live_server, recruitme
     context.close()
 
 
+@pytest.mark.one_case
 @pytest.mark.parametrize(("is_phone", "shown"), [(True, "I’m on a phone"), (False, "Start")])
 def test_a_phone_is_shown_the_way_out_in_place_of_start(browser, live_server, is_phone, shown):
     study = make_live(items=1, set_size=1)

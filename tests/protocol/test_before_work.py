@@ -32,6 +32,7 @@ def count_words(page: str) -> Counter[str]:
     return Counter(strip_tags(_UNSEEN.sub(" ", main), between=" ").split())
 
 
+@pytest.mark.one_case
 @pytest.mark.parametrize("key", sorted(installed_protocols()))
 def test_little_is_to_be_read_before_the_first_rating(key):
     config = installed_protocols()[key]

@@ -90,6 +90,7 @@ def walk_and_rate(page: Page, base: str, study: Study) -> Iterator[str]:
 
 
 # boxes, and radio buttons
+@pytest.mark.one_case
 @of_protocols("magnitude", "pairwise")
 def test_focus_and_selection_are_seen_in_forced_colours(page, live_server, protocol):
     page.emulate_media(forced_colors="active")
@@ -114,6 +115,7 @@ def test_focus_and_selection_are_seen_in_forced_colours(page, live_server, proto
     assert focused.evaluate(OUTLINE) == "dashed 3px"
 
 
+@pytest.mark.one_case
 @of_protocols("rrgen", "magnitude")
 def test_printed_item_has_all_of_its_text_and_nothing_to_press(page, live_server, protocol):
     page.set_viewport_size({"width": 360, "height": 500})

@@ -242,6 +242,7 @@ def in_database(study: Study) -> list[tuple[str, ...]]:
     return sorted((*names, "" if value is None else str(value)) for *names, value in rows)
 
 
+@pytest.mark.one_case
 def test_demo_study_is_launched_and_greets_with_its_own_words(config):
     study = make_demo_study(config, by=make_user())
 
@@ -254,6 +255,7 @@ def test_demo_study_is_launched_and_greets_with_its_own_words(config):
 # --- rating ---------------------------------------------------------------------------
 
 
+@pytest.mark.one_case
 def test_rating_page_shows_every_output_and_asks_every_question(config):
     study = make_live(config)
 
@@ -281,6 +283,7 @@ def test_rating_page_shows_every_output_and_asks_every_question(config):
     assert len(ids) == len(set(ids)), "The page shows something twice."
 
 
+@pytest.mark.one_case
 def test_empty_form_is_refused_and_says_what_is_missing(config):
     study = make_live(config)
     page = open_rating_page(study)
@@ -351,6 +354,7 @@ def test_nothing_tells_a_participant_what_produced_an_output(config):
     assert any("/finish/" in address for address, _ in reader.pages)
 
 
+@pytest.mark.one_case
 def test_version_freezes_the_instrument(config):
     study = make_live(config)
 

@@ -31,6 +31,7 @@ def config(request: pytest.FixtureRequest) -> Protocol:
     return installed_protocols()[request.param]
 
 
+@pytest.mark.one_case
 def test_every_question_is_answered_by_keys(config):
     page = Client().get(open_rating_page(make_live(config)))
     controls = _Controls(page.content.decode())
@@ -60,6 +61,7 @@ class _Controls(HTMLParser):
         return [one for one in self.found if one.get("name", "").split(".")[0] == name]
 
 
+@pytest.mark.one_case
 def test_answer_comes_back_to_be_reviewed_and_changed(config):
     study = make_live(config)
     page = RatingPage(study)

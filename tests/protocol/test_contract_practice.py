@@ -84,6 +84,7 @@ def make_wrong(criterion: Criterion, right: str, standard: int) -> str:
     return str(scale.maximum if is_low else scale.minimum)
 
 
+@pytest.mark.one_case
 @pytest.mark.slow
 def test_practice_asks_what_the_work_asks_and_agrees_with_who_answers_by_its_gold(config):
     learner = Learner(config)
@@ -107,6 +108,7 @@ def test_practice_asks_what_the_work_asks_and_agrees_with_who_answers_by_its_gol
     assert learner.client.get(learner.home).headers["Location"].endswith("/sets/1/items/1/")
 
 
+@pytest.mark.one_case
 def test_practice_says_what_is_suggested_to_who_answers_otherwise(config):
     learner = Learner(config)
     unmet = 0
@@ -131,6 +133,7 @@ def test_practice_says_what_is_suggested_to_who_answers_otherwise(config):
     assert unmet >= len([item for item in learner.items if find_gold(config, item.gold)])
 
 
+@pytest.mark.one_case
 def test_empty_check_is_refused_and_names_what_is_missing(config):
     learner = Learner(config)
 
@@ -171,6 +174,7 @@ def test_there_are_enough_questions_on_the_instructions(config):
     )
 
 
+@pytest.mark.one_case
 def test_worked_examples_can_be_looked_up_while_practising(config):
     learner = Learner(config)
 

@@ -106,6 +106,7 @@ def check_next_item_opens_at_its_top_with_its_heading_in_view(page: Page) -> Non
     expect(page.locator("h1")).to_be_focused()
 
 
+@pytest.mark.torture
 @pytest.mark.parametrize("protocol", each_protocol("rrgen"))
 def test_reason_of_a_practice_item_is_in_view_with_the_first_verdict(page, live_server, protocol):
     study = make_study(protocol=protocol, items=0, set_size=2, k=1)

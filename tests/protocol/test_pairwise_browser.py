@@ -94,6 +94,7 @@ def test_chips_show_names_and_are_read_aloud_as_filled_in_later(
     assert watch.found == []
 
 
+@pytest.mark.torture
 def test_copy_of_a_chip_gives_what_was_uploaded(page: Page, live_server: Any) -> None:
     take_a_set(page, live_server.url, make_live(is_aided=True))
 
@@ -102,6 +103,7 @@ def test_copy_of_a_chip_gives_what_was_uploaded(page: Page, live_server: Any) ->
         assert response(page, text).text_content() == text
 
 
+@pytest.mark.torture
 def test_brackets_that_are_no_slot_stay_as_they_are(page: Page, live_server: Any) -> None:
     take_a_set(page, live_server.url, make_live(is_aided=True))
 
@@ -124,6 +126,7 @@ def test_words_of_one_response_only_are_underlined(page: Page, live_server: Any)
     expect(page.get_by_text("Both responses are identical.")).to_be_hidden()
 
 
+@pytest.mark.torture
 def test_identical_responses_are_said_to_be_so(page: Page, live_server: Any) -> None:
     take_a_set(page, live_server.url, make_live("yes .", "yes .", is_aided=True))
 
@@ -148,6 +151,7 @@ def test_axe_finds_no_fault_with_aids(
     assert page.evaluate("document.documentElement.scrollWidth") <= width
 
 
+@pytest.mark.one_case
 @pytest.mark.parametrize(("is_aided", "exported"), [(True, "yes"), (False, "no")])
 def test_annotation_keeps_whether_it_was_aided(
     page: Page, live_server: Any, is_aided: bool, exported: str

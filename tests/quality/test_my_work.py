@@ -181,6 +181,7 @@ def test_page_takes_as_many_queries_for_two_sets_as_for_six():
     assert counts[-1] <= counts[0]
 
 
+@pytest.mark.torture
 @pytest.mark.django_db(transaction=True)
 def test_page_has_no_faults_at_work_and_unpaid(page, live_server):
     faults = []

@@ -249,6 +249,7 @@ def test_exclusion_is_taken_back_and_stays_in_the_list(staff_client, study):
     assert entry.actor_name == "jane"
 
 
+@pytest.mark.one_case
 @pytest.mark.parametrize("is_every", [False, True])
 def test_many_exclusions_are_taken_back_at_once(staff_client, study, is_every):
     me, other = people_of(study)

@@ -66,6 +66,7 @@ def test_updating_stops_on_demand_and_that_is_remembered(page, live_server, stud
     expect(page.locator(".facts dd").first).to_have_text("6")
 
 
+@pytest.mark.torture
 def test_without_scripts_the_overview_is_complete(browser, live_server, study):
     context = browser.new_context(java_script_enabled=False)
     page = context.new_page()

@@ -219,7 +219,6 @@ def test_a_viewer_reads_it_without_a_button():
     assert "Compute results" not in page
 
 
-@pytest.mark.one_case
 @pytest.mark.parametrize(
     ("why", "words"),
     [

@@ -275,6 +275,7 @@ def test_what_is_excluded_is_left_out_until_that_is_taken_back(
     assert Job.objects.filter(kind=KIND, state="done").count() == 3
 
 
+@pytest.mark.torture
 @pytest.mark.slow
 def test_items_that_most_ignored_are_left_out_of_scores_as_of_findings(
     staff_client: Client, pair: Pair

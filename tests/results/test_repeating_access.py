@@ -69,6 +69,7 @@ def test_page_goes_on_saying_that_a_study_has_no_answers(
     assert [one.count("The other study has no answers yet.") for one in pages] == [1, 1]
 
 
+@pytest.mark.torture
 @pytest.mark.slow
 def test_studies_of_other_systems_are_told_in_one_sentence(
     staff_client: Client, study: Study, original: Study

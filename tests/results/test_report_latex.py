@@ -396,6 +396,7 @@ def test_what_has_no_value_is_not_cited(study: Study, report: Report) -> None:
     assert not {"shrout1979", "kendall1939"} & cited
 
 
+@pytest.mark.torture
 def test_preferences_cite_the_model_that_they_were_fitted_by(
     db: None, settings: Settings, tmp_path: Path
 ) -> None:

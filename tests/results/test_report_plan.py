@@ -52,7 +52,7 @@ def kept() -> dict[str, Any]:
 def report(db: None, settings: Any, tmp_path: Path, kept: dict[str, Any]) -> Report:
     """The report of a study that was compared with a baseline, by thresholds of its own."""
     settings.DATA_DIR = tmp_path
-    study = make_study(items=6)
+    study = make_study(items=8)
     for system, name in zip(study.systems.order_by("name"), HOSTILE, strict=True):
         System.objects.filter(pk=system.pk).update(name=name)
     with standing_at(BEFORE):

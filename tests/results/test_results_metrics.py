@@ -90,6 +90,7 @@ def test_a_report_is_out_of_date_once_scores_come_or_go(study: Study) -> None:
     assert take_fingerprint(study) == before
 
 
+@pytest.mark.torture
 @pytest.mark.slow
 def test_scores_taken_back_bring_the_report_from_before_to_the_front(study: Study) -> None:
     first = compute_report(study)

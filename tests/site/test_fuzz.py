@@ -41,7 +41,7 @@ def describe_slow(outcomes: list[Outcome]) -> list[str]:
 def test_bad_73_a_sample_of_hostile_requests_meets_no_fault(fuzz):
     # spread over all routes and people, the same each time
     outcomes = [
-        one for number in range(0, 10_000, 61) for one in fuzz.run(range(number, number + 1))
+        one for number in range(0, 10_000, 149) for one in fuzz.run(range(number, number + 1))
     ]
 
     assert {one.request.kind for one in outcomes} == set(KINDS)

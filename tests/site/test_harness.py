@@ -24,6 +24,7 @@ print(User.objects.count())
 """
 
 
+@pytest.mark.torture
 @pytest.mark.both_databases
 def test_another_process_sees_the_rows_of_a_test(researcher, database_url):
     done = subprocess.run(

@@ -129,6 +129,7 @@ def test_bad_22_24_no_text_runs_or_turns_the_words_beside_it_while_rating(
     assert page.locator("main").inner_text().count("alert(") >= 2
 
 
+@pytest.mark.torture
 def test_bad_22_24_no_text_runs_or_turns_the_words_beside_it_in_practice(config, page, live_server):
     study = make_hostile(config, is_short=True, is_aided=True)
     number = Item.objects.practice().filter(study=study).count()
@@ -146,6 +147,7 @@ def test_bad_22_24_no_text_runs_or_turns_the_words_beside_it_in_practice(config,
     assert "(why)" in page.locator(".feedback.wrapped").inner_text()
 
 
+@pytest.mark.torture
 def test_bad_22_24_no_text_runs_or_turns_the_words_beside_it_before_the_import(
     config, page, live_server
 ):

@@ -60,6 +60,7 @@ def said_by(html: str, address: str = "") -> str:
 # --- participants -----------------------------------------------------------------------
 
 
+@pytest.mark.one_case
 @pytest.mark.slow
 def test_bad_22_every_text_is_shown_literally_on_every_page_of_a_participant(config):
     study = make_hostile(config)
@@ -169,6 +170,7 @@ def test_bad_22_every_text_is_shown_literally_where_it_is_a_fault(config, staff_
     assert not Item.objects.main().filter(study=study).exists()
 
 
+@pytest.mark.one_case
 @pytest.mark.slow
 def test_bad_22_every_text_is_shown_literally_in_the_tables_of_the_admin(config):
     study = make_hostile(config, is_short=True)
@@ -213,6 +215,7 @@ def addresses_in_the_admin(study: Study) -> list[str]:
 # --- files ------------------------------------------------------------------------------
 
 
+@pytest.mark.one_case
 @pytest.mark.both_databases
 def test_bad_22_23_every_text_is_exact_in_every_export(config):
     study = make_hostile(config, is_short=True, is_practice_on=False)

@@ -76,24 +76,21 @@ def find_holders(pages: dict[tuple[str, str], tuple[str, int]], *words: str) -> 
 
 
 @pytest.mark.one_case
-@pytest.mark.parametrize("kind", ["editor", "editor-with-identities", "owner"])
-def test_links_are_shown_to_people_who_may_see_identities_and_each_look_is_logged(study, kind):
+@pytest.mark.parametrize("kind", ["editor-with-identities", "owner", "editor", "viewer"])
+def test_links_and_addresses_are_shown_to_those_who_may_see_them_and_each_look_is_logged(
+    study, kind
+):
     tokens = [link.token for link in PersonalLink.objects.all()]
 
     pages = read_pages(client_of(kind, study), study)
 
-    holders = set() if kind == "editor" else HOLDERS
+    # links: to people who may see identities
+    holders = HOLDERS if kind in ("editor-with-identities", "owner") else set()
     assert all(tokens)
     assert find_holders(pages, *tokens) == holders
     assert {name for name, (_, looks) in pages.items() if looks} == holders
     assert {looks for _, looks in pages.values()} <= {0, 1}
-
-
-@pytest.mark.one_case
-@pytest.mark.parametrize("kind", ["viewer", "editor", "editor-with-identities", "owner"])
-def test_addresses_of_invited_people_are_shown_to_owners_only(study, kind):
-    pages = read_pages(client_of(kind, study), study)
-
+    # addresses: to owners only
     holders = find_holders(pages, EXPERT, NAMELESS, COLLEAGUE)
     if kind != "owner":
         assert holders == set()

@@ -43,6 +43,7 @@ def quiet() -> Client:
     return Client(raise_request_exception=False)
 
 
+@pytest.mark.torture
 def test_a_database_that_is_away_is_one_line_a_minute_without_a_traceback(
     log, home, quiet, monkeypatch
 ):

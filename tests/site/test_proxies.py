@@ -62,7 +62,7 @@ def make_certificate(folder: Path) -> tuple[Path, Path]:
 def prepare_nginx(folder: Path, port: int, site_port: int) -> list[str]:
     program = shutil.which("nginx") or shutil.which("nginx", path="/usr/sbin")
     if program is None:
-        pytest.skip("nginx isn't installed (`make torture` installs it)")
+        pytest.skip("nginx isn't installed (`make torture-crashes` installs it)")
     key, certificate = make_certificate(folder)
     example = replace_all(
         find_example("proxy_pass"),
@@ -102,7 +102,7 @@ def find_caddy() -> str | None:
 def prepare_caddy(folder: Path, port: int, site_port: int) -> list[str]:
     program = find_caddy()
     if program is None:
-        pytest.skip("Caddy 2.7 or later isn't installed (`make torture` installs it)")
+        pytest.skip("Caddy 2.7 or later isn't installed (`make torture-crashes` installs it)")
     key, certificate = make_certificate(folder)
     example = replace_all(
         find_example("request_buffers"),

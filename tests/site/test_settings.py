@@ -130,7 +130,7 @@ DATABASES["default"]["OPTIONS"] |= (
 SERVE = "import sys; sys.path.append('.'); import evalsite.wsgi"
 
 
-@pytest.mark.one_case
+@pytest.mark.torture
 @pytest.mark.parametrize("is_careless", [False, True])
 def test_a_web_server_does_not_start_on_a_database_that_may_lose_answers(
     is_careless, tmp_path, database_url

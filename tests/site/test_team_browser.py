@@ -58,6 +58,7 @@ def set_up_and_launch(page: Page) -> int:
     return clicks
 
 
+@pytest.mark.torture
 @pytest.mark.slow
 def test_two_researchers_are_invited_launch_a_study_watch_it_and_close_it(
     browser, page, live_server

@@ -132,7 +132,6 @@ def open_both(client: Client, route: str) -> dict[str, int]:
     return {method: getattr(client, method)(address).status_code for method in ("get", "post")}
 
 
-@pytest.mark.one_case
 @pytest.mark.parametrize("kind", KINDS)
 def test_site_pages_answer_each_kind_of_person_as_the_tables_say(study, kind):
     client = client_for(kind, study)
@@ -156,7 +155,7 @@ def test_site_pages_answer_each_kind_of_person_as_the_tables_say(study, kind):
 
 @pytest.mark.one_case
 @pytest.mark.slow
-@pytest.mark.parametrize("kind", KINDS[:-1])
+@pytest.mark.parametrize("kind", KINDS[-2::-1])
 def test_stock_pages_of_records_are_for_administrators(study, kind):
     client = client_for(kind, study)
     refused = {302} if kind in KINDS[:2] else {403, 404}
@@ -175,7 +174,7 @@ def test_stock_pages_of_records_are_for_administrators(study, kind):
 
 
 @pytest.mark.one_case
-@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("kind", KINDS[::-1])
 def test_page_of_a_participant_is_nobodys_without_the_token(study, kind):
     client = client_for(kind, study)
     make_annotator(study)

@@ -206,7 +206,6 @@ def test_saving_without_a_change_changes_nothing(staff_client):
     assert not AuditEntry.objects.filter(action="settings changed").exists()
 
 
-@pytest.mark.one_case
 @pytest.mark.parametrize(
     ("field", "value", "message"),
     [

@@ -26,8 +26,8 @@ os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 settings.register_profile(
     "torture", settings.default, deadline=None, suppress_health_check=[HealthCheck.too_slow]
 )
-# fewer examples than Hypothesis draws by itself
-settings.register_profile("suite", settings.get_profile("torture"), max_examples=30)
+# a tenth of the examples that Hypothesis draws by itself
+settings.register_profile("suite", settings.get_profile("torture"), max_examples=10)
 settings.load_profile("suite")
 
 _DATABASE_FIXTURES = {"db", "transactional_db", "django_db_setup"}

@@ -1,1 +1,1 @@
-"""Runs that kill servers in mid-load, too long for the suite: `make torture`."""
+"""Servers that are killed in mid-load, and simulated studies: parts of `make torture`."""
