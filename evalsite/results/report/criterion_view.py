@@ -455,6 +455,8 @@ def _view_criterion(criterion: Figure, other: Figure | None, axis: Axis) -> Crit
 
 def list_planned(criterion: Figure) -> list[Note]:
     """Return what became of hypotheses and planned tests against a margin."""
+    if not criterion.get("hypotheses") and not criterion.get("margins"):
+        return []
     family, ahead = find_family(criterion), judge_criterion(criterion).ahead
     notes: list[Note] = [
         make_note(

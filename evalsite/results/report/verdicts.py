@@ -79,7 +79,8 @@ class Verdict:
             notes.append(make_note("pairs_undefined", undefined=self.undefined, pairs=self.pairs))
         return notes
 
-    def list_sentences(self) -> list[tuple[str, bool]]:
+    @property
+    def sentences(self) -> list[tuple[str, bool]]:
         """Return the sentences, each with whether it says that systems differ, or that none do."""
         return [(write_sentence(note), note["code"] in _MAIN) for note in self.list_notes()]
 
