@@ -300,7 +300,14 @@ def test_report_of_five_criteria_is_short(study: Study, report: Report, code: st
         pair["finding"]["code"] = code
         pair["own"] = None
         pair["effect"]["details"]["p_corrected"] = 0.012 if code == "higher" else 0.46
-    facts = {"effect": "ratio", "value": 0.231, "low": 0.148, "high": 0.451, "tests": 3}
+    facts = {
+        "unit": "points",
+        "effect": "ratio",
+        "value": 0.231,
+        "low": 0.148,
+        "high": 0.451,
+        "tests": 3,
+    }
     first["conclusions"] = [{"code": "detectable", "criterion": None, "facts": facts}]
     if code == "higher":
         # what could be found is said only where something was not
