@@ -13,7 +13,6 @@ from typing import Any
 import pandas as pd
 
 from evalsite.analysis.as_printed import add_printed, correlate_in_file_order, select_ratings
-from evalsite.analysis.bare_scales import read_scale
 from evalsite.analysis.direction import SIGN, Better
 from evalsite.analysis.explanations import MODEL_MEANS
 from evalsite.analysis.families import (
@@ -24,6 +23,7 @@ from evalsite.analysis.families import (
     guess_family,
     name_kind,
 )
+from evalsite.analysis.families.bare_scales import read_scale
 from evalsite.analysis.families.decision import DECISION
 from evalsite.analysis.families.numbers import Ends, find_scale
 from evalsite.analysis.families.turns import TURNS
@@ -561,7 +561,7 @@ def _describe(table: Table, key: str, protocol: str | None, ends: Ends | None) -
     scale = read_scale(key, rows.value, ends=ends, kind=chosen)
     if not is_named:
         known["reading"] = scale.describe(key)
-    if scale.kind == "decision":
+    if scale.decides:
         return known | {"kind": "decision", "family": DECISION.name, "answers": _YES_NO}
     if scale.ends is not None:
         known |= {"minimum": scale.ends[0], "maximum": scale.ends[1]}

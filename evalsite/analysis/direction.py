@@ -7,6 +7,9 @@ Better = Literal["higher", "lower", "none"]
 # what a value counts where systems are put in order; without a direction there is no order
 SIGN: Mapping[Better, float] = {"higher": 1.0, "lower": -1.0, "none": 0.0}
 
+# findings of which one system is ahead
+CLEAR = ("higher", "lower")
+
 
 def find_better(described: Mapping[str, Any]) -> Better:
     """Return the direction of a criterion: as it is described, or else that of its kind.

@@ -11,7 +11,6 @@ from evalsite.analysis.intervals import ALWAYS_EQUAL, has_no_spread
 from evalsite.analysis.reml import METHOD as REML
 
 ALPHA = 0.05
-CLEAR = ("higher", "lower")
 
 
 def order_pairs(
@@ -24,11 +23,6 @@ def order_pairs(
         return sorted((rank[pair["system_1"]], rank[pair["system_2"]]))
 
     return sorted(pairs, key=places)
-
-
-def name_unit(criterion: Mapping[str, Any]) -> str:
-    """The unit of a difference of scores, which numbers don't have."""
-    return "" if criterion["kind"] == "number" else "points"
 
 
 def describe_finding(

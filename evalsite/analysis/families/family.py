@@ -6,7 +6,7 @@ of the family.
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from typing import Literal
+from typing import Any, Literal
 
 GUESS = "an informed guess of the usual size, to be replaced by results of your own"
 RANKME = "what this site's analysis finds in the published ratings of RankME (Novikova, Dušek and "
@@ -80,3 +80,8 @@ class Family:
     averages: bool = False
     planner: Planner | None = None
     unplanned: str = ""  # what to do without a planner
+
+
+def name_unit(criterion: Mapping[str, Any]) -> str:
+    """Return the unit of a difference of scores, which numbers don't have."""
+    return "" if criterion["kind"] == "number" else "points"

@@ -22,9 +22,10 @@ from evalsite.analysis.direction import SIGN, Better, find_better
 from evalsite.analysis.equivalence import MarginLimit, ScaleKind, find_limit, judge_margin
 from evalsite.analysis.exact_differences import find_exact_scores
 from evalsite.analysis.explanations import explain_weighing, find_estimator
+from evalsite.analysis.families.family import name_unit
 from evalsite.analysis.families.numbers import Ends, Numbers, Prepared
 from evalsite.analysis.figure import Cautions, Figure, Reason, undefined
-from evalsite.analysis.findings import describe_finding, name_unit, order_pairs
+from evalsite.analysis.findings import describe_finding, order_pairs
 from evalsite.analysis.magnitude import log_ratio
 from evalsite.analysis.mixed import (
     Layout,

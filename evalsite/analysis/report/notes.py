@@ -10,6 +10,7 @@ from evalsite.analysis.design import count_parts
 from evalsite.analysis.disagreement import SHARES
 from evalsite.analysis.explanations import MODEL_MEANS, explain_disagreement
 from evalsite.analysis.families import find_family, get_numbers
+from evalsite.analysis.families.family import name_unit
 from evalsite.analysis.figure import (
     ALL_EQUAL,
     METHODS_VERSION,
@@ -17,7 +18,6 @@ from evalsite.analysis.figure import (
     Figure,
     make_note,
 )
-from evalsite.analysis.findings import name_unit
 from evalsite.analysis.missing import find_shift, is_suspect
 from evalsite.analysis.other_tests import list_narrower
 from evalsite.analysis.reml import METHOD as REML

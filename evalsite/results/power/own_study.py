@@ -5,8 +5,7 @@ from math import ceil, exp
 from typing import Any
 
 from evalsite.analysis.families import find_family
-from evalsite.analysis.families.family import Family
-from evalsite.analysis.findings import name_unit
+from evalsite.analysis.families.family import Family, name_unit
 from evalsite.jobs.models import Job
 from evalsite.results.models import Report
 from evalsite.results.power.design_search import FEW_RATERS

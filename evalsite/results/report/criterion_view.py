@@ -5,11 +5,10 @@ from dataclasses import dataclass, replace
 from math import exp, inf
 from typing import Any
 
-from evalsite.analysis.direction import SIGN, Better
+from evalsite.analysis.direction import CLEAR, SIGN, Better
 from evalsite.analysis.families import find_family
-from evalsite.analysis.families.family import Family
+from evalsite.analysis.families.family import Family, name_unit
 from evalsite.analysis.figure import make_note
-from evalsite.analysis.findings import CLEAR, name_unit
 from evalsite.results.report.agreement_tables import list_main_agreement, write_agreement
 from evalsite.results.report.charts import Axis, Mark, make_axis, make_mark
 from evalsite.results.report.criterion_tables import (

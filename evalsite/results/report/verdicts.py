@@ -3,10 +3,9 @@
 from dataclasses import dataclass
 from typing import Any
 
-from evalsite.analysis.direction import Better
+from evalsite.analysis.direction import CLEAR, Better
 from evalsite.analysis.families import find_family
 from evalsite.analysis.figure import make_note
-from evalsite.analysis.findings import CLEAR
 from evalsite.results.report.sentences import Note, write_ahead, write_sentence
 
 # so many pairs are named; of more, they are counted

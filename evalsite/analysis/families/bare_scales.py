@@ -28,6 +28,10 @@ class BareScale:
     step: float = 1.0
     is_range_found: bool = False
 
+    @property
+    def decides(self) -> bool:
+        return self.kind == "decision"
+
     def list_points(self) -> list[float]:
         if self.kind != "likert" or self.ends is None:
             return []
