@@ -37,7 +37,7 @@ COMMENT = "The second text repeats itself"
 RULE = "One point in over 80% of at least 2 answers"
 # what every document says of the plan and what became of it, word for word
 SAID = (
-    "Hypotheses: on Informativeness, neural is rated higher than baseline",
+    "Hypotheses: on Informativeness, neural is better than baseline",
     "Primary criterion: Informativeness",
     RULE,
     "Frozen: 1 March 2026 at 09:00 UTC, SHA-256 {sha256}",
