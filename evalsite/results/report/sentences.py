@@ -1385,10 +1385,10 @@ def pairwise_accuracy() -> str:
     return (
         "Pairwise accuracy with ties (Deutsch, Foster and Freitag 2023): the share of pairs of an "
         "input’s systems that the metric orders as people do, or that tie on both sides, averaged "
-        "over inputs. The metric ties where its difference is at most the threshold that makes this "
-        "share largest in these data. Soft pairwise accuracy (Thompson and others 2024): 1 minus "
-        "the mean distance between the one-sided p values that people and the metric give to pairs "
-        "of systems, over inputs, with raters fixed."
+        "over inputs. The metric ties where its difference is at most the threshold that makes "
+        "this share largest in these data. Soft pairwise accuracy (Thompson and others 2024): 1 "
+        "minus the mean distance between the one-sided p values that people and the metric give to "
+        "pairs of systems, over inputs, with raters fixed."
     )
 
 
