@@ -414,7 +414,7 @@ def _check_directions(rows: pd.DataFrame) -> None:
         first = twice.iloc[0]
         raise ValueError(
             f"Row {first.row}: {first.criterion} has two directions in column better. Write the "
-            "same in all its rows."
+            "same one in all its rows."
         )
 
 

@@ -354,7 +354,7 @@ def _judge_slices(
     found: dict[str, Any], table: Table, described: Mapping[str, Any], plan: Plan,
     by_item: pd.DataFrame, seed: int,
 ) -> None:  # fmt: skip
-    """Let the parts of the inputs that the plan names decide with tests of "not worse"."""
+    """Let the slices that the plan names overrule tests of "not worse"."""
     better, judge = find_better(described), get_numbers(find_family(described)).judge_margins
     planned = plan.of(found["key"], list_systems(table), better).margins
     # by one rater nothing is tested
