@@ -97,8 +97,8 @@ def find_copied(
 def _compare_pairs(
     rows: pd.DataFrame, raters: Sequence[str]
 ) -> tuple[int, tuple[Ints, Ints, Ints, Ints, Floats]]:
-    """The most outputs that two raters share; and of each pair that shares enough: both raters by
-    number, outputs, unequal ones, and the chance that an output is equal."""
+    """Return the most outputs that two raters share; and of each pair that shares enough: both
+    raters by number, outputs, unequal ones, and the chance that an output is equal."""
     criteria = sorted(rows.criterion.unique())
     rows = rows.assign(
         rater=pd.Categorical(rows.rater, raters).codes,
@@ -127,7 +127,8 @@ def _compare_pairs(
 
 
 def _meet(who: Ints, values: Floats, unit: Any) -> Iterator[tuple[Ints, Ints, Floats]]:
-    """Every two answers to one output, some at a time: who gave them, and whether they are equal.
+    """Yield every two answers to one output, some at a time: who gave them, and whether they are
+    equal.
 
     `who` and `values` are sorted by unit, then rater.
     """
@@ -172,7 +173,7 @@ def _find_chance(who: Ints, values: Floats, first: Ints, second: Ints, raters: i
 
 
 def _look_up(table: Any, first: Ints, second: Ints) -> Floats:
-    """The entries of a sparse table at these places."""
+    """Return the entries of a sparse table at these places."""
     if not len(first):
         return np.zeros(0)
     return np.asarray(table.tocsr()[first, second], dtype=float).ravel()

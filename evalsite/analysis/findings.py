@@ -87,7 +87,8 @@ _OF_TESTS = {"models_disagree"}
 
 
 def describe_of_one_rater(found: Mapping[str, Any]) -> dict[str, Any]:
-    """The part of a criterion without tests, ranks and tiers; findings tell what this rater did.
+    """Return the part of a criterion without tests, ranks and tiers; findings tell what this rater
+    did.
 
     A test over inputs alone would call systems different as soon as the other raters are left out.
     """

@@ -138,8 +138,8 @@ def _mean(
     name: str, method: str, rows: pd.DataFrame, n: dict[str, int], *, draws: int, seed: int,
     gap: Reason = Reason.NO_DATA,
 ) -> Figure:  # fmt: skip
-    """The mean of `value` over rows, with a bootstrap over their blocks and raters: one rater of
-    each row (`first`), or two."""
+    """Return the mean of `value` over rows, with a bootstrap over their blocks and raters: one
+    rater of each row (`first`), or two."""
     if rows.empty:
         return undefined(name, gap, method=method, n=n)
     sides = [side for side in ("first", "second") if side in rows]

@@ -119,9 +119,9 @@ _CLAIMED_FROM = 3  # raters: what was simulated
 def claim_error_rate(
     warnings: Sequence[dict[str, Any]], criteria: Sequence[Mapping[str, Any]]
 ) -> list[dict[str, Any]]:
-    """The warnings, where those of few raters say whether simulations back the tests in spite of
-    that: only if each criterion is compared by the model of all systems, and nothing else is in
-    doubt. `criteria`: with their pairs."""
+    """Return the warnings, where those of few raters say whether simulations back the tests in
+    spite of that: only if each criterion is compared by the model of all systems, and nothing else
+    is in doubt. `criteria`: with their pairs."""
 
     def is_claimed(note: Mapping[str, Any]) -> bool:
         key = note["criterion"]
@@ -171,7 +171,7 @@ def warn_of_missing(
 
 
 def warn_of_criterion(key: str, cautions: Cautions) -> list[dict[str, Any]]:
-    """What is true of one criterion, less what is said elsewhere (as by `warn_of_few`)."""
+    """Return what is true of one criterion, less what is said elsewhere (as by `warn_of_few`)."""
     # a variance of 0 is a valid answer: the notes tell it
     said_elsewhere = {"few_raters", "raters_unknown", "few_items", "singular_model"}
     return [
@@ -213,7 +213,7 @@ def list_conclusions(criterion: Mapping[str, Any]) -> list[dict[str, Any]]:
 
 
 def list_notes(criterion: Mapping[str, Any], seed: int) -> list[dict[str, Any]]:
-    """The notes on one criterion, whose systems, pairs and agreement are figures."""
+    """Return the notes on one criterion, whose systems, pairs and agreement are figures."""
     return [*_list_all(criterion), make_note("seed", seed=seed, methods=METHODS_VERSION)]
 
 

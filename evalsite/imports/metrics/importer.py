@@ -326,8 +326,8 @@ class ScoreReader:
         known = self._directions.setdefault(metric, better)
         if known != better:
             raise ValidationError(
-                f"For {metric}, {known} scores are better in another row or file, but {better} ones "
-                "here. Write the same direction in all of them."
+                f"For {metric}, {known} scores are better in another row or file, but {better} "
+                "ones here. Write the same direction in all of them."
             )
         return better
 
