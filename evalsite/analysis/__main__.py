@@ -492,8 +492,7 @@ def _report(
 
 
 def _warn_of_clusters(table: Table, options: Namespace) -> list[dict[str, Any]]:
-    """Return a warning where the items of a file seem to belong to clusters that it doesn't
-    name."""
+    """Return a warning if items seem to belong to clusters that the file doesn't name."""
     rows = table.rows
     if options.command != "report" or options.independent or (rows.cluster != "").any():
         return []
@@ -532,8 +531,7 @@ def _find_directions(table: Table, options: Namespace) -> dict[str, Better]:
 
 
 def _describe(table: Table, key: str, protocol: str | None, ends: Ends | None) -> dict[str, Any]:
-    """Return what is known of a criterion: as the file says, then as the options say, then by its
-    values.
+    """Return what is known of a criterion: by the file, then by the options, then by its values.
 
     `reading` says how numbers were read, where that was decided by the values.
     """

@@ -29,9 +29,8 @@ def describe_agreement(
     *, unit: ArrayLike, input: ArrayLike, rater: ArrayLike, value: ArrayLike, kind: Kind,
     scale: Sequence[float] | None = None,
 ) -> dict[str, dict[str, Any]]:  # fmt: skip
-    """Return the coefficients of a criterion by name, each with value, low and high, and `parts`:
-    what the intervals are made of. Arguments as for `draw_agreement`; categories may be of any
-    kind."""
+    """Return the coefficients of a criterion by name, each with value, low and high, and the
+    `parts` of the intervals. Arguments as for `draw_agreement`; categories may be of any kind."""
     entered = np.asarray(value)
     numbers = np.unique(entered, return_inverse=True)[1] if kind == "categories" else entered
     known: dict[str, Any] = {"unit": unit, "input": input, "rater": rater,

@@ -108,8 +108,7 @@ def draw_agreement(
 def make_draws(
     data: Coded, kind: Kind, scale: Sequence[float] | None = None, *, is_log: bool = False
 ) -> Draws:
-    """Return the draws for coded ratings; empty if raters are unknown, or there are too few to
-    say."""
+    """Return the draws for coded ratings; empty if raters are unknown or too few."""
     data = data.overlapping()
     if data.rater is None or len(np.unique(data.block)) < 2:
         return Draws()
@@ -173,7 +172,7 @@ def find_interval(
 def find_over_inputs(
     value: float, by_unit: Floats, more: float, data: Coded, *, shape: Shape = "coefficient"
 ) -> Interval:
-    """Return the interval for these raters: t over inputs of z = -log(1 - value), of a share its
+    """Return the interval for these raters: t over inputs of -log(1 - value), or of a share's
     logit.
 
     `by_unit`, `more`: see `find_interval`.
@@ -308,15 +307,14 @@ class _Parts:
 
 
 def _summarise(design: _Design, columns: Sequence[Floats], places: Ints, values: int) -> _Parts:
-    """Return the parts for squared distances, summed over the columns of what each rating counts
-    as.
+    """Return the parts for squared distances, summed over the columns that stand for a rating.
 
     `places`: of each rating its value's number, of so many `values`.
     """
     unit, size, n = design.unit, design.size, len(design.unit)
 
     def sum_pairs(group: Ints) -> tuple[float, float]:
-        """Distances and number of the ordered pairs within groups, each rating with itself too."""
+        """Sum distances and count ordered pairs within groups, each rating with itself too."""
         number = np.bincount(group)
         total = 0.0
         for column in columns:
@@ -424,8 +422,8 @@ def _draw_variances(
 
 
 def _tabulate(cuts: Floats, correlation: Floats) -> Floats:
-    """Tables (draws, points, points) of two ratings whose normal scores correlate so, by cuts
-    (draws, points - 1)."""
+    """Return tables (draws, points, points) of two ratings whose normal scores correlate so, by
+    cuts (draws, points - 1)."""
     rho = np.clip(correlation, 0, 0.9999)[:, None, None]
     below = ndtr((cuts[:, None, :] - np.sqrt(rho) * _NODES[None, :, None]) / np.sqrt(1 - rho))
     ends = np.ones((*below.shape[:-1], 1))
@@ -458,8 +456,8 @@ class _Latent:
         return cls(cuts=cuts, variances=(units, strictness, noise), distances=by_grid)
 
     def draw(self, parts: _Parts, shift: Floats) -> tuple[Floats, Floats]:
-        """Tables of two ratings of a unit, and of two by a rater, in each draw; `shift`: how far
-        all cuts move, as standard normal scores."""
+        """Draw tables of two ratings of a unit, and of two by a rater; `shift`: how far all cuts
+        move, as standard normal scores."""
         units, _, noise = self.variances
         by_alpha = -self.distances / self.distances[0]
         u, r, e = _draw_variances(
@@ -511,7 +509,7 @@ def _draw_points(design: _Design, places: Ints, points: Floats) -> Draws:
 
 
 def _draw_values(design: _Design, values: Floats, *, is_log: bool) -> Draws:
-    """Draws without cuts; alpha at the ratio level is that of logarithms, which are normal."""
+    """Draw without cuts; alpha at the ratio level is that of logarithms, which are normal."""
     used, places = np.unique(values, return_inverse=True)
     parts = _summarise(design, [values - values.mean()], places, len(used))
     if not parts.is_usable:
@@ -537,8 +535,8 @@ def _draw_values(design: _Design, values: Floats, *, is_log: bool) -> Draws:
 
 
 def _draw_many_points(design: _Design, values: Floats, points: Floats) -> Draws:
-    """Draws of more points than can be cut: those of values, AC2 with the shares of points as they
-    are, and ordinal alpha as the alpha of mid-ranks."""
+    """Draw for more points than can be cut: AC2 with the shares of points as they are, and ordinal
+    alpha as the alpha of mid-ranks."""
     draws = _draw_values(design, values, is_log=False)
     if not draws.figures:
         return draws
@@ -557,7 +555,7 @@ def _draw_many_points(design: _Design, values: Floats, points: Floats) -> Draws:
 
 
 def _draw_categories(design: _Design, places: Ints, categories: int) -> Draws:
-    """Draws for categories without an order: a normal score for each against all the rest."""
+    """Draw for categories without an order: a normal score for each against all the rest."""
     picked = [(places == category).astype(np.float64) for category in range(categories)]
     halved = [(column - column.mean()) * sqrt(0.5) for column in picked]
     parts = _summarise(design, halved, places, categories)

@@ -95,8 +95,7 @@ class _Parts:
 
     @classmethod
     def of(cls, data: Coded, level: Level, *, more: Floats | float = 0.0) -> "_Parts":
-        """Return the parts; `more`: of each value how often it is in a further unit without
-        distances."""
+        """Return the parts; `more`: how often each value is in a further unit without distances."""
         values, place = np.unique(data.value, return_inverse=True)
         counts = np.asarray(np.bincount(place) + more, dtype=np.float64)
         size = data.sizes.astype(np.float64)

@@ -81,8 +81,7 @@ def explain_weighing(
 
 
 def _find_shown(pair: Mapping[str, Any], means: Mapping[str, float | None]) -> float | None:
-    """Return what the means, or the counts, that are shown of the two systems say of their
-    comparison."""
+    """Return what the means, or the counts, that are shown say of this comparison."""
     if counts := pair["counts"]:
         return float((counts["wins"] - counts["losses"]) / sum(counts.values()))
     first, second = means.get(pair["system_1"]), means.get(pair["system_2"])

@@ -33,8 +33,8 @@ def is_too_fast(
 
 
 def is_same_answer(uses: Iterable[Use], limits: Thresholds) -> bool:
-    """Return whether one value is given nearly always, on every criterion, and isn't what others
-    give."""
+    """Return whether one value is nearly always given on every criterion, unlike others'
+    answers."""
     use_of_each = list(uses)
     return bool(use_of_each) and all(
         answers >= limits.top_share_ratings
@@ -45,7 +45,7 @@ def is_same_answer(uses: Iterable[Use], limits: Thresholds) -> bool:
 
 
 def find_chance(answers: int, most: int, share: float) -> float:
-    """Return the chance that so many answers or more are a value that the others give with this
+    """Return the chance that at least so many answers are a value to which others give this
     share."""
     p = share + _TASTE
     if p >= 1:
@@ -59,7 +59,8 @@ def find_chance(answers: int, most: int, share: float) -> float:
 
 
 def count_needed_for_same(uses: Iterable[Use], limits: Thresholds) -> float:
-    """From how many answers on equal ones would be flagged; infinite where others give so many."""
+    """Return from how many answers on equal ones would be flagged; infinite where others give so
+    many."""
     shares = [min(1.0, share + _TASTE) for _, _, share in uses]
     if not shares or max(shares) >= 1:
         return inf
@@ -81,8 +82,7 @@ def is_unlike_others(
 
 
 def find_upper_end(rho: float, outputs: int) -> float | None:
-    """Return the upper end of the interval of a rank correlation, by Fisher's z; None for too
-    few."""
+    """Return the upper end of a rank correlation's interval by Fisher's z; None for too few."""
     if abs(rho) >= 1:
         return rho if outputs > 3 else None
     if outputs < 4:

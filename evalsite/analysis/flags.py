@@ -128,8 +128,8 @@ def find_order(rows: pd.DataFrame) -> Any:
 
 
 def _find_uses(rows: pd.DataFrame) -> dict[str, Use]:
-    """Of each rater by name: their ratings, those with their most used value, and the share of it
-    in all other people's ratings."""
+    """Return for each rater by name: their ratings, those with their most used value, and the share
+    of it in all other people's ratings."""
     counts = rows.groupby(["participant", "value"]).size()
     by_rater, by_value = counts.groupby("participant").sum(), counts.groupby("value").sum()
     # of values used equally often, the one that the others give least
@@ -274,8 +274,7 @@ def flag_answers(
 
 
 def _average_order(figures: Sequence[Figure]) -> Figure:
-    """Return the mean of a rater's correlations with the others, with the interval of as many
-    outputs."""
+    """Return a rater's mean correlation with the others, with the interval of so many outputs."""
     if len(figures) == 1:
         return figures[0]
     value = float(np.mean([figure.value for figure in figures]))

@@ -73,9 +73,9 @@ def decide_with_slices(
     margin: Margin,
     seed: int,
 ) -> dict[str, Any]:
-    """Return the `outcome` of a test on all inputs after its `slices` were judged: to be clearly
-    worse in any of them is to fail. With the `worst`, those that it `fails_in`, and how many inputs
-    are `unsliced`."""
+    """Return the `outcome` of a test on all inputs after its `slices` were judged: being clearly
+    worse in one of them makes it fail. With the `worst` slice, those that it `fails_in`, and the
+    number of `unsliced` inputs."""
     judged = judge_slices(table, slices, judge=judge, margin=margin, seed=seed)
     fails_in = [each["slice"] for each in judged if each["is_worse"]]
     return {

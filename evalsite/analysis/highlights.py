@@ -107,8 +107,8 @@ def _find_gap(kept: list[Seen], pairs: pd.DataFrame) -> Reason:
 
 
 def _pair_up(kept: list[Seen], marks: list[Marked], shares: pd.DataFrame) -> pd.DataFrame:
-    """Of each pair of raters of an output: block, the two, and F1 of tokens and of spans (or
-    missing)."""
+    """Return for each pair of raters of an output: block, the two, and F1 of tokens and of spans
+    (or missing)."""
     blocks, raters = shares.block.tolist(), shares["first"].tolist()
     by_output: dict[str, list[int]] = {}
     for place, each in enumerate(kept):

@@ -222,7 +222,7 @@ def _find_fault(value: float) -> Reason | None:
 
 
 def _find_mean_squares(table: Floats) -> tuple[float, float, float, float]:
-    """Mean squares of units, within units, of raters, and residual."""
+    """Return the mean squares of units, within units, of raters, and residual."""
     n, k = table.shape
     centred = table - table.mean()
     middle = float(centred.sum() ** 2 / (n * k))

@@ -93,8 +93,8 @@ def _name_columns(shown: pd.DataFrame, page: Any, is_missing: Any) -> pd.DataFra
 
 
 def find_missing(shown: pd.DataFrame) -> list[dict[str, Any]]:
-    """Of each system: how many outputs were `shown`, how many ratings are `missing`, both as a
-    `share`, the mean share of the `others`, and `p` that it is missing as often as they are,
+    """Return for each system how many outputs were `shown`, how many ratings are `missing`, both as
+    a `share`, the mean share of the `others`, and `p` that it is missing as often as they are,
     corrected by Holm's method."""
     counts = shown.groupby("system").is_missing.agg(["size", "sum"])
     if len(counts) < 2:
@@ -142,8 +142,7 @@ def _test_by_rater(shown: pd.DataFrame, is_own: pd.Series) -> float:
 
 
 def is_suspect(entry: Mapping[str, Any]) -> bool:
-    """Return whether ratings of this system are missing clearly more often than those of the
-    others."""
+    """Return whether this system's ratings are missing clearly more often than the others'."""
     return (
         entry["p"] is not None
         and entry["p"] < _LEVEL
@@ -154,9 +153,8 @@ def is_suspect(entry: Mapping[str, Any]) -> bool:
 def find_shift(
     entry: Mapping[str, Any], pairs: Sequence[Mapping[str, Any]], better: str
 ) -> float | None:
-    """Return how much worse the missing ratings of the system would have to be on average to change
-    a finding of its comparisons: the least of these; None where they can't, or the unit is a
-    ratio."""
+    """Return how much worse the system's missing ratings would have to be on average to change a
+    finding of its comparisons: the least of these; None where they can't, or for a ratio."""
     sign = -1.0 if better == "lower" else 1.0
     shifts = []
     for pair in pairs:

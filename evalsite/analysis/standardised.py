@@ -49,9 +49,9 @@ def describe_effects(
 
 
 def share_variances(model: Mapping[str, Any], times: float = 1.0) -> dict[str, float]:
-    """Of each random effect of the fitted model, and of the residual, its share of the variance of
-    a single rating. `times`: how often a rating counts each effect; of a preference, which has the
-    effects of two systems, 2. {}: there is no model."""
+    """Return the share of each random effect, and of the residual, in the variance of a single
+    rating. `times`: how often a rating counts each effect; 2 for a preference, which has the
+    effects of two systems. {}: there is no model."""
     if not _is_used(model):
         return {}
     parts = {term: times * variance for term, variance in model["variances"].items()}

@@ -277,8 +277,7 @@ def read_table(
 
 
 def read_texts(path: Path | str, **known: Any) -> pd.DataFrame:
-    """Return every cell of a file as text; a header with tabs and no commas is separated by
-    tabs."""
+    """Return every cell of a file as text; tabs separate if the header has them and no commas."""
     with Path(path).open(encoding="utf-8-sig") as file:
         header = file.readline()
     separator = "\t" if "\t" in header and "," not in header else ","

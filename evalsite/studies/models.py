@@ -293,8 +293,7 @@ class Invitation(models.Model):
 
     @property
     def token(self) -> str:
-        """Return the token; empty if the secret key has changed since, as it can't be derived
-        again."""
+        """Return the token; empty if the secret key has changed since it was made."""
         token = self.derive_token()
         return token if self.hash_token(token) == self.token_hash else ""
 

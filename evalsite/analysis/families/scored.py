@@ -379,7 +379,7 @@ class ScoredNumbers(Numbers):
         )
 
     def _find_sd(self, table: Table, system: str) -> Figure:
-        """Return the standard deviation of the ratings of a system, of magnitudes that of
+        """Return the standard deviation of a system's ratings; for magnitudes, of their
         logarithms."""
         values = np.asarray(self.compare_values(table), dtype=np.float64)
         # sorted: rounding doesn't depend on the order of rows
@@ -497,8 +497,7 @@ def _find_cluster(comparison: Comparison, name: str) -> int | None:
 
 def _name_sides(figure: Figure, better: Better) -> Figure:
     """Return the figure with its method as the report names the two: the first is system_1.
-    Superiority is the probability that the first is better; without a direction, that it is
-    higher."""
+    Superiority is the probability that the first is better or, without a direction, higher."""
     if figure.name != "superiority":
         return figure
     figure, sign = (turn_figure(figure), "<") if better == "lower" else (figure, ">")

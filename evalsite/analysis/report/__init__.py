@@ -256,7 +256,7 @@ def _count_missing(table: Table, instrument: Instrument, *, with_excluded: bool)
 
 
 def _list_shown(table: Table, described: Mapping[str, Any]) -> pd.DataFrame:
-    """Of a question on outputs, which of them were shown, and which of these have no rating."""
+    """Return which outputs were shown with a question, and which of these have no rating."""
     family = find_family(described)
     is_of_outputs = not family.compares and "of" not in described and "per" not in described
     shown = list_shown(

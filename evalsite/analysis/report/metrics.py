@@ -67,8 +67,7 @@ def read_metrics(path: Path | str) -> pd.DataFrame:
 
 
 def _read_better(text: pd.DataFrame) -> pd.Series:
-    """Return whether higher or lower scores of the metric are better; higher, where nothing says
-    it."""
+    """Return whether higher or lower scores of the metric are better; higher by default."""
     better = text.better.str.strip().str.casefold().replace("", "higher")
     wrong = text[~better.isin(["higher", "lower"])]
     if len(wrong):

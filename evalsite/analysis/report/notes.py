@@ -35,8 +35,8 @@ _NO_INPUTS = frozenset({
 
 
 def count_words(path: Path) -> pd.DataFrame:
-    """Of each text of each item in an exported items.csv: `item`, `text` (equal texts have equal
-    numbers) and `words`.
+    """Return for each text of each item in an exported items.csv: `item`, `text` (equal texts have
+    equal numbers) and `words`.
 
     Words are separated by blanks: in scripts without blanks there seem to be few, which
     puts no one below a floor. Without a column output the frame is empty.
@@ -152,7 +152,7 @@ def claim_error_rate(
 def warn_of_missing(
     criterion: Mapping[str, Any], absent: Sequence[Mapping[str, Any]]
 ) -> list[dict[str, Any]]:
-    """Of which systems ratings of this criterion are missing more often than of the others."""
+    """Warn of systems whose ratings of this criterion are missing more often than the others'."""
     pairs, better = criterion["pairs"], criterion["better"]
     effect = pairs[0]["effect"].name if pairs else "difference"
     return [
@@ -188,7 +188,7 @@ _CLASSICS = ("friedman", "mcnemar", "cochran_q")
 
 
 def list_conclusions(criterion: Mapping[str, Any]) -> list[dict[str, Any]]:
-    """Where a planned comparison of one criterion isn't clear, what a study like this one finds."""
+    """Return what a study like this one finds, where a planned comparison isn't clear."""
     pairs = criterion["pairs"]
     detectable = criterion.get("detectable")
     is_unclear = any(

@@ -122,8 +122,8 @@ def read_plan(path: Path) -> Plan:
 
 
 def read_slices(path: Path, plan: Plan) -> dict[str, dict[str, str]]:
-    """Of each column that divides the inputs of a margin the value of each item: of an input, or
-    of what else the uploaded file held."""
+    """Return the value of each item in each column that divides the inputs of a margin: of an
+    input, or of what else the uploaded file held."""
     names = {margin["slices"] for margin in plan["margins"] if margin.get("slices")}
     if not names or not path.is_file():
         return {}
@@ -252,8 +252,7 @@ def split_options(rows: pd.DataFrame, about: Row) -> Iterator[Criterion]:
 
 
 def find_better(rows: pd.DataFrame, about: Row) -> str:
-    """Return the direction of a criterion; nothing says of numbers whether high or low ones are
-    good."""
+    """Return the direction of a criterion; numbers have none by themselves."""
     if about["family"] == "preference":
         return "higher"
     known = about.get("better") or str(rows["better"].iloc[0])
@@ -429,7 +428,7 @@ class Tie:
 
 
 def drop_tied(terms: Terms, x: Floats) -> tuple[Terms, dict[str, str], list[Tie]]:
-    """Return the terms that the residual, the means and earlier terms don't imply; why not the
+    """Return the terms that the residual, the means and earlier terms don't imply, and why not
     others."""
     size = x.sum(axis=0)
     parts = [
@@ -588,7 +587,7 @@ class Compared:
 
 
 def compare(criterion: Criterion, plan: Plan, tables: Path, notes: Notes) -> Compared:
-    """Systems and pairs of a criterion by the model, or as the report does without one."""
+    """Compare the systems of a criterion by the model, or as the report does without one."""
     measure = compare_preferences if criterion.is_compared else compare_scores
     result = measure(criterion, plan, tables, notes)
     hypotheses = {frozenset((entry["system"], entry["other"])) for entry in plan["hypotheses"]
@@ -888,8 +887,7 @@ def number(cell: str) -> float | None:
 
 
 def cut(low: float, high: float, least: float, most: float) -> tuple[float | None, float | None]:
-    """Return an interval within what is possible; none where nothing is left of it, or
-    everything."""
+    """Cut an interval to what is possible; return none if nothing is left of it, or everything."""
     if least <= low and high <= most:
         return low, high
     if (low <= least and most <= high) or high <= least or most <= low:
@@ -1036,8 +1034,7 @@ def find_failing(
     result: Compared, planned: Row, slices: dict[str, dict[str, str]], fitted: Path
 ) -> str:
     """Return the slices with 20 inputs or more in which the system is clearly worse by more than
-    the margin, p corrected over slices; "-" for none of them. Such a slice makes the outcome
-    fail."""
+    the margin, p corrected over slices; "-" for none. Such a slice makes the outcome fail."""
     rows = result.criterion.rows
     values = rows["item"].map(slices[planned["slices"]]).fillna("").str.strip()
     # an input whose items are in several slices is in none
@@ -1207,7 +1204,7 @@ class Rated:
         return count_values(self.unit, self.value, self.kinds)
 
     def take_shared(self) -> "Rated":
-        """Without units of one rating."""
+        """Leave out units of one rating."""
         kept = (np.bincount(self.unit) > 1)[self.unit]
         codes = (pd.factorize(column[kept])[0] for column in (self.rater, self.input, self.unit))
         rater, group, unit = codes
@@ -1220,7 +1217,7 @@ def count_values(codes: Any, values: Any, kinds: int) -> Any:
 
 
 def list_distances(level: str, counts: Any) -> Any:
-    """Distances of values; `counts` (..., values) only matter to ordinal ones."""
+    """Return the distances of values; `counts` (..., values) only matter to ordinal ones."""
     kinds = counts.shape[-1]
     place = np.arange(kinds, dtype=float)
     if level == "nominal":
@@ -1268,7 +1265,7 @@ def correct_share(name: str, seen: Any, weights: Any, shares: Any) -> Any:
 
 
 def agree(criterion: Criterion) -> list[Row]:
-    """Coefficients of agreement, each with the interval for other raters and other inputs."""
+    """Return the coefficients of agreement, each with its interval for other raters and inputs."""
     rows, names = criterion.rows, list_coefficients(criterion)
     if not names:
         return []
@@ -1492,7 +1489,7 @@ def is_usable(q: Row) -> bool:
 def draw_parts(
     q: Row, units: float, strictness: float, noise: float, back: Any
 ) -> tuple[Floats, Floats, Floats]:
-    """Draws of the variances of units, raters and noise."""
+    """Draw the variances of units, raters and noise."""
     s1 = max(q["s1"], 0.25 * q["s3"] / q["n"])
     v_unit, v_rater = (q["s3"] - s1) / 2, max((q["s3"] - q["s2"]) / 2, 0)
     v_noise = max((s1 + q["s2"] - q["s3"]) / 2, 0)
@@ -1528,7 +1525,7 @@ def find_cells(cuts: Any, rho: Any) -> Any:
 
 
 def draw_points(rated: Rated, names: list[str], scale: Any) -> dict[str, Floats]:
-    """Draws of every coefficient on a scale of a few ordered values."""
+    """Draw every coefficient on a scale of a few ordered values."""
     kinds = len(scale)
     distances = list_distances("interval", np.ones(kinds))
     q = summarise(rated, distances)
@@ -1564,7 +1561,7 @@ def draw_points(rated: Rated, names: list[str], scale: Any) -> dict[str, Floats]
 
 
 def draw_numbers(rated: Rated, names: list[str], scale: Any) -> dict[str, Floats]:
-    """Draws of alpha where there are many values, and of the distance of two ratings."""
+    """Draw alpha where there are many values, and the distance of two ratings."""
     q = summarise(rated, (scale[:, None] - scale) ** 2)
     if not is_usable(q):
         return {}
@@ -1577,8 +1574,8 @@ def draw_numbers(rated: Rated, names: list[str], scale: Any) -> dict[str, Floats
 
 
 def draw_many_points(rated: Rated, names: list[str], scale: Any) -> dict[str, Floats]:
-    """Draws where there are more points than can be cut: alpha of values, ordinal alpha as that of
-    mid-ranks, and AC2 with the shares of points as they are."""
+    """Draw for more points than can be cut: alpha of values, ordinal alpha as that of mid-ranks,
+    and AC2 with the shares of points as they are."""
     drawn = draw_numbers(rated, names, scale)
     if not drawn:
         return {}

@@ -169,7 +169,7 @@ def write_with_interval(figure: Figure) -> str:
 
 
 def explain_with_interval(figure: Figure) -> str:
-    """Return the same, with the reason where a value has no interval: "0.45 (none: too few
+    """Explain likewise, with the reason why an interval is missing: "0.45 (none: too few
     values)"."""
     interval = describe_interval(figure)
     return write_value(figure) + (f" ({interval})" if interval else because(figure))
