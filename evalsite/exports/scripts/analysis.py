@@ -143,7 +143,7 @@ def read_ratings(path: Path, notes: Notes) -> pd.DataFrame:
     """Counted ratings of main items that nothing leaves out, the first of each person and output;
     every cell is text but `value`."""
     if not path.is_file():
-        raise SystemExit(f"There is no file {path}. Name ratings.csv after the script.")
+        raise SystemExit(f"There is no file {path}. Give the path of ratings.csv after the script.")
     rows = pd.read_csv(path, dtype=str, keep_default_na=False)
     rows = rows.assign(**{name: "" for name in ("part", "turn", "option", "better")
                           if name not in rows})  # fmt: skip
@@ -183,7 +183,7 @@ def drop_ignored(rows: pd.DataFrame, path: Path, notes: Notes) -> pd.DataFrame:
     dropped = rows["item"].isin(share.index[share > 0.5])
     if dropped.any():
         items = rows.loc[dropped, "item"].nunique()
-        notes.add(f"{items} items are left out with {dropped.sum()} ratings: most people who saw "
+        notes.add(f"{items} items with {dropped.sum()} ratings are left out: most people who saw "
                   "such an item ignored it.")  # fmt: skip
     return rows[~dropped]
 
