@@ -48,7 +48,7 @@ test-fast: .venv/.installed-dev ## run two cases of each test on SQLite, without
 test: .venv/.installed-dev system-tools ## run the test suite: every rule once, on SQLite, browsers included
 	$(BIN)/pytest -n $(WORKERS) --dist worksteal -rs
 
-test-postgresql: .venv/.installed-dev system-tools ## run the tests of what may differ on PostgreSQL there
+test-postgresql: .venv/.installed-dev system-tools ## run the tests marked both_databases on PostgreSQL
 	$(BIN)/pytest -n $(WORKERS) --dist worksteal -rs --database postgresql
 
 # Everything else. Each part ends within a few hours.

@@ -90,11 +90,11 @@ def _add_reading(parser: ArgumentParser) -> None:
     add("--items", type=Path, metavar="FILE", help="CSV of the items with item and system, for "
         "preferences whose ratings don't name the systems")  # fmt: skip
     add("--scale", type=_parse_scale, metavar="LOW-HIGH", help="the ends of the scale, such as 1-7 "
-        "or 0-100 (--scale=-3-3 if it begins below 0); default: of whole and half points from the "
-        "lowest to the highest value in the file, of other numbers none")  # fmt: skip
+        "or 0-100 (--scale=-3-3 if it begins below 0); default: for whole and half points, the "
+        "lowest and the highest value in the file; for other numbers, none")  # fmt: skip
     add("--better", action="append", default=[], type=_parse_better, metavar="DIRECTION",
         help="higher, lower or none, or by criterion, such as mqm=lower,esa=higher; default: the "
-        "column better of the file, or else higher, and none of numbers")  # fmt: skip
+        "column better of the file; without it, higher, and for numbers none")  # fmt: skip
     add("--standard", type=float, metavar="SCORE", help="the score of the standard for "
         "magnitudes, such as 100")  # fmt: skip
     add(
@@ -108,8 +108,8 @@ def _add_reading(parser: ArgumentParser) -> None:
         "only; p values are corrected over fewer comparisons")  # fmt: skip
     add("--raters-unknown", action="store_true", help="participants are positions in a list, not "
         "persons")  # fmt: skip
-    add("--independent", action="store_true", help="items are independent: don't ask about "
-        "clusters that the file doesn't name")  # fmt: skip
+    add("--independent", action="store_true", help="treat items as independent: no warning "
+        "about clusters that the file doesn't name")  # fmt: skip
     add("--with-excluded", action="store_true", help="keep excluded rows")
     add("--seed", type=int, default=SEED, metavar="NUMBER", help="seed of everything drawn at "
         "random; default: %(default)s")  # fmt: skip
@@ -492,7 +492,7 @@ def _report(
 
 
 def _warn_of_clusters(table: Table, options: Namespace) -> list[dict[str, Any]]:
-    """A warning where the items of a file seem to belong to clusters that it doesn't name."""
+    """Return a warning if items seem to belong to clusters that the file doesn't name."""
     rows = table.rows
     if options.command != "report" or options.independent or (rows.cluster != "").any():
         return []
@@ -531,7 +531,7 @@ def _find_directions(table: Table, options: Namespace) -> dict[str, Better]:
 
 
 def _describe(table: Table, key: str, protocol: str | None, ends: Ends | None) -> dict[str, Any]:
-    """What is known of a criterion: as the file says, then as the options say, then by its values.
+    """Return what is known of a criterion: by the file, then by the options, then by its values.
 
     `reading` says how numbers were read, where that was decided by the values.
     """

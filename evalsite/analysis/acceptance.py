@@ -70,7 +70,7 @@ def find_auc(
     *, accepted: ArrayLike, score: ArrayLike, block: ArrayLike | None = None,
     is_lower_better: bool = False, draws: int = DRAWS, seed: int = SEED,
 ) -> Figure:  # fmt: skip
-    """The chance that an accepted output scores better than a rejected one, ties as half.
+    """Return the chance that an accepted output scores better than a rejected one, ties as half.
 
     Arrays of length n without gaps. Interval: bootstrap over blocks. Undefined: no_data (one of
     the two sides is empty).

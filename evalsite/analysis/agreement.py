@@ -29,8 +29,8 @@ def describe_agreement(
     *, unit: ArrayLike, input: ArrayLike, rater: ArrayLike, value: ArrayLike, kind: Kind,
     scale: Sequence[float] | None = None,
 ) -> dict[str, dict[str, Any]]:  # fmt: skip
-    """The coefficients of a criterion by name, each with value, low and high, and `parts`: what the
-    intervals are made of. Arguments as for `draw_agreement`; categories may be of any kind."""
+    """Return the coefficients of a criterion by name, each with value, low and high, and the
+    `parts` of the intervals. Arguments as for `draw_agreement`; categories may be of any kind."""
     entered = np.asarray(value)
     numbers = np.unique(entered, return_inverse=True)[1] if kind == "categories" else entered
     known: dict[str, Any] = {"unit": unit, "input": input, "rater": rater,
@@ -56,8 +56,8 @@ def describe_agreement(
 
 
 def find_reliability(figure: Figure) -> Figure:
-    """The reliability of the mean of an output's ratings, from the alpha of single ratings; k is
-    the harmonic mean of their numbers."""
+    """Return the reliability of the mean of an output's ratings, from the alpha of single ratings;
+    k is the harmonic mean of their numbers."""
     if figure.value is None:
         return undefined(RELIABILITY, figure.reason or Reason.NO_DATA, method=_RELIABILITY,
                          n=figure.n)  # fmt: skip
@@ -76,8 +76,8 @@ def find_reliability(figure: Figure) -> Figure:
 
 
 def list_agreement_notes(key: str, figures: Sequence[Figure]) -> list[dict[str, Any]]:
-    """What stands beside the agreement of a criterion: what few raters show, and what the mean of
-    an output's ratings is worth."""
+    """Return what stands beside the agreement of a criterion: what few raters show, and what the
+    mean of an output's ratings is worth."""
     notes = []
     if figures and (ends := figures[0].details.get("these_raters")):
         notes.append(make_note("few_raters_agree", key, raters=figures[0].n["raters"], **ends))

@@ -76,7 +76,8 @@ class Draws:
     counts: Mapping[str, int] = field(default_factory=dict)
 
     def find_interval(self, name: str, value: float) -> Interval | None:
-        """The 95% interval of a coefficient, which holds its value; None if it wasn't drawn."""
+        """Return the 95% interval of a coefficient, which holds its value; None if it wasn't
+        drawn."""
         drawn = self.figures.get(name, np.zeros(0))
         drawn = drawn[np.isfinite(drawn)]
         if not drawn.size:
@@ -94,7 +95,7 @@ def draw_agreement(
     *, unit: ArrayLike, value: ArrayLike, kind: Kind, rater: ArrayLike | None = None,
     input: ArrayLike | None = None, scale: Sequence[float] | None = None, is_log: bool = False,
 ) -> Draws:  # fmt: skip
-    """The draws of a criterion, from arguments as for `alpha`.
+    """Return the draws of a criterion, from arguments as for `alpha`.
 
     `kind`: ordered points (more than 11 are taken as values), decisions, values without points, or
     categories without an order, numbered in the order of their keys. `scale`: all points, used or
@@ -107,7 +108,7 @@ def draw_agreement(
 def make_draws(
     data: Coded, kind: Kind, scale: Sequence[float] | None = None, *, is_log: bool = False
 ) -> Draws:
-    """The draws for coded ratings; empty if raters are unknown, or there are too few to say."""
+    """Return the draws for coded ratings; empty if raters are unknown or too few."""
     data = data.overlapping()
     if data.rater is None or len(np.unique(data.block)) < 2:
         return Draws()
@@ -126,7 +127,7 @@ def make_draws(
 
 
 def guess_draws(data: Coded, level: str) -> Draws:
-    """The draws for an alpha by itself, for which nobody said what its values are."""
+    """Return the draws for an alpha by itself, for which nobody said what its values are."""
     used = np.unique(data.overlapping().value)
     if level == "nominal":
         return make_draws(data, "categories")
@@ -145,7 +146,8 @@ def find_interval(
     name: str, value: float, draws: Draws, data: Coded, *, slope: Slope | None = None,
     shape: Shape = "coefficient",
 ) -> Interval:  # fmt: skip
-    """The 95% interval of a coefficient of these ratings, for other raters where they can be drawn.
+    """Return the 95% interval of a coefficient of these ratings, for other raters where they can be
+    drawn.
 
     `slope`: gives the derivative of z in the weight of each unit of `data`, and the coefficient
     with one unit more, all of the rarest value used, for the interval of these raters. It is the
@@ -170,7 +172,8 @@ def find_interval(
 def find_over_inputs(
     value: float, by_unit: Floats, more: float, data: Coded, *, shape: Shape = "coefficient"
 ) -> Interval:
-    """The interval for these raters: t over inputs of z = -log(1 - value), of a share its logit.
+    """Return the interval for these raters: t over inputs of -log(1 - value), or of a share's
+    logit.
 
     `by_unit`, `more`: see `find_interval`.
     """
@@ -205,15 +208,15 @@ def _take_back(z: float, shape: Shape) -> float:
 
 
 def step_up(value: float, k: float) -> float | None:
-    """The reliability of a mean of k ratings from that of one (Spearman & Brown); None if there is
-    none, because raters agree less than by chance."""
+    """Return the reliability of a mean of k ratings from that of one (Spearman & Brown); None if
+    there is none, because raters agree less than by chance."""
     below = 1 + (k - 1) * value
     return k * value / below if below > _TINY else None
 
 
 def step_up_interval(interval: Interval, k: float) -> Interval:
-    """The interval of the reliability of a mean of k ratings from that of one: not below 0, which
-    is where raters agree by chance alone."""
+    """Return the interval of the reliability of a mean of k ratings from that of one: not below 0,
+    which is where raters agree by chance alone."""
     details = {key: value for key, value in interval.details.items() if key != "these_raters"}
     if interval.low is None or interval.high is None:
         return Interval(details=details)
@@ -222,7 +225,7 @@ def step_up_interval(interval: Interval, k: float) -> Interval:
 
 
 def find_k(sizes: Any) -> float:
-    """The harmonic mean of units' numbers of ratings."""
+    """Return the harmonic mean of units' numbers of ratings."""
     return round(len(sizes) / float((1 / sizes).sum()), 12)
 
 
@@ -232,7 +235,7 @@ def sum_by(levels: Any, values: Floats, size: int = 0) -> Floats:
 
 
 def _spread(slopes: Floats) -> float:
-    """The variance from the slopes of levels that are a sample."""
+    """Return the variance from the slopes of levels that are a sample."""
     return float(((slopes - slopes.mean()) ** 2).sum() * len(slopes) / (len(slopes) - 1))
 
 
@@ -304,14 +307,14 @@ class _Parts:
 
 
 def _summarise(design: _Design, columns: Sequence[Floats], places: Ints, values: int) -> _Parts:
-    """The parts for squared distances, summed over the columns of what each rating counts as.
+    """Return the parts for squared distances, summed over the columns that stand for a rating.
 
     `places`: of each rating its value's number, of so many `values`.
     """
     unit, size, n = design.unit, design.size, len(design.unit)
 
     def sum_pairs(group: Ints) -> tuple[float, float]:
-        """Distances and number of the ordered pairs within groups, each rating with itself too."""
+        """Sum distances and count ordered pairs within groups, each rating with itself too."""
         number = np.bincount(group)
         total = 0.0
         for column in columns:
@@ -383,7 +386,7 @@ def _summarise(design: _Design, columns: Sequence[Floats], places: Ints, values:
 def _draw_variances(
     parts: _Parts, latent: tuple[float, float, float], to_latent: Any
 ) -> tuple[Floats, Floats, Floats]:
-    """The variances of units, strictness and noise in each draw, on the scale of `latent`.
+    """Return the variances of units, strictness and noise in each draw, on the scale of `latent`.
 
     `to_latent`: the correlation of two scores of a unit from an alpha.
     """
@@ -419,8 +422,8 @@ def _draw_variances(
 
 
 def _tabulate(cuts: Floats, correlation: Floats) -> Floats:
-    """Tables (draws, points, points) of two ratings whose normal scores correlate so, by cuts
-    (draws, points - 1)."""
+    """Return tables (draws, points, points) of two ratings whose normal scores correlate so, by
+    cuts (draws, points - 1)."""
     rho = np.clip(correlation, 0, 0.9999)[:, None, None]
     below = ndtr((cuts[:, None, :] - np.sqrt(rho) * _NODES[None, :, None]) / np.sqrt(1 - rho))
     ends = np.ones((*below.shape[:-1], 1))
@@ -453,8 +456,8 @@ class _Latent:
         return cls(cuts=cuts, variances=(units, strictness, noise), distances=by_grid)
 
     def draw(self, parts: _Parts, shift: Floats) -> tuple[Floats, Floats]:
-        """Tables of two ratings of a unit, and of two by a rater, in each draw; `shift`: how far
-        all cuts move, as standard normal scores."""
+        """Draw tables of two ratings of a unit, and of two by a rater; `shift`: how far all cuts
+        move, as standard normal scores."""
         units, _, noise = self.variances
         by_alpha = -self.distances / self.distances[0]
         u, r, e = _draw_variances(
@@ -506,7 +509,7 @@ def _draw_points(design: _Design, places: Ints, points: Floats) -> Draws:
 
 
 def _draw_values(design: _Design, values: Floats, *, is_log: bool) -> Draws:
-    """Draws without cuts; alpha at the ratio level is that of logarithms, which are normal."""
+    """Draw without cuts; alpha at the ratio level is that of logarithms, which are normal."""
     used, places = np.unique(values, return_inverse=True)
     parts = _summarise(design, [values - values.mean()], places, len(used))
     if not parts.is_usable:
@@ -532,8 +535,8 @@ def _draw_values(design: _Design, values: Floats, *, is_log: bool) -> Draws:
 
 
 def _draw_many_points(design: _Design, values: Floats, points: Floats) -> Draws:
-    """Draws of more points than can be cut: those of values, AC2 with the shares of points as they
-    are, and ordinal alpha as the alpha of mid-ranks."""
+    """Draw for more points than can be cut: AC2 with the shares of points as they are, and ordinal
+    alpha as the alpha of mid-ranks."""
     draws = _draw_values(design, values, is_log=False)
     if not draws.figures:
         return draws
@@ -552,7 +555,7 @@ def _draw_many_points(design: _Design, values: Floats, points: Floats) -> Draws:
 
 
 def _draw_categories(design: _Design, places: Ints, categories: int) -> Draws:
-    """Draws for categories without an order: a normal score for each against all the rest."""
+    """Draw for categories without an order: a normal score for each against all the rest."""
     picked = [(places == category).astype(np.float64) for category in range(categories)]
     halved = [(column - column.mean()) * sqrt(0.5) for column in picked]
     parts = _summarise(design, halved, places, categories)

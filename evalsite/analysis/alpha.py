@@ -95,7 +95,7 @@ class _Parts:
 
     @classmethod
     def of(cls, data: Coded, level: Level, *, more: Floats | float = 0.0) -> "_Parts":
-        """The parts; `more`: of each value how often it is in a further unit without distances."""
+        """Return the parts; `more`: how often each value is in a further unit without distances."""
         values, place = np.unique(data.value, return_inverse=True)
         counts = np.asarray(np.bincount(place) + more, dtype=np.float64)
         size = data.sizes.astype(np.float64)
@@ -119,7 +119,7 @@ class _Parts:
         return 1 - seen if seen > _TINY else 1.0
 
     def slope(self) -> Floats:
-        """What each unit adds to the derivative of -log(1 - alpha)."""
+        """Return what each unit adds to the derivative of -log(1 - alpha)."""
         total, seen = float(self.counts.sum()), float(self.observed.sum())
         size = self.size[self.unit]
         # of one rating more of a value: in the expected and, by mid-ranks, in both disagreements

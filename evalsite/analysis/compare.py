@@ -517,7 +517,7 @@ def _find_clusters(
 
 
 def _test_jointly(data: Scores, mixed: Mixed | None) -> Figure | None:
-    """The test of three systems or more by the model; undefined where some aren't compared."""
+    """Return the test of three systems or more; undefined where some aren't compared."""
     if len(data.systems) < 3:
         return None
     if data.rater is not None and data.raters != 1 and find_thin(data):

@@ -97,8 +97,8 @@ def find_copied(
 def _compare_pairs(
     rows: pd.DataFrame, raters: Sequence[str]
 ) -> tuple[int, tuple[Ints, Ints, Ints, Ints, Floats]]:
-    """The most outputs that two raters share; and of each pair that shares enough: both raters by
-    number, outputs, unequal ones, and the chance that an output is equal."""
+    """Return the most outputs that two raters share; and of each pair that shares enough: both
+    raters by number, outputs, unequal ones, and the chance that an output is equal."""
     criteria = sorted(rows.criterion.unique())
     rows = rows.assign(
         rater=pd.Categorical(rows.rater, raters).codes,
@@ -127,7 +127,7 @@ def _compare_pairs(
 
 
 def _meet(who: Ints, values: Floats, unit: Any) -> Iterator[tuple[Ints, Ints, Floats]]:
-    """Every two answers to one output, some at a time: who gave them, and whether they are equal.
+    """Yield every two answers to one output in batches: who gave them, and whether they are equal.
 
     `who` and `values` are sorted by unit, then rater.
     """
@@ -145,7 +145,8 @@ def _meet(who: Ints, values: Floats, unit: Any) -> Iterator[tuple[Ints, Ints, Fl
 
 
 def _find_chance(who: Ints, values: Floats, first: Ints, second: Ints, raters: int) -> Floats:
-    """Of each pair the chance that two answers are equal, if each rater drew from their own.
+    """Return for each pair the chance that two answers are equal, if each rater drew from their
+    own.
 
     An answer is the string of the criteria that both ever answered; of raters without a complete
     one it is NaN.
@@ -172,7 +173,7 @@ def _find_chance(who: Ints, values: Floats, first: Ints, second: Ints, raters: i
 
 
 def _look_up(table: Any, first: Ints, second: Ints) -> Floats:
-    """The entries of a sparse table at these places."""
+    """Return the entries of a sparse table at these places."""
     if not len(first):
         return np.zeros(0)
     return np.asarray(table.tocsr()[first, second], dtype=float).ravel()
@@ -181,7 +182,7 @@ def _look_up(table: Any, first: Ints, second: Ints) -> Floats:
 def _find_honest_agreement(
     outputs: Ints, unequal: Ints, chance: Floats, *, has_few_values: bool
 ) -> Floats:
-    """Of each pair the agreement beyond chance that an honest pair may reach, by the others."""
+    """Return for each pair the agreement beyond chance that an honest pair may reach."""
     weight = outputs * (1 - chance)
     kappa = 1 - unequal / np.where(weight > 0, weight, np.inf)
 
@@ -203,7 +204,8 @@ def _find_honest_agreement(
 def _find_closest_others(
     first: Ints, second: Ints, outputs: Ints, equal: Floats, raters: int
 ) -> Floats:
-    """Of each pair the highest share of equal outputs that either has with a third person."""
+    """Return for each pair the highest share of equal outputs that either has with a third
+    person."""
     enough = outputs >= _FEWEST_CLOSE
     pairs = pd.DataFrame({
         "rater": np.r_[first[enough], second[enough]],
@@ -224,7 +226,7 @@ def _find_closest_others(
 
 
 def _count_shared_others(first: Ints, second: Ints, raters: int) -> Ints:
-    """Of each pair how many further raters share enough outputs with both."""
+    """Return for each pair how many further raters share enough outputs with both."""
     met = sparse.coo_array((np.ones(len(first)), (first, second)), shape=(raters, raters)).tocsr()
     met = met + met.T
     return _look_up(met @ met, first, second).astype(int)

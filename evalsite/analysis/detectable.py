@@ -42,7 +42,7 @@ def find_detectable(*, se: float, df: float, m: int) -> dict[str, float]:
 
 
 def describe_detectable(*, se: float, df: float, m: int, n: Mapping[str, int]) -> Figure:
-    """The same as a figure, which says what it rests on."""
+    """Return the same as a figure, which says what it rests on."""
     found = find_detectable(se=se, df=df, m=m)
     details = {"power": POWER, "tests": m, "se": se, "df": df, "interval": "chi-square"}
     return Figure(
@@ -57,8 +57,8 @@ def list_planned(pairs: Sequence[Mapping[str, Any]]) -> list[Mapping[str, Any]]:
 
 
 def detect_in(pairs: Sequence[Mapping[str, Any]]) -> Figure | None:
-    """What the study finds in the planned comparison with the largest standard error, as a test of
-    its family; None where no error is known."""
+    """Return what the study finds in the planned comparison with the largest standard error, as a
+    test of its family; None where no error is known."""
     known: list[tuple[float, Mapping[str, Any]]] = [
         (pair["effect"].details["se"], pair)
         for pair in list_planned(pairs)

@@ -51,8 +51,8 @@ def explain_weighing(
     pairs: Sequence[Mapping[str, Any]],
     estimator: str = "means",
 ) -> dict[str, Any] | None:
-    """A note where comparisons are not the ratio, or difference, of the means shown, or not the
-    balance of the counts. It names the pair that is furthest apart.
+    """Return a note where comparisons are not the ratio, or difference, of the means shown, or not
+    the balance of the counts. It names the pair that is furthest apart.
 
     `estimator`: "model" where the mixed model's comparisons are shown beside its means.
     """
@@ -81,7 +81,7 @@ def explain_weighing(
 
 
 def _find_shown(pair: Mapping[str, Any], means: Mapping[str, float | None]) -> float | None:
-    """What the means, or the counts, that are shown of the two systems say of their comparison."""
+    """Return what the means, or the counts, that are shown say of this comparison."""
     if counts := pair["counts"]:
         return float((counts["wins"] - counts["losses"]) / sum(counts.values()))
     first, second = means.get(pair["system_1"]), means.get(pair["system_2"])

@@ -107,8 +107,8 @@ def undefined(name: str, reason: Reason, *, method: str, **known: Any) -> Figure
 
 
 def make_note(code: str, criterion: str | None = None, **facts: Any) -> dict[str, Any]:
-    """A note as it is stored: its sentence is made from the code and the facts, plain data, by
-    results/report/sentences.py."""
+    """Return a note as it is stored: a code and plain facts, which results/report/sentences.py
+    words."""
     return {"code": code, "criterion": criterion, "facts": facts}
 
 

@@ -66,7 +66,7 @@ def describe_finding(
 
 
 def _describe_spread(effect: Figure) -> dict[str, Any] | None:
-    """Of differences that are all equal, so that chance can't be estimated, what they are of."""
+    """Describe differences that are all equal, so that chance can't be estimated."""
     if not has_no_spread(effect):
         return None
     return {
@@ -87,7 +87,7 @@ _OF_TESTS = {"models_disagree"}
 
 
 def describe_of_one_rater(found: Mapping[str, Any]) -> dict[str, Any]:
-    """The part of a criterion without tests, ranks and tiers; findings tell what this rater did.
+    """Return a criterion without tests, ranks and tiers; findings tell what this rater did.
 
     A test over inputs alone would call systems different as soon as the other raters are left out.
     """

@@ -19,7 +19,7 @@ Use = tuple[int, int, float]  # answers, those with the value used most, the oth
 def is_too_fast(
     *, answers: int, ratio: float | None, pages: int, under: int, limits: Thresholds
 ) -> bool:
-    """Whether pages took too little time to read them.
+    """Return whether pages took too little time to read them.
 
     `ratio`: the median time over the study's; `pages`: those whose words are known, `under` of them
     took less time than nobody can read them in.
@@ -33,7 +33,8 @@ def is_too_fast(
 
 
 def is_same_answer(uses: Iterable[Use], limits: Thresholds) -> bool:
-    """Whether one value is given nearly always, on every criterion, and isn't what others give."""
+    """Return whether one value is nearly always given on every criterion, unlike others'
+    answers."""
     use_of_each = list(uses)
     return bool(use_of_each) and all(
         answers >= limits.top_share_ratings
@@ -44,7 +45,8 @@ def is_same_answer(uses: Iterable[Use], limits: Thresholds) -> bool:
 
 
 def find_chance(answers: int, most: int, share: float) -> float:
-    """The chance that so many answers or more are a value that the others give with this share."""
+    """Return the chance that at least so many answers are a value to which others give this
+    share."""
     p = share + _TASTE
     if p >= 1:
         return 1.0
@@ -57,7 +59,8 @@ def find_chance(answers: int, most: int, share: float) -> float:
 
 
 def count_needed_for_same(uses: Iterable[Use], limits: Thresholds) -> float:
-    """From how many answers on equal ones would be flagged; infinite where others give so many."""
+    """Return from how many answers on equal ones would be flagged; infinite where others give so
+    many."""
     shares = [min(1.0, share + _TASTE) for _, _, share in uses]
     if not shares or max(shares) >= 1:
         return inf
@@ -67,7 +70,7 @@ def count_needed_for_same(uses: Iterable[Use], limits: Thresholds) -> float:
 def is_unlike_others(
     *, answers: int, rho: float | None, high: float | None, mean: float | None, limits: Thresholds
 ) -> bool:
-    """Whether a person orders outputs unlike the others, and more than chance explains.
+    """Return whether a person orders outputs unlike the others, and more than chance explains.
 
     `rho`: the rank correlation with the others, over criteria; `high`: the upper end of its
     interval; `mean`: that of all people.
@@ -79,7 +82,7 @@ def is_unlike_others(
 
 
 def find_upper_end(rho: float, outputs: int) -> float | None:
-    """The upper end of the interval of a rank correlation, by Fisher's z; None for too few."""
+    """Return the upper end of a rank correlation's interval by Fisher's z; None for too few."""
     if abs(rho) >= 1:
         return rho if outputs > 3 else None
     if outputs < 4:

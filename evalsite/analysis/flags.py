@@ -128,8 +128,8 @@ def find_order(rows: pd.DataFrame) -> Any:
 
 
 def _find_uses(rows: pd.DataFrame) -> dict[str, Use]:
-    """Of each rater by name: their ratings, those with their most used value, and the share of it
-    in all other people's ratings."""
+    """Return for each rater by name: their ratings, those with their most used value, and the share
+    of it in all other people's ratings."""
     counts = rows.groupby(["participant", "value"]).size()
     by_rater, by_value = counts.groupby("participant").sum(), counts.groupby("value").sum()
     # of values used equally often, the one that the others give least
@@ -195,7 +195,7 @@ def _get(figures: Figures, name: str) -> tuple[Figure | None, float]:
 
 
 def _see_little_variation(figures: Figures, pool: _Pool, limits: Thresholds) -> Flag | None:
-    """Whether ratings vary little, though none of them is given nearly always."""
+    """Return whether ratings vary little, though none of them is given nearly always."""
     figure, sd = _get(figures, "sd")
     if figure is None or not pool.sd or figure.n["ratings"] < _FEWEST_FOR_SD:
         return None
@@ -233,7 +233,7 @@ def see_speed(figures: Figures, answers: int, limits: Thresholds) -> Flag | None
 def flag_answers(
     criteria: Sequence[Sequence[RaterRow]], answers: Mapping[str, int], limits: Thresholds
 ) -> dict[str, list[Flag]]:
-    """The flags that rest on all scored criteria together, by rater.
+    """Return the flags that rest on all scored criteria together, by rater.
 
     `criteria`: of each, the rows of `check_raters`; `answers`: how many items each rater rated.
     """
@@ -274,7 +274,7 @@ def flag_answers(
 
 
 def _average_order(figures: Sequence[Figure]) -> Figure:
-    """The mean of a rater's correlations with the others, with the interval of as many outputs."""
+    """Return a rater's mean correlation with the others, with the interval of so many outputs."""
     if len(figures) == 1:
         return figures[0]
     value = float(np.mean([figure.value for figure in figures]))

@@ -38,8 +38,8 @@ def read_slices(path: Path, name: str, table: Table) -> pd.Series:
 
 
 def read_item_slices(path: Path, names: Collection[str]) -> pd.DataFrame:
-    """The values of these columns of an exported items.csv by item: of inputs, or of what else an
-    upload held. "": the item has none, or its outputs differ."""
+    """Return the values of these columns of an exported items.csv by item: of inputs, or of what
+    else an upload held. "": the item has none, or its outputs differ."""
     text = read_texts(path).drop_duplicates("item").set_index("item")
     extra = [read_json(cell) if cell else {} for cell in text.get("extra", "")]
     found = {}
@@ -50,7 +50,7 @@ def read_item_slices(path: Path, names: Collection[str]) -> pd.DataFrame:
 
 
 def place_in_slices(table: Table, by_item: pd.Series) -> pd.Series:
-    """The slice of each row; "" where the items of an input are in several."""
+    """Return the slice of each row; "" where the items of an input are in several."""
     rows = table.rows
     cells = rows["item"].map(by_item).fillna("")
     is_split = cells.groupby(rows.group).transform("nunique") > 1
@@ -73,9 +73,9 @@ def decide_with_slices(
     margin: Margin,
     seed: int,
 ) -> dict[str, Any]:
-    """Return the `outcome` of a test on all inputs after its `slices` were judged: to be clearly
-    worse in any of them is to fail. With the `worst`, those that it `fails_in`, and how many inputs
-    are `unsliced`."""
+    """Return the `outcome` of a test on all inputs after its `slices` were judged: being clearly
+    worse in one of them makes it fail. With the `worst` slice, those that it `fails_in`, and the
+    number of `unsliced` inputs."""
     judged = judge_slices(table, slices, judge=judge, margin=margin, seed=seed)
     fails_in = [each["slice"] for each in judged if each["is_worse"]]
     return {

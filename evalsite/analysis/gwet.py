@@ -214,7 +214,7 @@ class Tally:
         return np.where(pairs > 0, met / np.maximum(pairs, 1), 0.0)
 
     def slope(self, agreeing: Floats) -> Floats:
-        """The derivative of the mean agreement in the weight of each unit."""
+        """Return the derivative of the mean agreement in the weight of each unit."""
         units = self.pairable.sum()
         return np.asarray(self.pairable * (agreeing - agreeing.sum() / units) / units)
 

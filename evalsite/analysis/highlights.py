@@ -107,8 +107,8 @@ def _find_gap(kept: list[Seen], pairs: pd.DataFrame) -> Reason:
 
 
 def _pair_up(kept: list[Seen], marks: list[Marked], shares: pd.DataFrame) -> pd.DataFrame:
-    """Of each pair of raters of an output: block, the two, and F1 of tokens and of spans (or
-    missing)."""
+    """Return for each pair of raters of an output: block, the two, and F1 of tokens and of spans
+    (or missing)."""
     blocks, raters = shares.block.tolist(), shares["first"].tolist()
     by_output: dict[str, list[int]] = {}
     for place, each in enumerate(kept):
@@ -138,8 +138,8 @@ def _mean(
     name: str, method: str, rows: pd.DataFrame, n: dict[str, int], *, draws: int, seed: int,
     gap: Reason = Reason.NO_DATA,
 ) -> Figure:  # fmt: skip
-    """The mean of `value` over rows, with a bootstrap over their blocks and raters: one rater of
-    each row (`first`), or two."""
+    """Return the mean of `value` over rows, with a bootstrap over their blocks and raters: one
+    rater of each row (`first`), or two."""
     if rows.empty:
         return undefined(name, gap, method=method, n=n)
     sides = [side for side in ("first", "second") if side in rows]

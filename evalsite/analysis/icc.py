@@ -137,8 +137,8 @@ def _divide_mean_squares(sums: Floats) -> float:
 
 
 def _slope(data: Coded) -> tuple[Floats, float]:
-    """The slope of -log(1 - ICC(1,1)) in the weight of each unit, and ICC(1,1) with one unit more,
-    all of the rarest value used."""
+    """Return the slope of -log(1 - ICC(1,1)) in the weight of each unit, and ICC(1,1) with one unit
+    more, all of the rarest value used."""
     by_unit = _sum_by_unit(data)
     sums = by_unit.sum(axis=0)
     slope = np.zeros(len(sums))
@@ -222,7 +222,7 @@ def _find_fault(value: float) -> Reason | None:
 
 
 def _find_mean_squares(table: Floats) -> tuple[float, float, float, float]:
-    """Mean squares of units, within units, of raters, and residual."""
+    """Return the mean squares of units, within units, of raters, and residual."""
     n, k = table.shape
     centred = table - table.mean()
     middle = float(centred.sum() ** 2 / (n * k))
@@ -244,7 +244,7 @@ def _find_mean_squares(table: Floats) -> tuple[float, float, float, float]:
 def _find_forms(
     n: int, k: int, units: float, within: float, raters: float, rest: float
 ) -> dict[str, float]:
-    """The six forms; NaN where nothing varies."""
+    """Return the six forms; NaN where nothing varies."""
     forms = {
         "ICC(1,1)": (units - within, units + (k - 1) * within),
         "ICC(A,1)": (units - rest, units + (k - 1) * rest + k * (raters - rest) / n),
@@ -265,8 +265,8 @@ def _find_forms(
 def _by_f(
     n: int, k: int, squares: tuple[float, float, float, float], absolute: float
 ) -> dict[str, Interval]:
-    """The intervals that F gives, with F and p (Shrout & Fleiss; McGraw & Wong); `absolute` is
-    ICC(A,1)."""
+    """Return the intervals that F gives, with F and p (Shrout & Fleiss; McGraw & Wong); `absolute`
+    is ICC(A,1)."""
     units, within, raters, rest = squares
     intervals = dict.fromkeys(FORMS, Interval(details={"interval": "none: no residual variation"}))
     for single, mean, error, freedom in (

@@ -285,7 +285,7 @@ def find_ceilings_within(
     *, group: ArrayLike, system: ArrayLike, rater: ArrayLike | None, value: ArrayLike,
     splits: int = _SPLITS, seed: int = SEED,
 ) -> list[Figure]:  # fmt: skip
-    """How well half of the people of an input order its systems as the other half does.
+    """Return how well half of the people of an input order its systems as the other half does.
 
     Arrays of length n. The people of each input are split at random, `splits` times (its ratings,
     where raters are unknown); the mean over inputs of each correlation over systems is stepped up
@@ -323,7 +323,7 @@ def find_ceilings_within(
 
 
 def _average_cells(place: Any, value: Floats, shape: tuple[int, int]) -> Floats:
-    """The mean of each cell of a table; NaN: it has no value."""
+    """Return the mean of each cell of a table; NaN: it has no value."""
     size = shape[0] * shape[1]
     number = np.bincount(place, minlength=size)
     total = np.bincount(place, weights=value, minlength=size)
@@ -334,7 +334,7 @@ def _average_cells(place: Any, value: Floats, shape: tuple[int, int]) -> Floats:
 def _step_up(
     kind: Kind, half: Sequence[float], *, splits: int, n: dict[str, int], seed: int
 ) -> Figure:
-    """The mean correlation of halves, stepped up to the whole by Spearman and Brown."""
+    """Return the mean correlation of halves, stepped up to the whole by Spearman and Brown."""
     name = f"ceiling_{kind}"
     method = f"{METHODS[kind]} within inputs of half of the people with the others, Spearman-Brown"
     if not half:

@@ -92,8 +92,8 @@ def correlate_within(tables: InputTables) -> dict[str, Figure]:
 
 
 def correlate_halves(first: Floats, second: Floats) -> dict[Kind, float | None]:
-    """The mean over inputs of each correlation of two tables (inputs, systems), NaN where a half
-    has no rating; None: no input has systems enough that differ in both."""
+    """Return the mean over inputs of each correlation of two tables (inputs, systems), NaN where a
+    half has no rating; None: no input has systems enough that differ in both."""
     is_known = np.isfinite(first) & np.isfinite(second)
     sides = [np.where(is_known, side, np.nan) for side in (first, second)]
     found: dict[Kind, float | None] = {}

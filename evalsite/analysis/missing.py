@@ -23,8 +23,8 @@ _PLANNED = 0.5  # of all raters' outputs of one system
 
 
 def list_shown(table: Table, key: str, *, is_asked_always: bool = True) -> pd.DataFrame:
-    """A row for each output that was shown with the question `key`: `page`, `rater`, `system`, and
-    whether its rating `is_missing`. Empty where nobody knows what was shown.
+    """Return a row for each output that was shown with the question `key`: `page`, `rater`,
+    `system`, and whether its rating `is_missing`. Empty where nobody knows what was shown.
 
     `is_asked_always` False: the question isn't asked of every output, so that only the answer "not
     applicable" is a missing one.
@@ -60,7 +60,7 @@ def list_shown(table: Table, key: str, *, is_asked_always: bool = True) -> pd.Da
 def _list_pages(
     table: Table, rated: pd.DataFrame, key: str, *, is_asked_always: bool
 ) -> pd.DataFrame:
-    """The outputs of each page that a site recorded, and on which something was rated."""
+    """Return the outputs of each page that a site recorded, and on which something was rated."""
     silent = table.silent
     skipped = rated[:0] if silent is None else silent[silent.criterion == key]
     columns = ["annotation", "participant", "output", "system"]
@@ -93,8 +93,8 @@ def _name_columns(shown: pd.DataFrame, page: Any, is_missing: Any) -> pd.DataFra
 
 
 def find_missing(shown: pd.DataFrame) -> list[dict[str, Any]]:
-    """Of each system: how many outputs were `shown`, how many ratings are `missing`, both as a
-    `share`, the mean share of the `others`, and `p` that it is missing as often as they are,
+    """Return for each system how many outputs were `shown`, how many ratings are `missing`, both as
+    a `share`, the mean share of the `others`, and `p` that it is missing as often as they are,
     corrected by Holm's method."""
     counts = shown.groupby("system").is_missing.agg(["size", "sum"])
     if len(counts) < 2:
@@ -116,8 +116,8 @@ def find_missing(shown: pd.DataFrame) -> list[dict[str, Any]]:
 
 
 def _test(shown: pd.DataFrame, system: str) -> float:
-    """The exact sign test over pages that show the system with others; of outputs that are shown
-    alone, Cochran, Mantel and Haenszel's test by rater."""
+    """Return the exact sign test over pages that show the system with others; of outputs that are
+    shown alone, Cochran, Mantel and Haenszel's test by rater."""
     is_own = shown.system == system
     own = shown[is_own].groupby("page").is_missing.mean()
     beside = shown[~is_own].groupby("page").is_missing.mean()
@@ -142,7 +142,7 @@ def _test_by_rater(shown: pd.DataFrame, is_own: pd.Series) -> float:
 
 
 def is_suspect(entry: Mapping[str, Any]) -> bool:
-    """Whether ratings of this system are missing clearly more often than those of the others."""
+    """Return whether this system's ratings are missing clearly more often than the others'."""
     return (
         entry["p"] is not None
         and entry["p"] < _LEVEL
@@ -153,9 +153,8 @@ def is_suspect(entry: Mapping[str, Any]) -> bool:
 def find_shift(
     entry: Mapping[str, Any], pairs: Sequence[Mapping[str, Any]], better: str
 ) -> float | None:
-    """How much worse the missing ratings of the system would have to be on average to change a
-    finding of its comparisons: the least of these; None where they can't, or the unit is a ratio.
-    """
+    """Return how much worse the system's missing ratings would have to be on average to change a
+    finding of its comparisons: the least of these; None where they can't, or for a ratio."""
     sign = -1.0 if better == "lower" else 1.0
     shifts = []
     for pair in pairs:

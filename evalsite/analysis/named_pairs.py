@@ -66,9 +66,9 @@ def judge_hypotheses(
     equal: float,
     better: Better = "higher",
 ) -> list[dict[str, Any]]:
-    """What became of each hypothesis: "better" or "worse" is how `system` came out, "different"
-    that it differs where neither is better, "unclear" that the corrected test found nothing; None:
-    there is no test. The direction halves no p value."""
+    """Return what became of each hypothesis: "better" or "worse" is how `system` came out,
+    "different" that it differs where neither is better, "unclear" that the corrected test found
+    nothing; None: there is no test. The direction halves no p value."""
     found = []
     for hypothesis in hypotheses:
         effect = find_effect(pairs, hypothesis.system, hypothesis.other)

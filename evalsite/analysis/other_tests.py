@@ -25,8 +25,8 @@ def list_disagreeing(pairs: Sequence[Pair]) -> list[dict[str, Any]]:
 
 
 def list_narrower(pairs: Sequence[Pair]) -> list[dict[str, Any]]:
-    """The pairs of which both tests over inputs fall on the other side of 5% than the comparison,
-    which generalises over raters too."""
+    """Return the pairs of which both tests over inputs fall on the other side of 5% than the
+    comparison, which generalises over raters too."""
     narrower = []
     for pair in pairs:
         over, effect = _read(pair), pair["effect"]

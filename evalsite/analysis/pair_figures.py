@@ -48,8 +48,8 @@ def turn_figure(figure: Figure) -> Figure:
 
 
 def keep_possible(figure: Figure, least: float, most: float) -> Figure:
-    """The figure with an interval that holds nothing impossible; undefined if it is impossible
-    itself, as a model without ends can make it of a few ratings.
+    """Return the figure with an interval that holds nothing impossible; undefined if it is
+    impossible itself, as a model without ends can make it of a few ratings.
 
     An end beyond `least` or `most` is cut there, which takes no true value away. What is left of an
     interval of all that can be, or of nothing that can be, says nothing: then there is none, since

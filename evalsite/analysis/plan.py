@@ -69,7 +69,7 @@ class Plan:
         )
 
     def of(self, criterion: str, systems: Sequence[str], better: Better = "higher") -> "Plan":
-        """What holds of one criterion with these systems and this direction."""
+        """Return what holds of one criterion with these systems and this direction."""
         margins = tuple(
             replace(margin, better=better)
             for margin in self.margins

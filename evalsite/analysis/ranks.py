@@ -96,7 +96,7 @@ def kendall_w_of_sets(
 
 
 def _draw_sets(rows: pd.DataFrame, draws: int, seed: int) -> Floats:
-    """The mean of W over sets in each draw of raters and sets; NaN where none has two raters.
+    """Return the mean of W over sets in each draw; NaN where none has two raters.
 
     W is (1 + (m - 1) r) / m of m raters whose ranks agree by r, a mean over pairs of raters.
     """
@@ -141,7 +141,7 @@ def _draw_sets(rows: pd.DataFrame, draws: int, seed: int) -> Floats:
 
 
 def _keep_whole(rows: pd.DataFrame) -> pd.DataFrame:
-    """The ratings of sets that two raters ranked whole, by those raters."""
+    """Return the ratings of sets that two raters ranked whole, by those raters."""
     size = rows.groupby("group").object.transform("nunique")
     own = rows.groupby(["group", "rater"]).object.transform("nunique")
     whole = rows[(size == own) & (size > 1)]
@@ -150,7 +150,8 @@ def _keep_whole(rows: pd.DataFrame) -> pd.DataFrame:
 
 
 def _rank_sets(rows: pd.DataFrame) -> pd.DataFrame:
-    """Of each set that two raters ranked whole: its W (missing where all is tied), its ratings."""
+    """Return for each set that two raters ranked whole: its W (missing where all is tied), its
+    ratings."""
     whole = _keep_whole(rows)
     if whole.empty:
         return pd.DataFrame({"w": [], "ratings": []})

@@ -49,9 +49,9 @@ def describe_effects(
 
 
 def share_variances(model: Mapping[str, Any], times: float = 1.0) -> dict[str, float]:
-    """Of each random effect of the fitted model, and of the residual, its share of the variance of
-    a single rating. `times`: how often a rating counts each effect; of a preference, which has the
-    effects of two systems, 2. {}: there is no model."""
+    """Return the share of each random effect, and of the residual, in the variance of a single
+    rating. `times`: how often a rating counts each effect; 2 for a preference, which has the
+    effects of two systems. {}: there is no model."""
     if not _is_used(model):
         return {}
     parts = {term: times * variance for term, variance in model["variances"].items()}
@@ -65,15 +65,15 @@ def _is_used(model: Mapping[str, Any]) -> bool:
 
 
 def find_total_sd(model: Mapping[str, Any]) -> float | None:
-    """The standard deviation of single ratings of one system; None without a model."""
+    """Return the standard deviation of single ratings of one system; None without a model."""
     if not _is_used(model):
         return None
     return sqrt(sum(model["variances"].values()) + model["residual"]) or None
 
 
 def add_effect(difference: Figure, model: Mapping[str, Any]) -> Figure:
-    """The difference with its standardised effect in the details: `d`, `d_low` and `d_high`, which
-    leave out 0 where the difference does. Unchanged where there is no model."""
+    """Return the difference with its standardised effect in the details: `d`, `d_low` and `d_high`,
+    which leave out 0 where the difference does. Unchanged where there is no model."""
     sd = find_total_sd(model)
     if sd is None or difference.value is None:
         return difference

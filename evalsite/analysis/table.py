@@ -277,7 +277,7 @@ def read_table(
 
 
 def read_texts(path: Path | str, **known: Any) -> pd.DataFrame:
-    """Every cell of a file as text; a header with tabs and no commas is separated by tabs."""
+    """Return every cell of a file as text; tabs separate if the header has them and no commas."""
     with Path(path).open(encoding="utf-8-sig") as file:
         header = file.readline()
     separator = "\t" if "\t" in header and "," not in header else ","
@@ -414,12 +414,12 @@ def _check_directions(rows: pd.DataFrame) -> None:
         first = twice.iloc[0]
         raise ValueError(
             f"Row {first.row}: {first.criterion} has two directions in column better. Write the "
-            "same in all its rows."
+            "same one in all its rows."
         )
 
 
 def _read_options(rows: pd.DataFrame, text: pd.DataFrame) -> pd.Series:
-    """The number of each option among those of its criterion, in order of their names."""
+    """Return the number of each option among those of its criterion, in order of their names."""
     option = text["value"].str.strip()
     rows["label"] = option.to_numpy()
     given = option.where(option != "")
@@ -430,7 +430,7 @@ def _read_options(rows: pd.DataFrame, text: pd.DataFrame) -> pd.Series:
 
 
 def _read_words(rows: pd.DataFrame, text: pd.DataFrame) -> pd.Series:
-    """The values, 1 and 0 for the words of decisions."""
+    """Return the values, 1 and 0 for the words of decisions."""
     value = text["value"]
     number = value.str.strip().str.casefold().map(_WORDS)
     if number.isna().all():

@@ -36,7 +36,7 @@ class ClusterGuess:
 
     @property
     def noun(self) -> str:
-        """What the clusters are called: "talks"."""
+        """Return what the clusters are called: "talks"."""
         return _NOUNS.get(_fold(self.column), "clusters")
 
 

@@ -169,7 +169,7 @@ class TeamRole(models.TextChoices):
 
     @property
     def columns(self) -> dict[str, Any]:
-        """The two columns in which a membership or an invitation stores this role."""
+        """Return the two columns in which a membership or an invitation stores this role."""
         has_identities = self == TeamRole.EDITOR_WITH_IDENTITIES
         return {
             "role": Membership.Role.EDITOR if has_identities else Membership.Role(self.value),
@@ -293,7 +293,7 @@ class Invitation(models.Model):
 
     @property
     def token(self) -> str:
-        """The token; empty if the secret key has changed since, as it can't be derived again."""
+        """Return the token; empty if the secret key has changed since it was made."""
         token = self.derive_token()
         return token if self.hash_token(token) == self.token_hash else ""
 

@@ -142,12 +142,12 @@ def test_rater_who_is_always_as_far_from_the_others_does_not_drift(report: Repor
 @pytest.mark.parametrize(
     ("kind", "values", "effect", "words"),
     [
-        ("likert", (5, 3), 2, "A is rated 2.00 points higher than B, exactly so much by every"),
+        ("likert", (5, 3), 2, "A is rated 2.00 points higher than B, exactly this much by every"),
         (
             "magnitude",
             (100, 50),
             2,
-            "A is rated 2.00 times as high as B, exactly so much by every rater",
+            "A is rated 2.00 times as high as B, exactly this much by every rater",
         ),
         ("decision", (1, 0), 1, "A is accepted and B is not, by every rater on every input"),
     ],
@@ -277,8 +277,8 @@ def test_sign_flips_of_clusters_are_told_as_clusters(report: Report) -> None:
         "answers": 80, "items": 16, "clusters": 8, "raters": 5,
     }  # fmt: skip
     assert write_sentence(pair["finding"]) == (
-        "A is preferred to B by 50 percentage points of all answers, exactly so much on average in "
-        "every cluster of inputs (corrected p = .008, by sign flips over 8 clusters of inputs)."
+        "A is preferred to B by 50 percentage points of all answers, exactly this much on average "
+        "in every cluster of inputs (corrected p = .008, by sign flips over 8 clusters of inputs)."
     )
 
 

@@ -78,7 +78,7 @@ def test_item_that_most_ignored_is_out_of_results_which_stand_with_it_too(tmp_pa
         assert undropped == pytest.approx(mean_by_hand(system, ITEMS))
     (warning,) = [one for one in report["warnings"] if one["code"] == "ignored_by_most"]
     assert write_sentence(warning).startswith(
-        "1 item is left out of results with 2 ratings: more than"
+        "1 item with 2 ratings is left out of results: more than"
     )
 
 

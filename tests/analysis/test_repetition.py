@@ -281,7 +281,9 @@ def test_compared_pairs_with_a_changed_output_are_counted_and_left_out(tmp_path)
     assert (found["common"]["outputs"], found["common"]["changed"]) == (8, 2)
     assert found["criteria"][0]["agreement"][0]["n"]["units"] == 8
     told = {one["code"]: write_sentence(one) for one in found["warnings"]}
-    assert told["other_texts"].startswith("2 compared pairs of one name have another text")
+    assert told["other_texts"].startswith(
+        "2 compared pairs have another text or input under the same name"
+    )
     # what is in both under other texts is no further item
     assert "other_items" not in told
 

@@ -278,7 +278,7 @@ def test_a_report_with_a_baseline_holds_its_pairs_only_and_says_so(
     assert write_sentence(first["finding"]).startswith("C is rated")
     assert last["finding"]["code"] == "lower"
     assert write_sentence(last["finding"]).startswith("A is rated")
-    assert any("for 3 pairs of this criterion: those with the baseline A, no others are tested"
+    assert any("for 3 pairs of this criterion with the baseline A (no others are tested)"
                in note for note in map(write_sentence, criterion["notes"]))  # fmt: skip
     assert all(one["rank"] and one["cluster"] is None for one in criterion["systems"])
 

@@ -70,7 +70,7 @@ def test_few_raters_and_inputs_of_one_criterion_are_told_of_that_criterion(warn)
     [
         (2, "With 2 raters the intervals are very wide: two people tell us little"),
         (3, "With 3 raters the intervals are wide: three people tell us little"),
-        (4, "In simulations of designs like this one the tests keep their 5% error rate."),
+        (4, "In simulations of designs like this one, the tests keep their 5% error rate."),
     ],
 )
 def test_few_raters_are_counted_and_what_simulations_show_is_said(report, raters, said):
@@ -149,7 +149,9 @@ def test_notes_name_the_method_of_most_pairs_and_that_of_one_shared_input(report
         if "are compared by" in one or "only input" in one
     ]
     assert told[0].startswith("Systems are compared by: REML")
-    assert told[1].startswith("Two systems that share their only input, by: t test over raters")
+    assert told[1].startswith(
+        "Two systems that share their only input are compared by: t test over raters"
+    )
 
 
 def copy_answers(rows, source, target):

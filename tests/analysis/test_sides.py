@@ -62,7 +62,7 @@ def test_finding_without_an_interval_says_why():
 
     assert text == (
         "No clear difference between bart and gru: a net win share of 42 percentage points "
-        "(no interval, since so few ratings allow every difference there can be, "
+        "(no interval, since with so few ratings every difference is possible, "
         "corrected p = .195)."
     )
 

@@ -318,7 +318,7 @@ def test_other_texts_of_the_same_item_are_told_and_left_out_of_agreement(
     html = pair.compare(staff_client)
 
     assert len(find_changed_outputs(pair.original, pair.study)) == 1 + 3
-    assert "4 outputs of one name have another text or input" in html
+    assert "4 outputs have another text or input under the same name" in html
     assert pair.job.result["criteria"][0]["agreement"][0]["n"]["units"] == 18 - 4
 
 

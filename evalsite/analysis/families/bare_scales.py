@@ -59,7 +59,7 @@ def read_scale(key: str, value: Any, *, ends: Ends | None, kind: str = "") -> Ba
     if ends is not None and len(values) and not ends[0] <= values[0] <= values[-1] <= ends[1]:
         raise ValueError(
             f"The values of {key} go from {values[0]:g} to {values[-1]:g}, outside the scale from "
-            f"{ends[0]:g} to {ends[1]:g}. Give the --scale they are of."
+            f"{ends[0]:g} to {ends[1]:g}. Name their scale with --scale."
         )
     if kind == "decision" or (not kind and ends is None and _are_decisions(values)):
         return BareScale(kind="decision", ends=(0.0, 1.0))

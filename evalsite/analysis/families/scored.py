@@ -340,7 +340,7 @@ class ScoredNumbers(Numbers):
         better: Better,
         seed: int,
     ) -> list[dict[str, Any]]:  # fmt: skip
-        """The systems, the best first; in the order of the file where none is better."""
+        """Return the systems, the best first; in the order of the file where none is better."""
         rows = table.rows
         known = {
             "rater": table.rater,
@@ -379,7 +379,8 @@ class ScoredNumbers(Numbers):
         )
 
     def _find_sd(self, table: Table, system: str) -> Figure:
-        """The standard deviation of the ratings of a system, of magnitudes that of logarithms."""
+        """Return the standard deviation of a system's ratings; for magnitudes, of their
+        logarithms."""
         values = np.asarray(self.compare_values(table), dtype=np.float64)
         # sorted: rounding doesn't depend on the order of rows
         values = np.sort(values[(table.rows.system == system).to_numpy()])
@@ -421,8 +422,8 @@ class ScoredNumbers(Numbers):
         self, pair: PairComparison, comparison: Comparison, ends: Ends | None, better: Better,
         unit: str,
     ) -> dict[str, Any]:  # fmt: skip
-        """The pair, the better system first; the effect is of the first over or minus the second,
-        as rated: below 0 for the better system where lower is better.
+        """Return the pair, the better system first; the effect is of the first over or minus the
+        second, as rated: below 0 for the better system where lower is better.
 
         A baseline is always second, so that all effects are relative to it.
         """
@@ -495,8 +496,8 @@ def _find_cluster(comparison: Comparison, name: str) -> int | None:
 
 
 def _name_sides(figure: Figure, better: Better) -> Figure:
-    """The figure with its method as the report names the two: the first is system_1. Superiority
-    is the probability that the first is better; without a direction, that it is higher."""
+    """Return the figure with its method as the report names the two: the first is system_1.
+    Superiority is the probability that the first is better or, without a direction, higher."""
     if figure.name != "superiority":
         return figure
     figure, sign = (turn_figure(figure), "<") if better == "lower" else (figure, ">")

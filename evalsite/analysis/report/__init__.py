@@ -256,7 +256,7 @@ def _count_missing(table: Table, instrument: Instrument, *, with_excluded: bool)
 
 
 def _list_shown(table: Table, described: Mapping[str, Any]) -> pd.DataFrame:
-    """Of a question on outputs, which of them were shown, and which of these have no rating."""
+    """Return which outputs were shown with a question, and which of these have no rating."""
     family = find_family(described)
     is_of_outputs = not family.compares and "of" not in described and "per" not in described
     shown = list_shown(
@@ -354,7 +354,7 @@ def _judge_slices(
     found: dict[str, Any], table: Table, described: Mapping[str, Any], plan: Plan,
     by_item: pd.DataFrame, seed: int,
 ) -> None:  # fmt: skip
-    """Let the parts of the inputs that the plan names decide with tests of "not worse"."""
+    """Let the slices that the plan names overrule tests of "not worse"."""
     better, judge = find_better(described), get_numbers(find_family(described)).judge_margins
     planned = plan.of(found["key"], list_systems(table), better).margins
     # by one rater nothing is tested

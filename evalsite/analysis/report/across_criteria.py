@@ -183,8 +183,8 @@ def warn_of_likeness(
 def _pair_decisions(
     table: Table, families: Mapping[str, Family], directions: Mapping[str, Better]
 ) -> tuple[pd.Series, pd.DataFrame] | None:
-    """The decisions, 1 where they are good, and the scores of the same outputs by the same raters,
-    in equal order; None where the study has not both with a direction."""
+    """Return the decisions, 1 where they are good, and the scores of the same outputs by the same
+    raters, in equal order; None where the study has not both with a direction."""
     directed = {key: family for key, family in families.items() if directions[key] != "none"}
     decisions = [key for key, family in directed.items() if family.decides]
     scores = [key for key, family in directed.items() if family.has_points]
@@ -225,8 +225,8 @@ def _report_decisions(
 def _find_contradictions(
     table: Table, accepted: pd.Series, scores: pd.DataFrame, directions: Mapping[str, Better]
 ) -> tuple[pd.DataFrame, dict[str, str]] | None:
-    """The contradictions and their reasons in words; None where the scale is not known. Scores of
-    which low ones are better are turned round between the ends."""
+    """Return the contradictions and their reasons in words; None where the scale is not known.
+    Scores of which low ones are better are turned round between the ends."""
     rows = table.rows[table.rows.criterion.isin(scores.columns)]
     low, high = rows.scale_min.min(), rows.scale_max.max()
     if pd.isna(low) or pd.isna(high):

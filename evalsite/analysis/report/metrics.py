@@ -67,7 +67,7 @@ def read_metrics(path: Path | str) -> pd.DataFrame:
 
 
 def _read_better(text: pd.DataFrame) -> pd.Series:
-    """Whether higher or lower scores of the metric are better; higher, where nothing says it."""
+    """Return whether higher or lower scores of the metric are better; higher by default."""
     better = text.better.str.strip().str.casefold().replace("", "higher")
     wrong = text[~better.isin(["higher", "lower"])]
     if len(wrong):
@@ -88,8 +88,8 @@ def _read_better(text: pd.DataFrame) -> pd.Series:
 def report_metrics(
     table: Table, family: Family, scores: pd.DataFrame | None, seed: int, better: Better = "higher"
 ) -> dict[str, Any] | None:
-    """Every metric beside one criterion, the closest first; None: no metric scored its outputs.
-    Where lower is better, of people or a metric, scores are turned round first."""
+    """Return every metric beside one criterion, the closest first; None: no metric scored its
+    outputs. Where lower is better, of people or a metric, scores are turned round first."""
     numbers = get_numbers(family)
     human = numbers.score_outputs(table)
     if scores is None or not len(human):
@@ -234,7 +234,7 @@ def _correct(test: Figure, p: float, family: int) -> Figure:
 
 
 def list_metric_notes(found: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
-    """The notes under the figures of metrics."""
+    """Yield the notes under the figures of metrics."""
     levels = found["metrics"][0]["levels"]
     has_clusters = any("clusters" in figure.n for figure in levels["system"])
     yield make_note("metrics", human=found["human"], outputs=found["outputs"])

@@ -35,8 +35,8 @@ _NO_INPUTS = frozenset({
 
 
 def count_words(path: Path) -> pd.DataFrame:
-    """Of each text of each item in an exported items.csv: `item`, `text` (equal texts have equal
-    numbers) and `words`.
+    """Return for each text of each item in an exported items.csv: `item`, `text` (equal texts have
+    equal numbers) and `words`.
 
     Words are separated by blanks: in scripts without blanks there seem to be few, which
     puts no one below a floor. Without a column output the frame is empty.
@@ -119,9 +119,9 @@ _CLAIMED_FROM = 3  # raters: what was simulated
 def claim_error_rate(
     warnings: Sequence[dict[str, Any]], criteria: Sequence[Mapping[str, Any]]
 ) -> list[dict[str, Any]]:
-    """The warnings, where those of few raters say whether simulations back the tests in spite of
-    that: only if each criterion is compared by the model of all systems, and nothing else is in
-    doubt. `criteria`: with their pairs."""
+    """Return the warnings, where those of few raters say whether simulations back the tests in
+    spite of that: only if each criterion is compared by the model of all systems, and nothing else
+    is in doubt. `criteria`: with their pairs."""
 
     def is_claimed(note: Mapping[str, Any]) -> bool:
         key = note["criterion"]
@@ -152,7 +152,7 @@ def claim_error_rate(
 def warn_of_missing(
     criterion: Mapping[str, Any], absent: Sequence[Mapping[str, Any]]
 ) -> list[dict[str, Any]]:
-    """Of which systems ratings of this criterion are missing more often than of the others."""
+    """Warn of systems whose ratings of this criterion are missing more often than the others'."""
     pairs, better = criterion["pairs"], criterion["better"]
     effect = pairs[0]["effect"].name if pairs else "difference"
     return [
@@ -171,7 +171,7 @@ def warn_of_missing(
 
 
 def warn_of_criterion(key: str, cautions: Cautions) -> list[dict[str, Any]]:
-    """What is true of one criterion, less what is said elsewhere (as by `warn_of_few`)."""
+    """Return what is true of one criterion, less what is said elsewhere (as by `warn_of_few`)."""
     # a variance of 0 is a valid answer: the notes tell it
     said_elsewhere = {"few_raters", "raters_unknown", "few_items", "singular_model"}
     return [
@@ -188,7 +188,7 @@ _CLASSICS = ("friedman", "mcnemar", "cochran_q")
 
 
 def list_conclusions(criterion: Mapping[str, Any]) -> list[dict[str, Any]]:
-    """Where a planned comparison of one criterion isn't clear, what a study like this one finds."""
+    """Return what a study like this one finds, where a planned comparison isn't clear."""
     pairs = criterion["pairs"]
     detectable = criterion.get("detectable")
     is_unclear = any(
@@ -213,7 +213,7 @@ def list_conclusions(criterion: Mapping[str, Any]) -> list[dict[str, Any]]:
 
 
 def list_notes(criterion: Mapping[str, Any], seed: int) -> list[dict[str, Any]]:
-    """The notes on one criterion, whose systems, pairs and agreement are figures."""
+    """Return the notes on one criterion, whose systems, pairs and agreement are figures."""
     return [*_list_all(criterion), make_note("seed", seed=seed, methods=METHODS_VERSION)]
 
 

@@ -95,7 +95,7 @@ def _list_first(table: Table, value: Floats, level: Level, seed: int) -> Iterato
 
 
 def _list_kappas(known: dict[str, Any], scale: list[float]) -> list[Figure]:
-    """The mean kappas of pairs of raters, with linear and with quadratic weights."""
+    """Return the mean kappas of pairs of raters, with linear and with quadratic weights."""
     draws = draw_agreement(kind="points", scale=scale, **known)
     rated = {key: known[key] for key in ("unit", "rater", "value")}
     return [

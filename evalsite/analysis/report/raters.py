@@ -366,7 +366,7 @@ def _add_pace(
 
 
 def _count_read(pages: pd.DataFrame, words: pd.DataFrame) -> Any:
-    """Of each page how many words on it are new to its rater; missing where it has none, or that
+    """Return how many words on each page are new to its rater; missing where it has none, or that
     is not known."""
     words = words[words.groupby("item").words.transform("sum") > 0]
     shown = pages[["participant", "item"]].assign(page=range(len(pages)), order=find_order(pages))

@@ -91,7 +91,7 @@ def _warn_of_criteria(comparison: Mapping[str, Any]) -> Iterator[dict[str, Any]]
 
 
 def list_notes(criterion: Mapping[str, Any], low: float, seed: int) -> list[dict[str, Any]]:
-    """The notes on one criterion, whose figures are known."""
+    """Return the notes on one criterion, whose figures are known."""
     family = find_family(criterion)
     moved = [system["moved"] for system in criterion["systems"]]
     drawn = [figure for figure in moved if figure.details.get("draws")]
@@ -345,7 +345,7 @@ def _turn(effect: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _describe_upheld(figure: Figure) -> dict[str, Any]:
-    """How many findings the repeat found again."""
+    """Return how many findings the repeat found again."""
     if figure.reason is Reason.NOTHING_IN_COMMON:
         return make_note("nothing_repeated")
     counts = {

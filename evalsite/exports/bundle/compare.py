@@ -187,7 +187,7 @@ class Comparison:
             said = self.bundle.read_table(_RATINGS)
             names, names_here = next(said), next(found)
             if self.is_same_schema and names != names_here:
-                yield Fault("columns", "It has other columns than belong here.", _RATINGS)
+                yield Fault("columns", "Its columns aren't those that belong here.", _RATINGS)
                 return
             for line, (row, again) in enumerate(zip_longest(said, found), start=2):
                 if row is None or again is None:
@@ -207,7 +207,7 @@ class Comparison:
         if self.is_same_schema:
             yield Fault("bytes_differ", "It isn't written as Evalsite writes it.", _RATINGS)
         else:
-            self.findings.remarks.append(f"{_RATINGS} has other columns than it would have now.")
+            self.findings.remarks.append(f"This version would write {_RATINGS} with other columns.")
 
     # the figures of the report
 
@@ -258,7 +258,7 @@ class Comparison:
             columns.setdefault(file, []).append(column)
         for name in tables:
             if next(self.bundle.read_table(name)) != columns.get(name.rpartition("/")[2]):
-                yield Fault("columns", f"It has other columns than {CODEBOOK} says.", name)
+                yield Fault("columns", f"Its columns aren't those that {CODEBOOK} lists.", name)
 
     def _check_scripts(self) -> None:
         """Remark on scripts that aren't those of the software that made the bundle."""

@@ -298,8 +298,8 @@ def _describe_people(contents: Contents, free_text: Sequence[str]) -> str:
 
 _CHECKING = """\
 With Evalsite installed, this checks every checksum, loads the study into an empty database, checks
-its rules, draws the places from the seed again, and compares a new export with this one (run it,
-like all commands here, in the folder of Evalsite):
+its rules, draws the places from the seed again, and compares the loaded ratings with `ratings.csv`
+(run it, like all commands here, in the folder of Evalsite):
 
 ```
 .venv/bin/python manage.py verify_bundle FILE.zip

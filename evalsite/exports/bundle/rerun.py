@@ -255,7 +255,7 @@ def _blame(comparison: Comparison, table: str, row: Row, message: str) -> None:
 
 
 def _is_borderline(row: Row, expected: Row) -> bool:
-    """Whether both p are so near .05 that rounding may decide."""
+    """Return whether both p are so near .05 that rounding may decide."""
     p = [row.get("p_corrected") or row["p"], expected.get("p_corrected") or expected["p"]]
     return all(cell and abs(float(cell) - _ALPHA) <= _LEAST_P for cell in p)
 

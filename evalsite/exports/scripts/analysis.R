@@ -75,7 +75,9 @@ read_table <- function(path) {
 
 # Counted ratings of main items that nothing leaves out, the first of each person and output.
 read_ratings <- function(path) {
-  if (!file.exists(path)) stop("There is no file ", path, ". Name ratings.csv after the script.")
+  if (!file.exists(path)) {
+    stop("There is no file ", path, ". Give the path of ratings.csv after the script.")
+  }
   d <- read_table(path)
   for (name in c("part", "turn", "option", "better")) if (is.null(d[[name]])) d[[name]] <- ""
   counted <- d$kind == "main" & d$status == "counted"
@@ -108,7 +110,7 @@ drop_ignored <- function(d, path) {
   share <- tapply(a$outcome == "ignored", a$item, mean)
   dropped <- d$item %in% names(share)[share > .5]
   if (any(dropped)) {
-    note(length(unique(d$item[dropped])), " items are left out with ", sum(dropped), " ratings: ",
+    note(length(unique(d$item[dropped])), " items with ", sum(dropped), " ratings are left out: ",
          "most people who saw such an item ignored it.")
   }
   d[!dropped, ]

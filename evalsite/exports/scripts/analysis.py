@@ -108,7 +108,7 @@ class Notes:
 
 
 def read_plan(path: Path) -> Plan:
-    """The analysis plan beside this script; without the file nothing is planned."""
+    """Return the analysis plan beside this script; without the file nothing is planned."""
     plan = json.loads(path.read_text(encoding="utf-8")) if path.is_file() else {}
     frozen = plan.get("frozen") or {}
     return {
@@ -122,8 +122,8 @@ def read_plan(path: Path) -> Plan:
 
 
 def read_slices(path: Path, plan: Plan) -> dict[str, dict[str, str]]:
-    """Of each column that divides the inputs of a margin the value of each item: of an input, or
-    of what else the uploaded file held."""
+    """Return the value of each item in each column that divides the inputs of a margin: of an
+    input, or of what else the uploaded file held."""
     names = {margin["slices"] for margin in plan["margins"] if margin.get("slices")}
     if not names or not path.is_file():
         return {}
@@ -143,7 +143,7 @@ def read_ratings(path: Path, notes: Notes) -> pd.DataFrame:
     """Counted ratings of main items that nothing leaves out, the first of each person and output;
     every cell is text but `value`."""
     if not path.is_file():
-        raise SystemExit(f"There is no file {path}. Name ratings.csv after the script.")
+        raise SystemExit(f"There is no file {path}. Give the path of ratings.csv after the script.")
     rows = pd.read_csv(path, dtype=str, keep_default_na=False)
     rows = rows.assign(**{name: "" for name in ("part", "turn", "option", "better")
                           if name not in rows})  # fmt: skip
@@ -183,14 +183,14 @@ def drop_ignored(rows: pd.DataFrame, path: Path, notes: Notes) -> pd.DataFrame:
     dropped = rows["item"].isin(share.index[share > 0.5])
     if dropped.any():
         items = rows.loc[dropped, "item"].nunique()
-        notes.add(f"{items} items are left out with {dropped.sum()} ratings: most people who saw "
+        notes.add(f"{items} items with {dropped.sum()} ratings are left out: most people who saw "
                   "such an item ignored it.")  # fmt: skip
     return rows[~dropped]
 
 
 def list_criteria(rows: pd.DataFrame, plan: Plan) -> list[Criterion]:
-    """The criteria in the order of the instrument, the primary one first; without the plan, in the
-    order of the file, and each as its rows say."""
+    """Return the criteria in the order of the instrument, the primary one first; without the plan,
+    in the order of the file, and each as its rows say."""
     described = plan["criteria"] or [
         {"key": key, "family": guess_family(part)}
         for key, part in rows.groupby("criterion", sort=False)
@@ -218,7 +218,7 @@ def guess_family(rows: pd.DataFrame) -> str:
 
 
 def split_options(rows: pd.DataFrame, about: Row) -> Iterator[Criterion]:
-    """The question as one criterion, or one for each of its options: 1 where it was taken."""
+    """Yield the question as one criterion, or one for each of its options: 1 where it was taken."""
     family, options = about["family"], about.get("options") or []
     if family == "text" or rows.empty:
         return
@@ -252,7 +252,7 @@ def split_options(rows: pd.DataFrame, about: Row) -> Iterator[Criterion]:
 
 
 def find_better(rows: pd.DataFrame, about: Row) -> str:
-    """The direction of a criterion; nothing says of numbers whether high or low ones are good."""
+    """Return the direction of a criterion; numbers have none by themselves."""
     if about["family"] == "preference":
         return "higher"
     known = about.get("better") or str(rows["better"].iloc[0])
@@ -292,7 +292,7 @@ class Fit:
         return float(w @ self.beta), float(np.sqrt(w @ self.adjusted @ w)), float(df)
 
     def is_known(self, weights: Any) -> bool:
-        """Whether the data determine this sum of means, and its error."""
+        """Return whether the data determine this sum of means, and its error."""
         w = np.asarray(weights, float)
         is_determined = not any(tie.moves(w) for tie in self.ties)
         return is_determined and w @ self.adjusted @ w <= MOST_CORRECTION * (w @ self.phi @ w)
@@ -343,7 +343,7 @@ def fit_reml(y: Floats, x: Floats, terms: Terms) -> Fit | None:
         return logs + y @ project @ y, inverse, vx, phi, project
 
     def learn(project: Floats) -> tuple[Floats, Floats]:
-        """The gradient, and the expected information of all variances."""
+        """Return the gradient, and the expected information of all variances."""
         py = project @ y
         halves = [(part.T @ project) for part in z] + [project]
         crossed = [[half @ part if part is not None else half for part in [*z, None]]
@@ -428,7 +428,8 @@ class Tie:
 
 
 def drop_tied(terms: Terms, x: Floats) -> tuple[Terms, dict[str, str], list[Tie]]:
-    """The terms that the residual, the means and earlier terms don't imply; why not the others."""
+    """Return the terms that the residual, the means and earlier terms don't imply, and why not
+    others."""
     size = x.sum(axis=0)
     parts = [
         sparse.eye(len(x), format="csr"),
@@ -493,7 +494,7 @@ def spread_levels(codes: Any) -> Any:
 
 
 def find_terms(rows: pd.DataFrame) -> tuple[Terms, dict[str, str]]:
-    """The random effects of ratings of outputs, by name; and why others are left out."""
+    """Return the random effects of ratings of outputs, by name; and why others are left out."""
     rater, group, system = rows["participant"], rows["group"], rows["system"]
     codes = {"rater": code(rater), "group": code(group)}
     has_clusters = bool((rows["cluster"] != "").any())
@@ -524,8 +525,8 @@ def find_terms(rows: pd.DataFrame) -> tuple[Terms, dict[str, str]]:
 
 
 def find_signed_terms(rows: pd.DataFrame, systems: list[str]) -> Terms:
-    """The random effects of preferences: what raters, inputs and clusters add to system_1 of a
-    row, and take off system_2."""
+    """Return the random effects of preferences: what raters, inputs and clusters add to system_1 of
+    a row, and take off system_2."""
     codes = {"rater:system": code(rows["participant"]), "input:system": code(rows["group"])}
     if rows["block"].nunique() < rows["group"].nunique():
         codes["cluster:system"] = code(rows["block"])
@@ -547,7 +548,7 @@ def spread_wide(codes: Any, width: int) -> Any:
 def fit_model(
     y: Floats, x: Floats, terms: Terms, dropped: dict[str, str]
 ) -> tuple[Fit | None, dict[str, str]]:
-    """The model, and the terms that it lacks; None where there is none, and why."""
+    """Return the model, and the terms that it lacks; None where there is none, and why."""
     kept, tied, ties = drop_tied(terms, x)
     fit = fit_reml(y, x, kept)
     is_doubtful = fit is not None and any(
@@ -581,12 +582,12 @@ class Compared:
 
     @property
     def p(self) -> list[float]:
-        """The p values of the family."""
+        """Return the p values of the family."""
         return [pair["p"] for pair in self.pairs if pair["is_named"] and "p" in pair]
 
 
 def compare(criterion: Criterion, plan: Plan, tables: Path, notes: Notes) -> Compared:
-    """Systems and pairs of a criterion by the model, or as the report does without one."""
+    """Compare the systems of a criterion by the model, or as the report does without one."""
     measure = compare_preferences if criterion.is_compared else compare_scores
     result = measure(criterion, plan, tables, notes)
     hypotheses = {frozenset((entry["system"], entry["other"])) for entry in plan["hypotheses"]
@@ -726,7 +727,7 @@ def test(estimate: float, se: float, df: float) -> Row:
 
 
 def test_means(rows: pd.DataFrame, pair: Row, unit: str) -> Row:
-    """The t test of the differences of means of each input, or of each rater."""
+    """Return the t test of the differences of means of each input, or of each rater."""
     means = rows.groupby([unit, "system"])["y"].mean().unstack()
     if not {pair["first"], pair["second"]} <= set(means):
         return {}
@@ -776,7 +777,7 @@ def use_separate_errors(result: Compared, rows: pd.DataFrame, notes: Notes) -> N
 
 
 def compare_preferences(criterion: Criterion, plan: Plan, tables: Path, notes: Notes) -> Compared:
-    """Each pair's net share of wins, all pairs in one model with signs."""
+    """Return each pair's net share of wins, all pairs in one model with signs."""
     key, names = criterion.key, names_of(criterion)
     rows = criterion.rows[criterion.rows["outcome"] != ""].reset_index(drop=True)
     value = rows["outcome"].map(OUTCOMES)
@@ -845,7 +846,7 @@ def test_preferences(
 
 
 def read_fitted(result: Compared, tables: Path) -> Compared:
-    """What analysis.R fitted, where a dense fit would take too long."""
+    """Return what analysis.R fitted, where a dense fit would take too long."""
     key = result.criterion.key
     if not all((tables / f"{name}.csv").is_file() for name in ("systems", "pairs", "variances")):
         raise SystemExit(f"{key} has more than {MOST_DENSE:,} ratings: run analysis.R first, which "
@@ -886,7 +887,7 @@ def number(cell: str) -> float | None:
 
 
 def cut(low: float, high: float, least: float, most: float) -> tuple[float | None, float | None]:
-    """An interval within what is possible; none where nothing is left of it, or everything."""
+    """Cut an interval to what is possible; return none if nothing is left of it, or everything."""
     if least <= low and high <= most:
         return low, high
     if (low <= least and most <= high) or high <= least or most <= low:
@@ -939,7 +940,7 @@ def correct_all(compared: list[Compared], plan: Plan, notes: Notes) -> bool:
 
 
 def finish_pair(result: Compared, pair: Row, baseline: str) -> Row:
-    """The row of a pair, with the better system first, or the baseline second."""
+    """Return the row of a pair, with the better system first, or the baseline second."""
     criterion = result.criterion
     effects = {"magnitude": "ratio", "preference": "net_win_share", "decision": "risk_difference"}
     effect = effects.get(criterion.family, "difference")
@@ -1002,7 +1003,7 @@ def find_bounds(criterion: Criterion) -> tuple[float, float] | None:
 def judge_margins(
     compared: list[Compared], plan: Plan, slices: dict[str, dict[str, str]], fitted: Path
 ) -> list[Row]:
-    """The planned tests against a margin, corrected as the comparisons are."""
+    """Return the planned tests against a margin, corrected as the comparisons are."""
     is_across = plan["is_across"]
     tests = []
     for result in compared:
@@ -1032,8 +1033,8 @@ def judge_margins(
 def find_failing(
     result: Compared, planned: Row, slices: dict[str, dict[str, str]], fitted: Path
 ) -> str:
-    """The slices with 20 inputs or more in which the system is clearly worse by more than the
-    margin, p corrected over slices; "-" for none of them. Such a slice makes the outcome fail."""
+    """Return the slices with 20 inputs or more in which the system is clearly worse by more than
+    the margin, p corrected over slices; "-" for none. Such a slice makes the outcome fail."""
     rows = result.criterion.rows
     values = rows["item"].map(slices[planned["slices"]]).fillna("").str.strip()
     # an input whose items are in several slices is in none
@@ -1063,7 +1064,7 @@ def find_failing(
 
 
 def read_failing(planned: Row, fitted: Path) -> str:
-    """What analysis.R found in slices, where a dense fit would take too long."""
+    """Return what analysis.R found in slices, where a dense fit would take too long."""
     if not (fitted / "margins.csv").is_file():
         raise SystemExit(f"A slice of {planned['criterion']} has more than {MOST_DENSE:,} ratings: "
                          f"run analysis.R first, which writes {fitted}.")  # fmt: skip
@@ -1153,7 +1154,7 @@ def judge_margin(result: Compared, planned: Row) -> Row:
 
 
 def is_margin(criterion: Criterion, planned: Row) -> bool:
-    """Whether a margin is above 0 and small enough to be missed."""
+    """Return whether a margin is above 0 and small enough to be missed."""
     margin = planned["margin"]
     if criterion.is_log:
         return 1 < margin <= 2
@@ -1199,11 +1200,11 @@ class Rated:
 
     @property
     def counts(self) -> Any:
-        """How often each unit got each value."""
+        """Return how often each unit got each value."""
         return count_values(self.unit, self.value, self.kinds)
 
     def take_shared(self) -> "Rated":
-        """Without units of one rating."""
+        """Leave out units of one rating."""
         kept = (np.bincount(self.unit) > 1)[self.unit]
         codes = (pd.factorize(column[kept])[0] for column in (self.rater, self.input, self.unit))
         rater, group, unit = codes
@@ -1216,7 +1217,7 @@ def count_values(codes: Any, values: Any, kinds: int) -> Any:
 
 
 def list_distances(level: str, counts: Any) -> Any:
-    """Distances of values; `counts` (..., values) only matter to ordinal ones."""
+    """Return the distances of values; `counts` (..., values) only matter to ordinal ones."""
     kinds = counts.shape[-1]
     place = np.arange(kinds, dtype=float)
     if level == "nominal":
@@ -1237,7 +1238,7 @@ def describe_alpha(rated: Rated, distances: Any) -> float:
 
 
 def weigh(name: str, kinds: int) -> Any:
-    """How far two values count as agreement."""
+    """Return how far two values count as agreement."""
     place = np.arange(kinds)
     apart = np.abs(place[:, None] - place)
     if name == "within_1":
@@ -1246,7 +1247,7 @@ def weigh(name: str, kinds: int) -> Any:
 
 
 def describe_share(rated: Rated, weights: Any) -> float:
-    """The mean over units of how far pairs of their ratings agree."""
+    """Return the mean over units of how far pairs of their ratings agree."""
     counts = rated.counts
     size = counts.sum(1)
     return float(
@@ -1264,7 +1265,7 @@ def correct_share(name: str, seen: Any, weights: Any, shares: Any) -> Any:
 
 
 def agree(criterion: Criterion) -> list[Row]:
-    """Coefficients of agreement, each with the interval for other raters and other inputs."""
+    """Return the coefficients of agreement, each with its interval for other raters and inputs."""
     rows, names = criterion.rows, list_coefficients(criterion)
     if not names:
         return []
@@ -1322,7 +1323,7 @@ def find_scale(criterion: Criterion, y: Any) -> Any:
 
 
 def describe_over_inputs(name: str, value: float, whole: Rated, scale: Any) -> Row:
-    """The interval for these raters, where the draws say nothing of others: t over inputs of
+    """Return the interval for these raters, where the draws say nothing of others: t over inputs of
     -log(1 - value), or of the logit of a share."""
     is_alpha, is_share = name.startswith("alpha"), name in ("percent_agreement", "within_1")
     rated = whole.take_shared() if is_alpha else whole
@@ -1331,7 +1332,7 @@ def describe_over_inputs(name: str, value: float, whole: Rated, scale: Any) -> R
     weights = weigh(name, len(scale))
 
     def take(unit: int) -> list[Any]:
-        """What sums over units need of one of them."""
+        """Return what sums over units need of one of them."""
         row, n = counts[unit], size[unit]
         if is_alpha:
             return [(np.outer(row, row) - np.diag(row)) / (n - 1), row]
@@ -1488,7 +1489,7 @@ def is_usable(q: Row) -> bool:
 def draw_parts(
     q: Row, units: float, strictness: float, noise: float, back: Any
 ) -> tuple[Floats, Floats, Floats]:
-    """Draws of the variances of units, raters and noise."""
+    """Draw the variances of units, raters and noise."""
     s1 = max(q["s1"], 0.25 * q["s3"] / q["n"])
     v_unit, v_rater = (q["s3"] - s1) / 2, max((q["s3"] - q["s2"]) / 2, 0)
     v_noise = max((s1 + q["s2"] - q["s3"]) / 2, 0)
@@ -1515,7 +1516,7 @@ def draw_parts(
 
 
 def find_cells(cuts: Any, rho: Any) -> Any:
-    """The table of two ratings whose latent scores correlate rho; `cuts` (n, values - 1)."""
+    """Return the table of two ratings whose latent scores correlate rho; `cuts` (n, values - 1)."""
     rho = np.clip(rho, 0, 0.9999)[:, None, None]
     at = ndtr((cuts[:, None, :] - np.sqrt(rho) * NODES[None, :, None]) / np.sqrt(1 - rho))
     edge = np.ones((*at.shape[:-1], 1))
@@ -1524,7 +1525,7 @@ def find_cells(cuts: Any, rho: Any) -> Any:
 
 
 def draw_points(rated: Rated, names: list[str], scale: Any) -> dict[str, Floats]:
-    """Draws of every coefficient on a scale of a few ordered values."""
+    """Draw every coefficient on a scale of a few ordered values."""
     kinds = len(scale)
     distances = list_distances("interval", np.ones(kinds))
     q = summarise(rated, distances)
@@ -1560,7 +1561,7 @@ def draw_points(rated: Rated, names: list[str], scale: Any) -> dict[str, Floats]
 
 
 def draw_numbers(rated: Rated, names: list[str], scale: Any) -> dict[str, Floats]:
-    """Draws of alpha where there are many values, and of the distance of two ratings."""
+    """Draw alpha where there are many values, and the distance of two ratings."""
     q = summarise(rated, (scale[:, None] - scale) ** 2)
     if not is_usable(q):
         return {}
@@ -1573,8 +1574,8 @@ def draw_numbers(rated: Rated, names: list[str], scale: Any) -> dict[str, Floats
 
 
 def draw_many_points(rated: Rated, names: list[str], scale: Any) -> dict[str, Floats]:
-    """Draws where there are more points than can be cut: alpha of values, ordinal alpha as that of
-    mid-ranks, and AC2 with the shares of points as they are."""
+    """Draw for more points than can be cut: alpha of values, ordinal alpha as that of mid-ranks,
+    and AC2 with the shares of points as they are."""
     drawn = draw_numbers(rated, names, scale)
     if not drawn:
         return {}
@@ -1592,7 +1593,7 @@ def draw_many_points(rated: Rated, names: list[str], scale: Any) -> dict[str, Fl
 
 
 def make_tables(path: Path, plan: Plan, fitted: Path, notes: Notes) -> dict[str, list[Row]]:
-    """Every table by its name, as rows."""
+    """Return every table by its name, as rows."""
     ratings = read_ratings(path, notes)
     slices = read_slices(path.with_name("items.csv"), plan)
     tables: dict[str, list[Row]] = {name: [] for name in COLUMNS}

@@ -237,16 +237,16 @@ class Clusters:
         items, noun = len(guess.clusters), guess.noun
         title = f"These {items:,} items come from {guess.number:,} {noun} (column {guess.column})"
         if not guess.column:
-            title = f"The ids of these {items:,} items begin in {guess.number:,} ways"
+            title = f"The ids of these {items:,} items share {guess.number:,} beginnings"
         likely = "yes" if guess.is_likely else "no"
         return [
             Decision(
                 CLUSTERS,
                 title,
-                "Items of one talk or document resemble each other: if nothing says which they "
-                "come from, tests find differences that don’t exist in 9% of studies instead of "
-                f"5%. Use {noun if guess.column else 'the beginnings'} as clusters? If you don’t "
-                f"answer: {likely}.",
+                "Items of one talk or document resemble each other. Without clusters, tests find "
+                "differences that don’t exist in 9% of studies instead of 5%. Use "
+                f"{noun if guess.column else 'the beginnings'} as clusters? Without an answer: "
+                f"{likely}.",
                 choices=[
                     ["yes", f"Yes, use {noun if guess.column else 'them'} as clusters", ""],
                     ["no", "No, items are independent", ""],

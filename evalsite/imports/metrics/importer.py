@@ -321,13 +321,13 @@ class ScoreReader:
         if better is None:
             raise ValidationError(
                 f"“{shorten(text, 40)}” isn't a direction. Write higher or lower, or leave the "
-                "cell empty: then higher is better."
+                "cell empty if higher is better."
             )
         known = self._directions.setdefault(metric, better)
         if known != better:
             raise ValidationError(
-                f"Of {metric}, {known} scores are better in another row or file, and {better} ones "
-                "here. Make them the same."
+                f"For {metric}, {known} scores are better in another row or file, but {better} "
+                "ones here. Write the same direction in all of them."
             )
         return better
 

@@ -401,7 +401,7 @@ class Offered:
 
     @property
     def flag(self) -> str:
-        """The flag that the exclusion rests on, or ""."""
+        """Return the flag that the exclusion rests on, or ""."""
         if self.reason:
             return COPIED
         return self.raised.code if self.raised else ""

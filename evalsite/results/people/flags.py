@@ -120,8 +120,7 @@ def list_copies(report: Report | None) -> list[Copies]:
 
 
 def describe_unseen(report: Report | None) -> str:
-    """Return why this study can't show copied answers; "" where it can, or where nobody shares an
-    output."""
+    """Return why this study can't show copied answers; "" where it can, or no output is shared."""
     copied = _get_copied(report)
     if alike := copied.get("alike"):
         equal = alike["outputs"] - alike["unequal"]

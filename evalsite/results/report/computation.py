@@ -356,8 +356,7 @@ def withdraw_claims(warnings: list[dict[str, Any]]) -> list[dict[str, Any]]:
 
 
 def prefer_plan(note: dict[str, Any], criterion: str, plan: dict[str, Any]) -> dict[str, Any]:
-    """Return the note, or the power that a frozen plan was made for: it doesn't depend on what came
-    out."""
+    """Return the note, or the power that a frozen plan was made for, whatever the results."""
     size = plan.get("size")
     if not plan.get("frozen_at") or not size or size["criterion"] != criterion:
         return note

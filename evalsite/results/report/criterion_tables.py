@@ -388,7 +388,7 @@ def _make_outcome_column(key: str, heading: str) -> Column:
 
 
 def tabulate_pairs(criterion: dict[str, Any]) -> Table:
-    """Systems compared two by two: the effect, its interval, its test, and what was found."""
+    """Tabulate pairs of systems: the effect, its interval, its test, and what was found."""
     pairs, baseline = criterion["pairs"], criterion.get("baseline")
     return fill_table(
         f"{criterion['label']}: systems compared" + (f" with {baseline}" if baseline else ""),

@@ -96,15 +96,15 @@ def raters_unknown() -> str:
 @sentence
 def unlinked() -> str:
     return (
-        "The raters fall into groups that share no input, so nobody can tell whether one group is "
-        "stricter or its inputs are harder."
+        "The raters fall into groups that share no input, so a stricter group can't be told apart "
+        "from one with harder inputs."
     )
 
 
 @sentence
 def few_raters(raters: int, keeps_error_rate: bool = False) -> str:
     if raters < 2:
-        return "With one rater, nobody knows how others would rate."
+        return "One rater can't show how others would rate."
     wide = "very wide" if raters == 2 else "wide"
     people = {2: "two", 3: "three", 4: "four"}[raters]
     text = (
@@ -112,31 +112,31 @@ def few_raters(raters: int, keeps_error_rate: bool = False) -> str:
         "others would rate."
     )
     if keeps_error_rate:
-        text += " In simulations of designs like this one the tests keep their 5% error rate."
+        text += " In simulations of designs like this one, the tests keep their 5% error rate."
     return text
 
 
 @sentence
 def few_clusters(clusters: int) -> str:
-    return f"With {clusters} clusters, results describe these clusters."
+    return f"With only {clusters} clusters, results describe these clusters and not others."
 
 
 @sentence
 def clusters_used(items: int, clusters: int, noun: str, column: str) -> str:
-    """What was answered at import, for the plan and the methods."""
+    """Say what was answered at import, for the plan and the methods."""
     return f"{_write_clusters(items, clusters, noun, column)} These are used as clusters of items."
 
 
 @sentence
 def clusters_not_used(items: int, clusters: int, noun: str, column: str) -> str:
-    """What was answered at import, for the plan and the methods."""
+    """Say what was answered at import, for the plan and the methods."""
     return f"{_write_clusters(items, clusters, noun, column)} Items are treated as independent."
 
 
 def _write_clusters(items: int, clusters: int, noun: str, column: str) -> str:
     if column:
         return f"{items:,} items come from {clusters:,} {noun} (column {column})."
-    return f"The ids of {items:,} items have {clusters:,} beginnings."
+    return f"The ids of {items:,} items share {clusters:,} beginnings."
 
 
 @sentence
@@ -145,12 +145,12 @@ def clusters_not_named(items: int, clusters: int, column: str) -> str:
         start = f"These {items:,} items come from {clusters:,} clusters (column {column})."
         named = f"--map {column}=cluster"
     else:
-        start = f"The ids of these {items:,} items have {clusters:,} beginnings, as of clusters."
+        start = f"The ids of these {items:,} items share {clusters:,} beginnings, as in clusters."
         named = "a column cluster"
     return (
-        f"{start} Items of one cluster resemble each other: if nothing says which they belong to, "
-        "tests find differences that don't exist in 9% of studies instead of 5%. Name clusters by "
-        f"{named}, or say --independent if items are independent."
+        f"{start} Items of one cluster resemble each other. If clusters aren't named, tests find "
+        "differences that don't exist in 9% of studies instead of 5%. Name them with "
+        f"{named}, or add --independent if the items are independent."
     )
 
 
@@ -170,9 +170,9 @@ def across(comparisons: int) -> str:
 @sentence
 def ignored_by_most(items: int, ratings: int) -> str:
     return (
-        f"{count_of(items, 'item is', 'items are')} left out of results with "
-        f"{count_of(ratings, 'rating')}: more than half of those who rated or ignored such an "
-        "item ignored it. Results without leaving any out are shown beside them."
+        f"{count_of(items, 'item')} with {count_of(ratings, 'rating')} "
+        f"{'is' if items == 1 else 'are'} left out of results: more than half of those who rated "
+        "or ignored such an item ignored it. Results with all items are shown as well."
     )
 
 
@@ -218,16 +218,15 @@ def both_alike(equal: int, outputs: int) -> str:
 @sentence
 def copies_unseen(most_shared: int) -> str:
     return (
-        "Copies can't be seen in sets this small: two people share "
-        f"{count_of(most_shared, 'output')} at most, and equal answers on all of them may be "
-        "chance."
+        "Copied answers can't be detected in sets this small: two people share at most "
+        f"{count_of(most_shared, 'output')}, and equal answers on all of them may be chance."
     )
 
 
 @sentence
 def unknown_kind(kind: str, analysed_as: str) -> str:
     return (
-        f"Questions of the kind {kind} are analysed as {analysed_as}, going by their columns. Say "
+        f"Questions of the kind {kind} are analysed as {analysed_as}, going by their columns. Use "
         "--protocol if they are something else."
     )
 
@@ -268,24 +267,22 @@ def read_as_decisions() -> str:
 @sentence
 def pairs_unknown(items: int) -> str:
     return (
-        f"Which two systems {count_of(items, 'item compares', 'items compare')} is not known, so "
-        "none are compared. Give the file of the items, with columns item and system, or name both "
-        "in columns system_1 and system_2."
+        f"It isn't known which two systems {count_of(items, 'item compares', 'items compare')}, so "
+        "no systems are compared. Add the file of items, with columns item and system, or name "
+        "both systems in columns system_1 and system_2."
     )
 
 
 @sentence
 def pairs_by_ending(endings: Sequence[Sequence[str]]) -> str:
     phrases = [f"{end} is {first} and {second}" for end, first, second in endings]
-    return (
-        f"Which two systems an item compares was read from the end of its id: {'; '.join(phrases)}."
-    )
+    return f"The end of an item's id says which two systems it compares: {'; '.join(phrases)}."
 
 
 @sentence
 def columns_read(columns: Sequence[Sequence[str]]) -> str:
     phrases = ", ".join(f"{name}={field}" for name, field in columns)
-    return f"Columns were read as {phrases}. Say --map COLUMN=FIELD to read one in another way."
+    return f"Columns were read as {phrases}. Use --map COLUMN=FIELD to read one differently."
 
 
 @sentence
@@ -355,7 +352,7 @@ def one_item() -> str:
 def no_shared_input() -> str:
     return (
         "No input has ratings of two systems, so nothing is paired: systems are compared across "
-        "different inputs. If outputs share inputs, is a column group missing?"
+        "different inputs. If outputs do share inputs, add a column group."
     )
 
 
@@ -366,7 +363,7 @@ def no_baseline() -> str:
 
 @sentence
 def no_direction() -> str:
-    return "Nothing says whether high or low numbers are better: no ranks."
+    return "Nothing says whether high or low numbers are better, so there are no ranks."
 
 
 @sentence
@@ -425,11 +422,14 @@ def missing_by_system(
 ) -> str:
     worse = "high" if better == "lower" else "low"
     text = (
-        f"Ratings of {system} are missing more often than of the others ({share:.0%} and "
+        f"Ratings of {system} are missing more often than those of the others ({share:.0%} and "
         f"{others:.0%}, p {write_p(p)})."
     )
     if better == "none":
-        return f"{text} If people skip outputs for what they would say of them, figures are off."
+        return (
+            f"{text} If people skip outputs because of how they would rate them, figures are "
+            "biased."
+        )
     text += (
         f" If people skip outputs that they would rate {worse}, {system} looks better than it is"
     )
@@ -458,7 +458,7 @@ def own_error_differs(pairs: Sequence[Pair]) -> str:
         if systems
     ]
     rest = len(pairs) - _MOST_NAMED
-    ends = [f"So it is for {count_of(rest, 'more pair')}."] if rest > 0 else []
+    ends = [f"The same holds for {count_of(rest, 'more pair')}."] if rest > 0 else []
     return " ".join([*starts, *phrases, *ends])
 
 
@@ -590,12 +590,12 @@ def exclusions_change(changes: Sequence[Mapping[str, Any]]) -> str:
     phrases = [
         f"{count_of(change['number'], 'verdict')} on {change['label']}" for change in changes
     ]
-    return f"Leaving out what is excluded changes {', '.join(phrases)}. Report both."
+    return f"The exclusions change {', '.join(phrases)}. Report both sets of results."
 
 
 @sentence
 def exclusions_change_nothing() -> str:
-    return "Leaving out what is excluded changes no verdict."
+    return "The exclusions change no verdict."
 
 
 @sentence
@@ -664,7 +664,7 @@ _WHY_UNDEFINED = {
     "too_few": "there are too few ratings",
     "no_overlap": "nothing links their ratings",
     "thin": "one of them has ratings of a single input, or by a single rater",
-    "undetermined": "their ratings do not tell systems from inputs or raters",
+    "undetermined": "their ratings can't separate systems from inputs or raters",
     "no_shared_input": "no input has ratings of both",
     "by_one_rater": "all answers on them are by a single rater",
 }
@@ -774,7 +774,7 @@ def _write_interval(facts: Mapping[str, Any], *, is_turned: bool) -> list[str]:
     effect, low, high = facts["effect"], facts["low"], facts["high"]
     if low is None or high is None:
         is_open = _is_tested(facts) and not facts["has_interval"]
-        why = "no interval, since so few ratings allow every difference there can be"
+        why = "no interval, since with so few ratings every difference is possible"
         return [why] if is_open else []
     if is_turned:
         low, high = (1 / high, 1 / low) if effect == "ratio" else (-high, -low)
@@ -815,7 +815,7 @@ def _write_always(facts: Mapping[str, Any]) -> str:
     is_whole = effect in _ALWAYS_WHOLLY and abs(facts["value"]) == 1
     is_whole = is_whole and facts["better"] == "higher"
     words = _write_ahead(_ALWAYS_WHOLLY if is_whole else _ALWAYS, facts)
-    exactly = "" if is_whole else "exactly so much "
+    exactly = "" if is_whole else "exactly this much "
     p = f"corrected p {write_p(facts['p_corrected'])}, " if _is_tested(facts) else ""
     number = f"{spread['units']:,} {unit if spread['units'] == 1 else units}"
     brackets = f"({p}by sign flips over {number})"
@@ -924,9 +924,9 @@ _WHY_LEFT_OUT = {
     "poorly_known": "its variance is known too poorly",
 }
 _WHY_NO_MODEL = {
-    "too_large": "there are more random effects than it takes",
-    "no_answer": "it has no answer for these values",
-    "nothing_varies": "nothing varies beside systems, raters and inputs",
+    "too_large": "there are more random effects than it can fit",
+    "no_answer": "it has no solution for these values",
+    "nothing_varies": "nothing varies apart from systems, raters and inputs",
     "not_converged": "it did not converge",
 }
 _HEADLINES = {
@@ -1015,20 +1015,20 @@ def compared_by(method: str) -> str:
 
 @sentence
 def compared_on_one_input(method: str) -> str:
-    return f"Two systems that share their only input, by: {method}."
+    return f"Two systems that share their only input are compared by: {method}."
 
 
 @sentence
 def not_tested_by_one_rater() -> str:
     return (
         "Nothing is tested, and there are no ranks: one rater says nothing about others. Intervals "
-        "of pairs are of other inputs that this rater would rate."
+        "of pairs are for other inputs that this rater might rate."
     )
 
 
 @sentence
 def corrected(pairs: int, baseline: str | None, family: int, elsewhere: int) -> str:
-    only = f": those with the baseline {baseline}, no others are tested" if baseline else ""
+    only = f" with the baseline {baseline} (no others are tested)" if baseline else ""
     across = (
         f" and {count_of(elsewhere, 'comparison')} of the other criteria, {family:,} in all"
         if elsewhere
@@ -1166,7 +1166,7 @@ def davidson() -> str:
 def never_compared(pairs: Sequence[Sequence[str]]) -> str:
     phrases = ", ".join(f"{first} and {second}" for first, second in pairs)
     return (
-        f"Never compared directly: {phrases}. Their ranks part only where the model can be checked "
+        f"Never compared directly: {phrases}. Their ranks differ only if the model can be checked "
         "and fits."
     )
 
@@ -1179,7 +1179,7 @@ def place_in_model() -> str:
 @sentence
 def rank_ranges() -> str:
     return (
-        "A rank range counts the systems that are clearly above, and those that are clearly below: "
+        "A rank range counts the systems that are clearly above and those that are clearly below, "
         "by simultaneous intervals of all differences, and by the corrected test of the pair. "
         "Ranges are widened where needed, so that no system has a better range than one with a "
         "better estimate."
@@ -1292,7 +1292,7 @@ def shares_of_variance(units: float, raters: float, rest: float) -> str:
     return (
         f"Of the variance of ratings, {units:.0%} lies between outputs, {raters:.0%} between "
         f"raters who are more or less strict, and {rest:.0%} is the rest. Where agreement is low, "
-        "this shows why: raters set apart by strictness, outputs that hardly differ, or noise."
+        "this shows why: raters who differ in strictness, outputs that hardly differ, or noise."
     )
 
 
@@ -1371,12 +1371,12 @@ def metrics(human: str, outputs: int) -> str:
 def metrics_by_input(has_clusters: bool) -> str:
     drawn = "clusters of inputs" if has_clusters else "inputs"
     return (
-        "Within inputs: the correlation over the systems of an input, mean over inputs; inputs "
+        "Within inputs: the correlation over the systems of an input, averaged over inputs; inputs "
         "where people’s scores or those of the metric are all equal have none. Over all outputs: "
-        "one row for each output. Inputs’ means removed: the same, less the mean of the outputs of "
-        "an input, so that hard and easy inputs make no correlation. Over systems: the means of "
+        "one row for each output. Inputs’ means removed: the same after subtracting the mean of "
+        "each input, so that hard and easy inputs make no correlation. Over systems: the means of "
         f"systems. Intervals: within inputs t over {drawn}, for these people; else bootstrap over "
-        f"{drawn}, systems kept; of τ-b with very many values Fisher’s z."
+        f"{drawn}, systems kept; for τ-b with very many values Fisher’s z."
     )
 
 
@@ -1384,11 +1384,11 @@ def metrics_by_input(has_clusters: bool) -> str:
 def pairwise_accuracy() -> str:
     return (
         "Pairwise accuracy with ties (Deutsch, Foster and Freitag 2023): the share of pairs of an "
-        "input’s systems that the metric orders as people do, or that tie on both sides, mean over "
-        "inputs. The metric ties where its difference is at most the threshold that makes this "
-        "share largest in these data. Soft pairwise accuracy (Thompson and others 2024): 1 less "
-        "the mean distance between the one-sided p values that people and the metric give to pairs "
-        "of systems, over inputs, with raters fixed."
+        "input’s systems that the metric orders as people do, or that tie on both sides, averaged "
+        "over inputs. The metric ties where its difference is at most the threshold that makes "
+        "this share largest in these data. Soft pairwise accuracy (Thompson and others 2024): 1 "
+        "minus the mean distance between the one-sided p values that people and the metric give to "
+        "pairs of systems, over inputs, with raters fixed."
     )
 
 
@@ -1404,8 +1404,8 @@ def metrics_of_systems(has_clusters: bool) -> str:
 @sentence
 def metric_pairs_in_order() -> str:
     return (
-        "Pairs in order: the share of pairs that the metric orders as people do. Scores of which "
-        "lower ones are better are turned round first, so that good metrics correlate positively."
+        "Pairs in order: the share of pairs that the metric orders as people do. Scores are "
+        "reversed first where lower is better, so that good metrics correlate positively."
     )
 
 
@@ -1551,17 +1551,17 @@ def planned_margin(
 @sentence
 def same_answers(ratings: int) -> str:
     return (
-        f"{count_of(ratings, 'rating')} in both studies {'has' if ratings == 1 else 'have'} one "
-        "participant, item and time: they are the same answers, and agree with themselves. A copy "
-        "of a study is no repetition of it."
+        f"{count_of(ratings, 'rating')} in both studies {'has' if ratings == 1 else 'have'} the "
+        "same participant, item and time: they are the same answers, and agree with themselves. A "
+        "copy of a study doesn't repeat it."
     )
 
 
 @sentence
 def no_shared_outputs(noun: str) -> str:
     return (
-        f"The studies have no {noun}s in common, matched by item and system: what they say of "
-        "systems can be compared, agreement on outputs can't."
+        f"The studies have no {noun}s in common, matched by item and system: their results "
+        "on systems can be compared, but not agreement on outputs."
     )
 
 
@@ -1569,16 +1569,16 @@ def no_shared_outputs(noun: str) -> str:
 def other_items(noun: str, common: int, first: int, second: int) -> str:
     return (
         f"{count_of(common, noun)} {'is' if common == 1 else 'are'} in both studies, of "
-        f"{first:,} in the first and {second:,} in the repeat. Scores of systems are of all that "
-        "each rated."
+        f"{first:,} in the first and {second:,} in the repeat. Scores of systems use everything "
+        "that each rated."
     )
 
 
 @sentence
 def other_texts(noun: str, changed: int) -> str:
     return (
-        f"{count_of(changed, noun)} of one name {'has' if changed == 1 else 'have'} another text "
-        "or input in the repeat: left out of agreement, not of the scores of systems."
+        f"{count_of(changed, noun)} {'has' if changed == 1 else 'have'} another text or input "
+        "under the same name in the repeat: left out of agreement, but not of scores of systems."
     )
 
 
@@ -1600,8 +1600,8 @@ def other_criteria(criteria: Sequence[str]) -> str:
 @sentence
 def other_scale(label: str) -> str:
     return (
-        f"{label}: the studies have other scales, so scores and agreement can't be compared; the "
-        "order of systems and what was found can."
+        f"{label}: the studies have different scales, so scores and agreement can't be compared; "
+        "the order of systems and what was found can."
     )
 
 
@@ -1809,7 +1809,7 @@ def gate(**facts: Any) -> str:
 
 
 def _write_gate_outcome(facts: Mapping[str, Any]) -> str:
-    """What the test on all inputs found, which a slice may overrule."""
+    """Say what the test on all inputs found; a slice may overrule it."""
     test = facts["test"]
     start = f"Gate, {facts['criterion']}, {facts['outcome']}: "
     system, other = test["system"], test["other"]
@@ -1839,19 +1839,19 @@ def _name_gate_effect(test: Mapping[str, Any]) -> str:
 
 
 def _write_gate_difference(test: Mapping[str, Any]) -> str:
-    """The system minus the other in the units of the scale, or over it."""
+    """Return the system minus the other, or their ratio, in the units of the scale."""
     return _write_gate_number(_turn_gate(test) * test["difference"], test)
 
 
 def _write_gate_interval(test: Mapping[str, Any]) -> str:
-    """The interval that the one-sided test looks at: 90% at the level of 5%."""
+    """Return the interval that matches the one-sided test: 90% at the level of 5%."""
     ends = sorted(_turn_gate(test) * test[end] for end in ("low", "high"))
     low, high = (_write_gate_number(end, test) for end in ends)
     return f"{1 - 2 * test.get('level', 0.05):.0%} CI {low} to {high}"
 
 
 def _turn_gate(test: Mapping[str, Any]) -> int:
-    """Facts are turned so that more is better; readers see the scale as it is."""
+    """Return the sign that takes facts, in which more is better, back to the scale."""
     return -1 if test.get("better") == "lower" else 1
 
 
@@ -1861,7 +1861,7 @@ def _write_gate_number(value: float, test: Mapping[str, Any]) -> str:
 
 
 def write_gate_slices(facts: Mapping[str, Any]) -> list[str]:
-    """Where the system is worse; else the slice that comes nearest to it."""
+    """Say where the system is worse, or else which slice comes nearest to it."""
     if "slices" not in facts:
         return []
     level, better = facts["test"]["level"], facts["test"]["better"]
@@ -1895,7 +1895,7 @@ def _write_gate_slice(each: Mapping[str, Any]) -> str:
 
 
 def _write_gate_plan(facts: Mapping[str, Any]) -> str:
-    """How many more answers would decide; "" where that isn't known."""
+    """Say how many more answers would decide; "" where that isn't known."""
     plan = facts.get("plan")
     if plan is None:
         return ""
@@ -1914,14 +1914,14 @@ def _write_gate_plan(facts: Mapping[str, Any]) -> str:
         return "This margin is too small for this design."
     number = plan["people_needed"] - people
     return (
-        f"More inputs won't do. If they are equal, about {number} more "
+        f"More inputs won't be enough. If they are equal, about {number} more "
         f"{'person' if number == 1 else 'people'} on the same {inputs} inputs "
         f"({_round_to_two(more['people'])} answers) would show it in 8 of 10 studies."
     )
 
 
 def _round_to_two(number: int) -> str:
-    """Two figures: the forecast knows no more."""
+    """Round to two digits: a forecast is no more precise."""
     digits = max(0, int(log10(number)) - 1) if number else 0
     return f"{round(number, -digits):,}"
 
@@ -2005,7 +2005,7 @@ def _write_percent(share: float) -> str:
 
 @sentence
 def finding_in_brief(code: str, first: str, second: str, effect: str, better: str) -> str:
-    """The last cell of a pair's row, `first` minus `second`; the better system is named."""
+    """Write the last cell of a pair's row, `first` minus `second`; it names the better system."""
     ahead = "preferred" if effect == "net_win_share" else "higher"
     if better == "lower":
         first, second, ahead = second, first, "lower"

@@ -76,7 +76,7 @@ class Table:
 
     @property
     def folded_headings(self) -> str:
-        """What the folded columns hold, without what their cells say: "t (df), p and d"."""
+        """Return what the folded columns hold, without what their cells say: "t (df), p and d"."""
         names = [
             self.columns[place].removesuffix(f" ({INTERVAL})") for place in sorted(self.folded)
         ]
@@ -169,7 +169,8 @@ def write_with_interval(figure: Figure) -> str:
 
 
 def explain_with_interval(figure: Figure) -> str:
-    """The same, with the reason where a value has no interval: "0.45 (none: too few values)"."""
+    """Explain likewise, with the reason why an interval is missing: "0.45 (none: too few
+    values)"."""
     interval = describe_interval(figure)
     return write_value(figure) + (f" ({interval})" if interval else because(figure))
 

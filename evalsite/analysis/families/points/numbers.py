@@ -132,7 +132,7 @@ NUMBERS = PointsNumbers()
 
 
 def _find_edges(value: Floats) -> Floats:
-    """The edges of about ten bins that are a round number wide."""
+    """Return the edges of about ten bins that are a round number wide."""
     low, high = float(value.min()), float(value.max())
     width = (high - low) / _BINS
     if not width:

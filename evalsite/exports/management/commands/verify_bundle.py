@@ -17,8 +17,8 @@ _MOST_SHOWN = 100
 class Command(BaseCommand):
     help = (
         "Check a bundle: every checksum, every row against the rules of the database and of fsck, "
-        "the plan against the seed, and all files against a new export. Exits with 1 if anything "
-        "is wrong."
+        "the places against the seed, ratings.csv against the loaded rows, and all figures against "
+        "the ratings. Exits with 1 if anything is wrong."
     )
     # the site's database isn't used, so nothing about it is checked
     requires_system_checks: list[str] = []

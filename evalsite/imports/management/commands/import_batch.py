@@ -59,8 +59,8 @@ class Command(ImportCommand):
         parser.add_argument(
             "--clusters",
             choices=["yes", "no"],
-            help="whether talks or documents that items seem to come from are used as clusters. "
-            "Without it, yes if a column is named like one, or five or more beginnings of ids",
+            help="whether to use the talks or documents that items seem to come from as clusters; "
+            "default: yes for a column, and for five or more beginnings of ids",
         )
         parser.add_argument(
             "--meets",
