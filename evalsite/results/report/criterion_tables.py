@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator, Mapping, Sequence
 from itertools import pairwise
-from math import sqrt
+from math import exp, sqrt
 from operator import itemgetter
 from typing import Any
 
@@ -161,7 +161,7 @@ def write_distance(criterion: dict[str, Any], estimate: Figure, value: float) ->
     """ "+0.32", "−12" of percentage points, or "×1.19"."""
     if find_family(criterion).is_log:
         return f"×{write_number(value)}"
-    text = f"{value * 100:.0f}" if is_share(estimate) else write_number(value)
+    text = f"{round(value * 100)}" if is_share(estimate) else write_number(value)
     return text.replace("-", "−") if text.startswith(("-", "−")) else f"+{text}"
 
 
@@ -508,9 +508,9 @@ def tabulate_own_errors(criterion: dict[str, Any]) -> Table | None:
         [
             name_column("Pair", _describe_sides),
             figure_column(
-                f"Difference ({INTERVAL})",
-                itemgetter("own"),
-                write=lambda pair: explain_with_interval(pair["own"]),
+                f"{name_figure(pairs[0]['effect'])} ({INTERVAL})",
+                _find_own_effect,
+                write_figure=explain_with_interval,
             ),
             name_column("t (df)", lambda pair: write_statistic(pair["own"])),
             name_column("p", lambda pair: write_p(pair["own"]["details"].get("p"))),
@@ -521,6 +521,15 @@ def tabulate_own_errors(criterion: dict[str, Any]) -> Table | None:
         row_names=name_sides,
         name=f"{criterion['key']}-own-errors",
     )
+
+
+def _find_own_effect(pair: dict[str, Any]) -> Figure:
+    """Return the difference with its own error in the units of the pair's effect."""
+    own, effect = pair["own"], pair["effect"]["name"]
+    if effect != "ratio":
+        return {**own, "name": {"risk_difference": "own_risk_difference"}.get(effect, own["name"])}
+    ends = {key: None if own[key] is None else exp(own[key]) for key in ("value", "low", "high")}
+    return {**own, "name": "own_ratio", **ends}
 
 
 def tabulate_tests(criterion: dict[str, Any]) -> Table | None:
