@@ -169,6 +169,10 @@ class CriterionView:
         return any(row.sd for row in self.systems)
 
     @property
+    def has_medians(self) -> bool:
+        return any(row.median for row in self.systems)
+
+    @property
     def columns_after_chart(self) -> int:
         return 2 + self.has_spread + self.has_distance + bool(self.legend)
 
