@@ -234,14 +234,9 @@ def unknown_kind(kind: str, analysed_as: str) -> str:
 
 @sentence
 def read_as_points(low: float, high: float, step: float, is_range_found: bool) -> str:
-    if step != 1:
-        return f"Read as points from {low:g} to {high:g} in steps of {step:g}."
-    if is_range_found:
-        return (
-            f"Read as points from {low:g} to {high:g} (the range found); give --scale if it is "
-            "wider."
-        )
-    return f"Read as points from {low:g} to {high:g}."
+    steps = f" in steps of {step:g}" if step != 1 else ""
+    found = " (the range found); give --scale if it is wider" if is_range_found else ""
+    return f"Read as points from {low:g} to {high:g}{steps}{found}."
 
 
 @sentence
@@ -693,6 +688,8 @@ def not_enough(**facts: Any) -> str:
         *_write_t(facts),
         *([f"corrected p {write_p(facts['p_corrected'])}"] if _is_tested(facts) else []),
     ]
+    if not _is_tested(facts) and not facts["has_interval"]:
+        brackets.append("not tested: too few raters or inputs for an interval")
     text = f"No clear difference between {facts['first']} and {facts['second']}: {value}"
     text += f" ({', '.join(brackets)})." if brackets else "."
     if _is_tested(facts) and facts["p"] is not None and facts["p"] < 0.05 and facts["family"] > 1:
