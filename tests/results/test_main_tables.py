@@ -196,6 +196,24 @@ def test_pairs_without_an_own_error_are_not_said_to_keep_their_verdict(
     assert "1 of 3 pairs can’t be checked" in page.content.decode()
 
 
+@pytest.mark.parametrize(
+    ("better", "order"), [("higher", "CBA"), ("lower", "ABC"), ("none", "BCA")]
+)
+def test_systems_are_in_the_order_of_the_figure_that_is_shown(
+    better: str, order: str, criterion: Criterion
+) -> None:
+    # the means of all ratings say otherwise: B, C, A
+    by_name = {system["system"]: system for system in criterion["systems"]}
+    shown = {"A": 3.1, "B": 3.2, "C": 3.3}
+    systems = [
+        by_name[name] | {"averages": [make_figure("model_mean", shown[name])]} for name in "BCA"
+    ]
+
+    table = tabulate_systems(criterion | {"systems": systems, "better": better})
+
+    assert [row[0] for row in table.rows] == list(order)
+
+
 def test_secondary_criteria_say_so_and_the_primary_one_does_not(tmp_path: Path) -> None:
     data = read_data("compare_small7.csv")
     both = pd.concat([data.assign(criterion="fluency"), data.assign(criterion="style")])

@@ -8,6 +8,7 @@ from typing import Any
 
 from django.utils.text import capfirst
 
+from evalsite.analysis.direction import SIGN
 from evalsite.analysis.families import find_family
 from evalsite.results.report.figure_details import Figure, count_figure, describe_n
 from evalsite.results.report.prose import write_prose
@@ -48,7 +49,7 @@ def tabulate_systems(criterion: dict[str, Any]) -> Table:
 
     Where the mixed model compares them, its means come first, and those of all ratings last.
     """
-    systems, by_model = criterion["systems"], is_by_model(criterion)
+    systems, by_model = sort_systems(criterion), is_by_model(criterion)
     has_tiers = any((one.get("cluster") or 0) > 1 for one in systems)
     is_rated = not is_compared(criterion)
 
@@ -223,6 +224,18 @@ def find_estimate(criterion: dict[str, Any], system: dict[str, Any]) -> dict[str
     if not is_by_model(criterion):
         return headline
     return next((one for one in system["averages"] if one["name"] in _MODEL_MEANS), headline)
+
+
+def sort_systems(criterion: dict[str, Any]) -> list[dict[str, Any]]:
+    """Return the systems, best first by the figure that is shown; those without one are last.
+    Where none is better they stay in their order."""
+    sign = SIGN[criterion["better"]]
+    values = [
+        (system, find_estimate(criterion, system)["value"]) for system in criterion["systems"]
+    ]
+    known = [(system, value) for system, value in values if value is not None]
+    ordered = sorted(known, key=lambda pair: -sign * float(pair[1]))
+    return [system for system, _ in ordered] + [system for system, value in values if value is None]
 
 
 def name_estimate(criterion: dict[str, Any]) -> str:
