@@ -161,9 +161,10 @@ def few_items() -> str:
 
 @sentence
 def across(comparisons: int) -> str:
+    all_of_them = "both" if comparisons == 2 else f"all {comparisons:,}"
     return (
-        "No primary criterion was named, so p values are corrected across all "
-        f"{comparisons:,} comparisons."
+        f"No primary criterion was named, so p values are corrected across {all_of_them} "
+        "comparisons."
     )
 
 
@@ -172,7 +173,7 @@ def ignored_by_most(items: int, ratings: int) -> str:
     return (
         f"{count_of(items, 'item is', 'items are')} left out of results with "
         f"{count_of(ratings, 'rating')}: more than half of those who rated or ignored such an "
-        "item ignored it. Results without leaving any out are shown beside them."
+        "item ignored it. Further analyses show the results with such items kept."
     )
 
 
