@@ -636,7 +636,7 @@ _AHEAD_LOWER = {
 }
 # where neither high nor low values are better
 _APART = {
-    "difference": "{first} and {second} differ by {size}",
+    "difference": "{first} and {second} differ by {size}{unit}",
     "ratio": "{first} and {second} differ by a factor of {size}",
     "risk_difference": "{first} and {second} differ by {size} percentage points",
 }
@@ -722,6 +722,7 @@ def _write_clear(facts: Mapping[str, Any]) -> str:
         words += " of all answers"
     brackets = [
         *(["lower is better"] if facts["better"] == "lower" else []),
+        *([f"{_take_sides(facts)[0]} is higher"] if facts["better"] == "none" else []),
         *(["mixed model"] if facts["is_by_model"] else []),
         *_write_interval(facts, is_turned=is_turned),
         f"corrected p {write_p(facts['p_corrected'])}",
@@ -733,10 +734,11 @@ def _write_ahead(words: Mapping[str, str], facts: Mapping[str, Any]) -> str:
     """Return which system is ahead, by how much; or that the two differ, if none is better."""
     ahead, other, size, _ = _take_sides(facts)
     effect, better = facts["effect"], facts["better"]
-    if better == "none":
-        return _APART[effect].format(first=facts["first"], second=facts["second"], size=size)
-    known = _AHEAD_LOWER[effect] if better == "lower" else words[effect]
     unit = _add_unit(facts["unit"])
+    if better == "none":
+        first, second = facts["first"], facts["second"]
+        return _APART[effect].format(first=first, second=second, size=size, unit=unit)
+    known = _AHEAD_LOWER[effect] if better == "lower" else words[effect]
     return f"{ahead} {known.format(size=size, unit=unit, other=other)}"
 
 
