@@ -255,9 +255,15 @@ def _write_figures(title: str, figures: Sequence[Mapping[str, Any]]) -> list[str
 
 def _write_place(system: Mapping[str, Any]) -> str:
     """ ", rank 1 to 2, tier 1": as far as there are any."""
-    rank, tier = system["rank"], system["cluster"]
-    phrases = f", rank {rank['low']} to {rank['high']}" if rank else ""
-    return f"{phrases}, tier {tier}" if tier else phrases
+    rank, tier = _write_rank(system["rank"]), system["cluster"]
+    return f"{rank}, tier {tier}" if tier else rank
+
+
+def _write_rank(rank: Mapping[str, int] | None) -> str:
+    if rank is None:
+        return ""
+    low, high = rank["low"], rank["high"]
+    return f", rank {low}" if low == high else f", rank {low} to {high}"
 
 
 def _write_checks(pair: Mapping[str, Any]) -> list[str]:
@@ -289,10 +295,8 @@ def _write_order(order: Sequence[Mapping[str, Any]]) -> list[str]:
     """The ranking by the order within a page, a system in a line."""
     lines = ["Order within a page"] if order else []
     for one in order:
-        rank = one["rank"]
-        phrases = f", rank {rank['low']} to {rank['high']}" if rank else ""
         figure = {**one["strength"], "name": one["system"]}
-        lines.append(_line(figure) + phrases)
+        lines.append(_line(figure) + _write_rank(one["rank"]))
     return lines
 
 

@@ -161,7 +161,11 @@ def test_options_of_a_choice_have_shares_and_no_ranks(tmp_path, capsys):
     ("values", "line"),
     [
         ([1, 2, 5], "Read as points from 1 to 5 (the range found); give --scale if it is wider."),
-        ([1, 2.5, 5], "Read as points from 1 to 5 in steps of 0.5."),
+        (
+            [1, 2.5, 5],
+            "Read as points from 1 to 5 in steps of 0.5 (the range found); give --scale if "
+            "it is wider.",
+        ),
         ([1, 2.25], "Read as numbers without bounds; give --scale if the scale has ends."),
     ],
 )

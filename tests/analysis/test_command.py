@@ -276,7 +276,7 @@ def test_text_tells_ranks_other_tests_and_how_intervals_were_made(tmp_path, caps
     (friedman,) = criterion["tests"]
     assert friedman["details"]["p"] < 0.001
     assert f"friedman: {friedman['value']:.4f}, df 2, p < .001, " in text
-    assert "\nA  n = 72, rank 1 to 1, tier 1\n" in text
+    assert "\nA  n = 72, rank 1, tier 1\n" in text
     # of all 4,096 flips of the inputs two are as far from 0
     assert "    other tests, not corrected: wilcoxon p < .001, sign_flip p < .001" in text
     assert "; interval: bootstrap over items and raters, percentile\n" in text

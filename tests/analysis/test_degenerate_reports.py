@@ -182,6 +182,21 @@ def test_few_inputs_do_not_show_even_a_difference_that_is_always_there(report: R
     assert {one["rank"]["high"] - one["rank"]["low"] for one in criterion["systems"]} == {1}
 
 
+def test_two_raters_who_agree_on_everything_are_said_not_to_be_tested(report: Report) -> None:
+    # the model has nothing to tell raters from the rest, and two raters can't be drawn again
+    rows = rate(
+        lambda rater, item, system: 2 + (item * item + (item % 3) * (system == "A")) % 4,
+        raters=2, items=20, systems="AB",
+    )  # fmt: skip
+
+    (criterion,) = report(rows, "likert")["criteria"]
+
+    (pair,) = criterion["pairs"]
+    facts = pair["finding"]["facts"]
+    assert (facts["p_corrected"], facts["low"], facts["has_interval"]) == (None, None, False)
+    assert "not tested" in write_sentence(pair["finding"])
+
+
 def test_gaps_do_not_hide_a_difference_that_is_always_as_large(report: Report) -> None:
     rows = rate(lambda rater, item, system: int(system == "A"), items=20, systems="AB")
 

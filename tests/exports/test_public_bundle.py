@@ -48,7 +48,7 @@ def pack_shared() -> SimpleNamespace:
         item.annotations.filter(pk__in=[one.pk for one in answers]).update(
             status="surplus", **reported
         )
-        Slot.objects.filter(item=item).update(state=0, participant=None)
+        Slot.objects.filter(item=item).update(state=0, participant=None, kept_until=None)
         item.held_at = study.closed_at
         item.save()
         person = answers[0].participant

@@ -28,8 +28,8 @@ def write(
         ("higher", -0.42, (-0.73, -0.11), "A is rated 0.42 points higher than B ("),
         ("lower", -0.42, (-0.73, -0.11), "B is rated 0.42 points lower than A (lower is better, "),
         ("lower", 0.42, (0.11, 0.73), "A is rated 0.42 points lower than B (lower is better, "),
-        ("none", 0.42, (0.11, 0.73), "B and A differ by 0.42 ("),
-        ("none", -0.42, (-0.73, -0.11), "B and A differ by 0.42 ("),
+        ("none", 0.42, (0.11, 0.73), "B and A differ by 0.42 points (B is higher, "),
+        ("none", -0.42, (-0.73, -0.11), "B and A differ by 0.42 points (A is higher, "),
     ],
 )
 def test_the_better_system_is_named_first_and_its_interval_goes_with_it(better, value, ends, text):
@@ -45,7 +45,13 @@ def test_the_better_system_is_named_first_and_its_interval_goes_with_it(better, 
         ("higher", 2.0, (1.25, 4.0), "B is rated 2.00 times as high as A (", "1.25 to 4.00"),
         ("lower", 0.5, (0.25, 0.8), "B is rated 0.50 times as high as A (", "0.25 to 0.80"),
         ("lower", 2.0, (1.25, 4.0), "A is rated 0.50 times as high as B (", "0.25 to 0.80"),
-        ("none", 0.5, (0.25, 0.8), "B and A differ by a factor of 2.00 (", "1.25 to 4.00"),
+        (
+            "none",
+            0.5,
+            (0.25, 0.8),
+            "B and A differ by a factor of 2.00 (A is higher, ",
+            "1.25 to 4.00",
+        ),
     ],
 )
 def test_a_ratio_is_seen_from_the_better_system(better, value, ends, text, interval):
@@ -60,7 +66,7 @@ def test_a_ratio_is_seen_from_the_better_system(better, value, ends, text, inter
     [
         ("higher", 0.5, "B is rated 0.50 higher than A ("),
         ("lower", -0.5, "B is rated 0.50 lower than A (lower is better, "),
-        ("none", 0.5, "B and A differ by 0.50 ("),
+        ("none", 0.5, "B and A differ by 0.50 (B is higher, "),
     ],
 )
 def test_numbers_are_no_points(better, value, text):

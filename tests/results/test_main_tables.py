@@ -29,7 +29,7 @@ from evalsite.results.report.sentences import write_sentence
 from evalsite.results.report.wording import let_go
 from tests.analysis.vectors import FOLDER, read_data
 from tests.support.factories import make_study
-from tests.support.reports import keep_report
+from tests.support.reports import keep_report, make_figure
 
 Criterion = dict[str, Any]
 
@@ -161,6 +161,57 @@ def test_own_errors_and_the_joint_test_have_tables_of_their_own(criterion: Crite
     assert [len(own.rows), tests.rows[0][0], tests.rows[1][0]] == [
         3, "F of all systems", "Friedman’s χ²",
     ]  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("effect", "cell"),
+    [
+        ("difference", "0.41 (0.10 to 0.69)"),
+        ("risk_difference", "41 (10 to 69)"),
+        ("ratio", "1.51 (1.11 to 1.99)"),  # e^0.41, e^0.10 and e^0.69
+    ],
+)
+def test_own_errors_have_the_units_of_the_comparison(effect: str, cell: str) -> None:
+    own = make_figure("own_error", 0.41, low=0.10, high=0.69)
+    pair = {"system_1": "A", "system_2": "B", "effect": make_figure(effect, 0.4), "own": own}
+
+    table = tabulate_own_errors({"key": "quality", "label": "Quality", "pairs": [pair]})
+
+    assert table is not None
+    assert table.rows[0][1] == cell
+
+
+def test_pairs_without_an_own_error_are_not_said_to_keep_their_verdict(
+    criterion: Criterion, staff_client: Client
+) -> None:
+    first, *others = criterion["pairs"]
+    open_pair = first | {"own": make_figure("own_error", None, reason="too_few")}
+    study = make_study(items=2)
+    keep_report(study, criteria=[criterion | {"pairs": [open_pair, *others]}])
+
+    page = staff_client.get(reverse("admin:study-results", args=[study.pk]), {"part": "quality"})
+
+    fold = next(fold for fold, _ in page.context["folds"] if fold.key == "own")
+    assert (fold.facts["pairs"], fold.facts["unknown"]) == (3, 1)
+    assert "1 of 3 pairs can’t be checked" in page.content.decode()
+
+
+@pytest.mark.parametrize(
+    ("better", "order"), [("higher", "CBA"), ("lower", "ABC"), ("none", "BCA")]
+)
+def test_systems_are_in_the_order_of_the_figure_that_is_shown(
+    better: str, order: str, criterion: Criterion
+) -> None:
+    # the means of all ratings say otherwise: B, C, A
+    by_name = {system["system"]: system for system in criterion["systems"]}
+    shown = {"A": 3.1, "B": 3.2, "C": 3.3}
+    systems = [
+        by_name[name] | {"averages": [make_figure("model_mean", shown[name])]} for name in "BCA"
+    ]
+
+    table = tabulate_systems(criterion | {"systems": systems, "better": better})
+
+    assert [row[0] for row in table.rows] == list(order)
 
 
 def test_secondary_criteria_say_so_and_the_primary_one_does_not(tmp_path: Path) -> None:

@@ -33,7 +33,7 @@ from tests.support.uploads import GOOD
 
 pytestmark = [pytest.mark.django_db, pytest.mark.slow]
 
-MOST = 14
+MOST = 15
 # everything about one person: a page for one look at a time
 LARGER = {f"study-person, {state}" for state in ("hidden", "shown", "draft")}
 

@@ -63,6 +63,7 @@ class Family:
     """
 
     name: str
+    headline: str  # how the figure of a system is made, as a sentence
     score: str  # what a repetition compares of a system
     human: str  # the score that automatic metrics are compared with
     people: str  # the same in a word or two

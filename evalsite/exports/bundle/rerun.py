@@ -305,10 +305,10 @@ def _describe_scale(criterion: Mapping[str, Any]) -> Mapping[str, Any]:
     values = [answer["value"] for answer in criterion["answers"]] or criterion.get("range") or []
     spreads = [_value(system.get("sd")) or 0.0 for system in criterion["systems"]]
     width = max(values) - min(values) if values else max(spreads, default=0.0) or 1.0
-    is_ratio = criterion["family"] == "magnitude"
-    if is_ratio or criterion["family"] == "preference":
+    effects = {pair["effect"]["name"] for pair in criterion["pairs"]}
+    if effects & {"ratio", "net_win_share"}:
         width = 1.0
-    return {"is_ratio": is_ratio, "width": width}
+    return {"is_ratio": "ratio" in effects, "width": width}
 
 
 def _value(figure: Mapping[str, Any] | None, name: str = "value") -> Any:

@@ -125,15 +125,15 @@ class PlanForm(forms.Form):
         required=False,
         label="Level of tests against a margin",
         choices=[(f"{level:g}", f"{level:g}".removeprefix("0")) for level in LEVELS],
-        help_text="One-sided, so .05 goes with a 90% interval.",
+        help_text="The tests are one-sided, so at .05 each interval is a 90% interval.",
         error_messages={"invalid_choice": "Choose a level."},
     )
     slices = forms.CharField(
         required=False,
-        label="Slices of the inputs",
+        label="Also test each slice of the inputs",
         max_length=100,
-        help_text="A column of the items, such as language. “Is not worse than” then fails if a "
-        "system is clearly worse by more than the margin in one slice with 20 inputs or more.",
+        help_text="A column of the items, such as language. “Is not worse than” then also fails if "
+        "the system is clearly worse by more than the margin in one slice of 20 inputs or more.",
         error_messages={
             "max_length": "Give the name of a column in %(limit_value)d characters or fewer.",
             "null_characters_not_allowed": "Enter the name of a column in plain characters.",

@@ -2,12 +2,13 @@
 
 from collections.abc import Iterator, Mapping, Sequence
 from itertools import pairwise
-from math import sqrt
+from math import exp, sqrt
 from operator import itemgetter
 from typing import Any
 
 from django.utils.text import capfirst
 
+from evalsite.analysis.direction import SIGN
 from evalsite.analysis.families import find_family
 from evalsite.results.report.figure_details import Figure, count_figure, describe_n
 from evalsite.results.report.prose import write_prose
@@ -48,7 +49,7 @@ def tabulate_systems(criterion: dict[str, Any]) -> Table:
 
     Where the mixed model compares them, its means come first, and those of all ratings last.
     """
-    systems, by_model = criterion["systems"], is_by_model(criterion)
+    systems, by_model = sort_systems(criterion), is_by_model(criterion)
     has_tiers = any((one.get("cluster") or 0) > 1 for one in systems)
     is_rated = not is_compared(criterion)
 
@@ -161,7 +162,7 @@ def write_distance(criterion: dict[str, Any], estimate: Figure, value: float) ->
     """ "+0.32", "−12" of percentage points, or "×1.19"."""
     if find_family(criterion).is_log:
         return f"×{write_number(value)}"
-    text = f"{value * 100:.0f}" if is_share(estimate) else write_number(value)
+    text = f"{round(value * 100)}" if is_share(estimate) else write_number(value)
     return text.replace("-", "−") if text.startswith(("-", "−")) else f"+{text}"
 
 
@@ -223,6 +224,18 @@ def find_estimate(criterion: dict[str, Any], system: dict[str, Any]) -> dict[str
     if not is_by_model(criterion):
         return headline
     return next((one for one in system["averages"] if one["name"] in _MODEL_MEANS), headline)
+
+
+def sort_systems(criterion: dict[str, Any]) -> list[dict[str, Any]]:
+    """Return the systems, best first by the figure that is shown; those without one are last.
+    Where none is better they stay in their order."""
+    sign = SIGN[criterion["better"]]
+    values = [
+        (system, find_estimate(criterion, system)["value"]) for system in criterion["systems"]
+    ]
+    known = [(system, value) for system, value in values if value is not None]
+    ordered = sorted(known, key=lambda pair: -sign * float(pair[1]))
+    return [system for system, _ in ordered] + [system for system, value in values if value is None]
 
 
 def name_estimate(criterion: dict[str, Any]) -> str:
@@ -508,9 +521,9 @@ def tabulate_own_errors(criterion: dict[str, Any]) -> Table | None:
         [
             name_column("Pair", _describe_sides),
             figure_column(
-                f"Difference ({INTERVAL})",
-                itemgetter("own"),
-                write=lambda pair: explain_with_interval(pair["own"]),
+                f"{name_figure(pairs[0]['effect'])} ({INTERVAL})",
+                _find_own_effect,
+                write_figure=explain_with_interval,
             ),
             name_column("t (df)", lambda pair: write_statistic(pair["own"])),
             name_column("p", lambda pair: write_p(pair["own"]["details"].get("p"))),
@@ -521,6 +534,15 @@ def tabulate_own_errors(criterion: dict[str, Any]) -> Table | None:
         row_names=name_sides,
         name=f"{criterion['key']}-own-errors",
     )
+
+
+def _find_own_effect(pair: dict[str, Any]) -> Figure:
+    """Return the difference with its own error in the units of the pair's effect."""
+    own, effect = pair["own"], pair["effect"]["name"]
+    if effect != "ratio":
+        return {**own, "name": {"risk_difference": "own_risk_difference"}.get(effect, own["name"])}
+    ends = {key: None if own[key] is None else exp(own[key]) for key in ("value", "low", "high")}
+    return {**own, "name": "own_ratio", **ends}
 
 
 def tabulate_tests(criterion: dict[str, Any]) -> Table | None:

@@ -5,7 +5,7 @@ from dataclasses import dataclass, replace
 from math import exp, inf
 from typing import Any
 
-from evalsite.analysis.direction import CLEAR, SIGN, Better
+from evalsite.analysis.direction import CLEAR, Better
 from evalsite.analysis.families import find_family
 from evalsite.analysis.families.family import Family, name_unit
 from evalsite.analysis.figure import make_note
@@ -20,6 +20,7 @@ from evalsite.results.report.criterion_tables import (
     is_by_model,
     list_ranks,
     name_estimate,
+    sort_systems,
     write_corrected,
     write_distance,
     write_distance_ends,
@@ -169,6 +170,10 @@ class CriterionView:
         return any(row.sd for row in self.systems)
 
     @property
+    def has_medians(self) -> bool:
+        return any(row.median for row in self.systems)
+
+    @property
     def columns_after_chart(self) -> int:
         return 2 + self.has_spread + self.has_distance + bool(self.legend)
 
@@ -257,7 +262,7 @@ def _view_systems(
     if other is not None:
         seconds = {one["system"]: find_estimate(other, one)["value"] for one in other["systems"]}
     rows = []
-    for system in _sort_systems(criterion, SIGN[criterion["better"]]):
+    for system in sort_systems(criterion):
         figure, distance = find_estimate(criterion, system), system.get("from_average") or {}
         ends = _find_ends(figure, distance, criterion)
         known = distance.get("value") is not None
@@ -280,15 +285,6 @@ def _view_systems(
             )
         )
     return rows
-
-
-def _sort_systems(criterion: Figure, sign: float) -> list[Figure]:
-    """Return the systems, best first by the figure that is shown; those without one are last.
-    Where none is better (`sign` 0) they stay in their order."""
-    values = [(one, find_estimate(criterion, one)["value"]) for one in criterion["systems"]]
-    known = [one for one in values if one[1] is not None]
-    sorted_known = sorted(known, key=lambda one: -sign * float(one[1]))
-    return [one for one, _ in sorted_known] + [one for one, value in values if value is None]
 
 
 def _find_tier(system: Figure) -> str:

@@ -5,7 +5,12 @@ from functools import partial
 from typing import Any
 
 from evalsite.results.report.agreement_tables import is_coefficient
-from evalsite.results.report.criterion_tables import describe_pair, find_estimate, is_by_model
+from evalsite.results.report.criterion_tables import (
+    describe_pair,
+    find_estimate,
+    is_by_model,
+    sort_systems,
+)
 from evalsite.results.report.metric_tables import MOST_DRAWN, name_people
 from evalsite.results.report.plots import (
     NARROW,
@@ -103,7 +108,7 @@ def _list_panels(metrics: dict[str, Any] | None) -> list[Panel]:
 
 
 def _defined(criterion: dict[str, Any]) -> list[dict[str, Any]]:
-    systems = criterion["systems"]
+    systems = sort_systems(criterion)
     return [one for one in systems if find_estimate(criterion, one)["value"] is not None]
 
 

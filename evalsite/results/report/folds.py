@@ -205,7 +205,12 @@ def _list_pairs(criterion: Criterion) -> Iterator[Fold]:
         ]
         table = tabulate_own_errors(criterion)
         tables = [table] if table else []
-        yield Fold(key="own", tables=tables, facts={"pairs": len(owns), "other": other})
+        unknown = sum(pair["own"]["value"] is None for pair in owns)
+        yield Fold(
+            key="own",
+            tables=tables,
+            facts={"pairs": len(owns), "other": other, "unknown": unknown},
+        )
     if table := tabulate_variances(criterion):
         yield Fold(key="variances", tables=[table], facts={"text": describe_variances(criterion)})
     if table := tabulate_tests(criterion):

@@ -12,6 +12,7 @@ from datetime import UTC, datetime
 from math import exp, log10
 from typing import Any
 
+from evalsite.analysis.families import get_family
 from evalsite.analysis.figure import LEVEL, write_coefficient
 from evalsite.lib.words import count_of, list_of
 
@@ -161,9 +162,10 @@ def few_items() -> str:
 
 @sentence
 def across(comparisons: int) -> str:
+    all_of_them = "both" if comparisons == 2 else f"all {comparisons:,}"
     return (
-        "No primary criterion was named, so p values are corrected across all "
-        f"{comparisons:,} comparisons."
+        f"No primary criterion was named, so p values are corrected across {all_of_them} "
+        "comparisons."
     )
 
 
@@ -172,7 +174,7 @@ def ignored_by_most(items: int, ratings: int) -> str:
     return (
         f"{count_of(items, 'item')} with {count_of(ratings, 'rating')} "
         f"{'is' if items == 1 else 'are'} left out of results: more than half of those who rated "
-        "or ignored such an item ignored it. Results with all items are shown as well."
+        "or ignored such an item ignored it. Further analyses show the results with such items."
     )
 
 
@@ -233,14 +235,9 @@ def unknown_kind(kind: str, analysed_as: str) -> str:
 
 @sentence
 def read_as_points(low: float, high: float, step: float, is_range_found: bool) -> str:
-    if step != 1:
-        return f"Read as points from {low:g} to {high:g} in steps of {step:g}."
-    if is_range_found:
-        return (
-            f"Read as points from {low:g} to {high:g} (the range found); give --scale if it is "
-            "wider."
-        )
-    return f"Read as points from {low:g} to {high:g}."
+    steps = f" in steps of {step:g}" if step != 1 else ""
+    found = " (the range found); give --scale if it is wider" if is_range_found else ""
+    return f"Read as points from {low:g} to {high:g}{steps}{found}."
 
 
 @sentence
@@ -640,7 +637,7 @@ _AHEAD_LOWER = {
 }
 # where neither high nor low values are better
 _APART = {
-    "difference": "{first} and {second} differ by {size}",
+    "difference": "{first} and {second} differ by {size}{unit}",
     "ratio": "{first} and {second} differ by a factor of {size}",
     "risk_difference": "{first} and {second} differ by {size} percentage points",
 }
@@ -693,6 +690,8 @@ def not_enough(**facts: Any) -> str:
         *_write_t(facts),
         *([f"corrected p {write_p(facts['p_corrected'])}"] if _is_tested(facts) else []),
     ]
+    if not _is_tested(facts) and not facts["has_interval"]:
+        brackets.append("not tested: too few raters or inputs for an interval")
     text = f"No clear difference between {facts['first']} and {facts['second']}: {value}"
     text += f" ({', '.join(brackets)})." if brackets else "."
     if _is_tested(facts) and facts["p"] is not None and facts["p"] < 0.05 and facts["family"] > 1:
@@ -724,6 +723,7 @@ def _write_clear(facts: Mapping[str, Any]) -> str:
         words += " of all answers"
     brackets = [
         *(["lower is better"] if facts["better"] == "lower" else []),
+        *([f"{_take_sides(facts)[0]} is higher"] if facts["better"] == "none" else []),
         *(["mixed model"] if facts["is_by_model"] else []),
         *_write_interval(facts, is_turned=is_turned),
         f"corrected p {write_p(facts['p_corrected'])}",
@@ -735,10 +735,11 @@ def _write_ahead(words: Mapping[str, str], facts: Mapping[str, Any]) -> str:
     """Return which system is ahead, by how much; or that the two differ, if none is better."""
     ahead, other, size, _ = _take_sides(facts)
     effect, better = facts["effect"], facts["better"]
-    if better == "none":
-        return _APART[effect].format(first=facts["first"], second=facts["second"], size=size)
-    known = _AHEAD_LOWER[effect] if better == "lower" else words[effect]
     unit = _add_unit(facts["unit"])
+    if better == "none":
+        first, second = facts["first"], facts["second"]
+        return _APART[effect].format(first=first, second=second, size=size, unit=unit)
+    known = _AHEAD_LOWER[effect] if better == "lower" else words[effect]
     return f"{ahead} {known.format(size=size, unit=unit, other=other)}"
 
 
@@ -929,20 +930,6 @@ _WHY_NO_MODEL = {
     "nothing_varies": "nothing varies apart from systems, raters and inputs",
     "not_converged": "it did not converge",
 }
-_HEADLINES = {
-    "points": "The mean of all counted ratings of a system.",
-    "magnitude": "The geometric mean of all counted scores: the mean of their natural logarithms, "
-    "exponentiated. That scores are ratios is assumed by the method, not shown by the data; what "
-    "the order within a page shows is given beside it (mean rank, share best, Plackett-Luce).",
-    "decision": "The share of counted decisions that are yes.",
-    "preference": "With two systems, the share of answers in which a system is preferred, a tie as "
-    "half; with more, the log strengths of Davidson's (1970) model with ties, which sum to zero.",
-    "categories": "The share of counted answers that took an option.",
-    "shares": "The mean share of statements answered yes, among those that apply.",
-    "turns": "The mean over conversations of what each person said of their turns, averaged first "
-    "for each person and conversation.",
-    "text": "Words have no statistics: read them in the files.",
-}
 
 
 @sentence
@@ -960,7 +947,7 @@ def secondary_criterion() -> str:
 
 @sentence
 def headline(family: str) -> str:
-    return _HEADLINES[family]
+    return get_family(family).headline
 
 
 @sentence

@@ -89,6 +89,8 @@ NAMES = {
     "from_average": "From the average",
     "variance_share": "Share of the variance",
     "own_error": "Difference with its own error",
+    "own_ratio": "Ratio with its own error",
+    "own_risk_difference": "Difference of shares with its own error, percentage points",
     "mcnemar": "McNemar’s test, percentage points",
     "cochran_q": "Cochran’s Q",
     "cronbach_alpha": "Cronbach’s α",
@@ -215,7 +217,7 @@ _COEFFICIENTS = re.compile(
     r"^ICC|alpha|kappa|^reliability_of_mean$|spearman|pearson|kendall_|tau_b|_f1|^ac[12]$|^fleiss|auc$"
     r"|^cliffs_delta$|^rank_biserial$"
 )
-_PERCENTAGE_POINTS = {"risk_difference", "net_win_share", "mcnemar"}
+_PERCENTAGE_POINTS = {"risk_difference", "own_risk_difference", "net_win_share", "mcnemar"}
 # "rejected, though ...": how many answers that is said of
 _COUNTS = {
     "reported", "rejected", "accepted", "ratings_per_output", "outputs_per_rater", "components",

@@ -4,6 +4,7 @@ from evalsite.analysis.families.family import Family
 
 CATEGORIES = Family(
     name="categories",
+    headline="The share of counted answers that took an option.",
     score="the share of counted answers that took an option",
     human="share of an option at an output",
     people="share",

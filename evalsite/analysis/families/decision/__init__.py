@@ -11,6 +11,7 @@ def _read_difference(asked: float, widest: float) -> float:
 
 DECISION = Family(
     name="decision",
+    headline="The share of counted decisions that are yes.",
     score="the share of counted decisions that are yes",
     human="share of yes of an output",
     people="share of yes",

@@ -13,6 +13,10 @@ def _read_difference(asked: float, widest: float) -> float:
 
 MAGNITUDE = Family(
     name="magnitude",
+    headline="The geometric mean of all counted scores: the mean of their natural "
+    "logarithms, exponentiated. That scores are ratios is assumed by the method, "
+    "not shown by the data; what the order within a page shows is given beside it"
+    " (mean rank, share best, Plackett-Luce).",
     score="the geometric mean of all counted scores",
     human="mean of the natural logarithms of an output’s scores",
     people="mean logarithm",

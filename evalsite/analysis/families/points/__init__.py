@@ -11,6 +11,7 @@ def _read_difference(asked: float, widest: float) -> float:
 
 POINTS = Family(
     name="points",
+    headline="The mean of all counted ratings of a system.",
     score="the mean of all counted ratings",
     human="mean rating of an output",
     people="mean",

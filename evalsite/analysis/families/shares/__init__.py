@@ -4,6 +4,7 @@ from evalsite.analysis.families.family import Family
 
 SHARES = Family(
     name="shares",
+    headline="The mean share of statements answered yes, among those that apply.",
     score="the mean share of statements answered yes",
     human="share of statements of an output",
     people="mean share",

@@ -4,6 +4,7 @@ from evalsite.analysis.families.family import Family
 
 TEXT = Family(
     name="text",
+    headline="Words have no statistics: read them in the files.",
     score="none",
     human="none",
     people="none",
