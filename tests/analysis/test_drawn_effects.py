@@ -96,7 +96,7 @@ def test_notes_name_what_a_term_can_not_be_told_from_in_words():
 
     told = " ".join(map(write_sentence, list_notes({**known, "model": model}, seed=1)))
 
-    assert "since it can't be told from input and from rater and system in these ratings." in told
+    assert "since it can’t be told from input and from rater and system in these ratings." in told
 
 
 @pytest.mark.parametrize(("name", "is_of_inputs"), [("dz", True), ("win_share", False)])

@@ -73,8 +73,8 @@ def test_a_system_with_one_rating_is_named_and_not_compared():
     assert one.value is None
     assert found.cautions["thin_systems"] == {"systems": ["C"]}
     told = warn_of_criterion("q", found.cautions)
-    assert any(": C. A system's own" in write_sentence(warning) for warning in told)
-    assert "can't be compared: one of them has ratings of a single input" in (
+    assert any(": C. A system’s own" in write_sentence(warning) for warning in told)
+    assert "can’t be compared: one of them has ratings of a single input" in (
         write_sentence(describe_finding("C", "A", one))
     )
 

@@ -209,7 +209,7 @@ def test_p_values_are_corrected_for_what_hypotheses_name_and_the_rest_is_explora
     )
     exploratory = [pair for pair, one in details.items() if one.get("is_exploratory")]
     assert exploratory == [frozenset("bc")]
-    assert "the plan doesn't name this" in write_sentence(by_pair[frozenset("bc")]["finding"])
+    assert "the plan doesn’t name this" in write_sentence(by_pair[frozenset("bc")]["finding"])
 
 
 def report_preferences(tmp_path, **options):

@@ -137,7 +137,7 @@ def test_too_small_a_repeat_is_never_told_as_no_difference(tmp_path, capsys):
 
     (criterion,) = found["criteria"]
     assert criterion["upheld"]["details"]["not_again"] > 0
-    assert "doesn't mean that there is none" in write_sentence(criterion["finding"])
+    assert "doesn’t mean that there is none" in write_sentence(criterion["finding"])
     assert "Repeat: With " in " ".join(write_sentence(one) for one in found["warnings"])
 
 

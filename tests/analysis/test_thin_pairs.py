@@ -33,7 +33,7 @@ def test_pairs_that_one_rater_each_answered_are_named_and_not_compared(
         assert pair["effect"]["details"].get("p_corrected") is None
         assert not any("p" in one["details"] for one in pair["checks"])
         assert write_sentence(pair["finding"]).endswith(
-            "can't be compared: all answers on them are by a single rater."
+            "can’t be compared: all answers on them are by a single rater."
         )
     assert {tuple(one["rank"].values()) for one in criterion["systems"] if one["rank"]} <= {(1, 3)}
     (warning,) = [one for one in made["warnings"] if one["code"] == "thin_pairs"]

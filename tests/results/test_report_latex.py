@@ -381,7 +381,7 @@ def test_what_limits_one_criterion_is_told_with_its_label(study: Study, report: 
     few_items, one_item, separated = map(write_sentence, found["warnings"])
 
     limits = f"{few_items} {label}: {one_item} {separated}"
-    assert limits in write_fragment(study, report)
+    assert escape(limits) in write_fragment(study, report)
     assert fill_datasheet(study, report).cautions == (few_items, f"{label}: {one_item}", separated)
 
 

@@ -207,7 +207,7 @@ class Comparison:
         if self.is_same_schema:
             yield Fault("bytes_differ", "It isn't written as Evalsite writes it.", _RATINGS)
         else:
-            self.findings.remarks.append(f"This version would write {_RATINGS} with other columns.")
+            self.findings.remarks.append(f"{_RATINGS} has other columns than this version writes.")
 
     # the figures of the report
 

@@ -97,7 +97,7 @@ def raters_unknown() -> str:
 @sentence
 def unlinked() -> str:
     return (
-        "The raters fall into groups that share no input, so a stricter group can't be told apart "
+        "The raters fall into groups that share no input, so a stricter group can’t be told apart "
         "from one with harder inputs."
     )
 
@@ -105,7 +105,7 @@ def unlinked() -> str:
 @sentence
 def few_raters(raters: int, keeps_error_rate: bool = False) -> str:
     if raters < 2:
-        return "One rater can't show how others would rate."
+        return "One rater can’t show how others would rate."
     wide = "very wide" if raters == 2 else "wide"
     people = {2: "two", 3: "three", 4: "four"}[raters]
     text = (
@@ -149,8 +149,8 @@ def clusters_not_named(items: int, clusters: int, column: str) -> str:
         start = f"The ids of these {items:,} items share {clusters:,} beginnings, as in clusters."
         named = "a column cluster"
     return (
-        f"{start} Items of one cluster resemble each other. If clusters aren't named, tests find "
-        "differences that don't exist in 9% of studies instead of 5%. Name them with "
+        f"{start} Items of one cluster resemble each other. If clusters aren’t named, tests find "
+        "differences that don’t exist in 9% of studies instead of 5%. Name them with "
         f"{named}, or add --independent if the items are independent."
     )
 
@@ -220,7 +220,7 @@ def both_alike(equal: int, outputs: int) -> str:
 @sentence
 def copies_unseen(most_shared: int) -> str:
     return (
-        "Copied answers can't be detected in sets this small: two people share at most "
+        "Copied answers can’t be detected in sets this small: two people share at most "
         f"{count_of(most_shared, 'output')}, and equal answers on all of them may be chance."
     )
 
@@ -264,7 +264,7 @@ def read_as_decisions() -> str:
 @sentence
 def pairs_unknown(items: int) -> str:
     return (
-        f"It isn't known which two systems {count_of(items, 'item compares', 'items compare')}, so "
+        f"It isn’t known which two systems {count_of(items, 'item compares', 'items compare')}, so "
         "no systems are compared. Add the file of items, with columns item and system, or name "
         "both systems in columns system_1 and system_2."
     )
@@ -273,7 +273,7 @@ def pairs_unknown(items: int) -> str:
 @sentence
 def pairs_by_ending(endings: Sequence[Sequence[str]]) -> str:
     phrases = [f"{end} is {first} and {second}" for end, first, second in endings]
-    return f"The end of an item's id says which two systems it compares: {'; '.join(phrases)}."
+    return f"The end of an item’s id says which two systems it compares: {'; '.join(phrases)}."
 
 
 @sentence
@@ -329,7 +329,7 @@ def _write_late(answers: int, at: str) -> str:
 def nested_raters() -> str:
     return (
         "Each rater rated one system only, so differences between raters and between systems "
-        "can't be told apart well."
+        "can’t be told apart well."
     )
 
 
@@ -342,7 +342,7 @@ def one_rater() -> str:
 
 @sentence
 def one_item() -> str:
-    return "With only one input, a system's own effect can't be separated from that input's."
+    return "With only one input, a system’s own effect can’t be separated from that input’s."
 
 
 @sentence
@@ -366,8 +366,8 @@ def no_direction() -> str:
 @sentence
 def thin_systems(systems: Sequence[str]) -> str:
     return (
-        f"Ratings of a single input, or by a single rater: {_list_some(systems)}. A system's own "
-        "effect can't be separated from that input's or rater's, so these are not compared with "
+        f"Ratings of a single input, or by a single rater: {_list_some(systems)}. A system’s own "
+        "effect can’t be separated from that input’s or rater’s, so these are not compared with "
         "others. Two that share their only input are compared over raters, on this input only."
     )
 
@@ -375,7 +375,7 @@ def thin_systems(systems: Sequence[str]) -> str:
 @sentence
 def thin_pairs(pairs: Sequence[Sequence[str]]) -> str:
     return (
-        f"All answers by a single rater: {_list_pairs(pairs)}. A system's own effect can't be "
+        f"All answers by a single rater: {_list_pairs(pairs)}. A system’s own effect can’t be "
         "separated from what that rater prefers, so these are not compared."
     )
 
@@ -383,7 +383,7 @@ def thin_pairs(pairs: Sequence[Sequence[str]]) -> str:
 @sentence
 def undetermined(pairs: Sequence[Sequence[str]]) -> str:
     return (
-        "These are not compared, because their ratings can't separate a system's own effect from "
+        "These are not compared, because their ratings can’t separate a system’s own effect from "
         f"that of its inputs or raters: {_list_pairs(pairs)}."
     )
 
@@ -494,7 +494,7 @@ def disconnected() -> str:
 @sentence
 def model_misfit() -> str:
     return (
-        "Davidson's model does not fit: one strength for each system and one share of ties don't "
+        "Davidson’s model does not fit: one strength for each system and one share of ties don’t "
         "give the observed counts. Rely on the pairs, and compare expected with observed."
     )
 
@@ -513,8 +513,8 @@ def through_others() -> str:
 @sentence
 def unfinished(done: int, target: int) -> str:
     return (
-        f"Collection isn't finished: {done:,} of {target:,} planned answers. Results may change; "
-        "tests assume that you don't stop because of them."
+        f"Collection isn’t finished: {done:,} of {target:,} planned answers. Results may change; "
+        "tests assume that you don’t stop because of them."
     )
 
 
@@ -522,7 +522,7 @@ def unfinished(done: int, target: int) -> str:
 def ended_early(done: int, target: int) -> str:
     return (
         f"Collection ended with {done:,} of {target:,} planned answers. Estimates are less precise "
-        "than planned; tests assume that it didn't end because of the results."
+        "than planned; tests assume that it didn’t end because of the results."
     )
 
 
@@ -544,8 +544,8 @@ def early_look(at: str, answers: int, target: int, later: int, is_revealed: bool
 def raters_met(number: int, raters: int) -> str:
     return (
         f"{number:,} of the {raters:,} raters also rated in the study that this one repeats. They "
-        "may remember its items, so the two results aren't independent. Raters without a platform "
-        "id can't be recognised."
+        "may remember its items, so the two results aren’t independent. Raters without a platform "
+        "id can’t be recognised."
     )
 
 
@@ -609,7 +609,7 @@ def plan_first(at: str) -> str:
 def plan_before_import(at: str) -> str:
     return (
         f"The plan was last changed on {_write_day(at)}, before the ratings were imported. Whether "
-        "it came before they were collected isn't known here."
+        "it came before they were collected isn’t known here."
     )
 
 
@@ -661,7 +661,7 @@ _WHY_UNDEFINED = {
     "too_few": "there are too few ratings",
     "no_overlap": "nothing links their ratings",
     "thin": "one of them has ratings of a single input, or by a single rater",
-    "undetermined": "their ratings can't separate systems from inputs or raters",
+    "undetermined": "their ratings can’t separate systems from inputs or raters",
     "no_shared_input": "no input has ratings of both",
     "by_one_rater": "all answers on them are by a single rater",
 }
@@ -697,8 +697,8 @@ def not_enough(**facts: Any) -> str:
     if _is_tested(facts) and facts["p"] is not None and facts["p"] < 0.05 and facts["family"] > 1:
         equal = "1" if facts["effect"] == "ratio" else "0"
         text += (
-            f" The interval for this pair excludes {equal}, but it isn't corrected; after "
-            f"correction for {facts['family']:,} comparisons the difference isn't clear."
+            f" The interval for this pair excludes {equal}, but it isn’t corrected; after "
+            f"correction for {facts['family']:,} comparisons the difference isn’t clear."
         )
     return text + _write_reach(facts)
 
@@ -706,7 +706,7 @@ def not_enough(**facts: Any) -> str:
 @sentence
 def undefined(first: str, second: str, why: str) -> str:
     reason = _WHY_UNDEFINED.get(why, why.replace("_", " "))
-    return f"{first} and {second} can't be compared: {reason}."
+    return f"{first} and {second} can’t be compared: {reason}."
 
 
 def _is_tested(facts: Mapping[str, Any]) -> bool:
@@ -799,7 +799,7 @@ def _write_reach(facts: Mapping[str, Any]) -> str:
     """Return what the comparison holds for, where that isn't as planned."""
     text = " This holds on this input only." if facts["is_on_one_input"] else ""
     if facts["is_exploratory"]:
-        text += " Exploratory: the plan doesn't name this comparison."
+        text += " Exploratory: the plan doesn’t name this comparison."
     return text
 
 
@@ -967,7 +967,7 @@ def interval_by_draws(level: float, draws: int, drawn: str, has_raters: bool) ->
 @sentence
 def model_mean(method: str) -> str:
     return (
-        "The mean by the mixed model is the model's own mean of a system, so it allows for who "
+        "The mean by the mixed model is the model’s own mean of a system, so it allows for who "
         f"rated what: {method}. Its predictions for single outputs are in the table of outputs."
     )
 
@@ -1022,7 +1022,7 @@ def corrected(pairs: int, baseline: str | None, family: int, elsewhere: int) -> 
         else ""
     )
     return (
-        f"The p values are two-sided and corrected by Holm's method for {count_of(pairs, 'pair')} "
+        f"The p values are two-sided and corrected by Holm’s method for {count_of(pairs, 'pair')} "
         f"of this criterion{only}{across}. Each interval is for its pair alone, so it may exclude "
         "zero although the corrected p is above .05."
     )
@@ -1111,7 +1111,7 @@ def model_term_left_out(term: str, why: Sequence[str]) -> str:
     code, *terms = why
     names = [_TERMS.get(name, name) for name in terms]
     if code == "tied":
-        reason = f"it can't be told from {' and from '.join(names)} in these ratings"
+        reason = f"it can’t be told from {' and from '.join(names)} in these ratings"
     elif code == "like_term":
         reason = f"it merges with {names[0]}: the same levels"
     else:
@@ -1143,7 +1143,7 @@ def model_not_used(why: str) -> str:
 @sentence
 def davidson() -> str:
     return (
-        "Davidson's model: the first is preferred, there is a tie, the second is preferred, as "
+        "Davidson’s model: the first is preferred, there is a tie, the second is preferred, as "
         "s1 : t √(s1 s2) : s2, with a strength s of each system and one t for all. Expected counts "
         "are those that it gives for the comparisons made."
     )
@@ -1160,7 +1160,7 @@ def never_compared(pairs: Sequence[Sequence[str]]) -> str:
 
 @sentence
 def place_in_model() -> str:
-    return "Davidson's model has a term for the place of an output on the page."
+    return "Davidson’s model has a term for the place of an output on the page."
 
 
 @sentence
@@ -1212,7 +1212,7 @@ def missing_at_random(share: float) -> str:
     amount = "Less than 1%" if share < 0.005 else f"{share:.0%}"
     return (
         f"{amount} of planned ratings are missing; tests and means assume that what is missing "
-        "doesn't depend on the rating that would have been given (missing at random)."
+        "doesn’t depend on the rating that would have been given (missing at random)."
     )
 
 
@@ -1287,7 +1287,7 @@ def shares_of_variance(units: float, raters: float, rest: float) -> str:
 def icc_with_gaps() -> str:
     return (
         "Not every rater rated the same outputs, so use ICC(1,1) for a single rating, and ICC(1,k) "
-        "for the mean of an output's ratings. The other forms assume that every rater rated every "
+        "for the mean of an output’s ratings. The other forms assume that every rater rated every "
         "output."
     )
 
@@ -1540,7 +1540,7 @@ def same_answers(ratings: int) -> str:
     return (
         f"{count_of(ratings, 'rating')} in both studies {'has' if ratings == 1 else 'have'} the "
         "same participant, item and time: they are the same answers, and agree with themselves. A "
-        "copy of a study doesn't repeat it."
+        "copy of a study doesn’t repeat it."
     )
 
 
@@ -1587,7 +1587,7 @@ def other_criteria(criteria: Sequence[str]) -> str:
 @sentence
 def other_scale(label: str) -> str:
     return (
-        f"{label}: the studies have different scales, so scores and agreement can't be compared; "
+        f"{label}: the studies have different scales, so scores and agreement can’t be compared; "
         "the order of systems and what was found can."
     )
 
@@ -1688,7 +1688,7 @@ def upheld(
         sentences.append(f"{reversed:,} {was} found the other way round.")
     if not_again:
         sentences.append(
-            f"For {not_again:,} it shows no clear difference, which doesn't mean that there is "
+            f"For {not_again:,} it shows no clear difference, which doesn’t mean that there is "
             "none."
         )
     if not_compared:
@@ -1698,7 +1698,7 @@ def upheld(
         )
     if new:
         sentences.append(
-            f"The repeat found {count_of(new, 'difference')} that the first study didn't."
+            f"The repeat found {count_of(new, 'difference')} that the first study didn’t."
         )
     return " ".join(sentences)
 
@@ -1736,7 +1736,7 @@ def repeated_intervals(draws: int, method: str, is_one_pool: bool) -> str:
 def repeated_correlations(is_log: bool) -> str:
     logs = ", as logarithms" if is_log else ""
     return (
-        f"Correlations are of the systems' scores{logs}; of fewer than 10 systems they have an "
+        f"Correlations are of the systems’ scores{logs}; of fewer than 10 systems they have an "
         "interval and no p."
     )
 
@@ -1771,12 +1771,12 @@ _GATE_EXACT = {
     "no interval",
     "all_equal": "all ratings of the two are equal, so there is no interval",
 }
-_GATE_TOO_FEW = "; fewer than 3 raters or 10 inputs can't decide"
+_GATE_TOO_FEW = "; fewer than 3 raters or 10 inputs can’t decide"
 _GATE_REASONS = {
     "one_rater": "there is one rater, who says nothing about others",
     "no_data": "there are no ratings of both",
     "equal_means": "the ratings vary, but their difference is the same on average everywhere, "
-    "which can't be tested against a margin",
+    "which can’t be tested against a margin",
     "too_few": "there are too few ratings for a test",
 }
 
@@ -1802,7 +1802,7 @@ def _write_gate_outcome(facts: Mapping[str, Any]) -> str:
     system, other = test["system"], test["other"]
     if test["outcome"] is None:
         why = _GATE_REASONS.get(test["reason"], str(test["reason"]).replace("_", " "))
-        return f"{start}{system} can't be compared with {other} ({why})."
+        return f"{start}{system} can’t be compared with {other} ({why})."
     by = f"a factor of {test['margin']:g}" if test["is_log"] else f"{test['margin']:g}"
     words = _GATE_OUTCOMES[test["outcome"]].format(system=system, other=other, by=by)
     over = " on all inputs together" if "slices" in facts else ""
@@ -1901,7 +1901,7 @@ def _write_gate_plan(facts: Mapping[str, Any]) -> str:
         return "This margin is too small for this design."
     number = plan["people_needed"] - people
     return (
-        f"More inputs won't be enough. If they are equal, about {number} more "
+        f"More inputs won’t be enough. If they are equal, about {number} more "
         f"{'person' if number == 1 else 'people'} on the same {inputs} inputs "
         f"({_round_to_two(more['people'])} answers) would show it in 8 of 10 studies."
     )

@@ -14,7 +14,7 @@ def _read_difference(asked: float, widest: float) -> float:
 PREFERENCE = Family(
     name="preference",
     headline="With two systems, the share of answers in which a system is preferred, a tie"
-    " as half; with more, the log strengths of Davidson's (1970) model with ties,"
+    " as half; with more, the log strengths of Davidson’s (1970) model with ties,"
     " which sum to zero.",
     score="the share of its answers in which it is preferred, a tie as half",
     human="net wins of a system: answers won less answers lost, as a share of the answers "
