@@ -401,8 +401,8 @@ def many_pairs() -> str:
 @sentence
 def bootstrap_instead_of_model() -> str:
     return (
-        "The mixed model could not be used for some pairs. The bootstrap over inputs and raters "
-        "replaces it there."
+        "The mixed model could not be used for some pairs. A bootstrap over inputs and raters "
+        "replaces it there, or sign flips where all differences are equal."
     )
 
 
