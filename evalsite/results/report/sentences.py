@@ -651,32 +651,28 @@ def plan_before_import(at: str) -> str:
 _AHEAD = {
     "difference": "is rated {size}{unit} higher than {other}",
     "ratio": "is rated {size} times as high as {other}",
-    "risk_difference": "is accepted {size} percentage points more often than {other}",
-    "net_win_share": (
-        "is preferred to {other} more often than the reverse, by {size} percentage points"
-    ),
+    "risk_difference": "is accepted {size} more often than {other}",
+    "net_win_share": ("is preferred to {other} more often than the reverse, by {size}"),
 }
 _UNCLEAR = {
     "difference": "{value}{unit}",
     "ratio": "a ratio of {value}",
-    "risk_difference": "{value} percentage points",
-    "net_win_share": "a net win share of {value} percentage points",
+    "risk_difference": "{value}",
+    "net_win_share": "a net win share of {value}",
 }
 _AHEAD_LOWER = {
     "difference": "is rated {size}{unit} lower than {other}",
     "ratio": "is rated {size} times as high as {other}",
-    "risk_difference": "is accepted {size} percentage points less often than {other}",
+    "risk_difference": "is accepted {size} less often than {other}",
 }
 # where neither high nor low values are better
 _APART = {
     "difference": "{first} and {second} differ by {size}{unit}",
     "ratio": "{first} and {second} differ by a factor of {size}",
-    "risk_difference": "{first} and {second} differ by {size} percentage points",
+    "risk_difference": "{first} and {second} differ by {size}",
 }
 # where every rater gives the same difference on every input
-_ALWAYS = _AHEAD | {
-    "net_win_share": "is preferred to {other} by {size} percentage points of all answers"
-}
+_ALWAYS = _AHEAD | {"net_win_share": "is preferred to {other} by {size} of all answers"}
 _ALWAYS_WHOLLY = {
     "risk_difference": "is accepted and {other} is not",
     "net_win_share": "is preferred to {other}",
@@ -714,7 +710,7 @@ def not_enough(**facts: Any) -> str:
     if facts["spread"] is not None:
         return _write_always(facts) + _write_reach(facts)
     value = _UNCLEAR[facts["effect"]].format(
-        value=_write_effect(facts["value"], facts["effect"]), unit=_add_unit(facts["unit"])
+        value=_write_amount(facts["value"], facts["effect"]), unit=_add_unit(facts["unit"])
     )
     brackets = [
         *(["mixed model"] if facts["is_by_model"] else []),
@@ -793,7 +789,15 @@ def _take_sides(facts: Mapping[str, Any]) -> tuple[str, str, str, bool]:
         size = 1 / value if is_turned else value
     first, second = facts["first"], facts["second"]
     ahead, other = (second, first) if is_second else (first, second)
-    return ahead, other, _write_effect(size, effect), is_turned
+    return ahead, other, _write_amount(size, effect), is_turned
+
+
+def _write_amount(value: float, effect: str) -> str:
+    """Return the size of an effect; of shares with its unit, which goes with the number."""
+    text = _write_effect(value, effect)
+    if effect not in _IN_PERCENT:
+        return text
+    return f"{text} percentage {'point' if text in ('1', '−1') else 'points'}"
 
 
 def _write_effect(value: float, effect: str) -> str:
@@ -909,10 +913,8 @@ def write_direction(better: str) -> str:
 _BY_ONE = {
     "difference": "rates {ahead} {size}{unit} higher than {other}",
     "ratio": "rates {ahead} {size} times {other}",
-    "risk_difference": "accepts {ahead} {size} percentage points more often than {other}",
-    "net_win_share": (
-        "prefers {ahead} to {other} more often than the reverse, by {size} percentage points"
-    ),
+    "risk_difference": "accepts {ahead} {size} more often than {other}",
+    "net_win_share": ("prefers {ahead} to {other} more often than the reverse, by {size}"),
 }
 _ALIKE_BY_ONE = {
     "difference": "rates {first} and {second} alike on average",
