@@ -38,7 +38,8 @@ from evalsite.analysis.resample import SEED
 from evalsite.analysis.table import Table, read_bare_table, read_texts
 from evalsite.analysis.to_json import to_plain
 from evalsite.lib.cluster_guess import guess_clusters
-from evalsite.results.report.sentences import write_p, write_sentence
+from evalsite.lib.words import count_of
+from evalsite.results.report.sentences import REASONS, write_p, write_sentence
 
 
 # --- arguments ------------------------------------------------------------------------
@@ -174,7 +175,8 @@ def write_report(report: Mapping[str, Any], *, has_other_papers: bool = False) -
     """The main figures of a report as plain text, and those that other papers print."""
     data = report["data"]
     lines = [
-        f"{data['ratings']} ratings, {data['participants']} participants, {_describe_items(data)}",
+        f"{count_of(data['ratings'], 'rating')}, {count_of(data['participants'], 'participant')}, "
+        f"{_describe_items(data)}",
         *_write_left_out(data["left_out"]),
         *(_write_warning(one, report["criteria"]) for one in report["warnings"]),
         *map(write_sentence, data["notes"]),
@@ -222,15 +224,16 @@ def _write_warning(warning: Mapping[str, Any], criteria: Sequence[Mapping[str, A
 
 def _describe_items(data: Mapping[str, Any]) -> str:
     """How many items of how many inputs, where those are not as many."""
-    of = "" if data["groups"] == data["items"] else f" of {data['groups']} inputs"
-    return f"{data['items']} items{of}"
+    of = "" if data["groups"] == data["items"] else f" of {count_of(data['groups'], 'input')}"
+    return f"{count_of(data['items'], 'item')}{of}"
 
 
 def write_comparison(found: Mapping[str, Any]) -> str:
     """The main figures of a comparison of a study with its repetition as plain text."""
     lines = [
-        f"{name}: {found[side]['ratings']} ratings, {found[side]['participants']} participants, "
-        f"{found[side]['outputs']} outputs"
+        f"{name}: {count_of(found[side]['ratings'], 'rating')}, "
+        f"{count_of(found[side]['participants'], 'participant')}, "
+        f"{count_of(found[side]['outputs'], 'output')}"
         for name, side in (("First study", "first"), ("Repeat", "second"))
     ]
     lines += [f"Warning: {write_sentence(one)}" for one in found["warnings"]]
@@ -318,7 +321,8 @@ def _line(figure: Mapping[str, Any]) -> str:
     """A figure as "name value (low to high), method", or with the reason why it has no value."""
     name = f"  {figure['name']}"
     if figure["value"] is None:
-        return f"{name}: undefined ({figure['reason']})"
+        why = REASONS.get(figure["reason"], str(figure["reason"]).replace("_", " "))
+        return f"{name}: undefined ({why})"
     bounds = ""
     if figure["low"] is not None and figure["high"] is not None:
         bounds = f" ({figure['low']:.4g} to {figure['high']:.4g})"

@@ -282,6 +282,18 @@ def test_text_tells_ranks_other_tests_and_how_intervals_were_made(tmp_path, caps
     assert "; interval: bootstrap over items and raters, percentile\n" in text
 
 
+def test_text_of_a_single_rating_counts_by_ones_and_says_why_in_words(tmp_path, capsys):
+    path = tmp_path / "ratings.csv"
+    path.write_text("participant,item,system,value\np1,i1,A,3\n", encoding="utf-8")
+
+    assert main(["report", str(path), "--scale", "1-5"]) == 0
+    text = capsys.readouterr().out
+
+    assert text.startswith("1 rating, 1 participant, 1 item\n")
+    assert "alpha_ordinal: undefined (no item has two ratings)\n" in text
+    assert "no_overlap" not in text
+
+
 def test_text_tells_why_a_figure_has_no_interval(tmp_path, capsys):
     path = tmp_path / "ratings.csv"
     path.write_text("participant,item,system,value\np1,i1,A,3\np2,i1,A,4\n", encoding="utf-8")

@@ -76,6 +76,10 @@ def test_answer_is_stored_with_the_batch_and_named_in_plan_and_methods(
     if answer:
         page = post(staff_client, "upload-decide", waiting, key="clusters", value=answer)
         assert "Undo this choice" in page.content.decode()
+        waiting.refresh_from_db()
+        (made,) = waiting.report["decisions"]
+        # the question gives way to its answer
+        assert made["text"] != decision["text"]
 
     post(staff_client, "upload-import", waiting)
 

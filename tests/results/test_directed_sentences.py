@@ -71,3 +71,17 @@ def test_a_ratio_is_seen_from_the_better_system(better, value, ends, text, inter
 )
 def test_numbers_are_no_points(better, value, text):
     assert write(better, value, (value - 0.1, value + 0.1), unit="").startswith(text)
+
+
+@pytest.mark.parametrize(
+    ("value", "text"),
+    [
+        (0.01, "B is accepted 1 percentage point more often than A ("),
+        (0.02, "B is accepted 2 percentage points more often than A ("),
+        (0.21, "B is accepted 21 percentage points more often than A ("),
+    ],
+)
+def test_one_percentage_point_is_singular(value, text):
+    ends = (value - 0.005, value + 0.005)
+
+    assert write("higher", value, ends, name="risk_difference").startswith(text)

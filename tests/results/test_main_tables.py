@@ -21,6 +21,7 @@ from evalsite.results.report.criterion_tables import (
     tabulate_systems,
     tabulate_tests,
     tabulate_variances,
+    write_distance,
 )
 from evalsite.results.report.html_document import write_page
 from evalsite.results.report.latex import write_table
@@ -212,6 +213,31 @@ def test_systems_are_in_the_order_of_the_figure_that_is_shown(
     table = tabulate_systems(criterion | {"systems": systems, "better": better})
 
     assert [row[0] for row in table.rows] == list(order)
+
+
+@pytest.mark.parametrize(("value", "text"), [(-0.004, "+0"), (0.004, "+0"), (-0.15, "−15")])
+def test_a_distance_that_rounds_to_zero_has_no_minus(
+    value: float, text: str, criterion: Criterion
+) -> None:
+    assert write_distance(criterion, make_figure("model_share", 0.4), value) == text
+
+
+@pytest.mark.parametrize("has_median", [True, False])
+def test_medians_are_headed_only_where_there_are_any(
+    has_median: bool, criterion: Criterion, staff_client: Client
+) -> None:
+    systems = [
+        system
+        if has_median
+        else system | {"others": [one for one in system["others"] if one["name"] != "median"]}
+        for system in criterion["systems"]
+    ]
+    study = make_study(items=2)
+    keep_report(study, criteria=[criterion | {"systems": systems}])
+
+    page = staff_client.get(reverse("admin:study-results", args=[study.pk]), {"part": "quality"})
+
+    assert ("<small>median</small>" in page.content.decode()) == has_median
 
 
 def test_secondary_criteria_say_so_and_the_primary_one_does_not(tmp_path: Path) -> None:

@@ -234,19 +234,29 @@ class Clusters:
         guess = self._guess
         if guess is None:
             return []
-        items, noun = len(guess.clusters), guess.noun
-        title = f"These {items:,} items come from {guess.number:,} {noun} (column {guess.column})"
+        # items that share an input count once
+        inputs, noun = len(guess.clusters), guess.noun
+        title = f"These {inputs:,} inputs come from {guess.number:,} {noun} (column {guess.column})"
         if not guess.column:
-            title = f"The ids of these {items:,} items share {guess.number:,} beginnings"
+            title = f"The ids of these {inputs:,} inputs share {guess.number:,} beginnings"
         likely = "yes" if guess.is_likely else "no"
+        text = (
+            "Items of one talk or document resemble each other. Without clusters, tests find "
+            "differences that don’t exist in 9% of studies instead of 5%. Use "
+            f"{noun if guess.column else 'the beginnings'} as clusters? Without an answer: "
+            f"{likely}."
+        )
+        if self._answer == "yes":
+            text = (
+                f"{noun.capitalize() if guess.column else 'The beginnings'} are used as clusters."
+            )
+        elif self._answer == "no":
+            text = "Items are treated as independent."
         return [
             Decision(
                 CLUSTERS,
                 title,
-                "Items of one talk or document resemble each other. Without clusters, tests find "
-                "differences that don’t exist in 9% of studies instead of 5%. Use "
-                f"{noun if guess.column else 'the beginnings'} as clusters? Without an answer: "
-                f"{likely}.",
+                text,
                 choices=[
                     ["yes", f"Yes, use {noun if guess.column else 'them'} as clusters", ""],
                     ["no", "No, items are independent", ""],

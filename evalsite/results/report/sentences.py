@@ -25,6 +25,39 @@ _MOST_NAMED = 10  # names in a sentence
 _MOST_TOLD = 3  # pairs with their figures
 
 
+# why a figure has no value, or no interval
+REASONS = {
+    "no_data": "no data",
+    "no_variation": "all values are equal",
+    "no_overlap": "no item has two ratings",
+    "no_difference": "no differences",
+    "raters_unknown": "the raters are not single persons",
+    "unequal_raters": "items have unequal numbers of ratings",
+    "incomplete": "not everybody rated everything",
+    "too_few": "too few values",
+    "separated": "a system always wins or always loses",
+    "disconnected": "systems that nothing links",
+    "not_converged": "the fit didn’t converge",
+    "too_large": "more effects than the mixed model can fit",
+    "too_many_pairs": "more pairs of outputs than are compared",
+    "nothing_in_common": "the two have nothing in common",
+    "other_scale": "the two have different scales",
+    "not_computed": "it can’t be computed from these values",
+    "no_decided_pairs": "all answers are ties",
+    "places_unknown": "it isn’t known where outputs were shown",
+    "mixed_directions": "high values are better on some criteria and low ones on others",
+    # of tests against a margin
+    "no_direction": "nothing says whether high or low values are better",
+    "no_margin": "the margin doesn’t suit the scale",
+    "equal_means": "the ratings vary, but the difference is the same on average everywhere",
+    "constant": "every rater gives the same difference on every input, so there is no interval",
+    "constant_too_few": "every rater gives the same difference on every input, but fewer than 3 "
+    "raters or 10 inputs can’t decide",
+    "all_equal": "all ratings are equal, so there is no interval",
+    "all_equal_too_few": "all ratings are equal, but fewer than 3 raters or 10 inputs can’t decide",
+}
+
+
 def sentence(write: Callable[..., str]) -> Callable[..., str]:
     """Register the sentence of the code that the function is named after."""
     SENTENCES[write.__name__] = write
@@ -399,8 +432,8 @@ def many_pairs() -> str:
 @sentence
 def bootstrap_instead_of_model() -> str:
     return (
-        "The mixed model could not be used for some pairs. The bootstrap over inputs and raters "
-        "replaces it there."
+        "The mixed model could not be used for some pairs. A bootstrap over inputs and raters "
+        "replaces it there, or sign flips where all differences are equal."
     )
 
 
@@ -619,32 +652,28 @@ def plan_before_import(at: str) -> str:
 _AHEAD = {
     "difference": "is rated {size}{unit} higher than {other}",
     "ratio": "is rated {size} times as high as {other}",
-    "risk_difference": "is accepted {size} percentage points more often than {other}",
-    "net_win_share": (
-        "is preferred to {other} more often than the reverse, by {size} percentage points"
-    ),
+    "risk_difference": "is accepted {size} more often than {other}",
+    "net_win_share": ("is preferred to {other} more often than the reverse, by {size}"),
 }
 _UNCLEAR = {
     "difference": "{value}{unit}",
     "ratio": "a ratio of {value}",
-    "risk_difference": "{value} percentage points",
-    "net_win_share": "a net win share of {value} percentage points",
+    "risk_difference": "{value}",
+    "net_win_share": "a net win share of {value}",
 }
 _AHEAD_LOWER = {
     "difference": "is rated {size}{unit} lower than {other}",
     "ratio": "is rated {size} times as high as {other}",
-    "risk_difference": "is accepted {size} percentage points less often than {other}",
+    "risk_difference": "is accepted {size} less often than {other}",
 }
 # where neither high nor low values are better
 _APART = {
     "difference": "{first} and {second} differ by {size}{unit}",
     "ratio": "{first} and {second} differ by a factor of {size}",
-    "risk_difference": "{first} and {second} differ by {size} percentage points",
+    "risk_difference": "{first} and {second} differ by {size}",
 }
 # where every rater gives the same difference on every input
-_ALWAYS = _AHEAD | {
-    "net_win_share": "is preferred to {other} by {size} percentage points of all answers"
-}
+_ALWAYS = _AHEAD | {"net_win_share": "is preferred to {other} by {size} of all answers"}
 _ALWAYS_WHOLLY = {
     "risk_difference": "is accepted and {other} is not",
     "net_win_share": "is preferred to {other}",
@@ -682,7 +711,7 @@ def not_enough(**facts: Any) -> str:
     if facts["spread"] is not None:
         return _write_always(facts) + _write_reach(facts)
     value = _UNCLEAR[facts["effect"]].format(
-        value=_write_effect(facts["value"], facts["effect"]), unit=_add_unit(facts["unit"])
+        value=_write_amount(facts["value"], facts["effect"]), unit=_add_unit(facts["unit"])
     )
     brackets = [
         *(["mixed model"] if facts["is_by_model"] else []),
@@ -761,7 +790,15 @@ def _take_sides(facts: Mapping[str, Any]) -> tuple[str, str, str, bool]:
         size = 1 / value if is_turned else value
     first, second = facts["first"], facts["second"]
     ahead, other = (second, first) if is_second else (first, second)
-    return ahead, other, _write_effect(size, effect), is_turned
+    return ahead, other, _write_amount(size, effect), is_turned
+
+
+def _write_amount(value: float, effect: str) -> str:
+    """Return the size of an effect; of shares with its unit, which goes with the number."""
+    text = _write_effect(value, effect)
+    if effect not in _IN_PERCENT:
+        return text
+    return f"{text} percentage {'point' if text in ('1', '−1') else 'points'}"
 
 
 def _write_effect(value: float, effect: str) -> str:
@@ -877,10 +914,8 @@ def write_direction(better: str) -> str:
 _BY_ONE = {
     "difference": "rates {ahead} {size}{unit} higher than {other}",
     "ratio": "rates {ahead} {size} times {other}",
-    "risk_difference": "accepts {ahead} {size} percentage points more often than {other}",
-    "net_win_share": (
-        "prefers {ahead} to {other} more often than the reverse, by {size} percentage points"
-    ),
+    "risk_difference": "accepts {ahead} {size} more often than {other}",
+    "net_win_share": ("prefers {ahead} to {other} more often than the reverse, by {size}"),
 }
 _ALIKE_BY_ONE = {
     "difference": "rates {first} and {second} alike on average",

@@ -5,7 +5,7 @@ from typing import Any
 
 from evalsite.analysis.families import find_family
 from evalsite.analysis.figure import write_coefficient
-from evalsite.results.report.sentences import write_sentence
+from evalsite.results.report.sentences import REASONS, write_sentence
 from evalsite.studies.summary_lines import list_of
 
 _NO_BREAK = "\N{NO-BREAK SPACE}"
@@ -168,36 +168,6 @@ _PARTS = {
     "same outcome": "the same preferred both times",
     "same side": "the same place preferred both times",
 }
-_REASONS = {
-    "no_data": "no data",
-    "no_variation": "all values are equal",
-    "no_overlap": "no item has two ratings",
-    "no_difference": "no differences",
-    "raters_unknown": "the raters are not single persons",
-    "unequal_raters": "items have unequal numbers of ratings",
-    "incomplete": "not everybody rated everything",
-    "too_few": "too few values",
-    "separated": "a system always wins or always loses",
-    "disconnected": "systems that nothing links",
-    "not_converged": "the fit didn’t converge",
-    "too_large": "more effects than the mixed model can fit",
-    "too_many_pairs": "more pairs of outputs than are compared",
-    "nothing_in_common": "the two have nothing in common",
-    "other_scale": "the two have different scales",
-    "not_computed": "it can’t be computed from these values",
-    "no_decided_pairs": "all answers are ties",
-    "places_unknown": "it isn’t known where outputs were shown",
-    "mixed_directions": "high values are better on some criteria and low ones on others",
-    # of tests against a margin
-    "no_direction": "nothing says whether high or low values are better",
-    "no_margin": "the margin doesn’t suit the scale",
-    "equal_means": "the ratings vary, but the difference is the same on average everywhere",
-    "constant": "every rater gives the same difference on every input, so there is no interval",
-    "constant_too_few": "every rater gives the same difference on every input, but fewer than 3 "
-    "raters or 10 inputs can’t decide",
-    "all_equal": "all ratings are equal, so there is no interval",
-    "all_equal_too_few": "all ratings are equal, but fewer than 3 raters or 10 inputs can’t decide",
-}
 _SHARES = {
     "variance_share",
     "model_share",
@@ -250,7 +220,7 @@ def is_for_these_raters(figure: dict[str, Any]) -> bool:
 
 
 def explain_reason(reason: str | None) -> str:
-    return "" if reason is None else _REASONS.get(reason, reason.replace("_", " "))
+    return "" if reason is None else REASONS.get(reason, reason.replace("_", " "))
 
 
 def write_value(figure: dict[str, Any]) -> str:
