@@ -229,7 +229,8 @@ def test_medians_are_headed_only_where_there_are_any(
     systems = [
         system
         if has_median
-        else system | {"others": [one for one in system["others"] if one["name"] != "median"]}
+        else system
+        | {"others": [figure for figure in system["others"] if figure["name"] != "median"]}
         for system in criterion["systems"]
     ]
     study = make_study(items=2)
