@@ -6,13 +6,11 @@ interval (99%), and the command fails where that lies wholly outside the limits 
 with a lower limit of their own are known to be weak: docs/analysis.md names them.
 """
 
-import argparse
 import os
 import sys
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import partial
-from multiprocessing import Pool
 
 # each process has a thread: those of the matrix library would only wait for one another
 os.environ["OPENBLAS_NUM_THREADS"] = "1"
@@ -22,6 +20,7 @@ from scipy.special import ndtri
 
 from evalsite.analysis.agreement import describe_agreement
 from evalsite.analysis.binary_tests import wilson_share
+from tests.torture.statistics import run_designs
 
 SEED = 2026
 UNITS = 300_000  # that stand for all
@@ -255,22 +254,5 @@ DESIGNS = [
 ]  # fmt: skip
 
 
-def main() -> int:
-    parser = argparse.ArgumentParser(prog="python -m tests.torture.agreement", description=__doc__)
-    parser.add_argument("--studies", type=int, default=300)
-    parser.add_argument("--only", default="", help="designs whose name contains this")
-    parser.add_argument("--processes", type=int, default=os.cpu_count() or 1)
-    options = parser.parse_args()
-    chosen = [design for design in DESIGNS if options.only in design.name]
-
-    def write(text: str) -> None:
-        sys.stdout.write(text)
-        sys.stdout.flush()
-
-    with Pool(options.processes) as pool:
-        run = partial(pool.imap, chunksize=10)
-        return 0 if all([measure(design, options.studies, run, write) for design in chosen]) else 1
-
-
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(run_designs("agreement", __doc__, DESIGNS, measure, studies=300))

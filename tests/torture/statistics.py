@@ -10,11 +10,12 @@ cut from the same latent values. Intervals of agreement are in `tests.torture.ag
 import argparse
 import os
 import sys
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from functools import partial
 from itertools import combinations
 from multiprocessing import Pool
+from typing import Any
 
 # each process has a thread: those of the matrix library would only wait for one another
 os.environ["OPENBLAS_NUM_THREADS"] = "1"
@@ -215,22 +216,29 @@ DESIGNS = [
 ]  # fmt: skip
 
 
-def main() -> int:
-    parser = argparse.ArgumentParser(prog="python -m tests.torture.statistics", description=__doc__)
-    parser.add_argument("--studies", type=int, default=1000)
+def run_designs(
+    program: str,
+    about: str | None,
+    designs: Sequence[Any],
+    judge: Callable[..., bool],
+    studies: int,
+) -> int:
+    """Judge the designs that the arguments name; return 1 if one is outside its limits."""
+    parser = argparse.ArgumentParser(prog=f"python -m tests.torture.{program}", description=about)
+    parser.add_argument("--studies", type=int, default=studies)
     parser.add_argument("--only", default="", help="designs whose name contains this")
     parser.add_argument("--processes", type=int, default=os.cpu_count() or 1)
-    given = parser.parse_args()
-    chosen = [one for one in DESIGNS if given.only in one.name]
+    options = parser.parse_args()
+    chosen = [design for design in designs if options.only in design.name]
 
     def write(text: str) -> None:
         sys.stdout.write(text)
         sys.stdout.flush()
 
-    with Pool(given.processes) as pool:
+    with Pool(options.processes) as pool:
         run = partial(pool.imap, chunksize=10)
-        return 0 if all([measure(one, given.studies, run, write) for one in chosen]) else 1
+        return 0 if all([judge(design, options.studies, run, write) for design in chosen]) else 1
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(run_designs("statistics", __doc__, DESIGNS, measure, studies=1000))
