@@ -35,7 +35,7 @@ CHAPTERS: dict[str, dict[str, str]] = {
         "backup": "Backing up, restoring and moving a site.",
     },
     "Changing the code": {
-        "architecture": "Rooms of the code, and the way of a file, an answer and a report through them.",
+        "architecture": "The rooms of the code, and what passes through them on its way.",
         "words": "The words of pages, documents and code.",
         "new-protocol": "A protocol of your own, as one folder.",
         "new-scale": "A new kind of question, as one folder.",
