@@ -64,8 +64,8 @@ def _find_side(figure: Figure, own: int, count: int) -> Flag | None:
     # the line as a share: the most that is still likely; flagged beyond it
     most = int(stats.binom.isf(UNLIKELY / 2, count, 0.5))
     line = (most if is_first else count - most) / count
-    text = f"Prefers the {place} side whatever its text, of {count:,} decided answers"
-    return Flag(code="one_place", text=text, figure=figure, threshold=line, limits=())
+    return Flag(code="one_place", figure=figure, threshold=line, limits=(),
+                facts={"place": place, "answers": count})  # fmt: skip
 
 
 def count_circles(
@@ -104,8 +104,8 @@ def _flag_circles(figures: dict[str, Figure]) -> Looked:
     line = float(np.quantile([value or 0.0 for value in enough], START.change_quantile))
     for name, figure in figures.items():
         if figure.n["triples"] >= LEAST_TRIPLES and (figure.value or 0.0) > line:
-            text = f"Goes in circles: {figure.n['circular']:,} of {figure.n['triples']:,} triples"
-            flag = Flag(code="circles", text=text, figure=figure, threshold=line, limits=())
+            counts = {key: figure.n[key] for key in ("circular", "triples")}
+            flag = Flag(code="circles", figure=figure, threshold=line, limits=(), facts=counts)
             found[name] = figure, flag
     return found
 
@@ -149,7 +149,7 @@ class Found:
         self.raters[rater]["flags"].append(
             {
                 "code": flag.code,
-                "text": flag.text,
+                "facts": dict(flag.facts),
                 "criterion": criterion,
                 "figure": flag.figure,
                 "threshold": flag.threshold,

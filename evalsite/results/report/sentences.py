@@ -540,6 +540,95 @@ def through_others() -> str:
     )
 
 
+# --- flags: what a rater did, as a reason to look -------------------------------------
+
+
+@sentence
+def straight_lining(is_one_value: bool) -> str:
+    if is_one_value:
+        return "Gives one value nearly always."
+    return "Varies far less than the other raters."
+
+
+@sentence
+def speeder(share: float | None, is_under_floor: bool) -> str:
+    """`share`: of the time that raters take; None where pages too short to read are the sign."""
+    if share is None:
+        return "Often takes too little time to read."
+    part = "half" if share == 0.5 else f"{share:.0%}"
+    floor = ", and often too little to read" if is_under_floor else ""
+    return f"Takes less than {part} of the time that raters take{floor}."
+
+
+@sentence
+def disagreement() -> str:
+    return "Orders outputs unlike the other raters."
+
+
+@sentence
+def offset(is_higher: bool) -> str:
+    return f"Rates {'higher' if is_higher else 'lower'} than the other raters."
+
+
+@sentence
+def reserved_points() -> str:
+    return "Uses points often that are meant for difficult cases."
+
+
+@sentence
+def drift_trial(is_rising: bool) -> str:
+    return f"Ratings {'rise' if is_rising else 'fall'} over the study."
+
+
+@sentence
+def drift_place(is_rising: bool) -> str:
+    return f"Ratings {'rise' if is_rising else 'fall'} over a set."
+
+
+@sentence
+def identical_criteria() -> str:
+    return "Gives all criteria of an output one value."
+
+
+@sentence
+def gold() -> str:
+    return "Answers too few control items right."
+
+
+@sentence
+def inconsistent() -> str:
+    return "Rates the same output differently the second time."
+
+
+@sentence
+def always_ties(answers: int, share_of_others: float) -> str:
+    return (
+        f"Says “equal” in all {answers:,} answers; the others say so in {share_of_others:.0%} of "
+        "theirs."
+    )
+
+
+@sentence
+def never_ties(answers: int, share_of_others: float) -> str:
+    return (
+        f"Never says “equal” in {answers:,} answers; the others say so in {share_of_others:.0%} of "
+        "theirs."
+    )
+
+
+@sentence
+def one_place(place: str, answers: int) -> str:
+    return (
+        f"Prefers the {place} side whatever its text, judging by "
+        f"{count_of(answers, 'decided answer')}."
+    )
+
+
+@sentence
+def circles(circular: int, triples: int) -> str:
+    return f"Goes in circles: {circular:,} of {count_of(triples, 'triple')}."
+
+
 # --- limitations: of the study and its collection --------------------------------------
 
 
