@@ -28,6 +28,7 @@ from evalsite.quality.models import (
     ExclusionRule,
     PlanEvent,
 )
+from evalsite.quality.plan_commitment import commit_plan
 from evalsite.quality.plan_state import plan_of
 from evalsite.studies.models import Item, Study
 from evalsite.studies.versions import hash_content
@@ -91,6 +92,8 @@ def freeze_plan(study: Study, by: Any, reason: str = "") -> AnalysisPlanVersion:
         answers=count_answers_in(study),
         frozen_by=by if getattr(by, "is_authenticated", False) else None,
     )
+    if study.is_launched:
+        commit_plan(study, version)
     if version.has_plan or newest is not None:
         AuditEntry.objects.record(
             FROZEN, by=by, study_id=study.pk, version=version.number, sha256=digest
@@ -126,7 +129,7 @@ def describe_at_launch(study: Study) -> Frozen:
     )
 
 
-AT_LAUNCH.append(AtLaunch(describe=describe_at_launch, freeze=freeze_at_launch))
+AT_LAUNCH.append(AtLaunch(describe=describe_at_launch, freeze=freeze_at_launch, finish=commit_plan))
 
 
 def list_versions(study: Study) -> list[AnalysisPlanVersion]:

@@ -144,6 +144,9 @@ class AnalysisPlanVersion(models.Model):
     number = models.PositiveIntegerField()
     content = models.JSONField(default=dict)
     sha256 = models.CharField(max_length=64)
+    # of the content with all else that is fixed before answers (plan_commitment.py); blank while
+    # the launch is under way
+    commitment = models.CharField(max_length=64, blank=True)
     # False: nothing was planned
     has_plan = models.BooleanField()
     reason = models.CharField(max_length=MOST_LETTERS, blank=True)
