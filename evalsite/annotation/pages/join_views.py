@@ -243,11 +243,11 @@ def _find_arrival(request: HttpRequest, recruitment: Recruitment) -> Arrival:
         return read_typed(
             request.POST["typed"],
             recruitment.adapter,
-            recruitment.given,
+            recruitment.platform_settings,
             find_namespace(recruitment),
         )
     return read_arrival(
-        request.GET, recruitment.adapter, recruitment.given, find_namespace(recruitment)
+        request.GET, recruitment.adapter, recruitment.platform_settings, find_namespace(recruitment)
     )
 
 
