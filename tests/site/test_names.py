@@ -17,6 +17,7 @@ CLEAN: tuple[str, ...] = (
     "evalsite/jobs",
     "evalsite/participants",
     "evalsite/platforms",
+    "evalsite/quality",
 )
 
 
