@@ -63,7 +63,11 @@ def list_applied_migrations(connection: Any) -> list[Migration]:
 def find_unknown_migrations(applied: Iterable[Migration]) -> list[Migration]:
     """Return those of these migrations that this code doesn't have."""
     known = MigrationLoader(None, ignore_no_migrations=True).disk_migrations
-    return sorted(one for one in applied if one not in known and one[0] not in RETIRED_APPS)
+    return sorted(
+        migration
+        for migration in applied
+        if migration not in known and migration[0] not in RETIRED_APPS
+    )
 
 
 def are_older(unknown: Iterable[Migration]) -> bool:

@@ -13,8 +13,11 @@ WORDS = {
 }  # fmt: skip
 # folders and files whose names have been mended; a room that joins the list never leaves it
 CLEAN: tuple[str, ...] = (
+    "evalsite/accounts",
     "evalsite/audit",
     "evalsite/jobs",
+    "evalsite/lib",
+    "evalsite/operations",
     "evalsite/participants",
     "evalsite/platforms",
     "evalsite/quality",
