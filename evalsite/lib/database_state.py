@@ -88,12 +88,12 @@ def describe_migrations(migrations: list[Migration]) -> str:
     return f"{names} and {more} more" if more > 0 else names
 
 
-def refuse_other_database(alias: str = DEFAULT_DB_ALIAS) -> None:
+def refuse_other_database() -> None:
     """Raise OtherDatabase if the database has had migrations that this code doesn't have.
 
     A database that can't be reached, or doesn't exist yet, passes: its users report that.
     """
-    connection = connections[alias]
+    connection = connections[DEFAULT_DB_ALIAS]
     if connection.vendor == "sqlite" and not Path(connection.settings_dict["NAME"]).exists():
         return
     try:

@@ -22,7 +22,13 @@ from evalsite.participants.models import (
     Recruitment,
     Visit,
 )
-from evalsite.participants.networks import SITE_FACTOR, Network, find_network, is_a_day_away
+from evalsite.participants.networks import (
+    SITE_FACTOR,
+    LimitReached,
+    Network,
+    find_network,
+    is_a_day_away,
+)
 from evalsite.participants.random_codes import hash_token
 from evalsite.participants.services import admit_participant
 from evalsite.platforms import Outcome
@@ -39,12 +45,8 @@ OTHER_STUDY = "other study id"
 _is_unlimited: ContextVar[bool] = ContextVar("joins_are_unlimited", default=False)
 
 
-class TooManyJoins(Exception):
-    """The limit on new participants is reached; nothing was created."""
-
-    def __init__(self, retry_seconds: int) -> None:
-        super().__init__(f"try again in {retry_seconds} s")
-        self.retry_seconds = retry_seconds
+class TooManyJoins(LimitReached):
+    """The limit on new participants is reached."""
 
 
 @contextmanager

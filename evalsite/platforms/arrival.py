@@ -74,7 +74,7 @@ class Arrival:
 
     @property
     def key(self) -> str:
-        """The id by which this person is recognised: no two differ by case alone."""
+        """Return the id by which this person is recognised: no two differ by case alone."""
         return self.person_id.lower()
 
     @property

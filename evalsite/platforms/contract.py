@@ -108,7 +108,7 @@ class Decision:
 
     @property
     def name(self) -> str:
-        """The id of the visit; of the person where none was sent."""
+        """Return the id of the visit; of the person where none was sent."""
         return self.visit_id or self.person_id
 
 

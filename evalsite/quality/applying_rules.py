@@ -34,14 +34,14 @@ class Matches:
 
     @property
     def open(self) -> Outcome:
-        """All who would be excluded."""
+        """Return all who would be excluded."""
         together = self.together
         people = {pk: met for pk, met in together.people.items() if pk not in self.excluded}
         return Outcome(sentence=together.sentence, rule=None, people=people)
 
     @property
     def mark(self) -> str:
-        """A text that is equal as long as the same people would be excluded."""
+        """Return a text that is equal as long as the same people would be excluded."""
         return hash_content(sorted(self.open.people))
 
     def first_rule(self, person: int) -> ExclusionRule:
@@ -106,7 +106,7 @@ def decline_rules(*, study: Study, by: Any, reason: str) -> None:
 
 
 def insist_on_rest(study: Study) -> None:
-    """ValidationError while people are at work: whoever finishes may meet a rule, too."""
+    """Raise ValidationError while people are at work: whoever finishes may meet a rule, too."""
     if places := count_at_work(study):
         raise ValidationError(
             f"People at work still hold {places} places. Wait until they have finished, or take "

@@ -80,7 +80,7 @@ MEASURES = {
 
 
 def describe_rule(conditions: Sequence[Condition]) -> str:
-    """ "Fails at least 2 checks", "One point in over 80% of at least 20 answers"."""
+    """Return the rule in words, such as "Fails at least 2 checks"."""
     keys = [condition["measure"] for condition in conditions]
     rest = list(conditions)
     parts = []

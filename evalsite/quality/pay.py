@@ -101,24 +101,24 @@ class PaySet:
 
     @property
     def is_own_visit(self) -> bool:
-        """Whether one submission on the platform stands for this set."""
+        """Return whether one submission on the platform stands for this set."""
         return self.visit is not None and self.visit.item_set_id == self.item_set.pk
 
     @property
     def is_full(self) -> bool:
-        """Whether the whole reward is due: it was finished, or ended for our reasons."""
+        """Return whether the whole reward is due: it was finished, or ended for our reasons."""
         is_completed = bool(self.visit and self.visit.outcome == Outcome.COMPLETED)
         return self.item_set.finished_at is not None or (self.is_own_visit and is_completed)
 
     @property
     def amount(self) -> Decimal:
-        """What is due for the set now: decided amounts don't change any more."""
+        """Return what is due for the set now: decided amounts don't change any more."""
         is_open = self.state in (State.WAITING, State.REVIEW)
         return self.worth if is_open else self.approval.amount
 
     @property
     def worth(self) -> Decimal:
-        """What the set is due if it is approved."""
+        """Return what the set is due if it is approved."""
         pay = promised_pay(self.recruitment) or Decimal(0)
         if self.is_full:
             return pay
@@ -127,12 +127,12 @@ class PaySet:
 
     @property
     def needs_a_look(self) -> bool:
-        """Whether more than half of the set was skipped; pay stays all the same."""
+        """Return whether more than half of the set was skipped; pay stays all the same."""
         return 2 * self.skipped > self.item_set.total
 
     @property
     def minutes(self) -> float | None:
-        """How long the set took, from Start on the visit that it was dealt for."""
+        """Return how long the set took, from Start on the visit that it was dealt for."""
         if self.item_set.finished_at is None:
             return None
         began = self.item_set.created_at
@@ -142,7 +142,7 @@ class PaySet:
 
     @property
     def is_submission(self) -> bool:
-        """Whether the platform pays it, once its submission is approved there."""
+        """Return whether the platform pays it, once its submission is approved there."""
         return (
             self.is_own_visit
             and self.recruitment.adapter.hands_back
@@ -153,13 +153,13 @@ class PaySet:
 
     @property
     def is_bonus(self) -> bool:
-        """Whether it can only be paid by a bonus line of the person's visit."""
+        """Return whether it can only be paid by a bonus line of the person's visit."""
         has_id = self.visit is not None and bool(self.visit.person_id)
         return self.recruitment.adapter.hands_back and has_id and not self.is_submission
 
     @property
     def bonus_by_hand(self) -> Decimal:
-        """The bonus that is still to be paid and that no text for a platform names."""
+        """Return the bonus that is still to be paid and that no text for a platform names."""
         is_named = self.recruitment.adapter.hands_back and self.visit and self.visit.person_id
         if is_named or self.approval.bonus_marked_at is not None:
             return Decimal(0)

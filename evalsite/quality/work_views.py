@@ -61,13 +61,13 @@ class WorkRow:
 
     @property
     def may_ask(self) -> bool:
-        """Whether this rejection can still be looked at again."""
+        """Return whether this rejection can still be looked at again."""
         approval = self.pay_set.approval
         return approval.state == State.REJECTED and approval.review_asked_at is None
 
     @property
     def is_returned(self) -> bool:
-        """Whether its submission was given back on the platform, or ran out of time there."""
+        """Return whether its submission was returned on the platform, or timed out there."""
         visit = self.pay_set.visit
         return self.pay_set.is_own_visit and visit is not None and bool(visit.reported)
 
