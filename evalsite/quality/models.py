@@ -129,7 +129,7 @@ class AnalysisPlan(models.Model):
 
     @property
     def moments(self) -> dict[str, datetime]:
-        """When each part was last changed, of those that ever were."""
+        """Return when each part was last changed, of those that ever were."""
         moments = {name: getattr(self, field) for name, field in PLAN_MOMENTS.items()}
         return {name: moment for name, moment in moments.items() if moment is not None}
 
