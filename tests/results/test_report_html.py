@@ -138,7 +138,9 @@ def test_figures_stand_without_and_with_what_is_excluded(study: Study, report: R
 
 
 def test_nobody_is_named_with_a_flag(study: Study, report: Report) -> None:
-    report.content["kept"]["raters"]["rows"][0]["flags"] = [{"code": "speeder", "text": "Fast."}]
+    report.content["kept"]["raters"]["rows"][0]["flags"] = [
+        {"code": "speeder", "facts": {"share": 0.5, "is_under_floor": False}}
+    ]
 
     page = write_page(study, report)
 
