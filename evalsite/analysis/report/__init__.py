@@ -373,7 +373,8 @@ def _judge_slices(
     planned = plan.of(result["key"], list_systems(table), better).margins
     # by one rater nothing is tested
     for test, margin in zip(result.get("margins") or (), planned, strict=False):
-        if margin.slices and margin.relation == "not_worse" and test["outcome"]:
+        is_refused = test.get("reason") in ("no_margin", "no_direction")
+        if margin.slices and margin.relation == "not_worse" and not is_refused:
             slices = place_in_slices(table, by_item[margin.slices])
             on_all = test["outcome"]
             test |= {"outcome_on_all": on_all} | decide_with_slices(

@@ -1632,8 +1632,15 @@ def planned_margin(
 ) -> str:  # fmt: skip
     """`margin` and `test` are written: "0.3", and "90% CI -0.21 to 0.11, p = .004". `outcome` is
     that of all inputs together, which a slice may overrule."""
+    ending = f". {slices}" if slices else "."
     if not outcome:
-        return f"{system} can’t be compared with {other} against the margin: {reason}."
+        words = f"{system} can’t be compared with {other} against the margin"
+        if fails_in:
+            words = (
+                f"{system} fails the test against {other}. On all inputs together, the two can’t "
+                "be compared against the margin"
+            )
+        return f"{words}: {reason}{ending}"
     by = f"a factor of {margin}" if unit == "ratio" else f"{margin}{_add_unit(unit)}"
     if relation == "equivalent":
         within = by if unit == "ratio" else f"±{by}"
@@ -1653,7 +1660,7 @@ def planned_margin(
             f"{'this' if start else 'This'} study can’t show that {system} is not worse than "
             f"{other} by more than {by}",
         )
-    return f"{words} ({test or reason}).{f' {slices}' if slices else ''}"
+    return f"{words} ({test or reason}){ending}"
 
 
 # --- warnings: of a study and its repetition ------------------------------------------
