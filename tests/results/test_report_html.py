@@ -265,7 +265,7 @@ def test_failed_margin_has_the_p_of_failing(study: Study, report: Report) -> Non
     [
         ("pass", ".001", "one is not worse than two"),
         ("fail", ".999", "one is worse than two"),
-        ("undecided", ".001", "this study can"),
+        ("undecided", ".001 for not worse, p = .999 for worse", "this study can"),
     ],
 )
 def test_margin_that_fails_in_a_slice_fails(

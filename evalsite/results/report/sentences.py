@@ -1628,10 +1628,12 @@ def hypothesis(
 @sentence
 def planned_margin(
     system: str, other: str, relation: str, outcome: str | None, margin: str, unit: str,
-    test: str, reason: str, fails_in: Sequence[str] = (), slices: str = "",
+    reason: str, interval: str = "", p: float | None = None, p_corrected: float | None = None,
+    p_fail: float | None = None, fails_in: Sequence[str] = (), slices: str = "",
 ) -> str:  # fmt: skip
-    """`margin` and `test` are written: "0.3", and "90% CI -0.21 to 0.11, p = .004". `outcome` is
-    that of all inputs together, which a slice may overrule."""
+    """`margin` and `interval` are written: "0.3", and "90% CI -0.21 to 0.11". `outcome` is that of
+    all inputs together, which a slice may overrule. `p` is that of passing, `p_fail` of failing,
+    which Holm's correction isn't for."""
     ending = f". {slices}" if slices else "."
     if not outcome:
         words = f"{system} can’t be compared with {other} against the margin"
@@ -1660,7 +1662,19 @@ def planned_margin(
             f"{'this' if start else 'This'} study can’t show that {system} is not worse than "
             f"{other} by more than {by}",
         )
-    return f"{words} ({test or reason}){ending}"
+    passing = f"p {write_p(p)}" if p is not None else ""
+    if p_corrected is not None:
+        passing = f"corrected p {write_p(p_corrected)}"
+    failing = f"p {write_p(p_fail)}" if p_fail is not None else ""
+    tests = {"pass": passing, "fail": failing or passing}.get(outcome)
+    if tests is None:
+        within, beyond = (
+            ("equivalence", "a larger difference")
+            if relation == "equivalent"
+            else ("not worse", "worse")
+        )
+        tests = f"{passing} for {within}, {failing} for {beyond}" if failing else passing
+    return f"{words} ({f'{interval}, {tests}' if interval else reason}){ending}"
 
 
 # --- warnings: of a study and its repetition ------------------------------------------
