@@ -167,6 +167,7 @@ lock: ## update the lock files to the newest allowed versions
 	@compile="var/lock-tools/bin/uv pip compile pyproject.toml --quiet --upgrade --universal \
 	  --python-version 3.11 --generate-hashes --no-emit-index-url --no-annotate"; \
 	$$compile --custom-compile-command "make lock" -o requirements.lock && \
+	$$compile --custom-compile-command "make lock" --extra sso --extra parquet -o requirements-all.lock && \
 	$$compile --custom-compile-command "make lock" --extra dev --extra sso --extra parquet -o requirements-dev.lock
 
 clean: ## remove the environment and caches, but keep the data in var/
