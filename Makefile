@@ -19,20 +19,11 @@ help: ## list these commands
 
 # --- the product -----------------------------------------------------------------
 
-# A local site on the loopback interface: plain HTTP, with a secret that is created once in var/.
-run password: export EVALSITE_SECRET_KEY_FILE ?= var/secret
-run password: export EVALSITE_HOSTS ?= 127.0.0.1,localhost
-run password: export EVALSITE_HTTPS ?= off
+run: .venv/.installed ## run the site with demo studies on 127.0.0.1:8000 (PORT=... for another port); Ctrl-C stops it
+	@$(BIN)/python -m evalsite serve --data var --port $(PORT) --demo
 
-run: .venv/.installed var/secret ## run the site with demo studies on 127.0.0.1:8000 (PORT=... for another port); Ctrl-C stops it
-	@$(BIN)/python manage.py serve --port $(PORT) --demo
-
-password: .venv/.installed var/secret ## set a new password for the researcher and print it once
-	@$(BIN)/python manage.py password
-
-var/secret:
-	@mkdir -p -m 700 var
-	@umask 077; $(PYTHON) -c "import secrets; print(secrets.token_urlsafe(50))" > $@
+password: .venv/.installed ## set a new password for the researcher and print it once
+	@$(BIN)/python -m evalsite manage password
 
 # --- tests and checks ------------------------------------------------------------
 
