@@ -1,4 +1,4 @@
-"""The page behind an invitation's link: reading it changes nothing, a button accepts it."""
+"""The pages behind one-time links to an account: reading changes nothing, a button accepts."""
 
 from typing import Any
 
@@ -12,6 +12,11 @@ from django.shortcuts import redirect, render
 from django.views.decorators.debug import sensitive_post_parameters
 from django.views.decorators.http import require_http_methods
 
+from evalsite.accounts.first_administrator import (
+    LinkState,
+    make_first_administrator,
+    read_link,
+)
 from evalsite.studies.members import accept_invitation
 from evalsite.studies.models import Invitation, Membership, TeamRole
 from evalsite.studies.roles import list_powers
@@ -38,6 +43,29 @@ def show_invitation(request: HttpRequest, token: str) -> HttpResponse:
     if request.method == "POST":
         return _answer(request, invitation, token, form)
     return _ask(request, invitation, form)
+
+
+@sensitive_post_parameters()
+@require_http_methods(["GET", "HEAD", "POST"])
+def show_first_link(request: HttpRequest, token: str) -> HttpResponse:
+    """Let whoever installed this site make the first administrator's account, once."""
+    state = read_link(token)
+    if state != LinkState.OPEN:
+        status = UNKNOWN if state == LinkState.UNKNOWN else GONE
+        closed = {"title": "First account", "state": state}
+        return _render(request, "studies/first_link_closed.html", closed, status)
+    form = AccountForm(request.POST if request.method == "POST" else None)
+    if form.is_valid():
+        user = make_first_administrator(token, form.create_account)
+        if user is not None:
+            perform_login(request, user, signup=True)
+            messages.success(request, "Your account is ready. You are this site’s administrator.")
+            return _keep_secret(redirect("admin:index"))
+        if not form.errors:  # somebody was quicker
+            return _keep_secret(redirect("first-administrator", token))
+    status = INVALID if request.method == "POST" else 200
+    context = {"title": "First account", "form": form}
+    return _render(request, "studies/first_link.html", context, status, policy="strict-origin")
 
 
 def _answer(

@@ -166,6 +166,39 @@ def test_every_test_that_a_document_names_is_there():
     assert len(named) > 20
 
 
+def test_every_stop_of_the_trips_is_where_the_architecture_says():
+    text = (ROOT / "docs" / "architecture.md").read_text(encoding="utf-8")
+    stops = re.findall(r"\| `(\w+)` \| `(evalsite/[\w/]+\.py)` \|", text)
+
+    missing = [
+        f"{path}: {name}"
+        for name, path in stops
+        if not re.search(
+            rf"^\s*(?:def|class) {name}\b", (ROOT / path).read_text(encoding="utf-8"), re.MULTILINE
+        )
+    ]
+
+    assert missing == []
+    assert len(stops) > 15
+
+
+def test_every_file_that_papers_for_developers_name_is_there():
+    papers = [
+        ROOT / "CONTRIBUTING.md",
+        ROOT / "docs" / "architecture.md",
+        ROOT / "docs" / "words.md",
+    ]
+    folders = "evalsite|protocols|templates|static|fixtures|tests|docs"
+    named = {
+        path
+        for paper in papers
+        for path in re.findall(rf"`((?:{folders})/[\w/.-]*)`", paper.read_text(encoding="utf-8"))
+    }
+
+    assert [path for path in sorted(named) if not (ROOT / path).exists()] == []
+    assert len(named) > 30
+
+
 def test_no_file_names_a_folder_of_one_machine():
     suffixes = (".py", ".html", ".js", ".css", ".md", ".toml", ".json", ".txt", ".lock", "")
     found = [

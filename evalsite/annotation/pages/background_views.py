@@ -29,7 +29,7 @@ def background(request: HttpRequest, me: Participant) -> HttpResponse:
         name.removeprefix(AFTER): value for name, value in rows.values_list("question", "value")
     }
     data = request.POST if request.method == "POST" else None
-    form = BackgroundForm(data, questions=questions, given=stored)
+    form = BackgroundForm(data, questions=questions, answers=stored)
     if form.is_bound and form.is_valid():
         answers = {AFTER + key: value for key, value in form.answers.items()}
         rows.filter(question__in=[name for name, value in answers.items() if not value]).delete()

@@ -26,7 +26,6 @@ from evalsite.annotation.pages.views import home
 from evalsite.lib.rate_limits import client_address
 from evalsite.participants.access import language_of, private, unknown_link
 from evalsite.participants.joins import (
-    TooManyJoins,
     TypedIdIsKnown,
     find_limited_network,
     find_namespace,
@@ -42,6 +41,7 @@ from evalsite.participants.models import (
     PersonalLink,
     Recruitment,
 )
+from evalsite.participants.networks import LimitReached
 from evalsite.participants.random_codes import hash_token
 from evalsite.participants.recruiting import promised_pay
 from evalsite.participants.views import (
@@ -238,11 +238,11 @@ def _find_arrival(request: HttpRequest, recruitment: Recruitment) -> Arrival:
         return read_typed(
             request.POST["typed"],
             recruitment.adapter,
-            recruitment.given,
+            recruitment.platform_settings,
             find_namespace(recruitment),
         )
     return read_arrival(
-        request.GET, recruitment.adapter, recruitment.given, find_namespace(recruitment)
+        request.GET, recruitment.adapter, recruitment.platform_settings, find_namespace(recruitment)
     )
 
 
@@ -287,7 +287,7 @@ def _start(request: HttpRequest, recruitment: Recruitment, arrival: Arrival) -> 
         token = join_study(recruitment=recruitment, arrival=arrival, address=origin)
     except TypedIdIsKnown:
         return _refuse(request, recruitment, Problem.KNOWN)
-    except (TooManyJoins, NetworkIsFull) as error:
+    except LimitReached as error:
         context = _landing_context(recruitment, arrival) | {
             "wait_minutes": ceil(error.retry_seconds / 60),
             "is_network_full": isinstance(error, NetworkIsFull),
