@@ -20,7 +20,7 @@ from evalsite.operations.archive import Manifest, describe_os_error, new_file, w
 from evalsite.operations.database_dump import dump_database
 from evalsite.operations.site_files import hold_files, list_files
 
-_DAILY_NAME = re.compile(r"evalsite-\d{8}-\d{6}\.tar\.gz")
+_NAME_BY_TIME = re.compile(r"evalsite-\d{8}-\d{6}\.tar\.gz")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -95,7 +95,12 @@ def back_up() -> str:
         return result
     # what a backup left that was killed
     delete_older(folder.glob(".evalsite-*"), DAILY)
-    names = sorted(path for path in folder.iterdir() if _DAILY_NAME.fullmatch(path.name))
-    for old in names[: max(0, len(names) - max(1, settings.BACKUPS_KEPT))]:
+    backups = list_backups(folder)
+    for old in backups[: max(0, len(backups) - max(1, settings.BACKUPS_KEPT))]:
         old.unlink(missing_ok=True)
     return result
+
+
+def list_backups(folder: Path) -> list[Path]:
+    """Return the backups that were written into this folder, oldest first."""
+    return sorted(path for path in folder.iterdir() if _NAME_BY_TIME.fullmatch(path.name))

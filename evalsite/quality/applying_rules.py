@@ -53,7 +53,7 @@ class Matches:
 def find_matches(study: Study) -> Matches:
     """Return who meets the study's rules now."""
     people = measure_people(study)
-    active = Exclusion.objects.standing().filter(study=study, participant__isnull=False)
+    active = Exclusion.objects.active().filter(study=study, participant__isnull=False)
     return Matches(
         outcomes=run_rules(list_rules(study), people),
         excluded={pk for pk in active.values_list("participant", flat=True) if pk is not None},

@@ -87,7 +87,7 @@ def exclude(
         raise ValidationError(f"Give the reason in {MOST_LETTERS} characters or fewer.")
     # two people who decide at once queue up here, so that none meets the other's new row
     Study.objects.select_for_update(no_key=True).get(pk=study.pk)
-    active = Exclusion.objects.standing().filter(study=study)
+    active = Exclusion.objects.active().filter(study=study)
     known_people = set(active.values_list("participant", flat=True))
     known_answers = set(active.values_list("annotation", flat=True))
     people = [person for person in participants if person.pk not in known_people]
@@ -118,7 +118,7 @@ def take_back(*, exclusion: Exclusion, by: Any) -> bool:
 
     It is kept, with who made it and who took it back, and when.
     """
-    active = Exclusion.objects.standing().filter(pk=exclusion.pk)
+    active = Exclusion.objects.active().filter(pk=exclusion.pk)
     if not active.update(revoked_at=now(), revoked_by=by):
         return False
     AuditEntry.objects.record(
@@ -131,7 +131,7 @@ def take_back(*, exclusion: Exclusion, by: Any) -> bool:
 def take_back_many(*, study: Study, by: Any, ids: Collection[int] | None = None) -> int:
     """Take these active exclusions back, or all of the study; return how many that were."""
     Study.objects.select_for_update(no_key=True).get(pk=study.pk)
-    active = Exclusion.objects.standing().filter(study=study)
+    active = Exclusion.objects.active().filter(study=study)
     if ids is not None:
         active = active.filter(pk__in=ids)
     pks = list(active.values_list("pk", flat=True))
@@ -143,5 +143,5 @@ def take_back_many(*, study: Study, by: Any, ids: Collection[int] | None = None)
 
 def count_reasons(study: Study) -> list[tuple[str, int]]:
     """Return the reasons of active exclusions, each with its number."""
-    active = Exclusion.objects.standing().filter(study=study)
+    active = Exclusion.objects.active().filter(study=study)
     return sorted(Counter(active.values_list("reason", flat=True)).items())

@@ -31,7 +31,7 @@ DIFFERENCES = ("better", "differs")
 
 
 class ExclusionQuerySet(models.QuerySet["Exclusion"]):
-    def standing(self) -> "ExclusionQuerySet":
+    def active(self) -> "ExclusionQuerySet":
         return self.filter(revoked_at__isnull=True)
 
 

@@ -38,7 +38,7 @@ def excluded_answers(study: Study, *, also: Q | None = None) -> QuerySet[Annotat
 
     `also`: further answers, as if they were left out too.
     """
-    active = Exclusion.objects.standing()
+    active = Exclusion.objects.active()
     alone = Q(Exists(active.filter(annotation=OuterRef("pk"))))
     by_person = Q(Exists(active.filter(participant=OuterRef("participant"), study=study)))
     counted = Annotation.objects.counted().filter(study=study)

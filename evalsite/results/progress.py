@@ -284,7 +284,7 @@ def activity_of(study: Study) -> Activity:
         "joined": _count_in_study(study, find_recent_joins(JOINED_WITHIN)),
         "held": _count_in_study(study, Item.objects.filter(held_at__isnull=False)),
         "waiting": _count_in_study(study, Batch.objects.filter(opened_at__isnull=True)),
-        "excluded": _count_in_study(study, Exclusion.objects.standing()),
+        "excluded": _count_in_study(study, Exclusion.objects.active()),
         "quiet": _count_in_study(study, _find_quiet_places(study)),
         "leased": Exists(Slot.objects.leased().filter(study=study, lease_until__gt=now())),
         "is_imported": Exists(RatingsFile.objects.filter(study=study)),

@@ -30,8 +30,8 @@ INVALID, GONE, UNKNOWN = 422, 410, 404
 @require_http_methods(["GET", "HEAD", "POST"])
 def show_invitation(request: HttpRequest, token: str) -> HttpResponse:
     """Show an open invitation, or say what to do instead."""
-    found = Invitation.objects.by_token(token).select_related("study", "created_by")
-    invitation = found.first()
+    invitations = Invitation.objects.by_token(token).select_related("study", "created_by")
+    invitation = invitations.first()
     if invitation is None:
         return _close(request, "unknown", UNKNOWN)
     if invitation.state != Invitation.State.OPEN:
@@ -118,7 +118,9 @@ def _ask(
     request: HttpRequest, invitation: Invitation, form: AccountForm, status: int = 200
 ) -> HttpResponse:
     user = _signed_in(request)
-    held = Membership.objects.filter(study=invitation.study_id, user=user).first() if user else None
+    membership = (
+        Membership.objects.filter(study=invitation.study_id, user=user).first() if user else None
+    )
     address = _address_in(invitation)
     is_own = user is None or user.email.lower() == address.lower()
     context: dict[str, Any] = {
@@ -127,7 +129,7 @@ def _ask(
         "invitation": invitation,
         "form": form,
         "is_signed_in": user is not None,
-        "held": held,
+        "held": membership,
         # an account is all that an invitation to the site gives
         "is_covered": user is not None and invitation.study_id is None,
     }
@@ -135,7 +137,7 @@ def _ask(
         role = invitation.team_role
         may, may_not = list_powers(role)
         context |= {
-            "is_covered": held and held.team_role.rank >= role.rank,
+            "is_covered": membership and membership.team_role.rank >= role.rank,
             "sees_identities": role.rank >= TeamRole.EDITOR_WITH_IDENTITIES.rank,
             "may": may,
             "may_not": may_not,

@@ -108,6 +108,7 @@ def run_child(source: IO[bytes], folder: Path, *, size: int, task: str = "examin
         done = subprocess.run(  # noqa: S603 (our own module)
             [
                 sys.executable,
+                "-P",
                 "-m",
                 "evalsite.exports.bundle.scratch",
                 folder,

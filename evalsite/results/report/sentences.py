@@ -151,8 +151,11 @@ def few_raters(raters: int, keeps_error_rate: bool = False) -> str:
 
 
 @sentence
-def few_clusters(clusters: int) -> str:
-    return f"With only {clusters} clusters, results describe these clusters and not others."
+def few_clusters(clusters: int, noun: str = "clusters") -> str:
+    """`noun`: what the clusters are called: "talks"."""
+    if clusters == 1:
+        return "All inputs come from one cluster, so results describe this cluster and not others."
+    return f"With only {clusters} {noun}, results describe these {noun} and not others."
 
 
 @sentence
