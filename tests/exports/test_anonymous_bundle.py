@@ -33,7 +33,7 @@ PLANTED = (
 )  # fmt: skip
 
 CLUSTERS = {
-    "code": "clusters_used", "text": "5 talks (column hill-lab talk) are used as clusters of items.",
+    "code": "clusters_used", "text": "5 talks (column hill-lab talk) are used as clusters.",
     "rows": [], "facts": {"items": 10, "clusters": 5, "noun": "talks", "column": "hill-lab talk"},
 }  # fmt: skip
 

@@ -541,6 +541,13 @@ STUDIES: dict[str, Callable[[], Any]] = {
     "simulated": lambda: analyse([row | {"origin": "simulated"} for row in rate(spread())]),
     "imported": lambda: analyse([row | {"origin": "imported"} for row in rate(spread())]),
     "unknown raters": lambda: analyse(rate(spread()), raters_known=False),
+    "three of six raters": lambda: analyse(
+        [
+            row
+            for row in rate(spread(0.1), inputs=12)
+            if (int(row["participant"][1:]) + int(row["item"][1:])) % 2
+        ]
+    ),
     "three raters": lambda: analyse(rate(spread(), raters=3)),
     "three raters, simulated": lambda: analyse(
         [row | {"origin": "simulated"} for row in rate(spread(), raters=3)]
@@ -942,6 +949,7 @@ CASES: dict[str, tuple[str, str]] = {
     "rank_ranges": ("no difference", "numbers"),
     "weighing": ("inputs of A alone", "one rater"),
     "missing_at_random": ("few ratings skipped", "no difference"),
+    "shown_unknown": ("three of six raters", "few ratings skipped"),
     "not_applicable": ("not applicable", "gaps"),
     "not_answered": ("not asked", "no difference"),
     "seed": ("no difference", "finished"),

@@ -278,6 +278,9 @@ def _describe(
     if any(system["missing"] for system in result["missing_by_system"]):
         share = float(shown.is_missing.mean())
         data_notes.append(make_note("missing_at_random", share=share))
+    # of a comparison of two outputs nothing can be missing of one system alone
+    if shown.empty and part.raters_known and (part.rows.system != "").any() and result["pairs"]:
+        data_notes.append(make_note("shown_unknown"))
     # the note on the seed stays last
     notes[-1:-1] = [*data_notes, *describe_missing(by_design)]
 

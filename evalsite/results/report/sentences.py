@@ -1344,6 +1344,14 @@ def missing_at_random(share: float) -> str:
 
 
 @sentence
+def shown_unknown() -> str:
+    return (
+        "The ratings don’t say which outputs each rater was shown, so it can’t be checked whether "
+        "ratings of one system are missing more often. Tests and means assume that they aren’t."
+    )
+
+
+@sentence
 def not_applicable(counts: Mapping[str, int]) -> str:
     return f"Answered “not applicable”: {_list_counts(counts)}. These answers are in no figure."
 
