@@ -233,3 +233,11 @@ def test_verify_says_what_was_checked(study: Study, tmp_path: Path, capsys):
 def test_verify_of_what_isnt_there_ends_with_3(tmp_path: Path, capsys, words):
     assert run_command(["verify", str(tmp_path / words[0]), *words[1:]]) == 3
     assert "Traceback" not in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("text", ["abc", "g" * 12, "0" * 65])
+def test_what_can_be_no_hash_is_refused(tmp_path: Path, capsys, text: str):
+    (tmp_path / "bundle.zip").write_bytes(b"")
+
+    assert run_command(["verify", str(tmp_path / "bundle.zip"), "--plan-hash", text]) == 3
+    assert "12 to 64 of the characters" in capsys.readouterr().err
