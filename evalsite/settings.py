@@ -116,6 +116,8 @@ INSTALLED_APPS = [
 ]
 
 MIDDLEWARE = [
+    # before all that refuses a request: monitoring knows no host name and no HTTPS
+    "evalsite.operations.health.HealthAddresses",
     "django.middleware.security.SecurityMiddleware",
     "evalsite.lib.response_headers.BrowserLimits",
     "evalsite.lib.response_headers.StaticFiles",
@@ -377,6 +379,7 @@ LOGGING = {
     "version": 1,
     "disable_existing_loggers": False,
     "filters": {
+        "health": {"()": "evalsite.lib.log_safety.LeaveOutHealth"},
         "outages": {"()": "evalsite.lib.outage.OneLineAMinute"},
         "hide_tokens": {"()": "evalsite.lib.log_safety.HideTokens"},
     },
@@ -384,7 +387,7 @@ LOGGING = {
     "handlers": {
         "console": {
             "class": "logging.StreamHandler",
-            "filters": ["outages", "hide_tokens"],
+            "filters": ["health", "outages", "hide_tokens"],
             "formatter": "line",
         }
     },

@@ -20,6 +20,7 @@ COMMANDS = {
     # command: (module, what it does)
     "serve": ("serve", "run a site on this machine until Ctrl-C"),
     "instruments": ("instruments", "list what a study can ask, with the columns its file needs"),
+    "health": ("health", "say whether the site works; exits with 1 if it doesn't"),
     "prepare": ("prepare", "make or upgrade the database of a site, and collect static files"),
     "web": ("web", "run the web server of a site"),
     "worker": ("worker", "run the jobs of a site"),

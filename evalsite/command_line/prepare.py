@@ -18,7 +18,18 @@ def run(options: Namespace) -> Result:
     django.setup()
     options.output.say(f"Data folder: {settings.DATA_DIR}")
     prepare_site()
-    return Result(text="The database and the static files are ready.")
+    # needs the apps
+    from evalsite.accounts.first_administrator import make_first_link
+
+    text, link = "The database and the static files are ready.", make_first_link()
+    if link is None:
+        return Result(text=text)
+    address, until = link
+    return Result(
+        text=f"{text}\nNobody administers this site yet. Create the first account with this link, "
+        f"which works once, until {until:%Y-%m-%d %H:%M} UTC:\n{address}",
+        facts={"first_account": {"link": address, "until": f"{until:%Y-%m-%dT%H:%M:%SZ}"}},
+    )
 
 
 def prepare_site() -> None:
