@@ -210,7 +210,7 @@ def test_bad_81_slow_clients_hold_nobody_up_behind_a_documented_proxy(
     kind, home, database_url, tmp_path
 ):
     with (
-        WebServer(database_url, tmp_path, EVALSITE_BEHIND_PROXY="on") as server,
+        WebServer(database_url, tmp_path, EVALSITE_TEST_PROXY="on") as server,
         running(kind, tmp_path / kind, server.port) as proxy,
         ExitStack() as links,
     ):
