@@ -71,7 +71,7 @@ def keep_pair(table: Table, margin: Margin) -> Table:
 
 
 def decide_with_slices(
-    outcome: str,
+    outcome: str | None,
     table: Table,
     slices: pd.Series,
     *,
