@@ -14,6 +14,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from types import SimpleNamespace
 from typing import Any
+from unittest.mock import patch
 
 import pandas as pd
 import pytest
@@ -56,8 +57,10 @@ from evalsite.results.report.criterion_view import (
 from evalsite.results.report.first_look import Look
 from evalsite.results.report.folds import list_folds
 from evalsite.results.report.limitations import Collection, list_limitations
-from evalsite.results.report.methods import collect_tests
-from evalsite.results.report.sentences import SENTENCES, write_sentence
+from evalsite.results.report.methods import collect_tests, summarise_method
+from evalsite.results.report.prose import write_prose
+from evalsite.results.report.sentences import METHOD_WORDS, SENTENCES, write_sentence
+from evalsite.results.report.study_facts import Facts, describe_collection, describe_evaluated
 from evalsite.results.report.summary import summarise
 from evalsite.results.report.verdicts import judge_criterion
 from evalsite.studies.models import Study
@@ -522,6 +525,57 @@ def describe_summary(study: str) -> list[dict[str, Any]]:
     return [{"code": "criteria_clear", "text": summary.headline}] if summary.main is None else []
 
 
+def record_sentences(write: Callable[[], Any]) -> list[dict[str, Any]]:
+    """The sentences that templates ask for."""
+    notes: list[dict[str, Any]] = []
+
+    def record(note: dict[str, Any]) -> str:
+        notes.append(note)
+        return write_sentence(note)
+
+    with patch("evalsite.results.templatetags.prose.write_sentence", record):
+        write()
+    return notes
+
+
+def describe_study(**known: Any) -> list[dict[str, Any]]:
+    """What a report says of a study and its collection, with these facts."""
+    settings = {
+        "k": 3, "set_size": 4, "max_sets": 2, "max_items": None, "groups": "free", "seed": 1,
+        "item_order": "random", "is_qualification_on": False, "pass_mark": 80, "check_every": 5,
+        "repeat_percent": 10, "repeat_distance": 8, "pay_per_set": None, "currency": "GBP",
+        "minutes_per_set": 5, "has_bonus": True, "bonus": "1.00",
+    }  # fmt: skip
+    data = {
+        "origins": {"own": 9, "imported": 3, "simulated": 0}, "groups": 12, "items": 12,
+        "clusters": 3, "ratings": 12, "annotations": 6, "raters_known": True, "participants": 4,
+        "systems": ["A", "B"], "first_at": "2026-05-03T10:00:00+00:00",
+        "last_at": "2026-05-09T10:00:00+00:00", "left_out": {"excluded": 1},
+    }  # fmt: skip
+    facts = Facts(
+        title="Study", organisation="", protocol="", origin="", language="en", version="1",
+        criteria=(), data=data | known.get("data", {}), texts={"consent": ""},
+        settings=settings | known.get("settings", {}), has_practice=True, has_sheet=False,
+        offers_sheet=False, exclusions=known.get("exclusions", ()), import_notes=(), plan={},
+        sharing=known.get("sharing", {}), software="", methods="1", seed=1, draws=10, sha256="",
+        made_at=LOOK.at,
+    )  # fmt: skip
+    return record_sentences(lambda: (describe_evaluated(facts), describe_collection(facts)))
+
+
+def describe_methods(study: str) -> list[dict[str, Any]]:
+    """What the methods of a page and of a paper say of the tests."""
+    found: dict[str, Any] = get_study(study)
+    known: Any = SimpleNamespace(plan={})
+
+    def write() -> None:
+        summarise_method(known, found)
+        tests = collect_tests(found["criteria"], known, {})
+        write_prose("latex/_tests.tex", {**tests, "words": METHOD_WORDS})
+
+    return record_sentences(write)
+
+
 def answer_on_clusters(code: str) -> list[dict[str, Any]]:
     """What the methods say of an answer that was given at import."""
     facts = {"items": 10, "clusters": 5, "noun": "documents", "column": "doc"}
@@ -879,6 +933,17 @@ STUDIES |= {
     )
 }  # fmt: skip
 STUDIES |= {
+    "study": lambda: describe_study(),
+    "study, collected elsewhere": lambda: describe_study(
+        data={"origins": {"own": 0, "imported": 12, "simulated": 0}}
+    ),
+    "study, inputs shared": lambda: describe_study(data={"items": 24}),
+    "study, paid": lambda: describe_study(settings={"pay_per_set": "2.50"}),
+    "study, asked to share": lambda: describe_study(sharing={"asked": 4, "not_sharing": 1}),
+    "study, excluded": lambda: describe_study(exclusions=(("Too fast", 1),)),
+    "methods of difference": lambda: describe_methods("difference"),
+    "methods without a model": lambda: describe_methods("ranks part"),
+    "methods of one rater": lambda: describe_methods("one rater"),
     "folds with everyone": lambda: describe_folds("difference", "no difference"),
     "summary of two criteria": lambda: describe_summary("two criteria"),
     "summary of one criterion": lambda: describe_summary("difference"),
@@ -1052,6 +1117,26 @@ CASES |= {
     "pairs_undefined": ("pair of one rater", "chain"),
     "hypothesis": ("hypothesis and margin", "difference"),
     "planned_margin": ("hypothesis and margin", "difference"),
+}
+# how ratings came about, and how systems were compared
+CASES |= {
+    "limit_per_participant": ("study", "study, collected elsewhere"),
+    "checks_in_sets": ("study", "study, collected elsewhere"),
+    "repeats_in_sets": ("study", "study, collected elsewhere"),
+    "practice_before_work": ("study", "study, collected elsewhere"),
+    "order_of_items": ("study", "study, collected elsewhere"),
+    "items_of_one_input": ("study, inputs shared", "study"),
+    "pay_for_set": ("study, paid", "study"),
+    "sharing_of_answers": ("study, asked to share", "study"),
+    "exclusion_reasons": ("study, excluded", "study"),
+    "inputs_rated": ("study", "finished"),
+    "ratings_given": ("study", "finished"),
+    "raters_of_study": ("study", "finished"),
+    "days_of_ratings": ("study", "finished"),
+    "origins_of_ratings": ("study", "finished"),
+    "left_out_of_results": ("study", "finished"),
+    "random_effects": ("methods of difference", "methods without a model"),
+    "systems_compared": ("methods of difference", "methods of one rater"),
 }
 # headlines, and what closed sections say
 CASES |= {

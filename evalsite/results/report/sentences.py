@@ -2341,6 +2341,195 @@ def finding_in_brief(code: str, first: str, second: str, effect: str, better: st
     }.get(code, "not compared")
 
 
+# --- how the ratings came about: words beside a name, or within a sentence -------------
+
+
+@sentence
+def limit_per_participant(max_sets: int | None, max_items: int | None) -> str:
+    limits = [
+        count_of(number, noun)
+        for number, noun in ((max_sets, "set"), (max_items, "item"))
+        if number is not None
+    ]
+    return f"at most {list_of(limits)}" if limits else "none"
+
+
+@sentence
+def checks_in_sets(every: int | None) -> str:
+    if every is None:
+        return "none"
+    return f"a gold or attention item after every {count_of(every, 'item')}"
+
+
+@sentence
+def repeats_in_sets(percent: int, distance: int) -> str:
+    if not percent:
+        return "none"
+    return (
+        f"{percent}% of the items shown again without notice, at least "
+        f"{count_of(distance, 'item')} later; the second ratings count in no result"
+    )
+
+
+@sentence
+def practice_before_work(has_practice: bool, is_test: bool, pass_mark: int) -> str:
+    if not has_practice:
+        return "none"
+    if is_test:
+        return f"a test before any work, passed with {pass_mark}% correct answers"
+    return "practice items with feedback before any work"
+
+
+@sentence
+def pay_for_set(pay: str, minutes: int | None, bonus: str) -> str:
+    """`pay` and `bonus` are written, with their currency."""
+    time = f" of {count_of(minutes, 'minute')}" if minutes else ""
+    return f"{pay} for a set{time}" + (f", and {bonus} as a bonus" if bonus else "")
+
+
+@sentence
+def sharing_of_answers(asked: int, not_sharing: int) -> str:
+    if not asked:
+        return ""
+    if not not_sharing:
+        return f"all {count_of(asked, 'participant')} agreed to have their answers published"
+    return (
+        f"{not_sharing:,} of {count_of(asked, 'participant')} didn’t agree to have their answers "
+        "published; their answers are in these results, but not in published files"
+    )
+
+
+@sentence
+def items_of_one_input(groups: str) -> str:
+    return {
+        "free": "any of them in a set",
+        "together": "one after another, in one set",
+        "once": "a participant gets only one of them",
+    }.get(groups, groups)
+
+
+@sentence
+def order_of_items(order: str) -> str:
+    return {
+        "random": "random for each participant",
+        "uploaded": "as uploaded",
+        "blocked": "related items one after another",
+    }.get(order, order)
+
+
+@sentence
+def inputs_rated(inputs: int, clusters: int, items: int) -> str:
+    within = f"{count_of(clusters, 'cluster')} and " if clusters else ""
+    return f"{inputs:,}, in {within}{count_of(items, 'item')}"
+
+
+@sentence
+def ratings_given(ratings: int, annotations: int) -> str:
+    return f"{ratings:,}, in {count_of(annotations, 'annotation')}"
+
+
+@sentence
+def raters_of_study(participants: int, are_persons: bool) -> str:
+    if are_persons:
+        return count_of(participants, "participant")
+    return f"{count_of(participants, 'rater')}, not all of them individual people"
+
+
+@sentence
+def days_of_ratings(first: str | None, last: str | None) -> str:
+    days = [_write_local_day(moment) for moment in (first, last) if moment]
+    return " to ".join(dict.fromkeys(days))
+
+
+def _write_local_day(moment: str) -> str:
+    """Return the day as the report holds it, in whatever zone that is."""
+    at = datetime.fromisoformat(moment)
+    return f"{at.day} {at:%B %Y}"
+
+
+@sentence
+def origins_of_ratings(own: int = 0, imported: int = 0, simulated: int = 0) -> str:
+    phrases = [
+        *([f"{own:,} collected with this software"] if own else []),
+        *([f"{imported:,} imported: collected elsewhere"] if imported else []),
+        *([f"{simulated:,} simulated, which show nothing about real systems"] if simulated else []),
+    ]
+    return "; ".join(phrases)
+
+
+_LEFT_OUT = {
+    "excluded": ("annotation", "excluded"),
+    "ignored": ("annotation", "in which the rater ignored the item"),
+    "reported": ("annotation", "in which the rater reported the item"),
+    "rated_twice": ("second rating", "of an output by the same participant"),
+    "no_value": ("row", "without a value"),
+}
+
+
+@sentence
+def left_out_of_results(counts: Sequence[tuple[str, int]]) -> str:
+    """`counts`: of each kind how many."""
+    phrases = [
+        f"{count_of(number, _LEFT_OUT[kind][0])} {_LEFT_OUT[kind][1]}" for kind, number in counts
+    ]
+    return "; ".join(phrases) or "nothing"
+
+
+@sentence
+def exclusion_reasons(reasons: Sequence[tuple[str, int]]) -> str:
+    return ", ".join(f"“{reason}” ({count_of(number, 'decision')})" for reason, number in reasons)
+
+
+# --- how systems were compared: a report's page, and the LaTeX of a paper ---------------
+
+_RANDOM = {
+    "rater": "raters",
+    "group": "inputs",
+    "cluster": "clusters of inputs",
+    "group:system": "inputs by systems",
+    "input:system": "inputs by systems",
+    "cluster:system": "clusters of inputs by systems",
+    "rater:system": "raters by systems",
+    "rater:group": "raters by inputs",
+}
+
+
+@sentence
+def random_effects(terms: Sequence[str]) -> str:
+    return list_of([_RANDOM.get(term, term) for term in terms])
+
+
+# as figures name it; importing it would load numpy
+REML = "REML, crossed random effects (Kenward-Roger)"
+_TESTED_BY = {
+    "bootstrap over items and raters": "a bootstrap over inputs and raters",
+    "bootstrap over items": "a bootstrap over inputs, which says nothing about other raters",
+    "t test over items (generalises over items, not raters)": "a t test over inputs, which says "
+    "nothing about other raters",
+    "t test over raters (generalises over raters, not items)": "a t test over raters, which says "
+    "nothing about other inputs",
+}
+
+
+@sentence
+def systems_compared(
+    labels: Sequence[str], methods: Sequence[str], terms: Sequence[str], baseline: str,
+    is_equal: bool, is_all: bool, is_rest: bool,
+) -> str:  # fmt: skip
+    """`labels`: of criteria that are compared alike, which are all of them or the rest; `terms`: of
+    the mixed model, if that is one of the `methods`."""
+    if is_equal:
+        return f"On {list_of(list(labels))}, all ratings are equal, so nothing is tested."
+    start = "Systems"
+    if not is_all:
+        start = f"On {'all other criteria' if is_rest else list_of(list(labels))}, systems"
+    with_whom = f"with the baseline {baseline}" if baseline else "in pairs"
+    effects = f" with random effects of {random_effects(terms)}" if terms else ""
+    model = f"{METHOD_WORDS['model']}{effects}, with {METHOD_WORDS['errors']}"
+    tests = [model if method == REML else _TESTED_BY.get(method, method) for method in methods]
+    return f"{start} are compared {with_whom} by {list_of(tests)}."
+
+
 # --- methods: README and scripts of a bundle have the same words ----------------------
 
 METHOD_WORDS = {

@@ -11,6 +11,7 @@ from django.utils.translation import get_language_info
 
 from evalsite.results.report.latex import escape, set_p
 from evalsite.results.report.prose import join_lines, quote_markdown
+from evalsite.results.report.sentences import write_sentence
 from evalsite.studies.summary_lines import count_of, format_moment, format_money, list_of
 
 register = template.Library()
@@ -116,6 +117,12 @@ def comma(loop: dict[str, Any]) -> str:
     if loop["first"]:
         return ""
     return " and " if loop["last"] else ", "
+
+
+@register.simple_tag
+def sentence(code: str, **facts: Any) -> str:
+    """Write the sentence of a code from its facts, as results/report/sentences.py words it."""
+    return write_sentence({"code": code, "facts": facts})
 
 
 @register.simple_block_tag(takes_context=True, end_name="endentry")
