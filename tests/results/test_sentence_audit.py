@@ -57,9 +57,8 @@ from evalsite.results.report.criterion_view import (
 from evalsite.results.report.first_look import Look
 from evalsite.results.report.folds import list_folds
 from evalsite.results.report.limitations import Collection, list_limitations
-from evalsite.results.report.methods import collect_tests, summarise_method
-from evalsite.results.report.prose import write_prose
-from evalsite.results.report.sentences import METHOD_WORDS, SENTENCES, write_sentence
+from evalsite.results.report.methods import collect_tests, summarise_method, write_methods
+from evalsite.results.report.sentences import SENTENCES, write_sentence
 from evalsite.results.report.study_facts import Facts, describe_collection, describe_evaluated
 from evalsite.results.report.summary import summarise
 from evalsite.results.report.verdicts import judge_criterion
@@ -229,6 +228,9 @@ def turn_findings(criterion: dict[str, Any]) -> dict[str, Any]:
 
 LOOK = Look(at=datetime(2026, 5, 12, 10, 42, tzinfo=UTC), answers=2, asked_later=0)
 PLAN = {"baseline": {"at": "2026-05-03T10:00:00+00:00", "answers": 0}}
+PLANNED_FACTS: dict[str, Any] = {
+    "exclusion_rule": "", "moments": PLAN | {"exclusion_rule": PLAN["baseline"]}, "has_imported": False, "baseline": "A"
+}  # fmt: skip
 SIZE = {"criterion": "fit", "words": "50 inputs: 80% power", "at": "2026-05-19T10:00:00+00:00"}
 CHAIN = [("A", "B", 0.6), ("B", "C", 0.6)]
 
@@ -538,8 +540,8 @@ def record_sentences(write: Callable[[], Any]) -> list[dict[str, Any]]:
     return notes
 
 
-def describe_study(**known: Any) -> list[dict[str, Any]]:
-    """What a report says of a study and its collection, with these facts."""
+def make_facts(**known: Any) -> Facts:
+    """Facts of a study, with these changes to its settings, data and other parts."""
     settings = {
         "k": 3, "set_size": 4, "max_sets": 2, "max_items": None, "groups": "free", "seed": 1,
         "item_order": "random", "is_qualification_on": False, "pass_mark": 80, "check_every": 5,
@@ -552,28 +554,27 @@ def describe_study(**known: Any) -> list[dict[str, Any]]:
         "systems": ["A", "B"], "first_at": "2026-05-03T10:00:00+00:00",
         "last_at": "2026-05-09T10:00:00+00:00", "left_out": {"excluded": 1},
     }  # fmt: skip
-    facts = Facts(
-        title="Study", organisation="", protocol="", origin="", language="en", version="1",
-        criteria=(), data=data | known.get("data", {}), texts={"consent": ""},
-        settings=settings | known.get("settings", {}), has_practice=True, has_sheet=False,
-        offers_sheet=False, exclusions=known.get("exclusions", ()), import_notes=(), plan={},
+    return Facts(
+        title="Study", organisation="", protocol="Likert", origin="A paper; licence", language="en",
+        version="1", criteria=(), data=data | known.get("data", {}), texts={"consent": ""},
+        settings=settings | known.get("settings", {}), has_practice=True,
+        has_sheet=known.get("has_sheet", False), offers_sheet=False,
+        exclusions=known.get("exclusions", ()), import_notes=(), plan=known.get("plan", {}),
         sharing=known.get("sharing", {}), software="", methods="1", seed=1, draws=10, sha256="",
         made_at=LOOK.at,
     )  # fmt: skip
+
+
+def describe_study(**known: Any) -> list[dict[str, Any]]:
+    """What a report says of a study and its collection, with these facts."""
+    facts = make_facts(**known)
     return record_sentences(lambda: (describe_evaluated(facts), describe_collection(facts)))
 
 
-def describe_methods(study: str) -> list[dict[str, Any]]:
-    """What the methods of a page and of a paper say of the tests."""
-    found: dict[str, Any] = get_study(study)
-    known: Any = SimpleNamespace(plan={})
-
-    def write() -> None:
-        summarise_method(known, found)
-        tests = collect_tests(found["criteria"], known, {})
-        write_prose("latex/_tests.tex", {**tests, "words": METHOD_WORDS})
-
-    return record_sentences(write)
+def describe_methods(study: str, **known: Any) -> list[dict[str, Any]]:
+    """What the methods say on the page of a report and in a paper, with these facts."""
+    found, facts = get_study(study), make_facts(**known)
+    return record_sentences(lambda: (summarise_method(facts, found), write_methods(facts, found)))
 
 
 def answer_on_clusters(code: str) -> list[dict[str, Any]]:
@@ -944,6 +945,31 @@ STUDIES |= {
     "methods of difference": lambda: describe_methods("difference"),
     "methods without a model": lambda: describe_methods("ranks part"),
     "methods of one rater": lambda: describe_methods("one rater"),
+    "methods of decisions": lambda: describe_methods("decisions"),
+    "methods of magnitudes": lambda: describe_methods("magnitudes"),
+    "methods of two criteria": lambda: describe_methods("two criteria"),
+    "methods of a metric": lambda: describe_methods("metric"),
+    "methods of a chain": lambda: describe_methods("chain"),
+    "methods, collected elsewhere": lambda: describe_methods(
+        "difference", data={"origins": {"own": 0, "imported": 12, "simulated": 0}}
+    ),
+    "methods, simulated": lambda: describe_methods(
+        "difference", data={"origins": {"own": 0, "imported": 0, "simulated": 12}}
+    ),
+    "methods, a sheet": lambda: describe_methods("difference", has_sheet=True),
+    "methods, inputs once": lambda: describe_methods("difference", settings={"groups": "once"}),
+    "methods, paid": lambda: describe_methods("difference", settings={"pay_per_set": "2.50"}),
+    "methods, asked to share": lambda: describe_methods(
+        "difference", sharing={"asked": 4, "not_sharing": 1}
+    ),
+    "methods, rule planned": lambda: describe_methods(
+        "baseline behind", plan=PLANNED_FACTS | {"rules": ["median seconds below 2"]}
+    ),
+    "methods, rule worded": lambda: describe_methods(
+        "difference",
+        plan=PLANNED_FACTS | {"exclusion_rule": "Too fast", "size": SIZE | {"answers": 0}},
+    ),
+    "methods, no rule": lambda: describe_methods("difference", plan=PLANNED_FACTS),
     "folds with everyone": lambda: describe_folds("difference", "no difference"),
     "summary of two criteria": lambda: describe_summary("two criteria"),
     "summary of one criterion": lambda: describe_summary("difference"),
@@ -1135,7 +1161,39 @@ CASES |= {
     "days_of_ratings": ("study", "finished"),
     "origins_of_ratings": ("study", "finished"),
     "left_out_of_results": ("study", "finished"),
-    "random_effects": ("methods of difference", "methods without a model"),
+    "instrument_used": ("methods of difference", "finished"),
+    "work_dealt": ("methods of difference", "methods, collected elsewhere"),
+    "page_of_set": ("methods, a sheet", "methods of difference"),
+    "inputs_met": ("methods, inputs once", "methods of difference"),
+    "items_ordered": ("methods of difference", "methods, collected elsewhere"),
+    "practice_done": ("methods of difference", "methods, collected elsewhere"),
+    "checks_followed": ("methods of difference", "methods, collected elsewhere"),
+    "repeats_shown": ("methods of difference", "methods, collected elsewhere"),
+    "participants_paid": ("methods, paid", "methods of difference"),
+    "answers_kept_back": ("methods, asked to share", "methods of difference"),
+    "size_planned": ("methods, rule worded", "methods, no rule"),
+    "ratings_collected": ("methods of difference", "finished"),
+    "ratings_elsewhere": ("methods of difference", "methods, simulated"),
+    "ratings_simulated": ("methods, simulated", "methods of difference"),
+    "ratings_of_output": ("methods of difference", "finished"),
+    "annotations_excluded": ("methods of difference", "finished"),
+    "rules_of_exclusion": ("methods, rule planned", "methods, rule worded"),
+    "rule_in_words": ("methods, rule worded", "methods, rule planned"),
+    "no_rule_set": ("methods, no rule", "methods, rule planned"),
+    "figure_reported": ("methods of difference", "finished"),
+    "intervals_drawn": ("methods of difference", "finished"),
+    "means_of_model": ("methods of difference", "methods without a model"),
+    "systems_tested": ("methods of difference", "methods of one rater"),
+    "systems_untested": ("methods of one rater", "methods of difference"),
+    "baseline_chosen": ("methods, rule planned", "methods, no rule"),
+    "tests_corrected": ("methods of difference", "methods of one rater"),
+    "order_analysed": ("methods of magnitudes", "methods of difference"),
+    "figures_given": ("methods of difference", "finished"),
+    "scale_of_criteria": ("methods of two criteria", "methods of difference"),
+    "raters_in_pairs": ("methods of difference", "methods of one rater"),
+    "criteria_correlated": ("methods of two criteria", "methods of difference"),
+    "metrics_correlated": ("methods of a metric", "methods of difference"),
+    "place_has_term": ("methods of a chain", "methods of difference"),
     "systems_compared": ("methods of difference", "methods of one rater"),
 }
 # headlines, and what closed sections say
