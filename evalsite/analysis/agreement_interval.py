@@ -189,7 +189,8 @@ def find_over_inputs(
     if not _TINY**2 < variance < np.inf:
         return Interval(details={"interval": "none: nothing varies"})
     reach = float(stats.t.ppf((1 + LEVEL) / 2, inputs - 1)) * sqrt(variance)
-    low, high = (_take_back(z + by, shape) for by in (-reach, reach))
+    ends = (min(max(z + by, -_MOST_EXPONENT), _MOST_EXPONENT) for by in (-reach, reach))
+    low, high = (1 / (1 + exp(-end)) if shape == "share" else 1 - exp(-end) for end in ends)
     if shape == "coefficient":
         sizes = data.sizes[data.sizes > 1]
         low = max(low, -1 / (find_k(sizes) - 1))
@@ -200,11 +201,6 @@ def find_over_inputs(
 
 def _transform(value: float, shape: Shape) -> float:
     return log(value / (1 - value)) if shape == "share" else -log(1 - value)
-
-
-def _take_back(z: float, shape: Shape) -> float:
-    z = min(max(z, -_MOST_EXPONENT), _MOST_EXPONENT)
-    return 1 / (1 + exp(-z)) if shape == "share" else 1 - exp(-z)
 
 
 def step_up(value: float, k: float) -> float | None:
@@ -230,7 +226,7 @@ def find_k(sizes: Any) -> float:
 
 
 def sum_by(levels: Any, values: Floats, size: int = 0) -> Floats:
-    """The sum of values by level."""
+    """Return the sum of values by level."""
     return np.asarray(np.bincount(levels, weights=values, minlength=size), dtype=np.float64)
 
 
@@ -314,7 +310,8 @@ def _summarise(design: _Design, columns: Sequence[Floats], places: Ints, values:
     unit, size, n = design.unit, design.size, len(design.unit)
 
     def sum_pairs(group: Ints) -> tuple[float, float]:
-        """Sum distances and count ordered pairs within groups, each rating with itself too."""
+        """Return the sum of distances and the number of ordered pairs within groups, self-pairs
+        included."""
         number = np.bincount(group)
         total = 0.0
         for column in columns:

@@ -7,7 +7,8 @@ value ~ 1 + (1|unit) + (1|rater)).
 from dataclasses import dataclass
 
 from evalsite.analysis.canonical_order import Coded
-from evalsite.analysis.reml import TooManyEffects, fit_reml
+from evalsite.analysis.effects_in_blocks import TooManyEffects
+from evalsite.analysis.reml import fit_reml
 
 
 class TooLarge(Exception):
@@ -24,7 +25,7 @@ class Components:
 
 
 def find_components(data: Coded, *, with_rater: bool) -> Components:
-    """The variances of units, raters (0 if not `with_rater`) and what is left.
+    """Return the variances of units, raters (0 if not `with_rater`) and the residual.
 
     Values must vary. Raises TooLarge.
     """

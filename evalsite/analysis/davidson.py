@@ -59,7 +59,8 @@ class DavidsonFit:
 def count_pairs(
     left: NDArray[np.int64], right: NDArray[np.int64], outcome: Floats, systems: int
 ) -> Floats:
-    """Counts (systems, systems, 3): left system, right system, then left wins, tie, right wins.
+    """Return the counts (systems, systems, 3): left system, right system, then left wins, ties,
+    right wins.
 
     `outcome`: 1 the left system was preferred, 0 a tie, -1 the right one.
     """
@@ -69,12 +70,12 @@ def count_pairs(
 
 
 def drop_ties(counts: Floats) -> Floats:
-    """The counts without ties."""
+    """Return the counts without ties."""
     return counts * np.array([1.0, 0.0, 1.0])
 
 
 def find_fault(counts: Floats, *, has_position: bool = False) -> Reason | None:
-    """Why no finite strengths exist for these counts, if so.
+    """Return why no finite strengths exist for these counts; None if they do.
 
     A win leads from winner to loser, a tie both ways: all systems must reach all others.
     """
@@ -97,12 +98,13 @@ def find_fault(counts: Floats, *, has_position: bool = False) -> Reason | None:
 
 
 def _list_cells(counts: Floats) -> Cells:
-    """The ordered pairs (cells, 2) that were seen in a table (systems, systems, 3)."""
+    """Return the ordered pairs (cells, 2) that occur in a table (systems, systems, 3)."""
     return np.argwhere(counts.sum(axis=2) > 0)
 
 
 def add_prior(counts: Floats, weight: float = PRIOR) -> Floats:
-    """The counts with `weight` wins each way over each observed pair, half on either side."""
+    """Return the counts with `weight` wins each way added to each observed pair, half on either
+    side."""
     seen = counts.sum(axis=2) > 0
     seen = seen | seen.T
     out = counts.copy()
@@ -114,7 +116,7 @@ def add_prior(counts: Floats, weight: float = PRIOR) -> Floats:
 def fit_davidson(
     counts: Floats, *, has_position: bool = False, is_penalised: bool = False
 ) -> DavidsonFit | Reason:
-    """The fitted model of counts (systems, systems, 3), or why there is none.
+    """Fit the model to counts (systems, systems, 3); return the reason if that is impossible.
 
     Ties are modelled where there are any. Penalised: PRIOR wins each way over each observed pair
     are added, so that separated strengths stay finite; parts that never met still have no order.
@@ -142,26 +144,26 @@ def fit_davidson(
 
 
 def fit_draws(fit: DavidsonFit, counts: Floats, tables: Floats) -> Floats:
-    """The parameters of many tables (draws, systems, systems, 3), in the order of `fit`.
+    """Return the parameters of many tables (draws, systems, systems, 3), in the order of `fit`.
 
-    `counts`: the table that `fit` was made of, and the tables are draws of; a fit without ties
-    takes no ties from them either. A strength without end comes out beyond FAR; what makes ties or
-    a position effect without data stays at the bound too, and moves no strength.
+    `counts`: the table that `fit` is of, and that the tables are draws of; a fit without ties
+    ignores ties in them too. An infinite strength comes out beyond FAR; a tie or position parameter
+    without data stays at the bound too, and moves no strength.
     """
     prior = add_prior(counts) - counts if fit.is_penalised else np.zeros_like(counts)
     cells = _list_cells(counts + prior)
     i, j = cells.T
     design = make_design(cells, fit.systems, has_ties=fit.has_ties, has_position=fit.has_position)
     kept = np.array([1.0, float(fit.has_ties), 1.0])
-    found = [np.zeros((0, design.parameters))]
+    parameters = [np.zeros((0, design.parameters))]
     for at in range(0, len(tables), design.together):
         data = tables[at : at + design.together, i, j] + prior[i, j]
-        found.append(climb(design, data * kept, fit.parameters)[0])
-    return np.concatenate(found)
+        parameters.append(climb(design, data * kept, fit.parameters)[0])
+    return np.concatenate(parameters)
 
 
 def expect(fit: DavidsonFit, counts: Floats) -> Floats:
-    """The counts (systems, systems, 3) that the model expects for the comparisons made."""
+    """Return the counts (systems, systems, 3) that the model expects for the comparisons made."""
     total, theta = counts.sum(axis=2), fit.strengths
     shift = (fit.position or 0.0) / 2
     left, right = np.exp(theta + shift)[:, None], np.exp(theta - shift)[None, :]
@@ -171,7 +173,7 @@ def expect(fit: DavidsonFit, counts: Floats) -> Floats:
 
 
 def fold(counts: Floats) -> Floats:
-    """Wins, ties and losses (..., pairs, 3) of the pairs in order, whichever was on the left."""
+    """Return wins, ties and losses (..., pairs, 3) of the pairs in order, on either side."""
     i, j = np.triu_indices(counts.shape[-2], 1)
     return np.asarray(counts[..., i, j, :] + counts[..., j, i, ::-1])
 
@@ -179,18 +181,18 @@ def fold(counts: Floats) -> Floats:
 def compare_with_fit(
     fit: DavidsonFit, counts: Floats, names: list[str], tables: Floats, drawn: Floats
 ) -> dict[str, Any]:
-    """Observed and expected wins, losses and ties for each pair, and Pearson's chi-square.
+    """Return observed and expected wins, losses and ties for each pair, and Pearson's chi-square.
 
-    Its p is the share of draws (`tables`, fitted by `drawn`) in which what is left over moves as
-    far from what is left over here: answers of one rater, or on one input, are not independent. A
-    small p says that one strength for each system is too little (a circle among systems, say, or
-    ties that differ between pairs). No degrees of freedom: the model cannot be checked.
+    Its p is the share of draws (`tables`, fitted by `drawn`) whose residuals move as far from the
+    residuals here, because answers of one rater, or on one input, aren't independent. A small p
+    says that one strength for each system isn't enough (because of a circle among systems, say, or
+    ties that differ between pairs). Without degrees of freedom the model can't be checked.
     """
     seen, like = fold(counts), fold(expect(fit, counts))
-    met, there = seen.sum(axis=-1) > 0, like > 1e-12
+    met, possible = seen.sum(axis=-1) > 0, like > 1e-12
     rest = seen - like
-    chi2 = float((rest[there] ** 2 / like[there]).sum())
-    df = int(there.sum() - met.sum()) - (fit.systems - 1) - int(fit.has_ties)
+    chi2 = float((rest[possible] ** 2 / like[possible]).sum())
+    df = int(possible.sum() - met.sum()) - (fit.systems - 1) - int(fit.has_ties)
     labels = ("wins", "ties", "losses")
     pairs = [
         {
@@ -211,10 +213,10 @@ def _share_as_far(
 ) -> float | None:
     if not len(tables):
         return None
-    there = like > 1e-12
+    possible = like > 1e-12
 
     def measure(off: Floats) -> float:
-        return float((off[there] ** 2 / like[there]).sum())
+        return float((off[possible] ** 2 / like[possible]).sum())
 
     moved = [
         measure(fold(table) - fold(expect(replace(fit, parameters=row), table)) - rest)

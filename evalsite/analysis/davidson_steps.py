@@ -52,7 +52,7 @@ class Design:
 
 
 def make_design(cells: Cells, systems: int, *, has_ties: bool, has_position: bool) -> Design:
-    """The design of these cells."""
+    """Return the design matrices of these cells."""
     p, count = systems - 1 + has_ties + has_position, len(cells)
     every = np.ones(count)
     moving: list[_Term] = [(cells[:, 0] - 1, every), (cells[:, 1] - 1, -every)]
@@ -70,38 +70,39 @@ def make_design(cells: Cells, systems: int, *, has_ties: bool, has_position: boo
 
 
 def _place(terms: list[_Term], rows: int) -> sparse.csr_matrix:
-    """The sum of the terms as a table (rows, cells)."""
-    row, sign = (np.concatenate(one) for one in zip(*terms, strict=True))
+    """Return the sum of the terms as a matrix (rows, cells)."""
+    row, sign = (np.concatenate(column) for column in zip(*terms, strict=True))
     count = len(terms[0][0])
     cell = np.tile(np.arange(count), len(terms))
-    there = row >= 0
-    return sparse.csr_matrix((sign[there], (row[there], cell[there])), shape=(rows, count))
+    is_used = row >= 0
+    return sparse.csr_matrix((sign[is_used], (row[is_used], cell[is_used])), shape=(rows, count))
 
 
-def _multiply(one: list[_Term], other: list[_Term], p: int) -> list[_Term]:
+def _multiply(left: list[_Term], other: list[_Term], p: int) -> list[_Term]:
     return [
         (np.where((a >= 0) & (b >= 0), a * p + b, -1), sign * turned)
-        for a, sign in one
+        for a, sign in left
         for b, turned in other
     ]
 
 
 def climb(design: Design, counts: Floats, start: Floats) -> tuple[Floats, Floats, Floats]:
-    """Parameters (draws, p), Hessians (draws, p, p) and log-likelihoods (draws,) of the best fit.
+    """Return parameters (draws, p), Hessians (draws, p, p) and log-likelihoods (draws,) of the best
+    fit.
 
     `counts`: (draws, cells, 3), without ties where none are modelled.
     """
     left = np.ascontiguousarray(counts.transpose(2, 1, 0))  # (3, cells, draws)
 
-    def evaluate(beta: Floats, which: NDArray[np.intp]) -> tuple[Floats, Floats, Floats]:
-        some = left if len(which) == len(counts) else left[:, :, which]
-        return _evaluate(design, some, beta)
+    def evaluate(beta: Floats, tables: NDArray[np.intp]) -> tuple[Floats, Floats, Floats]:
+        counted = left if len(tables) == len(counts) else left[:, :, tables]
+        return _evaluate(design, counted, beta)
 
     return newton.climb(evaluate, start, answers=left.sum(axis=(0, 1)))
 
 
 def _evaluate(design: Design, counts: Floats, beta: Floats) -> tuple[Floats, Floats, Floats]:
-    """Gradient, Hessian and log-likelihood of tables (3, cells, draws) at their parameters."""
+    """Return gradient, Hessian and log-likelihood of tables (3, cells, draws) at `beta`."""
     u = (design.moving.T @ beta.T) / 2
     log_nu = design.tying.T @ beta.T if design.has_ties else np.full_like(u, -np.inf)
     top = np.maximum(np.abs(u), log_nu)

@@ -19,7 +19,8 @@ _METHOD = "share of the variance, REML with units and raters crossed"
 def split_variance(
     *, unit: ArrayLike, rater: ArrayLike | None, value: ArrayLike
 ) -> dict[str, Figure]:  # fmt: skip
-    """The shares of units, of raters and of the rest in the variance of ratings; they sum to 1.
+    """Return the shares of units, of raters and of the rest in the variance of ratings; they sum to
+    1.
 
     Arguments as for `alpha`. A share of 0 is a valid answer. Without raters, units and the rest
     alone. Undefined: no_data, no_overlap, no_variation, incomplete (too large).

@@ -48,8 +48,8 @@ class MarginLimit:
 def find_limit(
     *, scale: ScaleKind, ends: tuple[float, float] | None = None, value: Any = ()
 ) -> MarginLimit:
-    """The limit of a margin: half the range of a scale, or the standard deviation of numbers
-    without bounds."""
+    """Return the limit of a margin: half the range of a scale, or the standard deviation of
+    unbounded numbers."""
     if scale == "ratio":
         return MarginLimit(scale=scale, limit=MOST_RATIO)
     if scale == "share":
@@ -64,8 +64,8 @@ def find_limit(
 
 
 def test_margin(*, difference: float, se: float, df: float, margin: float) -> dict[str, float]:
-    """p that the difference is above -margin, below margin, and both; that it is beyond either; and
-    its 90% interval."""
+    """Return p values that the difference is above -margin, below margin, and both; that it is
+    beyond either; and its 90% interval."""
     if not (margin > 0 and isfinite(margin)):
         raise ValueError("A margin is a number above 0.")
     if not se > 0:
@@ -92,8 +92,8 @@ def judge_margin(
     limit: MarginLimit,
     exact: ExactDifference | None = None,
 ) -> dict[str, Any]:
-    """The outcome of a planned test against a margin; `effect`, and `exact` where it has no spread,
-    are `planned.system` minus `other`.
+    """Return the outcome of a planned test against a margin; `effect`, and `exact` where it has no
+    spread, are `planned.system` minus `other`.
 
     Outcome: "pass", "fail" (the interval lies beyond the margin) or "undecided"; None with a
     `reason` where there is no test. `p` is that of passing, `p_fail` that of failing. Differences,
@@ -142,7 +142,7 @@ def judge_margin(
 def _judge_exact(
     exact: ExactDifference, difference: float, margin: float, relation: str
 ) -> dict[str, Any]:
-    """The outcome of a difference without spread; at the margin itself it is undecided."""
+    """Return the outcome of a difference without spread; at the margin itself it is undecided."""
     inside = difference + margin
     if relation == "equivalent":
         inside = min(inside, margin - difference)

@@ -37,8 +37,8 @@ class ExactDifference:
 
 
 def find_exact_scores(data: Scores, first: int, second: int) -> ExactDifference | None:
-    """The difference of two systems' scores, if every rater has both on every input and sees the
-    same; None: it varies, or a rater has only one of them."""
+    """Return the difference of two systems' scores, if every rater rated both on every input with
+    the same difference; None if it varies, or a rater lacks one of them."""
     pair = data.take((data.system == first) | (data.system == second))
     is_second = pair.system == second
     if is_second.all() or not is_second.any():
@@ -68,7 +68,7 @@ def find_exact_scores(data: Scores, first: int, second: int) -> ExactDifference 
 
 
 def find_exact_outcomes(outcome: Floats, *, raters: int, inputs: int) -> ExactDifference | None:
-    """The net share of a pair of which every answer is the same; None: answers vary."""
+    """Return the net share of a pair if every answer is the same; None if answers vary."""
     if not len(outcome) or np.ptp(outcome) > 0:
         return None
     return ExactDifference(code="constant", value=float(outcome[0]), raters=raters, inputs=inputs)

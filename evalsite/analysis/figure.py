@@ -70,7 +70,7 @@ class Figure:
                 raise ValueError(f"{self.name}: {number} is no figure; give the reason.")
 
     def to_dict(self) -> dict[str, Any]:
-        """The figure as plain data, in a fixed order."""
+        """Return the figure as plain data, in a fixed order."""
         return {
             "name": self.name,
             "value": self.value,
@@ -89,7 +89,8 @@ class Figure:
 def finite_figure(
     name: str, *, method: str, value: float, low: float | None, high: float | None, **known: Any
 ) -> Figure:
-    """The figure, without an interval where that has no ends; `not_computed` if it is no number.
+    """Return a figure, without an interval where its ends aren't finite; `not_computed` if the
+    value isn't.
 
     For figures of single raters, none of which may stop the report of a study.
     """
@@ -102,7 +103,7 @@ def finite_figure(
 
 
 def undefined(name: str, reason: Reason, *, method: str, **known: Any) -> Figure:
-    """The figure that cannot be computed, with the reason."""
+    """Return a figure that can't be computed, with the reason."""
     return Figure(name=name, method=method, reason=reason, **known)
 
 
@@ -113,8 +114,8 @@ def make_note(code: str, criterion: str | None = None, **facts: Any) -> dict[str
 
 
 def leave_open(figure: Figure, comparison: Figure) -> Figure:
-    """The figure of a pair as it is where the two are compared, else undefined as `comparison`: no
-    other test and no size says what that refuses to."""
+    """Return the figure of a pair if the two are compared; else leave it undefined like
+    `comparison`, so that no other test or effect size claims what that comparison refuses to."""
     if comparison.value is not None:
         return figure
     reason = comparison.reason or Reason.TOO_FEW

@@ -142,8 +142,9 @@ def decide_gate(
 def _plan(
     test: Mapping[str, Any], table: Table, margin: Margin, criterion: Mapping[str, Any]
 ) -> dict[str, Any] | None:
-    """How much more would decide if the systems are equal; None where the closed form doesn't
-    describe the ratings: without a model, with clusters, or if few raters have both systems."""
+    """Return how much more data would decide if the systems are equal; None where the closed form
+    doesn't describe the ratings: without a model, with clusters, or if few raters rated both
+    systems."""
     pair = keep_pair(table, margin).rows
     model, compares = criterion["model"], bool(pair.outcome.notna().any())
     variances = model.get("variances", {})
@@ -193,7 +194,7 @@ def _count_runs(options: Namespace) -> dict[str, Any] | None:
 
 
 def _explain_limit(test: Mapping[str, Any]) -> str:
-    """Why a margin can't be one of this scale, and what could be."""
+    """Return why this margin isn't allowed on this scale, and which would be."""
     margin, limit = test["margin"], test["limit"]
     if test["scale"] == "ratio":
         return "The margin of magnitudes is a ratio above 1 and at most 2, such as 1.1."

@@ -23,7 +23,7 @@ def plan_gate(
     *, people: int, inputs: int, variances: Variances, margin: float, level: float = 0.05,
     answers_per_input: float | None = None,
 ) -> dict[str, Any]:  # fmt: skip
-    """The power of a gate now, and the fewest inputs, or people, with which it is POWER.
+    """Return the power of a gate now, and the fewest inputs, or people, with which it is POWER.
 
     `answers_per_input`: how many of the people rate an input; None: all. `inputs_needed` are for
     the same people, `people_needed` for the same inputs, each person rating as many as now; None:
@@ -62,7 +62,7 @@ def _find_first(grid: Floats, power: Floats) -> int | None:
 
 
 def _find_error(p: Floats, n: Floats, k: Floats, variances: Variances) -> tuple[Floats, Floats]:
-    """The variance of the difference, and its degrees of freedom, for `k` answers per input."""
+    """Return the variance of the difference, and its degrees of freedom; `k`: answers per input."""
     by_rater, by_input, residual = variances
     rated = n * k / p  # inputs of each person
     single = (by_rater + (by_input + residual) / rated) / p
@@ -78,7 +78,7 @@ def _find_error(p: Floats, n: Floats, k: Floats, variances: Variances) -> tuple[
 
 
 def _power_of_one_side(shift: Floats, df: Floats, level: float) -> Floats:
-    """The chance that a noncentral t is above the edge of a test at `level`."""
+    """Return the probability that a noncentral t exceeds the critical value at `level`."""
     edge = stats.t.isf(level, df)
     exact = stats.nct.sf(edge, df, np.minimum(shift, _LARGE))
     # scipy's noncentral t fails for large shifts, where the error of the spread is all that counts

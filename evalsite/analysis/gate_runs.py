@@ -13,7 +13,8 @@ NAME = "evalsite-gates.json"
 
 
 def make_fingerprint(paths: list[Path], options: dict[str, Any]) -> str:
-    """What tells a run from others: the same files and options have the same outcome."""
+    """Return a hash that is equal for runs with the same files and options, and so the same
+    outcome."""
     digest = sha256(json.dumps(options, sort_keys=True, default=str).encode())
     for path in paths:
         digest.update(sha256(path.read_bytes()).digest())

@@ -31,7 +31,7 @@ def t_figure(
     details: Mapping[str, Any] | None = None,
     units: int = 0,
 ) -> Figure:
-    """An estimate with its t interval; details hold se, df, t and the two-sided p value.
+    """Return an estimate with its t interval; details hold se, df, t and the two-sided p value.
 
     A standard error of 0 leaves no interval: p = 1 and the note `no_difference` where the estimate
     is 0 as well; else the note `always_equal`, and p from sign flips of the `units` (the inputs)
@@ -75,13 +75,13 @@ def _without_error(
 
 
 def has_no_spread(figure: Figure) -> bool:
-    """Whether all that the figure is the mean of is equal, so that it has no error."""
+    """Return whether all values that the figure averages are equal, so that it has no error."""
     return figure.details.get("note") in (ALWAYS_EQUAL, str(Reason.NO_DIFFERENCE))
 
 
 def describe_equal_differences(figure: Figure, *, units: Units, is_of_means: bool) -> Figure:
-    """The figure, where it has no spread, with what is equal: each difference, or only the means
-    of `units` while what these are means of varies."""
+    """Return the figure; where it has no spread, its details say what is equal: each difference, or
+    only the means of `units`, while the values that these are means of vary."""
     if not has_no_spread(figure):
         return figure
     known = {"units_of": units} | ({"of_means": True} if is_of_means else {})
@@ -90,13 +90,13 @@ def describe_equal_differences(figure: Figure, *, units: Units, is_of_means: boo
 
 @lru_cache(maxsize=64)
 def _errors(df: float) -> NDArray[np.float64]:
-    """Standard errors over the true one, at even steps of their distribution."""
+    """Return standard errors over the true one, at even quantiles of their distribution."""
     middle = (np.arange(_STEPS) + 0.5) / _STEPS
     return np.asarray(np.sqrt(stats.chi2.ppf(middle, df) / df))
 
 
 def power_of_t(difference: float, *, se: float, df: float, alpha: float = 0.05) -> float:
-    """The power of the two-sided t test against a true difference.
+    """Return the power of the two-sided t test against a true difference.
 
     The noncentral t by its definition, a normal over the root of a chi-square: scipy's own has no
     answer for large shifts.
@@ -107,12 +107,12 @@ def power_of_t(difference: float, *, se: float, df: float, alpha: float = 0.05) 
 
 def _power(shift: float, edges: NDArray[np.float64]) -> float:
     # of scipy, ndtr: norm.cdf does the same, much of its time asking what it was given
-    found = special.ndtr(shift - edges) + special.ndtr(-shift - edges)
-    return float(found.mean())
+    chances = special.ndtr(shift - edges) + special.ndtr(-shift - edges)
+    return float(chances.mean())
 
 
 def detectable(*, se: float, df: float, power: float = 0.8, alpha: float = 0.05) -> float:
-    """The smallest true difference that the two-sided t test finds with this power."""
+    """Return the smallest true difference that the two-sided t test finds with this power."""
     edge = float(stats.t.ppf(1 - alpha / 2, df))
     guess = edge + float(stats.t.ppf(max(power, 0.6), df))
     edges = edge * _errors(df)

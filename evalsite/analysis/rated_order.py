@@ -12,13 +12,13 @@ Codes = NDArray[np.int64]
 
 
 def factor_codes(values: Any) -> Codes:
-    """Whole numbers from 0 for the distinct values, in the order of the values."""
+    """Return integers from 0 for the distinct values, in the order of the values."""
     codes, _ = pd.factorize(pd.Series(values), sort=True)
     return np.asarray(codes, dtype=np.int64)
 
 
 def canonical_rows(value: Any, *factors: Any) -> tuple[NDArray[np.int64], list[Codes]]:
-    """The order of the rows, and the codes of each factor in it, by what was rated alone.
+    """Return the order of the rows, and the codes of each factor in it, by what was rated alone.
 
     `value`: (n,) numbers; `factors`: names or codes (n,) each, such as raters, items and systems.
     Levels that take part in the same ratings in the same way are interchangeable, so a sum or a

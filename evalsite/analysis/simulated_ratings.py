@@ -43,7 +43,7 @@ class Design:
         return self.ratings_per_output == self.raters
 
     def shown(self) -> NDArray[np.bool_]:
-        """Which rater sees which item (raters, items): dealt round, so that loads are even."""
+        """Return which rater sees which item (raters, items), in rotation, with even loads."""
         k, table = self.ratings_per_output, np.zeros((self.raters, self.items), dtype=bool)
         for item in range(self.items):
             # Another stride each round, so that the same raters do not always meet.
@@ -60,7 +60,7 @@ def draw_latent(
     rows: int,
     systems: int = 2,
 ) -> Floats:
-    """Latent ratings (rows, systems, raters, items): the last system is ahead of all others."""
+    """Draw latent ratings (rows, systems, raters, items); the last system is ahead."""
     p, q = design.raters, design.items
     rater = rng.normal(0, parts.rater, (rows, 1, p, 1))
     item = rng.normal(0, parts.item, (rows, 1, 1, q))

@@ -202,12 +202,13 @@ BY_KEY = {limit.key: limit for limit in LIMITS}
 def list_limits(
     families: Iterable[str], *, has_reserved: bool = False, has_repeats: bool = False
 ) -> list[Limit]:
-    """The thresholds that a study with criteria of these families may set.
+    """Return the thresholds that a study with criteria of these families may set.
 
-    The other lines of flags are the same for every study: of ties, places and circles.
+    The other thresholds, for ties, places and circles, are the same for every study.
     """
-    given = [get_family(name) for name in families]
-    scored, on_points = (sum(one.is_scored for one in given), sum(one.has_points for one in given))
+    kinds = [get_family(name) for name in families]
+    scored = sum(kind.is_scored for kind in kinds)
+    on_points = sum(kind.has_points for kind in kinds)
     has = {
         "": True,
         RESERVED: has_reserved,
@@ -223,10 +224,10 @@ def list_limits(
     ]
 
 
-def make_thresholds(own: Mapping[str, float]) -> Thresholds:
-    """The starting values with a study's own in their stead; ValueError for an unknown name."""
-    known = [one.name for one in fields(Thresholds)]
-    for key in own:
+def make_thresholds(chosen: Mapping[str, float]) -> Thresholds:
+    """Return the starting values, replaced by the study's own; ValueError for an unknown name."""
+    known = [field.name for field in fields(Thresholds)]
+    for key in chosen:
         if key not in known:
             raise ValueError(f"There is no threshold {key}; choose one of {', '.join(known)}.")
-    return Thresholds(**dict(own))  # type: ignore[arg-type]
+    return Thresholds(**dict(chosen))  # type: ignore[arg-type]
