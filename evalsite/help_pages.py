@@ -35,9 +35,10 @@ CHAPTERS: dict[str, dict[str, str]] = {
         "backup": "Backing up, restoring and moving a site.",
     },
     "Changing the code": {
+        "architecture": "The rooms of the code, and what passes through them on its way.",
+        "words": "The words of pages, documents and code.",
         "new-protocol": "A protocol of your own, as one folder.",
         "new-scale": "A new kind of question, as one folder.",
-        "measurements": "How fast the site is, and how it withstands crowds and crashes.",
     },
 }
 _TITLE = re.compile(r"\A# (.+)\n")

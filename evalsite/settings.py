@@ -1,11 +1,13 @@
 """Settings. Every value from the environment is EVALSITE_*, parsed, and refused if malformed."""
 
+import sys
 from pathlib import Path
 
 from csp.constants import NONE, SELF
 from django.core.exceptions import ImproperlyConfigured
 
 from evalsite.lib import env
+from evalsite.lib.folders import BASE_DIR, default_data_folder
 from evalsite.limits import (  # noqa: F401 (read as settings, which tests may change)
     DRAFTS_A_MINUTE,
     EXPORT_STREAM_ROWS,
@@ -26,8 +28,10 @@ from evalsite.limits import (  # noqa: F401 (read as settings, which tests may c
     UPLOAD_STUDY_FILES,
 )
 
-BASE_DIR = Path(__file__).resolve().parent.parent
-DATA_DIR = Path(env.read_text("EVALSITE_DATA_DIR", str(BASE_DIR / "var")))
+# first, so that `protocols` is ours, wherever this is installed and started
+if sys.path[0] != str(BASE_DIR):
+    sys.path.insert(0, str(BASE_DIR))
+DATA_DIR = Path(env.read_text("EVALSITE_DATA_DIR") or default_data_folder()).absolute()
 
 # One line for each protocol; everything else about it is in its folder.
 PROTOCOLS = [
@@ -104,6 +108,8 @@ INSTALLED_APPS = [
 ]
 
 MIDDLEWARE = [
+    # before all that refuses a request: monitoring knows no host name and no HTTPS
+    "evalsite.operations.health.HealthAddresses",
     "django.middleware.security.SecurityMiddleware",
     "evalsite.lib.response_headers.BrowserLimits",
     "evalsite.lib.response_headers.StaticFiles",
@@ -370,6 +376,7 @@ LOGGING = {
     "version": 1,
     "disable_existing_loggers": False,
     "filters": {
+        "health": {"()": "evalsite.lib.log_safety.LeaveOutHealth"},
         "outages": {"()": "evalsite.lib.outage.OneLineAMinute"},
         "hide_tokens": {"()": "evalsite.lib.log_safety.HideTokens"},
     },
@@ -377,7 +384,7 @@ LOGGING = {
     "handlers": {
         "console": {
             "class": "logging.StreamHandler",
-            "filters": ["outages", "hide_tokens"],
+            "filters": ["health", "outages", "hide_tokens"],
             "formatter": "line",
         }
     },

@@ -47,7 +47,11 @@ def make_parser() -> ArgumentParser:
     """Return the parser; both subcommands read ratings and write results in the same way."""
     shared = ArgumentParser(add_help=False)
     _add_reading(shared)
-    _add_output(shared)
+    shared.add_argument("--json", action="store_true", help="all figures, with every digit")
+    shared.add_argument(
+        "-o", "--output", type=Path, metavar="PATH",
+        help="write to this file instead of the screen",
+    )  # fmt: skip
     parser = ArgumentParser(
         prog="python -m evalsite.analysis",
         description="Analyse ratings in CSV files, without a site or a database.",
@@ -116,14 +120,6 @@ def _add_reading(parser: ArgumentParser) -> None:
         "random; default: %(default)s")  # fmt: skip
 
 
-def _add_output(parser: ArgumentParser) -> None:
-    parser.add_argument("--json", action="store_true", help="all figures, with every digit")
-    parser.add_argument(
-        "-o", "--output", type=Path, metavar="PATH",
-        help="write to this file instead of the screen",
-    )  # fmt: skip
-
-
 def _parse_pair(text: str) -> tuple[str, str]:
     column, sign, field = text.rpartition("=")
     if not sign:
@@ -140,20 +136,18 @@ def _parse_scale(text: str) -> Ends:
 
 def _parse_better(text: str) -> dict[str, Better]:
     """Return the direction of each criterion that is named; "" stands for all others."""
-    found: dict[str, Better] = {}
+    directions: dict[str, Better] = {}
     for part in text.split(","):
         criterion, _, word = part.rpartition("=")
-        direction = next((each for each in SIGN if each == word.strip().casefold()), None)
+        direction = next((known for known in SIGN if known == word.strip().casefold()), None)
         if direction is None:
             raise ArgumentTypeError("Write higher, lower or none, or mqm=lower,esa=higher.")
-        found[criterion.strip()] = direction
-    return found
+        directions[criterion.strip()] = direction
+    return directions
 
 
 # --- plain text -----------------------------------------------------------------------
-
-
-# what counts are of, where that is not the word of the file
+# words for what was counted that differ from the keys of the report
 _COUNTED = {"items": "inputs", "groups": "inputs"}
 _LEFT_OUT = {
     "no_value": "without a value",
@@ -164,45 +158,14 @@ _LEFT_OUT = {
 }
 
 
-def _list_model_means(criterion: Mapping[str, Any], system: Mapping[str, Any]) -> list[Any]:
-    """The system's mean by the mixed model, where comparisons are by it."""
-    if criterion.get("estimator") != "model":
-        return []
-    return [one for one in system["averages"] if one["name"] in MODEL_MEANS]
-
-
 def write_report(report: Mapping[str, Any], *, has_other_papers: bool = False) -> str:
-    """The main figures of a report as plain text, and those that other papers print."""
-    data = report["data"]
-    lines = [
-        f"{count_of(data['ratings'], 'rating')}, {count_of(data['participants'], 'participant')}, "
-        f"{_describe_items(data)}",
-        *_write_left_out(data["left_out"]),
-        *(_write_warning(one, report["criteria"]) for one in report["warnings"]),
-        *map(write_sentence, data["notes"]),
-    ]
+    """Return the main figures of a report as plain text.
+
+    `has_other_papers`: with the figures that other papers print.
+    """
+    lines = _write_data(report)
     for criterion in report["criteria"]:
-        lines += ["", f"== {criterion['label']} ({criterion['kind']}) =="]
-        lines += [write_sentence(criterion["reading"])] if "reading" in criterion else []
-        for system in criterion["systems"]:
-            lines.append(f"{system['system']}  n = {system['n']}{_write_place(system)}")
-            shown = [system["headline"], *_list_model_means(criterion, system), *system["others"]]
-            lines += [_line(one) for one in shown]
-        baseline = criterion["baseline"]
-        lines.append(f"Comparisons with {baseline}" if baseline else "Comparisons")
-        for pair in criterion["pairs"]:
-            lines.append(f"  {write_sentence(pair['finding'])}")
-            if counts := pair.get("counts"):
-                phrases = ", ".join(f"{name} {number}" for name, number in counts.items())
-                lines.append(f"    {pair['system_1']} and {pair['system_2']}: {phrases}")
-            lines += _write_checks(pair)
-        lines += [f"  {write_sentence(note)}" for note in criterion["conclusions"]]
-        lines += [f"  {write_sentence(criterion['weighing'])}"] if criterion["weighing"] else []
-        lines += _write_order(criterion.get("order") or [])
-        lines += _write_figures("Tests", criterion["tests"])
-        lines += _write_fit(criterion.get("fit"))
-        lines += _write_figures("Agreement", criterion["agreement"])
-        lines += [f"  {write_sentence(note)}" for note in criterion["agreement_notes"]]
+        lines += _write_criterion(criterion)
         if has_other_papers:
             lines += _write_figures("As other papers print it", criterion["other_papers"])
         lines += _write_metrics(criterion["metrics"])
@@ -210,59 +173,82 @@ def write_report(report: Mapping[str, Any], *, has_other_papers: bool = False) -
     return "\n".join(lines) + "\n"
 
 
-def _write_left_out(left_out: Mapping[str, int]) -> list[str]:
-    """Which rows of the file are no ratings of the report; nothing where all are."""
-    phrases = [f"{left_out[key]:,} {words}" for key, words in _LEFT_OUT.items() if left_out[key]]
-    return [f"Rows left out: {'; '.join(phrases)}."] if phrases else []
-
-
-def _write_warning(warning: Mapping[str, Any], criteria: Sequence[Mapping[str, Any]]) -> str:
-    label = {one["key"]: one["label"] for one in criteria}.get(warning.get("criterion"), "")
-    of = f" ({label})" if label else ""
-    return f"Warning{of}: {write_sentence(warning)}"
-
-
-def _describe_items(data: Mapping[str, Any]) -> str:
-    """How many items of how many inputs, where those are not as many."""
-    of = "" if data["groups"] == data["items"] else f" of {count_of(data['groups'], 'input')}"
-    return f"{count_of(data['items'], 'item')}{of}"
-
-
-def write_comparison(found: Mapping[str, Any]) -> str:
-    """The main figures of a comparison of a study with its repetition as plain text."""
+def _write_data(report: Mapping[str, Any]) -> list[str]:
+    """Return what was counted, what was left out, and the warnings."""
+    data, left_out = report["data"], report["data"]["left_out"]
+    inputs = "" if data["groups"] == data["items"] else f" of {count_of(data['groups'], 'input')}"
     lines = [
-        f"{name}: {count_of(found[side]['ratings'], 'rating')}, "
-        f"{count_of(found[side]['participants'], 'participant')}, "
-        f"{count_of(found[side]['outputs'], 'output')}"
+        f"{count_of(data['ratings'], 'rating')}, {count_of(data['participants'], 'participant')}, "
+        f"{count_of(data['items'], 'item')}{inputs}"
+    ]
+    phrases = [f"{left_out[key]:,} {words}" for key, words in _LEFT_OUT.items() if left_out[key]]
+    lines += [f"Rows left out: {'; '.join(phrases)}."] if phrases else []
+    labels = {criterion["key"]: criterion["label"] for criterion in report["criteria"]}
+    for warning in report["warnings"]:
+        label = labels.get(warning.get("criterion"), "")
+        lines.append(f"Warning{f' ({label})' if label else ''}: {write_sentence(warning)}")
+    return [*lines, *map(write_sentence, data["notes"])]
+
+
+def _write_criterion(criterion: Mapping[str, Any]) -> list[str]:
+    """Return the results of a criterion."""
+    lines = ["", f"== {criterion['label']} ({criterion['kind']}) =="]
+    lines += [write_sentence(criterion["reading"])] if "reading" in criterion else []
+    # the mean by the mixed model is shown where comparisons are by it
+    averages = MODEL_MEANS if criterion.get("estimator") == "model" else ()
+    for system in criterion["systems"]:
+        tier = f", tier {system['cluster']}" if system["cluster"] else ""
+        lines.append(f"{system['system']}  n = {system['n']}{_write_rank(system['rank'])}{tier}")
+        means = [mean for mean in system.get("averages", ()) if mean["name"] in averages]
+        lines += map(_write_figure, [system["headline"], *means, *system["others"]])
+    baseline = criterion["baseline"]
+    lines.append(f"Comparisons with {baseline}" if baseline else "Comparisons")
+    for pair in criterion["pairs"]:
+        lines.append(f"  {write_sentence(pair['finding'])}")
+        if counts := pair.get("counts"):
+            phrases = ", ".join(f"{name} {number}" for name, number in counts.items())
+            lines.append(f"    {pair['system_1']} and {pair['system_2']}: {phrases}")
+        lines += _write_checks(pair)
+    lines += [f"  {write_sentence(note)}" for note in criterion["conclusions"]]
+    lines += [f"  {write_sentence(criterion['weighing'])}"] if criterion["weighing"] else []
+    lines += _write_order(criterion.get("order") or [])
+    lines += _write_figures("Tests", criterion["tests"])
+    lines += _write_fit(criterion.get("fit"))
+    lines += _write_figures("Agreement", criterion["agreement"])
+    return lines + [f"  {write_sentence(note)}" for note in criterion["agreement_notes"]]
+
+
+def write_comparison(comparison: Mapping[str, Any]) -> str:
+    """Return the main figures of a comparison of a study with its replication as plain text."""
+    lines = [
+        f"{name}: {count_of(comparison[side]['ratings'], 'rating')}, "
+        f"{count_of(comparison[side]['participants'], 'participant')}, "
+        f"{count_of(comparison[side]['outputs'], 'output')}"
         for name, side in (("First study", "first"), ("Repeat", "second"))
     ]
-    lines += [f"Warning: {write_sentence(one)}" for one in found["warnings"]]
-    for criterion in found["criteria"]:
+    lines += [f"Warning: {write_sentence(warning)}" for warning in comparison["warnings"]]
+    for criterion in comparison["criteria"]:
         lines += ["", f"== {criterion['label']} ({criterion['kind']}) =="]
         lines.append(write_sentence(criterion["finding"]))
-        lines.append(_line(criterion["upheld"]))
+        lines.append(_write_figure(criterion["upheld"]))
         for system in criterion["systems"]:
             lines.append(system["system"])
             for key, name in (("first", "first study"), ("second", "repeat")):
-                lines.append(_line({**system[key], "name": f"{name}, {system[key]['name']}"}))
-            lines += [_line(system[key]) for key in ("moved", "cv_star")]
+                figure = system[key]
+                lines.append(_write_figure({**figure, "name": f"{name}, {figure['name']}"}))
+            lines += [_write_figure(system[key]) for key in ("moved", "cv_star")]
         for title, key in (("Scores of systems", "correlations"), ("Agreement", "agreement")):
-            lines += [title, *(_line(one) for one in criterion[key])]
-    lines += ["", f"Seed {found['seed']}, methods {found['methods_version']}."]
+            lines += [title, *map(_write_figure, criterion[key])]
+    lines += ["", f"Seed {comparison['seed']}, methods {comparison['methods_version']}."]
     return "\n".join(lines) + "\n"
 
 
 def _write_figures(title: str, figures: Sequence[Mapping[str, Any]]) -> list[str]:
-    return [title, *map(_line, figures)] if figures else []
-
-
-def _write_place(system: Mapping[str, Any]) -> str:
-    """ ", rank 1 to 2, tier 1": as far as there are any."""
-    rank, tier = _write_rank(system["rank"]), system["cluster"]
-    return f"{rank}, tier {tier}" if tier else rank
+    return [title, *map(_write_figure, figures)] if figures else []
 
 
 def _write_rank(rank: Mapping[str, int] | None) -> str:
+    """Return ", rank 1 to 2", or "" where there is no rank."""
     if rank is None:
         return ""
     low, high = rank["low"], rank["high"]
@@ -270,17 +256,17 @@ def _write_rank(rank: Mapping[str, int] | None) -> str:
 
 
 def _write_checks(pair: Mapping[str, Any]) -> list[str]:
-    """What other tests say of the pair."""
+    """Return the p values of other tests of the pair."""
     phrases = [
-        f"{one['name']} p {write_p(one['details']['p'])}"
-        for one in pair["checks"]
-        if one["details"].get("p") is not None
+        f"{check['name']} p {write_p(check['details']['p'])}"
+        for check in pair["checks"]
+        if check["details"].get("p") is not None
     ]
     return [f"    other tests, not corrected: {', '.join(phrases)}"] if phrases else []
 
 
 def _write_fit(fit: Mapping[str, Any] | None) -> list[str]:
-    """The counts that the model expects, beside those that were seen."""
+    """Return the observed counts of each pair beside those that the model expects."""
     if fit is None:
         return []
     lines = ["Counts, and in brackets those that the model expects"]
@@ -290,35 +276,36 @@ def _write_fit(fit: Mapping[str, Any] | None) -> list[str]:
             for name in ("wins", "ties", "losses")
         ]
         lines.append(f"  {pair['system_1']} and {pair['system_2']}: {', '.join(phrases)}")
-    lines += [f"  {one} and {two}: never compared directly" for one, two in fit["through_others"]]
-    return lines
+    return lines + [
+        f"  {first} and {second}: never compared directly"
+        for first, second in fit["through_others"]
+    ]
 
 
 def _write_order(order: Sequence[Mapping[str, Any]]) -> list[str]:
-    """The ranking by the order within a page, a system in a line."""
+    """Return the ranking by the order within a page, one line for each system."""
     lines = ["Order within a page"] if order else []
-    for one in order:
-        figure = {**one["strength"], "name": one["system"]}
-        lines.append(_line(figure) + _write_rank(one["rank"]))
+    for system in order:
+        figure = {**system["strength"], "name": system["system"]}
+        lines.append(_write_figure(figure) + _write_rank(system["rank"]))
     return lines
 
 
-def _write_metrics(found: Mapping[str, Any] | None) -> list[str]:
-    if found is None:
+def _write_metrics(part: Mapping[str, Any] | None) -> list[str]:
+    if part is None:
         return []
     figures = [
-        {**figure, "name": f"{one['metric']}, {level.replace('_', ' ')} {figure['name']}"}
-        for one in found["metrics"]
-        for level, figures in one["levels"].items()
+        {**figure, "name": f"{metric['metric']}, {level.replace('_', ' ')} {figure['name']}"}
+        for metric in part["metrics"]
+        for level, figures in metric["levels"].items()
         for figure in figures
     ]
-    figures += [found["ceiling"]] if found["ceiling"] else []
-    figures += found["ceiling_within"]
-    return ["Automatic metrics", *(_line(figure) for figure in figures)]
+    figures += [part["ceiling"]] if part["ceiling"] else []
+    return _write_figures("Automatic metrics", figures + part["ceiling_within"])
 
 
-def _line(figure: Mapping[str, Any]) -> str:
-    """A figure as "name value (low to high), method", or with the reason why it has no value."""
+def _write_figure(figure: Mapping[str, Any]) -> str:
+    """Return "name: value (low to high), method", or the reason why there is no value."""
     name = f"  {figure['name']}"
     if figure["value"] is None:
         why = REASONS.get(figure["reason"], str(figure["reason"]).replace("_", " "))
@@ -327,28 +314,28 @@ def _line(figure: Mapping[str, Any]) -> str:
     if figure["low"] is not None and figure["high"] is not None:
         bounds = f" ({figure['low']:.4g} to {figure['high']:.4g})"
     words = _COUNTED | {"units": f"{figure['details'].get('unit', 'output')}s"}
-    known = ", ".join(
-        f"{words.get(what, what).replace('_', ' ')} {count:,}"
-        for what, count in figure["n"].items()
+    counts = ", ".join(
+        f"{words.get(unit, unit).replace('_', ' ')} {count:,}"
+        for unit, count in figure["n"].items()
     )
-    n = f"; n: {known}" if known else ""
+    n = f"; n: {counts}" if counts else ""
     value = f"{figure['value']:.4f}{bounds}{_write_test(figure['details'])}"
     return f"{name}: {value}, {figure['method']}{n}{_write_interval(figure['details'])}"
 
 
 def _write_test(details: Mapping[str, Any]) -> str:
-    """The part ", df 2, p = .210"; "" where the figure has no p of its own."""
+    """Return ", df 2, p = .210", or "" where the figure has no p value."""
     p, df = details.get("p"), details.get("df")
     if p is None:
         return ""
     freedom = [] if df is None else df if isinstance(df, list) else [df]
-    phrases = f", df {' and '.join(f'{one:.4g}' for one in freedom)}" if freedom else ""
+    phrases = f", df {' and '.join(f'{value:.4g}' for value in freedom)}" if freedom else ""
     test = f" ({details['test']})" if "test" in details else ""
     return f"{phrases}, p {write_p(p)}{test}"
 
 
 def _write_interval(details: Mapping[str, Any]) -> str:
-    """How the interval was made, or why there is none; nothing of tests, which need none."""
+    """Return how the interval was made or why there is none; "" for tests, which need none."""
     how = str(details.get("interval", ""))
     if not how or how == "none: a test":
         return ""
@@ -358,9 +345,9 @@ def _write_interval(details: Mapping[str, Any]) -> str:
 
 # --- the command ----------------------------------------------------------------------
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Write what was asked for and return 0, or how a gate ended.
+    """Write the results and return 0, or the exit status of a gate.
 
-    Return 2, with a message, if a file is faulty; 3 where a gate is asked for.
+    If a file is faulty, write a message and return 2, or 3 if there is a gate.
     """
     words = sys.argv[1:] if arguments is None else arguments
     faulty = FAULTY if any(word.partition("=")[0] == "--gate" for word in words) else 2
@@ -390,20 +377,22 @@ def _analyse(options: Namespace) -> tuple[str, int]:
     """Return the results of a file of ratings as text or JSON, and the exit status."""
     table = select_ratings(_read(options.ratings, options), options)
     instrument = _describe_criteria(table, options)
-    others = {"metrics": read_metrics(options.metrics)} if options.metrics else {}
+    files = {"metrics": read_metrics(options.metrics)} if options.metrics else {}
     gate = read_gate(options, table, instrument)
-    side = _report(table, others, instrument, options, [gate.margin] if gate else [])
+    side = _report(table, files, instrument, options, [gate.margin] if gate else [])
     if options.file_order:
         for criterion in side.report["criteria"]:
             part, family = side.table.of(criterion["key"]), find_family(criterion)
             criterion["agreement"] += correlate_in_file_order(part, is_log=family.is_log)
     report, status = side.report, 0
     if gate:
-        families = {one["key"]: find_family(one) for one in report["criteria"]}
-        judges = {key: get_numbers(family).judge_margins for key, family in families.items()}
-        found = decide_gate(gate, side.table, report, options, judges)
-        sys.stderr.write(f"{write_sentence({'code': 'gate', 'facts': found})}\n")
-        report, status = {**report, "gate": to_plain(found)}, found["status"]
+        judges = {
+            criterion["key"]: get_numbers(find_family(criterion)).judge_margins
+            for criterion in report["criteria"]
+        }
+        decision = decide_gate(gate, side.table, report, options, judges)
+        sys.stderr.write(f"{write_sentence({'code': 'gate', 'facts': decision})}\n")
+        report, status = {**report, "gate": to_plain(decision)}, decision["status"]
     write = partial(write_report, has_other_papers=options.other_papers)
     return _write(report, options, write), status
 
@@ -411,7 +400,8 @@ def _analyse(options: Namespace) -> tuple[str, int]:
 def _compare(options: Namespace) -> str:
     """Return the comparison of two files of ratings as text or JSON."""
     tables = [_read(path, options) for path in (options.ratings, options.repeat)]
-    instrument = _describe_criteria(Table(rows=pd.concat([one.rows for one in tables])), options)
+    together = Table(rows=pd.concat([table.rows for table in tables]))
+    instrument = _describe_criteria(together, options)
     sides = [_report(table, {}, instrument, options) for table in tables]
     comparison = make_repetition(*sides, instrument=instrument, seed=options.seed)
     return _write(comparison, options, write_comparison)
@@ -428,7 +418,11 @@ def _write(
 def _describe_criteria(table: Table, options: Namespace) -> list[dict[str, Any]]:
     """Describe every criterion of the files; ValueError if items or the baseline don't fit."""
     _refuse_moved_items(table)
-    _find_baseline(table, options.baseline)
+    systems = list_systems(table)
+    if options.baseline and options.baseline not in systems:
+        raise ValueError(
+            f"No system is called {options.baseline}. There are: {', '.join(systems) or 'none'}."
+        )
     better = _find_directions(table, options)
     return [
         _describe(table.of(key), key, options.protocol, options.scale)
@@ -437,9 +431,9 @@ def _describe_criteria(table: Table, options: Namespace) -> list[dict[str, Any]]
     ]
 
 
-def _refuse_moved_items(together: Table) -> None:
-    """ValueError where an item is in two clusters or groups, within a file or between the two."""
-    places = together.rows[["item", "block"]].drop_duplicates()
+def _refuse_moved_items(table: Table) -> None:
+    """Raise ValueError if an item is in two clusters or groups, in one file or between two."""
+    places = table.rows[["item", "block"]].drop_duplicates()
     moved = places[places.duplicated("item")]
     if len(moved):
         item = moved["item"].iloc[0]
@@ -456,11 +450,11 @@ def _read(path: Path, options: Namespace) -> Table:
         raters_known=not options.raters_unknown,
         has_options=options.protocol in ("choice", "choices"),
     )  # fmt: skip
-    table, gone = drop_turns(table)
-    if gone:
+    table, dropped = drop_turns(table)
+    if dropped:
         sys.stderr.write(
-            f"{gone} ratings of turns of conversations are left out: answers of this kind have no "
-            "mean. The report of the study has their shares.\n"
+            f"{dropped} ratings of turns of conversations are left out: answers of this kind have "
+            "no mean. The report of the study has their shares.\n"
         )
         if table.rows.empty:
             raise ValueError("No other ratings are in the file.")
@@ -469,30 +463,25 @@ def _read(path: Path, options: Namespace) -> Table:
     return table
 
 
-def _find_baseline(table: Table, name: str) -> None:
-    """ValueError, with the names to choose from, where no system is called so."""
-    known = list_systems(table)
-    if name and name not in known:
-        raise ValueError(f"No system is called {name}. There are: {', '.join(known) or 'none'}.")
-
-
 def _report(
     table: Table,
-    others: dict[str, pd.DataFrame],
+    files: dict[str, pd.DataFrame],
     instrument: list[dict[str, Any]],
     options: Namespace,
     margins: Sequence[Margin] = (),
 ) -> Side:
     guessed = [] if options.protocol else _warn_of_guesses(instrument)
-    mine = [one for one in instrument if one["key"] in table.criteria]
-    table, asked = split_parts(table, mine)
+    criteria = [criterion for criterion in instrument if criterion["key"] in table.criteria]
+    table, parts = split_parts(table, criteria)
     kept = table.results(with_excluded=options.with_excluded)
     report = make_report(
-        kept, table, others, instrument=asked, seed=options.seed,
+        kept, table, files, instrument=parts, seed=options.seed,
         plan=Plan(baseline=options.baseline, primary=options.primary, margins=margins),
         warnings=[*_warn_of_clusters(table, options), *guessed],
     )  # fmt: skip
-    readings = {str(each["key"]): each["reading"] for each in mine if "reading" in each}
+    readings = {
+        criterion["key"]: criterion["reading"] for criterion in criteria if "reading" in criterion
+    }
     for criterion in report["criteria"]:
         if reading := readings.get(criterion["key"]):
             criterion["reading"] = reading
@@ -517,12 +506,14 @@ def _warn_of_clusters(table: Table, options: Namespace) -> list[dict[str, Any]]:
 
 
 def _find_directions(table: Table, options: Namespace) -> dict[str, Better]:
-    """Return the direction of each criterion that has one by the options or the file; ValueError
-    if an option names no criterion, or one of preferences."""
+    """Return the direction of each criterion for which the options or the file name one.
+
+    ValueError: an option names no criterion, or one of preferences.
+    """
     rows = table.rows
     rated = [key for key in table.criteria if (rows[rows.criterion == key].preferred == "").all()]
     known = rows[rows.better != ""].drop_duplicates("criterion").set_index("criterion").better
-    found: dict[str, Better] = {key: known[key] for key in rated if key in known}
+    directions: dict[str, Better] = {key: known[key] for key in rated if key in known}
     for chosen in options.better:
         for key, direction in chosen.items():
             if key and key not in table.criteria:
@@ -534,14 +525,14 @@ def _find_directions(table: Table, options: Namespace) -> dict[str, Better]:
                     f"{key} holds preferences: the preferred system is better. Leave it out of "
                     "--better."
                 )
-            found |= dict.fromkeys([key] if key else rated, direction)
-    return found
+            directions |= dict.fromkeys([key] if key else rated, direction)
+    return directions
 
 
 def _describe(table: Table, key: str, protocol: str | None, ends: Ends | None) -> dict[str, Any]:
-    """Return what is known of a criterion: by the file, then by the options, then by its values.
+    """Return what is known about a criterion from the file, the options or, last, its values.
 
-    `reading` says how numbers were read, where that was decided by the values.
+    `reading` says how numbers were read, if the values decided it.
     """
     rows = table.rows
     kind = str(rows["scale"].iloc[0])
@@ -584,7 +575,7 @@ _YES_NO = [{"value": 0, "label": "no"}, {"value": 1, "label": "yes"}]
 
 
 def _list_options(rows: pd.DataFrame) -> list[dict[str, str]]:
-    """Return the options of a choice, by their place; of several, those that a row is about."""
+    """Return the options of a choice in order; of a choice of several, those that rows name."""
     labels = rows[rows.label != ""].drop_duplicates(["part", "value"])
     if parts := [part for part in rows.part.unique() if part not in ("", COMMENT)]:
         return [{"key": part, "label": part} for part in parts]
@@ -595,11 +586,15 @@ def _list_options(rows: pd.DataFrame) -> list[dict[str, str]]:
 
 
 def _warn_of_guesses(instrument: list[dict[str, Any]]) -> list[dict[str, Any]]:
-    """A warning for each kind of question that only the site knows, by what it was analysed."""
-    unknown = {one["kind"]: one for one in instrument if one["kind"] not in KNOWN_KINDS}
+    """Return a warning for each kind of question that only the site knows."""
+    unknown = {
+        criterion["kind"]: criterion
+        for criterion in instrument
+        if criterion["kind"] not in KNOWN_KINDS
+    }
     return [
-        make_note("unknown_kind", kind=kind, analysed_as=name_kind(find_family(one)))
-        for kind, one in unknown.items()
+        make_note("unknown_kind", kind=kind, analysed_as=name_kind(find_family(criterion)))
+        for kind, criterion in unknown.items()
     ]
 
 

@@ -105,8 +105,8 @@ def count_groups(study: Study, items: QuerySet[Item]) -> MetOnce | None:
     if study.groups != Study.Groups.ONCE:
         return None
     sizes = items.order_by().values("group").annotate(size=Count("pk"))
-    found = sizes.aggregate(groups=Count("group"), largest=Max("size"))
-    return MetOnce(found["groups"], found["largest"] or 0)
+    totals = sizes.aggregate(groups=Count("group"), largest=Max("size"))
+    return MetOnce(totals["groups"], totals["largest"] or 0)
 
 
 def count_sets(study: Study, items: int, groups: MetOnce | None = None) -> int:
@@ -161,13 +161,13 @@ def _describe_groups(study: Study, groups: MetOnce | None) -> str:
     if groups is None or groups.groups >= mains_per_set(study):
         return ""
     count = groups.groups
-    there = "is 1 group" if count == 1 else f"are {count:,} groups"
+    words = "is 1 group" if count == 1 else f"are {count:,} groups"
     most = count_of(count, "item")
-    return f". A person meets a group once, and there {there}: a set has at most {most}"
+    return f". A person meets a group once, and there {words}: a set has at most {most}"
 
 
 def _describe_set(study: Study, items: int, groups: MetOnce | None) -> str:
-    """What a set shows where that is more than its items: a sentence that follows the sum."""
+    """Return a sentence on what a set shows besides its items; "" if nothing."""
     mains = _most_in_a_set(study, items, groups)
     checks, repeats = checks_in(study, mains), repeats_in(study, mains)
     more = [count_of(checks, "check")] if checks else []

@@ -16,7 +16,8 @@ from pathlib import Path
 
 import pytest
 
-from evalsite.management.commands.serve import HOST, gunicorn
+from evalsite.command_line.processes import build_web_server
+from evalsite.command_line.site import HOST
 from tests.support.factories import make_participant, make_study, mint_link
 from tests.support.webserver import WebServer
 
@@ -248,7 +249,7 @@ def test_bad_81_slow_clients_hold_nobody_up_behind_a_documented_proxy(
 
 
 def test_only_the_loopback_interface_is_listened_on():
-    command = gunicorn(8000)
+    command = build_web_server(8000)
 
     unit = (ROOT / "deploy/evalsite-web.service").read_text(encoding="utf-8")
 

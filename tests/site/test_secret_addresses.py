@@ -13,7 +13,14 @@ from evalsite.lib.log_safety import HideTokens, find_secret_prefixes
 ROOT = Path(__file__).resolve().parents[2]
 TOKEN = "WyJqYW5lIl0:1vSgqT:x-9_secret"
 # written down here once: a new address with a token has to be named, masked and documented
-PREFIXES = ["/account/email/", "/account/password/new/", "/invitation/", "/p/", "/pilot/"]
+PREFIXES = [
+    "/account/email/",
+    "/account/first/",
+    "/account/password/new/",
+    "/invitation/",
+    "/p/",
+    "/pilot/",
+]
 LONE_PLACES = {"/account/password/new/": f"2s-{TOKEN}/"}
 
 

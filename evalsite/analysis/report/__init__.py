@@ -1,6 +1,6 @@
-"""The report of a study: everything that its ratings say, as plain data that JSON can hold.
+"""The report of a study: everything that its ratings show, as plain data that JSON can hold.
 
-Made from the files that the study exports, so that anyone who has them can make it again.
+It is made from the files that the study exports, so anyone who has them can make it again.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -28,7 +28,12 @@ from evalsite.analysis.gate_slices import (
 from evalsite.analysis.missing import find_missing, list_shown
 from evalsite.analysis.plan import NO_PLAN, Plan
 from evalsite.analysis.report.across_criteria import report_together, warn_of_likeness
-from evalsite.analysis.report.answer_parts import count_missing, describe_missing, split_parts
+from evalsite.analysis.report.answer_parts import (
+    Instrument,
+    count_missing,
+    describe_missing,
+    split_parts,
+)
 from evalsite.analysis.report.ignored import (
     drop_ignored,
     keep_compared,
@@ -64,10 +69,9 @@ from evalsite.analysis.thresholds import START, Thresholds, make_thresholds
 from evalsite.analysis.to_json import to_plain
 
 Progress = Callable[[int, int], None]
-Instrument = Sequence[Mapping[str, Any]]
 KeepOutputs = Callable[[pd.DataFrame], None]
 
-# what is missing by design: by criterion, why, and system
+# how many answers are missing by design: by criterion, reason and system
 Missing = Mapping[str, Mapping[str, Mapping[str, int]]]
 MANY_RATERS = 2
 
@@ -83,48 +87,47 @@ def make_reports(
     progress: Progress = lambda done, total: None,
     keep_outputs: KeepOutputs | None = None,
 ) -> dict[str, Any]:
-    """The reports "kept", without what is excluded, and "all", which is None if nothing is.
+    """Return the reports "kept", without exclusions, and "all", None if nothing is excluded.
 
     `paths`: the files ratings (needed), annotations, highlights, items and metrics, as a study
     exports them; for a bare file of preferences `outputs`, a file that names the systems of each
     item.
-    `raters_known` False: participants are no persons.
+    `raters_known`: False if participants aren't persons.
     `instrument`: for each criterion its key, label, kind, family, answers (value and label),
     reserved points and, without answers, minimum and maximum; kinds of version 0.1 need no family.
-    `plan`: what was fixed beforehand. `thresholds` of raters' flags by name, those that differ from
-    the starting values. `keep_outputs` is handed the table of outputs of each criterion of the
-    report "kept", in turn. ValueError: a file is not of the documented form, or there is no such
-    threshold.
+    `plan`: what was fixed beforehand. `thresholds`: of raters' flags by name, those that differ
+    from the starting values. `keep_outputs` is called with the table of outputs of each criterion
+    of the report "kept", in turn. ValueError: a file doesn't have the documented form, or no
+    threshold has this name.
     """
     limits = make_thresholds(thresholds or {})
-    table = read_table(paths["ratings"], outputs=paths.get("outputs"), raters_known=raters_known)
-    as_given, asked = table, instrument
-    table, instrument = split_parts(table, asked)
-    others = {
+    unsplit = read_table(paths["ratings"], outputs=paths.get("outputs"), raters_known=raters_known)
+    table, criteria = split_parts(unsplit, instrument)
+    files = {
         name: pd.read_csv(paths[name], dtype=str, keep_default_na=False)
         for name in ("annotations", "highlights", "items")
         if name in paths and (name != "items" or "highlights" in paths)
     }
     if "items" in paths:
-        others["words"] = count_words(paths["items"])
-        others["texts"] = read_texts(paths["items"])
+        files["words"] = count_words(paths["items"])
+        files["texts"] = read_texts(paths["items"])
     sliced = {margin.slices for margin in plan.margins if margin.slices}
     if sliced and "items" in paths:
-        others["slices"] = read_item_slices(paths["items"], sliced)
+        files["slices"] = read_item_slices(paths["items"], sliced)
     if "metrics" in paths:
-        others["metrics"] = read_metrics(paths["metrics"])
+        files["metrics"] = read_metrics(paths["metrics"])
     kept, everything = table.results(), table.results(with_excluded=True)
     has_excluded = len(kept) != len(everything)
-    steps = (1 + has_excluded) * (len(instrument) + 1)
+    steps = (1 + has_excluded) * (len(criteria) + 1)
     done = iter(range(1, steps + 1))
 
     def step() -> None:
         progress(next(done), steps)
 
-    def report(some: Table, keep_outputs: KeepOutputs | None = None) -> dict[str, Any]:
-        missing = _count_missing(as_given, asked, with_excluded=some is everything)
+    def report(ratings: Table, keep_outputs: KeepOutputs | None = None) -> dict[str, Any]:
+        missing = _count_missing(unsplit, instrument, with_excluded=ratings is everything)
         return make_report(
-            some, table, others, instrument=instrument, missing=missing, seed=seed, plan=plan,
+            ratings, table, files, instrument=criteria, missing=missing, seed=seed, plan=plan,
             limits=limits, step=step, keep_outputs=keep_outputs,
         )  # fmt: skip
 
@@ -136,8 +139,8 @@ def make_reports(
 
 def make_report(
     table: Table,
-    given: Table,
-    others: Mapping[str, pd.DataFrame],
+    everything: Table,
+    files: Mapping[str, pd.DataFrame],
     *,
     instrument: Instrument,
     seed: int,
@@ -148,77 +151,62 @@ def make_report(
     keep_outputs: KeepOutputs | None = None,
     warnings: Sequence[dict[str, Any]] = (),
 ) -> dict[str, Any]:
-    """One report, of the ratings in `table`; `given` holds those that do not count too.
+    """Return a report of the ratings in `table`; `everything` also holds those that don't count.
 
     `warnings`: of whoever read the file.
     """
-    ignored = read_ignored(others.get("annotations"), table)
+    ignored = read_ignored(files.get("annotations"), table)
     whole, table = table, drop_ignored(table, ignored)
-    facts, parts = describe_design(table), _take_parts(table, instrument)
+    asked = {str(criterion["key"]): criterion for criterion in instrument}
+    parts = {key: part for key in asked if len(part := table.of(key))}
+    facts = describe_design(table)
     warnings = [
         *warnings, *warn_about(table), *warn_of_few(parts), *warn_of_dropped(whole, table),
     ]  # fmt: skip
-    # all that people answered, also of items that most ignored
+    # all that people answered, even about items that most ignored
     copied = report_copies(whole)
     warnings += warn_of_copies(copied)
-    criteria = []
-    opened = {
-        str(one["key"]): _prepare(parts[str(one["key"])], one, seed, plan)
-        for one in instrument
-        if str(one["key"]) in parts
-    }
+    prepared = {key: _prepare(part, asked[key], seed, plan) for key, part in parts.items()}
     family = Family.of(
         plan.primary,
-        {key: one.p for key, one in opened.items()},
-        {str(one["key"]): str(one["of"]) for one in instrument if "of" in one},
+        {key: tests.p for key, tests in prepared.items()},
+        {key: str(option["of"]) for key, option in asked.items() if "of" in option},
     )
     warnings += family.warn()
+    criteria = []
     # the primary criterion is the result: it comes first
-    for described in sorted(instrument, key=lambda one: not family.is_primary(str(one["key"]))):
-        key = str(described["key"])
-        if part := parts.get(key):
-            found = _finish(opened[key], part, described, plan, family)
-            cautions = found.pop("cautions")
-            warnings += warn_of_criterion(key, cautions)
-            list_outputs = found.pop("outputs", None)
+    for key in sorted(asked, key=lambda key: not family.is_primary(key)):
+        if key in parts:
+            part = parts[key]
+            result = _finish(prepared[key], part, asked[key], plan, family)
+            warnings += warn_of_criterion(key, result.pop("cautions"))
+            list_outputs = result.pop("outputs", None)
             if keep_outputs and list_outputs:
                 keep_outputs(list_outputs())
-            found["agreement_notes"] = list_agreement_notes(key, found["agreement"])
-            found["notes"] = list_notes(found, seed)
-            found["conclusions"] = list_conclusions(found)
-            found["other_papers"] = _list_of_others(found, part, others.get("texts"), seed)
-            shown = _list_shown(table, described)
-            absent = find_missing(shown)
-            found["missing_by_system"] = absent
-            for figure in found["other_papers"]:
-                if figure.name == EQUAL_TEXTS:
-                    inputs, share = figure.n["inputs"], figure.value
-                    note = make_note("equal_texts", inputs=inputs, share=share)
-                    found["notes"].insert(-1, note)
-            if any(entry["missing"] for entry in absent):
-                share = float(shown.is_missing.mean())
-                found["notes"].insert(-1, make_note("missing_at_random", share=share))
-            warnings += warn_of_missing(found, absent)
-            gone = missing.get(str(described.get("of", key)), {})
-            if any(gone.values()):
-                found["missing"] = gone
-            found["notes"][-1:-1] = describe_missing(gone)
-            found["undropped"] = _report_undropped(whole, len(part), described, seed, plan, family)
-            criteria.append(_add_metrics(found, part, others.get("metrics"), seed))
+            by_design = missing.get(str(asked[key].get("of", key)), {})
+            shown = _list_shown(table, asked[key])
+            _describe(result, part, shown, by_design, files.get("texts"), seed)
+            warnings += warn_of_missing(result, result["missing_by_system"])
+            result["undropped"] = _report_undropped(
+                whole, len(part), asked[key], seed, plan, family
+            )
+            criteria.append(_add_metrics(result, part, files.get("metrics"), seed))
         step()
-    margins = [one.get("margins") or [] for one in criteria]
+    margins = [criterion.get("margins") or [] for criterion in criteria]
     for tests in [chain(*margins)] if family.is_across else margins:
         correct_margins(tests)
-    if "slices" in others:
-        described = {str(one["key"]): one for one in instrument}
-        for found in criteria:
-            key = found["key"]
-            _judge_slices(found, parts[key], described[key], plan, others["slices"], seed)
+    if "slices" in files:
+        for result in criteria:
+            key = result["key"]
+            _judge_slices(result, parts[key], asked[key], plan, files["slices"], seed)
     # an option that was ticked doesn't accept an output
-    families = {str(one["key"]): find_family(one) for one in instrument if "of" not in one}
-    directions = {str(one["key"]): find_better(one) for one in instrument}
-    together = report_together(table, others, families, directions, seed, ignored)
-    warnings += warn_of_likeness(together, {str(one["key"]): one["label"] for one in instrument})
+    families = {
+        key: find_family(criterion) for key, criterion in asked.items() if "of" not in criterion
+    }
+    directions = {key: find_better(criterion) for key, criterion in asked.items()}
+    together = report_together(table, files, families, directions, seed, ignored)
+    labels = {key: criterion["label"] for key, criterion in asked.items()}
+    warnings += warn_of_likeness(together, labels)
     report = {
         "methods_version": METHODS_VERSION,
         "seed": seed,
@@ -231,16 +219,16 @@ def make_report(
             "thresholds": asdict(limits),
         },
         "family": family.describe(),
-        "data": describe_data(table, others.get("annotations"), facts),
+        "data": describe_data(table, files.get("annotations"), facts),
         "warnings": claim_error_rate(warnings, criteria),
         "design": list_design_figures(facts),
         "criteria": criteria,
         "together": {
             **together,
-            "repeats": report_repeats(given, instrument, seed),
+            "repeats": report_repeats(everything, instrument, seed),
         },
-        # who ignores or rates how is seen in all that they gave
-        "raters": report_raters(whole, others, instrument, limits, given=given),
+        # how people rate or ignore shows in all of their answers
+        "raters": report_raters(whole, files, instrument, limits, with_repeats=everything),
         "copied": copied,
     }
     step()
@@ -249,33 +237,59 @@ def make_report(
 
 
 def _count_missing(table: Table, instrument: Instrument, *, with_excluded: bool) -> Missing:
-    """Return what is missing by design, by criterion; nothing where no question allows it."""
-    loose = [str(one["key"]) for one in instrument if one.get("is_loose")]
+    """Return what is missing by design, by criterion; nothing if no question allows it."""
+    loose = [str(criterion["key"]) for criterion in instrument if criterion.get("is_loose")]
     counted = table.results(with_excluded=with_excluded) if loose else table
     return {key: count_missing(counted, key) for key in loose}
 
 
-def _list_shown(table: Table, described: Mapping[str, Any]) -> pd.DataFrame:
+def _list_shown(table: Table, criterion: Mapping[str, Any]) -> pd.DataFrame:
     """Return which outputs were shown with a question, and which of these have no rating."""
-    family = find_family(described)
-    is_of_outputs = not family.compares and "of" not in described and "per" not in described
+    family = find_family(criterion)
+    is_of_outputs = not family.compares and "of" not in criterion and "per" not in criterion
     shown = list_shown(
-        table, str(described["key"]), is_asked_always=not described.get("is_conditional")
+        table, str(criterion["key"]), is_asked_always=not criterion.get("is_conditional")
     )
     return shown if is_of_outputs else shown[:0]
 
 
-def _take_parts(table: Table, instrument: Instrument) -> dict[str, Table]:
-    """Of each criterion that has ratings or answers, the table of these."""
-    parts = {str(one["key"]): table.of(str(one["key"])) for one in instrument}
-    return {key: part for key, part in parts.items() if len(part)}
+def _describe(
+    result: dict[str, Any],
+    part: Table,
+    shown: pd.DataFrame,
+    by_design: Mapping[str, Mapping[str, int]],
+    texts: pd.DataFrame | None,
+    seed: int,
+) -> None:
+    """Add notes, conclusions, the figures that other papers print, and what is missing."""
+    agreement_notes = list_agreement_notes(result["key"], result["agreement"])
+    result["agreement_notes"] = agreement_notes
+    notes = result["notes"] = list_notes(result, seed)
+    result["conclusions"] = list_conclusions(result)
+    result["other_papers"] = _list_other_papers(result, part, texts, seed)
+    result["missing_by_system"] = find_missing(shown)
+    if any(by_design.values()):
+        result["missing"] = by_design
+    data_notes = [
+        make_note("equal_texts", inputs=figure.n["inputs"], share=figure.value)
+        for figure in result["other_papers"]
+        if figure.name == EQUAL_TEXTS
+    ]
+    if any(system["missing"] for system in result["missing_by_system"]):
+        share = float(shown.is_missing.mean())
+        data_notes.append(make_note("missing_at_random", share=share))
+    # the note on the seed stays last
+    notes[-1:-1] = [*data_notes, *describe_missing(by_design)]
 
 
 @dataclass(frozen=True, kw_only=True)
 class Family:
-    """The comparisons for which p values are corrected: of each criterion separately if the plan
-    names a primary one, or if there is only one criterion; else of all criteria together. The
-    options of a choice, which are a criterion each, are always corrected together."""
+    """The comparisons for which p values are corrected together.
+
+    These are the comparisons of one criterion if the plan names a primary one or there is only one;
+    otherwise those of all criteria. The options of a choice, which are a criterion each, are always
+    corrected together.
+    """
 
     primary: str
     p: Mapping[str, list[float]]  # of each criterion
@@ -283,7 +297,7 @@ class Family:
 
     @classmethod
     def of(cls, primary: str, p: Mapping[str, list[float]], choices: Mapping[str, str]) -> "Family":
-        """The family; a primary criterion without ratings is none."""
+        """Return the family; a primary criterion without ratings doesn't count as one."""
         known = {choices.get(key, key) for key in p} | set(p)
         return cls(primary=primary if primary in known else "", p=p, choices=choices)
 
@@ -293,17 +307,17 @@ class Family:
 
     @property
     def is_across(self) -> bool:
-        return not self.primary and sum(bool(one) for one in self.p.values()) > 1
+        return not self.primary and sum(bool(values) for values in self.p.values()) > 1
 
-    def others(self, criterion: str) -> list[float]:
-        """The p values of other criteria that the correction of this one covers."""
+    def list_other_p(self, criterion: str) -> list[float]:
+        """Return the p values of other criteria that the correction of this one covers."""
         choice = self.choices.get(criterion)
         return [
             p
-            for key, some in self.p.items()
+            for key, values in self.p.items()
             if key != criterion
             and (self.is_across or (choice is not None and self.choices.get(key) == choice))
-            for p in some
+            for p in values
         ]
 
     def name_role(self, criterion: str) -> str:
@@ -313,52 +327,52 @@ class Family:
         return "primary" if self.is_primary(criterion) else "secondary"
 
     def describe(self) -> dict[str, Any]:
-        tests = sum(len(one) for one in self.p.values())
+        tests = sum(len(values) for values in self.p.values())
         return {"across": self.is_across, "comparisons": tests}
 
     def warn(self) -> list[dict[str, Any]]:
         if not self.is_across:
             return []
-        return [make_note("across", comparisons=sum(len(one) for one in self.p.values()))]
+        return [make_note("across", comparisons=sum(len(values) for values in self.p.values()))]
 
 
-def _prepare(table: Table, described: Mapping[str, Any], seed: int, plan: Plan) -> Prepared:
-    own = plan.of(str(described["key"]), list_systems(table), find_better(described))
-    prepared = get_numbers(find_family(described)).prepare(table, described, seed, own)
+def _prepare(table: Table, criterion: Mapping[str, Any], seed: int, plan: Plan) -> Prepared:
+    planned = plan.of(str(criterion["key"]), list_systems(table), find_better(criterion))
+    prepared = get_numbers(find_family(criterion)).prepare(table, criterion, seed, planned)
     has_one_rater = table.raters_known and table.rows.participant.nunique() < MANY_RATERS
     # what one rater did isn't tested
     return replace(prepared, p=[]) if has_one_rater else prepared
 
 
 def _finish(
-    prepared: Prepared, table: Table, described: Mapping[str, Any], plan: Plan, family: Family
+    prepared: Prepared, table: Table, criterion: Mapping[str, Any], plan: Plan, family: Family
 ) -> dict[str, Any]:
-    key = str(described["key"])
-    used = plan.baseline if plan.baseline in list_systems(table) else None
-    known = {name: described[name] for name in ("key", "label", "kind")}
+    key = str(criterion["key"])
+    baseline = plan.baseline if plan.baseline in list_systems(table) else None
+    known = {name: criterion[name] for name in ("key", "label", "kind")}
     known |= {
-        "family": find_family(described).name, "better": find_better(described),
-        "baseline": used, "role": family.name_role(key),
+        "family": find_family(criterion).name, "better": find_better(criterion),
+        "baseline": baseline, "role": family.name_role(key),
     }  # fmt: skip
-    found = known | prepared.finish(family.others(key))
-    if "one_rater" in found["cautions"]:
-        found = describe_of_one_rater(found)
-    if is_undirected(described):
-        found["cautions"]["no_direction"] = {}
-    if plan.baseline and used is None:
-        found["cautions"]["no_baseline"] = {}
-    return found
+    result = known | prepared.finish(family.list_other_p(key))
+    if "one_rater" in result["cautions"]:
+        result = describe_of_one_rater(result)
+    if is_undirected(criterion):
+        result["cautions"]["no_direction"] = {}
+    if plan.baseline and baseline is None:
+        result["cautions"]["no_baseline"] = {}
+    return result
 
 
 def _judge_slices(
-    found: dict[str, Any], table: Table, described: Mapping[str, Any], plan: Plan,
+    result: dict[str, Any], table: Table, criterion: Mapping[str, Any], plan: Plan,
     by_item: pd.DataFrame, seed: int,
 ) -> None:  # fmt: skip
     """Let the slices that the plan names overrule tests of "not worse"."""
-    better, judge = find_better(described), get_numbers(find_family(described)).judge_margins
-    planned = plan.of(found["key"], list_systems(table), better).margins
+    better, judge = find_better(criterion), get_numbers(find_family(criterion)).judge_margins
+    planned = plan.of(result["key"], list_systems(table), better).margins
     # by one rater nothing is tested
-    for test, margin in zip(found.get("margins") or (), planned, strict=False):
+    for test, margin in zip(result.get("margins") or (), planned, strict=False):
         if margin.slices and margin.relation == "not_worse" and test["outcome"]:
             slices = place_in_slices(table, by_item[margin.slices])
             on_all = test["outcome"]
@@ -370,47 +384,47 @@ def _judge_slices(
 def _report_undropped(
     whole: Table,
     kept: int,
-    described: Mapping[str, Any],
+    criterion: Mapping[str, Any],
     seed: int,
     plan: Plan,
     family: Family,
 ) -> dict[str, Any] | None:
-    """The results with the items that most ignored; None where none of these has ratings."""
-    part = whole.of(str(described["key"]))
+    """Return the results with the items that most ignored; None if these have no ratings."""
+    part = whole.of(str(criterion["key"]))
     if len(part) == kept:
         return None
     return keep_compared(
-        _finish(_prepare(part, described, seed, plan), part, described, plan, family)
+        _finish(_prepare(part, criterion, seed, plan), part, criterion, plan, family)
     )
 
 
-def _list_of_others(
-    found: Mapping[str, Any], table: Table, texts: pd.DataFrame | None, seed: int
+def _list_other_papers(
+    result: Mapping[str, Any], table: Table, texts: pd.DataFrame | None, seed: int
 ) -> list[Figure]:
-    """What other papers print of the criterion, for its files."""
-    family = find_family(found)
-    scale = [float(one["value"]) for one in found["answers"]] if family.has_points else None
+    """Return the figures that other papers print, for the files of the criterion."""
+    family = find_family(result)
+    scale = [float(answer["value"]) for answer in result["answers"]] if family.has_points else None
     figures = list_other_figures(table, family, scale, seed=seed)
-    same = None
     if texts is not None and not family.compares:
-        same = compare_identical(table, texts)
-    return figures if same is None else [*figures, same]
+        identical = compare_identical(table, texts)
+        figures += [] if identical is None else [identical]
+    return figures
 
 
 def _add_metrics(
-    found: dict[str, Any], table: Table, scores: pd.DataFrame | None, seed: int
+    result: dict[str, Any], table: Table, scores: pd.DataFrame | None, seed: int
 ) -> dict[str, Any]:
-    """The part of a criterion with what automatic metrics say of the same outputs."""
-    metrics = report_metrics(table, find_family(found), scores, seed, found["better"])
-    notes = list(found["notes"])
+    """Return the result with automatic metrics of the same outputs."""
+    metrics = report_metrics(table, find_family(result), scores, seed, result["better"])
+    notes = list(result["notes"])
     if metrics is not None:
-        # before the seed, which holds for them too
+        # before the note on the seed, which they use too
         notes[-1:-1] = list_metric_notes(metrics)
-    return {**found, "metrics": metrics, "notes": notes}
+    return {**result, "metrics": metrics, "notes": notes}
 
 
 def list_systems(table: Table) -> list[str]:
-    """The systems that have ratings or answers in the table, by name."""
+    """Return the names of the systems with ratings or answers, in alphabetical order."""
     rows = table.rows
     answered = rows[rows.outcome.notna()]
     named = {*rows.system, *answered.system_1, *answered.system_2}

@@ -1,4 +1,4 @@
-"""The part of a report across criteria: correlations, decisions beside scores, what was ignored."""
+"""The part of a report across criteria: correlations, decisions and scores, what was ignored."""
 
 from collections import defaultdict
 from collections.abc import Mapping
@@ -30,26 +30,25 @@ _TINY = 1e-12
 def correlate_criteria(
     outputs: pd.DataFrame, *, block: ArrayLike | None = None, draws: int = DRAWS, seed: int = SEED
 ) -> dict[tuple[str, str], Figure]:
-    """Spearman of each pair of columns of `outputs` (one row for each output, its mean rating by
-    criterion), with a bootstrap over blocks.
+    """Return Spearman's correlation of each pair of columns, with a bootstrap over blocks.
 
-    Above .8 `details["too_alike"]` is true: raters may not tell the two apart. Undefined as for
-    `correlate`.
+    `outputs`: a row for each output, its mean rating by criterion. Above .8 `details["too_alike"]`
+    is true: raters may not tell the two apart. Undefined as for `correlate`.
     """
-    found = {}
-    for one, two in combinations(outputs.columns, 2):
-        figure = correlate(x=outputs[one], y=outputs[two], kind="spearman", block=block,
-                           draws=draws, seed=seed, name=f"{one}_{two}")  # fmt: skip
+    correlations = {}
+    for first, second in combinations(outputs.columns, 2):
+        figure = correlate(x=outputs[first], y=outputs[second], kind="spearman", block=block,
+                           draws=draws, seed=seed, name=f"{first}_{second}")  # fmt: skip
         alike = figure.value is not None and figure.value > TOO_ALIKE
         details = dict(figure.details) | {"too_alike": bool(alike)}
-        found[(str(one), str(two))] = replace(figure, details=details)
-    return found
+        correlations[(str(first), str(second))] = replace(figure, details=details)
+    return correlations
 
 
 def cronbach(
     outputs: pd.DataFrame, *, block: ArrayLike | None = None, draws: int = DRAWS, seed: int = SEED
 ) -> Figure:
-    """Cronbach's alpha (1951) of the columns of `outputs` (n rows), with a bootstrap over blocks.
+    """Return Cronbach's alpha (1951) of the columns of `outputs`, with a bootstrap over blocks.
 
     Rows with a missing value are left out and counted. Undefined: no_data, too_few (fewer than 2
     columns or 3 rows), no_variation.
@@ -79,15 +78,15 @@ def cronbach(
         parts = variance[:, :-1].sum(axis=1)
         return np.where(flat, np.nan, k / (k - 1) * (1 - parts / np.where(flat, 1, total)))
 
-    found = spread(find, len(sums), draws=draws, seed=seed)
+    drawn = spread(find, len(sums), draws=draws, seed=seed)
     value = float(find(np.ones((1, len(sums))))[0])
-    details: dict[str, Any] = {"blocks": len(sums)} | found.details
-    return Figure(name="cronbach_alpha", method=_CRONBACH, value=value, low=found.low,
-                  high=found.high, n=n, details=details, seed=seed)  # fmt: skip
+    details: dict[str, Any] = {"blocks": len(sums)} | drawn.details
+    return Figure(name="cronbach_alpha", method=_CRONBACH, value=value, low=drawn.low,
+                  high=drawn.high, n=n, details=details, seed=seed)  # fmt: skip
 
 
 def _sum_up(table: Floats, block: Any) -> Floats:
-    """By block: rows, sums and squares of each column and of the row sums."""
+    """Return by block the number of rows, and sums and squares of each column and of row sums."""
     centred = table - table.mean(axis=0)
     centred = np.column_stack([centred, centred.sum(axis=1)])
     codes = np.unique(np.asarray(block).astype(str), return_inverse=True)[1].astype(np.intp)
@@ -101,81 +100,82 @@ def _sum_up(table: Floats, block: Any) -> Floats:
 
 
 def mean_by_output(rows: pd.DataFrame) -> pd.DataFrame:
-    """The mean rating of each output by criterion: outputs x criteria, from a Table's rows."""
+    """Return the mean rating of each output by criterion (outputs, criteria)."""
     return rows.pivot_table(index="output", columns="criterion", values="value", aggfunc="mean")
 
 
 # --- the part of the report -----------------------------------------------------------
-# a decision against all scores: rejected with all of these or more, accepted with one of those
+# where a decision contradicts scores: rejected with all at the first share of the scale or above,
+# accepted with one at the second or below
 _GOOD_SHARE, _BAD_SHARE = 5 / 6, 1 / 6
 MOST_LISTED = 1000
 
 
 def report_together(
     table: Table,
-    others: Mapping[str, pd.DataFrame],
+    files: Mapping[str, pd.DataFrame],
     families: Mapping[str, Family],
     directions: Mapping[str, Better],
     seed: int,
     ignored: Ignored | None = None,
 ) -> dict[str, Any]:
-    """What several criteria say together; each part None where the study has none of it.
+    """Return what several criteria show together; a part that the study doesn't have is None.
 
-    `others`: the exported files highlights and items, as far as there are any. `families` and
+    `files`: the exported files highlights and items, if there are any. `families` and
     `directions`: by criterion. `ignored`: what raters ignored, if they ignored anything.
     """
     scored = [key for key, family in families.items() if family.is_scored]
     outputs = mean_by_output(table.rows[table.rows.criterion.isin(scored)])
     block = table.rows.drop_duplicates("output").set_index("output").block
-    found: dict[str, Any] = {
+    together: dict[str, Any] = {
         "correlations": [],
         "cronbach": None,
         "decision": None,
         "contradictions": None,
         **report_ignored(ignored, table, seed),
-        "highlights": report_marked(table, others.get("highlights"), others.get("items"), seed),
+        "highlights": report_marked(table, files.get("highlights"), files.get("items"), seed),
     }
     if (both := _pair_decisions(table, families, directions)) is not None:
-        found["decision"] = _report_decisions(*both, directions, seed)
-        found["decision"] += _count_contradictions(table, *both, directions)
-        found["contradictions"] = _list_contradictions(table, *both, directions)
+        together["decision"] = _report_decisions(*both, directions, seed)
+        together["decision"] += _count_contradictions(table, *both, directions)
+        together["contradictions"] = _list_contradictions(table, *both, directions)
     # a criterion of the instrument may have no ratings yet
     scored = [key for key in scored if key in outputs]
     if len(scored) > 1 and len(outputs):
         outputs = outputs[scored]
         blocks = outputs.index.map(block)
         correlations = correlate_criteria(outputs, block=blocks, seed=seed)
-        found["correlations"] = [
+        together["correlations"] = [
             _describe_of(replace(figure, name="criteria_spearman"), *both)
             for both, figure in correlations.items()
         ]
-        found["cronbach"] = cronbach(outputs, block=blocks, seed=seed)
-        # the mean of criteria of which one is better high and one low means nothing
+        together["cronbach"] = cronbach(outputs, block=blocks, seed=seed)
+        # a mean has no meaning if high is better on one criterion and low on another
         if len({directions[key] for key in scored}) > 1:
-            found["cronbach"] = undefined(
+            together["cronbach"] = undefined(
                 "cronbach_alpha", Reason.MIXED_DIRECTIONS, method=_CRONBACH
             )
-    return found
+    return together
 
 
 def _describe_of(figure: Figure, *criteria: str) -> Figure:
-    """The figure with the keys of the criteria that it is of; pages show their labels."""
+    """Return the figure with the keys of its criteria; pages show their labels."""
     return replace(figure, details={**figure.details, "criteria": list(criteria)})
 
 
 def warn_of_likeness(
     together: Mapping[str, Any], labels: Mapping[str, str]
 ) -> list[dict[str, Any]]:
-    """A warning where criteria go together so closely that raters may not tell them apart."""
-    alike = [one for one in together["correlations"] if one.details.get("too_alike")]
+    """Return a warning if criteria correlate so closely that raters may not tell them apart."""
+    alike = [figure for figure in together["correlations"] if figure.details.get("too_alike")]
     if not alike:
         return []
     pairs = [
         {
-            "labels": [labels.get(key, key) for key in one.details["criteria"]],
-            "correlation": one.value,
+            "labels": [labels.get(key, key) for key in figure.details["criteria"]],
+            "correlation": figure.value,
         }
-        for one in alike
+        for figure in alike
     ]
     return [make_note("too_alike", "together", pairs=pairs)]
 
@@ -184,7 +184,7 @@ def _pair_decisions(
     table: Table, families: Mapping[str, Family], directions: Mapping[str, Better]
 ) -> tuple[pd.Series, pd.DataFrame] | None:
     """Return the decisions, 1 where they are good, and the scores of the same outputs by the same
-    raters, in equal order; None where the study has not both with a direction."""
+    raters, in the same order; None unless the study has both with a direction."""
     directed = {key: family for key, family in families.items() if directions[key] != "none"}
     decisions = [key for key, family in directed.items() if family.decides]
     scores = [key for key, family in directed.items() if family.has_points]
@@ -193,10 +193,10 @@ def _pair_decisions(
     wide = table.rows.pivot_table(
         index=["annotation", "output", "block"], columns="criterion", values="value"
     )
-    wanted = [*decisions[:1], *scores]
-    if not set(wanted) <= set(wide.columns):
+    columns = [*decisions[:1], *scores]
+    if not set(columns) <= set(wide.columns):
         return None
-    wide = wide[wanted].dropna()
+    wide = wide[columns].dropna()
     accepted = wide[decisions[0]]
     return 1 - accepted if directions[decisions[0]] == "lower" else accepted, wide[scores]
 
@@ -208,25 +208,25 @@ def _list_lower(scores: pd.DataFrame, directions: Mapping[str, Better]) -> list[
 def _report_decisions(
     accepted: pd.Series, scores: pd.DataFrame, directions: Mapping[str, Better], seed: int
 ) -> list[Figure]:
-    """Whether decisions follow the scores of the same outputs by the same raters."""
+    """Return how far decisions follow the scores of the same outputs by the same raters."""
     return [
-        _describe_of(replace(figure, name=name), one.criterion)
-        for one in compare_with_scores(
+        _describe_of(replace(figure, name=name), comparison.criterion)
+        for comparison in compare_with_scores(
             accepted=accepted,
             scores=scores,
             block=scores.index.get_level_values("block"),
             lower=_list_lower(scores, directions),
             seed=seed,
         )
-        for name, figure in one.figures.items()
+        for name, figure in comparison.figures.items()
     ]
 
 
 def _find_contradictions(
     table: Table, accepted: pd.Series, scores: pd.DataFrame, directions: Mapping[str, Better]
 ) -> tuple[pd.DataFrame, dict[str, str]] | None:
-    """Return the contradictions and their reasons in words; None where the scale is not known.
-    Scores of which low ones are better are turned round between the ends."""
+    """Return the contradictions and their reasons in words; None if the scale isn't known. Scores
+    of criteria where lower is better are reversed between the ends."""
     rows = table.rows[table.rows.criterion.isin(scores.columns)]
     low, high = rows.scale_min.min(), rows.scale_max.max()
     if pd.isna(low) or pd.isna(high):
@@ -251,12 +251,12 @@ def _count_contradictions(
 ) -> list[Figure]:
     if (known := _find_contradictions(table, accepted, scores, directions)) is None:
         return []
-    found, texts = known
+    contradictions, texts = known
     return [
         Figure(
             name=text,
             method="count of annotated outputs",
-            value=float((found.why == why).sum()),
+            value=float((contradictions.why == why).sum()),
             details={"interval": "none: a count"},
             n={"outputs": len(scores)},
         )
@@ -267,14 +267,14 @@ def _count_contradictions(
 def _list_contradictions(
     table: Table, accepted: pd.Series, scores: pd.DataFrame, directions: Mapping[str, Better]
 ) -> list[dict[str, Any]] | None:
-    """Return the first of them, to be looked at again; None if there is none."""
+    """Return the first contradictions, for researchers to look at; None if there are none."""
     known = _find_contradictions(table, accepted, scores, directions)
     if known is None or not len(known[0]):
         return None
-    found, texts = known
+    contradictions, texts = known
     places = table.rows.drop_duplicates("output").set_index("output")[["item", "system"]]
     who = table.rows.drop_duplicates("annotation").set_index("annotation").participant
-    first = found.sort_index().head(MOST_LISTED)
+    first = contradictions.sort_index().head(MOST_LISTED)
     return [
         {
             "annotation": annotation,
@@ -282,9 +282,9 @@ def _list_contradictions(
             "item": places["item"][output],
             "system": places.system[output],
             "why": texts[why],
-            "scores": {str(key): float(one) for key, one in given.items()},
+            "scores": {str(key): float(score) for key, score in row.items()},
         }
-        for ((annotation, output, _), given), why in zip(
+        for ((annotation, output, _), row), why in zip(
             scores.loc[first.index].iterrows(), first.why, strict=True
         )
     ]
@@ -293,10 +293,10 @@ def _list_contradictions(
 def report_marked(
     table: Table, highlights: pd.DataFrame | None, items: pd.DataFrame | None, seed: int
 ) -> list[Figure] | None:
-    """How much is marked and whether raters mark the same; None without the files for it.
+    """Return how much is marked and how far raters mark the same; None without the files for it.
 
-    `highlights` and `items` are the exported files of these names. Every output that was rated
-    counts as looked at, also where nothing was marked.
+    `highlights`, `items`: the exported files of these names. Every rated output counts as seen,
+    even if nothing was marked.
     """
     if highlights is None or items is None or not len(highlights) or not table.raters_known:
         return None

@@ -1,9 +1,9 @@
-"""What a study detects if more is answered: the report's own errors, for ratings not yet given.
+"""What a study would detect with more answers: the report's errors, for ratings still to come.
 
-How well a difference is known depends on who rates what, and on variances: the covariance of means,
-its correction and its degrees of freedom (Kenward and Roger 1997) hold no other value. So they are
-computed for ratings that are only planned, with the variances that the report found in those that
-are there. For exactly those this gives the report's own errors.
+How well a difference is known depends on who rates what and on variances: the covariance of means,
+its correction and its degrees of freedom (Kenward and Roger 1997) use no other values. So they can
+be computed for planned ratings, with the variances that the report estimates from the existing
+ones. For exactly the existing ratings, this gives the errors of the report.
 """
 
 from collections.abc import Iterable, Mapping
@@ -26,7 +26,7 @@ from evalsite.analysis.report.ignored import drop_ignored, read_ignored
 from evalsite.analysis.table import read_table
 
 _MOST_ROWS = 60_000
-# what can't be told from chance where each output has one rating
+# terms that can't be told from chance where each output has one rating
 _OF_OUTPUTS = ("group:system", "input:system")
 
 Criterion = Mapping[str, Any]
@@ -43,35 +43,37 @@ class Reach:
 
 
 def read_rated(paths: Mapping[str, Path], instrument: Instrument) -> dict[str, pd.DataFrame]:
-    """Of each criterion who rated what, as its part of the report "kept" was computed from."""
+    """Return by criterion the ratings that its part of the report "kept" was computed from."""
     table, criteria = split_parts(read_table(paths["ratings"]), instrument)
     kept = table.results()
     annotations = pd.read_csv(paths["annotations"], dtype=str, keep_default_na=False)
     rows = drop_ignored(kept, read_ignored(annotations, kept)).rows
-    found = {}
-    for one in criteria:
-        own = rows[rows.criterion == str(one["key"])]
-        value = own.outcome if find_family(one).compares else own.value
-        found[str(one["key"])] = own[value.notna()]
-    return found
+    rated = {}
+    for criterion in criteria:
+        part = rows[rows.criterion == str(criterion["key"])]
+        value = part.outcome if find_family(criterion).compares else part.value
+        rated[str(criterion["key"])] = part[value.notna()]
+    return rated
 
 
 def list_planned(criterion: Criterion) -> list[Mapping[str, Any]]:
     """Return the pairs that p values are corrected for."""
-    return [one for one in criterion["pairs"] if not one["effect"]["details"].get("is_exploratory")]
+    return [
+        pair for pair in criterion["pairs"] if not pair["effect"]["details"].get("is_exploratory")
+    ]
 
 
 def reach_now(criterion: Criterion) -> Reach | None:
-    """What the ratings that are there detect; None where errors aren't known."""
-    details = [one["effect"]["details"] for one in list_planned(criterion)]
-    known = [(one["se"], one["df"]) for one in details if one.get("se") and one.get("df")]
-    return _reach(criterion, known) if known else None
+    """Return what the existing ratings detect; None if errors aren't known."""
+    details = [pair["effect"]["details"] for pair in list_planned(criterion)]
+    errors = [(test["se"], test["df"]) for test in details if test.get("se") and test.get("df")]
+    return _reach(criterion, errors) if errors else None
 
 
 def can_project(criterion: Criterion, *, has_own_errors: bool) -> bool:
-    """Whether the criterion has a model that further ratings can be put into."""
+    """Return whether the criterion has a model to which ratings can be added."""
     model = criterion.get("model") or {}
-    tested = {one["effect"]["method"] for one in list_planned(criterion)}
+    tested = {pair["effect"]["method"] for pair in list_planned(criterion)}
     return (
         bool(model.get("converged"))
         and "fallback" not in model
@@ -81,19 +83,20 @@ def can_project(criterion: Criterion, *, has_own_errors: bool) -> bool:
 
 
 def is_merged(criterion: Criterion) -> bool:
-    """Whether outputs can't be told from chance, so that more ratings of one seem to help more."""
-    return not any(one in criterion["model"]["terms"] for one in _OF_OUTPUTS)
+    """Return whether the model can't tell outputs from chance, so that more ratings of an output
+    seem to help more than they do."""
+    return not any(term in criterion["model"]["terms"] for term in _OF_OUTPUTS)
 
 
 def reach_with(criterion: Criterion, rows: pd.DataFrame) -> Reach | None:
-    """What these ratings would detect; None where they are too many, or can't tell."""
+    """Return what these ratings would detect; None if they are too many or can't show it."""
     if len(rows) > _MOST_ROWS:
         return None
     model = criterion["model"]
     layout = get_numbers(find_family(criterion)).lay_out(rows)
     try:
         fit = fit_reml(
-            np.arange(len(rows)) % 2,  # any values
+            np.arange(len(rows)) % 2,  # errors don't depend on the values
             {name: layout.tables[name] for name in model["terms"]},
             system=layout.fixed,
             blocks=layout.blocks,
@@ -102,8 +105,8 @@ def reach_with(criterion: Criterion, rows: pd.DataFrame) -> Reach | None:
     except (TooManyEffects, np.linalg.LinAlgError):
         return None
     errors = []
-    for one in list_planned(criterion):
-        weights = layout.contrasts.get(frozenset((one["system_1"], one["system_2"])))
+    for pair in list_planned(criterion):
+        weights = layout.contrasts.get(frozenset((pair["system_1"], pair["system_2"])))
         if weights is None or fit.is_overcorrected(weights):
             return None
         errors.append(fit.contrast(weights)[1:])
@@ -111,10 +114,12 @@ def reach_with(criterion: Criterion, rows: pd.DataFrame) -> Reach | None:
 
 
 def _reach(criterion: Criterion, errors: Iterable[tuple[float, float]]) -> Reach:
-    """The largest of the planned comparisons. After correction: each at its share of the level
-    (Bonferroni), of which Holm's correction finds a little more."""
-    tests = max((one["effect"]["details"].get("family") or 1) for one in list_planned(criterion))
-    found = [
+    """Return the largest values of the planned comparisons.
+
+    Each is corrected by Bonferroni's method; Holm's finds slightly more.
+    """
+    tests = max((pair["effect"]["details"].get("family") or 1) for pair in list_planned(criterion))
+    sizes = [
         (
             _detect(criterion, se, df, tests),
             _detect(criterion, se, df, 1),
@@ -122,19 +127,20 @@ def _reach(criterion: Criterion, errors: Iterable[tuple[float, float]]) -> Reach
         )
         for se, df in errors
     ]
-    corrected, alone, half = zip(*found, strict=True)
+    corrected, alone, half = zip(*sizes, strict=True)
     return Reach(detectable=_find_largest(corrected), alone=_find_largest(alone), half=max(half))
 
 
 def _find_largest(sizes: Iterable[float | None]) -> float | None:
-    """The largest; None if one is larger than there can be."""
+    """Return the largest size; None if one is None, larger than any possible difference."""
     known = list(sizes)
-    return None if None in known else max(one for one in known if one is not None)
+    return None if None in known else max(size for size in known if size is not None)
 
 
 def _detect(criterion: Criterion, se: float, df: float, tests: int) -> float | None:
-    points = [one["value"] for one in criterion["answers"]] or criterion.get("range") or (0, inf)
+    points = [answer["value"] for answer in criterion["answers"]]
+    ends = points or criterion.get("range") or (0, inf)
     figure = describe_detectable(se=se, df=df, m=tests, n={})
     numbers = get_numbers(find_family(criterion))
-    found = numbers.keep_detectable(figure, max(points) - min(points))
-    return None if found is None else found.value
+    detected = numbers.keep_detectable(figure, max(ends) - min(ends))
+    return None if detected is None else detected.value

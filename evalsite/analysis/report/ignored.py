@@ -1,8 +1,8 @@
-"""What raters ignored: how often, which items, who, and what is left out of results for it.
+"""What raters ignored: how often, which items, who, and which items results leave out.
 
-One rater who ignores an item gives it no rating. An item that more than half of those who rated
-or ignored it ignored is left out whole; each criterion then has its results with none left out,
-too. Exports keep everything.
+A rater who ignores an item gives it no rating. Results leave an item out if more than half of those
+who rated or ignored it ignored it; each criterion then also has its results with all items.
+Exports keep everything.
 """
 
 from collections.abc import Mapping
@@ -25,7 +25,7 @@ _COMPARED = ("systems", "pairs", "agreement")
 class Ignored:
     """Who rated and who ignored what: a row for each main item that was rated or ignored.
 
-    `rows` has item, participant and is_ignored; `dropped` are the items that most ignored.
+    `rows`: item, participant and is_ignored. `dropped`: the items that most raters ignored.
     """
 
     rows: pd.DataFrame
@@ -33,10 +33,10 @@ class Ignored:
 
 
 def read_ignored(annotations: pd.DataFrame | None, table: Table) -> Ignored | None:
-    """What was ignored by those whose ratings the table is of; None where nothing was.
+    """Return what the raters of the table ignored; None if they ignored nothing.
 
-    `annotations` is the exported file of that name. Those that are excluded count only where the
-    table holds excluded ratings.
+    `annotations`: the exported file of that name. Excluded ones count only if the table holds
+    excluded ratings.
     """
     if annotations is None:
         return None
@@ -54,27 +54,28 @@ def read_ignored(annotations: pd.DataFrame | None, table: Table) -> Ignored | No
 
 
 def drop_ignored(table: Table, ignored: Ignored | None) -> Table:
-    """The table without the items that most ignored."""
+    """Return the table without the items that most raters ignored."""
     if ignored is None or not ignored.dropped:
         return table
     return replace(table, rows=table.rows[~table.rows["item"].isin(ignored.dropped)])
 
 
 def warn_of_dropped(whole: Table, table: Table) -> list[dict[str, Any]]:
-    """A warning where ratings are left out because most ignored their item."""
-    gone = whole.rows[~whole.rows.index.isin(table.rows.index)]
-    if not len(gone):
+    """Return a warning if ratings are left out because most raters ignored their item."""
+    dropped = whole.rows[~whole.rows.index.isin(table.rows.index)]
+    if not len(dropped):
         return []
-    return [make_note("ignored_by_most", items=int(gone["item"].nunique()), ratings=len(gone))]
+    items = int(dropped["item"].nunique())
+    return [make_note("ignored_by_most", items=items, ratings=len(dropped))]
 
 
-def keep_compared(found: Mapping[str, Any]) -> dict[str, Any]:
-    """Of a criterion what its results are compared by."""
-    return {key: found[key] for key in ("key", "label", *_COMPARED)}
+def keep_compared(criterion: Mapping[str, Any]) -> dict[str, Any]:
+    """Return what the results with and without dropped items are compared by."""
+    return {key: criterion[key] for key in ("key", "label", *_COMPARED)}
 
 
 def report_ignored(ignored: Ignored | None, table: Table, seed: int) -> dict[str, Any]:
-    """How often items were ignored, whether raters agree on that, which items, and who."""
+    """Return how often items were ignored, agreement on that, which items, and by whom."""
     if ignored is None:
         return {"ignore": None, "ignored_items": None, "ignored_raters": None}
     rows, dropped = ignored.rows, set(ignored.dropped)
@@ -84,28 +85,25 @@ def report_ignored(ignored: Ignored | None, table: Table, seed: int) -> dict[str
         if figure.value
     ]
     raters = _list_shares(rows, "participant") if table.raters_known else []
+    agreement = alpha(
+        unit=rows["item"], rater=rows.participant if table.raters_known else None,
+        value=rows.is_ignored, level="nominal", name="alpha_ignored",
+    )  # fmt: skip
     return {
         "ignore": [
             wilson_share(int(rows.is_ignored.sum()), len(rows), name="share_ignored"),
-            count_units(_agree_on_ignoring(rows, table), "item"),
+            count_units(agreement, "item"),
         ],
         "ignored_items": items,
         "ignored_raters": [{"participant": name, "share": figure} for name, figure in raters],
     }  # fmt: skip
 
 
-def _agree_on_ignoring(rows: pd.DataFrame, table: Table) -> Figure:
-    return alpha(
-        unit=rows["item"], rater=rows.participant if table.raters_known else None,
-        value=rows.is_ignored, level="nominal", name="alpha_ignored",
-    )  # fmt: skip
-
-
 def _list_shares(rows: pd.DataFrame, by: str) -> list[tuple[str, Figure]]:
-    """The share ignored with Wilson's interval, the largest first."""
+    """Return the share ignored by item or participant with Wilson's interval, the largest first."""
     counts = rows.groupby(by).is_ignored.agg(["sum", "count"])
-    found = [
+    shares = [
         (str(name), wilson_share(int(hits), int(n), name="share_ignored"))
         for name, hits, n in zip(counts.index, counts["sum"], counts["count"], strict=True)
     ]
-    return sorted(found, key=lambda one: (-(one[1].value or 0), -max(one[1].n.values()), one[0]))
+    return sorted(shares, key=lambda row: (-(row[1].value or 0), -max(row[1].n.values()), row[0]))

@@ -1,4 +1,4 @@
-"""The part of a report on automatic metrics: each beside what people said of the same outputs."""
+"""The part of a report on automatic metrics: each compared with people's ratings of the outputs."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
@@ -25,22 +25,23 @@ from evalsite.analysis.multiple_testing import correct
 from evalsite.analysis.resample import DRAWS, FEW_DRAWS
 from evalsite.analysis.table import Table, read_texts
 
-# with more scores fewer draws: many outputs need no more, and many metrics take their time
+# above this many scores there are fewer draws: many outputs need no more, many metrics take long
 _MANY_SCORES = 20_000
 _MANY_RATINGS = 20_000
 _FEW_SPLITS = 50
-# Williams' test compares at most so many metrics: those that correlate most
-MOST_COMPARED = 12
+MOST_COMPARED = 12  # metrics that Williams' test compares, those that correlate most
 _LEAST_SYSTEMS = 3  # of every input, where figures within inputs are the main ones
 _LONG = ("item", "metric", "value")
-# what an export says of an output beside its id
-_OTHERS = ("item", "system", "output_id", "study", "better")
+# columns of an export that aren't metrics
+_NO_METRICS = ("item", "system", "output_id", "study", "better")
 
 
 def read_metrics(path: Path | str) -> pd.DataFrame:
-    """Scores as item, system, metric, value and better: of metrics.csv as a study exports it, or of
-    a file with item, system and a column for each metric. ValueError: a cell is no number, or
-    twice, or a metric has two directions."""
+    """Return scores as item, system, metric, value and better.
+
+    The file is metrics.csv as a study exports it, or has item, system and a column for each metric.
+    ValueError: a score isn't a number or appears twice, or a metric has two directions.
+    """
     text = read_texts(path)
     if "item" not in text:
         raise ValueError("The file of metrics has no column item.")
@@ -49,21 +50,21 @@ def read_metrics(path: Path | str) -> pd.DataFrame:
     if "better" not in text:
         text = text.assign(better="")
     if not set(_LONG) <= set(text):
-        names = [name for name in text if name not in _OTHERS]
+        names = [name for name in text if name not in _NO_METRICS]
         text = text.melt(["item", "system", "better"], names, var_name="metric")
     text = text[text.value.str.strip() != ""]
     value = pd.to_numeric(text.value, errors="coerce")
     wrong = text[~np.isfinite(value)]
     if len(wrong):
-        one = wrong.iloc[0]
-        raise ValueError(f"The score of {one.metric} of item {one['item']} isn't a number: "
-                         f"{one.value!r}.")  # fmt: skip
-    found = text[["item", "system", "metric"]].assign(value=value, better=_read_better(text))
-    twice = found[found.duplicated(["item", "system", "metric"])]
+        first = wrong.iloc[0]
+        raise ValueError(f"The score of {first.metric} of item {first['item']} isn't a number: "
+                         f"{first.value!r}.")  # fmt: skip
+    scores = text[["item", "system", "metric"]].assign(value=value, better=_read_better(text))
+    twice = scores[scores.duplicated(["item", "system", "metric"])]
     if len(twice):
-        one = twice.iloc[0]
-        raise ValueError(f"Item {one['item']} has two scores of {one.metric}.")
-    return found
+        first = twice.iloc[0]
+        raise ValueError(f"Item {first['item']} has two scores of {first.metric}.")
+    return scores
 
 
 def _read_better(text: pd.DataFrame) -> pd.Series:
@@ -88,8 +89,8 @@ def _read_better(text: pd.DataFrame) -> pd.Series:
 def report_metrics(
     table: Table, family: Family, scores: pd.DataFrame | None, seed: int, better: Better = "higher"
 ) -> dict[str, Any] | None:
-    """Return every metric beside one criterion, the closest first; None: no metric scored its
-    outputs. Where lower is better, of people or a metric, scores are turned round first."""
+    """Return every metric compared with a criterion, the closest first; None: no metric scored its
+    outputs. Where lower is better, for people or a metric, scores are reversed first."""
     numbers = get_numbers(family)
     human = numbers.score_outputs(table)
     if scores is None or not len(human):
@@ -104,12 +105,24 @@ def report_metrics(
     metrics = metrics.assign(value=metrics.better.map(SIGN) * metrics.value)
     lower = {str(name) for name in metrics.metric[metrics.better == "lower"]}
     draws = DRAWS if len(metrics) <= _MANY_SCORES else FEW_DRAWS
-    found = correlate_metrics(human, metrics, levels=numbers.levels, draws=draws, seed=seed)
+    correlated = correlate_metrics(human, metrics, levels=numbers.levels, draws=draws, seed=seed)
     has_outputs = "output" in numbers.levels
-    main = _find_main_level(metrics, has_outputs=has_outputs)
-    found.sort(key=lambda one: (-_closeness(one, main), one.metric))
-    pairs, compared = _compare(human, metrics, found, has_outputs=has_outputs)
-    measured = numbers.measure(table)
+    # figures within inputs come first if each input has enough systems to put in order
+    systems = metrics.groupby("group").system.nunique()
+    is_within = has_outputs and bool((systems >= _LEAST_SYSTEMS).all())
+    main = "within_inputs" if is_within else "output" if has_outputs else "system"
+    correlated.sort(key=lambda metric: (-_find_closeness(metric, main), metric.metric))
+    pairs, compared = _compare(human, metrics, correlated, has_outputs=has_outputs)
+    rows, measured = table.rows, numbers.measure(table)
+    splits = {} if len(rows) <= _MANY_RATINGS else {"splits": _FEW_SPLITS}
+    ceiling, ceiling_within = None, []
+    if has_outputs:
+        ceiling = find_ceiling(output=rows.output, value=measured, seed=seed, **splits)
+    if is_within:
+        ceiling_within = find_ceilings_within(
+            group=rows.group, system=rows.system, rater=table.rater, value=measured, seed=seed,
+            **splits,
+        )  # fmt: skip
     return {
         "human": family.human,
         "better": better,
@@ -117,41 +130,31 @@ def report_metrics(
         "outputs": len(human),
         "metrics": [
             {
-                **_describe(one, raw_human, raw_metrics),
-                "better": "lower" if one.metric in lower else "higher",
+                **_describe(metric, raw_human, raw_metrics),
+                "better": "lower" if metric.metric in lower else "higher",
             }
-            for one in found
+            for metric in correlated
         ],
-        "ceiling": _find_ceiling(table, measured, seed) if has_outputs else None,
-        "ceiling_within": (
-            _find_ceilings_within(table, measured, seed) if main == "within_inputs" else []
-        ),
+        "ceiling": ceiling,
+        "ceiling_within": ceiling_within,
         "pairs": pairs,
         "compared": compared,
     }
 
 
-def _find_main_level(metrics: pd.DataFrame, *, has_outputs: bool) -> str:
-    """Which figures come first: within inputs where each has systems enough to be ordered."""
-    if not has_outputs:
-        return "system"
-    systems = metrics.groupby("group").system.nunique()
-    return "within_inputs" if (systems >= _LEAST_SYSTEMS).all() else "output"
-
-
-def _closeness(one: Beside, main: str) -> float:
-    """How strongly the metric goes with what people said, whichever way."""
+def _find_closeness(metric: Beside, main: str) -> float:
+    """Return how strongly the metric correlates with people's ratings, in either direction."""
     kind = "kendall" if main == "within_inputs" else "pearson"
-    return abs(one.levels[main][kind].value or 0) if main in one.levels else 0.0
+    return abs(metric.levels[main][kind].value or 0) if main in metric.levels else 0.0
 
 
-def _describe(one: Beside, human: pd.DataFrame, metrics: pd.DataFrame) -> dict[str, Any]:
-    both = join_scores(human, metrics[metrics.metric == one.metric])
+def _describe(metric: Beside, human: pd.DataFrame, metrics: pd.DataFrame) -> dict[str, Any]:
+    both = join_scores(human, metrics[metrics.metric == metric.metric])
     means = both.groupby("system")[["value", "value_metric"]].agg(["mean", "size"])
     return {
-        "metric": one.metric,
+        "metric": metric.metric,
         "outputs": len(both),
-        "levels": {level: list(figures.values()) for level, figures in one.levels.items()},
+        "levels": {level: list(figures.values()) for level, figures in metric.levels.items()},
         "points": [
             {
                 "system": str(system),
@@ -164,88 +167,72 @@ def _describe(one: Beside, human: pd.DataFrame, metrics: pd.DataFrame) -> dict[s
     }
 
 
-def _find_ceiling(table: Table, value: Any, seed: int) -> Figure:
-    rows = table.rows
-    known = {} if len(rows) <= _MANY_RATINGS else {"splits": _FEW_SPLITS}
-    return find_ceiling(output=rows.output, value=value, seed=seed, **known)
-
-
-def _find_ceilings_within(table: Table, value: Any, seed: int) -> list[Figure]:
-    rows = table.rows
-    known = {} if len(rows) <= _MANY_RATINGS else {"splits": _FEW_SPLITS}
-    return find_ceilings_within(
-        group=rows.group, system=rows.system, rater=table.rater, value=value, seed=seed, **known
-    )
-
-
-# --- metrics beside one another -------------------------------------------------------
+# --- metrics compared with each other -------------------------------------------------
 
 
 def _compare(
-    human: pd.DataFrame, metrics: pd.DataFrame, found: Sequence[Beside], *, has_outputs: bool
+    human: pd.DataFrame, metrics: pd.DataFrame, correlated: Sequence[Beside], *, has_outputs: bool
 ) -> tuple[list[dict[str, Any]], int]:
-    """Williams' test of every two of the closest metrics, corrected; and how many these are."""
-    names = [one.metric for one in found[:MOST_COMPARED]]
+    """Return Williams' test of every two of the closest metrics, corrected, and how many these
+    are."""
+    names = [metric.metric for metric in correlated[:MOST_COMPARED]]
     if len(names) < 2:
         return [], 0
-    wide = _spread(human, metrics)
+    # a row for each output: the human score in the column "", and a column for each metric
+    scores = metrics.pivot_table(index=["item", "system"], columns="metric", values="value")
+    wide = human.set_index(["item", "system"])[["value"]].rename(columns={"value": ""})
+    wide = wide.join(scores, how="left")
     tests = [
-        (one, two, _test(wide, one, two, has_outputs=has_outputs))
-        for one, two in combinations(names, 2)
+        (first, second, _test(wide, first, second, has_outputs=has_outputs))
+        for first, second in combinations(names, 2)
     ]
     known = [np.nan if test.value is None else test.details["p"] for _, _, test in tests]
     corrected = correct(known)
     family = int(np.isfinite(corrected).sum())
-    pairs = [
-        {"metric_1": one, "metric_2": two, "test": _correct(test, float(p), family)}
-        for (one, two, test), p in zip(tests, corrected, strict=True)
-    ]
+    pairs = []
+    for (first, second, test), p in zip(tests, corrected, strict=True):
+        correction = {
+            "p_corrected": None if np.isnan(p) else float(p), "correction": "holm",
+            "family": family,
+        }  # fmt: skip
+        test = replace(test, details={**test.details, **correction})
+        pairs.append({"metric_1": first, "metric_2": second, "test": test})
     return pairs, len(names)
 
 
-def _spread(human: pd.DataFrame, metrics: pd.DataFrame) -> pd.DataFrame:
-    """A row for each output, its human score in the column "", and a column for each metric."""
-    scores = metrics.pivot_table(index=["item", "system"], columns="metric", values="value")
-    rows = human.set_index(["item", "system"])[["value"]].rename(columns={"value": ""})
-    return rows.join(scores, how="left")
+def _test(wide: pd.DataFrame, first: str, second: str, *, has_outputs: bool) -> Figure:
+    """Compare two metrics on the outputs that both scored, or on systems where people compared.
 
-
-def _test(wide: pd.DataFrame, one: str, two: str, *, has_outputs: bool) -> Figure:
-    """Of the outputs that both metrics scored, or their systems where people compared; both turned
-    to correlate positively: lower is better on some metrics."""
-    rows = wide[["", one, two]].dropna()
+    A metric that correlates negatively is reversed first, since lower is better on some.
+    """
+    rows = wide[["", first, second]].dropna()
     if not has_outputs:
         rows = rows.groupby("system").mean()
     human = rows[""]
-    sides = [side * (-1 if _covary(human, side) < 0 else 1) for side in (rows[one], rows[two])]
-    return williams(human=human, first=sides[0], second=sides[1])
-
-
-def _covary(human: pd.Series, side: pd.Series) -> float:
-    return float(((human - human.mean()) * (side - side.mean())).sum())
-
-
-def _correct(test: Figure, p: float, family: int) -> Figure:
-    known = {"p_corrected": None if np.isnan(p) else p, "correction": "holm", "family": family}
-    return replace(test, details={**test.details, **known})
+    off = human - human.mean()
+    first_scores, second_scores = (
+        -scores if float((off * (scores - scores.mean())).sum()) < 0 else scores
+        for scores in (rows[first], rows[second])
+    )
+    return williams(human=human, first=first_scores, second=second_scores)
 
 
 # --- how it was computed --------------------------------------------------------------
 
 
-def list_metric_notes(found: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
+def list_metric_notes(part: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
     """Yield the notes under the figures of metrics."""
-    levels = found["metrics"][0]["levels"]
+    levels = part["metrics"][0]["levels"]
     has_clusters = any("clusters" in figure.n for figure in levels["system"])
-    yield make_note("metrics", human=found["human"], outputs=found["outputs"])
+    yield make_note("metrics", human=part["human"], outputs=part["outputs"])
     if "output" in levels:
         yield make_note("metrics_by_input", has_clusters=has_clusters)
         yield make_note("pairwise_accuracy")
     else:
         yield make_note("metrics_of_systems", has_clusters=has_clusters)
     yield make_note("metric_pairs_in_order")
-    ceiling = found["ceiling"]
+    ceiling = part["ceiling"]
     if ceiling is not None and ceiling.value is not None:
         yield make_note("metric_ceiling", halvings=ceiling.details["splits"])
-    if found["pairs"]:
-        yield make_note("metrics_compared", metrics=found["compared"])
+    if part["pairs"]:
+        yield make_note("metrics_compared", metrics=part["compared"])

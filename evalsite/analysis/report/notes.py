@@ -24,10 +24,8 @@ from evalsite.analysis.reml import METHOD as REML
 from evalsite.analysis.table import Table
 
 # --- words to read --------------------------------------------------------------------
-
-
 _AT_ONCE = 10_000  # rows; texts may be long
-# columns of items.csv that are no inputs; those of gold begin with gold_
+# columns of items.csv that aren't inputs; those of gold begin with gold_
 _NO_INPUTS = frozenset({
     "study", "batch", "item", "group", "cluster", "kind", "repeat_of", "held", "output_id",
     "system", "output", "output_is_empty", "extra", "item_no", "group_no",
@@ -38,13 +36,13 @@ def count_words(path: Path) -> pd.DataFrame:
     """Return for each text of each item in an exported items.csv: `item`, `text` (equal texts have
     equal numbers) and `words`.
 
-    Words are separated by blanks: in scripts without blanks there seem to be few, which
-    puts no one below a floor. Without a column output the frame is empty.
+    Words are separated by spaces: a script without spaces seems to have few words, so nobody
+    seems too fast. Without a column output the frame is empty.
     """
     counted = [pd.DataFrame({"item": [], "text": [], "words": []})]
     with pd.read_csv(path, dtype=str, keep_default_na=False, chunksize=_AT_ONCE) as parts:
         counted += [_count(part) for part in parts if "output" in part]
-    # a row for each output, every one with the inputs of the item
+    # each output has a row, which repeats the inputs of its item
     return pd.concat(counted[1:] or counted, ignore_index=True).drop_duplicates(["item", "text"])
 
 
@@ -59,35 +57,33 @@ def _count(rows: pd.DataFrame) -> pd.DataFrame:
 
 
 # --- warnings -------------------------------------------------------------------------
-
-
 FEW_RATERS = 5
 FEW_ITEMS = 10
 FEW_CLUSTERS = 5
 
 
 def warn_about(table: Table) -> list[dict[str, Any]]:
-    """What is true of all of the data."""
+    """Return the warnings about all of the data."""
     rows = table.rows
-    found = [
+    warnings = [
         make_note(origin, ratings=count, total=len(rows))
         for origin in ("simulated", "imported")
         if (count := int((rows.origin == origin).sum()))
     ]
     if not table.raters_known:
-        found.append(make_note("raters_unknown"))
+        warnings.append(make_note("raters_unknown"))
     clusters = rows[rows.cluster != ""].cluster.nunique()
     if 0 < clusters < FEW_CLUSTERS:
-        found.append(make_note("few_clusters", clusters=clusters))
+        warnings.append(make_note("few_clusters", clusters=clusters))
     if table.raters_known and count_parts(rows) > 1:
-        found.append(make_note("unlinked"))
-    return found
+        warnings.append(make_note("unlinked"))
+    return warnings
 
 
 def warn_of_few(parts: Mapping[str, Table]) -> list[dict[str, Any]]:
-    """Where few raters or inputs count, by criterion; said of all of the data where all do.
+    """Return warnings of few raters or inputs, by criterion, or of all data if all have few.
 
-    `parts`: of each criterion that has some, its ratings or answers.
+    `parts`: the ratings or answers of each criterion that has some.
     """
     few_raters: dict[int, list[str]] = {}
     few_items = []
@@ -108,20 +104,22 @@ def warn_of_few(parts: Mapping[str, Table]) -> list[dict[str, Any]]:
     ] + [make_note("few_items", key) for key in list_criteria(few_items) if few_items]
 
 
-# what contradicts the claim that tests keep their error rate
+# warnings that contradict the claim that tests keep their error rate
 _DOUBTS = frozenset({
     "simulated", "raters_unknown", "own_error_differs", "copied", "both_alike",
     "missing_by_system", "clusters_not_named",
 })  # fmt: skip
-_CLAIMED_FROM = 3  # raters: what was simulated
+_CLAIMED_FROM = 3  # raters, the fewest in the simulations
 
 
 def claim_error_rate(
     warnings: Sequence[dict[str, Any]], criteria: Sequence[Mapping[str, Any]]
 ) -> list[dict[str, Any]]:
-    """Return the warnings, where those of few raters say whether simulations back the tests in
-    spite of that: only if each criterion is compared by the model of all systems, and nothing else
-    is in doubt. `criteria`: with their pairs."""
+    """Return the warnings, those of few raters with a fact: whether simulations back the tests.
+
+    They do if each criterion is compared by the model of all systems and nothing else is in doubt.
+    `criteria`: with their pairs.
+    """
 
     def is_claimed(note: Mapping[str, Any]) -> bool:
         key = note["criterion"]
@@ -171,24 +169,22 @@ def warn_of_missing(
 
 
 def warn_of_criterion(key: str, cautions: Cautions) -> list[dict[str, Any]]:
-    """Return what is true of one criterion, less what is said elsewhere (as by `warn_of_few`)."""
-    # a variance of 0 is a valid answer: the notes tell it
-    said_elsewhere = {"few_raters", "raters_unknown", "few_items", "singular_model"}
+    """Return the warnings of a criterion, without those that `warn_of_few` or notes give."""
+    # a variance of 0 is a valid answer, so a note reports it
+    reported_elsewhere = {"few_raters", "raters_unknown", "few_items", "singular_model"}
     return [
         make_note(code, key, **facts)
         for code, facts in cautions.items()
-        if code not in said_elsewhere
+        if code not in reported_elsewhere
     ]
 
 
 # --- how figures were computed --------------------------------------------------------
-
-
 _CLASSICS = ("friedman", "mcnemar", "cochran_q")
 
 
 def list_conclusions(criterion: Mapping[str, Any]) -> list[dict[str, Any]]:
-    """Return what a study like this one finds, where a planned comparison isn't clear."""
+    """Return what a study like this one detects, if a planned comparison isn't clear."""
     pairs = criterion["pairs"]
     detectable = criterion.get("detectable")
     is_unclear = any(
@@ -248,18 +244,19 @@ def _list_all(criterion: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
         )
     yield from _describe_model(criterion.get("model") or {})
     yield from get_numbers(family).list_notes(criterion)
-    if any(one.name == "position_effect" and one.value is not None for one in criterion["tests"]):
+    tests = criterion["tests"]
+    if any(test.name == "position_effect" and test.value is not None for test in tests):
         yield make_note("place_in_model")
-    if any(one["rank"] for one in systems):
+    if ranks := [system["rank"] for system in systems if system["rank"]]:
         yield make_note("rank_ranges")
-        yield from _describe_overlap([one["rank"] for one in systems if one["rank"]])
+        yield from _describe_overlap(ranks)
     if figures := criterion["agreement"]:
         yield from _describe_agreement(figures)
         yield from explain_disagreement(criterion)
 
 
 def _describe_overlap(ranks: Sequence[Mapping[str, int]]) -> Iterator[dict[str, Any]]:
-    """Name the ranges that overlap another."""
+    """Yield a note that names the ranges that overlap with another."""
     ranges = sorted({(rank["low"], rank["high"]) for rank in ranks})
     overlapping = [
         [low, high]
@@ -299,17 +296,20 @@ def _describe_interval(headline: Figure, drawn: str) -> dict[str, Any]:
 def _describe_pairs(
     pairs: Sequence[Mapping[str, Any]], baseline: str | None
 ) -> Iterator[dict[str, Any]]:
-    compared: list[Figure] = [one["effect"] for one in pairs if one["effect"].value is not None]
+    effects: list[Figure] = [pair["effect"] for pair in pairs]
+    compared = [effect for effect in effects if effect.value is not None]
     if not compared:
         yield make_note("nothing_compared")
         return
-    # of a pair that shares its only input, another method than of all other pairs
-    methods = [one.method for one in sorted(compared, key=lambda one: "only" in one.details)]
+    # a pair that shares its only input is compared by another method than all other pairs
+    methods = [
+        effect.method for effect in sorted(compared, key=lambda effect: "only" in effect.details)
+    ]
     if methods[0] == ALL_EQUAL:
         yield make_note("nothing_tested")
     else:
         yield make_note("compared_by", method=methods[0])
-    if methods[-1] != methods[0] and any("only" in one.details for one in compared):
+    if methods[-1] != methods[0] and any("only" in effect.details for effect in compared):
         yield make_note("compared_on_one_input", method=methods[-1])
     if any(pair["finding"]["code"] == "by_one_rater" for pair in pairs):
         yield make_note("not_tested_by_one_rater")
@@ -332,13 +332,13 @@ def _describe_pairs(
     sizes = [size for pair in pairs for size in pair["sizes"]]
     if draws := [size.details["draws"] for size in sizes if size.low is not None]:
         yield make_note("draws_of_sizes", draws=max(draws))
-        # the share of answers won counts answers, each of which compares both systems
+        # the share of wins counts answers, each of which compares both systems
         if any(size.name != "win_share" for size in sizes):
             yield make_note("sizes_over_inputs")
 
 
 def _describe_classics(tests: Sequence[Figure]) -> Iterator[dict[str, Any]]:
-    """The tests that old papers report: they see less of the design."""
+    """Yield notes on the tests that old papers report, which see less of the design."""
     for test in tests:
         name = test.name.partition(", ")[0]
         if name in _CLASSICS:
@@ -368,11 +368,13 @@ def _describe_model(model: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
 def _describe_agreement(figures: Sequence[Figure]) -> Iterator[dict[str, Any]]:
     yield make_note(
         "agreement_over",
-        # what is no output is answered, not rated
+        # only outputs are rated; other units are answered
         unit=figures[0].details.get("unit", "output"),
         left_out=figures[0].n.get("units_left_out", 0),
     )
-    shares = {one.name: one.value for one in figures if one.name.startswith("share_of_")}
+    shares = {
+        figure.name: figure.value for figure in figures if figure.name.startswith("share_of_")
+    }
     if len(shares) == len(SHARES) and all(value is not None for value in shares.values()):
         yield make_note(
             "shares_of_variance",
@@ -380,5 +382,5 @@ def _describe_agreement(figures: Sequence[Figure]) -> Iterator[dict[str, Any]]:
             raters=shares["share_of_raters"],
             rest=shares["share_of_rest"],
         )
-    if any(one.details.get("warning") for one in figures):
+    if any(figure.details.get("warning") for figure in figures):
         yield make_note("icc_with_gaps")

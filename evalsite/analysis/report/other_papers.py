@@ -1,7 +1,7 @@
-"""What other papers print of the same ratings, for comparison with them; results don't rest on it.
+"""Figures that other papers print, for comparison with them; no result depends on them.
 
 Raw means and alphas of magnitudes, ln and ln(1 + x); weighted kappas; Pearson beside Spearman; the
-first ratings of each output; Dawid-Skene; and scores of two systems' identical texts.
+first ratings of each output; Dawid-Skene; and scores of identical texts by two systems.
 """
 
 from collections.abc import Iterator
@@ -30,9 +30,9 @@ from evalsite.analysis.ranks import pairwise_correlation
 from evalsite.analysis.resample import SEED
 from evalsite.analysis.table import Table
 
-SHARED = 5  # fewer shared units than this: a pair of raters has no kappa
+SHARED = 5  # units that a pair of raters needs in common to have a kappa
 _MOST_PAIRS = 400
-_AT_ONCE = 20_000  # rows of a file that are read
+_AT_ONCE = 20_000  # rows of a file that are read at a time
 _MOST_ROUNDS = 10_000
 _CONVERGED = 1e-10
 EQUAL_TEXTS = "equal scores on identical texts"
@@ -43,7 +43,7 @@ Floats = np.ndarray[Any, np.dtype[np.float64]]
 def list_other_figures(
     table: Table, family: Family, scale: list[float] | None, *, seed: int = SEED
 ) -> list[Figure]:
-    """The figures of one criterion; `scale`: its points, where it has points."""
+    """Return the figures of a criterion; `scale`: its points, if it has some."""
     if family.compares:
         return list(_list_preferences(table))
     if family.decides:
@@ -51,14 +51,16 @@ def list_other_figures(
     value = np.asarray(table.rows.value, dtype=np.float64)
     if family.is_log:
         return [*_list_of_magnitudes(table, value), *_list_first(table, value, "interval", seed)]
-    known = describe_ratings(table, value)
-    found = _list_kappas(known, scale) if scale and family.has_points else []
-    found.append(pairwise_correlation(kind="pearson", name="pairwise_pearson", seed=seed, **known))
-    return [*found, *_list_first(table, value, "ordinal" if scale else "interval", seed)]
+    ratings = describe_ratings(table, value)
+    figures = _list_kappas(ratings, scale) if scale and family.has_points else []
+    figures.append(
+        pairwise_correlation(kind="pearson", name="pairwise_pearson", seed=seed, **ratings)
+    )
+    return [*figures, *_list_first(table, value, "ordinal" if scale else "interval", seed)]
 
 
 def _list_of_magnitudes(table: Table, value: Floats) -> Iterator[Figure]:
-    """Means and alphas of the scores as they are, and of ln and ln(1 + x)."""
+    """Yield means and alphas of the scores as they are, and of ln and ln(1 + x)."""
     forms = {"raw scores": value, "ln": np.log(value), "ln(1 + x)": np.log1p(value)}
     system = table.rows.system.to_numpy()
     for form, values in forms.items():
@@ -80,7 +82,7 @@ def _list_of_magnitudes(table: Table, value: Floats) -> Iterator[Figure]:
 
 
 def _list_first(table: Table, value: Floats, level: Level, seed: int) -> Iterator[Figure]:
-    """Alpha of the first ratings of each output, as many as every output has."""
+    """Yield alpha of the first ratings of each output, as many as every output has."""
     rows = table.rows
     counts = rows.groupby("output").size()
     first = int(counts.min()) if len(counts) else 0
@@ -108,10 +110,9 @@ def linear_kappa(
     *, unit: ArrayLike, rater: ArrayLike | None, value: ArrayLike, scale: list[float],
     draws: Draws | None = None,
 ) -> Figure:  # fmt: skip
-    """Cohen's kappa with linear weights, mean over the pairs of raters that share enough units.
+    """Return Cohen's kappa with linear weights, the mean over pairs of raters with enough units.
 
-    The interval is from the `draws` of the criterion; by default each unit is an input.
-
+    The interval comes from the `draws` of the criterion; by default each unit is an input.
     Undefined: raters_unknown, no_overlap, no_variation.
     """
     name, method = "linear_kappa", "Cohen's kappa, linear weights, mean over pairs of raters"
@@ -149,12 +150,14 @@ def linear_kappa(
 
 
 def _list_decisions(table: Table) -> Iterator[Figure]:
-    """The share of each system's outputs that pass once raters are weighed."""
+    """Yield the share of each system's outputs that pass once raters are weighed."""
     rows = table.rows[table.rows.value.notna()]
     if not _has_raters(table, rows):
         return
-    found = dawid_skene(unit=rows.output, rater=rows.participant, value=rows.value)
-    passes = rows.output.map({unit: of.get(1.0, 0.0) for unit, of in found["probability"].items()})
+    weighed = dawid_skene(unit=rows.output, rater=rows.participant, value=rows.value)
+    passes = rows.output.map(
+        {unit: of.get(1.0, 0.0) for unit, of in weighed["probability"].items()}
+    )
     by_output = pd.DataFrame({"system": rows.system, "output": rows.output, "passes": passes})
     for system, outputs in by_output.drop_duplicates("output").groupby("system"):
         n = {"outputs": len(outputs), "ratings": int((rows.system == system).sum())}
@@ -162,18 +165,22 @@ def _list_decisions(table: Table) -> Iterator[Figure]:
 
 
 def _list_preferences(table: Table) -> Iterator[Figure]:
-    """The shares of wins and ties of each pair of systems once raters are weighed."""
+    """Yield the shares of wins and ties of each pair of systems once raters are weighed."""
     known = table.rows[table.rows.outcome.notna()]
     for pair, rows in known.groupby(["system_1", "system_2"]):
-        one, two = map(str, pair)
+        first, second = map(str, pair)
         if not _has_raters(table, rows):
             continue
-        found = dawid_skene(
+        weighed = dawid_skene(
             unit=rows["item"], rater=rows.participant, value=np.sign(rows.outcome)
         )  # fmt: skip
-        words = {-1.0: f"{one} over {two}", 0.0: f"{one} and {two} tied", 1.0: f"{two} over {one}"}
+        words = {
+            -1.0: f"{first} over {second}",
+            0.0: f"{first} and {second} tied",
+            1.0: f"{second} over {first}",
+        }
         n = {"items": int(rows["item"].nunique()), "answers": len(rows)}
-        for answer, share in found["class_share"].items():
+        for answer, share in weighed["class_share"].items():
             yield _name_share(words[answer], share, n)
 
 
@@ -181,15 +188,15 @@ def _has_raters(table: Table, rows: pd.DataFrame) -> bool:
     return table.raters_known and rows.participant.nunique() > 1
 
 
-def _name_share(what: str, share: float, n: dict[str, int]) -> Figure:
+def _name_share(subject: str, share: float, n: dict[str, int]) -> Figure:
     return Figure(
-        name=f"Dawid-Skene share, {what}", value=share, n=n, details=_BARE,
+        name=f"Dawid-Skene share, {subject}", value=share, n=n, details=_BARE,
         method="Dawid and Skene (1979), EM from the shares of votes to convergence",
     )  # fmt: skip
 
 
 def dawid_skene(*, unit: ArrayLike, rater: ArrayLike, value: ArrayLike) -> dict[str, Any]:
-    """Class shares, the probability of each class by unit, and each rater's share of right answers.
+    """Return class shares, the probability of each class by unit, and each rater's accuracy.
 
     EM from the shares of votes, without smoothing, to convergence (Dawid & Skene 1979).
     """
@@ -236,34 +243,34 @@ def dawid_skene(*, unit: ArrayLike, rater: ArrayLike, value: ArrayLike) -> dict[
 
 
 def read_texts(path: Path) -> pd.DataFrame:
-    """The outputs of an exported items.csv: item, system, and a digest of the text."""
-    wanted = ("item", "system", "output")
-    found = [pd.DataFrame({name: [] for name in ("item", "system", "text")}, dtype=str)]
+    """Return the outputs of an exported items.csv: item, system, and a digest of the text."""
+    columns = ("item", "system", "output")
+    outputs = [pd.DataFrame({name: [] for name in ("item", "system", "text")}, dtype=str)]
     with pd.read_csv(path, dtype=str, keep_default_na=False, chunksize=_AT_ONCE) as parts:
         for part in parts:
-            if all(name in part for name in wanted):
+            if all(name in part for name in columns):
                 digests = [sha256(text.strip().encode()).hexdigest() for text in part.output]
-                found.append(part[["item", "system"]].assign(text=digests))
-    return pd.concat(found).drop_duplicates(["item", "system"])
+                outputs.append(part[["item", "system"]].assign(text=digests))
+    return pd.concat(outputs).drop_duplicates(["item", "system"])
 
 
 def compare_identical(table: Table, texts: pd.DataFrame) -> Figure | None:
-    """How often one rater scores two systems' identical texts equally; None without such texts.
+    """Return how often a rater scores identical texts of two systems equally.
 
-    `texts`: as `read_texts` gives them.
+    `texts`: from `read_texts`. None: no rater has seen such texts.
     """
     if table.rater is None:
         return None
     rows = table.rows[["participant", "item", "group", "system", "value"]]
     rows = rows.merge(texts, on=["item", "system"])
-    same = rows.merge(rows, on=["participant", "group", "text"])
-    same = same[same.system_x < same.system_y]
-    if same.empty:
+    pairs = rows.merge(rows, on=["participant", "group", "text"])
+    pairs = pairs[pairs.system_x < pairs.system_y]
+    if pairs.empty:
         return None
     return Figure(
         name=EQUAL_TEXTS,
         method="pairs of systems with the same text for an input, rated by one person",
-        value=float((same.value_x == same.value_y).mean()),
-        n={"pairs": len(same), "inputs": int(same.group.nunique())},
+        value=float((pairs.value_x == pairs.value_y).mean()),
+        n={"pairs": len(pairs), "inputs": int(pairs.group.nunique())},
         details=_BARE,
     )

@@ -1,7 +1,7 @@
-"""A study beside its repetition, as plain data that JSON can hold.
+"""A study compared with its replication, as plain data that JSON can hold.
 
-Made of the ratings that each study's report is made of, and of the reports, so that what was found
-in each is described as in its own report.
+It is made from the reports of both studies and the ratings behind them, so that the findings of
+each are described as in its own report.
 """
 
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
@@ -31,6 +31,9 @@ from evalsite.analysis.table import Table, read_table
 from evalsite.analysis.to_json import to_plain
 
 _SIDES = ("first", "second")
+_SEPARATOR = "\x1f"
+# of findings that say nothing about systems in general
+_UNTOLD = {"undefined", "by_one_rater"}
 
 # --- warnings -------------------------------------------------------------------------
 
@@ -38,9 +41,9 @@ _SIDES = ("first", "second")
 def warn_of_both(
     comparison: Mapping[str, Any], warnings: Sequence[Sequence[Mapping[str, Any]]]
 ) -> list[dict[str, Any]]:
-    """What a reader must know before believing a comparison of two studies.
+    """Return what a reader must know before believing a comparison of two studies.
 
-    `warnings`: those of the report of each study; what is true of all of its data is repeated.
+    `warnings`: those of each study's report; the ones about all of its data are repeated.
     """
     return [
         *_warn_of_outputs(comparison),
@@ -117,22 +120,17 @@ def list_notes(criterion: Mapping[str, Any], low: float, seed: int) -> list[dict
 # --- the comparison as plain data -----------------------------------------------------
 
 
-_SEPARATOR = "\x1f"
-# of findings that say nothing of systems in general
-_UNTOLD = {"undefined", "by_one_rater"}
-
-
 @dataclass(frozen=True, kw_only=True)
 class Side:
-    """One of the two studies: its ratings less what its report leaves out, and that report."""
+    """One of the two studies: its report, and its ratings without those that the report drops."""
 
     table: Table
     report: Mapping[str, Any]
 
 
 def read_side(paths: Mapping[str, Path], report: Mapping[str, Any]) -> Side:
-    """The side of a study, from its exported files ratings and annotations, and its report of what
-    is not excluded: items that most of their raters ignored are left out here too."""
+    """Return a study from its exported files ratings and annotations and its report "kept"; items
+    that most raters ignored are left out here too."""
     table = read_table(paths["ratings"]).results()
     annotations = pd.read_csv(paths["annotations"], dtype=str, keep_default_na=False)
     return Side(table=drop_ignored(table, read_ignored(annotations, table)), report=report)
@@ -147,19 +145,19 @@ def make_repetition(
     changed: Collection[tuple[str, str]] = frozenset(),
     step: Callable[[], None] = lambda: None,
 ) -> dict[str, Any]:
-    """What the second study, the repeat, upholds of the first, by criterion.
+    """Return by criterion which results of the first study the second, the replication, upholds.
 
-    `changed`: item and system of outputs that have one name but not one text (or input) in both;
-    they count in scores, and as no common outputs. `instrument` as for a report.
+    `changed`: item and system of outputs with the same name but another text or input in the second
+    study; they count in scores, but not as common outputs. `instrument` as for a report.
     """
     sides = (first, second)
     criteria = []
-    for described in instrument:
-        key = str(described["key"])
+    for criterion in instrument:
+        key = str(criterion["key"])
         if all(len(side.table.of(key)) for side in sides):
-            criteria.append(_compare(sides, described, changed, seed))
+            criteria.append(_compare(sides, criterion, changed, seed))
         step()
-    found = {
+    comparison = {
         "methods_version": METHODS_VERSION,
         "seed": seed,
         "level": LEVEL,
@@ -168,27 +166,27 @@ def make_repetition(
         "common": _count_common(sides, changed),
         "criteria": criteria,
     }
-    found["warnings"] = warn_of_both(found, [side.report["warnings"] for side in sides])
-    plain: dict[str, Any] = to_plain(found)
+    comparison["warnings"] = warn_of_both(comparison, [side.report["warnings"] for side in sides])
+    plain: dict[str, Any] = to_plain(comparison)
     return plain
 
 
 def _describe(side: Side) -> dict[str, Any]:
     data = side.report["data"]
-    known = ("ratings", "participants", "items", "systems", "origins", "raters_known", "first_at",
-             "last_at")  # fmt: skip
-    criteria = [one["key"] for one in side.report["criteria"]]
+    keys = ("ratings", "participants", "items", "systems", "origins", "raters_known", "first_at",
+            "last_at")  # fmt: skip
+    criteria = [criterion["key"] for criterion in side.report["criteria"]]
     outputs = set(_name_outputs(side.table.rows))
-    return {key: data[key] for key in known} | {"outputs": len(outputs), "criteria": criteria}
+    return {key: data[key] for key in keys} | {"outputs": len(outputs), "criteria": criteria}
 
 
 def _count_common(sides: tuple[Side, Side], changed: Collection[tuple[str, str]]) -> dict[str, Any]:
-    one, two = (side.table.rows for side in sides)
-    named = [set(_name_outputs(rows)) for rows in (one, two)]
+    first, second = (side.table.rows for side in sides)
+    outputs = [set(_name_outputs(rows)) for rows in (first, second)]
     moment = ["participant", "item", "system", "criterion", "submitted_at"]
-    same = one[one.submitted_at != ""][moment].merge(two[moment].drop_duplicates())
+    equal = first[first.submitted_at != ""][moment].merge(second[moment].drop_duplicates())
     systems = [set(side.report["data"]["systems"]) for side in sides]
-    shared = pd.Series(sorted(named[0] & named[1]), dtype=str)
+    shared = pd.Series(sorted(outputs[0] & outputs[1]), dtype=str)
     is_changed = _is_changed(shared, changed)
     return {
         "systems": sorted(systems[0] & systems[1]),
@@ -196,17 +194,19 @@ def _count_common(sides: tuple[Side, Side], changed: Collection[tuple[str, str]]
         "only_second": sorted(systems[1] - systems[0]),
         "outputs": int((~is_changed).sum()),
         "changed": int(is_changed.sum()),
-        "same_answers": len(same),
+        "same_answers": len(equal),
     }
 
 
 def _name_outputs(rows: pd.DataFrame) -> pd.Series:
-    """What was rated, named alike in both studies: its item, with its system or systems."""
-    one, two = (rows[name].astype(str) for name in ("system_1", "system_2"))
-    ordered = one.where(one <= two, two) + _SEPARATOR + two.where(one <= two, one)
-    what = rows.system.astype(str).where(rows.preferred == "", ordered)
-    is_known = (rows.preferred == "") | (one != "")
-    return rows["item"].astype(str) + _SEPARATOR + what.where(is_known, "")
+    """Return a name for what each row rates, the same in both studies: the item and its systems."""
+    first, second = (rows[name].astype(str) for name in ("system_1", "system_2"))
+    ordered = (
+        first.where(first <= second, second) + _SEPARATOR + second.where(first <= second, first)
+    )
+    systems = rows.system.astype(str).where(rows.preferred == "", ordered)
+    is_known = (rows.preferred == "") | (first != "")
+    return rows["item"].astype(str) + _SEPARATOR + systems.where(is_known, "")
 
 
 # --- one criterion --------------------------------------------------------------------
@@ -214,37 +214,40 @@ def _name_outputs(rows: pd.DataFrame) -> pd.Series:
 
 def _compare(
     sides: tuple[Side, Side],
-    described: Mapping[str, Any],
+    criterion: Mapping[str, Any],
     changed: Collection[tuple[str, str]],
     seed: int,
 ) -> dict[str, Any]:
-    key, family = str(described["key"]), find_family(described)
+    key, family = str(criterion["key"]), find_family(criterion)
     numbers, is_log = get_numbers(family), family.is_log
     tables = tuple(side.table.of(key) for side in sides)
     first_table, second_table = tables
     standard = numbers.find_common_standard(first_table, second_table)
     rated = [_frame(table, numbers, standard) for table in tables]
-    scored = [numbers.score_systems(one) for one in rated]
-    low = numbers.find_low(tables, described)
+    scored = [numbers.score_systems(frame) for frame in rated]
+    low = numbers.find_low(tables, criterion)
     twice = score_twice(*scored, low=low, is_log=is_log, seed=seed)
     moved, spread = find_differences(twice), find_cv_stars(twice)
     has_other_scale = len({find_scale(table) for table in tables} - {None}) > 1
-    common = [one[~_is_changed(one.unit, changed)] for one in rated]
+    common = [frame[~_is_changed(frame.unit, changed)] for frame in rated]
     agreement = agree_across(*common, level=numbers.repetition_level, is_log=is_log, seed=seed)
     if has_other_scale:
-        moved, spread = ({name: _refuse(one) for name, one in of.items()} for of in (moved, spread))
-        agreement = [_refuse(one) for one in agreement]
-    one, two = find_scores(twice, 0), find_scores(twice, 1)
+        moved, spread = (
+            {name: _refuse(figure) for name, figure in figures.items()}
+            for figures in (moved, spread)
+        )
+        agreement = [_refuse(figure) for figure in agreement]
+    first, second = find_scores(twice, 0), find_scores(twice, 1)
     upheld, pairs = _judge(sides, key)
-    found = {
+    comparison = {
         "key": key,
-        "label": str(described["label"]),
-        "kind": str(described["kind"]),
+        "label": str(criterion["label"]),
+        "kind": str(criterion["kind"]),
         "family": family.name,
         "standard": standard,
         "has_other_scale": has_other_scale,
         "systems": [
-            {"system": name, "first": one[name], "second": two[name], "moved": moved[name],
+            {"system": name, "first": first[name], "second": second[name], "moved": moved[name],
              "cv_star": spread[name]}
             for name in twice.systems
         ],
@@ -253,14 +256,14 @@ def _compare(
         "upheld": upheld,
         "pairs": pairs,
     }  # fmt: skip
-    return found | {
+    return comparison | {
         "finding": _describe_upheld(upheld),
-        "notes": list_notes(found, twice.low, seed),
+        "notes": list_notes(comparison, twice.low, seed),
     }
 
 
 def _frame(table: Table, numbers: Numbers, standard: float | None) -> pd.DataFrame:
-    """The ratings of one study as a repetition takes them."""
+    """Return the ratings of one study in the form that `evalsite.analysis.replication` takes."""
     rows, value = numbers.take_values(table, standard)
     return pd.DataFrame(
         {
@@ -277,13 +280,13 @@ def _frame(table: Table, numbers: Numbers, standard: float | None) -> pd.DataFra
 
 
 def _is_changed(unit: pd.Series, changed: Collection[tuple[str, str]]) -> pd.Series:
-    """Whether an output, or one of the two that were compared, is another in the other study."""
+    """Return whether each output, or one of two compared outputs, differs in the other study."""
     if not changed:
         return pd.Series(data=False, index=unit.index)
-    others = {_SEPARATOR.join(pair) for pair in changed}
+    changed_outputs = {_SEPARATOR.join(pair) for pair in changed}
     parts = unit.str.split(_SEPARATOR)
-    return parts.map(lambda part: any(_SEPARATOR.join((part[0], one)) in others
-                                      for one in part[1:]))  # fmt: skip
+    return parts.map(lambda part: any(_SEPARATOR.join((part[0], system)) in changed_outputs
+                                      for system in part[1:]))  # fmt: skip
 
 
 def _refuse(figure: Figure) -> Figure:
@@ -294,44 +297,52 @@ def _refuse(figure: Figure) -> Figure:
 
 
 def _judge(sides: tuple[Side, Side], key: str) -> tuple[Figure, list[dict[str, Any]]]:
-    """The share of findings upheld, and every pair that the first study compares."""
-    reported = [_list_pairs(side.report, key) for side in sides]
-    figure, phrases = share_upheld(*({pair: _find_higher(one) for pair, one in pairs.items()
-                                   if one["finding"]["code"] not in _UNTOLD}
-                                  for pairs in reported))  # fmt: skip
+    """Return the share of findings upheld, and every pair that the first study compares."""
+    first_pairs, second_pairs = (_list_pairs(side.report, key) for side in sides)
+    first_higher, second_higher = (
+        {
+            names: _find_higher(pair)
+            for names, pair in pairs.items()
+            if pair["finding"]["code"] not in _UNTOLD
+        }
+        for pairs in (first_pairs, second_pairs)
+    )
+    figure, outcomes = share_upheld(first_higher, second_higher)
     rows = []
-    for pair, one in reported[0].items():
-        two = reported[1].get(pair)
-        is_turned = two is not None and two["system_1"] != one["system_1"]
+    for names, pair in first_pairs.items():
+        again = second_pairs.get(names)
+        effect = again and again["effect"]
+        if again and again["system_1"] != pair["system_1"]:
+            effect = _turn(again["effect"])
         rows.append(
             {
-                "system_1": one["system_1"],
-                "system_2": one["system_2"],
-                "first": one["effect"],
-                "second": _turn(two["effect"]) if two and is_turned else two and two["effect"],
-                "outcome": phrases.get(pair, "not_compared"),
+                "system_1": pair["system_1"],
+                "system_2": pair["system_2"],
+                "first": pair["effect"],
+                "second": effect,
+                "outcome": outcomes.get(names, "not_compared"),
             }
         )
     return figure, rows
 
 
 def _list_pairs(report: Mapping[str, Any], key: str) -> dict[Pair, Mapping[str, Any]]:
-    criteria = [one for one in report["criteria"] if one["key"] == key]
     return {
         tuple(sorted((pair["system_1"], pair["system_2"]))): pair
-        for criterion in criteria
+        for criterion in report["criteria"]
+        if criterion["key"] == key
         for pair in criterion["pairs"]
     }
 
 
 def _find_higher(pair: Mapping[str, Any]) -> str:
-    """The system that was found higher, or "" if there was no clear difference."""
-    found = {"higher": pair["system_1"], "lower": pair["system_2"]}
-    return str(found.get(pair["finding"]["code"], ""))
+    """Return the system with the clearly higher score, or "" if no difference is clear."""
+    higher = {"higher": pair["system_1"], "lower": pair["system_2"]}
+    return str(higher.get(pair["finding"]["code"], ""))
 
 
 def _turn(effect: Mapping[str, Any]) -> dict[str, Any]:
-    """The effect, plain data, seen from the other system."""
+    """Return the effect, plain data, from the other system's side."""
     is_ratio = effect["name"] == "ratio"
 
     def turn(value: float | None) -> float | None:
@@ -339,13 +350,13 @@ def _turn(effect: Mapping[str, Any]) -> dict[str, Any]:
             return None
         return 1 / value if is_ratio else -value
 
-    details = {key: -one if key == "t" else one for key, one in effect["details"].items()}
+    details = {key: -value if key == "t" else value for key, value in effect["details"].items()}
     return {**effect, "value": turn(effect["value"]), "low": turn(effect["high"]),
             "high": turn(effect["low"]), "details": details}  # fmt: skip
 
 
 def _describe_upheld(figure: Figure) -> dict[str, Any]:
-    """Return how many findings the repeat found again."""
+    """Return a note on how many findings the replication upholds."""
     if figure.reason is Reason.NOTHING_IN_COMMON:
         return make_note("nothing_repeated")
     counts = {

@@ -66,7 +66,7 @@ def take_fingerprint(study: Study) -> str:
     counts = count_together(
         revised=Revision.objects.filter(study=study),
         decided=decisions,
-        standing=decisions.standing(),
+        standing=decisions.active(),
         imported=RatingsFile.objects.filter(study=study),
         metrics=files,
         versions=study.plan_versions.all(),
