@@ -9,7 +9,7 @@ from numpy.typing import ArrayLike
 
 from evalsite.analysis.canonical_order import Floats, canonical_order
 from evalsite.analysis.figure import Figure, Reason, undefined
-from evalsite.analysis.leave_one_out import mean_with_t
+from evalsite.analysis.intervals import mean_with_t
 from evalsite.analysis.resample import DRAWS, SEED, spread
 
 _AUC = "chance that an accepted output has the {better} score, ties as half"

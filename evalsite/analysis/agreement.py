@@ -15,7 +15,7 @@ from evalsite.analysis.agreement_interval import (
     step_up_interval,
 )
 from evalsite.analysis.alpha import alpha
-from evalsite.analysis.disagreement import split_variance
+from evalsite.analysis.components import split_variance
 from evalsite.analysis.figure import Figure, Reason, make_note, undefined
 from evalsite.analysis.gwet import fleiss, gwet, percent_agreement
 from evalsite.analysis.icc import icc

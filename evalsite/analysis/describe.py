@@ -14,9 +14,8 @@ from numpy.typing import ArrayLike
 
 from evalsite.analysis.binary_tests import wilson_share
 from evalsite.analysis.bootstrap import drawn_figure, draws_for, two_way_means, two_way_sums
-from evalsite.analysis.canonical_order import Floats
+from evalsite.analysis.canonical_order import Floats, canonical_rows
 from evalsite.analysis.figure import Figure
-from evalsite.analysis.rated_order import canonical_rows
 from evalsite.analysis.resample import SEED
 
 LEAST_FOR_Z = 5  # ratings of a rater, for standardising them

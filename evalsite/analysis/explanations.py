@@ -6,7 +6,7 @@ from itertools import pairwise
 from math import sqrt
 from typing import Any
 
-from evalsite.analysis.disagreement import SHARES
+from evalsite.analysis.components import SHARES
 from evalsite.analysis.figure import Figure, make_note
 from evalsite.analysis.reml import METHOD as REML
 

@@ -25,7 +25,8 @@ from evalsite.analysis.agreement_interval import (
     step_up_interval,
 )
 from evalsite.analysis.canonical_order import Coded, Floats, code, find_gap
-from evalsite.analysis.components import Components, TooLarge, find_components
+from evalsite.analysis.components import Components, find_components
+from evalsite.analysis.effects_in_blocks import TooManyEffects
 from evalsite.analysis.figure import LEVEL, Figure, Reason, undefined
 
 FORMS = ("ICC(1,1)", "ICC(A,1)", "ICC(C,1)", "ICC(1,k)", "ICC(A,k)", "ICC(C,k)")
@@ -353,7 +354,7 @@ def _by_components(data: Coded, transform: str) -> dict[str, Figure]:
     else:
         try:
             parts = find_components(data, with_rater=True)
-        except TooLarge:
+        except TooManyEffects:
             reason = Reason.INCOMPLETE
     for name in _BY_MODEL[True]:
         figures[name] = _of_parts(name, parts, k, transform, reason)

@@ -10,7 +10,9 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import optimize, special, stats
 
-from evalsite.analysis.figure import LEVEL, Figure, Reason, undefined
+from evalsite.analysis.figure import LEVEL, Figure, Reason, finite_figure, undefined
+
+Floats = NDArray[np.float64]
 
 MANY = 1e8  # degrees of freedom beyond which t is the normal distribution
 TINY = 1e-12  # a standard error that is nothing but rounding
@@ -74,6 +76,28 @@ def _without_error(
     return Figure(name=name, method=method, value=estimate, n=n, details=known)
 
 
+def mean_with_t(
+    name: str, values: Floats, *, method: str, n: dict[str, int]
+) -> Figure:
+    """Return the mean of at least one value, with its t interval (none for a single value)."""
+    mean = float(values.mean())
+    if len(values) < 2:
+        single = {"interval": "none: a single value"}
+        return Figure(name=name, method=method, value=mean, n=n, details=single)
+    if np.ptp(values) == 0:
+        constant: dict[str, Any] = {"interval": "none: all values are equal", "se": 0.0}
+        return Figure(name=name, method=method, value=mean, n=n, details=constant)
+    error = float(values.std(ddof=1) / len(values) ** 0.5)
+    reach = float(stats.t.ppf((1 + LEVEL) / 2, len(values) - 1)) * error
+    details: dict[str, Any] = {
+        "interval": "t, values taken as independent",
+        "se": error,
+        "df": len(values) - 1,
+    }
+    return finite_figure(name, method=method, value=mean, low=mean - reach, high=mean + reach, n=n,
+                         details=details)  # fmt: skip
+
+
 def has_no_spread(figure: Figure) -> bool:
     """Return whether all values that the figure averages are equal, so that it has no error."""
     return figure.details.get("note") in (ALWAYS_EQUAL, str(Reason.NO_DIFFERENCE))
@@ -89,7 +113,7 @@ def describe_equal_differences(figure: Figure, *, units: Units, is_of_means: boo
 
 
 @lru_cache(maxsize=64)
-def _errors(df: float) -> NDArray[np.float64]:
+def _errors(df: float) -> Floats:
     """Return standard errors over the true one, at even quantiles of their distribution."""
     middle = (np.arange(_STEPS) + 0.5) / _STEPS
     return np.asarray(np.sqrt(stats.chi2.ppf(middle, df) / df))
@@ -105,7 +129,7 @@ def power_of_t(difference: float, *, se: float, df: float, alpha: float = 0.05) 
     return _power(difference / se, edge * _errors(df))
 
 
-def _power(shift: float, edges: NDArray[np.float64]) -> float:
+def _power(shift: float, edges: Floats) -> float:
     # of scipy, ndtr: norm.cdf does the same, much of its time asking what it was given
     chances = special.ndtr(shift - edges) + special.ndtr(-shift - edges)
     return float(chances.mean())

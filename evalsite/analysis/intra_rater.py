@@ -13,8 +13,8 @@ from evalsite.analysis.alpha import Level, alpha
 from evalsite.analysis.binary_tests import wilson_share
 from evalsite.analysis.canonical_order import Floats
 from evalsite.analysis.figure import LEVEL, Figure, Reason, undefined
+from evalsite.analysis.intervals import mean_with_t
 from evalsite.analysis.kappa import cohen
-from evalsite.analysis.leave_one_out import mean_with_t
 from evalsite.analysis.resample import DRAWS, SEED
 from evalsite.analysis.table import Table
 

@@ -1,7 +1,6 @@
 """Each rater against the mean of the others who rated the same units."""
 
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -10,7 +9,8 @@ from scipy import stats
 from evalsite.analysis.agreement_interval import INPUTS
 from evalsite.analysis.canonical_order import Floats, code
 from evalsite.analysis.correlation import METHODS, fisher_interval, steady
-from evalsite.analysis.figure import LEVEL, Figure, Reason, finite_figure, undefined
+from evalsite.analysis.figure import Figure, Reason, finite_figure, undefined
+from evalsite.analysis.intervals import mean_with_t
 
 _OFFSET = "mean difference from the mean of the others"
 
@@ -73,23 +73,3 @@ def _compare(rater: str, ratings: Floats, mean_of_rest: Floats) -> Against:
     else:
         offset = mean_with_t("loo_bias", ratings - mean_of_rest, method=_OFFSET, n=n)
     return Against(rater=rater, spearman=rho, offset=offset)
-
-
-def mean_with_t(name: str, values: Floats, *, method: str, n: dict[str, int]) -> Figure:
-    """Return the mean of at least one value, with its t interval (none for a single value)."""
-    mean = float(values.mean())
-    if len(values) < 2:
-        single = {"interval": "none: a single value"}
-        return Figure(name=name, method=method, value=mean, n=n, details=single)
-    if np.ptp(values) == 0:
-        constant: dict[str, Any] = {"interval": "none: all values are equal", "se": 0.0}
-        return Figure(name=name, method=method, value=mean, n=n, details=constant)
-    error = float(values.std(ddof=1) / len(values) ** 0.5)
-    reach = float(stats.t.ppf((1 + LEVEL) / 2, len(values) - 1)) * error
-    details: dict[str, Any] = {
-        "interval": "t, values taken as independent",
-        "se": error,
-        "df": len(values) - 1,
-    }
-    return finite_figure(name, method=method, value=mean, low=mean - reach, high=mean + reach, n=n,
-                         details=details)  # fmt: skip

@@ -11,11 +11,10 @@ import pandas as pd
 from numpy.typing import ArrayLike
 
 from evalsite.analysis.bootstrap import drawn_figure, draws_for, two_way_means
-from evalsite.analysis.canonical_order import Floats
+from evalsite.analysis.canonical_order import Floats, canonical_rows
 from evalsite.analysis.describe import standardise
 from evalsite.analysis.direction import SIGN, Better
 from evalsite.analysis.figure import Figure, Reason, undefined
-from evalsite.analysis.rated_order import canonical_rows
 from evalsite.analysis.resample import SEED
 
 SLIP = 5.0  # a value so many times above or below the page's median may be a slip (700 for 70)

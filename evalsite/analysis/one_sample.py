@@ -6,9 +6,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from evalsite.analysis.canonical_order import canonical_rows
 from evalsite.analysis.figure import Figure, Reason, undefined
 from evalsite.analysis.intervals import Units, describe_equal_differences, t_figure
-from evalsite.analysis.rated_order import canonical_rows
 
 Floats = NDArray[np.float64]
 

@@ -9,10 +9,9 @@ from scipy import sparse, stats
 
 from evalsite.analysis.agreement_interval import BOTH, INPUTS
 from evalsite.analysis.bootstrap import METHOD, two_way_weights
-from evalsite.analysis.canonical_order import Coded, Floats, Ints, code, find_gap
+from evalsite.analysis.canonical_order import Coded, Floats, Ints, canonical_rows, code, find_gap
 from evalsite.analysis.correlation import METHODS, Cells, Kind
 from evalsite.analysis.figure import Figure, Reason, undefined
-from evalsite.analysis.rated_order import canonical_rows
 from evalsite.analysis.resample import DRAWS, SEED, bootstrap, describe_draws
 
 SHARED = 5  # fewer shared units than this: no figure for a pair of raters

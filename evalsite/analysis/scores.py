@@ -8,8 +8,8 @@ import pandas as pd
 from numpy.typing import NDArray
 from scipy import sparse
 
+from evalsite.analysis.canonical_order import canonical_rows
 from evalsite.analysis.figure import Cautions
-from evalsite.analysis.rated_order import canonical_rows
 
 Floats = NDArray[np.float64]
 Codes = NDArray[np.int64]
