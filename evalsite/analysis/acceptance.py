@@ -1,4 +1,4 @@
-"""Accepted or not, ignored or not: majorities, and whether decisions and scores fit together."""
+"""Decisions to accept or ignore outputs: majorities, and how decisions and scores agree."""
 
 from collections.abc import Collection
 from dataclasses import dataclass
@@ -29,7 +29,8 @@ def find_majority(*, unit: ArrayLike, value: ArrayLike) -> pd.DataFrame:
 
 @dataclass(frozen=True, kw_only=True)
 class Consistency:
-    """One criterion beside the decision: `figures` has mean_accepted, mean_rejected and auc."""
+    """One criterion compared with the decision: `figures` has mean_accepted, mean_rejected and
+    auc."""
 
     criterion: str
     figures: dict[str, Figure]
@@ -42,7 +43,7 @@ def compare_with_scores(
     """Return for each column of `scores` its mean among accepted and rejected outputs, and the AUC.
 
     `accepted` (n,): 0 or 1; `scores`: n rows, one for each annotated output, criteria as columns;
-    `block`: what is drawn as a whole for the interval of the AUC. `lower`: criteria of which lower
+    `block`: the unit of resampling for the interval of the AUC. `lower`: criteria whose lower
     scores are better. Undefined: no_data (none accepted, or none rejected).
     """
     yes = np.asarray(accepted, dtype=float)

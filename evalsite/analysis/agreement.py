@@ -1,4 +1,4 @@
-"""How much raters agree on one criterion: what several families of analysis have in common."""
+"""Agreement of raters on one criterion, as several families of analysis report it."""
 
 from collections.abc import Sequence
 from dataclasses import replace

@@ -36,11 +36,11 @@ def alpha(
     """Krippendorff's alpha with an interval for other raters and inputs (see `agreement_interval`).
 
     `unit`, `value`, and if known `rater`, are of length n, one row for each rating; values are
-    numbers (codes at the nominal level). `input`: of each unit the input or cluster whose weight it
-    shares with others; default the unit. `transform`: take logarithms first. `draws`: those of the
-    criterion; default those for these values alone. Units with one rating are left out and counted.
-    Undefined: no_data, no_overlap, no_variation. ValueError: see `code`; a value of 0 or less at
-    the ratio level or with logarithms.
+    numbers (codes at the nominal level). `input`: the input or cluster that each unit belongs to,
+    which is weighted as a whole; default the unit. `transform`: take logarithms first. `draws`:
+    those of the criterion; default those for these values alone. Units with one rating are left out
+    and counted. Undefined: no_data, no_overlap, no_variation. ValueError: see `code`; a value of 0
+    or less at the ratio level or with logarithms.
     """
     data = code(unit=unit, value=value, rater=rater, block=input)
     pairable = data.overlapping()
@@ -81,7 +81,7 @@ def alpha(
 
 @dataclass(frozen=True, kw_only=True)
 class _Parts:
-    """What alpha is made of, for ratings whose every unit has two of them or more."""
+    """The components of alpha, for units with two ratings or more."""
 
     level: Level
     unit: Ints

@@ -1,7 +1,7 @@
-"""What each rater did, in figures: runs, spread, use of the scale, pace, drift.
+"""Figures of each rater's behaviour: runs, spread, use of the scale, pace, drift.
 
-Sources: Meade & Craig (2012) for runs and pace; the figures describe, and don't judge. What is
-unlikely is shown beside them; the thresholds are in flags.py.
+Sources: Meade & Craig (2012) for runs and pace; the figures describe and don't judge. The
+thresholds above which they become flags are in thresholds.py.
 """
 
 from collections.abc import Sequence

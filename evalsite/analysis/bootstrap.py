@@ -158,7 +158,7 @@ def drawn_figure(
 
     `test`: the details hold the p value of 0 as well. With fewer than two items (or two raters
     where raters are drawn), or draws that are all equal, the interval would be a point, so there is
-    none, and the details say so. The method is what the figure is; of a test, the bootstrap.
+    none, and the details say so. The method names the statistic; of a test, the bootstrap.
     """
     over = METHOD if over_raters else METHOD_ITEMS
     method = over if test else _HOW.get(name, over)

@@ -1,4 +1,4 @@
-"""Ratings in an order that neither the rows nor the names of units and raters decide.
+"""Ratings in an order that depends neither on their rows nor on the names of units and raters.
 
 A bootstrap draws the third unit, not the unit named u3. So that a file in another order, or with
 other names, gives the same digits, units and raters are numbered by what was rated: each gets a
@@ -27,8 +27,8 @@ _ODD = (0x9E3779B97F4A7C15, 0xC2B2AE3D27D4EB4F, 0x165667B19E3779F9, 0xD6E8FEB866
 class Coded:
     """Ratings with units, raters and blocks as numbers from 0; rows by unit, then rater.
 
-    All arrays are of one length, the number of ratings. `rater` is None where raters are unknown.
-    A block is what is resampled as a whole: the unit itself, or the group or cluster it is of.
+    The arrays have one entry for each rating. `rater` is None where raters are unknown. A block is
+    resampled as a whole: the unit itself, or the group or cluster it belongs to.
     """
 
     unit: Ints
@@ -145,7 +145,7 @@ def _factor(ids: ArrayLike, keep: NDArray[np.bool_]) -> tuple[Ints, NDArray[Any]
     if column.ndim != 1 or len(column) != len(keep):
         raise ValueError("unit, rater, block and value must be of one length.")
     ids = column[keep]
-    if ids.dtype.kind not in "biuU":  # objects may be of mixed kinds; numbers sort as they are
+    if ids.dtype.kind not in "biuU":  # objects may have mixed types; numbers sort as numbers
         ids = ids.astype(str)
     names, codes = np.unique(ids, return_inverse=True)
     return codes.astype(np.intp), names

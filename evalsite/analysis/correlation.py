@@ -1,7 +1,7 @@
 """Pearson, Spearman and Kendall's tau-b of two columns, and of each bootstrap draw of them.
 
-Rows that are alike are counted once with their number, so a draw is a product of matrices:
-weighted mid-ranks give Spearman, the table of both values gives tau-b.
+Equal rows are stored once with their count, so a draw is a product of matrices: weighted mid-ranks
+give Spearman, the table of both values gives tau-b.
 """
 
 from dataclasses import dataclass
@@ -23,7 +23,7 @@ METHODS = {
 }
 _TINY = 1e-12
 _MOST_CELLS = 20_000  # of the table of both values; above it tau-b has Fieller's interval
-_FULL = 20_000  # cells of a table that is quicker when it is full
+_FULL = 20_000  # cells of a table; smaller ones are faster when dense
 _DIGITS = 10
 
 
@@ -34,9 +34,9 @@ def correlate(
 ) -> Figure:  # fmt: skip
     """Return the correlation of two arrays of length n; rows with a missing value are left out.
 
-    Interval: bootstrap over blocks (default: rows) or Fisher's z with the standard errors of
-    Bonett & Wright (2000) and Fieller (1957). `details["p"]`: two-sided, from t, rows taken as
-    independent (none for tau-b). Undefined: no_data, too_few (fewer than 3 rows), no_variation.
+    Interval: bootstrap over blocks (default: rows) or Fisher's z with the standard errors of Bonett
+    & Wright (2000) and Fieller (1957). `details["p"]`: two-sided, from t, for independent rows
+    (none for tau-b). Undefined: no_data, too_few (fewer than 3 rows), no_variation.
     """
     left, right, blocks = _align(x, y, block)
     n = {"rows": len(left)}
@@ -126,7 +126,7 @@ class Cells:
     y: Floats
     left: Ints  # of each cell, its place in x
     right: Ints
-    into: Any  # blocks x cells: rows; sparse, or full where that is quicker
+    into: Any  # blocks x cells: rows; sparse, or dense where that is faster
     used: Ints | None = None  # the blocks of `into`, where they are not all
 
     @classmethod

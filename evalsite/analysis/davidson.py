@@ -31,7 +31,7 @@ class DavidsonFit:
     """Log strengths (first system at 0), log nu, position, and their covariance.
 
     `parameters`: strengths of all systems but the first, then log nu where ties are modelled, then
-    position where it is. `covariance` is the inverse Hessian: it takes all answers as independent.
+    position where it is. `covariance` is the inverse Hessian: it treats all answers as independent.
     """
 
     systems: int
@@ -239,13 +239,13 @@ _NUMBERS = 500_000  # of one array of a step, at most
 
 @dataclass(frozen=True, kw_only=True)
 class Design:
-    """What p parameters do in c cells: all systems but the first, then log nu where ties are
+    """The effects of p parameters in c cells: all systems but the first, then log nu where ties are
     modelled, then position where it is.
 
-    Within a cell weights count up to a factor, so they are exp(u), nu and exp(-u), where 2u is the
-    left strength less the right one plus the position. `moving` (p, c): what moves 2u; `tying`
-    (p, c): what moves log nu; `squares`, `crossed`, `ties` (p * p, c): the products of the first
-    with itself, of both either way round, and of the second with itself.
+    Within a cell weights are defined up to a factor, so they are exp(u), nu and exp(-u), where 2u
+    is the left strength less the right one plus the position. `moving` (p, c): the derivatives of
+    2u; `tying` (p, c): those of log nu; `squares`, `crossed`, `ties` (p * p, c): the products of
+    the first with itself, of both in either order, and of the second with itself.
     """
 
     moving: sparse.csr_matrix

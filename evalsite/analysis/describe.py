@@ -1,7 +1,7 @@
-"""What the ratings of each system look like: distributions, means, medians, shares.
+"""Descriptions of the ratings of each system: distributions, means, medians, shares.
 
 Intervals are the bootstrap over items and raters (over items where raters are unknown), all from
-the same draws: a draw gives each system a distribution, and every figure follows from it.
+the same draws: each draw gives a distribution for each system, and every figure follows from it.
 """
 
 from collections.abc import Sequence

@@ -21,9 +21,9 @@ _MOST_RATERS = 5  # fewer than this and no method rescues a claim about raters
 def describe_design(table: Table) -> dict[str, Any]:
     """Return the facts at the top of a report, of the ratings in `table`.
 
-    Counts; ratings per output and outputs per rater as min, median and max; components of the
-    graph of raters and outputs; whether raters and outputs are crossed; how often each system
-    stood at each place; what was left out; dates and seconds. All plain data.
+    Counts; ratings per output and outputs per rater as min, median and max; components of the graph
+    of raters and outputs; whether raters and outputs are crossed; how often each system was shown
+    at each place; what was left out; dates and seconds. All plain data.
     """
     rows = table.rows
     moments = [moment for moment in rows.submitted_at.unique() if moment]

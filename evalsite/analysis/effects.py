@@ -1,7 +1,7 @@
 """Effect sizes of one system against another, on paired differences (second minus first).
 
 Differences are rounded to nine digits first: means of thirds differ in the sixteenth, and rank
-figures would see differences where there are none.
+statistics would count differences where there are none.
 """
 
 from math import exp, lgamma, log

@@ -1,8 +1,8 @@
 """Cross products of random effects, with the effects inside blocks (such as inputs) integrated out.
 
 V = I + sum of ratio_k Z_k Z_k'. Inner terms have all rows of a level in one block, so their part of
-V is inverted block by block, many small blocks at a time; the outer terms enter by Woodbury.
-Nothing larger than the number of outer effects squared is ever held.
+V is inverted block by block, many small blocks at a time; the outer terms enter by Woodbury. No
+array is larger than the number of outer effects squared.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -18,9 +18,9 @@ Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
 Table = Any  # sparse, rows by levels
 
-MOST_OUTER = 4000  # outer effects, of which a dense square is inverted
+MOST_OUTER = 4000  # outer effects, whose dense matrix is inverted
 _MOST_CELLS = 60_000_000  # numbers held of all blocks
-_LEAST_RATIO = 1e-4  # of variances, below which differences of near numbers would lose digits
+_LEAST_RATIO = 1e-4  # of variances, below which differences of close numbers would lose digits
 _AT_ONCE = 2_000_000  # numbers of blocks processed at once
 
 

@@ -15,9 +15,9 @@ CUSTOMARY = 0.667
 # of the variance that even use of all points would have: outputs below the first and the rest
 # below the second are a narrow range
 _NARROW_OUTPUTS, _NARROW_REST = 1 / 16, 1 / 4
-# what rounding alone may set apart
+# differences up to this may be due to rounding
 _APART = 0.005
-# what a system's mean by the mixed model is called
+# names of a system's mean by the mixed model
 MODEL_MEANS = ("model_mean", "model_share")
 
 

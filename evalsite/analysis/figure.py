@@ -1,4 +1,5 @@
-"""What every result is: a number with its interval and its way, or a reason why there is none."""
+"""The shape of every result: a number with its interval and method, or a reason why it is
+undefined."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -9,14 +10,14 @@ from typing import Any
 # Raised whenever a method changes in a way that may change a number.
 METHODS_VERSION = "7"
 LEVEL = 0.95
-# what can't be claimed of a criterion: facts by code
+# what can't be claimed about a criterion: facts by code
 Cautions = dict[str, dict[str, Any]]
-# how systems were compared where there was nothing to compare
+# the method of comparisons where all ratings are equal
 ALL_EQUAL = "all ratings equal"
 
 
 class Reason(StrEnum):
-    """Why a figure is undefined. Never NaN, 0 or 1 in its stead."""
+    """Why a figure is undefined. Never NaN, 0 or 1 instead."""
 
     NO_DATA = "no_data"
     NO_VARIATION = "no_variation"
@@ -46,7 +47,7 @@ class Figure:
     `low` and `high` bound the interval at `level`; None: the figure has no interval, and
     `details["interval"]` says how it was made or why there is none. `n` counts what went in, such
     as {"items": 30, "raters": 6, "ratings": 180}. `details` names form, weights, transform, tie
-    rule, test, degrees of freedom, p value, the unit that `n` counts where that is no output: plain
+    rule, test, degrees of freedom, p value, the unit that `n` counts if it isn't an output: plain
     data that JSON can hold, never NaN.
     """
 
@@ -92,7 +93,7 @@ def finite_figure(
     """Return a figure, without an interval where its ends aren't finite; `not_computed` if the
     value isn't.
 
-    For figures of single raters, none of which may stop the report of a study.
+    For figures of single raters, which must not stop the report of a study.
     """
     if not isfinite(value):
         return undefined(name, Reason.NOT_COMPUTED, method=method, **known)

@@ -35,7 +35,7 @@ from evalsite.lib.limited import VALUES_IN_FILE, read_json
 Floats = NDArray[np.float64]
 Variances = tuple[float, float, float]  # of raters, inputs and the residual
 
-# a fault must not pass for an outcome
+# an error must not look like an outcome
 STATUS = {"pass": 0, "fail": 1, "undecided": 2}
 FAULTY = 3
 _LEVELS = (0.05, 0.025, 0.01)
@@ -116,8 +116,8 @@ def decide_gate(
     """Return how the gate ended: its `outcome` and `status`, the `test` on all inputs, `slices`
     with the `worst`, a `plan` where nothing is decided, and `runs`, how often gates were run.
 
-    `table` holds the ratings that the report is of; `judges`, by criterion, test margins on some of
-    them. ValueError: the margin doesn't suit the scale.
+    `table` holds the ratings in the report; `judges`, by criterion, test margins on some of them.
+    ValueError: the margin doesn't suit the scale.
     """
     margin = gate.margin
     criterion = next((part for part in report["criteria"] if part["key"] == margin.criterion), None)
@@ -159,14 +159,14 @@ def _plan(
     model, compares = criterion["model"], bool(pair.outcome.notna().any())
     variances = model.get("variances", {})
     visits = pair.groupby(["participant", "group"])
-    # of rated systems each visit has both; of compared ones it always does
+    # rated systems are paired if each visit has both; compared ones always are
     is_paired = compares or float((visits.system.nunique() == 2).mean()) >= _ALMOST_ALL
     if "se" not in test or not is_paired or (pair.cluster != "").any():
         return None
     people, inputs = int(pair.participant.nunique()), int(pair.group.nunique())
     k = visits.ngroups / inputs
     by_input = "input:system" if compares else "group:system"
-    # with one answer per input what inputs add is in the residual
+    # with one answer per input the variance of inputs is in the residual
     if (
         min(people, inputs) < 2
         or "rater:system" not in variances

@@ -1,4 +1,4 @@
-"""Whether a system is worse in a part of the inputs, such as one language."""
+"""Tests of whether a system is worse in a part of the inputs, such as one language."""
 
 from collections.abc import Callable, Collection, Sequence
 from dataclasses import replace
@@ -93,8 +93,8 @@ def judge_slices(
     """Return for each slice the difference and, with LEAST_INPUTS inputs or more, whether it is
     worse by more than the margin; p values are corrected over the tested slices, by Holm.
 
-    Each has `slice`, `inputs`, `is_tested`, `is_worse` and, as far as they are defined, the figures
-    of `judge_margin`, or a `reason`. Rows with an empty cell are in no slice.
+    Each has `slice`, `inputs`, `is_tested`, `is_worse` and, if defined, the figures of
+    `judge_margin`, or a `reason`. Rows with an empty cell are in no slice.
     """
     judged = []
     for name, index in slices[slices != ""].groupby(slices).groups.items():

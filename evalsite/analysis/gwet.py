@@ -79,9 +79,9 @@ def percent_agreement(
     """Return the mean over units of the share of pairs of their ratings that differ by at most
     `within`.
 
-    Interval for other raters and inputs, `draws` as for `alpha`; Wilson's over the units where all
-    agree or none do, which is for these raters. Defined also where all ratings are equal.
-    Undefined: no_data, no_overlap.
+    Interval for other raters and inputs, `draws` as for `alpha`; Wilson's over the units if all
+    agree or none do, for these raters only. Also defined if all ratings are equal. Undefined:
+    no_data, no_overlap.
     """
     data = code(unit=unit, value=value, rater=rater, block=input)
     name = name or ("percent_agreement" if within == 0 else f"within_{within:g}_agreement")

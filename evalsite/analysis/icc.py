@@ -1,4 +1,4 @@
-"""Intraclass correlations, each by its name, and only where its design holds.
+"""Intraclass correlations by name, each only for designs that fulfil its assumptions.
 
 Sources: Shrout & Fleiss (1979); McGraw & Wong (1996) for the names A (absolute agreement) and C
 (consistency). ICC(1,*) is for raters that differ from unit to unit; ICC(A,*) and ICC(C,*), that is
@@ -31,7 +31,7 @@ from evalsite.analysis.figure import LEVEL, Figure, Reason, undefined
 
 FORMS = ("ICC(1,1)", "ICC(A,1)", "ICC(C,1)", "ICC(1,k)", "ICC(A,k)", "ICC(C,k)")
 _BY_MODEL = {
-    False: ("ICC(1,1)", "ICC(1,k)"),  # whether raters have an effect of their own
+    False: ("ICC(1,1)", "ICC(1,k)"),  # whether raters have their own effect
     True: ("ICC(A,1)", "ICC(C,1)", "ICC(A,k)", "ICC(C,k)"),
 }
 _ANOVA = "ANOVA"
@@ -195,8 +195,8 @@ def icc_in_file_order(
 def icc_of_matrix(matrix: ArrayLike, *, transform: str = "none") -> dict[str, Figure]:
     """Return all six forms of a complete matrix (n units, k ratings), n and k 2 or more.
 
-    The intervals are those that F gives, as in the literature: they take units as independent.
-    Undefined: too_few, no_variation.
+    The intervals are from F, as in the literature: they treat units as independent. Undefined:
+    too_few, no_variation.
     """
     table = np.asarray(matrix, dtype=np.float64)
     n, k = table.shape
@@ -263,7 +263,7 @@ def _find_forms(
         "ICC(A,k)": (units - rest, units + (raters - rest) / n),
         "ICC(C,k)": (units - rest, units),
     }
-    # what is nothing but rounding is 0, above and below the line
+    # rounding errors become 0, in numerator and denominator
     floor = _TINY * (units + within + raters + rest)
     values = {}
     for name, sides in forms.items():

@@ -16,7 +16,7 @@ Floats = NDArray[np.float64]
 
 MANY = 1e8  # degrees of freedom beyond which t is the normal distribution
 TINY = 1e-12  # a standard error that is nothing but rounding
-ALWAYS_EQUAL = "always_equal"  # the note of differences that are all the same, and not 0
+ALWAYS_EQUAL = "always_equal"  # the note of differences that are all equal, but not 0
 Units = Literal["inputs", "clusters", "raters"]
 _STEPS = 2000
 
@@ -35,9 +35,9 @@ def t_figure(
 ) -> Figure:
     """Return an estimate with its t interval; details hold se, df, t and the two-sided p value.
 
-    A standard error of 0 leaves no interval: p = 1 and the note `no_difference` where the estimate
-    is 0 as well; else the note `always_equal`, and p from sign flips of the `units` (the inputs)
-    that the differences are of, all equal.
+    With a standard error of 0 there is no interval: p = 1 and the note `no_difference` if the
+    estimate is 0 as well; else the note `always_equal`, and p from sign flips of the `units`
+    (inputs), whose differences are all equal.
     """
     known = dict(details or {})
     if not (isfinite(estimate) and isfinite(se) and se >= 0):
@@ -76,9 +76,7 @@ def _without_error(
     return Figure(name=name, method=method, value=estimate, n=n, details=known)
 
 
-def mean_with_t(
-    name: str, values: Floats, *, method: str, n: dict[str, int]
-) -> Figure:
+def mean_with_t(name: str, values: Floats, *, method: str, n: dict[str, int]) -> Figure:
     """Return the mean of at least one value, with its t interval (none for a single value)."""
     mean = float(values.mean())
     if len(values) < 2:
@@ -122,15 +120,15 @@ def _errors(df: float) -> Floats:
 def power_of_t(difference: float, *, se: float, df: float, alpha: float = 0.05) -> float:
     """Return the power of the two-sided t test against a true difference.
 
-    The noncentral t by its definition, a normal over the root of a chi-square: scipy's own has no
-    answer for large shifts.
+    The noncentral t is computed by its definition, a normal over the root of a chi-square, because
+    scipy's fails for large shifts.
     """
     edge = float(stats.t.ppf(1 - alpha / 2, df))
     return _power(difference / se, edge * _errors(df))
 
 
 def _power(shift: float, edges: Floats) -> float:
-    # of scipy, ndtr: norm.cdf does the same, much of its time asking what it was given
+    # ndtr rather than norm.cdf, which spends much of its time checking arguments
     chances = special.ndtr(shift - edges) + special.ndtr(-shift - edges)
     return float(chances.mean())
 

@@ -1,4 +1,4 @@
-"""Whether raters agree with themselves: items shown twice, the first pass beside the second."""
+"""Agreement of raters with themselves: first and second ratings of items shown twice."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -27,16 +27,16 @@ class Sides:
     """Repeats of pairs that were shown with their sides swapped."""
 
     same_outcome: Figure  # the same output is preferred, or a tie both times
-    same_side: Figure  # of decided pairs, the same side is preferred: the place decided
+    same_side: Figure  # of decided pairs, the same side is preferred, so the place decided
 
 
 def find_passes(table: Table) -> pd.DataFrame:
     """Return the repeated ratings of each rater: first and second pass side by side.
 
-    `table`: all rows as read, for results leave repeats out; rows that are excluded are left out
-    here too. Columns: participant, criterion, system, first, second; for preferences the outcomes
-    (-1, 0, 1) and first_left, second_left, the outcome that would mean the left, as
-    `compare_swapped` takes them. Outputs that belong to no system can't be matched.
+    `table`: all rows as read, because results leave repeats out; excluded rows are left out here
+    too. Columns: participant, criterion, system, first, second; for preferences the outcomes (-1,
+    0, 1) and first_left, second_left, the outcome that would mean the left, as `compare_swapped`
+    takes them. Outputs that belong to no system can't be matched.
     """
     rows = table.rows[~table.rows.is_excluded]
     rows = rows.assign(answer=rows.outcome.where(rows.outcome.notna(), rows.value))

@@ -1,6 +1,6 @@
 """The F test that all systems are equal, on the mixed model of all of them.
 
-By Kenward and Roger (1997), as pbkrtest's KRmodcomp. For two systems it is the square of t.
+By Kenward and Roger (1997), as KRmodcomp of pbkrtest. For two systems it is the square of t.
 """
 
 from collections.abc import Iterable, Mapping, Sequence

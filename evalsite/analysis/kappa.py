@@ -75,10 +75,10 @@ def kappa_matrix(
 ) -> KappaMatrix:  # fmt: skip
     """Return the quadratic kappa of every pair of raters with `shared` units in common or more.
 
-    Quadratic kappa is 1 - mean squared difference / that expected by chance, so it needs no
-    table and no scale: sums over the shared units do. The pairs are in a canonical order. The mean
-    has an interval from the `draws` of the criterion, where they are at hand. Undefined
-    mean: no_data, raters_unknown, no_overlap, no_variation.
+    Quadratic kappa is 1 - mean squared difference / that expected by chance, so it needs no table
+    and no scale: sums over the shared units are enough. The pairs are in a canonical order. The
+    mean has an interval from the `draws` of the criterion, if any. Undefined mean: no_data,
+    raters_unknown, no_overlap, no_variation.
     """
     data = code(unit=unit, value=value, rater=rater)
     method = "Cohen's kappa, quadratic weights, mean over pairs of raters"

@@ -30,9 +30,9 @@ def against_others(
     """Return for each rater by name: Spearman correlation with, and mean difference from, the
     others' mean.
 
-    Arguments as for `alpha`; only units with another rating count. Intervals: Fisher's z
-    (Bonett & Wright 2000) and t, both with units taken as independent. Undefined: no_overlap,
-    too_few (fewer than 3 shared units), no_variation.
+    Arguments as for `alpha`; only units with another rating count. Intervals: Fisher's z (Bonett &
+    Wright 2000) and t, both for independent units. Undefined: no_overlap, too_few (fewer than 3
+    shared units), no_variation.
     """
     data = code(unit=unit, value=value, rater=rater)
     if data.rater is None or not data.value.size:

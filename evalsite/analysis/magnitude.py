@@ -1,4 +1,4 @@
-"""Magnitudes are ratios: logarithms of value over standard, geometric means, ranks beside them.
+"""Magnitudes are ratios: logarithms of value over standard, geometric means, and ranks.
 
 Sources: Bard, Robertson & Sorace (1996); Novikova, Dusek & Rieser (2018). That ratios of such
 ratings mean ratios of quality is assumed, not shown; so ranks are always shown too.
@@ -87,9 +87,9 @@ def describe_magnitudes(
     logarithm within raters, mean rank and share best within the page (unless neither high nor low
     values are better), and the arithmetic mean for contrast.
 
-    Arrays of length n; `page` is what one rater saw together (default: rater and group). Means
-    are over ratings; intervals are the bootstrap over items and raters. What needs raters is left
-    out where they are unknown. ValueError as for `log_ratio`.
+    Arrays of length n; `page` is what one rater saw together (default: rater and group). Means are
+    over ratings; intervals are the bootstrap over items and raters. Figures that need raters are
+    left out where these are unknown. ValueError as for `log_ratio`.
     """
     values = np.asarray(value, dtype=np.float64)
     if not values.size:

@@ -1,7 +1,7 @@
-"""Ratings that are missing more often of one system than of the others.
+"""Ratings that are missing more often for one system than for the others.
 
-Who skips outputs that they would rate low makes a system look better than it is. Pages that are
-missing as a whole say nothing about systems, so they aren't counted.
+A rater who skips outputs that they would rate low makes a system look better than it is. Pages that
+are missing as a whole say nothing about systems, so they aren't counted.
 """
 
 from collections.abc import Mapping, Sequence
@@ -17,7 +17,7 @@ from evalsite.analysis.table import Table
 
 _LEAST_APART = 0.05  # of the share of a system above that of the others
 _LEVEL = 0.01
-# a file without pages is a complete design if so many of all raters' outputs are rated
+# a file without pages is a complete design if this share of all raters' outputs is rated
 _COMPLETE = 0.6
 _PLANNED = 0.5  # of all raters' outputs of one system
 
@@ -26,8 +26,8 @@ def list_shown(table: Table, key: str, *, is_asked_always: bool = True) -> pd.Da
     """Return a row for each output that was shown with the question `key`: `page`, `rater`,
     `system`, and whether its rating `is_missing`. Empty where nobody knows what was shown.
 
-    `is_asked_always` False: the question isn't asked of every output, so that only the answer "not
-    applicable" is a missing one.
+    `is_asked_always` False: the question isn't asked of every output, so that only "not applicable"
+    counts as missing.
     """
     empty = pd.DataFrame({"page": [], "rater": [], "system": [], "is_missing": []})
     rows = table.rows[(table.rows.system != "") & table.rows.value.notna()]
@@ -41,7 +41,7 @@ def list_shown(table: Table, key: str, *, is_asked_always: bool = True) -> pd.Da
     answered = rated.drop_duplicates(["participant", "group", "system"])
     if raters * len(outputs) * _COMPLETE > len(answered):
         return empty
-    # a system that few were to rate isn't missing on the pages of all others
+    # a system assigned to few raters isn't missing on the pages of the others
     wide = outputs.groupby("system").size() * raters * _PLANNED
     planned = answered.groupby("system").size()
     systems = set(planned.index[planned >= wide.reindex(planned.index)])
@@ -87,7 +87,7 @@ def _name_columns(shown: pd.DataFrame, page: Any, is_missing: Any) -> pd.DataFra
         }
     )
     has_some = listed.groupby("page").is_missing.transform("min") == 0
-    # an output that is shown alone has no page to compare it with: all of these count
+    # outputs that are shown alone have no page for comparison: all of these count
     is_alone = listed.groupby("page").system.transform("size") == 1
     return listed[has_some | is_alone].reset_index(drop=True)
 
@@ -164,7 +164,7 @@ def find_shift(
             continue
         if effect.value is None or effect.low is None or effect.high is None:
             continue
-        # the difference and its ends, as the system is better
+        # the difference and its ends, positive where the system is better
         turn = sign if entry["system"] == sides[0] else -sign
         low, high = sorted((turn * effect.low, turn * effect.high))
         is_clear = pair["finding"]["code"] in ("higher", "lower")

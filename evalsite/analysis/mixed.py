@@ -31,7 +31,7 @@ from evalsite.analysis.scores import Scores
 Floats = NDArray[np.float64]
 
 
-# shares of a sum of squares that are nothing but rounding
+# shares of a sum of squares that are only rounding
 _TIED, _SWAYED = 1e-9, 1e-7
 RESIDUAL = "the residual"
 
@@ -164,7 +164,7 @@ def split_tied(tables: Mapping[str, Table], system: Codes) -> SeparatedTerms:
 _OF_OUTPUTS = ("group", "cluster", "group:system", "cluster:system")
 # rater:group is kept where at least this share of ratings repeats a rater and an input
 _LEAST_REPEATED = 0.2
-_NO_RESIDUAL = 1e-8  # of the variance of values: all that is left is rounding
+_NO_RESIDUAL = 1e-8  # of the variance of values: less is only rounding
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -371,7 +371,7 @@ def list_from_average(data: Scores, mixed: Mixed) -> dict[str, Figure]:
     """Return for each system the difference of its mean from the average of all systems; of
     logarithms, the ratio.
 
-    Its interval carries only what systems don't share, unlike that of the mean itself.
+    Its interval leaves out the variation that systems share, unlike that of the mean itself.
     """
     systems = len(data.systems)
     figures: dict[str, Figure] = {}

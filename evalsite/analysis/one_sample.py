@@ -1,4 +1,4 @@
-"""Whether differences are 0 on average, over items or over raters alone."""
+"""The test of whether differences are 0 on average, over items or raters alone."""
 
 from dataclasses import replace
 from typing import Any

@@ -3,9 +3,9 @@
 A study is drawn from variance parts (a pilot's, or typical ones), shown on the scale of the
 protocol, and tested as results are: one system is ahead of all others, which are equal; raters and
 inputs vary alike between systems, so their mean squares are pooled over all of these; p values are
-corrected by Holm over the comparisons that are planned. A closed form of two systems in complete
-designs is beside it as a check (Westfall, Judd & Kenny 2014); below five raters it is off:
-simulate. Power has a ceiling set by the smaller of items and raters.
+corrected by Holm over the comparisons that are planned. A closed form for two systems in complete
+designs serves as a check (Westfall, Judd & Kenny 2014); it isn't valid below five raters. The
+smaller of the numbers of items and raters limits power.
 """
 
 from collections.abc import Mapping, Sequence
@@ -181,7 +181,7 @@ def _test(
     with np.errstate(divide="ignore", invalid="ignore"):
         t = np.where(se[:, None] > 0, np.abs(apart) / se[:, None], 0.0)
     p = 2 * special.stdtr(df[:, None], -t)
-    # of outcomes only one pair is drawn of those that are compared
+    # for outcomes only one of the compared pairs is drawn
     corrected = _correct(p, further + compared - len(pairs))
     first = next(place for place, (m, n) in enumerate(pairs) if n in (0, count - 1) and m < 1)
     ahead = [place for place, (_, n) in enumerate(pairs) if n == count - 1 or count == 1]
@@ -286,8 +286,8 @@ def pool_moments(contrasts: Floats, shown: NDArray[np.bool_]) -> tuple[Floats, F
     pieces = part * np.array([rater, item, 1.0]) / total
     variance = np.maximum(pieces.sum(axis=1), 1e-300)
     freedom = count * np.array([p - 1, q - 1, max(total - p - (q - 1) * (total > q), 1)])
-    # The residual is in the errors of the other parts as well, as in the complete design; with one
-    # rating for each item it is that of items too.
+    # The residual is part of the errors of the other parts, as in the complete design; with one
+    # rating for each item, items and residual are one part.
     extra = np.array([1.0, 1.0, 0.0]) if total > q else np.zeros(3)
     errors = pieces + pieces[:, 2:] * extra
     df = variance**2 / np.maximum((errors**2 / freedom).sum(axis=1), 1e-300)

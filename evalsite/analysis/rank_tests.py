@@ -126,7 +126,7 @@ def sign_flip_test(
 
 
 def _p_value(d: Floats, seed: int, flips: int) -> tuple[float, str, int | None]:
-    d = d[d != 0]  # a difference of 0 is the same either way
+    d = d[d != 0]  # flipping a difference of 0 changes nothing
     if not len(d):
         return 1.0, "all differences are 0", None
     if len(d) <= EXACT_ITEMS:
@@ -136,7 +136,7 @@ def _p_value(d: Floats, seed: int, flips: int) -> tuple[float, str, int | None]:
     if small and np.allclose(steps, d * _COMMON_STEP, atol=1e-6):
         return flip_by_counting(steps.astype(np.int64)), "exact, by counting", None
     rng = np.random.default_rng(seed)
-    d = np.sort(d)  # the order of items is no part of the answer
+    d = np.sort(d)  # the answer must not depend on the order of items
     observed, hits, done = abs(d.sum()), 0, 0
     while done < flips:
         rows = min(1000, flips - done)

@@ -61,11 +61,11 @@ def kendall_w_of_sets(
 ) -> Figure:  # fmt: skip
     """Return the mean of Kendall's W over sets of objects that are ranked together.
 
-    One row for each rating (length n): the set (group) it belongs to, who rated, what (object_,
-    such as the system), and the value. A rater counts for a set if they rated all of it; a set
-    counts if two raters do. Sets in which every rater tied everything have no W and are counted.
-    Interval: bootstrap over raters and sets; a rater who is drawn twice doesn't count as agreeing
-    with themselves. Undefined: no_data, raters_unknown, no_overlap, no_variation.
+    One row for each rating (length n): the set (group) it belongs to, the rater, the object (such
+    as the system), and the value. A rater counts for a set if they rated all of it; a set counts if
+    two raters do. Sets in which every rater tied everything have no W and are counted. Interval:
+    bootstrap over raters and sets; a rater who is drawn twice doesn't count as agreeing with
+    themselves. Undefined: no_data, raters_unknown, no_overlap, no_variation.
     """
     method = f"{_W}, mean over sets ranked together"
     if rater is None:

@@ -3,10 +3,11 @@ degrees of freedom after Kenward and Roger (1997).
 
 value = mean of its system (or pair) + random effects + residual, all effects independent and
 normal. Fitted by average-information steps (Gilmour, Thompson & Cullis 1995) on variances, which
-stay at 0 or more: one at 0 is free again as soon as the criterion falls with it, so no optimum
-beside 0 is missed. Effects inside inputs (or raters) are integrated out block by block, see
-`effects_in_blocks`. Agrees with lme4, pbkrtest and emmeans; degrees of freedom count variances at 0
-too, which lmerTest leaves out. Set the threads of the linear algebra to 1 in workers.
+stay at 0 or more; a variance at 0 becomes free again as soon as the criterion falls with it, so
+that no optimum near 0 is missed. Effects inside inputs (or raters) are integrated out block by
+block, see `effects_in_blocks`. Agrees with lme4, pbkrtest and emmeans; degrees of freedom count
+variances at 0 too, which lmerTest leaves out. Set the threads of the linear algebra to 1 in
+workers.
 """
 
 from collections.abc import Mapping
@@ -299,8 +300,8 @@ def fit_reml(
     `terms`: name -> codes or names (n,), or an incidence (n, levels) as of `signed`. `system`:
     codes 0..p-1 (n,) of the fixed means; None: one mean for all. `blocks`: codes (n,) of factors
     that terms may lie within, beside the terms themselves. `known`: the variances of the terms and
-    of the residual, taken as they are. Raises TooManyEffects, and ValueError where the values do
-    not vary or the rows are no more than the means: ask first.
+    of the residual, which are not estimated. Raises TooManyEffects, and ValueError if the values
+    don't vary or there are no more rows than means.
     """
     y = np.asarray(value, dtype=np.float64)
     fixed = np.zeros(len(y), dtype=np.int64) if system is None else np.asarray(system)

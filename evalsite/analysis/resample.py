@@ -1,7 +1,7 @@
 """Intervals by resampling blocks: the bootstrap and the jackknife over one factor.
 
-A statistic is given as a function of weights: an array (draws, blocks) of how often each block
-counts gives an array (draws,) or (draws, figures), NaN where a draw leaves it undefined.
+A statistic is a function of weights: it turns an array (draws, blocks) of how often each block
+counts into an array (draws,) or (draws, figures), NaN where a draw leaves it undefined.
 """
 
 from collections.abc import Callable, Iterator

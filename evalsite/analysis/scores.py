@@ -1,4 +1,4 @@
-"""The ratings of one criterion as a comparison takes them, and what their design allows."""
+"""The ratings of one criterion in the form that comparisons use, and what their design allows."""
 
 from dataclasses import dataclass
 from typing import Any
@@ -22,8 +22,8 @@ class Scores:
     """Ratings as codes from 0, rows in an order that names and files do not decide.
 
     `group` is the input (the item factor), `block` what is resampled: the group, or its cluster.
-    `rater` is None where the participants of an import are no persons. `row`: which of the given
-    rows each rating was.
+    `rater` is None where the participants of an import aren't persons. `row`: the number of each
+    rating's row in the input.
     """
 
     systems: list[str]
@@ -80,7 +80,7 @@ def read_scores(
     """Return the ratings of one criterion, from columns (n,) of names and numbers; rows without a
     value are left out.
 
-    `rater` None: unknown. `is_log`: values are taken as magnitudes and their natural logarithms
+    `rater` None: unknown. `is_log`: values are magnitudes, and their natural logarithms are
     compared. ValueError: a magnitude of 0 or less.
     """
     values = np.asarray(value, dtype=np.float64)

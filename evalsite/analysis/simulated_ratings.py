@@ -1,4 +1,4 @@
-"""Simulated studies: the design, what ratings are made of, and latent ratings."""
+"""Simulated studies: the design, the variance parts of ratings, and latent ratings."""
 
 from dataclasses import dataclass
 
@@ -10,7 +10,7 @@ Floats = NDArray[np.float64]
 
 @dataclass(frozen=True, kw_only=True)
 class Parts:
-    """Standard deviations of what a rating is made of, in the units of the scale.
+    """Standard deviations of the parts of a rating, in the units of the scale.
 
     Likert: points of the latent scale (one point = one step). Magnitude: natural logarithms.
     Pairs: log odds of the second system's win among decided answers (`item_system` and

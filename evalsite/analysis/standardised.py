@@ -1,4 +1,4 @@
-"""Effects in standard deviations of single ratings, and what these ratings vary by.
+"""Effects in standard deviations of single ratings, and the sources of variance of these ratings.
 
 The standard deviation is the root of the sum of all variances of the mixed model, the residual
 included (Westfall, Kenny and Judd 2014), so studies with other numbers of raters compare.

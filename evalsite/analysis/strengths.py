@@ -34,7 +34,7 @@ class Strengths:
     `strengths`: log strengths that sum to 0, with the share won among decided answers against a
     system of average strength in the details. `penalised` is filled only where the plain model has
     no finite answer, and `bradley_terry` drops the ties. Rank ranges and clusters come from the
-    plain model, from simultaneous intervals, and never say more than the tests of pairs do: see
+    plain model, from simultaneous intervals, and never claim more than the tests of pairs do: see
     `find_strengths`. `expected` compares the plain model with what was observed.
     """
 
@@ -51,7 +51,7 @@ class Strengths:
 
 @dataclass(frozen=True, kw_only=True)
 class _Drawn:
-    """A fit with what the bootstrap made of it: log strengths that sum to 0."""
+    """A fit and its bootstrap draws: log strengths that sum to 0."""
 
     fit: DavidsonFit
     method: str

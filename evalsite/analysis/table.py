@@ -194,7 +194,7 @@ NUMBERS = ("value", "standard", "seconds", "trial", "place", "place_in_set", "se
 COUNTED = ("counted",)
 _KNOWN = frozenset([*TEXTS, *NUMBERS, "output_id", "outcome", "excluded", "person"])
 _SAMPLE = 50  # rows that show which columns hold numbers
-# what a value may be in words, where all values of a criterion are such words
+# words for values, where all values of a criterion are such words
 _WORDS = {"yes": 1, "true": 1, "no": 0, "false": 0}
 _DEFAULTS = {"kind": "main", "status": "counted", "origin": "own", "criterion": "rating"}
 
@@ -203,10 +203,10 @@ _DEFAULTS = {"kind": "main", "status": "counted", "origin": "own", "criterion": 
 class Table:
     """Ratings in the order of the file, and what was left out of them and why.
 
-    `rows` has the columns TEXTS and NUMBERS, and `outcome` (-1: system_1 is preferred, 0: a tie,
-    1: system_2; of preferences whose pair is known), `block` (the cluster, or else the group),
-    `is_excluded` and `row` (the place in the file, from 1). The group is the item factor. An
-    empty text is "", a missing number NaN.
+    `rows` has the columns TEXTS and NUMBERS, and `outcome` (-1: system_1 is preferred, 0: a tie, 1:
+    system_2; only if the pair is known), `block` (the cluster, or else the group), `is_excluded`
+    and `row` (the place in the file, from 1). The group is the item factor. An empty text is "", a
+    missing number NaN.
     """
 
     rows: pd.DataFrame
@@ -292,9 +292,9 @@ def read_bare_table(
 ) -> Table:  # fmt: skip
     """Read a file from elsewhere: its columns have other names, or a row holds several ratings.
 
-    `mapping`: what columns hold where their names don't say it, as `lib.rating_columns` writes it.
-    `has_options`: values are the options of a choice. ValueError as for `make_table`, or with what
-    is wrong with the columns.
+    `mapping`: the fields of columns whose names don't tell them, in the form of
+    `lib.rating_columns`. `has_options`: values are the options of a choice. ValueError as for
+    `make_table`, or with what is wrong with the columns.
     """
     start = read_texts(path, nrows=_SAMPLE)
     header = [str(name) for name in start.columns]
@@ -303,7 +303,7 @@ def read_bare_table(
         numeric=[name for name in header if _is_numeric(start[name])],
         directed=[name for name in header if is_direction(start[name])],
     )
-    # what only an analysis knows of
+    # columns that only the analysis uses
     guess |= {name: name for name in header if name in _KNOWN - FIELDS.keys()}
     guess |= {name: field for name, field in (mapping or {}).items() if name in guess}
     problems = check_mapping({name: field for name, field in guess.items()
@@ -354,11 +354,12 @@ def make_table(
 ) -> Table:  # fmt: skip
     """Return the tidy table of a frame with the columns of a ratings file.
 
-    `places`: the row of the file, from 1, that each row of the frame comes from, where several do.
-    `has_options`: values are options of a choice, which become `label`; their number, by name, is
-    the value. Where all values of a criterion are yes or no, true or false, they become 1 and 0.
-    ValueError, with a sentence to act on: a column is missing, or a value is no number. A column
-    `person` with "no" says that participants are no persons, as `raters_known` False does.
+    `places`: the row of the file, from 1, that each row of the frame comes from, if several come
+    from the same. `has_options`: values are options of a choice, which become `label`; their
+    number, by name, is the value. Where all values of a criterion are yes or no, true or false,
+    they become 1 and 0. ValueError, with a sentence to act on: a column is missing, or a value
+    isn't a number. A column `person` with "no" says that participants aren't persons, like
+    `raters_known` False.
     """
     text = _take_texts(frame)
     _refuse_missing(text)
@@ -460,7 +461,7 @@ def _refuse_missing(text: pd.DataFrame) -> None:
 def _number(text: pd.DataFrame, name: str, rows: Any) -> Any:
     if name not in text:
         return np.nan
-    places, cells = pd.factorize(text[name])  # most cells are like another
+    places, cells = pd.factorize(text[name])  # most cells repeat others
     numbers = pd.to_numeric(pd.Series(cells), errors="coerce").to_numpy(dtype=float)
     empty = np.array([not str(cell).strip() for cell in cells], dtype=bool)
     values = numbers[places]

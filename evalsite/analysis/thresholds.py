@@ -1,4 +1,5 @@
-"""Where a figure of a rater becomes a flag: starting values, which a study may replace.
+"""The thresholds at which a figure of a rater becomes a flag: starting values, which a study may
+replace.
 
 Nothing heavy is imported here: the page on which a study sets them needs the names and ranges only.
 """
@@ -45,11 +46,11 @@ START = Thresholds()
 
 @dataclass(frozen=True, kw_only=True)
 class Limit:
-    """A threshold that a study may set: what it is called and measures, and what it may be.
+    """A threshold that a study may set: its name, its meaning and its range.
 
-    `in_percent`: people read and enter it as percent; it is kept as a share. `of_scores`,
-    `of_points`: only criteria that are scored, or scored on points, are looked at; `needs`: what
-    else it takes.
+    `in_percent`: it is shown and entered as a percentage, but stored as a share. `of_scores`,
+    `of_points`: it applies only to criteria that are scored, or scored on points; `needs`: further
+    conditions.
     """
 
     key: str
