@@ -293,11 +293,11 @@ def _place(terms: list[_Term], rows: int) -> sparse.csr_matrix:
     return sparse.csr_matrix((sign[is_used], (row[is_used], cell[is_used])), shape=(rows, count))
 
 
-def _multiply(left: list[_Term], other: list[_Term], p: int) -> list[_Term]:
+def _multiply(left: list[_Term], right: list[_Term], p: int) -> list[_Term]:
     return [
         (np.where((a >= 0) & (b >= 0), a * p + b, -1), sign * turned)
         for a, sign in left
-        for b, turned in other
+        for b, turned in right
     ]
 
 
@@ -307,13 +307,13 @@ def climb(design: Design, counts: Floats, start: Floats) -> tuple[Floats, Floats
 
     `counts`: (draws, cells, 3), without ties where none are modelled.
     """
-    left = np.ascontiguousarray(counts.transpose(2, 1, 0))  # (3, cells, draws)
+    cells = np.ascontiguousarray(counts.transpose(2, 1, 0))  # (3, cells, draws)
 
     def evaluate(beta: Floats, tables: NDArray[np.intp]) -> tuple[Floats, Floats, Floats]:
-        counted = left if len(tables) == len(counts) else left[:, :, tables]
-        return _evaluate(design, counted, beta)
+        batch = cells if len(tables) == len(counts) else cells[:, :, tables]
+        return _evaluate(design, batch, beta)
 
-    return newton.climb(evaluate, start, answers=left.sum(axis=(0, 1)))
+    return newton.climb(evaluate, start, answers=cells.sum(axis=(0, 1)))
 
 
 def _evaluate(design: Design, counts: Floats, beta: Floats) -> tuple[Floats, Floats, Floats]:
