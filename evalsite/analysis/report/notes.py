@@ -6,8 +6,8 @@ from typing import Any
 
 import pandas as pd
 
+from evalsite.analysis.components import SHARES
 from evalsite.analysis.design import count_parts
-from evalsite.analysis.disagreement import SHARES
 from evalsite.analysis.explanations import MODEL_MEANS, explain_disagreement
 from evalsite.analysis.families import find_family, get_numbers
 from evalsite.analysis.families.family import name_unit
