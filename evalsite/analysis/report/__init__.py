@@ -278,6 +278,9 @@ def _describe(
     if any(system["missing"] for system in result["missing_by_system"]):
         share = float(shown.is_missing.mean())
         data_notes.append(make_note("missing_at_random", share=share))
+    # of a comparison of two outputs nothing can be missing of one system alone
+    if shown.empty and part.raters_known and (part.rows.system != "").any() and result["pairs"]:
+        data_notes.append(make_note("shown_unknown"))
     # the note on the seed stays last
     notes[-1:-1] = [*data_notes, *describe_missing(by_design)]
 
@@ -373,7 +376,8 @@ def _judge_slices(
     planned = plan.of(result["key"], list_systems(table), better).margins
     # by one rater nothing is tested
     for test, margin in zip(result.get("margins") or (), planned, strict=False):
-        if margin.slices and margin.relation == "not_worse" and test["outcome"]:
+        is_refused = test.get("reason") in ("no_margin", "no_direction")
+        if margin.slices and margin.relation == "not_worse" and not is_refused:
             slices = place_in_slices(table, by_item[margin.slices])
             on_all = test["outcome"]
             test |= {"outcome_on_all": on_all} | decide_with_slices(
