@@ -76,7 +76,7 @@ torture-statistics: .venv/.installed-dev ## simulate studies: false alarms, inte
 
 check: lint types contracts ## run what CI runs: lint, types, contracts, migrations, deploy check, tests on both databases
 	@folder=$$(mktemp -d) && trap 'rm -rf "$$folder"' EXIT && \
-	export EVALSITE_DATA_DIR=$$folder EVALSITE_HOSTS=evalsite.example && \
+	export EVALSITE_DATA_DIR=$$folder EVALSITE_URL=https://evalsite.example && \
 	export EVALSITE_SECRET_KEY=$$($(PYTHON) -c "import secrets; print(secrets.token_urlsafe(50))") && \
 	$(BIN)/python manage.py makemigrations --check --dry-run && \
 	$(BIN)/python manage.py check --deploy --fail-level WARNING --database default

@@ -37,7 +37,7 @@ def make_first_link() -> tuple[str, datetime] | None:
         return None
     token = signing.dumps(_count_used(), salt=_SALT)
     path = reverse("first-administrator", args=[token])
-    return f"{settings.SITE_ADDRESS.rstrip('/')}{path}", now() + VALID_FOR
+    return f"{settings.SITE_ADDRESS}{path}", now() + VALID_FOR
 
 
 def read_link(token: str) -> LinkState:

@@ -38,9 +38,12 @@ Variances = tuple[float, float, float]  # of raters, inputs and the residual
 # an error must not look like an outcome
 STATUS = {"pass": 0, "fail": 1, "undecided": 2}
 FAULTY = 3
-_LEVELS = (0.05, 0.025, 0.01)
+LEVELS = (0.05, 0.025, 0.01)
 # options that change nothing about the outcome
-_NO_MATTER = ("output", "json", "undecided", "other_papers", "file_order", "command")
+_NO_MATTER = (
+    "output", "json", "undecided", "other_papers", "file_order", "command", "summary", "plan_hash",
+    "file", "counted_in",
+)  # fmt: skip
 _ALMOST_ALL = 0.95  # of the pairs of rater and input: those that have both systems
 _CLOSE = 1.25  # how far the planner's standard error may be from that of the fit
 
@@ -56,7 +59,7 @@ def add_gate(parser: ArgumentParser) -> None:
     gate.add_argument("--margin", type=float, metavar="NUMBER", help="in units of the scale; of "
         "decisions and preferences a share, such as 0.05; of magnitudes a ratio, such as "
         "1.1")  # fmt: skip
-    gate.add_argument("--level", type=float, choices=_LEVELS, default=_LEVELS[0], help="the level "
+    gate.add_argument("--level", type=float, choices=LEVELS, default=LEVELS[0], help="the level "
         "of the one-sided test; 0.025 for gates that run daily; default: %(default)s")  # fmt: skip
     gate.add_argument("--slices", default="", metavar="COLUMN", help="the column of the file that "
         "divides the inputs, such as language: the gate fails if the system is worse by more than "
@@ -102,7 +105,9 @@ def read_gate(
         criterion=criterion, system=options.gate, relation="not_worse", other=options.against,
         margin=options.margin, level=options.level, better=better,
     )  # fmt: skip
-    slices = read_slices(options.ratings, options.slices, table) if options.slices else None
+    slices = None
+    if options.slices:
+        slices = read_slices(options.ratings, options.slices, table, items=options.items)
     return Gate(margin=margin, slices=slices)
 
 
@@ -197,8 +202,9 @@ def _count_runs(options: Namespace) -> dict[str, Any] | None:
     paths = [path for path in (options.ratings, options.items) if path is not None]
     chosen = {key: value for key, value in vars(options).items() if key not in _NO_MATTER}
     chosen = {key: value for key, value in chosen.items() if key not in ("ratings", "items")}
+    folder = vars(options).get("counted_in", options.ratings.parent)
     return count_runs(
-        options.ratings.parent, system=options.gate, other=options.against,
+        folder, system=options.gate, other=options.against,
         fingerprint=make_fingerprint(paths, chosen), now=datetime.now(UTC),
     )  # fmt: skip
 

@@ -18,10 +18,16 @@ JudgeMargins = Callable[[Table, int, Plan], list[dict[str, Any]]]
 LEAST_INPUTS = 20  # of a slice that is tested
 
 
-def read_slices(path: Path, name: str, table: Table) -> pd.Series:
-    """Return the slice of each row, from a column of the file; ValueError: the file has no such
-    column, or an input is in two slices."""
+def read_slices(path: Path, name: str, table: Table, *, items: Path | None = None) -> pd.Series:
+    """Return the slice of each row, from a column of the ratings or of the items.
+
+    ValueError: there is no such column, or an input is in two.
+    """
     text = read_texts(path)
+    if name not in text and items is not None:
+        by_item = read_item_slices(items, {name})[name]
+        if (by_item != "").any():
+            return place_in_slices(table, by_item)
     if name not in text:
         raise ValueError(f"The file has no column {name}. It has: {', '.join(map(str, text))}.")
     rows = table.rows
@@ -65,7 +71,7 @@ def keep_pair(table: Table, margin: Margin) -> Table:
 
 
 def decide_with_slices(
-    outcome: str,
+    outcome: str | None,
     table: Table,
     slices: pd.Series,
     *,

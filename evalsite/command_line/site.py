@@ -23,9 +23,10 @@ SECRET = "secret"  # noqa: S105 (the name of a file)
 _SITE_VARIABLES = (
     "EVALSITE_SECRET_KEY",
     "EVALSITE_SECRET_KEY_FILE",
-    "EVALSITE_HOSTS",
+    "EVALSITE_URL",
     "EVALSITE_DEBUG",
     "EVALSITE_DATABASE",
+    "EVALSITE_DATABASE_FILE",
 )
 
 
@@ -81,8 +82,7 @@ def use_folder(folder: Path, port: int = PORT) -> None:
     os.environ["EVALSITE_DATA_DIR"] = str(folder)
     if not os.environ.get("EVALSITE_SECRET_KEY"):
         os.environ.setdefault("EVALSITE_SECRET_KEY_FILE", str(folder / SECRET))
-    os.environ.setdefault("EVALSITE_HOSTS", f"{HOST},localhost")
-    os.environ.setdefault("EVALSITE_HTTPS", "off")
+    os.environ.setdefault("EVALSITE_URL", f"http://{HOST}:{port}")
 
 
 @contextmanager
@@ -97,8 +97,7 @@ def without_site() -> Iterator[None]:
     os.environ |= {
         "EVALSITE_DATA_DIR": folder,
         "EVALSITE_SECRET_KEY": secrets.token_urlsafe(50),
-        "EVALSITE_HOSTS": HOST,
-        "EVALSITE_HTTPS": "off",
+        "EVALSITE_URL": f"http://{HOST}",
     }
     try:
         django.setup()

@@ -71,7 +71,7 @@ def test_server_and_worker_never_take_the_site_of_make_run_by_themselves(project
 
 
 @pytest.mark.parametrize(
-    "named", ["EVALSITE_SECRET_KEY", "EVALSITE_HOSTS", "EVALSITE_DEBUG", "EVALSITE_DATABASE"]
+    "named", ["EVALSITE_SECRET_KEY", "EVALSITE_URL", "EVALSITE_DEBUG", "EVALSITE_DATABASE"]
 )
 def test_site_that_is_set_up_by_half_is_refused_even_beside_that_of_make_run(project, named):
     done = run(project, "check", **{named: ""})
@@ -106,7 +106,10 @@ def test_bundle_is_verified_where_no_site_was_ever_set_up(project):
 def test_database_without_tables_is_told_with_what_makes_them(project):
     empty = f"sqlite:///{project}/var/new.sqlite3"
 
-    site = {"EVALSITE_SECRET_KEY": "kT9-" + "only-for-this-test" * 4, "EVALSITE_HOSTS": "a.example"}
+    site = {
+        "EVALSITE_SECRET_KEY": "kT9-" + "only-for-this-test" * 4,
+        "EVALSITE_URL": "https://a.example",
+    }
 
     done = run(project, "import_bundle", "study.zip", EVALSITE_DATABASE=empty, **site)
 

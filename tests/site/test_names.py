@@ -40,6 +40,8 @@ CLEAN: tuple[str, ...] = (
     "evalsite/analysis/explanations.py",
     "evalsite/analysis/figure.py",
     "evalsite/analysis/findings.py",
+    "evalsite/analysis/flag_rules.py",
+    "evalsite/analysis/flags.py",
     "evalsite/analysis/gate.py",
     "evalsite/analysis/gate_slices.py",
     "evalsite/analysis/gwet.py",

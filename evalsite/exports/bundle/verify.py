@@ -138,7 +138,7 @@ def _build_environment(folder: Path) -> dict[str, str]:
     kept = {name: value for name, value in os.environ.items() if not name.startswith("EVALSITE_")}
     return kept | {
         "EVALSITE_SECRET_KEY": token_urlsafe(50),
-        "EVALSITE_HOSTS": "localhost",
+        "EVALSITE_URL": "http://localhost",
         "EVALSITE_DATABASE": f"sqlite:///{folder / 'scratch.sqlite3'}",
         "EVALSITE_DATA_DIR": str(folder),
         "DJANGO_SETTINGS_MODULE": os.environ["DJANGO_SETTINGS_MODULE"],
