@@ -19,6 +19,12 @@ from evalsite.command_line.output import DONE, STOPPED, WRONG_USE, Output, Refus
 COMMANDS = {
     # command: (module, what it does)
     "serve": ("serve", "run a site on this machine until Ctrl-C"),
+    "report": ("report", "print the results of ratings in a file"),
+    "gate": ("gate", "decide whether a system is worse than another by more than a margin"),
+    "verify": ("verify", "check that a bundle holds what it says"),
+    "repeat": ("repeat", "make a draft from a bundle, with the same items, texts, design and seed"),
+    "import": ("import_items", "import a file of items into a study"),
+    "export": ("export", "write a study as a bundle"),
     "instruments": ("instruments", "list what a study can ask, with the columns its file needs"),
     "health": ("health", "say whether the site works; exits with 1 if it doesn't"),
     "prepare": ("prepare", "make or upgrade the database of a site, and collect static files"),

@@ -61,7 +61,19 @@ def build_plan(study: Study, plan: AnalysisPlan | None = None) -> dict[str, Any]
         return content
     items = Item.objects.main().filter(study=study).count()
     planned = {"items": items, "answers": items * study.k, "stopping": plan.stopping}
-    return content | {"planned": planned}
+    clusters = list_cluster_answers(study)
+    return content | {"planned": planned} | ({"clusters": clusters} if clusters else {})
+
+
+def list_cluster_answers(study: Study) -> list[dict[str, Any]]:
+    """Return what was answered at imports whose items seemed to come from talks or documents."""
+    batches = study.batches.order_by("uploaded_at").values_list("import_notes", flat=True)
+    return [
+        {"code": note["code"], "facts": note["facts"]}
+        for notes in batches
+        for note in notes
+        if note["code"] in ("clusters_used", "clusters_not_used")
+    ]
 
 
 def has_plan(content: dict[str, Any]) -> bool:

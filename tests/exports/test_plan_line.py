@@ -5,11 +5,9 @@ import json
 import re
 from datetime import UTC, datetime, timedelta
 from hashlib import sha256
-from pathlib import Path
 from typing import Any
 
 import pytest
-from django.core.management import CommandError, call_command
 from django.test import Client
 
 from evalsite.annotation.running.launch import launch_study
@@ -230,27 +228,3 @@ def test_line_comes_back_with_the_study_and_not_with_a_copy(is_copy):
         found = list_lines(restored.study)
 
     assert found == ([] if is_copy else lines)
-
-
-@pytest.mark.slow
-def test_command_exits_with_1_unless_a_version_has_the_hash(tmp_path: Path, capsys):
-    study = launch_planned()
-    (tmp_path / "bundle.zip").write_bytes(pack(study))
-    digest = list_lines(study)[0].split()[3]
-
-    call_command("verify_bundle", tmp_path / "bundle.zip", plan_hash=digest[:12])
-    with pytest.raises(SystemExit) as other:
-        call_command("verify_bundle", tmp_path / "bundle.zip", plan_hash="0" * 12)
-
-    told = capsys.readouterr().out
-    assert other.value.code == 1
-    assert "Plan 1 is the committed one" in told
-    assert f"No version of the plan has the hash {'0' * 12}." in told
-
-
-@pytest.mark.parametrize("text", ["abc", "g" * 12, "0" * 65])
-def test_what_can_be_no_hash_is_refused(tmp_path: Path, text: str):
-    (tmp_path / "bundle.zip").write_bytes(b"")
-
-    with pytest.raises(CommandError, match="12 to 64 of the characters"):
-        call_command("verify_bundle", str(tmp_path / "bundle.zip"), f"--plan-hash={text}")

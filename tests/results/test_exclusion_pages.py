@@ -134,7 +134,7 @@ def test_nobody_ticked_is_told_so(staff_client, study):
 
 def test_flag_of_the_report_ticks_all_on_whom_it_was_raised_and_names_the_rule(staff_client, study):
     me, other = people_of(study)
-    flag = {"code": "gold", "text": "Answers too few control items right.", "threshold": 0.8,
+    flag = {"code": "gold", "facts": {}, "threshold": 0.8,
             "figure": make_figure("gold_share", 0.4)}  # fmt: skip
     raters = {"columns": [], "rows": [
         {"participant": one.pseudonym, "n": 2, "figures": {}, "flags": flags}

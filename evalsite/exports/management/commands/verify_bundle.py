@@ -1,8 +1,7 @@
 """Check a bundle in a scratch database."""
 
-import re
 import sys
-from argparse import ArgumentParser, ArgumentTypeError
+from argparse import ArgumentParser
 from pathlib import Path
 from typing import Any
 
@@ -10,10 +9,9 @@ from django.core.management.base import BaseCommand, CommandError
 
 from evalsite.exports.bundle.read import open_bundle
 from evalsite.exports.bundle.rerun import rerun_scripts
-from evalsite.exports.bundle.verify import check_plan_hash, verify_bundle
+from evalsite.exports.bundle.verify import verify_bundle
 
 _MOST_SHOWN = 100
-_HASH = re.compile(r"[0-9a-f]{12,64}")
 
 
 class Command(BaseCommand):
@@ -36,15 +34,7 @@ class Command(BaseCommand):
             "every cell of their tables with the report",
         )
 
-        parser.add_argument(
-            "--plan-hash",
-            metavar="HASH",
-            type=read_hash,
-            help="also check that a version of the analysis plan has this hash: the first 12 "
-            "characters or more of the one in the line that was published (evalsite-plan ...)",
-        )
-
-    def handle(self, *, file: Path, rerun: bool, plan_hash: str | None, **options: Any) -> None:
+    def handle(self, *, file: Path, rerun: bool, **options: Any) -> None:
         try:
             with file.open("rb") as bundle:
                 report = verify_bundle(bundle)
@@ -66,19 +56,5 @@ class Command(BaseCommand):
             self.stdout.write(f"… and {len(report.faults) - _MOST_SHOWN:,} more faults.")
         if not report.is_sound:
             sys.exit(1)
-        if plan_hash is not None:
-            is_committed, sentences = check_plan_hash(report, plan_hash)
-            for sentence in sentences:
-                self.stdout.write(sentence)
-            if not is_committed:
-                sys.exit(1)
         verdict = "nothing else is wrong" if report.remarks else "nothing is wrong"
         self.stdout.write(f"{file}: {verdict}.")
-
-
-def read_hash(text: str) -> str:
-    """Return a hash, or the beginning of one; ArgumentTypeError if it can't be one."""
-    digest = text.strip().lower()
-    if not _HASH.fullmatch(digest):
-        raise ArgumentTypeError("give 12 to 64 of the characters 0-9 and a-f")
-    return digest
