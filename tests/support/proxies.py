@@ -26,7 +26,7 @@ OLDEST_CADDY = (2, 7)  # it has `request_buffers`
 
 def replace_all(text: str, replacements: dict[str, str]) -> str:
     for old, new in replacements.items():
-        assert old in text, f"{old} isn't in the documented example any more"
+        assert old in text, f"{old} isn't in the example any more"
         text = text.replace(old, new)
     return text
 
