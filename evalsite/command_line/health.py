@@ -1,6 +1,5 @@
 """evalsite health: whether a site works, for health checks of containers and for monitoring."""
 
-import json
 from argparse import ArgumentParser, Namespace
 from http.client import HTTPConnection, HTTPException
 
@@ -9,6 +8,7 @@ import django
 from evalsite.command_line.output import DONE, NO, Result
 from evalsite.command_line.processes import parse_port
 from evalsite.command_line.site import HOST, PORT
+from evalsite.lib.limited import read_json
 from evalsite.lib.log_safety import READY
 
 _SECONDS_TO_ANSWER = 5
@@ -44,7 +44,7 @@ def _ask_site(port: int) -> tuple[int, dict[str, str]]:
     try:
         link.request("GET", READY)
         response = link.getresponse()
-        return response.status, dict(json.loads(response.read()))
+        return response.status, dict(read_json(response.read()))
     finally:
         link.close()
 
