@@ -109,6 +109,7 @@ def test_sound_database_has_no_damage():
     assert find_damage(connection) == []
 
 
+@pytest.mark.one_case
 @pytest.mark.both_databases
 @pytest.mark.slow
 @only_sqlite
@@ -200,6 +201,7 @@ def older(transactional_db: None) -> Iterator[None]:
     recorder.record_unapplied("studies", "0001_initial")
 
 
+@pytest.mark.one_case
 @pytest.mark.parametrize("command", [("serve", "--port", "1", "--demo"), ("migrate",)])
 def test_site_with_the_database_of_an_older_version_says_what_to_do_and_stops(older, site, command):
     before = sorted(database_state.list_applied_migrations(connection))
