@@ -7,6 +7,7 @@ from http.client import HTTPConnection, HTTPException
 import django
 
 from evalsite.command_line.output import DONE, NO, Result
+from evalsite.command_line.processes import parse_port
 from evalsite.command_line.site import HOST, PORT
 from evalsite.lib.log_safety import READY
 
@@ -20,7 +21,10 @@ def add_arguments(parser: ArgumentParser) -> None:
         help="ask the database whether a worker is running, instead of the web server",
     )
     parser.add_argument(
-        "--port", type=int, default=PORT, help=f"of the web server on {HOST}; default: {PORT}"
+        "--port",
+        type=parse_port,
+        default=PORT,
+        help=f"of the web server on {HOST}; default: {PORT}",
     )
 
 

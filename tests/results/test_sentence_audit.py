@@ -911,6 +911,7 @@ CASES: dict[str, tuple[str, str]] = {
     "not_enough": ("no difference", "difference"),
     "undefined": ("pair of one rater", "chain"),
     "detectable": ("no difference", "difference"),
+    "clear_within_tier": ("order", "chain"),
     "nothing_detectable": ("few answers", "no difference"),
     "planned_power": ("planned power", "planned power, not frozen"),
     "by_one_rater": ("one rater", "always"),

@@ -59,3 +59,18 @@ def test_a_margin_shows_the_p_of_its_outcome_and_both_where_undecided(
     assert all(p in text for p in shown)
     assert not any(p in text for p in hidden)
     assert ("corrected p = .012" in text) == (".012" in shown)
+
+
+@pytest.mark.parametrize(
+    ("value", "amount"), [(0.01, "1 percentage point"), (0.02, "2 percentage points")]
+)
+def test_a_single_percentage_point_is_singular(value: float, amount: str) -> None:
+    known = {"unit": "", "effect": "risk_difference"}
+    detected = {"value": value, "low": 0.01, "high": 0.03, "tests": 1}
+    missing = {
+        "system": "B", "shown": 40, "missing": 8, "share": 0.2, "others": 0.0, "p": 0.001,
+        "better": "higher", "shift": value,
+    }  # fmt: skip
+
+    for code, facts in (("detectable", detected), ("missing_by_system", missing)):
+        assert f"{amount} " in write_sentence({"code": code, "facts": known | facts})

@@ -44,6 +44,7 @@ from evalsite.analysis.report.metrics import list_metric_notes, read_metrics, re
 from evalsite.analysis.report.notes import (
     claim_error_rate,
     count_words,
+    drop_repeated,
     list_conclusions,
     list_notes,
     warn_about,
@@ -220,7 +221,7 @@ def make_report(
         },
         "family": family.describe(),
         "data": describe_data(table, files.get("annotations"), facts),
-        "warnings": claim_error_rate(warnings, criteria),
+        "warnings": claim_error_rate(drop_repeated(warnings, parts), criteria),
         "design": list_design_figures(facts),
         "criteria": criteria,
         "together": {

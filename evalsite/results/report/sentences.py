@@ -468,10 +468,10 @@ def missing_by_system(
     )
     if shift is None:
         return f"{text}."
-    unit = _add_unit(unit if effect == "difference" else "percentage points")
+    unit = _add_unit(unit) if effect == "difference" else ""
     return (
         f"{text}: the {count_of(missing, 'missing rating')} would have to be "
-        f"{_write_effect(shift, effect)}{unit} {worse}er on average to change the finding."
+        f"{_write_amount(shift, effect)}{unit} {worse}er on average to change the finding."
     )
 
 
@@ -970,12 +970,22 @@ def _write_where(spread: Mapping[str, Any], by: str) -> str:
 
 
 @sentence
+def clear_within_tier(pairs: Sequence[Sequence[str]]) -> str:
+    these = "These differ" if len(pairs) == 1 else "These pairs differ"
+    return (
+        f"{these} clearly, yet share a tier: {_list_pairs(pairs)}. Pairs are tested by the mixed "
+        "model. A tier ends only where the strengths of Davidson’s model also set every system "
+        "above apart from every system below, by intervals that hold for all at once."
+    )
+
+
+@sentence
 def detectable(unit: str, effect: str, value: float, low: float, high: float, tests: int) -> str:
     noun = "a ratio of" if effect == "ratio" else "a difference of"
-    unit = {"ratio": "", "difference": _add_unit(unit)}.get(effect, " percentage points")
+    unit = _add_unit(unit) if effect == "difference" else ""
     correction = f" (after correction for {tests:,} comparisons)" if tests > 1 else ""
     return (
-        f"A new study like this one would find {noun} {_write_effect(value, effect)}{unit} in 8 of "
+        f"A new study like this one would find {noun} {_write_amount(value, effect)}{unit} in 8 of "
         f"10 cases{correction}. This figure is itself uncertain: {_write_effect(low, effect)} to "
         f"{_write_effect(high, effect)}."
     )
@@ -1029,7 +1039,7 @@ def by_one_rater(first: str, second: str, unit: str, effect: str, value: float) 
         }  # fmt: skip
         ahead, other, size, _ = _take_sides(facts)
         words = _BY_ONE[effect].format(ahead=ahead, other=other, size=size, unit=_add_unit(unit))
-    return f"This one rater {words}. One rater says nothing about others, so nothing is tested."
+    return f"This one rater {words}. This isn’t tested."
 
 
 # --- how figures were computed --------------------------------------------------------
