@@ -109,6 +109,7 @@ def test_sound_database_has_no_damage():
     assert find_damage(connection) == []
 
 
+@pytest.mark.one_case
 @pytest.mark.both_databases
 @pytest.mark.slow
 @only_sqlite
@@ -198,6 +199,7 @@ def older(transactional_db: None) -> Iterator[None]:
     recorder.record_unapplied("studies", "0001_initial")
 
 
+@pytest.mark.one_case
 @pytest.mark.parametrize(
     "command", [("-m", "evalsite", "serve", "--port", "1", "--demo"), ("manage.py", "migrate")]
 )
