@@ -19,20 +19,11 @@ help: ## list these commands
 
 # --- the product -----------------------------------------------------------------
 
-# A local site on the loopback interface: plain HTTP, with a secret that is created once in var/.
-run password: export EVALSITE_SECRET_KEY_FILE ?= var/secret
-run password: export EVALSITE_HOSTS ?= 127.0.0.1,localhost
-run password: export EVALSITE_HTTPS ?= off
+run: .venv/.installed ## run the site with demo studies on 127.0.0.1:8000 (PORT=... for another port); Ctrl-C stops it
+	@$(BIN)/python -m evalsite serve --data var --port $(PORT) --demo
 
-run: .venv/.installed var/secret ## run the site with demo studies on 127.0.0.1:8000 (PORT=... for another port); Ctrl-C stops it
-	@$(BIN)/python manage.py serve --port $(PORT) --demo
-
-password: .venv/.installed var/secret ## set a new password for the researcher and print it once
-	@$(BIN)/python manage.py password
-
-var/secret:
-	@mkdir -p -m 700 var
-	@umask 077; $(PYTHON) -c "import secrets; print(secrets.token_urlsafe(50))" > $@
+password: .venv/.installed ## set a new password for the researcher and print it once
+	@$(BIN)/python -m evalsite manage password
 
 # --- tests and checks ------------------------------------------------------------
 
@@ -85,7 +76,7 @@ torture-statistics: .venv/.installed-dev ## simulate studies: false alarms, inte
 
 check: lint types contracts ## run what CI runs: lint, types, contracts, migrations, deploy check, tests on both databases
 	@folder=$$(mktemp -d) && trap 'rm -rf "$$folder"' EXIT && \
-	export EVALSITE_DATA_DIR=$$folder EVALSITE_HOSTS=evalsite.example && \
+	export EVALSITE_DATA_DIR=$$folder EVALSITE_URL=https://evalsite.example && \
 	export EVALSITE_SECRET_KEY=$$($(PYTHON) -c "import secrets; print(secrets.token_urlsafe(50))") && \
 	$(BIN)/python manage.py makemigrations --check --dry-run && \
 	$(BIN)/python manage.py check --deploy --fail-level WARNING --database default
@@ -176,6 +167,7 @@ lock: ## update the lock files to the newest allowed versions
 	@compile="var/lock-tools/bin/uv pip compile pyproject.toml --quiet --upgrade --universal \
 	  --python-version 3.11 --generate-hashes --no-emit-index-url --no-annotate"; \
 	$$compile --custom-compile-command "make lock" -o requirements.lock && \
+	$$compile --custom-compile-command "make lock" --extra sso --extra parquet -o requirements-all.lock && \
 	$$compile --custom-compile-command "make lock" --extra dev --extra sso --extra parquet -o requirements-dev.lock
 
 clean: ## remove the environment and caches, but keep the data in var/

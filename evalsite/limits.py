@@ -32,6 +32,10 @@ JOINS_PER_STUDY = 1_000
 SAVES_A_MINUTE = 60
 DRAFTS_A_MINUTE = 300
 
+# --- logs ---
+
+LOG_LEVEL = "INFO"
+
 # --- days ---
 
 # for how long an invitation to a study can be accepted

@@ -1,17 +1,20 @@
 """Settings. Every value from the environment is EVALSITE_*, parsed, and refused if malformed."""
 
+import sys
 from pathlib import Path
 
 from csp.constants import NONE, SELF
 from django.core.exceptions import ImproperlyConfigured
 
 from evalsite.lib import env
+from evalsite.lib.folders import BASE_DIR, default_data_folder
 from evalsite.limits import (  # noqa: F401 (read as settings, which tests may change)
     DRAFTS_A_MINUTE,
     EXPORT_STREAM_ROWS,
     INVITATION_DAYS,
     JOINS_PER_ADDRESS,
     JOINS_PER_STUDY,
+    LOG_LEVEL,
     REVIEW_DAYS,
     SAVES_A_MINUTE,
     UPLOAD_JOB_BYTES,
@@ -26,8 +29,12 @@ from evalsite.limits import (  # noqa: F401 (read as settings, which tests may c
     UPLOAD_STUDY_FILES,
 )
 
-BASE_DIR = Path(__file__).resolve().parent.parent
-DATA_DIR = Path(env.read_text("EVALSITE_DATA_DIR", str(BASE_DIR / "var")))
+env.refuse_unknown_names()
+
+# first, so that `protocols` is ours, wherever this is installed and started
+if sys.path[0] != str(BASE_DIR):
+    sys.path.insert(0, str(BASE_DIR))
+DATA_DIR = Path(env.read_text("EVALSITE_DATA_DIR") or default_data_folder()).absolute()
 
 # One line for each protocol; everything else about it is in its folder.
 PROTOCOLS = [
@@ -58,15 +65,20 @@ if not SECRET_KEY:
     if not DEBUG:
         raise ImproperlyConfigured(
             "Set EVALSITE_SECRET_KEY (or EVALSITE_SECRET_KEY_FILE) to a long random text. "
-            "`make run` makes one in var/ for you."
+            "`evalsite serve` makes one for you, in its data folder."
         )
     SECRET_KEY = env.FOR_DEBUGGING + "x" * 40
 # earlier keys: what they signed is still accepted
 SECRET_KEY_FALLBACKS = env.read_keys("EVALSITE_SECRET_KEY_FALLBACKS")
 
-ALLOWED_HOSTS = env.read_hosts("EVALSITE_HOSTS")
-if not DEBUG and not ALLOWED_HOSTS:
-    raise ImproperlyConfigured("Set EVALSITE_HOSTS to the names this site answers to.")
+# where this site is reached: links in e-mails begin with it
+_ADDRESS = env.read_address("EVALSITE_URL", "http://127.0.0.1:8000" if DEBUG else "")
+if _ADDRESS is None:
+    raise ImproperlyConfigured(
+        "Set EVALSITE_URL to where this site is reached, such as https://evalsite.example.org."
+    )
+SITE_ADDRESS = _ADDRESS.url
+ALLOWED_HOSTS = [*_ADDRESS.hosts, *env.read_hosts("EVALSITE_HOSTS")]
 
 # --- applications ---------------------------------------------------------------
 
@@ -104,6 +116,8 @@ INSTALLED_APPS = [
 ]
 
 MIDDLEWARE = [
+    # before all that refuses a request: monitoring knows no host name and no HTTPS
+    "evalsite.operations.health.HealthAddresses",
     "django.middleware.security.SecurityMiddleware",
     "evalsite.lib.response_headers.BrowserLimits",
     "evalsite.lib.response_headers.StaticFiles",
@@ -246,10 +260,9 @@ AUTH_PASSWORD_VALIDATORS = [
 # --- e-mail ----------------------------------------------------------------------
 
 # without a server and a sender, whatever would be sent is a link to copy
-EMAIL_HOST = env.read_text("EVALSITE_MAIL_HOST")
-EMAIL_PORT = env.read_whole("EVALSITE_MAIL_PORT", 587)
-EMAIL_HOST_USER = env.read_text("EVALSITE_MAIL_USER")
-EMAIL_HOST_PASSWORD = env.read_secret("EVALSITE_MAIL_PASSWORD")
+_MAIL = env.read_mail("EVALSITE_MAIL")
+EMAIL_HOST, EMAIL_PORT = _MAIL.host, _MAIL.port
+EMAIL_HOST_USER, EMAIL_HOST_PASSWORD = _MAIL.user, _MAIL.password
 EMAIL_USE_SSL = EMAIL_PORT == 465
 EMAIL_USE_TLS = EMAIL_PORT == 587
 EMAIL_TIMEOUT = 10
@@ -268,18 +281,14 @@ IDENTITY_DAYS = env.read_whole("EVALSITE_IDENTITY_DAYS", 90)
 
 # --- the web --------------------------------------------------------------------
 
-# off only for a site on the loopback interface, such as `make run`
-HTTPS = env.read_flag("EVALSITE_HTTPS", default=not DEBUG)
-# where this site is reached: e-mails that no request has caused link to it
-_SCHEME = "https" if HTTPS else "http"
-_HOST = ALLOWED_HOSTS[0].lstrip(".") if ALLOWED_HOSTS else "localhost"
-SITE_ADDRESS = env.read_text("EVALSITE_SITE_ADDRESS", f"{_SCHEME}://{_HOST}")
+HTTPS = _ADDRESS.is_https
 SECURE_SSL_REDIRECT = HTTPS
 SECURE_HSTS_SECONDS = 31_536_000 if HTTPS else 0
 SECURE_HSTS_INCLUDE_SUBDOMAINS = HTTPS
 SECURE_HSTS_PRELOAD = HTTPS
-# on: X-Forwarded-Proto and the last address of X-Forwarded-For are the proxy's word
-BEHIND_PROXY = env.read_flag("EVALSITE_BEHIND_PROXY", default=False)
+# a site with HTTPS has a proxy in front, which sets X-Forwarded-Proto and, as the last address of
+# X-Forwarded-For, who asks
+BEHIND_PROXY = HTTPS
 if BEHIND_PROXY:
     SECURE_PROXY_SSL_HEADER = ("HTTP_X_FORWARDED_PROTO", "https")
 SECURE_REFERRER_POLICY = "same-origin"
@@ -370,6 +379,7 @@ LOGGING = {
     "version": 1,
     "disable_existing_loggers": False,
     "filters": {
+        "health": {"()": "evalsite.lib.log_safety.LeaveOutHealth"},
         "outages": {"()": "evalsite.lib.outage.OneLineAMinute"},
         "hide_tokens": {"()": "evalsite.lib.log_safety.HideTokens"},
     },
@@ -377,19 +387,21 @@ LOGGING = {
     "handlers": {
         "console": {
             "class": "logging.StreamHandler",
-            "filters": ["outages", "hide_tokens"],
+            "filters": ["health", "outages", "hide_tokens"],
             "formatter": "line",
         }
     },
-    "root": {"handlers": ["console"], "level": "INFO"},
+    "root": {"handlers": ["console"], "level": LOG_LEVEL},
     # replace the handlers of Django and of the web server, so that every line goes through the
     # filter; gunicorn's levels stay as its own --log-level says
     "loggers": {
-        "django": {"handlers": ["console"], "level": "INFO", "propagate": False},
-        "django.server": {"handlers": ["console"], "level": "INFO", "propagate": False},
+        "django": {"handlers": ["console"], "level": LOG_LEVEL, "propagate": False},
+        "django.server": {"handlers": ["console"], "level": LOG_LEVEL, "propagate": False},
         "gunicorn.error": {"handlers": ["console"], "propagate": False},
         "gunicorn.access": {"handlers": ["console"], "propagate": False},
         # a drawing as PDF would log every table of every font that it embeds
         "fontTools": {"level": "WARNING"},
+        # two lines for each job
+        "django_tasks": {"level": "WARNING"},
     },
 }

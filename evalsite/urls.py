@@ -32,6 +32,7 @@ urlpatterns = [
     path("", RedirectView.as_view(pattern_name="admin:index")),
     path("admin/", admin.site.urls),
     path("account/", include("evalsite.accounts.urls")),
+    path("account/first/<token>/", invitation_views.show_first_link, name="first-administrator"),
     path("invitation/<token>/", invitation_views.show_invitation, name="invitation"),
     path("join/<uuid:study_id>/", join_views.join, {"number": 0}, name="study-join"),
     path("join/<uuid:study_id>/<int:number>/", join_views.join, name="recruitment-join"),

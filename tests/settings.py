@@ -4,8 +4,7 @@ import os
 
 os.environ |= {
     "EVALSITE_SECRET_KEY": "only-for-tests-" + "t" * 50,
-    "EVALSITE_HOSTS": "testserver,localhost,127.0.0.1",
-    "EVALSITE_HTTPS": "off",
+    "EVALSITE_URL": "http://127.0.0.1",
     "EVALSITE_DEBUG": "off",
     "EVALSITE_SSO_SERVER": "https://id.example.org",
     "EVALSITE_SSO_NAME": "Example University",
@@ -14,8 +13,11 @@ os.environ |= {
 }
 
 from evalsite.settings import *  # noqa: F403 (the real settings, all of them)
-from evalsite.settings import DATA_DIR, DATABASES, LOGGING, STORAGES
+from evalsite.settings import ALLOWED_HOSTS, DATA_DIR, DATABASES, LOGGING, STORAGES
 
+# the name that Django's test client asks for
+ALLOWED_HOSTS = ["testserver", *ALLOWED_HOSTS]
+SITE_ADDRESS = "http://testserver"
 # whole crowds come from one address here; tests of the limits set their own
 JOINS_PER_ADDRESS = JOINS_PER_STUDY = 0
 # a test posts in a second what takes a person an hour

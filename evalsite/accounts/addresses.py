@@ -39,11 +39,7 @@ def change_address(user: User, email: str, request: HttpRequest) -> None:
     User.objects.filter(pk=user.pk).update(email=email)
     EmailAddress.objects.filter(user=user).delete()
     if user.email and is_mail_on():
-        _notify_former(user, request)
-
-
-def _notify_former(user: User, request: HttpRequest) -> None:
-    network = cut_network(client_address(request))
-    context = {"account": user, "moment": now(), "network": network}
-    body = render_to_string("account/email/address_changed_message.txt", context)
-    post_mail(to=user.email, subject="The address of your Evalsite account changed", body=body)
+        network = cut_network(client_address(request))
+        context = {"account": user, "moment": now(), "network": network}
+        body = render_to_string("account/email/address_changed_message.txt", context)
+        post_mail(to=user.email, subject="The address of your Evalsite account changed", body=body)

@@ -49,8 +49,7 @@ class SignInForm(LoginForm):
     def clean_login(self) -> str:
         """Return the user name: addresses are found however they are capitalised."""
         login = self.cleaned_data["login"].strip()
-        found = User.objects.filter(email__iexact=login) if "@" in login else User.objects.none()
-        users = list(found[:2])
+        users = list(User.objects.filter(email__iexact=login)[:2]) if "@" in login else []
         return users[0].username if len(users) == 1 else login
 
     def login(self, request: HttpRequest, redirect_url: str | None = None) -> HttpResponseBase:
@@ -117,10 +116,10 @@ class PasswordForgottenForm(ResetPasswordForm):
 
     def clean_email(self) -> str:
         login = self.cleaned_data["email"].strip()
-        found = User.objects.filter(
+        users = User.objects.filter(
             Q(username__iexact=login) | Q(email__iexact=login), is_active=True, is_staff=True
         ).exclude(email="")
-        self.users = list(found[:2])
+        self.users = list(users[:2])
         return self.users[0].email if len(self.users) == 1 else login
 
 
@@ -175,15 +174,15 @@ class ProfileForm(forms.Form):
 
     def clean_username(self) -> str:
         username: str = self.cleaned_data["username"]
-        if self._others().filter(username__iexact=username).exists():
+        if self._other_accounts().filter(username__iexact=username).exists():
             raise forms.ValidationError("This user name is taken.", code="taken")
         return username
 
     def clean_email(self) -> str:
         email = self.cleaned_data["email"].lower()
-        if email and self._others().filter(email__iexact=email).exists():
+        if email and self._other_accounts().filter(email__iexact=email).exists():
             raise forms.ValidationError("Another account uses this address.", code="taken")
         return email
 
-    def _others(self) -> Any:
+    def _other_accounts(self) -> Any:
         return User.objects.exclude(pk=self.user.pk)

@@ -61,12 +61,12 @@ def list_devices(request: HttpRequest) -> list[Device]:
 
 def end_sessions(request: HttpRequest, *, only: int | None = None) -> int:
     """Sign this person out on another device, or on all others; return how many that were."""
-    others = UserSession.objects.filter(user_id=request.user.pk).exclude(
+    sessions = UserSession.objects.filter(user_id=request.user.pk).exclude(
         session_key=request.session.session_key
     )
     if only is not None:
-        others = others.filter(pk=only)
-    ended = list(others)
+        sessions = sessions.filter(pk=only)
+    ended = list(sessions)
     for session in ended:
         session.end()
     return len(ended)

@@ -74,14 +74,13 @@ def show_account(request: HttpRequest) -> HttpResponseBase:
         return response
     user = User.objects.get(pk=user.pk) if is_post else user
     devices = list_devices(request)
-    codes = Authenticator.objects.filter(user=user)
-    kinds = {one.type: one for one in codes}
-    recovery = kinds.get(Authenticator.Type.RECOVERY_CODES)
+    by_type = {factor.type: factor for factor in Authenticator.objects.filter(user=user)}
+    recovery = by_type.get(Authenticator.Type.RECOVERY_CODES)
     context = {
         "form": form,
         "account": user,
         "devices": devices,
-        "two_factor": kinds.get(Authenticator.Type.TOTP),
+        "two_factor": by_type.get(Authenticator.Type.TOTP),
         "codes_left": len(recovery.wrap().get_unused_codes()) if recovery else 0,
         "has_mail": is_mail_on(),
         "events": list_events(user)[:RECENT_EVENTS],

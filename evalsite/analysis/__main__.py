@@ -46,7 +46,7 @@ from evalsite.results.report.sentences import REASONS, write_p, write_sentence
 def make_parser() -> ArgumentParser:
     """Return the parser; both subcommands read ratings and write results in the same way."""
     shared = ArgumentParser(add_help=False)
-    _add_reading(shared)
+    add_reading(shared)
     shared.add_argument("--json", action="store_true", help="all figures, with every digit")
     shared.add_argument(
         "-o", "--output", type=Path, metavar="PATH",
@@ -63,15 +63,7 @@ def make_parser() -> ArgumentParser:
         "report", parents=[shared], help="the results of a file of ratings",
         description="Print the results of a file of ratings.",
     )  # fmt: skip
-    add = report.add_argument
-    add("ratings", type=Path, metavar="RATINGS", help="CSV with the columns participant, item, and "
-        "value or preferred; optionally criterion, system, group, cluster and others. Common "
-        "other names are recognised, and so are rows with several ratings (inf1, team1, inf2, "
-        "team2)")  # fmt: skip
-    add("--metrics", type=Path, metavar="FILE", help="CSV of automatic metrics to compare with "
-        "the ratings: item, system, metric, value; or item, system and a column per "
-        "metric")  # fmt: skip
-    add_printed(report)
+    add_report(report)
     add_gate(report)
 
     compare = commands.add_parser(
@@ -85,7 +77,21 @@ def make_parser() -> ArgumentParser:
     return parser
 
 
-def _add_reading(parser: ArgumentParser) -> None:
+def add_report(parser: ArgumentParser) -> None:
+    """Let a command take a file of ratings and what a report of it may hold besides."""
+    add = parser.add_argument
+    add("ratings", type=Path, metavar="RATINGS", help="CSV with the columns participant, item, and "
+        "value or preferred; optionally criterion, system, group, cluster and others. Common "
+        "other names are recognised, and so are rows with several ratings (inf1, team1, inf2, "
+        "team2)")  # fmt: skip
+    add("--metrics", type=Path, metavar="FILE", help="CSV of automatic metrics to compare with "
+        "the ratings: item, system, metric, value; or item, system and a column per "
+        "metric")  # fmt: skip
+    add_printed(parser)
+
+
+def add_reading(parser: ArgumentParser) -> None:
+    """Let a command say how a file of ratings is read."""
     add = parser.add_argument
     add("--map", action="append", default=[], type=_parse_pair, metavar="COLUMN=FIELD",
         help="what a column holds, if its name doesn't show it: worker=participant, "
@@ -373,8 +379,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     return status
 
 
-def _analyse(options: Namespace) -> tuple[str, int]:
-    """Return the results of a file of ratings as text or JSON, and the exit status."""
+def analyse_ratings(options: Namespace) -> tuple[Mapping[str, Any], dict[str, Any] | None]:
+    """Return the report of a file of ratings, and how its gate ended, if there is one."""
     table = select_ratings(_read(options.ratings, options), options)
     instrument = _describe_criteria(table, options)
     files = {"metrics": read_metrics(options.metrics)} if options.metrics else {}
@@ -384,17 +390,23 @@ def _analyse(options: Namespace) -> tuple[str, int]:
         for criterion in side.report["criteria"]:
             part, family = side.table.of(criterion["key"]), find_family(criterion)
             criterion["agreement"] += correlate_in_file_order(part, is_log=family.is_log)
-    report, status = side.report, 0
-    if gate:
-        judges = {
-            criterion["key"]: get_numbers(find_family(criterion)).judge_margins
-            for criterion in report["criteria"]
-        }
-        decision = decide_gate(gate, side.table, report, options, judges)
+    if gate is None:
+        return side.report, None
+    judges = {
+        criterion["key"]: get_numbers(find_family(criterion)).judge_margins
+        for criterion in side.report["criteria"]
+    }
+    return side.report, decide_gate(gate, side.table, side.report, options, judges)
+
+
+def _analyse(options: Namespace) -> tuple[str, int]:
+    """Return the results of a file of ratings as text or JSON, and the exit status."""
+    report, decision = analyse_ratings(options)
+    if decision is not None:
         sys.stderr.write(f"{write_sentence({'code': 'gate', 'facts': decision})}\n")
-        report, status = {**report, "gate": to_plain(decision)}, decision["status"]
+        report = {**report, "gate": to_plain(decision)}
     write = partial(write_report, has_other_papers=options.other_papers)
-    return _write(report, options, write), status
+    return _write(report, options, write), decision["status"] if decision else 0
 
 
 def _compare(options: Namespace) -> str:

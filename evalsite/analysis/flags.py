@@ -6,7 +6,7 @@ number of their flags. Where the lines are a study may set: see `thresholds`.
 """
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from math import inf, log
 from typing import Any
 
@@ -42,20 +42,21 @@ _FEWEST_FOR_SD = 20
 
 @dataclass(frozen=True, kw_only=True)
 class Flag:
-    """One sign about one rater: a sentence, the figure it rests on, and where the line is.
+    """One sign about one rater: what was seen, the figure it rests on, and where the line is.
 
-    `limits`: the thresholds by name that drew the line.
+    `limits`: the thresholds by name that drew the line; `facts`: what the sentence of the code
+    needs.
     """
 
     code: str
-    text: str
     figure: Figure
     threshold: float
     limits: tuple[str, ...]
+    facts: Mapping[str, Any] = field(default_factory=dict)
 
     def to_dict(self) -> dict[str, Any]:
         """The flag as plain data."""
-        return {"code": self.code, "text": self.text, "figure": self.figure.to_dict(),
+        return {"code": self.code, "facts": dict(self.facts), "figure": self.figure.to_dict(),
                 "threshold": self.threshold}  # fmt: skip
 
 
@@ -91,30 +92,30 @@ def check_raters(
     limits = limits or Thresholds()
     rater, order = rows.participant, find_order(rows)
     values = np.log(rows.value) if is_log else rows.value
-    found = describe_use(rater=rater, value=rows.value, order=order, scale=scale,
+    known = describe_use(rater=rater, value=rows.value, order=order, scale=scale,
                          reserved=reserved, seed=seed)  # fmt: skip
     if is_log:
         standard = rows.standard if rows.standard.notna().all() else None
         use = describe_magnitude_use(rater=rater, value=rows.value, standard=standard)
-        found = {name: figures | use[name] for name, figures in found.items()}
+        known = {name: figures | use[name] for name, figures in known.items()}
     most = ends[1] - ends[0] if ends and not is_log else inf
-    for one in against_others(unit=rows.output, rater=rater, value=values):
-        offset = keep_possible(one.offset, -most, most)
-        found[one.rater] |= {"spearman": one.spearman, "offset": offset}
+    for compared in against_others(unit=rows.output, rater=rater, value=values):
+        offset = keep_possible(compared.offset, -most, most)
+        known[compared.rater] |= {"spearman": compared.spearman, "offset": offset}
     for name, column in (("drift_trial", rows.trial), ("drift_place", rows.place_in_set)):
         if column.notna().any():
             drift = describe_drift(rater=rater, unit=rows.output, value=values, order=column,
                                    name=name)  # fmt: skip
-            for one_, figure in drift.items():
+            for drifting, figure in drift.items():
                 # from far below the others to far above them
-                found[one_][name] = keep_possible(figure, -2 * most, 2 * most)
+                known[drifting][name] = keep_possible(figure, -2 * most, 2 * most)
     uses = _find_uses(rows)
     number = rows.participant.value_counts()
-    pool = _Pool.of(found, rows.value, reserved)
+    pool = _Pool.of(known, rows.value, reserved)
     return [
         RaterRow(rater=name, ratings=int(number[name]), figures=figures, use=uses[name],
                  flags=tuple(_find_flags(figures, pool, limits, is_log)))
-        for name, figures in sorted(found.items())
+        for name, figures in sorted(known.items())
     ]  # fmt: skip
 
 
@@ -158,13 +159,15 @@ class _Pool:
     reserved: float | None
 
     @classmethod
-    def of(cls, found: dict[str, Figures], values: pd.Series, reserved: Sequence[float]) -> "_Pool":
-        offsets = _collect(found, "offset")
+    def of(
+        cls, figures: dict[str, Figures], values: pd.Series, reserved: Sequence[float]
+    ) -> "_Pool":
+        offsets = _collect(figures, "offset")
         middle = float(np.median(offsets)) if offsets.size else None
         spread = None
         if offsets.size >= 5:
             spread = _ROBUST * float(np.median(np.abs(offsets - np.median(offsets))))
-        sds = _collect(found, "sd")
+        sds = _collect(figures, "sd")
         return cls(
             sd=float(np.median(sds)) if sds.size else None,
             offset=middle,
@@ -173,19 +176,19 @@ class _Pool:
         )
 
 
-def _collect(found: dict[str, Figures], name: str) -> Any:
-    values = [some[name].value for some in found.values() if name in some]
-    return np.sort([one for one in values if one is not None])
+def _collect(figures: dict[str, Figures], name: str) -> Any:
+    values = [known[name].value for known in figures.values() if name in known]
+    return np.sort([value for value in values if value is not None])
 
 
 def _find_flags(figures: Figures, pool: _Pool, limits: Thresholds, is_log: bool) -> list[Flag]:
-    looked = [
+    flags = [
         _see_little_variation(figures, pool, limits),
         _see_offset(figures, pool, limits, is_log),
         _see_reserved(figures, pool, limits),
     ]
     drifting = [] if is_log else _see_drift(figures, limits)
-    return [one for one in looked if one is not None] + drifting
+    return [flag for flag in flags if flag is not None] + drifting
 
 
 def _get(figures: Figures, name: str) -> tuple[Figure | None, float]:
@@ -202,7 +205,7 @@ def _see_little_variation(figures: Figures, pool: _Pool, limits: Thresholds) -> 
     if _get(figures, "top_share")[1] > limits.top_share or not sd < limits.sd_ratio * pool.sd:
         return None
     return Flag(code="straight_lining", figure=figure, threshold=limits.sd_ratio * pool.sd,
-                limits=("sd_ratio",), text="Varies far less than the other raters.")  # fmt: skip
+                limits=("sd_ratio",), facts={"is_one_value": False})  # fmt: skip
 
 
 def see_speed(figures: Figures, answers: int, limits: Thresholds) -> Flag | None:
@@ -218,16 +221,12 @@ def see_speed(figures: Figures, answers: int, limits: Thresholds) -> Flag | None
     if floor is not None and pages >= limits.floor_pages and share >= limits.floor_share:
         return Flag(code="speeder", figure=floor, threshold=limits.floor_share,
                     limits=("floor_share", "floor_pages"),
-                    text="Often takes too little time to read.")  # fmt: skip
+                    facts={"share": None, "is_under_floor": True})  # fmt: skip
     assert figure is not None
-    text = f"Takes less than {limits.speed_ratio:.0%} of the time that raters take."
-    if limits.speed_ratio == 0.5:
-        text = "Takes less than half of the time that raters take."
-    if pages:
-        text = f"{text[:-1]}, and often too little to read."
     needed = "speed_answers" if pages else "speed_answers_alone"
-    return Flag(code="speeder", figure=figure, threshold=limits.speed_ratio, text=text,
-                limits=("speed_ratio", needed, "under_floor"))  # fmt: skip
+    return Flag(code="speeder", figure=figure, threshold=limits.speed_ratio,
+                limits=("speed_ratio", needed, "under_floor"),
+                facts={"share": limits.speed_ratio, "is_under_floor": bool(pages)})  # fmt: skip
 
 
 def flag_answers(
@@ -255,7 +254,7 @@ def flag_answers(
             flags.setdefault(rater, []).append(
                 Flag(code="straight_lining", figure=least, threshold=limits.top_share,
                      limits=("top_share", "top_share_ratings"),
-                     text="Gives one value nearly always.")
+                     facts={"is_one_value": True})
             )  # fmt: skip
     means = {rater: _average_order(figures) for rater, figures in orders.items()}
     values = [figure.value for figure in means.values() if figure.value is not None]
@@ -267,8 +266,7 @@ def flag_answers(
             line = "rho" if number >= limits.rho_ratings else "rho_few"
             flags.setdefault(rater, []).append(
                 Flag(code="disagreement", figure=figure, threshold=getattr(limits, line),
-                     limits=(line, f"{line}_ratings"),
-                     text="Orders outputs unlike the other raters.")
+                     limits=(line, f"{line}_ratings"))
             )  # fmt: skip
     return flags
 
@@ -292,11 +290,12 @@ def _see_offset(figures: Figures, pool: _Pool, limits: Thresholds, is_log: bool)
     line = max(drawn, least)
     if not abs(offset - pool.offset) > line or _holds(figure, pool.offset):
         return None
-    way, sign = ("higher", 1) if offset > pool.offset else ("lower", -1)
+    is_higher = offset > pool.offset
     # the threshold itself, so that the figure is beyond it
-    return Flag(code="offset", figure=figure, threshold=pool.offset + sign * line,
+    threshold = pool.offset + (line if is_higher else -line)
+    return Flag(code="offset", figure=figure, threshold=threshold,
                 limits=("offset_sds",) if drawn >= least else (),
-                text=f"Rates {way} than the other raters.")  # fmt: skip
+                facts={"is_higher": is_higher})  # fmt: skip
 
 
 def _holds(figure: Figure, middle: float) -> bool:
@@ -318,21 +317,20 @@ def _see_reserved(figures: Figures, pool: _Pool, limits: Thresholds) -> Flag | N
         return None
     name = "reserved" if line == limits.reserved else "reserved_ratio"
     return Flag(code="reserved_points", figure=figure, threshold=line,
-                limits=(name, "reserved_ratings"),
-                text="Uses points often that are meant for difficult cases.")  # fmt: skip
+                limits=(name, "reserved_ratings"))  # fmt: skip
 
 
 def _see_drift(figures: Figures, limits: Thresholds) -> list[Flag]:
-    found = []
-    for name, over in (("drift_trial", "the study"), ("drift_place", "a set")):
+    flags = []
+    for name in ("drift_trial", "drift_place"):
         figure, rise = _get(figures, name)
         if figure is None or figure.low is None or figure.high is None:
             continue
         if figure.low * figure.high > 0 and abs(rise) > limits.drift:
-            way, sign = ("rise", 1) if rise > 0 else ("fall", -1)
-            found.append(Flag(code=name, figure=figure, threshold=sign * limits.drift,
-                              limits=("drift",), text=f"Ratings {way} over {over}."))  # fmt: skip
-    return found
+            sign = 1 if rise > 0 else -1
+            flags.append(Flag(code=name, figure=figure, threshold=sign * limits.drift,
+                              limits=("drift",), facts={"is_rising": rise > 0}))  # fmt: skip
+    return flags
 
 
 def flag_sameness(table: Table, limits: Thresholds | None = None) -> dict[str, Flag]:
@@ -346,16 +344,15 @@ def flag_sameness(table: Table, limits: Thresholds | None = None) -> dict[str, F
         return {}
     figures = describe_sameness(rater=rows.participant, unit=rows.output,
                                 criterion=rows.criterion, value=rows.value)  # fmt: skip
-    shares = {name: one.value for name, one in figures.items() if one.value is not None}
-    found = {}
+    shares = {name: figure.value for name, figure in figures.items() if figure.value is not None}
+    flags = {}
     for name, share in shares.items():
-        others = [one for other, one in shares.items() if other != name]
-        if share > limits.identical and others and np.median(others) < limits.identical_others:
-            found[name] = Flag(code="identical_criteria", figure=figures[name],
+        rest = [value for other, value in shares.items() if other != name]
+        if share > limits.identical and rest and np.median(rest) < limits.identical_others:
+            flags[name] = Flag(code="identical_criteria", figure=figures[name],
                                threshold=limits.identical,
-                               limits=("identical", "identical_others"),
-                               text="Gives all criteria of an output one value.")  # fmt: skip
-    return found
+                               limits=("identical", "identical_others"))  # fmt: skip
+    return flags
 
 
 def check_gold(
@@ -368,15 +365,14 @@ def check_gold(
     limits = limits or Thresholds()
     rows = pd.DataFrame({"rater": np.asarray(rater).astype(str),
                          "right": np.asarray(is_right, dtype=bool)})  # fmt: skip
-    found: dict[str, tuple[Figure, Flag | None]] = {}
-    for name, some in rows.groupby("rater"):
-        figure = wilson_share(int(some.right.sum()), len(some), name="gold_share")
+    checked: dict[str, tuple[Figure, Flag | None]] = {}
+    for name, answers in rows.groupby("rater"):
+        figure = wilson_share(int(answers.right.sum()), len(answers), name="gold_share")
         flag = None
         if figure.value is not None and figure.value < limits.gold:
-            flag = Flag(code="gold", figure=figure, threshold=limits.gold, limits=("gold",),
-                        text="Answers too few control items right.")  # fmt: skip
-        found[str(name)] = (figure, flag)
-    return found
+            flag = Flag(code="gold", figure=figure, threshold=limits.gold, limits=("gold",))
+        checked[str(name)] = (figure, flag)
+    return checked
 
 
 def flag_changes(
@@ -386,16 +382,16 @@ def flag_changes(
     """Raters whose repeats differ more than those of 95% of raters, from `compare_passes`; by
     name. With fewer than 5 raters, no one is compared with the others."""
     limits = limits or Thresholds()
-    own = {rater: some[name] for rater, some in passes.items()
-           if rater != POOLED and some[name].value is not None}  # fmt: skip
-    if len(own) < 5:
+    changes = {rater: figures[name] for rater, figures in passes.items()
+               if rater != POOLED and figures[name].value is not None}  # fmt: skip
+    if len(changes) < 5:
         return {}
-    line = float(np.quantile([one.value for one in own.values()], limits.change_quantile))
+    values = [figure.value or 0.0 for figure in changes.values()]
+    line = float(np.quantile(values, limits.change_quantile))
     return {
-        rater: Flag(code="inconsistent", figure=one, threshold=line,
-                    limits=("change_quantile",),
-                    text="Rates the same output differently the second time.")
-        for rater, one in own.items() if (one.value or 0.0) > line
+        rater: Flag(code="inconsistent", figure=figure, threshold=line,
+                    limits=("change_quantile",))
+        for rater, figure in changes.items() if (figure.value or 0.0) > line
     }  # fmt: skip
 
 
@@ -413,24 +409,23 @@ def check_tie_use(*, rater: ArrayLike, outcome: ArrayLike) -> dict[str, tuple[Fi
     )
     by = rows.groupby("rater").tie.agg(["sum", "count"])
     ties, number = int(by["sum"].sum()), int(by["count"].sum())
-    found = {}
-    for name, own, count in zip(by.index, by["sum"], by["count"], strict=True):
-        figure = wilson_share(int(own), int(count), name="tie_share")
-        others = number - int(count)
-        share = (ties - int(own)) / others if others else None
-        found[str(name)] = figure, _find_flag(figure, int(own), int(count), share)
-    return found
+    uses = {}
+    for name, by_rater, count in zip(by.index, by["sum"], by["count"], strict=True):
+        figure = wilson_share(int(by_rater), int(count), name="tie_share")
+        rest = number - int(count)
+        share = (ties - int(by_rater)) / rest if rest else None
+        uses[str(name)] = figure, _find_flag(figure, int(by_rater), int(count), share)
+    return uses
 
 
-def _find_flag(figure: Figure, ties: int, count: int, others: float | None) -> Flag | None:
-    """`others`: the share of ties among the answers of all others; None: there are none."""
-    if others is None or 0 < ties < count:
+def _find_flag(figure: Figure, ties: int, count: int, elsewhere: float | None) -> Flag | None:
+    """`elsewhere`: the share of ties among the answers of everyone else; None: there are none."""
+    if elsewhere is None or 0 < ties < count:
         return None
-    chance = others**count if ties else (1 - others) ** count
+    chance = elsewhere**count if ties else (1 - elsewhere) ** count
     if chance >= UNLIKELY:
         return None
-    how = f"of {count:,} answers, where the others say so of {others:.0%}"
-    word = "always_ties" if ties else "never_ties"
-    text = f"Says “equal” of all {how}" if ties else f"Never says “equal”, {how}"
     # the figure reaches its line only at the end: all answers, or none
-    return Flag(code=word, text=text, figure=figure, threshold=float(ties > 0), limits=())
+    return Flag(code="always_ties" if ties else "never_ties", figure=figure,
+                threshold=float(ties > 0), limits=(),
+                facts={"answers": count, "share_of_others": elsewhere})  # fmt: skip

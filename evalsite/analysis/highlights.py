@@ -17,9 +17,8 @@ from numpy.typing import NDArray
 from evalsite.analysis.agreement_interval import BOTH
 from evalsite.analysis.alpha import alpha
 from evalsite.analysis.bootstrap import METHOD, two_way_weights
-from evalsite.analysis.canonical_order import canonical_order
+from evalsite.analysis.canonical_order import canonical_order, factor_codes
 from evalsite.analysis.figure import Figure, Reason, undefined
-from evalsite.analysis.rated_order import factor_codes
 from evalsite.analysis.resample import DRAWS, SEED, describe_draws
 
 Marked = NDArray[np.bool_]

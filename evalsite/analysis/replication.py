@@ -22,10 +22,9 @@ from scipy import stats
 
 from evalsite.analysis.alpha import Level, alpha
 from evalsite.analysis.bootstrap import METHOD, METHOD_ITEMS, draws_for, two_way_means
-from evalsite.analysis.canonical_order import Floats
+from evalsite.analysis.canonical_order import Floats, canonical_rows
 from evalsite.analysis.correlation import METHODS, Kind, correlate, steady
 from evalsite.analysis.figure import Figure, Reason, undefined
-from evalsite.analysis.rated_order import canonical_rows
 from evalsite.analysis.resample import DRAWS, SEED, describe_draws
 
 CV_STAR = "coefficient of variation, corrected for small samples (Belz et al. 2022), in %"

@@ -165,11 +165,11 @@ class AnnotationQuerySet(models.QuerySet["Annotation"]):
         return self.filter(status=Annotation.Status.COUNTED)
 
     def agreed(self) -> "AnnotationQuerySet":
-        """All but those that wait for their person's consent, which no file and no count holds."""
+        """Return all but those that wait for their person's consent, which never count."""
         return self.filter(awaits_consent=False)
 
     def given(self) -> "AnnotationQuerySet":
-        """Answers as pages count them: without practice, checks and what was withdrawn."""
+        """Return answers as pages count them: without practice, checks and withdrawn ones."""
         return (
             self.agreed()
             .filter(item__kind=Item.Kind.MAIN)
@@ -178,8 +178,8 @@ class AnnotationQuerySet(models.QuerySet["Annotation"]):
 
     def reports(self) -> "AnnotationQuerySet":
         """Return open problem reports on items of any kind; without those of pilots."""
-        standing = (Annotation.Status.SURPLUS, Annotation.Status.CONTROL)
-        return self.agreed().filter(outcome=Annotation.Outcome.REPORTED, status__in=standing)
+        statuses = (Annotation.Status.SURPLUS, Annotation.Status.CONTROL)
+        return self.agreed().filter(outcome=Annotation.Outcome.REPORTED, status__in=statuses)
 
 
 class Annotation(models.Model):

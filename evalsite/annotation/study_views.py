@@ -74,16 +74,20 @@ def show_held(request: HttpRequest, study: Study) -> HttpResponseBase:
     """Show what was reported and why, for a decision."""
     rows = Paginator(held_items(study), PAGE).get_page(request.GET.get("page"))
     columns, reports = study.config.inputs, reports_by_item(rows)
-    held = [
+    items = [
         (
             item,
-            [(one.label, item.inputs[one.name]) for one in columns if one.name in item.inputs],
+            [
+                (column.label, item.inputs[column.name])
+                for column in columns
+                if column.name in item.inputs
+            ],
             list_shuffled_outputs(study, item),
             [(reason_in_words(report), report) for report in reports[item.pk]],
         )
         for item in rows
     ]
-    return TemplateResponse(request, "annotation/held.html", {"rows": rows, "held": held})
+    return TemplateResponse(request, "annotation/held.html", {"rows": rows, "held": items})
 
 
 @require_POST

@@ -69,7 +69,7 @@ def _find_answers(study: Study) -> Any:
 
 
 def _find_excluded(study: Study) -> tuple[set[Any], set[Any]]:
-    standing = study.exclusions.standing()
+    standing = study.exclusions.active()
     people = set(standing.values_list("participant", flat=True))
     return people, set(standing.values_list("annotation", flat=True))
 

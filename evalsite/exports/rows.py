@@ -65,7 +65,7 @@ def hyphenate(key: str) -> str:
 def find_exclusions(study: Study) -> dict[tuple[str, int], list[str]]:
     """Return the reasons of active exclusions, by what they leave out."""
     reasons: dict[tuple[str, int], list[str]] = {}
-    standing = Exclusion.objects.standing().filter(study=study).order_by("id")
+    standing = Exclusion.objects.active().filter(study=study).order_by("id")
     for participant, annotation, reason in standing.values_list(
         "participant_id", "annotation_id", "reason"
     ):

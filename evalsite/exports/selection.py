@@ -75,7 +75,7 @@ class Selection:
         if self.only_shared:
             condition &= shared("participant__")
         if self.excluded:
-            standing = Exclusion.objects.standing().filter(study=study)
+            standing = Exclusion.objects.active().filter(study=study)
             excluded = Q(id__in=standing.filter(annotation__isnull=False).values("annotation"))
             excluded |= Q(
                 participant__in=standing.filter(participant__isnull=False).values("participant")
@@ -99,7 +99,7 @@ class Selection:
         if self.origin:
             participants = participants.filter(origin=self.origin)
         if self.excluded:
-            standing = Exclusion.objects.standing().filter(study=study, participant__isnull=False)
+            standing = Exclusion.objects.active().filter(study=study, participant__isnull=False)
             excluded = Q(id__in=standing.values("participant"))
             participants = participants.filter(excluded if self.excluded == ONLY else ~excluded)
         return participants

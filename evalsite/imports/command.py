@@ -1,7 +1,7 @@
 """What the commands that import a file have in common."""
 
 from argparse import ArgumentParser
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -18,9 +18,19 @@ from evalsite.imports.core import (
     list_faults,
 )
 from evalsite.imports.server_files import hash_file, read_header
-from evalsite.imports.tables.faults import group_faults
+from evalsite.imports.tables.faults import Fault, group_faults
 from evalsite.imports.tables.table import Limits
 from evalsite.studies.study_lookup import add_study_argument, describe_faults, find_study
+
+
+class FaultyFile(CommandError):
+    """A file was refused for its faults."""
+
+    def __init__(self, faults: Sequence[Fault]) -> None:
+        groups = group_faults(faults)
+        text = describe_faults([str(group) for group in groups], [group.count for group in groups])
+        super().__init__(text)
+        self.faults = faults
 
 
 class ImportCommand(BaseCommand):
@@ -147,10 +157,7 @@ class ImportCommand(BaseCommand):
             if not decision.is_made and (asked := self.describe_decision(decision)):
                 self.stdout.write(asked)
         if checked.faults:
-            groups = group_faults(checked.faults)
-            raise CommandError(
-                describe_faults([str(group) for group in groups], [group.count for group in groups])
-            )
+            raise FaultyFile(checked.faults)
 
     def _count(self, rows: int) -> None:
         self.stderr.write(f"\r{rows:,} rows read", ending="")

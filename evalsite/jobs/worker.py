@@ -126,7 +126,9 @@ class JobWorker(QueueWorker):
         try:
             if self.takeover.take_over_own():
                 self._wait("A job was interrupted.")
-            self._take_over_others()
+            if time.monotonic() >= self._next_look:
+                self.takeover.take_over_lost()
+                self._next_look = time.monotonic() + SECONDS_BETWEEN_LOOKS
             has_worked = self._run_next()
         except (OperationalError, InterfaceError, InternalError) as error:
             if not is_outage(error):
@@ -150,12 +152,6 @@ class JobWorker(QueueWorker):
         end = time.monotonic() + seconds
         while self.running and (left := end - time.monotonic()) > 0:
             time.sleep(min(left, 1))
-
-    def _take_over_others(self) -> None:
-        moment = time.monotonic()
-        if moment >= self._next_look:
-            self.takeover.take_over_lost()
-            self._next_look = time.monotonic() + SECONDS_BETWEEN_LOOKS
 
     def _run_next(self) -> bool:
         if not DBTaskResult.objects.ready().exists():  # no write lock only to look
@@ -242,6 +238,6 @@ class Takeover:
 
 
 def job_of(task: DBTaskResult) -> str:
-    """The id of the job that this task of the queue runs; empty if it runs something else."""
+    """Return the id of the job that this task of the queue runs; "" if it runs something else."""
     arguments = task.args_kwargs["args"]
     return str(arguments[0]) if arguments else ""

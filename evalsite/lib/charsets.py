@@ -43,8 +43,8 @@ def is_in_utf8(content_type: str) -> bool:
         return True
     message = Message()
     message["content-type"] = content_type
-    found = message.get_params(failobj=[])
-    return all(is_utf8(str(value)) for name, value in found if name == "charset")
+    params = message.get_params(failobj=[])
+    return all(is_utf8(str(value)) for name, value in params if name == "charset")
 
 
 def is_utf8(name: str) -> bool:

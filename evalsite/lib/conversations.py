@@ -14,10 +14,10 @@ _SEPARATOR = re.compile(r"[;,\s]+")
 def read_list(text: str) -> list[Any] | None:
     """Return the JSON list that a text is; None if it is none, or empty."""
     try:
-        found = read_json(text)
+        turns = read_json(text)
     except (ValueError, RecursionError):
         return None
-    return found if isinstance(found, list) and found else None
+    return turns if isinstance(turns, list) and turns else None
 
 
 def read_turns(text: str) -> list[Mapping[str, Any]] | None:

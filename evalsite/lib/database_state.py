@@ -63,7 +63,11 @@ def list_applied_migrations(connection: Any) -> list[Migration]:
 def find_unknown_migrations(applied: Iterable[Migration]) -> list[Migration]:
     """Return those of these migrations that this code doesn't have."""
     known = MigrationLoader(None, ignore_no_migrations=True).disk_migrations
-    return sorted(one for one in applied if one not in known and one[0] not in RETIRED_APPS)
+    return sorted(
+        migration
+        for migration in applied
+        if migration not in known and migration[0] not in RETIRED_APPS
+    )
 
 
 def are_older(unknown: Iterable[Migration]) -> bool:
@@ -84,12 +88,12 @@ def describe_migrations(migrations: list[Migration]) -> str:
     return f"{names} and {more} more" if more > 0 else names
 
 
-def refuse_other_database(alias: str = DEFAULT_DB_ALIAS) -> None:
+def refuse_other_database() -> None:
     """Raise OtherDatabase if the database has had migrations that this code doesn't have.
 
     A database that can't be reached, or doesn't exist yet, passes: its users report that.
     """
-    connection = connections[alias]
+    connection = connections[DEFAULT_DB_ALIAS]
     if connection.vendor == "sqlite" and not Path(connection.settings_dict["NAME"]).exists():
         return
     try:

@@ -64,11 +64,16 @@ def parse_dialogue(text: str) -> tuple[Turn, ...]:
     JSON list of turns, and paragraphs of HTML, whose own marks are dropped and whose others are
     text. In a JSON list without speakers A and B take turns.
     """
-    return _set_sides(_read_json(text) or _read_lines(strip_markup(text)))
+    turns = _read_json(text) or _read_lines(strip_markup(text))
+    first = next((_fold(turn.speaker) for turn in turns if turn.speaker), "")
+    return tuple(
+        replace(turn, side="a" if not turn.speaker or _fold(turn.speaker) == first else "b")
+        for turn in turns
+    )
 
 
 def plain_output(text: str, speakers: Iterable[str] = ()) -> Turn:
-    """The next line of a dialogue without its markup, and its speaker where one of these is named.
+    """Return the next line of a dialogue without markup, and its speaker if one of these is named.
 
     A name that isn't a speaker's stays text: an utterance may begin with "Listen:".
     """
@@ -108,7 +113,7 @@ class _Paragraphs(HTMLParser):
     @property
     def text(self) -> str:
         lines = "".join(self._pieces).split("\n")
-        return "\n".join(line for line in (one.strip(" ") for one in lines) if line)
+        return "\n".join(stripped for line in lines if (stripped := line.strip(" ")))
 
     def set_cdata_mode(self, elem: str, **options: object) -> None:
         """Leave the reader in its ordinary mode: a script is text like any other."""
@@ -160,38 +165,38 @@ def _read_lines(text: str) -> list[Turn]:
 
 
 def _split_line(line: str) -> Turn | None:
-    found = _NAMED.match(line)
-    if found is None or len(found["speaker"].split()) > _MOST_WORDS:
+    match = _NAMED.match(line)
+    if match is None or len(match["speaker"].split()) > _MOST_WORDS:
         return None
-    speaker = found["speaker"].strip()
-    return None if _fold(speaker) in _NOBODY else Turn(speaker, found["text"])
+    speaker = match["speaker"].strip()
+    return None if _fold(speaker) in _NOBODY else Turn(speaker, match["text"])
 
 
 def _read_json(text: str) -> list[Turn]:
-    """Turns of a JSON list; none if the text is not one, whole and with words in every turn."""
+    """Return the turns of a JSON list; [] if the text isn't one with words in every turn."""
     if not text.lstrip().startswith("["):
         return []
     try:
-        found = read_json(text)
+        parsed = read_json(text)
     except (ValueError, RecursionError):
         return []
-    turns = [turn for turn in map(_read_turn, found) if turn]
-    if len(turns) < len(found):
+    turns = [turn for turn in map(_read_turn, parsed) if turn]
+    if len(turns) < len(parsed):
         return []
     return turns if any(turn.speaker for turn in turns) else _name_speakers(turns)
 
 
-def _read_turn(one: object) -> Turn | None:
-    if isinstance(one, str):
-        return Turn("", _mend(one))
-    if not isinstance(one, dict):
+def _read_turn(turn: object) -> Turn | None:
+    if isinstance(turn, str):
+        return Turn("", _mend(turn))
+    if not isinstance(turn, dict):
         return None
-    named = {str(key).casefold(): value for key, value in one.items()}
+    named = {str(key).casefold(): value for key, value in turn.items()}
     words = _pick(named, _TEXT_NAMES)
     if words is not None:
         return Turn(_pick(named, _SPEAKER_NAMES) or "", words)
     # {"user": "Hi"}: who speaks is the name of the text
-    speaker, text = next(iter(one.items())) if len(one) == 1 else ("", None)
+    speaker, text = next(iter(turn.items())) if len(turn) == 1 else ("", None)
     if not isinstance(text, str) or named.keys() & set(_SPEAKER_NAMES):
         return None
     return Turn(_mend(speaker).strip(), _mend(text))
@@ -199,8 +204,8 @@ def _read_turn(one: object) -> Turn | None:
 
 def _pick(values: dict[str, object], names: Iterable[str]) -> str | None:
     """Return the first of these values that is a text or a number, as text."""
-    found = (values[name] for name in names if isinstance(values.get(name), str | int))
-    return next((_mend(str(value)) for value in found), None)
+    chosen = (values[name] for name in names if isinstance(values.get(name), str | int))
+    return next((_mend(str(value)) for value in chosen), None)
 
 
 def _name_speakers(turns: list[Turn]) -> list[Turn]:
@@ -214,14 +219,6 @@ def _name_speakers(turns: list[Turn]) -> list[Turn]:
 def _mend(text: str) -> str:
     """Replace lone surrogates, which no page can hold."""
     return text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
-
-
-def _set_sides(turns: list[Turn]) -> tuple[Turn, ...]:
-    first = next((_fold(turn.speaker) for turn in turns if turn.speaker), "")
-    return tuple(
-        replace(turn, side="a" if not turn.speaker or _fold(turn.speaker) == first else "b")
-        for turn in turns
-    )
 
 
 def _fold(speaker: str) -> str:

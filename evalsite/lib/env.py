@@ -1,13 +1,68 @@
 """Settings from the environment: parsed, and refused if malformed."""
 
 import os
+from dataclasses import dataclass
+from difflib import get_close_matches
+from ipaddress import ip_address
 from pathlib import Path
 from typing import Any
-from urllib.parse import unquote, urlsplit
+from urllib.parse import SplitResult, unquote, urlsplit
+
+from evalsite import limits
+
+# all settings of a site; those that hold a secret can come from a file, named by NAME_FILE
+_NAMES = (
+    "EVALSITE_URL",
+    "EVALSITE_HOSTS",
+    "EVALSITE_DATA_DIR",
+    "EVALSITE_BACKUP_FOLDER",
+    "EVALSITE_BACKUPS_KEPT",
+    "EVALSITE_MAIL_FROM",
+    "EVALSITE_IDENTITY_DAYS",
+    "EVALSITE_SSO_SERVER",
+    "EVALSITE_SSO_NAME",
+    "EVALSITE_SSO_CLIENT",
+    "EVALSITE_DEBUG",
+)
+_SECRETS = (
+    "EVALSITE_SECRET_KEY",
+    "EVALSITE_SECRET_KEY_FALLBACKS",
+    "EVALSITE_DATABASE",
+    "EVALSITE_MAIL",
+    "EVALSITE_SSO_SECRET",
+)
+NAMES = frozenset((*_NAMES, *_SECRETS, *(f"{name}_FILE" for name in _SECRETS)))
+# read by the tests alone
+_FOR_TESTS = ("EVALSITE_CHROMIUM", "EVALSITE_TEST_")
+_OLD_NAMES = {
+    "EVALSITE_HTTPS": "EVALSITE_URL",
+    "EVALSITE_BEHIND_PROXY": "EVALSITE_URL",
+    "EVALSITE_SITE_ADDRESS": "EVALSITE_URL",
+    "EVALSITE_MAIL_HOST": "EVALSITE_MAIL",
+    "EVALSITE_MAIL_PORT": "EVALSITE_MAIL",
+    "EVALSITE_MAIL_USER": "EVALSITE_MAIL",
+    "EVALSITE_MAIL_PASSWORD": "EVALSITE_MAIL",
+    "EVALSITE_MAIL_PASSWORD_FILE": "EVALSITE_MAIL_FILE",
+}
 
 
 class BadSetting(ValueError):
     """An environment variable holds something that cannot be used."""
+
+
+def refuse_unknown_names() -> None:
+    """Raise BadSetting for a variable that looks like a setting and is none: nobody reads it."""
+    for name in sorted(os.environ):
+        if not name.startswith("EVALSITE_") or name in NAMES or name.startswith(_FOR_TESTS):
+            continue
+        if name in _OLD_NAMES:
+            advice = f"Set {_OLD_NAMES[name]} instead: see docs/deploying.md."
+        elif hasattr(limits, name.removeprefix("EVALSITE_")):
+            advice = "It is a constant now, in evalsite/limits.py. Remove the variable."
+        else:
+            nearest = get_close_matches(name, sorted(NAMES), n=1, cutoff=0)
+            advice = f"The nearest is {nearest[0]}. Correct the name, or remove the variable."
+        raise BadSetting(f"{name} is no setting. {advice}")
 
 
 def read_text(name: str, default: str = "") -> str:
@@ -63,6 +118,86 @@ def read_hosts(name: str) -> list[str]:
     return hosts
 
 
+_LOOPBACK = ("127.0.0.1", "localhost", "[::1]")
+
+
+@dataclass(frozen=True)
+class Address:
+    """Where a site is reached: the address that links begin with, and the names in it."""
+
+    url: str
+    hosts: tuple[str, ...]
+
+    @property
+    def is_https(self) -> bool:
+        return self.url.startswith("https:")
+
+
+def read_address(name: str, default: str = "") -> Address | None:
+    """Return where the site is reached: https://name, or http:// on the loopback interface."""
+    url = read_text(name, default)
+    if not url:
+        return None
+    parts = _split(name, url)
+    host = parts.hostname or ""
+    is_bare = not (parts.path.strip("/") or parts.query or parts.fragment or parts.username)
+    is_name = host and all(host.split(".")) and not set(host) & set("*, ")
+    if parts.scheme not in ("http", "https") or not is_bare or not is_name:
+        raise BadSetting(f"{name} must look like https://evalsite.example.org, not {url!r}.")
+    is_local = _is_loopback(host)
+    if parts.scheme == "http" and not is_local:
+        raise BadSetting(
+            f"{name} must begin with https://. Only a site that this machine alone reaches, at "
+            "127.0.0.1 or localhost, may do without."
+        )
+    shown = f"[{host}]" if ":" in host else host
+    hosts = dict.fromkeys([shown, *(_LOOPBACK if is_local else ())])
+    return Address(f"{parts.scheme}://{parts.netloc}", tuple(hosts))
+
+
+def _split(name: str, url: str) -> SplitResult:
+    try:
+        parts = urlsplit(url)
+        _ = parts.port  # a ValueError if it's no number
+    except ValueError as error:
+        raise BadSetting(f"{name} can't be read: {error}.") from error
+    return parts
+
+
+def _is_loopback(host: str) -> bool:
+    try:
+        return ip_address(host).is_loopback
+    except ValueError:
+        return host == "localhost"
+
+
+@dataclass(frozen=True)
+class MailServer:
+    """Where e-mails are handed over; without a host none are sent."""
+
+    host: str = ""
+    port: int = 587
+    user: str = ""
+    password: str = ""
+
+
+def read_mail(name: str) -> MailServer:
+    """Return the server of smtp://user:password@host:587."""
+    url = read_secret(name)
+    if not url:
+        return MailServer()
+    parts = _split(name, url)
+    if parts.scheme != "smtp" or not parts.hostname or parts.path.strip("/") or parts.query:
+        # it may hold a password, so it isn't repeated
+        raise BadSetting(f"{name} must look like smtp://user:password@mail.example.org:587.")
+    return MailServer(
+        host=parts.hostname,
+        port=parts.port or MailServer.port,
+        user=unquote(parts.username or ""),
+        password=unquote(parts.password or ""),
+    )
+
+
 LEAST_KEY_LENGTH, LEAST_KEY_CHARACTERS = 50, 5
 # this site's key for debugging, and what Django writes into a new project: everybody knows them
 FOR_DEBUGGING = "only-for-debugging-"
@@ -114,8 +249,7 @@ def read_database(name: str, default: str) -> dict[str, Any]:
 
     A host may be a folder with a socket: postgresql://user@/name?host=/run/postgresql.
     """
-    url = read_text(name, default)
-    parts = urlsplit(url)
+    parts = _split(name, read_secret(name) or default)
     if parts.scheme == "sqlite" and parts.path[1:]:
         return {
             "ENGINE": "django.db.backends.sqlite3",

@@ -66,7 +66,7 @@ def read_json(
 
 
 def check_values(text: str, most: int) -> None:
-    """TooMuch if a text in JSON has more values than that."""
+    """Raise TooMuch if a text in JSON has more values than that."""
     # most texts are short: then even counting inside strings is below the limit
     if sum(map(text.count, ",[{")) <= most:
         return
@@ -93,14 +93,14 @@ def read_cells(
     lines: Iterable[str], *, delimiter: str = ",", strict: bool = True, most: int = VALUES_IN_TEXT
 ) -> Any:
     """Return a `csv.reader`; TooMuch at a line with more delimiters, before its cells are made."""
-    return csv.reader(_check_lines(lines, delimiter, most), delimiter=delimiter, strict=strict)
 
+    def check_lines() -> Iterator[str]:
+        for line in lines:
+            if line.count(delimiter) > most:
+                raise TooMuch(f"A line has more than {most:,} cells.")
+            yield line
 
-def _check_lines(lines: Iterable[str], delimiter: str, most: int) -> Iterator[str]:
-    for line in lines:
-        if line.count(delimiter) > most:
-            raise TooMuch(f"A line has more than {most:,} cells.")
-        yield line
+    return csv.reader(check_lines(), delimiter=delimiter, strict=strict)
 
 
 def read_shown_table(text: str, delimiter: str) -> list[list[str]]:
@@ -133,7 +133,7 @@ def open_zip(source: IO[bytes]) -> ZipFile:
 
 
 def check_unpacked(size: int, packed: int, most: int = UNPACKED_BYTES) -> None:
-    """TooMuch if something of this size unpacks to more than that, or to far more than files do."""
+    """Raise TooMuch if this unpacks to more than `most` bytes, or to far more than files do."""
     if size > most:
         raise TooMuch(f"It unpacks to more than {most / 1024**2:,.0f} MB.")
     if size > max(_HARMLESS_BYTES, UNPACKED_RATIO * packed):

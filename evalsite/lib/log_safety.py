@@ -16,6 +16,16 @@ _SECRETS = re.compile(r"<(?:\w+:)?token>|<(?!slug:)(?:\w+:)?key>")
 _LONG_PART = re.compile(r"(/)[\w:=~-]{20,}")
 # a platform's ids; quotes at the end may close the address, and stay
 JOIN_QUERY = re.compile(r"(/join\b[^\s?]{0,80}\?)\S*[^\s\"'>]")
+# asked every few seconds, and a failure is the answer
+LIVE, READY = "/health/live/", "/health/ready/"
+
+
+class LeaveOutHealth(logging.Filter):
+    """Keep requests of monitoring out of the log, those that are answered with 503 too."""
+
+    def filter(self, record: logging.LogRecord) -> bool:
+        request = getattr(record, "request", None)
+        return getattr(request, "path_info", "") not in (LIVE, READY)
 
 
 class HideTokens(logging.Filter):

@@ -48,14 +48,9 @@ def send_message(connection: Any, message: EmailMessage) -> None:
     # an address that can't be encoded is a ValueError
     except (SMTPException, OSError, ValueError) as error:
         connection.close()
-        kind = MailRefused if _is_final(error) else MailDelayed
+        is_unsendable = isinstance(error, SMTPNotSupportedError | ValueError)
+        kind = MailRefused if is_unsendable or _find_code(error) >= _FINAL else MailDelayed
         raise kind(_describe(error)) from error
-
-
-def _is_final(error: Exception) -> bool:
-    if isinstance(error, SMTPNotSupportedError | ValueError):
-        return True
-    return _find_code(error) >= _FINAL
 
 
 def _find_code(error: Exception) -> int:

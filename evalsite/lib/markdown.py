@@ -27,7 +27,7 @@ _LEVELS = {"h1": "h2", "h5": "h4", "h6": "h4"}
 def render_markdown(
     text: str, *, with_anchors: bool = False, with_wide_tables: bool = False
 ) -> SafeString:
-    """HTML of a Markdown text; raw HTML in it is shown as text, and only listed tags come out.
+    """Return the HTML of a Markdown text: raw HTML stays text, and only listed tags come out.
 
     With anchors, for the one text of a page that has them, each heading can be linked to. Wide
     tables are scrolled sideways, by keyboard too.
@@ -70,16 +70,16 @@ def parse_markdown(text: str) -> list[Token]:
 def list_anchors(text: str) -> dict[str, str]:
     """Return the id of each heading of a Markdown text, by its words; of equal ones the first."""
     tokens = _PARSER.parse(text)
-    found: dict[str, str] = {}
+    anchors: dict[str, str] = {}
     for heading, anchor in _find_headings(tokens).items():
-        found.setdefault(_words_of(tokens, heading), anchor)
-    return found
+        anchors.setdefault(_words_of(tokens, heading), anchor)
+    return anchors
 
 
 def _find_headings(tokens: Sequence[Token]) -> dict[int, str]:
     """Return where each heading begins, with an id that no other part of the page has."""
     taken: set[str] = set()
-    found = {}
+    anchors = {}
     for place, token in enumerate(tokens):
         if token.type != "heading_open":
             continue
@@ -88,11 +88,11 @@ def _find_headings(tokens: Sequence[Token]) -> dict[int, str]:
         while anchor in taken:
             anchor, number = f"{_PREFIX}{stem}-{number}", number + 1
         taken.add(anchor)
-        found[place] = anchor
-    return found
+        anchors[place] = anchor
+    return anchors
 
 
 def _words_of(tokens: Sequence[Token], heading: int) -> str:
     """Return what a heading says, without marks."""
     inner = tokens[heading + 1].children or []
-    return "".join(one.content for one in inner).strip()
+    return "".join(token.content for token in inner).strip()

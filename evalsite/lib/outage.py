@@ -5,7 +5,6 @@ import logging
 import sqlite3
 import sys
 import time
-from collections.abc import Iterator
 from threading import Lock
 
 from django.db import InterfaceError, InternalError, OperationalError
@@ -60,19 +59,16 @@ def is_outage(error: BaseException | None) -> bool:
 
 def is_full_disk(error: BaseException | None) -> bool:
     """Return whether this error came from a disk that is full, or that takes no writes."""
-    return any(
-        (isinstance(one, OSError) and one.errno in _NO_ROOM)
-        or getattr(one, "sqlite_errorcode", None) == sqlite3.SQLITE_FULL
-        or getattr(one, "pgcode", None) == _DISK_FULL
-        for one in _trace_causes(error)
-    )
-
-
-def _trace_causes(error: BaseException | None) -> Iterator[BaseException]:
     # closing a file that could not be written raises another error
     while error is not None:
-        yield error
+        if (
+            (isinstance(error, OSError) and error.errno in _NO_ROOM)
+            or getattr(error, "sqlite_errorcode", None) == sqlite3.SQLITE_FULL
+            or getattr(error, "pgcode", None) == _DISK_FULL
+        ):
+            return True
         error = error.__cause__ or error.__context__
+    return False
 
 
 class OneLineAMinute(logging.Filter):

@@ -176,8 +176,8 @@ class _Select:
             return
         self.make = _Rows(self.model).from_db
         first, last = info["select_fields"][0], info["select_fields"][-1]
-        self.own = slice(first, last + 1)
-        self.names = [column.target.attname for column, *_ in select[self.own]]
+        self.span = slice(first, last + 1)
+        self.names = [column.target.attname for column, *_ in select[self.span]]
         # the stubs know a later Django, which wants an argument more; a test reads related rows
         self.annotated = dict(self.compiler.annotation_col_map or {})
         self.populators = get_related_populators(info, select, connection.alias)  # type: ignore[call-arg]
@@ -188,14 +188,14 @@ class _Select:
             raise TransactionManagementError("Rows are locked inside a transaction only.")
         with self.connection.cursor() as cursor:
             cursor.execute(self.sql, _fill(self.parameters, values, self.connection))
-            found = cursor.fetchall()
+            rows = cursor.fetchall()
         if self.converters:
-            found = self.compiler.apply_converters(found, self.converters)
+            rows = self.compiler.apply_converters(rows, self.converters)
         if self.model is None:
-            yield from map(tuple, found)
+            yield from map(tuple, rows)
             return
-        for columns in found:
-            row = self.make(self.connection.alias, self.names, columns[self.own])
+        for columns in rows:
+            row = self.make(self.connection.alias, self.names, columns[self.span])
             for populator in self.populators:
                 populator.populate(columns, row)
             for name, place in self.annotated.items():
@@ -206,10 +206,13 @@ class _Select:
 def _fill(parameters: Any, values: tuple[Any, ...], connection: BaseDatabaseWrapper) -> list[Any]:
     """Return what is sent for each parameter, in the form that the database takes."""
     has_uuid = connection.features.has_native_uuid_field
-    filled = [values[one.number] if isinstance(one, Blank) else one for one in parameters]
-    for place, one in enumerate(filled):
-        if isinstance(one, UUID) and not has_uuid:
-            filled[place] = one.hex
-        elif isinstance(one, datetime):
-            filled[place] = connection.ops.adapt_datetimefield_value(one)
+    filled = [
+        values[parameter.number] if isinstance(parameter, Blank) else parameter
+        for parameter in parameters
+    ]
+    for place, value in enumerate(filled):
+        if isinstance(value, UUID) and not has_uuid:
+            filled[place] = value.hex
+        elif isinstance(value, datetime):
+            filled[place] = connection.ops.adapt_datetimefield_value(value)
     return filled

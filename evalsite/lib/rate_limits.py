@@ -50,7 +50,7 @@ class RateLimit:
 
 @contextmanager
 def lifted() -> Iterator[None]:
-    """Inside the block nothing is counted: simulated people share one process and one clock."""
+    """Count nothing inside the block: simulated people share one process and one clock."""
     token = _lifted.set(True)
     try:
         yield

@@ -212,8 +212,8 @@ def _make_part(
     columns = {name: column for name, column in shared.items() if name not in _LONG_FIELDS}
     columns[target.name] = at
     for name in ("system", "place"):
-        if (own := numbered.get((name, target.number))) is not None:
-            columns[name] = own
+        if (name, target.number) in numbered:
+            columns[name] = numbered[name, target.number]
     fixed = {"criterion": target.criterion, "system": target.system}
     for name in [name for name, text in fixed.items() if text]:
         columns.pop(name, None)
@@ -257,7 +257,7 @@ def check_mapping(
     return problems
 
 
-def list_missing(there: Collection[str], asked: Asked) -> list[str]:
+def list_missing(fields: Collection[str], asked: Asked) -> list[str]:
     """Return the fields that the long form needs and no column holds."""
     needed = ["participant", "item"]
     needed += ["criterion"] if len(asked.labels) > 1 else []
@@ -265,8 +265,8 @@ def list_missing(there: Collection[str], asked: Asked) -> list[str]:
     needed += ["value"] if asked.has_values else []
     needed += ["preferred"] if asked.compared else []
     if not asked.labels:
-        needed = ["participant", "item", *([] if "preferred" in there else ["value"])]
-    return [field for field in needed if field not in there]
+        needed = ["participant", "item", *([] if "preferred" in fields else ["value"])]
+    return [field for field in needed if field not in fields]
 
 
 def _is_known(target: Target | None, asked: Asked) -> bool:
@@ -284,35 +284,36 @@ def _is_known(target: Target | None, asked: Asked) -> bool:
 def _check_wide(
     targets: Sequence[Target], mapping: Mapping[str, str], asked: Asked, *, keeps_incomplete: bool
 ) -> Iterator[Problem]:
-    there = {str(target) for target in targets}
+    fields = {str(target) for target in targets}
     ratings = [target for target in targets if target.is_rating and target.is_wide]
-    if long := there & set(_LONG_FIELDS):
+    if long := fields & set(_LONG_FIELDS):
         yield Problem(
             "forms_mixed",
             f"Some columns are mapped to “{min(long)}” (one rating per row) and some to "
             f"“{ratings[0]}” (several per row). Choose one form.",
         )
     needed = {"participant": True, "item": True}
-    needed["criterion"] = len(asked.labels) > 1 and not all(one.criterion for one in ratings)
+    needed["criterion"] = len(asked.labels) > 1 and not all(target.criterion for target in ratings)
     needed["system"] = any(
-        not (one.number or one.system) and one.criterion in asked.per_output for one in ratings
+        not (target.number or target.system) and target.criterion in asked.per_output
+        for target in ratings
     )
     yield from (
         _describe_missing(field, mapping)
         for field, is_needed in needed.items()
-        if is_needed and field not in there
+        if is_needed and field not in fields
     )
-    numbers = dict.fromkeys(one.number for one in ratings if one.number)
+    numbers = dict.fromkeys(target.number for target in ratings if target.number)
     for number in numbers if asked.per_output or not asked.labels else ():
-        if f"system{number}" not in there:
+        if f"system{number}" not in fields:
             yield Problem(
                 "column_missing",
                 f"Column “system{number}” is missing: “value{number}” is a rating of an output, "
                 "and a column has to say which system made it. Map one to it.",
                 f"system{number}",
             )
-    if not keeps_incomplete and all(one.criterion for one in ratings):
-        yield from _find_unrated({one.criterion for one in ratings}, asked)
+    if not keeps_incomplete and all(target.criterion for target in ratings):
+        yield from _find_unrated({target.criterion for target in ratings}, asked)
 
 
 def _find_unrated(rated: Collection[str], asked: Asked) -> Iterator[Problem]:

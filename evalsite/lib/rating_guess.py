@@ -90,12 +90,12 @@ def _rank_fields(
 
 
 def _is_long(mapping: Mapping[str, str], asked: Asked) -> bool:
-    there = set(mapping.values())
-    if not there & {"value", "preferred"}:
+    fields = set(mapping.values())
+    if not fields & {"value", "preferred"}:
         return False
     if not asked.labels:
         return True
-    return not list_missing(there, asked)
+    return not list_missing(fields, asked)
 
 
 def _list_kept(wide: Mapping[str, str]) -> set[str]:
@@ -127,11 +127,11 @@ class _Guess:
 
     def find_crossed(self) -> dict[str, str]:
         """Return the columns of one criterion and one system each, such as fluency_gpt4."""
-        found: dict[str, str] = {}
+        fields: dict[str, str] = {}
         for name in self.names:
             for criterion, system in self._split_crossed(name):
-                found.setdefault(name, f"value:{criterion}:{system}")
-        return found if len(set(found.values())) == len(found) > 1 else {}
+                fields.setdefault(name, f"value:{criterion}:{system}")
+        return fields if len(set(fields.values())) == len(fields) > 1 else {}
 
     def _split_crossed(self, name: str) -> Iterator[tuple[str, str]]:
         folded = fold(name)
@@ -142,10 +142,10 @@ class _Guess:
                 if folded.startswith(f"{quality}_")
             )
         for system in self.asked.systems:
-            own = fold(system)
-            if folded == own and len(self.asked.labels) == 1:
+            spelling = fold(system)
+            if folded == spelling and len(self.asked.labels) == 1:
                 yield next(iter(self.asked.labels)), system
-            for part in (folded.removesuffix(f"_{own}"), folded.removeprefix(f"{own}_")):
+            for part in (folded.removesuffix(f"_{spelling}"), folded.removeprefix(f"{spelling}_")):
                 if part != folded and (criterion := self._match(part, is_start=True)):
                     yield criterion, system
 
@@ -163,16 +163,16 @@ class _Guess:
         if not ratings or (len(self.asked.labels) > 1 and any(not key for key, _ in ratings)):
             return {}
         rated = {number for _, number in ratings}
-        found = {name: str(Target("value", number, criterion))
+        fields = {name: str(Target("value", number, criterion))
                  for (criterion, number), name in ratings.items()}  # fmt: skip
-        found |= {name: f"system{number}" for number, name in systems.items() if number in rated}
-        return found | {name: f"place{n}" for n, name in places.items() if n in rated}
+        fields |= {name: f"system{number}" for number, name in systems.items() if number in rated}
+        return fields | {name: f"place{n}" for n, name in places.items() if n in rated}
 
     def find_criteria(self) -> dict[str, str]:
         """Return the columns named after one criterion each."""
         if self.asked.per_output and not self.has_system:
             return {}
-        found: dict[str, str] = {}
+        fields: dict[str, str] = {}
         for name in self.names:
             criterion = self._match(fold(name), is_start=False)
             if not criterion or (self.mapping[name] not in ("", "value", "preferred")):
@@ -181,9 +181,9 @@ class _Guess:
             if not self.asked.labels:
                 compares = self.numeric is not None and name not in self.numeric
             field = f"{'preferred' if compares else 'value'}:{criterion}"
-            if field not in found.values():
-                found[name] = field
-        return found
+            if field not in fields.values():
+                fields[name] = field
+        return fields
 
     def _may_be_rating(self, name: str) -> bool:
         if self.asked.labels:
@@ -204,22 +204,21 @@ class _Guess:
 
 def split_numbers(names: Iterable[str]) -> dict[str, tuple[str, str]]:
     """Return for each name that ends in a number what is before it, and the number."""
-    found = {name: _NUMBERED.fullmatch(name.strip()) for name in names}
-    return {name: (fold(match[1]), match[2]) for name, match in found.items() if match}
+    matches = {name: _NUMBERED.fullmatch(name.strip()) for name in names}
+    return {name: (fold(match[1]), match[2]) for name, match in matches.items() if match}
 
 
 def match_criterion(name: str, labels: Mapping[str, str], *, is_start: bool) -> str:
     """Return the key of the only criterion whose key or label starts a column name."""
-    spellings = {key: _list_spellings(key, label) for key, label in labels.items()}
+    # the key, the label, and the parts of a label such as Fluency/Grammaticality
+    spellings = {
+        key: {fold(text) for text in (key, label, *label.split("/")) if fold(text)}
+        for key, label in labels.items()
+    }
     exact = [key for key, known in spellings.items() if name in known]
     if not exact and is_start:
         exact = [key for key, known in spellings.items() if _is_short_for(name, known)]
     return exact[0] if len(exact) == 1 else ""
-
-
-def _list_spellings(key: str, label: str) -> set[str]:
-    """Return the key, the label, and the parts of a label such as Fluency/Grammaticality."""
-    return {fold(text) for text in (key, label, *label.split("/")) if fold(text)}
 
 
 def _is_short_for(name: str, known: Iterable[str]) -> bool:
@@ -248,12 +247,12 @@ def find_unasked(mapping: Mapping[str, str], asked: Asked) -> list[str]:
     """Return the columns left out that look like ratings by criteria the study doesn't ask."""
     wide = {target.number for field in mapping.values() if (target := split_field(field))}
     parts = split_numbers(mapping)
-    found = []
+    unasked = []
     for name in (name for name, field in mapping.items() if not field):
         base, number = parts.get(name, ("", ""))
         is_numbered = number in wide and any(
             len(base) >= _START and quality.startswith(base) for quality in QUALITIES
         )
         if is_numbered or _strip_affixes(fold(name)) in QUALITIES:
-            found.append(name)
-    return found
+            unasked.append(name)
+    return unasked

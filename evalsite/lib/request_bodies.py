@@ -1,6 +1,5 @@
 """What may be sent to a page, and how much, settled before any of it is used or kept."""
 
-from collections.abc import Iterator
 from typing import Any
 
 from django.conf import settings
@@ -35,13 +34,13 @@ class BodyCheck(MiddlewareMixin):
 
     def process_request(self, request: HttpRequest) -> HttpResponse | None:
         if REFUSED in request.META:
-            return _other_charset()
+            return render(None, "415.html", status=415)
         if "\0" in request.path_info:
             # some databases refuse even to look for it
             raise Http404("No address contains a NUL.")
         if request.encoding is not None:
             request.encoding = "utf-8"  # however it was spelled
-        if any("\0" in text for text in _texts_of(request.GET)):
+        if any("\0" in "".join((name, *values)) for name, values in request.GET.lists()):
             request.GET = _replace_nul(request.GET)  # type: ignore[assignment]
         return None
 
@@ -49,7 +48,8 @@ class BodyCheck(MiddlewareMixin):
         return self._check_size(request) or self._check_text(request)
 
     def _check_size(self, request: HttpRequest) -> HttpResponseBase | None:
-        size = _length_of(request)
+        length = request.META.get("CONTENT_LENGTH") or "0"
+        size = int(length) if length.isascii() and length.isdigit() else 0
         if size <= settings.DATA_UPLOAD_MAX_MEMORY_SIZE:
             return None
         if not takes_files(request):
@@ -72,23 +72,12 @@ class BodyCheck(MiddlewareMixin):
 
 
 class FilesWhereAskedFor(TemporaryFileUploadHandler):
-    """Files go to disk where a page asks for one; elsewhere they are read past."""
+    """Write files to disk where a page asks for one; elsewhere read past them."""
 
     def new_file(self, *args: Any, **kwargs: Any) -> None:
         if self.request is None or not takes_files(self.request):
             raise SkipFile
         super().new_file(*args, **kwargs)
-
-
-def _length_of(request: HttpRequest) -> int:
-    length = request.META.get("CONTENT_LENGTH") or "0"
-    return int(length) if length.isascii() and length.isdigit() else 0
-
-
-def _texts_of(sent: QueryDict) -> Iterator[str]:
-    for name, values in sent.lists():
-        yield name
-        yield from values
 
 
 def _replace_nul(sent: QueryDict) -> QueryDict:
@@ -102,10 +91,6 @@ def _replace_nul(sent: QueryDict) -> QueryDict:
             name.replace("\0", "\ufffd"), [value.replace("\0", "\ufffd") for value in values]
         )
     return QueryDict(kept.urlencode())
-
-
-def _other_charset() -> HttpResponse:
-    return render(None, "415.html", status=415)
 
 
 def _too_large(request: HttpRequest, limit: int) -> HttpResponse:

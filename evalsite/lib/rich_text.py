@@ -197,12 +197,12 @@ def _read_math(state: StateInline, silent: bool) -> bool:
     if state.src[state.pos] not in "$\\":
         return False
     end = min(state.posMax, state.pos + _LONGEST_FORMULA)
-    found = _MATH.match(state.src, state.pos, end)
-    if found is None:
+    match = _MATH.match(state.src, state.pos, end)
+    if match is None:
         return False
     if not silent:
-        state.push("math", "", 0).content = found[0]
-    state.pos = found.end()
+        state.push("math", "", 0).content = match[0]
+    state.pos = match.end()
     return True
 
 
@@ -247,7 +247,7 @@ def _keep_targets(tokens: Sequence[Token]) -> None:
             opened.append((place, str(token.attrGet("href") or "")))
         elif token.type == "link_close" and opened:
             start, target = opened.pop()
-            words = "".join(one.content for one in tokens[start:place])
+            words = "".join(inner.content for inner in tokens[start:place])
             if target.removeprefix("mailto:") != words:
                 token.meta = {**token.meta, "href": target}
 
@@ -262,16 +262,13 @@ def _name_cells(tokens: Sequence[Token]) -> None:
         elif token.type == "tr_open":
             column = 0
         elif token.type == "th_open":
-            names.append(_read_plain(tokens[place + 1]))
+            inner = tokens[place + 1].children or ()
+            names.append("".join(part.content for part in inner))
         elif token.type == "td_open" and len(names) > _MOST_COLUMNS:
             token.attrs = {"data-name": names[column]}
             column += 1
         elif token.type == "thead_close" and table and len(names) > _MOST_COLUMNS:
             table.attrs = {"class": "many"}
-
-
-def _read_plain(token: Token) -> str:
-    return "".join(part.content for part in token.children or ())
 
 
 # --- tables -----------------------------------------------------------------------------
@@ -283,13 +280,13 @@ def _render_table(text: str, _language: str) -> str | None:
         return None
     if len(rows) > _MOST_ROWS:
         raise TooMuch(f"The table has more than {_MOST_ROWS:,} rows.")
-    header, *others = rows
+    header, *body_rows = rows
     is_wide = len(header) > _MOST_COLUMNS
     head = "".join(f'<th scope="col">{escape(cell)}</th>' for cell in header)
     names = [f' data-name="{escape(cell)}"' if is_wide else "" for cell in header]
     cells = (
         "".join(f"<td{name}>{escape(cell)}</td>" for name, cell in zip(names, row, strict=True))
-        for row in others
+        for row in body_rows
     )
     body = "".join(f"<tr>{row}</tr>" for row in cells)
     many = ' class="many"' if is_wide else ""
@@ -308,14 +305,14 @@ def _is_large_table(text: str) -> bool:
 
 def _read_records(text: str) -> list[list[str]] | None:
     """Return header and rows of a JSON list of objects; None if it is none."""
-    found = read_list(text)
-    if found is None or not all(isinstance(one, dict) for one in found):
+    records = read_list(text)
+    if records is None or not all(isinstance(record, dict) for record in records):
         return None
     names: dict[str, None] = {}
-    for number, record in enumerate(found, start=2):
+    for number, record in enumerate(records, start=2):
         names.update(dict.fromkeys(record))
         check_cells_shown(number, len(names))
-    return [[*names], *([_write(record.get(name)) for name in names] for record in found)]
+    return [[*names], *([_write(record.get(name)) for name in names] for record in records)]
 
 
 def _read_cells(text: str) -> list[list[str]] | None:
@@ -342,7 +339,11 @@ def _render_conversation(text: str, _language: str) -> str | None:
     if count_parts(turns) > MOST_PARTS:
         raise TooMuch(f"The conversation has more than {MOST_PARTS:,} turns and calls.")
     code = _Code()
-    return f'<ol class="dialogue">{"".join(_render_turn(turn, code) for turn in turns)}</ol>'
+    lines = []
+    for turn in turns:
+        side = "a" if str(turn["role"]) in ("user", "human") else "b"
+        lines.append(f'<li class="{side}">{_render_turn(turn, code)}</li>')
+    return f'<ol class="dialogue">{"".join(lines)}</ol>'
 
 
 def _is_long_conversation(text: str) -> bool:
@@ -350,27 +351,25 @@ def _is_long_conversation(text: str) -> bool:
 
 
 def _render_turn(turn: Mapping[str, Any], code: _Code) -> str:
-    role = str(turn["role"])
-    side = "a" if role in ("user", "human") else "b"
-    return f'<li class="{side}">{_render_said(turn, role, code)}</li>'
-
-
-def _render_said(turn: Mapping[str, Any], role: str, code: _Code) -> str:
-    said = _read_content(turn.get("content"))
+    role, content = str(turn["role"]), _read_content(turn.get("content"))
     if role in ("tool", "function"):
         result = _("Result of %(tool)s") % {"tool": turn.get("name") or _("a tool")}
-        return _box(result, said, code)
+        return _box(result, content, code)
     calls = "".join(_render_call(call, code) for call in list_calls(turn))
-    words = f'<span class="text" dir="auto">{escape(said)}</span>' if said else ""
-    return f'<b dir="auto">{escape(_name_role(role))}</b> {words}{calls}'
+    words = f'<span class="text" dir="auto">{escape(content)}</span>' if content else ""
+    known = {
+        "user": _("User"), "human": _("User"), "assistant": _("Assistant"), "ai": _("Assistant"),
+        "system": _("System"), "developer": _("System"),
+    }  # fmt: skip
+    return f'<b dir="auto">{escape(known.get(role, role))}</b> {words}{calls}'
 
 
 def render_turns(text: str) -> list[SafeString]:
     """Return the HTML of each turn of a conversation; nothing if the text is none."""
     turns = read_turns(text) or []
     code = _Code()
-    said = [_render_said(turn, str(turn["role"]), code) for turn in turns]
-    return [clean_html(html, _TAGS, _ATTRIBUTES, _CLASSES) for html in said]
+    rendered = [_render_turn(turn, code) for turn in turns]
+    return [clean_html(html, _TAGS, _ATTRIBUTES, _CLASSES) for html in rendered]
 
 
 def _render_call(call: Any, code: _Code) -> str:
@@ -385,18 +384,10 @@ def _box(title: str, text: str, code: _Code) -> str:
     return f'<div class="call"><p class="label">{escape(title)}</p>{box}</div>'
 
 
-def _name_role(role: str) -> str:
-    known = {
-        "user": _("User"), "human": _("User"), "assistant": _("Assistant"), "ai": _("Assistant"),
-        "system": _("System"), "developer": _("System"),
-    }  # fmt: skip
-    return known.get(role, role)
-
-
 def _read_content(content: Any) -> str:
     """Return the text of a turn, also of one in parts."""
     if isinstance(content, list):
-        parts = [one.get("text", "") if isinstance(one, dict) else one for one in content]
+        parts = [part.get("text", "") if isinstance(part, dict) else part for part in content]
         return "\n".join(_write(part) for part in parts)
     return _write(content)
 

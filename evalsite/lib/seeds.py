@@ -18,7 +18,7 @@ def derive_number(*parts: object) -> int:
 
 
 def derive_numbers(*parts: object) -> Callable[[str], int]:
-    """What derive_number gives for these parts and a last one, in half of its time for each."""
+    """Return derive_number for these parts and a last one, which takes half the time for each."""
     begun = sha256("".join(f"{part}\x1f" for part in parts).encode())
 
     def derive(last: str) -> int:
@@ -39,7 +39,7 @@ MOST_ORDERED = 5
 
 
 def count_orders(size: int) -> int:
-    """How many arrangements `size` outputs have: all orders of up to five, else the rotations."""
+    """Count the arrangements of `size` outputs: all orders of up to five, else the rotations."""
     return factorial(size) if size <= MOST_ORDERED else size
 
 

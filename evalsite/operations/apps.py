@@ -6,7 +6,7 @@ class OperationsConfig(AppConfig):
 
     def ready(self) -> None:
         from evalsite.operations import (  # noqa: F401, PLC0415 (they register their tasks)
-            daily_backup,
+            backup,
             left_files,
             retention,
         )

@@ -57,7 +57,7 @@ def describe_os_error(error: OSError) -> str:
 
 @contextmanager
 def new_file(path: Path) -> Iterator[IO[bytes]]:
-    """A file that appears under its name when it is whole, or not at all; only its owner reads it.
+    """Open a file that appears under its name once it is whole; only its owner can read it.
 
     A file that is there already is never overwritten.
     """
@@ -81,7 +81,11 @@ def new_file(path: Path) -> Iterator[IO[bytes]]:
         ) from error
     finally:
         part.unlink(missing_ok=True)
-    _sync_folder(path.parent)
+    number = os.open(path.parent, os.O_RDONLY)
+    try:
+        os.fsync(number)
+    finally:
+        os.close(number)
 
 
 def _name(part: Path, path: Path) -> None:
@@ -94,14 +98,6 @@ def _name(part: Path, path: Path) -> None:
         if path.exists():
             raise FileExistsError(path) from None
         part.rename(path)
-
-
-def _sync_folder(folder: Path) -> None:
-    number = os.open(folder, os.O_RDONLY)
-    try:
-        os.fsync(number)
-    finally:
-        os.close(number)
 
 
 class _Digest:
@@ -152,7 +148,7 @@ def _add(archive: tarfile.TarFile, manifest: Manifest, name: str, path: Path) ->
 def read_archive(path: Path, folder: Path) -> Manifest:
     """Unpack a backup into a separate folder, and compare every checksum with the manifest."""
     try:
-        found = _unpack(path, folder)
+        unpacked = _unpack(path, folder)
     except (tarfile.TarError, EOFError, zlib.error) as error:
         raise _damaged(path, str(error)) from error
     except OSError as error:
@@ -168,8 +164,8 @@ def read_archive(path: Path, folder: Path) -> Manifest:
         raise _damaged(path, f"{strangers[0]!r} isn't part of a backup")
     wrong = sorted(
         name
-        for name in {*found, *manifest.parts}
-        if name != MANIFEST and found.get(name) != manifest.parts.get(name)
+        for name in {*unpacked, *manifest.parts}
+        if name != MANIFEST and unpacked.get(name) != manifest.parts.get(name)
     )
     if wrong:
         raise _damaged(path, f"checksums differ or parts are missing: {', '.join(wrong[:5])}")
@@ -177,16 +173,16 @@ def read_archive(path: Path, folder: Path) -> Manifest:
 
 
 def _unpack(path: Path, folder: Path) -> dict[str, dict[str, Any]]:
-    found: dict[str, dict[str, Any]] = {}
+    parts: dict[str, dict[str, Any]] = {}
     with gzip.open(path) as stream, tarfile.open(fileobj=stream, mode="r|") as archive:
         for member in archive:
             content = archive.extractfile(member) if member.isreg() else None
-            if content is None or not _is_part(member.name) or member.name in found:
+            if content is None or not _is_part(member.name) or member.name in parts:
                 raise tarfile.TarError(f"{member.name!r} isn't part of a backup")
-            found[member.name] = _copy(content, folder / member.name)
+            parts[member.name] = _copy(content, folder / member.name)
         while stream.read(_CHUNK):
             pass  # up to gzip's own checksum
-    return found
+    return parts
 
 
 def _is_part(name: str) -> bool:

@@ -1,5 +1,6 @@
-"""Making a backup: database and files of one moment, in one file."""
+"""Making a backup, at once or every day: database and files of one moment, in one file."""
 
+import re
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from hashlib import file_digest
@@ -12,9 +13,14 @@ from django.db import connection
 from django.utils.crypto import salted_hmac
 
 from evalsite import __version__
+from evalsite.jobs.clock_watch import find_jump
+from evalsite.jobs.schedule import DAILY, scheduled
+from evalsite.lib.old_files import delete_older
 from evalsite.operations.archive import Manifest, describe_os_error, new_file, write_archive
 from evalsite.operations.database_dump import dump_database
 from evalsite.operations.site_files import hold_files, list_files
+
+_NAME_BY_TIME = re.compile(r"evalsite-\d{8}-\d{6}\.tar\.gz")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -41,12 +47,12 @@ def make_backup(target: Path) -> Backup:
     settings.DATA_DIR.mkdir(parents=True, exist_ok=True)
     with (
         new_file(path) as file,
-        TemporaryDirectory(dir=settings.DATA_DIR, prefix="tmp-backup-") as held,
+        TemporaryDirectory(dir=settings.DATA_DIR, prefix="tmp-backup-") as linked,
         TemporaryDirectory(dir=path.parent, prefix=".evalsite-backup-") as copied,
     ):
-        hold_files(Path(held))
+        hold_files(Path(linked))
         dump = dump_database(Path(copied))
-        hold_files(Path(held))
+        hold_files(Path(linked))
         manifest = Manifest(
             evalsite_version=__version__,
             made_at=made_at.isoformat(timespec="seconds"),
@@ -56,7 +62,7 @@ def make_backup(target: Path) -> Backup:
             rows=dump.rows,
             secret_key_check=check_secret_key(),
         )
-        write_archive(file, manifest, dump.path, list_files(Path(held)))
+        write_archive(file, manifest, dump.path, list_files(Path(linked)))
     return Backup(
         path=path, manifest=manifest, size=path.stat().st_size, sha256=_compute_sha256(path)
     )
@@ -75,3 +81,26 @@ def _compute_sha256(path: Path) -> str:
         raise ValidationError(
             f"{path} can't be read back: {describe_os_error(error)}.", code="unreadable"
         ) from error
+
+
+@scheduled("Back up", every=DAILY, is_on=lambda: bool(settings.BACKUP_FOLDER))
+def back_up() -> str:
+    """Write today's backup, then delete the oldest beyond those to keep, if the clock is right."""
+    folder = Path(settings.BACKUP_FOLDER)
+    folder.mkdir(parents=True, exist_ok=True)
+    backup = make_backup(folder)
+    result = f"{backup.path.name}, {backup.size:,} bytes"
+    # after a jump, the backups that look old may be the good ones
+    if find_jump() is not None:
+        return result
+    # what a backup left that was killed
+    delete_older(folder.glob(".evalsite-*"), DAILY)
+    backups = list_backups(folder)
+    for old in backups[: max(0, len(backups) - max(1, settings.BACKUPS_KEPT))]:
+        old.unlink(missing_ok=True)
+    return result
+
+
+def list_backups(folder: Path) -> list[Path]:
+    """Return the backups that were written into this folder, oldest first."""
+    return sorted(path for path in folder.iterdir() if _NAME_BY_TIME.fullmatch(path.name))

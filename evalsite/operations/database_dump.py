@@ -46,7 +46,7 @@ def dump_database(folder: Path) -> Dump:
 
 @contextmanager
 def using_database(name: str) -> Iterator[None]:
-    """Inside the block the site's connection leads to another database of the same server."""
+    """Lead the site's connection to another database of the same server inside the block."""
     known = connection.settings_dict["NAME"]
     connection.close()
     connection.settings_dict["NAME"] = name
@@ -61,7 +61,7 @@ def using_database(name: str) -> Iterator[None]:
 
 @contextmanager
 def loaded_aside(dump: Path) -> Iterator[None]:
-    """Inside the block the site's connection leads to a throw-away database with this dump."""
+    """Lead the site's connection to a throw-away database with this dump inside the block."""
     if connection.vendor == "sqlite":
         with using_database(str(dump)):
             yield
@@ -112,9 +112,12 @@ def count_rows(connection: Any) -> dict[str, int]:
 
 
 def _dump_sqlite(path: Path) -> Dump:
+    site = Path(connection.settings_dict["NAME"])
+    if not site.exists():
+        raise ValidationError(f"There is no database {site}.", code="no_database")
     try:
         with (
-            closing(_open_site()) as source,
+            closing(sqlite3.connect(site, timeout=_SECONDS_FOR_A_LOCK)) as source,
             closing(sqlite3.connect(path)) as target,
         ):
             # in one step: the copy is consistent, and a write-ahead log lets others go on
@@ -140,13 +143,6 @@ def _dump_sqlite(path: Path) -> Dump:
         with connection.cursor() as cursor:
             cursor.execute("PRAGMA journal_mode=DELETE")
     return Dump(path=path, version=sqlite3.sqlite_version, rows=rows, migrations=migrations)
-
-
-def _open_site() -> sqlite3.Connection:
-    path = Path(connection.settings_dict["NAME"])
-    if not path.exists():
-        raise ValidationError(f"There is no database {path}.", code="no_database")
-    return sqlite3.connect(path, timeout=_SECONDS_FOR_A_LOCK)
 
 
 def _load_sqlite(dump: Path) -> None:
@@ -271,14 +267,14 @@ def _run_program(name: str, major: int, *arguments: str) -> None:
 def _describe_connection() -> dict[str, str]:
     """Return what leads libpq to the site's database; a command line would show the password."""
     values = connection.settings_dict
-    given = {
+    variables = {
         "PGDATABASE": values["NAME"],
         "PGUSER": values["USER"],
         "PGPASSWORD": values["PASSWORD"],
         "PGHOST": values["HOST"],
         "PGPORT": str(values["PORT"]),
     }
-    return {name: value for name, value in given.items() if value}
+    return {name: value for name, value in variables.items() if value}
 
 
 def find_program(name: str, major: int, base: Path = Path("/usr/lib/postgresql")) -> Path:
@@ -286,7 +282,13 @@ def find_program(name: str, major: int, base: Path = Path("/usr/lib/postgresql")
     paths = sorted(base.glob(f"*/bin/{name}"))
     if on_path := shutil.which(name):
         paths.append(Path(on_path))
-    versions = {path: _read_version(path) for path in paths}
+    versions = {}
+    for path in paths:
+        done = subprocess.run(  # noqa: S603
+            [str(path), "--version"], capture_output=True, text=True, check=False
+        )
+        match = re.search(r"(\d+)(?:\.\d+|devel|beta|rc)", done.stdout)
+        versions[path] = int(match[1]) if match else 0
     fitting = [path for path in paths if versions[path] >= major]
     if fitting:
         return min(fitting, key=lambda path: versions[path])
@@ -297,11 +299,3 @@ def find_program(name: str, major: int, base: Path = Path("/usr/lib/postgresql")
         f"(on Debian: postgresql-client-{major}), or put them on the PATH.",
         code="program_missing",
     )
-
-
-def _read_version(path: Path) -> int:
-    done = subprocess.run(  # noqa: S603
-        [str(path), "--version"], capture_output=True, text=True, check=False
-    )
-    found = re.search(r"(\d+)(?:\.\d+|devel|beta|rc)", done.stdout)
-    return int(found.group(1)) if found else 0

@@ -166,9 +166,9 @@ def _refuse_other_tables(manifest: Manifest) -> None:
         *connection.introspection.django_table_names(),
         MigrationRecorder.Migration._meta.db_table,
     }
-    if others := sorted(tables - ours - set(manifest.rows)):
+    if foreign := sorted(tables - ours - set(manifest.rows)):
         raise ValidationError(
-            f"The database has tables of other software, such as {others[0]}. A backup replaces "
+            f"The database has tables of other software, such as {foreign[0]}. A backup replaces "
             "the whole database: restore into an empty one.",
             code="not_empty",
         )
@@ -222,9 +222,9 @@ def _examine(manifest: Manifest) -> Examination:
     examination.faults += [f"SQLite reports: {line}" for line in find_damage(connection)]
     counted = count_rows(connection)
     for table in sorted({*counted, *manifest.rows}):
-        here, there = counted.get(table), manifest.rows.get(table)
-        if here != there:
-            examination.faults.append(f"Rows of {table}: {here} instead of {there}.")
+        loaded, expected = counted.get(table), manifest.rows.get(table)
+        if loaded != expected:
+            examination.faults.append(f"Rows of {table}: {loaded} instead of {expected}.")
     if examination.faults:
         return examination
     call_command("migrate", verbosity=0, interactive=False)
@@ -239,12 +239,12 @@ def _examine(manifest: Manifest) -> Examination:
 
 
 def _run_fsck() -> list[str]:
-    found = []
+    lines = []
     for study in Study.objects.select_related("version").order_by("created_at"):
         try:
             breaches = find_breaches(study, is_alone=False)
         except LookupError as error:
-            found.append(f"{study.title} ({study.pk}): {error}")
+            lines.append(f"{study.title} ({study.pk}): {error}")
             continue
-        found += [f"{study.title} ({study.pk}): {breach}" for breach in breaches]
-    return found + [f"All studies: {breach}" for breach in find_breaches_between_studies()]
+        lines += [f"{study.title} ({study.pk}): {breach}" for breach in breaches]
+    return lines + [f"All studies: {breach}" for breach in find_breaches_between_studies()]

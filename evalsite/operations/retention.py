@@ -74,13 +74,12 @@ def delete_expired() -> dict[str, int]:
 
 
 def _list_closed_with_identities() -> QuerySet[Study]:
-    found = Study.objects.filter(closed_at__isnull=False)
     known = {
         *ParticipantIdentity.objects.order_by().values_list("study", flat=True).distinct(),
         *_named_visits().order_by().values_list("study", flat=True).distinct(),
         *_named_experts().order_by().values_list("study", flat=True).distinct(),
     }
-    return found.filter(pk__in=known).order_by("closed_at")
+    return Study.objects.filter(closed_at__isnull=False, pk__in=known).order_by("closed_at")
 
 
 def _named_visits() -> QuerySet[Visit]:

@@ -30,21 +30,21 @@ def hold_files(target: Path) -> None:
     Files are written once and then only deleted, so a link keeps what a copy would.
     """
     for name, path in list_files(settings.DATA_DIR).items():
-        held = target / name
+        link = target / name
         if path.is_dir():
-            held.mkdir(parents=True, exist_ok=True)
-        elif not held.exists():
-            held.parent.mkdir(parents=True, exist_ok=True)
-            _link(path, held)
+            link.mkdir(parents=True, exist_ok=True)
+        elif not link.exists():
+            link.parent.mkdir(parents=True, exist_ok=True)
+            _link(path, link)
 
 
-def _link(path: Path, held: Path) -> None:
+def _link(path: Path, target: Path) -> None:
     try:
-        os.link(path, held)
+        os.link(path, target)
     except FileNotFoundError:
         pass  # deleted since it was listed
     except OSError:
-        shutil.copy2(path, held)  # a file system without links
+        shutil.copy2(path, target)  # a file system without links
 
 
 def list_required_files() -> Iterator[str]:
@@ -59,11 +59,11 @@ def list_required_files() -> Iterator[str]:
 
 def refuse_other_files() -> None:
     """Raise ValidationError if the data folder holds files of a site already."""
-    there = [name for name, path in list_files(settings.DATA_DIR).items() if path.is_file()]
-    if there:
+    names = [name for name, path in list_files(settings.DATA_DIR).items() if path.is_file()]
+    if names:
         raise ValidationError(
             f"The data folder {settings.DATA_DIR} already holds files of a site, such as "
-            f"{there[0]}. Move them away, or set EVALSITE_DATA_DIR to another folder.",
+            f"{names[0]}. Move them away, or set EVALSITE_DATA_DIR to another folder.",
             code="not_empty",
         )
 

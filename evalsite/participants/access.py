@@ -42,20 +42,20 @@ _link_of = Prepared(
 
 
 def unknown_link(request: HttpRequest) -> HttpResponse:
-    """The one page for every address that opens nothing; it leads owners of a link back."""
+    """Return the page of every address that opens nothing; it leads owners of a link back."""
     home = address(request, "participant-home") if hasattr(request, "token") else ""
     return private(render(request, "participants/unknown.html", {"home": home}, status=404))
 
 
 def private(response: HttpResponse) -> HttpResponse:
-    """The address of this page is a secret: it isn't sent to other sites or kept in caches."""
+    """Keep the address of this page, which is a secret, from other sites and from caches."""
     response.headers["Referrer-Policy"] = "no-referrer"
     response.headers["Cache-Control"] = "max-age=0, no-cache, no-store, must-revalidate, private"
     return response
 
 
 def participant_page(view: ParticipantView) -> ParticipantView:
-    """A page for the owner of a personal link; the view gets `me`, with its study.
+    """Make a page for the owner of a personal link; the view gets `me`, with its study.
 
     No cookie is read or set here, so no cookie can authorise a forged post.
     """
@@ -74,7 +74,8 @@ def participant_page(view: ParticipantView) -> ParticipantView:
         wait = _seconds_to_wait(request, me) if request.method == "POST" else 0
         if wait:
             return private(_ask_to_wait(request, me, wait, view, captured))
-        if me.withdrawn_at is not None and not _is_farewell(request):
+        page = request.resolver_match.url_name if request.resolver_match else None
+        if me.withdrawn_at is not None and page not in _FAREWELLS:
             return private(redirect(address(request, "participant-withdrawn")))
         try:
             return private(view(request, me, **captured))
@@ -136,7 +137,7 @@ def keeps_page(show: ParticipantView) -> Callable[[ParticipantView], Participant
 
 
 def _seconds_to_wait(request: HttpRequest, me: Participant) -> int:
-    """0, or the seconds until this person may send again, by whichever of their links."""
+    """Return 0, or the seconds until this person may send again, by any of their links."""
     match = request.resolver_match
     person = f"{me.study_id}/{me.pk}"
     if match is not None and match.url_name in ("rating-draft", "sheet-draft"):
@@ -147,7 +148,7 @@ def _seconds_to_wait(request: HttpRequest, me: Participant) -> int:
 def _ask_to_wait(
     request: HttpRequest, me: Participant, wait: int, view: ParticipantView, captured: Any
 ) -> HttpResponse:
-    """429 with all that was entered: nothing is stored, and one press sends it again."""
+    """Return 429 with all that was entered: nothing is stored, and one press sends it again."""
     show = getattr(view, "show_again", None)
     if request.headers.get("Accept") == "application/json":
         response: HttpResponse = JsonResponse({"wait": wait}, status=429)
@@ -161,13 +162,8 @@ def _ask_to_wait(
     return response
 
 
-def _is_farewell(request: HttpRequest) -> bool:
-    match = request.resolver_match
-    return match is not None and match.url_name in _FAREWELLS
-
-
 def address(request: HttpRequest, name: str, *args: object) -> str:
-    """The address of a page of the person who is asking."""
+    """Return the address of a page of the person who is asking."""
     pattern = _address_of_anybody(name, *args)
     return pattern.replace(_ANYBODY, request.token)  # type: ignore[attr-defined]
 
@@ -178,11 +174,13 @@ def _address_of_anybody(name: str, *args: object) -> str:
 
 
 def page_context(request: HttpRequest, me: Participant) -> dict[str, Any]:
-    """What every page of a participant shows around its content."""
+    """Return what every page of a participant shows around its content."""
     is_later = me.later_visit_id is not None
+    # a test still to come asks some of the worked examples
+    is_tested = me.study.is_qualification_on and not me.is_qualified
     names = ("home", "instructions", "stop", *(() if is_later else ("withdraw",)))
     urls = {name: address(request, f"participant-{name}") for name in names}
-    if _may_look_up_examples(me):
+    if me.study.config.worked_examples and not is_tested:
         urls["examples"] = address(request, "worked-examples")
     if me.may_share is not None and not is_later:
         urls["sharing"] = address(request, "participant-sharing")
@@ -200,18 +198,12 @@ def page_context(request: HttpRequest, me: Participant) -> dict[str, Any]:
     }
 
 
-def _may_look_up_examples(me: Participant) -> bool:
-    """Return whether worked examples may be shown: no test that asks some of them lies ahead."""
-    is_tested = me.study.is_qualification_on and not me.is_qualified
-    return bool(me.study.config.worked_examples) and not is_tested
-
-
 def personal_link(request: HttpRequest) -> str:
     return request.build_absolute_uri(address(request, "participant-home"))
 
 
 def page_not_found(request: HttpRequest, exception: Exception) -> HttpResponse:
-    """The constant page for addresses below /p/ and /join/, and a plain one for all others.
+    """Return the constant page for addresses below /p/ and /join/, and a plain one for all others.
 
     Neither reads the body, as Django's own would for its CSRF token: a broken one would fail there.
     """

@@ -18,6 +18,8 @@ from evalsite.protocol.entry_questions import (
 
 # more answers than these are a list to open
 _MOST_BUTTONS = 12
+# what is stored for "Prefer not to say", in every language
+DECLINED = "prefer not to say"
 
 
 class PersonForm(forms.Form):
@@ -34,12 +36,12 @@ class PersonForm(forms.Form):
     @property
     def answers(self) -> dict[str, str]:
         """Return each answer as the text that is stored."""
-        found = {}
+        answers = {}
         for question in self.questions:
             value: Any = self.cleaned_data.get(question.key)
             is_several = question.asks_for == "several"
-            found[question.key] = join_options(value) if is_several else str(value)
-        return found
+            answers[question.key] = join_options(value) if is_several else str(value)
+        return answers
 
     def rows(self) -> list[dict[str, Any]]:
         """Return each question as the page shows it, with what was entered and what is wrong."""
@@ -107,14 +109,20 @@ class BackgroundForm(PersonForm):
     """The questions after the work: each may be left empty, or declined where there are answers."""
 
     def __init__(
-        self, data: Any = None, *, questions: Iterable[EntryQuestion], given: Mapping[str, str]
+        self, data: Any = None, *, questions: Iterable[EntryQuestion], answers: Mapping[str, str]
     ) -> None:
-        asked = [_with_declining(question) for question in questions]
+        declining = (DECLINED, _("Prefer not to say"))
+        asked = [
+            replace(question, choices=(*question.choices, declining))
+            if question.choices
+            else question
+            for question in questions
+        ]
         initial = {
-            one.key: split_options(given.get(one.key, ""))
-            if one.asks_for == "several"
-            else given.get(one.key, "")
-            for one in asked
+            question.key: split_options(answers.get(question.key, ""))
+            if question.asks_for == "several"
+            else answers.get(question.key, "")
+            for question in asked
         }
         super().__init__(data, questions=asked, initial=initial)
         for field in self.fields.values():
@@ -123,16 +131,6 @@ class BackgroundForm(PersonForm):
     @property
     def answers(self) -> dict[str, str]:
         return {key: "" if value == "None" else value for key, value in super().answers.items()}
-
-
-# what is stored for it, in every language
-DECLINED = "prefer not to say"
-
-
-def _with_declining(question: EntryQuestion) -> EntryQuestion:
-    if not question.choices:
-        return question
-    return replace(question, choices=(*question.choices, (DECLINED, _("Prefer not to say"))))
 
 
 class FeedbackForm(forms.Form):

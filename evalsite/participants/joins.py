@@ -5,6 +5,7 @@ from contextlib import contextmanager
 from contextvars import ContextVar
 from datetime import datetime, timedelta
 from math import ceil
+from typing import Any
 
 from django.conf import settings
 from django.db import IntegrityError, transaction
@@ -21,7 +22,13 @@ from evalsite.participants.models import (
     Recruitment,
     Visit,
 )
-from evalsite.participants.networks import SITE_FACTOR, Network, find_network, is_a_day_away
+from evalsite.participants.networks import (
+    SITE_FACTOR,
+    LimitReached,
+    Network,
+    find_network,
+    is_a_day_away,
+)
 from evalsite.participants.random_codes import hash_token
 from evalsite.participants.services import admit_participant
 from evalsite.platforms import Outcome
@@ -38,12 +45,8 @@ OTHER_STUDY = "other study id"
 _is_unlimited: ContextVar[bool] = ContextVar("joins_are_unlimited", default=False)
 
 
-class TooManyJoins(Exception):
-    """The limit on new participants is reached; nothing was created."""
-
-    def __init__(self, retry_seconds: int) -> None:
-        super().__init__(f"try again in {retry_seconds} s")
-        self.retry_seconds = retry_seconds
+class TooManyJoins(LimitReached):
+    """The limit on new participants is reached."""
 
 
 @contextmanager
@@ -79,18 +82,15 @@ def join_study(*, recruitment: Recruitment, arrival: Arrival, address: str) -> s
             raise TypedIdIsKnown
         _check_return(participant)
         visit, is_known = _record_visit(participant, recruitment, arrival)
-        later = None if is_known and visit == _find_first(participant) else visit
-        return ParticipantLink.objects.mint(participant, later_visit=later)
+        # the first visit opens everything, if it has an id that tells it from others
+        is_first = (
+            is_known and visit.visit_id and visit == participant.visits.order_by("pk").first()
+        )
+        return ParticipantLink.objects.mint(participant, later_visit=None if is_first else visit)
 
 
 class TypedIdIsKnown(Exception):
     """Somebody has started with this id, and whoever typed it may be somebody else."""
-
-
-def _find_first(participant: Participant) -> Visit | None:
-    """Return the visit that a person began with, if it has an id that tells it from others."""
-    first = participant.visits.order_by("pk").first()
-    return first if first is not None and first.visit_id else None
 
 
 def find_personal_link(token: str) -> PersonalLink | None:
@@ -134,9 +134,9 @@ def _store(recruitment: Recruitment) -> Recruitment:
 
 
 def find_namespace(recruitment: Recruitment) -> str:
-    """Return within what an id that arrives by this round means one person."""
+    """Return the scope in which an id that arrives by this round means one person."""
     platform = recruitment.adapter
-    name = platform.namespace(recruitment.given)
+    name = platform.namespace(recruitment.platform_settings)
     earlier = Recruitment.objects.filter(
         study=recruitment.study_id, platform=recruitment.platform, number__lt=recruitment.number
     )
@@ -276,19 +276,20 @@ def _check_return(participant: Participant) -> None:
     """Raise TooManyJoins if this person has had too many fresh links in an hour."""
     if _is_unlimited.get() or not settings.JOINS_PER_ADDRESS:
         return
-    recent = participant.links.filter(**_in_window("created_at")).order_by("-created_at")
-    times = recent.values_list("created_at", flat=True)
-    for created_at in times[RETURNS_AN_HOUR - 1 : RETURNS_AN_HOUR]:
-        raise TooManyJoins(max(1, ceil((created_at + _WINDOW - now()).total_seconds())))
+    links = participant.links.filter(**_in_window("created_at")).order_by("-created_at")
+    _check_times(links.values_list("created_at", flat=True), RETURNS_AN_HOUR)
 
 
 def _check_limit(joins: QuerySet[JoinCount], limit: int) -> None:
-    if not limit:
-        return
-    # the oldest of as many as the limit allows: once it is an hour old, there is room again
-    full = joins.order_by("-joined_at").values_list("joined_at", flat=True)[limit - 1 : limit]
-    for joined_at in full:
-        raise TooManyJoins(max(1, ceil((joined_at + _WINDOW - now()).total_seconds())))
+    if limit:
+        _check_times(joins.order_by("-joined_at").values_list("joined_at", flat=True), limit)
+
+
+def _check_times(latest_first: QuerySet[Any, datetime], limit: int) -> None:
+    """Raise TooManyJoins if there are as many times as the limit allows."""
+    # once the oldest of so many is an hour old, there is room again
+    for moment in latest_first[limit - 1 : limit]:
+        raise TooManyJoins(max(1, ceil((moment + _WINDOW - now()).total_seconds())))
 
 
 def _in_window(column: str) -> dict[str, datetime]:
@@ -306,7 +307,7 @@ def _lock_joins(study: Study) -> None:
         StudyVersion.objects.select_for_update(no_key=True).get(pk=study.version_id)
 
 
-def find_recent_joins(window: timedelta) -> "QuerySet[JoinCount]":
+def find_recent_joins(window: timedelta) -> QuerySet[JoinCount]:
     """Return the counts of new participants within the window, of every study."""
     return JoinCount.objects.filter(joined_at__gt=now() - window)
 

@@ -118,7 +118,7 @@ class ParticipantLinkManager(models.Manager["ParticipantLink"]):
     def mint(
         self, participant: Participant, *, token: str = "", later_visit: "Visit | None" = None
     ) -> str:
-        """A new personal token for this participant, or this one; only its hash is kept."""
+        """Return a new personal token for this participant, or this one; only its hash is kept."""
         token = token or token_urlsafe(16)
         self.create(
             study_id=participant.study_id,
@@ -242,23 +242,27 @@ class Recruitment(models.Model):
 
     @property
     def adapter(self) -> Platform:
-        """What is known of this round's platform."""
+        """Return what is known of this round's platform."""
         return get_platform(self.platform)
 
     @property
     def has_link(self) -> bool:
-        """Whether people arrive by a link that they share."""
+        """Return whether people arrive by a link that they share."""
         return self.adapter.is_installed and not self.adapter.has_personal_links
 
     @property
-    def given(self) -> Mapping[str, str]:
-        """What this round says of its platform, every setting of it included."""
-        return {one.name: self.settings.get(one.name, "") for one in self.adapter.settings}
+    def platform_settings(self) -> Mapping[str, str]:
+        """Return the settings of this round's platform, "" for those that aren't set."""
+        return {
+            setting.name: self.settings.get(setting.name, "") for setting in self.adapter.settings
+        }
 
     @property
     def name_for_people(self) -> str:
-        """The name of the platform that people go back to; "" if there is none."""
-        return self.adapter.name_for_people(self.given) if self.adapter.hands_back else ""
+        """Return the name of the platform that people go back to; "" if there is none."""
+        if not self.adapter.hands_back:
+            return ""
+        return self.adapter.name_for_people(self.platform_settings)
 
 
 class OutcomeCode(models.Model):
@@ -281,7 +285,7 @@ class OutcomeCode(models.Model):
                 name="outcomes_of_a_recruitment_differ_by_code",
             ),
             models.CheckConstraint(
-                condition=Q(outcome__in=[str(one) for one in Outcome]),
+                condition=Q(outcome__in=[str(outcome) for outcome in Outcome]),
                 name="code_is_of_a_known_outcome",
             ),
         ]
@@ -329,13 +333,13 @@ class PersonalLink(models.Model):
 
     @property
     def token(self) -> str:
-        """The token; empty if the secret key has changed since, as it can't be derived again."""
+        """Return the token; "" if the secret key has changed since: it can't be derived again."""
         token = self.derive_token()
         return token if hash_token(token) == self.token_hash else ""
 
     @property
     def is_used(self) -> bool:
-        """Whether its person has pressed Start; an expert has a place before that."""
+        """Return whether its person has pressed Start; an expert has a place before that."""
         return ParticipantLink.objects.filter(token_hash=self.token_hash).exists()
 
 
@@ -349,7 +353,7 @@ class Visit(models.Model):
     recruitment = models.ForeignKey(
         Recruitment, on_delete=models.CASCADE, related_name="visits", db_index=False
     )
-    # within what the person's id means one person; empty: none was sent
+    # the scope in which the person's id means one person; empty: none was sent
     platform = models.CharField(max_length=40, blank=True)
     # as the platform writes them; empty: it sent none, or none that is well-formed
     person_id = models.CharField(max_length=200, blank=True)
@@ -380,7 +384,7 @@ class Visit(models.Model):
                 name="each_visit_once_per_participant",
             ),
             models.CheckConstraint(
-                condition=Q(outcome__in=["", *(str(one) for one in Outcome)]),
+                condition=Q(outcome__in=["", *(str(outcome) for outcome in Outcome)]),
                 name="visit_ends_in_a_known_outcome",
             ),
             models.CheckConstraint(
@@ -408,7 +412,7 @@ class Visit(models.Model):
 
     @property
     def is_final(self) -> bool:
-        """Whether this visit is over for good, other than by finishing what there was to do."""
+        """Return whether this visit is over for good, other than by finishing its work."""
         is_refused = bool(self.outcome) and self.outcome != Outcome.COMPLETED
         return is_refused and self.recruitment.adapter.hands_back
 
@@ -471,7 +475,7 @@ class ItemSet(models.Model):
 
     @property
     def total(self) -> int:
-        """How many items this set asks for: those dealt, less those that went to others."""
+        """Return how many items this set asks for: those dealt, less those that went to others."""
         return len(self.item_ids) - len(self.lost_ids)
 
 

@@ -21,6 +21,14 @@ SITE_FACTOR = 4
 SITE_DIGITS = 32
 
 
+class LimitReached(Exception):
+    """Too many people join at once; nothing was created."""
+
+    def __init__(self, retry_seconds: int) -> None:
+        super().__init__(f"try again in {retry_seconds} s")
+        self.retry_seconds = retry_seconds
+
+
 def digest_address(study: Study, address: str, day: date) -> str:
     """Return a digest of an address for this study and day; "" if there is no address.
 

@@ -1,6 +1,6 @@
 """Changing how many people with an answer may have a place."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
@@ -10,7 +10,7 @@ from django.db import transaction
 from evalsite.audit.models import AuditEntry
 from evalsite.participants.models import Quota
 from evalsite.protocol import EntryQuestion
-from evalsite.protocol.entry_questions import Rule, allows
+from evalsite.protocol.entry_questions import allows
 from evalsite.studies.models import Study
 
 
@@ -23,27 +23,28 @@ def list_quota_questions(study: Study) -> list[EntryQuestion]:
     if eligibility is None:
         return []
     accept = {} if isinstance(eligibility.accept, str) else eligibility.accept
-    return [
-        replace(one, choices=tuple(_list_allowed(one, accept.get(one.key))))
-        for one in eligibility.questions
-        if one.asks_for == "choice"
-    ]
-
-
-def _list_allowed(question: EntryQuestion, rule: Rule | None) -> Iterator[tuple[str, str]]:
-    for value, label in question.choices:
-        if rule is None or allows(question, rule, value):
-            yield value, label
+    questions = []
+    for question in eligibility.questions:
+        if question.asks_for == "choice":
+            rule = accept.get(question.key)
+            allowed = [
+                (value, label)
+                for value, label in question.choices
+                if rule is None or allows(question, rule, value)
+            ]
+            questions.append(replace(question, choices=tuple(allowed)))
+    return questions
 
 
 @transaction.atomic
 def change_quotas(*, study: Study, people: Mapping[tuple[str, str], int | None], by: Any) -> None:
     """Set the quotas of these answers, by question and answer; None: no limit."""
     Study.objects.select_for_update(no_key=True).only("pk").get(pk=study.pk)
-    known = {(one.key, value) for one in list_quota_questions(study) for value, _ in one.choices}
+    questions = list_quota_questions(study)
+    known = {(question.key, value) for question in questions for value, _ in question.choices}
     if set(people) - known:
         raise ValidationError("The questions have changed. Reload the page.", code="unknown_answer")
-    stored = {(one.question, one.value): one.people for one in study.quotas.all()}
+    stored = {(quota.question, quota.value): quota.people for quota in study.quotas.all()}
     changed = {key: limit for key, limit in people.items() if stored.get(key) != limit}
     for (question, value), limit in changed.items():
         if limit is None:

@@ -10,7 +10,7 @@ _CONSONANTS = "BCDFGHJKLMNPQRSTVWXZ"
 
 
 def make_pseudonym() -> str:
-    """A random name, never derived from anything about the person."""
+    """Return a random name, never derived from anything about the person."""
     return "p-" + "".join(choice(_CLEAR.lower()) for _ in range(10))
 
 
@@ -19,13 +19,13 @@ def make_receipt() -> str:
 
 
 def make_completion_code() -> str:
-    """A code such as KVQF-RMXT."""
+    """Return a code such as KVQF-RMXT."""
     letters = make_outcome_code()
     return f"{letters[:4]}-{letters[4:]}"
 
 
 def make_outcome_code() -> str:
-    """A code such as KVQFRMXT."""
+    """Return a code such as KVQFRMXT."""
     return "".join(choice(_CONSONANTS) for _ in range(8))
 
 

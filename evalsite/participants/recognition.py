@@ -58,7 +58,8 @@ def is_kept_out(me: Participant) -> bool:
     if not rules:
         return False
     keys = [settings.SECRET_KEY, *settings.SECRET_KEY_FALLBACKS]
-    digests = {_hash_id(*one, key) for one in _list_ids(me) for key in keys}
+    ids = _list_ids(me)
+    digests = {_hash_id(platform, person_id, key) for platform, person_id in ids for key in keys}
     known = ParticipantMark.objects.filter(study__in=rules, digest__in=digests)
     was_in = set(known.values_list("study", flat=True))
     required = {pk for pk, rule in rules.items() if rule == EarlierStudyRule.Rule.REQUIRE}
@@ -77,7 +78,9 @@ def change_rules(*, study: Study, rules: Mapping[Study, str], by: Any) -> None:
     """Set the rules on the people of these studies; "": none."""
     Study.objects.select_for_update(no_key=True).only("pk").get(pk=study.pk)
     stored = dict(study.earlier_rules.values_list("earlier", "rule"))
-    changed = {one: rule for one, rule in rules.items() if stored.get(one.pk, "") != rule}
+    changed = {
+        earlier: rule for earlier, rule in rules.items() if stored.get(earlier.pk, "") != rule
+    }
     for earlier, rule in changed.items():
         if rule:
             EarlierStudyRule.objects.update_or_create(
@@ -98,12 +101,12 @@ def list_platform_ids(study: Study, *, by: Any) -> Iterator[tuple[str, list[str]
     for visit in visits.select_related("recruitment").order_by("id"):
         adapter = visit.recruitment.adapter
         if not adapter.has_ids_of_round:
-            name = adapter.name_for_people(visit.recruitment.given) or adapter.label
+            name = adapter.name_for_people(visit.recruitment.platform_settings) or adapter.label
             ids.setdefault(name, {})[visit.person_id] = None
     AuditEntry.objects.record(
         "identity view", by=by, study_id=study.pk, block_list=sum(map(len, ids.values()))
     )
-    yield from ((name, list(own)) for name, own in ids.items())
+    yield from ((name, list(person_ids)) for name, person_ids in ids.items())
 
 
 @scheduled("Forget people who may be recognised no longer", every=HOURLY, is_deleting=True)

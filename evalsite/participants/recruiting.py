@@ -31,10 +31,10 @@ def promised_minutes(recruitment: Recruitment) -> int:
 
 def promised_pay(recruitment: Recruitment) -> Decimal | None:
     """Return the reward for a set: the round's own, else the study's."""
-    own = recruitment.reward
-    if own is None:
+    reward = recruitment.reward
+    if reward is None:
         return recruitment.study.pay_per_set
-    return own * promised_minutes(recruitment) if recruitment.is_paid_per_minute else own
+    return reward * promised_minutes(recruitment) if recruitment.is_paid_per_minute else reward
 
 
 def promised_hourly_pay(recruitment: Recruitment) -> Decimal | None:
@@ -51,8 +51,7 @@ def create_recruitment(
     `number`: the one that the page offered; a round that has it on this platform is the answer.
     """
     Study.objects.select_for_update(no_key=True).only("pk").get(pk=study.pk)
-    existing = [one for one in study.recruitments.filter(platform=platform.key) if one.number]
-    for recruitment in existing:
+    for recruitment in study.recruitments.filter(platform=platform.key).exclude(number=0):
         if str(recruitment.number) == number:
             return recruitment
     last = study.recruitments.aggregate(last=Max("number"))["last"] or 0
@@ -60,7 +59,7 @@ def create_recruitment(
         study=study,
         number=last + 1,
         platform=platform.key,
-        settings={one.name: one.initial for one in platform.settings},
+        settings={setting.name: setting.initial for setting in platform.settings},
         # people who were invited by name go on for as long as there is work, unless limited
         has_further_sets=platform.has_personal_links,
     )
@@ -155,16 +154,16 @@ def refuse_unready(recruitment: Recruitment) -> None:
 def find_obstacles(recruitment: Recruitment, codes: Iterable[OutcomeCode]) -> list[ValidationError]:
     """Return what keeps this round, with these codes, from being turned on."""
     platform, study = recruitment.adapter, recruitment.study
-    found = []
-    given = recruitment.given
-    if missing := [o.label for o in platform.settings if o.is_required and not given[o.name]]:
+    problems = []
+    settings = recruitment.platform_settings
+    if missing := [o.label for o in platform.settings if o.is_required and not settings[o.name]]:
         words = f"Fill in {list_of([f'“{label}”' for label in missing])} below."
-        found.append(ValidationError(words, code="settings"))
-    stored = {one.outcome: one for one in codes}
+        problems.append(ValidationError(words, code="settings"))
+    stored = {code.outcome: code for code in codes}
     done, leaves = stored.get(Outcome.COMPLETED), platform.exits[Outcome.COMPLETED]
     if not leaves.has_set_code and not (done and (done.link or done.code)):
         mend = ", or create a code." if leaves.takes_code else "."
-        found.append(
+        problems.append(
             ValidationError(
                 f"People who finish have nothing to take back to {platform.label}. Paste its link "
                 f"for completed work{mend}",
@@ -175,28 +174,30 @@ def find_obstacles(recruitment: Recruitment, codes: Iterable[OutcomeCode]) -> li
     is_screened = is_asked or has_rules(study)
     out = stored.get(Outcome.SCREENED_OUT)
     if platform.needs_screen_out_code and is_screened and not (out and out.code):
-        found.append(
+        problems.append(
             ValidationError(
                 "You screen people but have no screen-out code. Create one, then turn the round "
                 "on.",
                 code="no_screen_out_code",
             )
         )
-    return [*found, *_find_low_pay(recruitment)]
+    return [*problems, *_find_low_pay(recruitment)]
 
 
 def _find_low_pay(recruitment: Recruitment) -> list[ValidationError]:
     """Return what is wrong with the reward, on a platform that sets a least one."""
     platform, currency = recruitment.adapter, recruitment.study.currency
     hourly, least = promised_hourly_pay(recruitment), platform.least_pay.get(currency)
-    wanted = "" if least is None else format_money(Decimal(str(least)), currency)
+    minimum = "" if least is None else format_money(Decimal(str(least)), currency)
     if platform.least_pay and hourly is None:
-        rule = f": {platform.label} requires {wanted} an hour." if wanted else "."
+        rule = f": {platform.label} requires {minimum} an hour." if minimum else "."
         words = f"Enter the reward that you pay on {platform.label}{rule}"
         return [ValidationError(words, code="no_reward")]
     if least is None or hourly is None or hourly >= least:
         return []
-    words = f"You pay {format_money(hourly, currency)} an hour. {platform.label} requires {wanted}."
+    words = (
+        f"You pay {format_money(hourly, currency)} an hour. {platform.label} requires {minimum}."
+    )
     return [ValidationError(words, code="low_pay")]
 
 

@@ -69,7 +69,7 @@ class RecruitmentForm(forms.ModelForm):
             del self.fields["takes_typed_ids"]
         for name in _WHOLE & self.fields.keys():
             self.fields[name].widget.attrs["min"] = 1
-        self._add_fields({one.outcome: one for one in stored})
+        self._add_fields({code.outcome: code for code in stored})
         for field in self.fields.values():
             field.error_messages["required"] = "This can't be empty."
         use_our_words(self.fields.values())
@@ -136,9 +136,11 @@ class RecruitmentForm(forms.ModelForm):
 
     def values(self) -> dict[str, Any]:
         """Return the settings by the name of their column."""
-        own = {name: self.cleaned_data[name] for name in self.Meta.fields if name in self.fields}
-        given = dict(self._list_cleaned("setting_"))
-        return own | ({"settings": given} if given else {})
+        columns = {
+            name: self.cleaned_data[name] for name in self.Meta.fields if name in self.fields
+        }
+        settings = dict(self._list_cleaned("setting_"))
+        return columns | ({"settings": settings} if settings else {})
 
     def links(self) -> dict[Outcome, str]:
         return {Outcome(name): link for name, link in self._list_cleaned("link_")}

@@ -30,7 +30,7 @@ class Withdrawn(Exception):
 
 @transaction.atomic
 def admit_participant(*, study: Study, is_pilot: bool = False) -> tuple[Participant, str]:
-    """A new participant, and the token of the personal link that opens their pages."""
+    """Create a participant; return them with the token of the link that opens their pages."""
     participant = Participant.objects.create(study=study, is_pilot=is_pilot)
     return participant, ParticipantLink.objects.mint(participant)
 
@@ -40,7 +40,7 @@ def consent_text(study: Study) -> str:
 
 
 def has_agreed(participant: Participant) -> bool:
-    """Whether this person has agreed to the consent text that is shown now."""
+    """Return whether this person has agreed to the consent text that is shown now."""
     return agreement_of(participant) is Agreement.CURRENT
 
 
@@ -64,7 +64,7 @@ def consent_hash(study: Study) -> str:
 
 
 def consent_of(participant: Participant) -> Consent | None:
-    """What this person answered to the consent text that is shown now, if anything."""
+    """Return what this person answered to the consent text that is shown now, if anything."""
     digest = consent_hash(participant.study)
     return Consent.objects.filter(participant=participant, text_sha256=digest).first()
 
@@ -172,7 +172,7 @@ def may_show_code(me: Participant, item_set: ItemSet) -> bool:
 
 
 def shown_codes(me: Participant, finished: list[ItemSet] | None = None) -> dict[str, Any]:
-    """The code to show: the round's fixed one, else that of the last finished set; those before."""
+    """Return the code to show, the round's or that of the last finished set, and earlier codes."""
     finished = finished_sets(me) if finished is None else finished
     if not finished:
         return {"code": "", "earlier_codes": [], "way_out": WayOut()}
@@ -186,6 +186,8 @@ def shown_codes(me: Participant, finished: list[ItemSet] | None = None) -> dict[
     is_own = way_out.code == last.code
     return {
         "code": way_out.code,
-        "earlier_codes": [(one.number, one.code) for one in earlier] if is_own else [],
+        "earlier_codes": [(item_set.number, item_set.code) for item_set in earlier]
+        if is_own
+        else [],
         "way_out": way_out,
     }

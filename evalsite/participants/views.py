@@ -17,7 +17,7 @@ from evalsite.studies.time_zones import zone_of
 
 
 def shut_sentence(study: Study) -> dict[str, Any]:
-    """Why no work is handed out now, in words for a participant."""
+    """Say why no work is handed out now, in words for a participant."""
     if study.state == Study.State.DRAFT:
         return {
             "heading": _("This study has not started yet"),
@@ -44,7 +44,7 @@ def shut_sentence(study: Study) -> dict[str, Any]:
 
 
 def opens_later(study: Study) -> bool:
-    """Whether it is live, but nobody can start before a time that is set."""
+    """Return whether the study is live, but nobody can start before a time that is set."""
     return study.state == Study.State.LIVE and study.is_before_opening
 
 
@@ -60,7 +60,7 @@ def describe_opening(study: Study) -> dict[str, Any]:
 
 
 def study_facts(study: Study, recruitment: Recruitment) -> list[tuple[str, str, str]]:
-    """Time, pay and size of one set: term, value, and a note in small print."""
+    """Return time, pay and size of a set: term, value, and a note in small print."""
     minutes, pay = promised_minutes(recruitment), promised_pay(recruitment)
     about = ngettext("about %(minutes)s minute", "about %(minutes)s minutes", minutes)
     facts = [(_("Time"), about % {"minutes": minutes}, "")]

@@ -106,8 +106,8 @@ def _find_bonus(visit: Visit, outcome: Outcome) -> dict[str, Any]:
     """
     recruitment = visit.recruitment
     leaves, hourly = recruitment.adapter.exits[outcome], promised_hourly_pay(recruitment)
-    own = recruitment.codes.filter(outcome=outcome).exclude(code="", link="")
-    is_paid = leaves.is_paid and own.exists()
+    codes = recruitment.codes.filter(outcome=outcome).exclude(code="", link="")
+    is_paid = leaves.is_paid and codes.exists()
     if not visit.person_id or not recruitment.adapter.hands_back or is_paid or not hourly:
         return {}
     consents = Consent.objects.filter(participant=visit.participant_id, is_given=True)
@@ -146,12 +146,14 @@ def find_way_out(me: Participant, outcome: Outcome, *, set_code: str = "") -> Wa
     visit = find_visit(me)
     recruitment = visit.recruitment if visit else Recruitment.objects.open_link(me.study)
     recruitment.study = me.study
-    stored = _list_codes(recruitment)
-    own = stored.get(outcome)
+    # a study's own link may not be stored yet
+    codes = () if recruitment._state.adding else recruitment.codes.all()
+    stored = {code.outcome: code for code in codes}
     leaves = recruitment.adapter.exits[outcome]
-    other = stored.get(leaves.instead) if leaves.instead else None
-    fixed = own.code if own else ""
-    link = (own.link if own else "") or (other.link if other else "")
+    fixed = stored[outcome].code if outcome in stored else ""
+    link = stored[outcome].link if outcome in stored else ""
+    if not link and leaves.instead in stored:
+        link = stored[leaves.instead].link
     if not link and fixed:
         link = recruitment.adapter.link_from_code
     is_set_code_wanted = leaves.has_set_code or not link or "{code}" in link
@@ -173,22 +175,11 @@ def find_way_out(me: Participant, outcome: Outcome, *, set_code: str = "") -> Wa
     )
 
 
-def _list_codes(recruitment: Recruitment) -> dict[str, OutcomeCode]:
-    if recruitment._state.adding:
-        return {}
-    return {one.outcome: one for one in recruitment.codes.all()}
-
-
 def read_rounds(study: Study) -> "Rounds":
-    """Return what the study's rounds give for completed work; what is found is kept with it."""
-    kept = vars(study)
-    if _ROUNDS not in kept:
-        kept[_ROUNDS] = _read_rounds(study)
-    found: Rounds = kept[_ROUNDS]
-    return found
-
-
-def _read_rounds(study: Study) -> "Rounds":
+    """Return what the study's rounds give for completed work, and keep it with the study."""
+    kept: Rounds | None = vars(study).get(_ROUNDS)
+    if kept is not None:
+        return kept
     completed = OutcomeCode.objects.filter(recruitment=OuterRef("pk"), outcome=Outcome.COMPLETED)
     rounds = study.recruitments.order_by().annotate(fixed=Subquery(completed.values("code")[:1]))
     codes: dict[int | None, str] = {}
@@ -197,7 +188,8 @@ def _read_rounds(study: Study) -> "Rounds":
         pays = pays or reward is not None
         # the study's own link is round 0, and people without a visit came by it
         codes |= {pk: code or ""} | ({} if number else {None: code or ""})
-    return Rounds(codes=codes, pays=pays)
+    kept = vars(study)[_ROUNDS] = Rounds(codes=codes, pays=pays)
+    return kept
 
 
 def with_last_round(people: QuerySet[Participant]) -> QuerySet[Any]:

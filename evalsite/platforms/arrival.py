@@ -57,7 +57,7 @@ class BadArrival(Exception):
 class Arrival:
     """A person who arrives: their id on their platform, and their visit."""
 
-    # the names of the platform and of what its ids mean one person in; "": no id was sent
+    # the scope in which an id means one person: its platform, and more where needed; "": no id
     namespace: str = ""
     # as the platform writes it
     person_id: str = ""
@@ -74,7 +74,7 @@ class Arrival:
 
     @property
     def key(self) -> str:
-        """The id by which this person is recognised: no two differ by case alone."""
+        """Return the id by which this person is recognised: no two differ by case alone."""
         return self.person_id.lower()
 
     @property
@@ -82,18 +82,25 @@ class Arrival:
         return are_safe(self.person_id, self.visit_id, self.platform_study_id)
 
 
-Given = Mapping[str, Sequence[str]]
+# the values of each parameter of a link, by its name in lower case
+Parameters = Mapping[str, Sequence[str]]
 
 
 def find_named_platform(query: QueryDict) -> Platform | None:
     """Return the platform that a link without a round names by its parameters, if any."""
-    given = _collect(query)
-    platforms = [one for one in installed_platforms().values() if one.person is not None]
+    parameters = _collect(query)
+    platforms = [p for p in installed_platforms().values() if p.person is not None]
     for platform in platforms:
-        if platform.person is not None and platform.person.name.casefold() in given:
+        if platform.person is not None and platform.person.name.casefold() in parameters:
             return platform
     for platform in platforms:
-        if _is_preview(platform, {}, given) or _has_lost_person(platform, given):
+        telling = [
+            parameter.name.casefold()
+            for parameter in (platform.visit, platform.study)
+            if parameter is not None and parameter.is_telling
+        ]
+        has_lost_person = any(name in parameters for name in telling)
+        if has_lost_person or _is_preview(platform, {}, parameters):
             return platform
     return None
 
@@ -103,25 +110,25 @@ def read_arrival(
 ) -> Arrival:
     """Return who arrives by the link of a round; raise BadArrival if it doesn't name one person.
 
-    `namespace`: within what an id means one person.
+    `namespace`: the scope in which an id means one person.
     """
-    given = _collect(query)
+    parameters = _collect(query)
     person = platform.find_person(settings)
     if person is None:
         return Arrival()
-    if _is_preview(platform, settings, given):
+    if _is_preview(platform, settings, parameters):
         return Arrival(is_preview=True)
-    if person.name.casefold() not in given:
+    if person.name.casefold() not in parameters:
         if platform.needs_person:
             raise BadArrival(Problem.MISSING)
         return Arrival()
-    visit_id, is_visit_bad = _read_optional(platform.find_visit(settings), given)
-    study_id, is_study_bad = _read_optional(platform.study, given)
+    visit_id, is_visit_bad = _read_optional(platform.find_visit(settings), parameters)
+    study_id, is_study_bad = _read_optional(platform.study, parameters)
     bad_visit = Flag.POSSIBLE_PREVIEW if platform.has_odd_previews else Flag.BAD_VISIT_ID
     flags = [(is_visit_bad, bad_visit), (is_study_bad, Flag.BAD_STUDY_ID)]
     return Arrival(
         namespace=namespace,
-        person_id=_read_person(person, given),
+        person_id=_read_person(person, parameters),
         visit_id=visit_id,
         platform_study_id=study_id,
         flags=tuple(flag.value for is_raised, flag in flags if is_raised),
@@ -146,15 +153,15 @@ def read_typed(
 
 
 def _collect(query: QueryDict) -> dict[str, list[str]]:
-    given: defaultdict[str, list[str]] = defaultdict(list)
+    parameters: defaultdict[str, list[str]] = defaultdict(list)
     for name, values in query.lists():
-        given[name.casefold()] += [_AROUND.sub("", str(value)) for value in values]
-    return dict(given)
+        parameters[name.casefold()] += [_AROUND.sub("", str(value)) for value in values]
+    return dict(parameters)
 
 
-def _read_person(person: Parameter, given: Given) -> str:
-    values = given[person.name.casefold()]
-    if any(_is_placeholder(value) for value in values):
+def _read_person(person: Parameter, parameters: Parameters) -> str:
+    values = parameters[person.name.casefold()]
+    if any(mark in value for value in values for mark in _PLACEHOLDERS):
         raise BadArrival(Problem.NOT_FILLED_IN)
     if not any(values):
         raise BadArrival(Problem.MISSING)
@@ -164,9 +171,9 @@ def _read_person(person: Parameter, given: Given) -> str:
     return person_id
 
 
-def _read_optional(parameter: Parameter | None, given: Given) -> tuple[str, bool]:
+def _read_optional(parameter: Parameter | None, parameters: Parameters) -> tuple[str, bool]:
     """Return a visit's or a study's id, and whether one was sent that can't be used."""
-    values = given.get(parameter.name.casefold(), []) if parameter else []
+    values = parameters.get(parameter.name.casefold(), []) if parameter else []
     if parameter is None or not any(values):
         return "", False
     value = _read_one(parameter, values)
@@ -181,22 +188,11 @@ def _read_one(parameter: Parameter, values: Sequence[str]) -> str:
     return value if not spelled and is_good else ""
 
 
-def _is_placeholder(value: str) -> bool:
-    return any(mark in value for mark in _PLACEHOLDERS)
-
-
-def _is_preview(platform: Platform, settings: Mapping[str, str], given: Given) -> bool:
+def _is_preview(platform: Platform, settings: Mapping[str, str], parameters: Parameters) -> bool:
     visit = platform.find_visit(settings)
     if visit is None or not platform.preview_visit:
         return False
-    return platform.preview_visit in given.get(visit.name.casefold(), [])
-
-
-def _has_lost_person(platform: Platform, given: Given) -> bool:
-    others = (platform.visit, platform.study)
-    return any(
-        one is not None and one.is_telling and one.name.casefold() in given for one in others
-    )
+    return platform.preview_visit in parameters.get(visit.name.casefold(), [])
 
 
 def sign_arrival(arrival: Arrival, study_id: UUID, number: int) -> str:

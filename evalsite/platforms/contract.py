@@ -108,7 +108,7 @@ class Decision:
 
     @property
     def name(self) -> str:
-        """The id of the visit; of the person where none was sent."""
+        """Return the id of the visit; of the person where none was sent."""
         return self.visit_id or self.person_id
 
 
@@ -217,21 +217,21 @@ class Platform:
     settings: tuple[Setting, ...] = ()
     is_installed: bool = True
 
-    def name_for_people(self, given: Mapping[str, str]) -> str:
+    def name_for_people(self, settings: Mapping[str, str]) -> str:
         """Return the name by which participants know the place they came from."""
         return self.label
 
-    def namespace(self, given: Mapping[str, str]) -> str:
-        """Return within what a person's id means one person."""
+    def namespace(self, settings: Mapping[str, str]) -> str:
+        """Return the scope in which an id means one person."""
         return self.key
 
-    def find_person(self, given: Mapping[str, str]) -> Parameter | None:
+    def find_person(self, settings: Mapping[str, str]) -> Parameter | None:
         return self.person
 
-    def find_visit(self, given: Mapping[str, str]) -> Parameter | None:
+    def find_visit(self, settings: Mapping[str, str]) -> Parameter | None:
         return self.visit
 
-    def link_query(self, given: Mapping[str, str]) -> str:
+    def link_query(self, settings: Mapping[str, str]) -> str:
         """Return what a researcher adds to the round's link for the platform to fill in."""
         return self.query
 

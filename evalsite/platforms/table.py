@@ -1,7 +1,7 @@
 """The platforms that people come from: one table of facts, with what each does in its own way."""
 
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from urllib.parse import quote
 
@@ -37,7 +37,7 @@ class Prolific(Platform):
         )
 
     def write_approvals(self, decisions: Sequence[Decision]) -> str:
-        return ",".join(one.name for one in decisions)
+        return ",".join(decision.name for decision in decisions)
 
     def check_rejection(self, reason: Reason, *, failed: int, minutes: float) -> str:
         # one failure is enough only in a study that takes less than five minutes
@@ -127,21 +127,21 @@ _ID = re.compile("[0-9A-Za-z]{8,64}")
 @dataclass(frozen=True, kw_only=True)
 class Connect(Platform):
     def write_bonuses(self, bonuses: Sequence[Bonus]) -> str:
-        return _write_connect(
-            (one.person_id, one.visit_id, "", str(one.amount), "") for one in bonuses
-        )
+        rows = [(bonus.person_id, bonus.visit_id, "", str(bonus.amount), "") for bonus in bonuses]
+        return write_lines(_HEADER, *rows)
 
     def write_approvals(self, decisions: Sequence[Decision]) -> str:
-        return _write_connect((one.person_id, one.visit_id, "approve", "", "") for one in decisions)
+        rows = [
+            (decision.person_id, decision.visit_id, "approve", "", "") for decision in decisions
+        ]
+        return write_lines(_HEADER, *rows)
 
     def write_rejections(self, decisions: Sequence[Decision]) -> str:
-        return _write_connect(
-            (one.person_id, one.visit_id, "reject", "", one.message) for one in decisions
-        )
-
-
-def _write_connect(rows: Iterable[tuple[str, ...]]) -> str:
-    return write_lines(_HEADER, *rows)
+        rows = [
+            (decision.person_id, decision.visit_id, "reject", "", decision.message)
+            for decision in decisions
+        ]
+        return write_lines(_HEADER, *rows)
 
 
 CONNECT = Connect(
@@ -246,26 +246,26 @@ _FORM = "any"
 
 @dataclass(frozen=True, kw_only=True)
 class Panel(Platform):
-    def name_for_people(self, given: Mapping[str, str]) -> str:
-        return given["panel"]
+    def name_for_people(self, settings: Mapping[str, str]) -> str:
+        return settings["panel"]
 
-    def namespace(self, given: Mapping[str, str]) -> str:
+    def namespace(self, settings: Mapping[str, str]) -> str:
         # ids of two panels may be the same text
-        return f"{self.key}:{given['panel'].casefold()}"[:40]
+        return f"{self.key}:{settings['panel'].casefold()}"[:40]
 
-    def find_person(self, given: Mapping[str, str]) -> Parameter | None:
-        pattern = _PATTERNS.get(given["form"], _PATTERNS[_FORM])
-        return Parameter(name=given["parameter"], pattern=re.compile(pattern))
+    def find_person(self, settings: Mapping[str, str]) -> Parameter | None:
+        pattern = _PATTERNS.get(settings["form"], _PATTERNS[_FORM])
+        return Parameter(name=settings["parameter"], pattern=re.compile(pattern))
 
-    def find_visit(self, given: Mapping[str, str]) -> Parameter | None:
-        if not given["visit_parameter"]:
+    def find_visit(self, settings: Mapping[str, str]) -> Parameter | None:
+        if not settings["visit_parameter"]:
             return None
-        return Parameter(name=given["visit_parameter"], pattern=re.compile(_PATTERNS[_FORM]))
+        return Parameter(name=settings["visit_parameter"], pattern=re.compile(_PATTERNS[_FORM]))
 
-    def link_query(self, given: Mapping[str, str]) -> str:
-        query = f"{given['parameter']}={given['placeholder']}"
-        if given["visit_parameter"]:
-            query += f"&{given['visit_parameter']}={given['visit_placeholder']}"
+    def link_query(self, settings: Mapping[str, str]) -> str:
+        query = f"{settings['parameter']}={settings['placeholder']}"
+        if settings["visit_parameter"]:
+            query += f"&{settings['visit_parameter']}={settings['visit_placeholder']}"
         return query
 
 
@@ -366,10 +366,8 @@ class MTurkLink(Platform):
     def fill_row(
         self, row: Mapping[str, str], *, is_approved: bool, message: str
     ) -> dict[str, str]:
-        given = (
-            {"Approve": "x", "Reject": ""} if is_approved else {"Approve": "", "Reject": message}
-        )
-        return {**row, **given}
+        decision = ("x", "") if is_approved else ("", message)
+        return {**row, "Approve": decision[0], "Reject": decision[1]}
 
 
 MTURK_LINK = MTurkLink(
@@ -454,11 +452,11 @@ def installed_platforms() -> dict[str, Platform]:
 
 def get_platform(key: str) -> Platform:
     """Return the platform of this key; one that nobody can arrive from if it isn't installed."""
-    found = installed_platforms().get(key)
+    platform = installed_platforms().get(key)
     exits = {outcome: Exit(otherwise=Leave.CONTACT) for outcome in Outcome}
-    return found or Platform(key=key, label=key, summary="", exits=exits, is_installed=False)
+    return platform or Platform(key=key, label=key, summary="", exits=exits, is_installed=False)
 
 
 def find_open_link() -> Platform:
     """Return the platform that stands for a study's own link."""
-    return next(one for one in installed_platforms().values() if one.is_open_link)
+    return next(platform for platform in installed_platforms().values() if platform.is_open_link)

@@ -34,31 +34,31 @@ class Matches:
 
     @property
     def open(self) -> Outcome:
-        """All who would be excluded."""
-        found = self.together
-        people = {pk: one for pk, one in found.people.items() if pk not in self.excluded}
-        return Outcome(sentence=found.sentence, rule=None, people=people)
+        """Return all who would be excluded."""
+        together = self.together
+        people = {pk: met for pk, met in together.people.items() if pk not in self.excluded}
+        return Outcome(sentence=together.sentence, rule=None, people=people)
 
     @property
     def mark(self) -> str:
-        """A text that is equal as long as the same people would be excluded."""
+        """Return a text that is equal as long as the same people would be excluded."""
         return hash_content(sorted(self.open.people))
 
     def first_rule(self, person: int) -> ExclusionRule:
         """Return the first rule that this person meets."""
-        rules = (one.rule for one in self.outcomes if person in one.people)
+        rules = (outcome.rule for outcome in self.outcomes if person in outcome.people)
         return next(rule for rule in rules if rule is not None)
 
 
 def find_matches(study: Study) -> Matches:
     """Return who meets the study's rules now."""
     people = measure_people(study)
-    standing = Exclusion.objects.standing().filter(study=study, participant__isnull=False)
+    active = Exclusion.objects.active().filter(study=study, participant__isnull=False)
     return Matches(
         outcomes=run_rules(list_rules(study), people),
-        excluded={pk for pk in standing.values_list("participant", flat=True) if pk is not None},
+        excluded={pk for pk in active.values_list("participant", flat=True) if pk is not None},
         people=len(people),
-        answers=sum(len(one.items) for one in people.values()),
+        answers=sum(len(measures.items) for measures in people.values()),
     )
 
 
@@ -75,7 +75,9 @@ def apply_rules(*, study: Study, by: Any, seen: str) -> int:
         raise ValidationError(
             "Other people match the rules by now. Read the list again before you decide."
         )
-    people = {one.pk: one for one in Participant.objects.filter(pk__in=matches.open.people)}
+    people = {
+        person.pk: person for person in Participant.objects.filter(pk__in=matches.open.people)
+    }
     by_rule: dict[int, list[int]] = {}
     for pk in matches.open.people:
         by_rule.setdefault(matches.first_rule(pk).pk, []).append(pk)
@@ -104,7 +106,7 @@ def decline_rules(*, study: Study, by: Any, reason: str) -> None:
 
 
 def insist_on_rest(study: Study) -> None:
-    """ValidationError while people are at work: whoever finishes may meet a rule, too."""
+    """Raise ValidationError while people are at work: whoever finishes may meet a rule, too."""
     if places := count_at_work(study):
         raise ValidationError(
             f"People at work still hold {places} places. Wait until they have finished, or take "

@@ -24,14 +24,17 @@ class ChecksMet:
 
 
 def count_checks(study: Study, participants: Collection[int]) -> dict[int, ChecksMet]:
-    """The checks of each of these participants who has rated one whose gold asks something."""
+    """Return the checks of these participants, of those who rated one whose gold asks something."""
     answers = Annotation.objects.agreed().filter(study=study, participant__in=participants)
     met: Counter[int] = Counter()
     asked: Counter[int] = Counter()
     for participant, agrees in judge_checks(study, answers).values():
         asked[participant] += 1
         met[participant] += agrees
-    return {one: ChecksMet(met=met[one], asked=asked[one]) for one in asked}
+    return {
+        participant: ChecksMet(met=met[participant], asked=asked[participant])
+        for participant in asked
+    }
 
 
 def judge_checks(study: Study, answers: QuerySet[Annotation]) -> dict[int, tuple[int, bool]]:
@@ -46,36 +49,36 @@ def judge_answers(
     """Return these fields of each answer to a check, and whether it matches its gold."""
     rated = answers.filter(item__kind__in=CHECKS, outcome=Annotation.Outcome.RATED).order_by()
     rows = list(rated.values_list("pk", "item_id", "item__gold", "item__inputs", *fields))
-    given = _ratings_of([row[0] for row in rows])
+    ratings = _ratings_of([row[0] for row in rows])
     outputs = _outputs_of({row[1] for row in rows})
     options = shown_content(study)["options"]
     bound = bind_checked(study)
-    found: dict[int, tuple[tuple[Any, ...], bool]] = {}
-    for pk, item, gold, inputs, *wanted in rows:
+    judged: dict[int, tuple[tuple[Any, ...], bool]] = {}
+    for pk, item, gold, inputs, *values in rows:
         standard = study.config.standard_score(options, inputs)
         agrees = agrees_with_gold(
-            study.config, gold, outputs[item], given[pk], standard, bound.get(item)
+            study.config, gold, outputs[item], ratings[pk], standard, bound.get(item)
         )
         if agrees is not None:
-            found[pk] = tuple(wanted), agrees
-    return found
+            judged[pk] = tuple(values), agrees
+    return judged
 
 
 def _ratings_of(annotations: Collection[int]) -> dict[int, Given]:
-    found: defaultdict[int, dict[str, list[Row]]] = defaultdict(dict)
+    rows: defaultdict[int, dict[str, list[Row]]] = defaultdict(dict)
     ratings = Rating.objects.filter(annotation__in=annotations).order_by("id")
     for pk, criterion, output, value, part, text, detail, turn in ratings.values_list(
         "annotation_id", "criterion", "output_id", "value", "part", "text", "detail", "turn"
     ):
         stored = Row(output, value, part, text, detail, turn)
-        found[pk].setdefault(criterion, []).append(stored)
-    return {pk: found.get(pk, {}) for pk in annotations}
+        rows[pk].setdefault(criterion, []).append(stored)
+    return {pk: rows.get(pk, {}) for pk in annotations}
 
 
 def _outputs_of(items: Collection[int]) -> dict[int, list[Named]]:
     """Return the outputs of each of these items in the order uploaded."""
-    found: dict[int, list[Named]] = defaultdict(list)
+    named: dict[int, list[Named]] = defaultdict(list)
     outputs = Output.objects.filter(item__in=items).order_by("item_id", "position")
     for item, pk, system in outputs.values_list("item_id", "pk", "system__name"):
-        found[item].append((pk, system))
-    return found
+        named[item].append((pk, system))
+    return named

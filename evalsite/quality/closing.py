@@ -28,7 +28,7 @@ def close_due_studies() -> str:
 
 
 def _has_all_answers(study: Study) -> bool:
-    """Whether every place is answered, and none is to come."""
+    """Return whether every place is answered, and none is to come."""
     slots = Slot.objects.filter(study=study)
     waiting = Batch.objects.filter(study=study, opened_at=None)
     places = Job.objects.filter(study_id=study.pk, kind=PLACES).order_by("created_at").last()

@@ -80,15 +80,15 @@ MEASURES = {
 
 
 def describe_rule(conditions: Sequence[Condition]) -> str:
-    """ "Fails at least 2 checks", "One point in over 80% of at least 20 answers"."""
-    keys = [one["measure"] for one in conditions]
+    """Return the rule in words, such as "Fails at least 2 checks"."""
+    keys = [condition["measure"] for condition in conditions]
     rest = list(conditions)
     parts = []
     if keys == ["top_share", "answers"]:
         share, answers = conditions
         parts.append(f"one point in {_compare(share)} of {_compare(answers, 'answers')} answers")
         rest = []
-    parts += [_describe_condition(one) for one in rest]
+    parts += [_describe_condition(condition) for condition in rest]
     words = ", and ".join(parts) if len(parts) > 1 else parts[0]
     return f"{words[:1].upper()}{words[1:]}"
 
@@ -132,7 +132,7 @@ class _Pool:
 
     @classmethod
     def of(cls, people: Collection[Measures]) -> "_Pool":
-        times = [one.seconds for one in people if one.seconds is not None]
+        times = [person.seconds for person in people if person.seconds is not None]
         try:
             sd = stdev(times)
         except StatisticsError:
@@ -153,11 +153,11 @@ class Outcome:
 
     @property
     def answers(self) -> int:
-        return sum(len(one.items) for one in self.people.values())
+        return sum(len(measures.items) for measures in self.people.values())
 
     @property
     def items(self) -> set[int]:
-        return set().union(*(one.items for one in self.people.values()))
+        return set().union(*(measures.items for measures in self.people.values()))
 
 
 def run_rules(
@@ -165,21 +165,23 @@ def run_rules(
 ) -> list[Outcome]:
     """Return who meets each of these rules."""
     pool = _Pool.of(list(people.values()))
-    found = []
+    outcomes = []
     for rule in rules:
         stored = rule if isinstance(rule, ExclusionRule) else None
         conditions = rule.conditions if isinstance(rule, ExclusionRule) else rule
         lacks = [
-            MEASURES[one["measure"]].lacks
-            for one in conditions
-            if all(_measure(one["measure"], person, pool) is None for person in people.values())
+            MEASURES[condition["measure"]].lacks
+            for condition in conditions
+            if all(
+                _measure(condition["measure"], person, pool) is None for person in people.values()
+            )
         ]
         met = {
             pk: person
             for pk, person in people.items()
-            if all(_is_met(one, person, pool) for one in conditions)
+            if all(_is_met(condition, person, pool) for condition in conditions)
         }
-        found.append(
+        outcomes.append(
             Outcome(
                 sentence=describe_rule(conditions),
                 rule=stored,
@@ -187,7 +189,7 @@ def run_rules(
                 untested=lacks[0] if lacks else "",
             )
         )
-    return found
+    return outcomes
 
 
 def join_outcomes(outcomes: Sequence[Outcome]) -> Outcome:

@@ -40,7 +40,7 @@ def excludable_answers(study: Study) -> QuerySet[Annotation]:
 
 
 def may_be_excluded(answer: Annotation) -> bool:
-    """Return whether this one is among them; it is agreed to, and its item was read with it."""
+    """Return whether this answer, which is agreed to, may be excluded."""
     return answer.status in _EXCLUDABLE and answer.item.kind != Item.Kind.PRACTICE
 
 
@@ -51,8 +51,8 @@ def foresee_exclusion(
     study: Study, *, participants: Collection[Participant], annotations: Collection[Annotation]
 ) -> Effect:
     """Return what excluding these would add to the exclusions so far."""
-    also = Q(participant__in=[one.pk for one in participants])
-    also |= Q(pk__in=[one.pk for one in annotations])
+    also = Q(participant__in=[person.pk for person in participants])
+    also |= Q(pk__in=[annotation.pk for annotation in annotations])
     counts = count_together(
         before=excluded_answers(study), after=excluded_answers(study, also=also)
     )
@@ -87,26 +87,26 @@ def exclude(
         raise ValidationError(f"Give the reason in {MOST_LETTERS} characters or fewer.")
     # two people who decide at once queue up here, so that none meets the other's new row
     Study.objects.select_for_update(no_key=True).get(pk=study.pk)
-    standing = Exclusion.objects.standing().filter(study=study)
-    known_people = set(standing.values_list("participant", flat=True))
-    known_answers = set(standing.values_list("annotation", flat=True))
-    people = [one for one in participants if one.pk not in known_people]
-    answers = [one for one in annotations if one.pk not in known_answers]
+    active = Exclusion.objects.active().filter(study=study)
+    known_people = set(active.values_list("participant", flat=True))
+    known_answers = set(active.values_list("annotation", flat=True))
+    people = [person for person in participants if person.pk not in known_people]
+    answers = [answer for answer in annotations if answer.pk not in known_answers]
     phrases: dict[str, Any] = {
         "study": study, "reason": reason, "rule": rule, "planned_rule": planned_rule,
         "decided_by": by,
     }  # fmt: skip
-    made = [Exclusion.objects.create(participant=one, **phrases) for one in people]
-    made += [Exclusion.objects.create(annotation=one, **phrases) for one in answers]
+    made = [Exclusion.objects.create(participant=person, **phrases) for person in people]
+    made += [Exclusion.objects.create(annotation=answer, **phrases) for answer in answers]
     if made:
         AuditEntry.objects.record(
             EXCLUDED,
             by=by,
             study_id=study.pk,
-            exclusions=[one.pk for one in made],
-            participants=[one.pseudonym for one in people],
+            exclusions=[exclusion.pk for exclusion in made],
+            participants=[person.pseudonym for person in people],
             # the reason is in the exclusion, where it can be erased
-            annotations=[str(one.key) for one in answers],
+            annotations=[str(answer.key) for answer in answers],
             **({"rule": rule} if rule else {}),
         )
     return made
@@ -118,8 +118,8 @@ def take_back(*, exclusion: Exclusion, by: Any) -> bool:
 
     It is kept, with who made it and who took it back, and when.
     """
-    standing = Exclusion.objects.standing().filter(pk=exclusion.pk)
-    if not standing.update(revoked_at=now(), revoked_by=by):
+    active = Exclusion.objects.active().filter(pk=exclusion.pk)
+    if not active.update(revoked_at=now(), revoked_by=by):
         return False
     AuditEntry.objects.record(
         TAKEN_BACK, by=by, study_id=exclusion.study_id, exclusion=exclusion.pk
@@ -131,17 +131,17 @@ def take_back(*, exclusion: Exclusion, by: Any) -> bool:
 def take_back_many(*, study: Study, by: Any, ids: Collection[int] | None = None) -> int:
     """Take these active exclusions back, or all of the study; return how many that were."""
     Study.objects.select_for_update(no_key=True).get(pk=study.pk)
-    standing = Exclusion.objects.standing().filter(study=study)
+    active = Exclusion.objects.active().filter(study=study)
     if ids is not None:
-        standing = standing.filter(pk__in=ids)
-    found = list(standing.values_list("pk", flat=True))
-    if found:
-        Exclusion.objects.filter(pk__in=found).update(revoked_at=now(), revoked_by=by)
-        AuditEntry.objects.record(TAKEN_BACK, by=by, study_id=study.pk, exclusions=found)
-    return len(found)
+        active = active.filter(pk__in=ids)
+    pks = list(active.values_list("pk", flat=True))
+    if pks:
+        Exclusion.objects.filter(pk__in=pks).update(revoked_at=now(), revoked_by=by)
+        AuditEntry.objects.record(TAKEN_BACK, by=by, study_id=study.pk, exclusions=pks)
+    return len(pks)
 
 
 def count_reasons(study: Study) -> list[tuple[str, int]]:
     """Return the reasons of active exclusions, each with its number."""
-    standing = Exclusion.objects.standing().filter(study=study)
-    return sorted(Counter(standing.values_list("reason", flat=True)).items())
+    active = Exclusion.objects.active().filter(study=study)
+    return sorted(Counter(active.values_list("reason", flat=True)).items())

@@ -28,6 +28,7 @@ from evalsite.quality.models import (
     ExclusionRule,
     PlanEvent,
 )
+from evalsite.quality.plan_commitment import commit_plan
 from evalsite.quality.plan_state import plan_of
 from evalsite.studies.models import Item, Study
 from evalsite.studies.versions import hash_content
@@ -60,7 +61,19 @@ def build_plan(study: Study, plan: AnalysisPlan | None = None) -> dict[str, Any]
         return content
     items = Item.objects.main().filter(study=study).count()
     planned = {"items": items, "answers": items * study.k, "stopping": plan.stopping}
-    return content | {"planned": planned}
+    clusters = list_cluster_answers(study)
+    return content | {"planned": planned} | ({"clusters": clusters} if clusters else {})
+
+
+def list_cluster_answers(study: Study) -> list[dict[str, Any]]:
+    """Return what was answered at imports whose items seemed to come from talks or documents."""
+    batches = study.batches.order_by("uploaded_at").values_list("import_notes", flat=True)
+    return [
+        {"code": note["code"], "facts": note["facts"]}
+        for notes in batches
+        for note in notes
+        if note["code"] in ("clusters_used", "clusters_not_used")
+    ]
 
 
 def has_plan(content: dict[str, Any]) -> bool:
@@ -91,6 +104,8 @@ def freeze_plan(study: Study, by: Any, reason: str = "") -> AnalysisPlanVersion:
         answers=count_answers_in(study),
         frozen_by=by if getattr(by, "is_authenticated", False) else None,
     )
+    if study.is_launched:
+        commit_plan(study, version)
     if version.has_plan or newest is not None:
         AuditEntry.objects.record(
             FROZEN, by=by, study_id=study.pk, version=version.number, sha256=digest
@@ -106,7 +121,7 @@ def describe_at_launch(study: Study) -> Frozen:
     """Return the plan as the launch would freeze it, with its hash."""
     plan = plan_of(study)
     content = build_plan(study, plan)
-    labels = {one.key: one.label for one in study.config.criteria}
+    labels = {criterion.key: criterion.label for criterion in study.config.criteria}
     digest = hash_content(content)
     rules = [
         *map(describe_rule, content.get("rules", ())),
@@ -126,7 +141,7 @@ def describe_at_launch(study: Study) -> Frozen:
     )
 
 
-AT_LAUNCH.append(AtLaunch(describe=describe_at_launch, freeze=freeze_at_launch))
+AT_LAUNCH.append(AtLaunch(describe=describe_at_launch, freeze=freeze_at_launch, finish=commit_plan))
 
 
 def list_versions(study: Study) -> list[AnalysisPlanVersion]:
@@ -136,7 +151,7 @@ def list_versions(study: Study) -> list[AnalysisPlanVersion]:
 
 def find_first(versions: Sequence[AnalysisPlanVersion]) -> AnalysisPlanVersion | None:
     """Return version 1 of the plan, if something was planned."""
-    return next((one for one in versions if one.number == 1 and one.has_plan), None)
+    return next((version for version in versions if version.number == 1 and version.has_plan), None)
 
 
 def find_version(study: Study) -> AnalysisPlanVersion | None:
@@ -155,15 +170,11 @@ def is_hidden(study: Study) -> bool:
     """
     if study.launched_at is None:
         return False
-    return study.pk in _find_hidden().filter(pk=study.pk).values_list("pk", flat=True)
+    return study.pk in list_hidden().filter(pk=study.pk).values_list("pk", flat=True)
 
 
 def list_hidden() -> Any:
     """Return the studies whose results by system are hidden."""
-    return _find_hidden()
-
-
-def _find_hidden() -> Any:
     mine = {"study": OuterRef("pk")}
     events = PlanEvent.objects.filter(**mine)
     rules = ExclusionRule.objects.current().filter(**mine)
@@ -226,15 +237,15 @@ def find_state(study: Study) -> State:
     if study.launched_at is None:
         return State(is_hidden=False, needs_decision=False)
     counts = count_together(
-        hidden=_find_hidden().filter(pk=study.pk), undecided=list_undecided().filter(pk=study.pk)
+        hidden=list_hidden().filter(pk=study.pk), undecided=list_undecided().filter(pk=study.pk)
     )
     return State(is_hidden=counts["hidden"] > 0, needs_decision=counts["undecided"] > 0)
 
 
 def count_at_work(study: Study) -> int:
     """Count the places that people at work hold."""
-    held = count_held(study)
-    return 0 if held is None else held.places
+    holding = count_held(study)
+    return 0 if holding is None else holding.places
 
 
 def reveal_results(*, study: Study, by: Any, reason: str = "") -> bool:
@@ -251,10 +262,8 @@ def note_reveal(study: Study, by: Any, reason: str) -> bool:
 def _reveal(study: Study, by: Any, reason: str) -> bool:
     if not is_hidden(study):
         return False
-    answers, target = (
-        count_answers_in(study),
-        study.k * Item.objects.main().filter(study=study).count(),
-    )
+    answers = count_answers_in(study)
+    target = study.k * Item.objects.main().filter(study=study).count()
     try:
         with transaction.atomic():
             PlanEvent.objects.create(
@@ -314,20 +323,20 @@ def list_deviations(
     An exclusion for a reason outside the plan stays listed after it was taken back.
     """
     versions = list_versions(study) if versions is None else versions
-    if not any(one.has_plan for one in versions):
+    if not any(version.has_plan for version in versions):
         return []
-    found = [
+    deviations = [
         Deviation(
-            kind="changed", at=one.frozen_at, answers=one.answers, number=one.number,
-            reason=one.reason,
+            kind="changed", at=version.frozen_at, answers=version.answers, number=version.number,
+            reason=version.reason,
         )
-        for one in versions
-        if one.number > 1
+        for version in versions
+        if version.number > 1
     ]  # fmt: skip
     for event in study.plan_events.all() if events is None else events:
         if event.kind == Kind.APPLIED:
             continue
-        found.append(
+        deviations.append(
             Deviation(
                 kind=event.kind,
                 at=event.at,
@@ -343,14 +352,14 @@ def list_deviations(
     if "planned" not in versions[0].content:
         # frozen by an upgrade: nobody was asked which rule they followed
         outside = outside.none()
-    found += [
+    deviations += [
         Deviation(
-            kind="taken_back" if one.revoked_at else "excluded", at=one.decided_at,
-            reason=one.reason,
+            kind="taken_back" if exclusion.revoked_at else "excluded", at=exclusion.decided_at,
+            reason=exclusion.reason,
         )
-        for one in outside
+        for exclusion in outside
     ]  # fmt: skip
-    return sorted([*found, *_list_raised(study)], key=lambda one: one.at)
+    return sorted([*deviations, *_list_raised(study)], key=lambda deviation: deviation.at)
 
 
 def _list_raised(study: Study) -> Iterator[Deviation]:

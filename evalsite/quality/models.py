@@ -31,7 +31,7 @@ DIFFERENCES = ("better", "differs")
 
 
 class ExclusionQuerySet(models.QuerySet["Exclusion"]):
-    def standing(self) -> "ExclusionQuerySet":
+    def active(self) -> "ExclusionQuerySet":
         return self.filter(revoked_at__isnull=True)
 
 
@@ -129,7 +129,7 @@ class AnalysisPlan(models.Model):
 
     @property
     def moments(self) -> dict[str, datetime]:
-        """When each part was last changed, of those that ever were."""
+        """Return when each part was last changed, of those that ever were."""
         moments = {name: getattr(self, field) for name, field in PLAN_MOMENTS.items()}
         return {name: moment for name, moment in moments.items() if moment is not None}
 
@@ -144,6 +144,9 @@ class AnalysisPlanVersion(models.Model):
     number = models.PositiveIntegerField()
     content = models.JSONField(default=dict)
     sha256 = models.CharField(max_length=64)
+    # of the content with all else that is fixed before answers (plan_commitment.py); blank while
+    # the launch is under way
+    commitment = models.CharField(max_length=64, blank=True)
     # False: nothing was planned
     has_plan = models.BooleanField()
     reason = models.CharField(max_length=MOST_LETTERS, blank=True)

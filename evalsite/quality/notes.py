@@ -27,15 +27,15 @@ def add_notes(
         raise ValidationError("Enter a note.")
     if len(text) > LONGEST_NOTE:
         raise ValidationError(f"Write {LONGEST_NOTE:,} characters at most.")
-    about: list[dict[str, Any]] = [{"participant": one} for one in participants]
-    about += [{"item": one} for one in items]
+    about: list[dict[str, Any]] = [{"participant": person} for person in participants]
+    about += [{"item": item} for item in items]
     added = 0
-    for one in about:
-        last = Note.objects.filter(study=study, **one).last()
+    for subject in about:
+        last = Note.objects.filter(study=study, **subject).last()
         if last is not None and (last.text, last.author_id) == (text, by.pk):
             # sent twice
             continue
-        Note.objects.create(study=study, text=text, author=by, **one)
+        Note.objects.create(study=study, text=text, author=by, **subject)
         added += 1
     return added
 
@@ -49,8 +49,8 @@ def delete_note(*, study: Study, pk: int, by: Any) -> bool:
 
 def read_notes_of(study: Study, *, name: str, ids: Collection[int]) -> dict[int, list[Note]]:
     """Return the notes about each of these people, or items; `name`: "participant" or "item"."""
-    found: dict[int, list[Note]] = defaultdict(list)
+    by_subject: dict[int, list[Note]] = defaultdict(list)
     notes = Note.objects.filter(study=study, **{f"{name}__in": list(ids)})
     for note in notes.select_related("author"):
-        found[getattr(note, f"{name}_id")].append(note)
-    return found
+        by_subject[getattr(note, f"{name}_id")].append(note)
+    return by_subject

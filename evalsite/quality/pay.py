@@ -8,6 +8,7 @@ from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass
 from datetime import timedelta
 from decimal import ROUND_UP, Decimal
+from statistics import median
 from typing import Any
 
 from django.conf import settings
@@ -32,6 +33,8 @@ from evalsite.studies.models import Item, Study
 State = Approval.State
 _PENNY = Decimal("0.01")
 LONGEST_TEXT = 2000
+# as many sets as the median time is taken of
+_LATEST = 1000
 
 
 def list_payable(study: Study) -> QuerySet[ItemSet]:
@@ -98,24 +101,24 @@ class PaySet:
 
     @property
     def is_own_visit(self) -> bool:
-        """Whether one submission on the platform stands for this set."""
+        """Return whether one submission on the platform stands for this set."""
         return self.visit is not None and self.visit.item_set_id == self.item_set.pk
 
     @property
     def is_full(self) -> bool:
-        """Whether the whole reward is due: it was finished, or ended for our reasons."""
+        """Return whether the whole reward is due: it was finished, or ended for our reasons."""
         is_completed = bool(self.visit and self.visit.outcome == Outcome.COMPLETED)
         return self.item_set.finished_at is not None or (self.is_own_visit and is_completed)
 
     @property
     def amount(self) -> Decimal:
-        """What is due for the set now: decided amounts don't change any more."""
+        """Return what is due for the set now: decided amounts don't change any more."""
         is_open = self.state in (State.WAITING, State.REVIEW)
         return self.worth if is_open else self.approval.amount
 
     @property
     def worth(self) -> Decimal:
-        """What the set is due if it is approved."""
+        """Return what the set is due if it is approved."""
         pay = promised_pay(self.recruitment) or Decimal(0)
         if self.is_full:
             return pay
@@ -124,12 +127,12 @@ class PaySet:
 
     @property
     def needs_a_look(self) -> bool:
-        """Whether more than half of the set was skipped; pay stays all the same."""
+        """Return whether more than half of the set was skipped; pay stays all the same."""
         return 2 * self.skipped > self.item_set.total
 
     @property
     def minutes(self) -> float | None:
-        """How long the set took, from Start on the visit that it was dealt for."""
+        """Return how long the set took, from Start on the visit that it was dealt for."""
         if self.item_set.finished_at is None:
             return None
         began = self.item_set.created_at
@@ -139,7 +142,7 @@ class PaySet:
 
     @property
     def is_submission(self) -> bool:
-        """Whether the platform pays it, once its submission is approved there."""
+        """Return whether the platform pays it, once its submission is approved there."""
         return (
             self.is_own_visit
             and self.recruitment.adapter.hands_back
@@ -150,13 +153,13 @@ class PaySet:
 
     @property
     def is_bonus(self) -> bool:
-        """Whether it can only be paid by a bonus line of the person's visit."""
+        """Return whether it can only be paid by a bonus line of the person's visit."""
         has_id = self.visit is not None and bool(self.visit.person_id)
         return self.recruitment.adapter.hands_back and has_id and not self.is_submission
 
     @property
     def bonus_by_hand(self) -> Decimal:
-        """The bonus that is still to be paid and that no text for a platform names."""
+        """Return the bonus that is still to be paid and that no text for a platform names."""
         is_named = self.recruitment.adapter.hands_back and self.visit and self.visit.person_id
         if is_named or self.approval.bonus_marked_at is not None:
             return Decimal(0)
@@ -173,9 +176,11 @@ def with_answer_counts(sets: QuerySet[ItemSet]) -> QuerySet[ItemSet]:
 
 def _count_answers(sets: Sequence[ItemSet]) -> dict[Any, tuple[int, int]]:
     """Return how many items of each set were answered, and how many of these were skipped."""
-    if any(not hasattr(one, "answered") for one in sets):
-        sets = list(with_answer_counts(ItemSet.objects.filter(pk__in=[one.pk for one in sets])))
-    return {one.pk: (one.answered, one.skipped) for one in sets}  # type: ignore[attr-defined]
+    if any(not hasattr(item_set, "answered") for item_set in sets):
+        sets = list(
+            with_answer_counts(ItemSet.objects.filter(pk__in=[item_set.pk for item_set in sets]))
+        )
+    return {item_set.pk: (item_set.answered, item_set.skipped) for item_set in sets}  # type: ignore[attr-defined]
 
 
 def describe_sets(
@@ -186,41 +191,42 @@ def describe_sets(
     `rounds` are the study's, where they are at hand.
     """
     sets = list(sets)
-    pks = [one.pk for one in sets]
+    pks = [item_set.pk for item_set in sets]
     visits = _find_visits(study, sets)
     answers = _count_answers(sets)
     checks = count_checks_by_set(study, pks)
-    open_link = next((one for one in rounds if not one.number), None)
-    if open_link is None and any(one.pk not in visits for one in sets):
+    open_link = next((recruitment for recruitment in rounds if not recruitment.number), None)
+    if open_link is None and any(item_set.pk not in visits for item_set in sets):
         open_link = Recruitment.objects.open_link(study)
     people = (item_set.participant for item_set in sets)
     counts = count_answers_and_reports({person.pk for person in people if person.has_reported})
     mostly = {pk for pk, (answered, reported) in counts.items() if reported > answered}
-    found = []
-    for one in sets:
-        visit = visits.get(one.pk)
+    pay_sets = []
+    for item_set in sets:
+        visit = visits.get(item_set.pk)
         recruitment = visit.recruitment if visit else open_link
         assert recruitment is not None
         recruitment.study = study
-        found.append(
+        pay_sets.append(
             PaySet(
-                item_set=one,
+                item_set=item_set,
                 recruitment=recruitment,
                 visit=visit,
-                approval=getattr(one, "approval", None) or Approval(study=study, item_set=one),
-                answered=answers[one.pk][0],
-                skipped=answers[one.pk][1],
-                attention=checks.get((one.pk, Item.Kind.ATTENTION), Checks()),
-                gold=checks.get((one.pk, Item.Kind.GOLD), Checks()),
-                is_mostly_reports=one.participant_id in mostly,
+                approval=getattr(item_set, "approval", None)
+                or Approval(study=study, item_set=item_set),
+                answered=answers[item_set.pk][0],
+                skipped=answers[item_set.pk][1],
+                attention=checks.get((item_set.pk, Item.Kind.ATTENTION), Checks()),
+                gold=checks.get((item_set.pk, Item.Kind.GOLD), Checks()),
+                is_mostly_reports=item_set.participant_id in mostly,
             )
         )
-    return found
+    return pay_sets
 
 
 def _find_visits(study: Study, sets: Sequence[ItemSet]) -> dict[Any, Visit]:
     """Return the visit of each set; of a further set, the last visit of its person before."""
-    people = {one.participant_id for one in sets}
+    people = {item_set.participant_id for item_set in sets}
     visits = Visit.objects.filter(study=study, participant__in=people)
     by_set: dict[Any, Visit] = {}
     by_person: dict[int, list[Visit]] = {}
@@ -228,24 +234,24 @@ def _find_visits(study: Study, sets: Sequence[ItemSet]) -> dict[Any, Visit]:
         by_person.setdefault(visit.participant_id, []).append(visit)
         if visit.item_set_id is not None:
             by_set[visit.item_set_id] = visit
-    for one in sets:
-        own = by_person.get(one.participant_id, [])
-        if own and one.pk not in by_set:
-            earlier = [visit for visit in own if visit.arrived_at <= one.created_at]
-            by_set[one.pk] = (earlier or own)[-1]
+    for item_set in sets:
+        theirs = by_person.get(item_set.participant_id, [])
+        if theirs and item_set.pk not in by_set:
+            earlier = [visit for visit in theirs if visit.arrived_at <= item_set.created_at]
+            by_set[item_set.pk] = (earlier or theirs)[-1]
     return by_set
 
 
 def count_checks_by_set(study: Study, set_ids: Collection[Any]) -> dict[tuple[Any, str], Checks]:
     """Return the gold and the attention items of each set that were rated, apart."""
     answers = Annotation.objects.agreed().filter(item_set__in=set_ids)
-    found: dict[tuple[Any, str], Checks] = {}
+    counts: dict[tuple[Any, str], Checks] = {}
     judged = judge_answers(study, answers, "item_set", "item__kind")
     for (item_set, kind), agrees in judged.values():
-        before = found.get((item_set, kind), Checks())
+        before = counts.get((item_set, kind), Checks())
         failed = before.failed + (not agrees)
-        found[item_set, kind] = Checks(failed=failed, asked=before.asked + 1)
-    return found
+        counts[item_set, kind] = Checks(failed=failed, asked=before.asked + 1)
+    return counts
 
 
 def list_failed_checks(study: Study, item_set: ItemSet) -> list[tuple[int, str]]:
@@ -253,18 +259,68 @@ def list_failed_checks(study: Study, item_set: ItemSet) -> list[tuple[int, str]]
     answers = Annotation.objects.agreed().filter(item_set=item_set, item__kind=Item.Kind.ATTENTION)
     failed = [pk for pk, (_, agrees) in judge_checks(study, answers).items() if not agrees]
     rows = answers.filter(pk__in=failed).select_related("item").prefetch_related("ratings")
-    found = []
+    sentences = []
     for annotation in rows:
         annotation.participant.study = study
-        said = explain_answers(answered_screen(annotation, study), annotation.ratings.all())
+        explained = explain_answers(answered_screen(annotation, study), annotation.ratings.all())
         place = item_set.item_ids.index(annotation.item_id) + 1
-        found += [(place, one.sentence) for one in said if not one.is_met]
-    return sorted(found)
+        sentences += [(place, check.sentence) for check in explained if not check.is_met]
+    return sorted(sentences)
 
 
 def is_paid(study: Study) -> bool:
     """Return whether anybody was promised pay in this study."""
     return study.pay_per_set is not None or read_rounds(study).pays
+
+
+# --- the rate ------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, kw_only=True)
+class Rate:
+    """What a study pays an hour: as promised, and at the median of what sets took."""
+
+    promised: Decimal
+    measured: Decimal
+    promised_minutes: int
+    minutes: float
+
+    @property
+    def is_low(self) -> bool:
+        return self.measured < self.promised
+
+
+def find_rate(study: Study, rounds: Sequence[Recruitment]) -> Rate | None:
+    """Return the hourly pay of the study, once a set is finished; None without pay.
+
+    By its first round that is on; without one, by the study's own link.
+    """
+    by_number = {recruitment.number: recruitment for recruitment in rounds}
+    open_link = by_number.pop(0, None) or Recruitment(study=study, number=0)
+    recruitment = next((round_ for round_ in by_number.values() if round_.is_on), open_link)
+    recruitment.study = study
+    pay, minutes = promised_pay(recruitment), _find_median_minutes(study)
+    if not pay or minutes is None:
+        return None
+    promised = promised_minutes(recruitment)
+    return Rate(
+        promised=pay * 60 / promised,
+        measured=pay * 60 / Decimal(max(minutes, 0.1)),
+        promised_minutes=promised,
+        minutes=minutes,
+    )
+
+
+def _find_median_minutes(study: Study) -> float | None:
+    """Return the median time of the latest finished sets; None: there are none."""
+    finished = list_payable(study).filter(finished_at__isnull=False).order_by("-finished_at")
+    rows = finished.values_list("created_at", "finished_at", "visit__arrived_at")[:_LATEST]
+    times = [
+        (end - min(began, came or began)).total_seconds() / 60
+        for began, end, came in rows
+        if end is not None
+    ]
+    return median(times) if times else None
 
 
 # --- decisions ----------------------------------------------------------------------------------
@@ -277,11 +333,11 @@ def _lock(study: Study) -> None:
 
 def _find_sets(study: Study, set_ids: Collection[Any], *states: str) -> list[PaySet]:
     sets = list_payable(study).filter(pk__in=set_ids)
-    return [one for one in describe_sets(study, sets) if one.state in states]
+    return [pay_set for pay_set in describe_sets(study, sets) if pay_set.state in states]
 
 
-def _save(one: PaySet, by: Any, **values: Any) -> None:
-    approval = one.approval
+def _save(pay_set: PaySet, by: Any, **values: Any) -> None:
+    approval = pay_set.approval
     for name, value in values.items():
         setattr(approval, name, value)
     approval.decided_by, approval.decided_at = by, now()
@@ -293,8 +349,8 @@ def approve_sets(*, study: Study, set_ids: Collection[Any], by: Any) -> int:
     """Approve what is waiting or rejected; return how many sets that are."""
     _lock(study)
     sets = _find_sets(study, set_ids, State.WAITING, State.REJECTED)
-    for one in sets:
-        _save(one, by, state=State.APPROVED, amount=one.worth, reason="", message="")
+    for pay_set in sets:
+        _save(pay_set, by, state=State.APPROVED, amount=pay_set.worth, reason="", message="")
     if sets:
         AuditEntry.objects.record("sets approved", by=by, study_id=study.pk, sets=len(sets))
     return len(sets)
@@ -310,12 +366,15 @@ def reject_sets(
     """
     _lock(study)
     sets = _find_sets(study, set_ids, State.WAITING)
-    for one in sets:
-        _refuse_unfair(one, reason, message)
-        said = list_failed_checks(study, one.item_set)
-        checks = {"failed": one.attention.failed, "asked": one.attention.asked, "said": said}
+    for pay_set in sets:
+        _refuse_unfair(pay_set, reason, message)
+        checks = {
+            "failed": pay_set.attention.failed,
+            "asked": pay_set.attention.asked,
+            "said": list_failed_checks(study, pay_set.item_set),
+        }
         _save(
-            one,
+            pay_set,
             by,
             state=State.REJECTED,
             amount=Decimal(0),
@@ -334,17 +393,17 @@ def find_reasons(sets: Sequence[PaySet]) -> list[Reason]:
     """Return the reasons that the platforms of all these sets accept."""
     if not sets:
         return []
-    first, *others = [one.recruitment.adapter for one in sets]
-    keys = [{reason.key for reason in platform.reasons} for platform in others]
-    return [one for one in first.reasons if all(one.key in known for known in keys)]
+    first, *rest = [pay_set.recruitment.adapter for pay_set in sets]
+    keys = [{reason.key for reason in platform.reasons} for platform in rest]
+    return [reason for reason in first.reasons if all(reason.key in known for known in keys)]
 
 
-def _refuse_unfair(one: PaySet, key: str, message: str) -> None:
-    platform = one.recruitment.adapter
-    if not one.is_full:
+def _refuse_unfair(pay_set: PaySet, key: str, message: str) -> None:
+    platform = pay_set.recruitment.adapter
+    if not pay_set.is_full:
         raise ValidationError("Pay for single items can't be rejected.", code="by_item")
     reason = next((reason for reason in platform.reasons if reason.key == key), None)
-    who = one.item_set.participant.pseudonym
+    who = pay_set.item_set.participant.pseudonym
     if reason is None:
         raise ValidationError(
             f"{platform.label} accepts no rejection for this reason.", code="reason"
@@ -355,10 +414,10 @@ def _refuse_unfair(one: PaySet, key: str, message: str) -> None:
             "the person reads them.",
             code="message",
         )
-    minutes = promised_minutes(one.recruitment)
-    problem = platform.check_rejection(reason, failed=one.attention.failed, minutes=minutes)
+    minutes = promised_minutes(pay_set.recruitment)
+    problem = platform.check_rejection(reason, failed=pay_set.attention.failed, minutes=minutes)
     if problem:
-        raise ValidationError(f"{who}, set {one.item_set.number}: {problem}", code="unfair")
+        raise ValidationError(f"{who}, set {pay_set.item_set.number}: {problem}", code="unfair")
 
 
 @transaction.atomic
@@ -371,10 +430,10 @@ def add_bonus(*, study: Study, set_ids: Collection[Any], amount: Decimal, by: An
     if amount <= 0:
         raise ValidationError("Enter an amount above 0.", code="amount")
     changed = 0
-    for one in _find_sets(study, set_ids, *State.values):
-        if one.approval.bonus_marked_at is None and one.approval.bonus != amount:
-            one.approval.bonus = amount
-            one.approval.save()
+    for pay_set in _find_sets(study, set_ids, *State.values):
+        if pay_set.approval.bonus_marked_at is None and pay_set.approval.bonus != amount:
+            pay_set.approval.bonus = amount
+            pay_set.approval.save()
             changed += 1
     if changed:
         AuditEntry.objects.record(
@@ -414,12 +473,14 @@ def mark_sets_paid(*, study: Study, set_ids: Collection[Any], by: Any) -> int:
     """Mark these sets as paid, with bonuses that no text for a platform names."""
     _lock(study)
     sets = [
-        one
-        for one in _find_sets(study, set_ids, State.APPROVED, State.PAID)
-        if one.state == State.APPROVED or one.bonus_by_hand
+        pay_set
+        for pay_set in _find_sets(study, set_ids, State.APPROVED, State.PAID)
+        if pay_set.state == State.APPROVED or pay_set.bonus_by_hand
     ]
-    bonus_ids = [one.item_set.pk for one in sets if one.bonus_by_hand]
-    mark_paid(study=study, by=by, set_ids=[one.item_set.pk for one in sets], bonus_ids=bonus_ids)
+    bonus_ids = [pay_set.item_set.pk for pay_set in sets if pay_set.bonus_by_hand]
+    mark_paid(
+        study=study, by=by, set_ids=[pay_set.item_set.pk for pay_set in sets], bonus_ids=bonus_ids
+    )
     return len(sets)
 
 
@@ -467,13 +528,13 @@ def ask_for_review(*, me: Participant, number: int, text: str) -> bool:
 def answer_review(*, study: Study, set_id: Any, is_approved: bool, answer: str, by: Any) -> bool:
     """Approve the set, or let the rejection stand; False if that was answered already."""
     _lock(study)
-    for one in _find_sets(study, [set_id], State.REVIEW):
+    for pay_set in _find_sets(study, [set_id], State.REVIEW):
         state = State.APPROVED if is_approved else State.REJECTED
-        amount = one.worth if is_approved else Decimal(0)
-        _save(one, by, state=state, amount=amount, answer=answer, answered_at=now())
+        amount = pay_set.worth if is_approved else Decimal(0)
+        _save(pay_set, by, state=state, amount=amount, answer=answer, answered_at=now())
         AuditEntry.objects.record(
             "review answered", by=by, study_id=study.pk, approved=is_approved,
-            who=one.item_set.participant.pseudonym, number=one.item_set.number,
+            who=pay_set.item_set.participant.pseudonym, number=pay_set.item_set.number,
         )  # fmt: skip
         return True
     return False

@@ -46,20 +46,20 @@ def _record(request: HttpRequest, recruitment: Recruitment, files: list[PayFile]
             by=request.user,
             study_id=recruitment.study_id,
             round=recruitment.number,
-            files=[one.key for one in files],
+            files=[file.key for file in files],
         )
 
 
 @require_POST
 def show_files(request: HttpRequest, study: Study, number: int) -> HttpResponseBase:
-    """Everything to paste on the round's platform; the log keeps who saw it."""
+    """Show everything to paste on the round's platform; the log keeps who saw it."""
     recruitment = _find(request, study, number)
     files = _list_files(recruitment)
     _record(request, recruitment, files)
     context = {
         "recruitment": recruitment,
         "platform": recruitment.adapter,
-        "files": [(one, format_money(one.total, study.currency)) for one in files],
+        "files": [(file, format_money(file.total, study.currency)) for file in files],
         "left_out": count_left_out(recruitment),
     }
     return TemplateResponse(request, "quality/pay_files.html", context)
@@ -67,9 +67,9 @@ def show_files(request: HttpRequest, study: Study, number: int) -> HttpResponseB
 
 @require_POST
 def download_file(request: HttpRequest, study: Study, number: int, kind: str) -> HttpResponseBase:
-    """One of the files, as it is pasted: UTF-8, without a mark at its start."""
+    """Send one of the files as it is pasted: UTF-8, without a mark at its start."""
     recruitment = _find(request, study, number)
-    file = next((one for one in _list_files(recruitment) if one.key == kind), None)
+    file = next((file for file in _list_files(recruitment) if file.key == kind), None)
     if file is None:
         raise Http404("This file is empty.")
     _record(request, recruitment, [file])
@@ -81,8 +81,8 @@ def download_file(request: HttpRequest, study: Study, number: int, kind: str) ->
 def mark(request: HttpRequest, study: Study, number: int) -> HttpResponseBase:
     """Mark what one file named as paid: what was decided since stays as it is."""
     recruitment = _find(request, study, number)
-    given = request.POST.getlist("visit")
-    ids = [int(one) for one in given if one.isascii() and one.isdigit() and len(one) < 19]
+    texts = request.POST.getlist("visit")
+    ids = [int(text) for text in texts if text.isascii() and text.isdigit() and len(text) < 19]
     visits = recruitment.visits.filter(pk__in=ids).values_list("pk", flat=True)
     marked = mark_paid(
         study=study,

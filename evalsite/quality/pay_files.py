@@ -72,12 +72,14 @@ def write_files(recruitment: Recruitment) -> list[PayFile]:
         files.insert(0, _write_rejections(recruitment, sets))
     if platform.approve_advice:
         files.insert(0, _write_approvals(recruitment, sets))
-    return [one for one in files if one.lines]
+    return [file for file in files if file.lines]
 
 
 def _write_approvals(recruitment: Recruitment, sets: Sequence[PaySet]) -> PayFile:
     platform = recruitment.adapter
-    every = [one for one in sets if one.state == State.APPROVED and one.is_submission]
+    every = [
+        pay_set for pay_set in sets if pay_set.state == State.APPROVED and pay_set.is_submission
+    ]
     mine = every[:_MOST_SETS]
     return PayFile(
         key="approve",
@@ -86,14 +88,16 @@ def _write_approvals(recruitment: Recruitment, sets: Sequence[PaySet]) -> PayFil
         text=_write(platform.write_approvals, mine),
         lines=len(mine),
         more=len(every) - len(mine),
-        total=sum((one.amount for one in mine), Decimal(0)),
-        set_ids=[one.item_set.pk for one in mine],
+        total=sum((pay_set.amount for pay_set in mine), Decimal(0)),
+        set_ids=[pay_set.item_set.pk for pay_set in mine],
     )
 
 
 def _write_rejections(recruitment: Recruitment, sets: Sequence[PaySet]) -> PayFile:
     platform = recruitment.adapter
-    mine = [one for one in sets if one.state == State.REJECTED and one.is_submission]
+    mine = [
+        pay_set for pay_set in sets if pay_set.state == State.REJECTED and pay_set.is_submission
+    ]
     return PayFile(
         key="reject",
         label="Reject",
@@ -104,41 +108,56 @@ def _write_rejections(recruitment: Recruitment, sets: Sequence[PaySet]) -> PayFi
 
 
 def _write(write: Callable[[Sequence[Decision]], str], sets: Sequence[PaySet]) -> str:
-    return write([as_decision(one) for one in sets]) if sets else ""
+    return write([as_decision(pay_set) for pay_set in sets]) if sets else ""
 
 
-def as_decision(one: PaySet) -> Decision:
+def as_decision(pay_set: PaySet) -> Decision:
     """Return what was decided about this set, as a platform is told."""
-    reasons = {reason.key: reason.category for reason in one.recruitment.adapter.reasons}
+    reasons = {reason.key: reason.category for reason in pay_set.recruitment.adapter.reasons}
     return Decision(
-        person_id=one.visit.person_id if one.visit else "",
-        visit_id=one.visit.visit_id if one.visit else "",
-        code=one.item_set.code,
-        category=reasons.get(one.approval.reason, ""),
-        message=" ".join(one.approval.message.split()),
+        person_id=pay_set.visit.person_id if pay_set.visit else "",
+        visit_id=pay_set.visit.visit_id if pay_set.visit else "",
+        code=pay_set.item_set.code,
+        category=reasons.get(pay_set.approval.reason, ""),
+        message=" ".join(pay_set.approval.message.split()),
     )
 
 
 def _write_bonuses(recruitment: Recruitment, sets: Sequence[PaySet]) -> PayFile:
-    """Bonuses, and whatever else no submission pays: single items, further sets, minutes."""
-    by_line = [one for one in sets if one.state == State.APPROVED and one.is_bonus and one.amount]
+    """Write bonuses, and whatever else no submission pays: single items, further sets, minutes."""
+    by_line = [
+        pay_set
+        for pay_set in sets
+        if pay_set.state == State.APPROVED and pay_set.is_bonus and pay_set.amount
+    ]
     extra = [
-        one
-        for one in sets
-        if one.approval.bonus and one.approval.bonus_marked_at is None and _has_id(one.visit)
+        pay_set
+        for pay_set in sets
+        if pay_set.approval.bonus
+        and pay_set.approval.bonus_marked_at is None
+        and pay_set.visit is not None
+        and pay_set.visit.person_id
     ]
     visits = [visit for visit in list_due_bonuses(recruitment) if has_safe_ids(visit)]
-    dues = [Due(_as_bonus(one.visit, one.amount), set_id=one.item_set.pk) for one in by_line]
-    dues += [
-        Due(_as_bonus(one.visit, one.approval.bonus), bonus_id=one.item_set.pk) for one in extra
+    dues = [
+        Due(_as_bonus(pay_set.visit, pay_set.amount), set_id=pay_set.item_set.pk)
+        for pay_set in by_line
     ]
-    dues += [Due(_as_bonus(one, one.bonus), visit_id=one.pk) for one in visits]
+    dues += [
+        Due(_as_bonus(pay_set.visit, pay_set.approval.bonus), bonus_id=pay_set.item_set.pk)
+        for pay_set in extra
+    ]
+    dues += [Due(_as_bonus(visit, visit.bonus), visit_id=visit.pk) for visit in visits]
     by_key: dict[tuple[str, str], list[Due]] = {}
     for due in dues:
         by_key.setdefault((due.bonus.person_id, due.bonus.visit_id), []).append(due)
     chosen = _choose(list(by_key.values()), recruitment.adapter.most_bonuses)
-    lines = [_add_up(own) for own in chosen]
-    given = [due for own in chosen for due in own]
+    # one line for a visit: a platform may refuse a second one
+    lines = [
+        replace(dues[0].bonus, amount=sum((due.bonus.amount for due in dues), Decimal(0)))
+        for dues in chosen
+    ]
+    paid = [due for dues in chosen for due in dues]
     return PayFile(
         key="bonus",
         label="Bonuses",
@@ -146,10 +165,10 @@ def _write_bonuses(recruitment: Recruitment, sets: Sequence[PaySet]) -> PayFile:
         text=recruitment.adapter.write_bonuses(lines) if lines else "",
         lines=len(lines),
         more=len(by_key) - len(lines),
-        total=sum((one.amount for one in lines), Decimal(0)),
-        set_ids=[due.set_id for due in given if due.set_id is not None],
-        bonus_ids=[due.bonus_id for due in given if due.bonus_id is not None],
-        visit_ids=[due.visit_id for due in given if due.visit_id is not None],
+        total=sum((line.amount for line in lines), Decimal(0)),
+        set_ids=[due.set_id for due in paid if due.set_id is not None],
+        bonus_ids=[due.bonus_id for due in paid if due.bonus_id is not None],
+        visit_ids=[due.visit_id for due in paid if due.visit_id is not None],
     )
 
 
@@ -167,21 +186,12 @@ def _choose(every: list[list[Due]], most: int) -> list[list[Due]]:
     """Return as many lines as fit into one text, each with all that it pays."""
     chosen: list[list[Due]] = []
     ids = 0
-    for own in every[:most]:
-        ids += len(own)
+    for dues in every[:most]:
+        ids += len(dues)
         if ids > _MOST_IDS:
             break
-        chosen.append(own)
+        chosen.append(dues)
     return chosen
-
-
-def _add_up(dues: Sequence[Due]) -> Bonus:
-    """Return one line for a visit: a platform may refuse a second one."""
-    return replace(dues[0].bonus, amount=sum((due.bonus.amount for due in dues), Decimal(0)))
-
-
-def _has_id(visit: Visit | None) -> bool:
-    return visit is not None and bool(visit.person_id)
 
 
 def _as_bonus(visit: Visit | None, amount: Decimal | None) -> Bonus:

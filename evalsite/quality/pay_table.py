@@ -1,6 +1,5 @@
 """A table of all pay of a study, to download: no identities, one row for each set."""
 
-from collections.abc import Iterator
 from datetime import datetime
 from typing import Any
 
@@ -26,34 +25,33 @@ COLUMNS = (
 @require_safe
 def download_table(request: HttpRequest, study: Study) -> HttpResponseBase:
     """Send what each set is due and what was decided, as CSV."""
-    text = write_guarded([COLUMNS, *_list_rows(study)])
+    sets = list(with_answer_counts(list_payable(study)).order_by("created_at", "pk"))
+    rows = (
+        _write_row(study, pay_set)
+        for start in range(0, len(sets), _AT_ONCE)
+        for pay_set in describe_sets(study, sets[start : start + _AT_ONCE])
+    )
+    text = write_guarded([COLUMNS, *rows])
     return send_csv(text, f"{name_start(study)}-pay.csv", is_personal=True)
 
 
-def _list_rows(study: Study) -> Iterator[list[Any]]:
-    sets = list(with_answer_counts(list_payable(study)).order_by("created_at", "pk"))
-    for start in range(0, len(sets), _AT_ONCE):
-        for one in describe_sets(study, sets[start : start + _AT_ONCE]):
-            yield _write_row(study, one)
-
-
-def _write_row(study: Study, one: PaySet) -> list[Any]:
-    approval, item_set = one.approval, one.item_set
+def _write_row(study: Study, pay_set: PaySet) -> list[Any]:
+    approval, item_set = pay_set.approval, pay_set.item_set
     return [
         item_set.participant.pseudonym,
         item_set.number,
-        one.recruitment.number,
-        one.recruitment.adapter.label,
+        pay_set.recruitment.number,
+        pay_set.recruitment.adapter.label,
         item_set.total,
-        one.answered,
+        pay_set.answered,
         _write_moment(item_set.finished_at),
-        "" if one.minutes is None else f"{one.minutes:.1f}",
-        one.attention.asked,
-        one.attention.failed,
-        one.state,
+        "" if pay_set.minutes is None else f"{pay_set.minutes:.1f}",
+        pay_set.attention.asked,
+        pay_set.attention.failed,
+        pay_set.state,
         _write_moment(approval.decided_at),
         _write_moment(approval.marked_at),
-        f"{one.amount:.2f}",
+        f"{pay_set.amount:.2f}",
         "" if approval.bonus is None else f"{approval.bonus:.2f}",
         _write_moment(approval.bonus_marked_at),
         study.currency,

@@ -26,6 +26,7 @@ from evalsite.quality.pay import (
     count_states,
     describe_sets,
     filter_state,
+    find_rate,
     find_reasons,
     is_paid,
     list_payable,
@@ -35,7 +36,6 @@ from evalsite.quality.pay import (
     unmark_paid,
     with_answer_counts,
 )
-from evalsite.quality.pay_rate import find_rate
 from evalsite.studies.forms import use_our_words
 from evalsite.studies.models import Membership, Study
 from evalsite.studies.staff_pages import (
@@ -67,18 +67,18 @@ class PayRow:
 def _as_rows(study: Study, sets: Sequence[PaySet]) -> list[PayRow]:
     return [
         PayRow(
-            one,
-            format_money(one.amount, study.currency),
-            format_money(one.approval.bonus, study.currency) if one.approval.bonus else "",
-            None if one.minutes is None else max(1, round(one.minutes)),
+            pay_set,
+            format_money(pay_set.amount, study.currency),
+            format_money(pay_set.approval.bonus, study.currency) if pay_set.approval.bonus else "",
+            None if pay_set.minutes is None else max(1, round(pay_set.minutes)),
         )
-        for one in sets
+        for pay_set in sets
     ]
 
 
 @require_safe
 def show_pay(request: HttpRequest, study: Study) -> HttpResponseBase:
-    """Who is due what, what was decided, and whether the pay is what was promised."""
+    """Show who is due what, what was decided, and whether the pay is what was promised."""
     counts = count_states(study)
     asked = request.GET.get("state", "")
     state = asked if asked in counts else ""
@@ -101,15 +101,25 @@ def show_pay(request: HttpRequest, study: Study) -> HttpResponseBase:
         "waiting": counts[State.WAITING],
         "approved": counts[State.APPROVED],
         "acts": [
-            key for key in OFFERED if any(counts[one] for one in OFFERED[key] if state in ("", one))
+            key
+            for key, states in OFFERED.items()
+            if any(counts[each] for each in states if state in ("", each))
         ],
         "reviews": list(reviews) if counts[State.REVIEW] else [],
         "rate": rate,
         "promised": format_money(rate.promised, study.currency) if rate else "",
         "measured": format_money(rate.measured, study.currency) if rate else "",
-        "exported": [one for one in rounds if one.number and one.adapter.export],
+        "exported": [
+            recruitment
+            for recruitment in rounds
+            if recruitment.number and recruitment.adapter.export
+        ],
         "pays": is_paid(study),
-        "rounds": [one for one in rounds if one.number and one.adapter.hands_back],
+        "rounds": [
+            recruitment
+            for recruitment in rounds
+            if recruitment.number and recruitment.adapter.hands_back
+        ],
         "may_decide": may_see_identities(request, study) and study.state != "archived",
     }
     return TemplateResponse(request, "quality/pay.html", context)
@@ -134,13 +144,13 @@ class DecisionForm(forms.Form):
     ) -> None:
         super().__init__(*args, **kwargs)
         self.fields["amount"].label = f"Bonus for each set ({currency})"
-        wanted = {"reject": ("reason", "message"), "bonus": ("amount",)}.get(do, ())
-        for name in [name for name in self.fields if name not in wanted]:
+        kept = {"reject": ("reason", "message"), "bonus": ("amount",)}.get(do, ())
+        for name in [name for name in self.fields if name not in kept]:
             del self.fields[name]
         if "reason" in self.fields:
-            reasons = [(one.key, one.label) for one in find_reasons(sets)]
+            reasons = [(reason.key, reason.label) for reason in find_reasons(sets)]
             self.fields["reason"].choices = reasons  # type: ignore[attr-defined]
-            least = max((one.recruitment.adapter.least_message for one in sets), default=1)
+            least = max((pay_set.recruitment.adapter.least_message for pay_set in sets), default=1)
             if least > 1:
                 self.fields["message"].help_text = f"{least} characters or more."
         use_our_words(self.fields.values())
@@ -148,7 +158,7 @@ class DecisionForm(forms.Form):
 
 @dataclass(frozen=True)
 class Act:
-    """One thing to do with selected sets: which of them it concerns, and how it is done."""
+    """Something to do with selected sets: which of them it concerns, and how it is done."""
 
     states: tuple[str, ...]
     done: str
@@ -176,13 +186,13 @@ def _insist_on_identities(request: HttpRequest, study: Study) -> None:
 
 def read_ids(request: HttpRequest, name: str) -> list[UUID]:
     """Return the ids that were chosen under this name; what is none is left out."""
-    found = []
+    ids = []
     for text in read_choice(request).getlist(name):
         try:
-            found.append(UUID(text))
+            ids.append(UUID(text))
         except ValueError:
             continue
-    return found
+    return ids
 
 
 @require_http_methods(["GET", "HEAD", "POST"])
@@ -211,12 +221,11 @@ def decide_on(request: HttpRequest, study: Study, do: str, ids: list[UUID]) -> H
     if act is None or not ids:
         messages.error(request, "Select one or more sets first.")
         return redirect("admin:study-pay", study.pk)
-    found = list_payable(study).filter(pk__in=ids)
     sets = [
-        one
-        for one in describe_sets(study, found)
-        if one.state in act.states
-        or (do == "mark" and one.state == State.PAID and one.bonus_by_hand)
+        pay_set
+        for pay_set in describe_sets(study, list_payable(study).filter(pk__in=ids))
+        if pay_set.state in act.states
+        or (do == "mark" and pay_set.state == State.PAID and pay_set.bonus_by_hand)
     ]
     is_confirmed = request.POST.get("confirmed") == "yes"
     sent = request.POST if is_confirmed else None
@@ -231,9 +240,9 @@ def decide_on(request: HttpRequest, study: Study, do: str, ids: list[UUID]) -> H
         "form": form,
         "sets": _as_rows(study, sets),
         "left_out": len(ids) - len(sets),
-        "people": len({one.item_set.participant_id for one in sets}),
+        "people": len({pay_set.item_set.participant_id for pay_set in sets}),
         "amount": format_money(_add_up(do, sets), study.currency),
-        "notes": sorted({one.recruitment.adapter.approval_note for one in sets} - {""}),
+        "notes": sorted({pay_set.recruitment.adapter.approval_note for pay_set in sets} - {""}),
     }
     status = INVALID if form.errors else 200
     return TemplateResponse(request, "quality/pay_decide.html", context, status=status)
@@ -242,9 +251,9 @@ def decide_on(request: HttpRequest, study: Study, do: str, ids: list[UUID]) -> H
 def _add_up(do: str, sets: Sequence[PaySet]) -> Decimal:
     """Return what this decision is about, in all."""
     if do == "approve":
-        return sum((one.worth for one in sets), Decimal(0))
-    paid_now = (one.bonus_by_hand if do == "mark" else Decimal(0) for one in sets)
-    kept = (one.amount for one in sets if do != "mark" or one.state != State.PAID)
+        return sum((pay_set.worth for pay_set in sets), Decimal(0))
+    paid_now = (pay_set.bonus_by_hand if do == "mark" else Decimal(0) for pay_set in sets)
+    kept = (pay_set.amount for pay_set in sets if do != "mark" or pay_set.state != State.PAID)
     return sum((*kept, *paid_now), Decimal(0))
 
 
@@ -264,8 +273,8 @@ def _run(
     request: HttpRequest, study: Study, do: str, ids: list[UUID], form: DecisionForm
 ) -> HttpResponseBase:
     act = _ACTS[do]
-    given = form.cleaned_data if form.fields else {}
-    done = act.run(study=study, set_ids=ids, by=request.user, **given)
+    values = form.cleaned_data if form.fields else {}
+    done = act.run(study=study, set_ids=ids, by=request.user, **values)
     messages.success(request, f"{count_of(done, 'set')} {act.done}.")
     if do == "approve":
         return redirect(f"{_pay_url(study)}?state={State.APPROVED}#files")
@@ -278,7 +287,7 @@ def _pay_url(study: Study) -> str:
 
 @require_http_methods(["GET", "HEAD", "POST"])
 def show_review(request: HttpRequest, study: Study, approval_id: int) -> HttpResponseBase:
-    """A rejection that somebody asked to be looked at again, and the answer to it."""
+    """Show a rejection that somebody asked to be looked at again, and take the answer to it."""
     _insist_on_identities(request, study)
     approval = get_object_or_404(
         Approval.objects.filter(study=study, review_asked_at__isnull=False).select_related(
@@ -297,7 +306,7 @@ def show_review(request: HttpRequest, study: Study, approval_id: int) -> HttpRes
             errors.append("Write what the person will read.")
         if not errors:
             return _answer(request, study, approval, is_approved=choice == "approve", text=text)
-    reasons = {one.key: one.label for one in pay_set.recruitment.adapter.reasons}
+    reasons = {reason.key: reason.label for reason in pay_set.recruitment.adapter.reasons}
     context = {
         "approval": approval,
         "reason": reasons.get(approval.reason, ""),

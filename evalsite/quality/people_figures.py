@@ -21,8 +21,8 @@ def store_figures(study: Study) -> PeopleFigures:
     """Measure everybody but pilots, and store the figures for pages to read."""
     moment, began = now(), perf_counter()
     people = {
-        str(pk): asdict(one) | {"items": len(one.items)}
-        for pk, one in measure_people(study, with_texts=True).items()
+        str(pk): asdict(measures) | {"items": len(measures.items)}
+        for pk, measures in measure_people(study, with_texts=True).items()
     }
     stored, _ = PeopleFigures.objects.update_or_create(
         study=study,
@@ -42,20 +42,20 @@ def find_figures(study: Study) -> PeopleFigures | None:
 
 def read_people(figures: PeopleFigures | None) -> dict[int, Measures]:
     """Return the measures of each person by participant; which items counted isn't stored."""
-    known = {one.name for one in fields(Measures)} - {"items"}
+    known = {field.name for field in fields(Measures)} - {"items"}
     return {
-        int(pk): Measures(**{name: value for name, value in one.items() if name in known})
-        for pk, one in ({} if figures is None else figures.people).items()
+        int(pk): Measures(**{name: value for name, value in measures.items() if name in known})
+        for pk, measures in ({} if figures is None else figures.people).items()
     }
 
 
 @scheduled("Measure the work of people")
 def measure_new_answers() -> str | None:
     """Measure the studies with answers newer than their figures."""
-    given = Annotation.objects.filter(study=OuterRef("pk"))
-    newer = given.filter(submitted_at__gte=OuterRef("people_figures__measured_at"))
+    answers = Annotation.objects.filter(study=OuterRef("pk"))
+    newer = answers.filter(submitted_at__gte=OuterRef("people_figures__measured_at"))
     waiting = Study.objects.filter(
-        Q(Exists(newer)) | Q(Exists(given), people_figures=None)
+        Q(Exists(newer)) | Q(Exists(answers), people_figures=None)
     ).select_related("people_figures")
     done = 0
     for study in waiting:

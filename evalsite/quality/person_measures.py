@@ -7,7 +7,7 @@ from math import sqrt
 from statistics import mean, median
 from typing import Any
 
-from django.db.models import QuerySet
+from django.db.models import Q, QuerySet
 
 from evalsite.annotation.models import Annotation, Rating
 from evalsite.quality.check_results import judge_checks
@@ -60,34 +60,36 @@ def measure_people(
     `with_texts`: also whether pages took too little time to read them, for which all texts are
     read.
     """
-    given = Annotation.objects.agreed().filter(study=study)
-    given = given.exclude(status=Annotation.Status.WITHDRAWN)
-    is_pilot = {"status": Annotation.Status.PILOT}
-    given = given.filter(**is_pilot) if pilots else given.exclude(**is_pilot)
+    answers = Annotation.objects.agreed().filter(study=study)
+    answers = answers.exclude(status=Annotation.Status.WITHDRAWN)
+    is_pilot = Q(status=Annotation.Status.PILOT)
+    answers = answers.filter(is_pilot if pilots else ~is_pilot)
     people: dict[int, Measures] = {}
     for pk, pseudonym in (
-        given.exclude(item__kind=Item.Kind.PRACTICE)
+        answers.exclude(item__kind=Item.Kind.PRACTICE)
         .order_by("participant")
         .values_list("participant", "participant__pseudonym")
         .distinct()
     ):
         people[pk] = Measures(pseudonym=pseudonym)
-    _measure_checks(study, given, people)
-    compares = {one.key for one in study.config.criteria if one.scale.compares}
-    main = given.filter(item__kind=Item.Kind.MAIN)
+    _measure_checks(study, answers, people)
+    compares = {criterion.key for criterion in study.config.criteria if criterion.scale.compares}
+    main = answers.filter(item__kind=Item.Kind.MAIN)
     _measure_answers(main, people, compares, _count_words(main) if with_texts else {})
     return people
 
 
-def _measure_checks(study: Study, given: QuerySet[Annotation], people: dict[int, Measures]) -> None:
-    attention = given.filter(item__kind=Item.Kind.ATTENTION)
-    found = set(attention.values_list("pk", flat=True))
-    for pk, (person, agrees) in judge_checks(study, given).items():
+def _measure_checks(
+    study: Study, answers: QuerySet[Annotation], people: dict[int, Measures]
+) -> None:
+    attention = answers.filter(item__kind=Item.Kind.ATTENTION)
+    attention_pks = set(attention.values_list("pk", flat=True))
+    for pk, (person, agrees) in judge_checks(study, answers).items():
         measures = people[person]
         measures.checks += 1
         measures.failed_checks += not agrees
-        measures.attention += pk in found
-        measures.failed_attention += pk in found and not agrees
+        measures.attention += pk in attention_pks
+        measures.failed_attention += pk in attention_pks and not agrees
 
 
 def _count_words(main: QuerySet[Annotation]) -> dict[int, dict[int, int]]:
@@ -144,7 +146,7 @@ def _measure_answers(
             measures.under += taken < to_read / WORDS_PER_SECOND
     for person, times in seconds.items():
         people[person].seconds = median(times)
-        people[person].paces = [round(one, 1) for one in times[-_PACES:]]
+        people[person].paces = [round(seconds_taken, 1) for seconds_taken in times[-_PACES:]]
     _measure_values(who, shown, people, compares)
 
 
@@ -175,7 +177,9 @@ def _measure_values(
             pool[criterion].update(used)
     for person, counts in points.items():
         # whoever gives one point to everything does so on each criterion
-        people[person].top_share = min(max(one.values()) / one.total() for one in counts.values())
+        people[person].top_share = min(
+            max(used.values()) / used.total() for used in counts.values()
+        )
         people[person].uses = [_describe_use(used, pool[key]) for key, used in counts.items()]
     for person, (agreement, shared) in _find_agreement(scores).items():
         people[person].agreement, people[person].shared = agreement, shared
@@ -202,26 +206,28 @@ def _read_ratings(annotations: Sequence[int]) -> Iterator[Any]:
 def _find_agreement(
     scores: dict[str, dict[tuple[int, int], dict[int, int]]],
 ) -> dict[int, tuple[float, int]]:
-    """Return each person's rank correlation with the mean of the others; of criteria, the mean.
-    And the fewest outputs of a criterion that it rests on."""
-    found: dict[int, list[tuple[float, int]]] = defaultdict(list)
+    """Return each person's rank correlation with the mean of the others, averaged over criteria.
+
+    With it, the fewest outputs of a criterion that it rests on.
+    """
+    correlations: dict[int, list[tuple[float, int]]] = defaultdict(list)
     for outputs in scores.values():
-        own: dict[int, list[float]] = defaultdict(list)
-        others: dict[int, list[float]] = defaultdict(list)
+        values_by_person: dict[int, list[float]] = defaultdict(list)
+        means_of_rest: dict[int, list[float]] = defaultdict(list)
         for values in outputs.values():
             if len(values) < 2:
                 continue
             total = sum(values.values())
             for person, value in values.items():
-                own[person].append(value)
-                others[person].append((total - value) / (len(values) - 1))
-        for person, values_ in own.items():
-            rho = rank_correlation(values_, others[person])
+                values_by_person[person].append(value)
+                means_of_rest[person].append((total - value) / (len(values) - 1))
+        for person, series in values_by_person.items():
+            rho = rank_correlation(series, means_of_rest[person])
             if rho is not None:
-                found[person].append((rho, len(values_)))
+                correlations[person].append((rho, len(series)))
     return {
-        person: (mean(rho for rho, _ in values), min(number for _, number in values))
-        for person, values in found.items()
+        person: (mean(rho for rho, _ in pairs), min(shared for _, shared in pairs))
+        for person, pairs in correlations.items()
     }
 
 
@@ -231,8 +237,8 @@ def rank_correlation(first: Sequence[float], second: Sequence[float]) -> float |
         return None
     x, y = _rank(first), _rank(second)
     middle = (len(x) + 1) / 2
-    xx = sum((one - middle) ** 2 for one in x)
-    yy = sum((one - middle) ** 2 for one in y)
+    xx = sum((rank - middle) ** 2 for rank in x)
+    yy = sum((rank - middle) ** 2 for rank in y)
     if not xx or not yy:
         return None
     return sum((a - middle) * (b - middle) for a, b in zip(x, y, strict=True)) / sqrt(xx * yy)

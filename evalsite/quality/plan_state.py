@@ -23,10 +23,10 @@ def plan_of(study: Study) -> AnalysisPlan:
 
 def _find_answers(study: Study, *, before: datetime) -> QuerySet[Annotation]:
     """Return the answers so far, excluded ones included; without practice, checks and pilots."""
-    given = Annotation.objects.agreed().filter(
+    answers = Annotation.objects.agreed().filter(
         study=study, item__kind=Item.Kind.MAIN, submitted_at__lt=before
     )
-    return given.exclude(_OF_PILOTS)
+    return answers.exclude(_OF_PILOTS)
 
 
 def count_answers(study: Study, *, before: datetime) -> int:

@@ -57,7 +57,9 @@ def _plain(text: str) -> str:
 
 def read_table(data: bytes) -> Table:
     """Return the table in this file; ValidationError if there is none."""
-    text = _decode(data)
+    # ids are made of ASCII, so bytes that are neither UTF-8 nor UTF-16 may be replaced
+    is_utf16 = data.startswith((b"\xff\xfe", b"\xfe\xff"))
+    text = data.decode("utf-16" if is_utf16 else "utf-8-sig", errors="replace").replace("\0", "")
     first = text.lstrip("\r\n").split("\n", 1)[0]
     separator = max(_SEPARATORS, key=first.count)
     try:
@@ -94,13 +96,6 @@ def _refuse_size() -> ValidationError:
     )
 
 
-def _decode(data: bytes) -> str:
-    """Return the text: of UTF-8 or UTF-16, or else of the bytes that ids are made of."""
-    if data.startswith((b"\xff\xfe", b"\xfe\xff")):
-        return data.decode("utf-16", errors="replace").replace("\0", "")
-    return data.decode("utf-8-sig", errors="replace").replace("\0", "")
-
-
 @dataclass(kw_only=True)
 class Joined:
     """What a file says of one round: visits by what became of them, and rows that fit none."""
@@ -128,8 +123,8 @@ def join_table(recruitment: Recruitment, table: Table) -> Joined:
     """
     export = recruitment.adapter.export or Export()
     if all(table.find(names) is None for names in (export.visit, export.person, export.code)):
-        wanted = " or ".join(f"“{names[0]}”" for names in (export.visit, export.code) if names)
-        raise ValidationError(f"This file has no column {wanted}.", code="columns")
+        columns = " or ".join(f"“{names[0]}”" for names in (export.visit, export.code) if names)
+        raise ValidationError(f"This file has no column {columns}.", code="columns")
     joined = Joined(rows=len(table.rows))
     _join_visits(recruitment, table, export, joined)
     if export.code and table.find(export.code) is not None:
@@ -155,22 +150,21 @@ def _join_visits(recruitment: Recruitment, table: Table, export: Export, joined:
         by_person.setdefault(visit.person_id.casefold(), []).append(visit)
     visits, people = table.column(export.visit), table.column(export.person)
     for row, (visit_id, person_id) in enumerate(zip(visits, people, strict=True)):
-        found = by_visit.get(visit_id.casefold())
-        own = by_person.get(person_id.casefold(), [])
+        theirs = by_person.get(person_id.casefold(), [])
+        if visit_id.casefold() in by_visit:
+            joined.visits[row] = by_visit[visit_id.casefold()]
         # a submission of somebody who has another one here isn't that one
-        if found is None and len(own) == 1 and not (visit_id and own[0].visit_id):
-            found = own[0]
-        if found is not None:
-            joined.visits[row] = found
+        elif len(theirs) == 1 and not (visit_id and theirs[0].visit_id):
+            joined.visits[row] = theirs[0]
 
 
 def _join_codes(recruitment: Recruitment, codes: Sequence[str], joined: Joined) -> None:
     people = Visit.objects.filter(recruitment=recruitment).values("participant")
     sets = ItemSet.objects.filter(participant__in=people).exclude(code="")
-    by_code = {_plain(one.code): one for one in sets}
+    by_code = {_plain(item_set.code): item_set for item_set in sets}
     for row, code in enumerate(codes):
-        if (found := by_code.get(_plain(code))) is not None and code:
-            joined.sets[row] = found
+        if (item_set := by_code.get(_plain(code))) is not None and code:
+            joined.sets[row] = item_set
 
 
 # --- what follows ---------------------------------------------------------------------------------
@@ -178,22 +172,24 @@ def _join_codes(recruitment: Recruitment, codes: Sequence[str], joined: Joined) 
 
 def apply_statuses(*, recruitment: Recruitment, joined: Joined, by: Any) -> Joined:
     """Mark who returned or timed out, and free their places. Done twice, it is done once."""
-    wanted: dict[int, str] = {}
+    reports: dict[int, str] = {}
     for row, visit in joined.visits.items():
         status = joined.statuses.get(row)
         if status is None:
             continue
         is_gone = status in (Status.RETURNED, Status.TIMED_OUT)
-        wanted[visit.pk] = status.value if is_gone else ""
+        reports[visit.pk] = status.value if is_gone else ""
         joined.returned += status == Status.RETURNED
         joined.timed_out += status == Status.TIMED_OUT
         joined.unfinished += status == Status.SUBMITTED and visit.outcome == ""
     known = {visit.pk: visit for visit in joined.visits.values()}
-    changed = {pk: value for pk, value in wanted.items() if known[pk].reported != value}
+    changed = {pk: value for pk, value in reports.items() if known[pk].reported != value}
     for value in {*changed.values()}:
-        for pks in _in_chunks([pk for pk in changed if changed[pk] == value]):
-            recruitment.visits.filter(pk__in=pks).update(reported=value)
-    gone = [pk for pk, value in wanted.items() if value]
+        pks = [pk for pk in changed if changed[pk] == value]
+        for start in range(0, len(pks), _CHUNK):
+            visits = recruitment.visits.filter(pk__in=pks[start : start + _CHUNK])
+            visits.update(reported=value)
+    gone = [pk for pk, value in reports.items() if value]
     for pk in gone:
         joined.freed += in_transaction(partial(_free_places, known[pk]))
     if changed or joined.freed:
@@ -209,21 +205,16 @@ def apply_statuses(*, recruitment: Recruitment, joined: Joined, by: Any) -> Join
     return joined
 
 
-def _in_chunks(pks: list[int]) -> Iterator[list[int]]:
-    for start in range(0, len(pks), _CHUNK):
-        yield pks[start : start + _CHUNK]
-
-
 def _free_places(visit: Visit) -> int:
     """Free what this person holds, if this visit is the one they are on."""
-    held = visit.participant.slots.leased()
-    if visit.outcome == Outcome.COMPLETED or not held.exists():
+    leased = visit.participant.slots.leased()
+    if visit.outcome == Outcome.COMPLETED or not leased.exists():
         return 0
     me: Participant = lock_participant(visit.participant)
     current = find_visit(me)
     if current is None or current.pk != visit.pk:
         return 0
-    count = held.count()
+    count = leased.count()
     release_places(me)
     return count
 
@@ -231,25 +222,25 @@ def _free_places(visit: Visit) -> int:
 def fill_export(recruitment: Recruitment, table: Table, joined: Joined) -> str:
     """Return the file with what was decided about each row of a set, as the platform takes it."""
     platform = recruitment.adapter
-    by_set = {one.pk: row for row, one in joined.sets.items()}
+    by_set = {item_set.pk: row for row, item_set in joined.sets.items()}
     for row, visit in joined.visits.items():
         if visit.item_set_id is not None:
             by_set.setdefault(visit.item_set_id, row)
-    found = ItemSet.objects.filter(pk__in=by_set).select_related("approval", "participant")
+    sets = ItemSet.objects.filter(pk__in=by_set).select_related("approval", "participant")
     decided = {
-        by_set[one.item_set.pk]: one
-        for one in describe_sets(recruitment.study, found)
-        if one.state in (State.APPROVED, State.PAID, State.REJECTED)
+        by_set[pay_set.item_set.pk]: pay_set
+        for pay_set in describe_sets(recruitment.study, sets)
+        if pay_set.state in (State.APPROVED, State.PAID, State.REJECTED)
     }
     names = list(table.header)
     rows = []
     for number, cells in enumerate(table.rows):
         filled = dict(zip(table.header, cells, strict=True))
-        if (one := decided.get(number)) is not None:
+        if (pay_set := decided.get(number)) is not None:
             filled = platform.fill_row(
                 filled,
-                is_approved=one.state != State.REJECTED,
-                message=" ".join(one.approval.message.split()),
+                is_approved=pay_set.state != State.REJECTED,
+                message=" ".join(pay_set.approval.message.split()),
             )
             names += [name for name in filled if name not in names]
         rows.append(filled)

@@ -41,8 +41,10 @@ class ReservedUse:
 
 def reserved_points(config: Protocol) -> dict[str, list[int]]:
     """Return the reserved points of each criterion that has some."""
-    found = {one.key: list(one.scale.reserved_values()) for one in config.criteria}
-    return {key: values for key, values in found.items() if values}
+    points = {
+        criterion.key: list(criterion.scale.reserved_values()) for criterion in config.criteria
+    }
+    return {key: reserved for key, reserved in points.items() if reserved}
 
 
 def count_reserved(
@@ -52,7 +54,7 @@ def count_reserved(
     most: float = MOST_SHARE,
     fewest: float = FEWEST_SCORES,
 ) -> dict[int, ReservedUse]:
-    """The use of reserved points by each of these participants who has scored on such a scale.
+    """Return how these participants use reserved points, of those who scored on such a scale.
 
     `most`: the share above which a study calls it often, in `fewest` scores or more.
     """
@@ -62,13 +64,13 @@ def count_reserved(
     is_reserved = Q(pk__in=[])
     for criterion, values in points.items():
         is_reserved |= Q(criterion=criterion, value__in=values)
-    given = Rating.objects.filter(
+    ratings = Rating.objects.filter(
         annotation__in=Annotation.objects.agreed().filter(
             study=study, participant__in=participants, status__in=("counted", "surplus", "pilot")
         ),
         criterion__in=list(points),
     )
-    rows = given.order_by().values_list("annotation__participant")
+    rows = ratings.order_by().values_list("annotation__participant")
     counts = rows.annotate(reserved=Count("pk", filter=is_reserved), scores=Count("pk"))
     return {
         participant: ReservedUse(reserved=reserved, scores=scores, most=most, fewest=fewest)

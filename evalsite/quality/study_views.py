@@ -18,7 +18,7 @@ from evalsite.studies.summary_lines import count_of
 
 @require_POST
 def add_places(request: HttpRequest, study: Study) -> HttpResponseBase:
-    """Items short of answers are handed out to further people."""
+    """Hand out items that are short of answers to further people."""
     try:
         added = top_up(study=study, by=request.user)
     except ValidationError as error:

@@ -38,9 +38,9 @@ def excluded_answers(study: Study, *, also: Q | None = None) -> QuerySet[Annotat
 
     `also`: further answers, as if they were left out too.
     """
-    standing = Exclusion.objects.standing()
-    alone = Q(Exists(standing.filter(annotation=OuterRef("pk"))))
-    by_person = Q(Exists(standing.filter(participant=OuterRef("participant"), study=study)))
+    active = Exclusion.objects.active()
+    alone = Q(Exists(active.filter(annotation=OuterRef("pk"))))
+    by_person = Q(Exists(active.filter(participant=OuterRef("participant"), study=study)))
     counted = Annotation.objects.counted().filter(study=study)
     return counted.filter(alone | by_person | (also or Q()))
 
@@ -52,14 +52,14 @@ def find_shortage(study: Study, *, also: Q | None = None) -> Shortage:
 
 
 def _count_missing(study: Study, also: Q | None = None) -> dict[int, int]:
-    """For each item that is short: k, less its places but those of excluded answers."""
+    """Return for each item that is short: k, less its places but those of excluded answers."""
     left_out = excluded_answers(study, also=also).order_by().values("item")
     places = Slot.objects.filter(item=OuterRef("item")).order_by().values("item")
-    standing = Subquery(places.annotate(n=Count("pk")).values("n"))
-    rows = left_out.annotate(out=Count("pk"), standing=standing).filter(standing__isnull=False)
+    per_item = Subquery(places.annotate(n=Count("pk")).values("n"))
+    rows = left_out.annotate(out=Count("pk"), places=per_item).filter(places__isnull=False)
     missing = {
-        item: study.k - (standing - out)
-        for item, out, standing in rows.values_list("item", "out", "standing")
+        item: study.k - (places - out)
+        for item, out, places in rows.values_list("item", "out", "places")
     }
     return {item: n for item, n in missing.items() if n > 0}
 
@@ -83,7 +83,8 @@ def top_up(*, study: Study, by: Any) -> int:
 def _plan_slots(study: Study, missing: dict[int, int]) -> Iterator[Slot]:
     """Return the places: every item once in a seeded order, then again those that lack more."""
     turns = _find_turns(study, missing)
-    numbers = _next_numbers(missing)
+    added = Slot.objects.filter(item__in=missing, no__gte=TOP_UP_FROM).order_by()
+    last = dict(added.values_list("item").annotate(last=Max("no")))
     top = Slot.objects.filter(item__study=study).aggregate(top=Max("pos"))["top"]
     base = 0 if top is None else top + 1
     groups = _in_groups(study, missing)
@@ -96,14 +97,14 @@ def _plan_slots(study: Study, missing: dict[int, int]) -> Iterator[Slot]:
                 yield Slot(
                     study=study,
                     item_id=item_id,
-                    no=numbers[item_id] + turn,
+                    no=last.get(item_id, TOP_UP_FROM - 1) + 1 + turn,
                     pos=base + turn * len(groups) + rank,
                     arrangement=turns[item_id][turn % len(turns[item_id])],
                 )
 
 
 def _in_groups(study: Study, missing: dict[int, int]) -> list[list[int]]:
-    """Items that are dealt together, in one list each, in the order of the file."""
+    """Return items that are dealt together, in one list each, in the order of the file."""
     is_together = study.groups == Study.Groups.TOGETHER
     groups: dict[object, list[int]] = defaultdict(list)
     items = Item.objects.filter(pk__in=missing).order_by("pk")
@@ -112,14 +113,8 @@ def _in_groups(study: Study, missing: dict[int, int]) -> list[list[int]]:
     return list(groups.values())
 
 
-def _next_numbers(missing: dict[int, int]) -> dict[int, int]:
-    added = Slot.objects.filter(item__in=missing, no__gte=TOP_UP_FROM).order_by()
-    last = dict(added.values_list("item").annotate(last=Max("no")))
-    return {item: last.get(item, TOP_UP_FROM - 1) + 1 for item in missing}
-
-
 def _find_turns(study: Study, missing: dict[int, int]) -> dict[int, list[int]]:
-    """For each item the arrangements of its excluded answers that no top-up has made good for."""
+    """Return the arrangements of excluded answers by item that no top-up has made good for."""
     out: dict[int, Counter[int]] = defaultdict(Counter)
     excluded = excluded_answers(study).filter(item__in=missing).order_by("item", "pk")
     for item, arrangement in excluded.values_list("item", "slot__arrangement"):

@@ -61,13 +61,13 @@ class WorkRow:
 
     @property
     def may_ask(self) -> bool:
-        """Whether this rejection can still be looked at again."""
+        """Return whether this rejection can still be looked at again."""
         approval = self.pay_set.approval
         return approval.state == State.REJECTED and approval.review_asked_at is None
 
     @property
     def is_returned(self) -> bool:
-        """Whether its submission was given back on the platform, or ran out of time there."""
+        """Return whether its submission was returned on the platform, or timed out there."""
         visit = self.pay_set.visit
         return self.pay_set.is_own_visit and visit is not None and bool(visit.reported)
 
@@ -76,17 +76,22 @@ class WorkRow:
 @first_link_only
 @require_http_methods(["GET", "HEAD", "POST"])
 def work(request: HttpRequest, me: Participant) -> HttpResponse:
-    """The state of each set; a rejection says why, and can be looked at again."""
+    """Show the state of each set; a rejection says why, and can be looked at again."""
     if me.is_pilot:
         return redirect(address(request, "participant-home"))
     error, number = "", request.POST.get("set", "")
     text = request.POST.get("text", "").replace("\0", "").strip()
     if request.method == "POST":
-        error = _fault_of(text)
-        if not error and re.fullmatch("[0-9]{1,4}", number, re.ASCII):
+        if not text:
+            error = _("Tell us what happened")
+        elif len(text) > LONGEST_TEXT:
+            error = _("Please write %(number)s characters at most") % {"number": LONGEST_TEXT}
+        elif re.fullmatch("[0-9]{1,4}", number, re.ASCII):
             ask_for_review(me=me, number=int(number), text=text)
             return redirect(address(request, "participant-work") + "?review=asked")
-    open_set = _find_set_at_work(me)
+    open_set = ItemSet.objects.filter(participant=me, finished_at__isnull=True).first()
+    if open_set is not None and (not open_set.total or next_step(me).name in _AWAY):
+        open_set = None
     codes = shown_codes(me)
     rows = _list_rows(me, open_set, codes)
     context = page_context(request, me) | {
@@ -110,22 +115,6 @@ def work(request: HttpRequest, me: Participant) -> HttpResponse:
         **describe_kept_id(me),
     }
     return render(request, "participants/work.html", context, status=422 if error else 200)
-
-
-def _fault_of(text: str) -> str:
-    if not text:
-        return _("Tell us what happened")
-    if len(text) > LONGEST_TEXT:
-        return _("Please write %(number)s characters at most") % {"number": LONGEST_TEXT}
-    return ""
-
-
-def _find_set_at_work(me: Participant) -> ItemSet | None:
-    """Return the set that this person may go on with, if there is one."""
-    open_set = ItemSet.objects.filter(participant=me, finished_at__isnull=True).first()
-    if open_set is None or not open_set.total or next_step(me).name in _AWAY:
-        return None
-    return open_set
 
 
 def _describe_state(

@@ -32,6 +32,7 @@ from evalsite.participants.models import ItemSet, Origin, Participant
 from evalsite.quality.frozen_plans import list_hidden
 from evalsite.quality.models import AnalysisPlanVersion, Approval, Exclusion
 from evalsite.quality.pay import filter_state, is_paid, list_payable, list_reviews
+from evalsite.quality.plan_commitment import make_line
 from evalsite.studies.models import Batch, Item, Output, Study, System
 from evalsite.studies.summary_lines import count_groups, count_sets
 
@@ -220,6 +221,7 @@ class NewestPlan:
     answers: int  # that were in before
     is_empty: bool
     hides: bool
+    line: str  # to publish; "" while the launch is under way
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -282,7 +284,7 @@ def activity_of(study: Study) -> Activity:
         "joined": _count_in_study(study, find_recent_joins(JOINED_WITHIN)),
         "held": _count_in_study(study, Item.objects.filter(held_at__isnull=False)),
         "waiting": _count_in_study(study, Batch.objects.filter(opened_at__isnull=True)),
-        "excluded": _count_in_study(study, Exclusion.objects.standing()),
+        "excluded": _count_in_study(study, Exclusion.objects.active()),
         "quiet": _count_in_study(study, _find_quiet_places(study)),
         "leased": Exists(Slot.objects.leased().filter(study=study, lease_until__gt=now())),
         "is_imported": Exists(RatingsFile.objects.filter(study=study)),
@@ -316,11 +318,11 @@ def activity_of(study: Study) -> Activity:
         may_be_quiet=row["quiet"] > 0,
         may_be_crowded=row["leased"],
         imported=tuple(describe_imports(study)) if row["is_imported"] else (),
-        plan=_read_plan(row),
+        plan=_read_plan(study, row),
     )
 
 
-_OF_PLAN = ("number", "frozen_at", "answers", "has_plan")
+_OF_PLAN = ("number", "frozen_at", "answers", "has_plan", "commitment")
 
 
 def _plan_columns(study: Study) -> dict[str, Any]:
@@ -329,8 +331,8 @@ def _plan_columns(study: Study) -> dict[str, Any]:
     return {**found, "plan_hides": Exists(list_hidden().filter(pk=study.pk))}
 
 
-def _read_plan(row: dict[str, Any]) -> NewestPlan | None:
-    number, frozen_at, answers, has_plan = (row[f"plan_{name}"] for name in _OF_PLAN)
+def _read_plan(study: Study, row: dict[str, Any]) -> NewestPlan | None:
+    number, frozen_at, answers, has_plan, digest = (row[f"plan_{name}"] for name in _OF_PLAN)
     if number is None:
         return None
     return NewestPlan(
@@ -339,6 +341,7 @@ def _read_plan(row: dict[str, Any]) -> NewestPlan | None:
         answers=answers,
         is_empty=not has_plan,
         hides=row["plan_hides"],
+        line=make_line(study.pk, digest, number, frozen_at) if digest else "",
     )
 
 

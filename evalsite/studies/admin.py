@@ -37,7 +37,7 @@ class StudyAdmin(ReadOnlyAdmin):
     def change_view(
         self, request: HttpRequest, object_id: str, *args: Any, **kwargs: Any
     ) -> HttpResponse:
-        """A study is looked at and changed on its own pages."""
+        """Lead to the study's own pages, where it is looked at and changed."""
         return redirect("admin:study-overview", self.to_uuid(object_id))
 
     @staticmethod

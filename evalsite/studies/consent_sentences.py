@@ -84,16 +84,16 @@ def _write_ids(study: Any, config: Protocol) -> str:
             "days after the study closes or after the last decision on pay, whichever is later, "
             "and at most %(most)s days after the study closes."
         )
-    said = [words % days]
+    sentences = [words % days]
     if study.recognise_days:
-        said.append(
+        sentences.append(
             _(
                 "For %(days)s days, a code made from your ID lets us recognise you in our later "
                 "studies. Your ID can’t be read from it."
             )
             % {"days": study.recognise_days}
         )
-    return " ".join(said)
+    return " ".join(sentences)
 
 
 def _write_leaving(study: Any, config: Protocol) -> str:

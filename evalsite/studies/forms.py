@@ -16,7 +16,7 @@ _IN_OUR_WORDS = {
 
 
 def use_our_words(fields: Iterable[forms.Field]) -> None:
-    """Fields with these error messages, which never cut off what is typed or pasted."""
+    """Give fields these error messages, and let none cut off what is typed or pasted."""
     for field in fields:
         field.error_messages = {**_IN_OUR_WORDS, **field.error_messages}
         if field.error_messages.get("required") == _REQUIRED:

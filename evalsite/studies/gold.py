@@ -29,7 +29,7 @@ class Feedback:
 
 def find_gold(config: Protocol, gold: Mapping[str, str]) -> tuple[Criterion, ...]:
     """Return the criteria that this item's gold is about, in the protocol's order."""
-    return tuple(one for one in config.criteria if gold.get(one.key, "").strip())
+    return tuple(criterion for criterion in config.criteria if gold.get(criterion.key, "").strip())
 
 
 def check_gold(criterion: Criterion, text: str, outputs: Sequence[str]) -> None:
@@ -79,9 +79,9 @@ def feedback(
             sentence=sentence[:1].upper() + sentence[1:],
             turn=turn,
         )
-        for turn, wanted, given, called in whole
+        for turn, part, answers, called in whole
         for is_met, sentence in criterion.scale.judge(
-            wanted, given, standard, called, is_by_document=is_by_document
+            part, answers, standard, called, is_by_document=is_by_document
         )
     ]
 
@@ -98,7 +98,7 @@ def lacks_answer(criterion: Criterion, gold: str, values: Sequence[Any | None]) 
 def right_values(
     criterion: Criterion, gold: str, outputs: Sequence[str], standard: int | None
 ) -> list[Any | None]:
-    """Values that meet this gold, in the form of `feedback`; None where it asks nothing."""
+    """Return values that meet this gold, in the form of `feedback`; None where it asks nothing."""
     judged = criterion.list_judged(outputs)
     right = criterion.scale.parse_gold(gold, judged)
     return criterion.scale.right_values(right, len(judged), standard)
@@ -128,26 +128,26 @@ def agrees_with_gold(
     config: Protocol,
     gold: Mapping[str, str],
     outputs: Sequence[Named],
-    given: Given,
+    rows_by_criterion: Given,
     standard: int | None,
     criteria: Sequence[Criterion] | None = None,
 ) -> bool | None:
-    """Whether all that this gold asks is met; None: it asks nothing, or something has no answer.
+    """Return whether all that this gold asks is met; None: it asks nothing, or answers are missing.
 
     `outputs` are in the order uploaded. `criteria` are those of the item, where turns are rated.
     """
     names = [str(number) for number in range(1, len(outputs) + 1)]
     systems = [system for _, system in outputs if system]
-    found = []
+    results = []
     bound = {criterion.key: criterion for criterion in criteria or ()}
     for asked in find_gold(config, gold):
         criterion = bound.get(asked.key, asked)
-        rows = given.get(criterion.key, ())
+        rows = rows_by_criterion.get(criterion.key, ())
         values = criterion.read_values(rows, [pk for pk, _ in outputs])
         if lacks_answer(criterion, gold[criterion.key], values):
             return None
-        found += feedback(criterion, gold[criterion.key], values, standard, names, systems)
-    return all(one.is_met for one in found) if found else None
+        results += feedback(criterion, gold[criterion.key], values, standard, names, systems)
+    return all(result.is_met for result in results) if results else None
 
 
 # --- the gold of a whole study ------------------------------------------------------------------
@@ -180,7 +180,7 @@ class Gold:
     def compare(
         self,
         item_id: int,
-        given: Given,
+        rows_by_criterion: Given,
         outputs: Sequence[Named],
         standard: int | None,
     ) -> bool | None:
@@ -189,10 +189,10 @@ class Gold:
         `outputs`: id and system.
         """
         gold = self._gold.get(item_id)
-        if gold is None or not given:
+        if gold is None or not rows_by_criterion:
             return None
         bound = self._bound.get(item_id)
-        return agrees_with_gold(self.config, gold, outputs, given, standard, bound)
+        return agrees_with_gold(self.config, gold, outputs, rows_by_criterion, standard, bound)
 
     @cached_property
     def _gold(self) -> dict[int, dict[str, str]]:
@@ -212,29 +212,31 @@ class Gold:
         """Return the standard that values of an annotation relate to, if any."""
         if not self._has_standards:
             return None
-        usual, others = self._standards[version_id]
-        return others.get(item_id, usual) if others else usual
+        usual, exceptions = self._standards[version_id]
+        return exceptions.get(item_id, usual) if exceptions else usual
 
     @cached_property
     def _standards(self) -> dict[int | None, tuple[int | None, dict[int, int | None]]]:
         """By version: the usual standard, and that of each item that has another."""
         find = self.config.standard_score
         # versions that differ in other things, such as texts, are looked through once
-        options = {json.dumps(given, sort_keys=True): given for given in self._options.values()}
-        found: dict[str, tuple[int | None, dict[int, int | None]]] = {
-            text: (find(given, {}), {}) for text, given in options.items()
+        distinct = {
+            json.dumps(options, sort_keys=True): options for options in self._options.values()
+        }
+        standards: dict[str, tuple[int | None, dict[int, int | None]]] = {
+            text: (find(options, {}), {}) for text, options in distinct.items()
         }
         items = Item.objects.filter(study=self.study).order_by()
         if (keys := self.config.standard_inputs) is not None:
             items = items.filter(inputs__has_any_keys=keys)
         for item_id, inputs in items.values_list("id", "inputs").iterator(chunk_size=_PAGE):
-            for text, given in options.items():
-                usual, others = found[text]
-                if (standard := find(given, inputs)) != usual:
-                    others[item_id] = standard
+            for text, options in distinct.items():
+                usual, exceptions = standards[text]
+                if (standard := find(options, inputs)) != usual:
+                    exceptions[item_id] = standard
         return {
-            version: found[json.dumps(given, sort_keys=True)]
-            for version, given in self._options.items()
+            version: standards[json.dumps(options, sort_keys=True)]
+            for version, options in self._options.items()
         }
 
     @cached_property
@@ -242,5 +244,5 @@ class Gold:
         """The options that participants rated under, by version; None: before the launch."""
         (options,) = Study.objects.filter(pk=self.study.pk).values_list("options", flat=True)
         versions = StudyVersion.objects.filter(study=self.study)
-        given = versions.values_list("id", "content__options")
-        return {None: self.config.default_options | options, **dict(given)}
+        rated_under = versions.values_list("id", "content__options")
+        return {None: self.config.default_options | options, **dict(rated_under)}

@@ -78,10 +78,10 @@ def show_check_question(request: HttpRequest, study: Study, number: int) -> Http
             "revision": study.revision,
         },
     )
-    others = [*questions[: number - 1], *questions[number:]]
+    rest = [*questions[: number - 1], *questions[number:]]
     status = 200
     if request.POST.get("do") == "remove":
-        _remove(request, study, others)
+        _remove(request, study, rest)
         return redirect("admin:study-questions", study.pk)
     if form.is_bound:
         status = _save(request, study, questions, number, form)
@@ -98,12 +98,15 @@ def show_check_question(request: HttpRequest, study: Study, number: int) -> Http
 
 def list_check(study: Study) -> list[dict[str, Any]]:
     """Return the questions of the check as data: the study's own, or its protocol's."""
-    return [{**asdict(one), "choices": list(one.choices)} for one in study.config.comprehension]
+    return [
+        {**asdict(question), "choices": list(question.choices)}
+        for question in study.config.comprehension
+    ]
 
 
-def _remove(request: HttpRequest, study: Study, others: list[dict[str, Any]]) -> None:
+def _remove(request: HttpRequest, study: Study, rest: list[dict[str, Any]]) -> None:
     try:
-        store_check(study, others, request.POST.get("revision", ""), by=request.user)
+        store_check(study, rest, request.POST.get("revision", ""), by=request.user)
     except ValidationError as error:
         for problem in error.messages:
             messages.error(request, problem)
@@ -137,16 +140,16 @@ def store_check(
     study: Study, questions: list[dict[str, Any]] | None, revision: str, *, by: Any
 ) -> None:
     """Store the study's own questions of the check; None: the protocol's."""
-    own = {name: one for name, one in study.questions.items() if name != CHECK}
+    stored = {name: kept for name, kept in study.questions.items() if name != CHECK}
     if questions is not None:
-        own[CHECK] = questions
-    if own == study.questions:
+        stored[CHECK] = questions
+    if stored == study.questions:
         # the same form, sent twice
         return
     is_whole = revision.isascii() and revision.isdigit() and len(revision) < 10
     change_settings(
         study=study,
-        values={"questions": own},
+        values={"questions": stored},
         revision=int(revision) if is_whole else -1,
         by=by,
     )

@@ -2,7 +2,7 @@
 
 import json
 from collections.abc import Iterable, Mapping
-from typing import Any
+from typing import Any, cast
 
 from django.contrib.auth.models import User
 from django.core.exceptions import PermissionDenied, ValidationError
@@ -47,8 +47,7 @@ def read_file(content: bytes) -> Plain:
     except (ValueError, RecursionError) as error:
         raise _not_an_instrument(f"isn't JSON that can be read: {error}") from None
     check_foreign(data)
-    found: Plain = data
-    return found
+    return cast(Plain, data)
 
 
 def check_foreign(data: Any) -> None:
@@ -86,12 +85,12 @@ def _refuse_number(name: str) -> None:
 
 
 def _refuse_twice(pairs: list[tuple[str, Any]]) -> Plain:
-    found = dict(pairs)
-    if len(found) < len(pairs):
+    values = dict(pairs)
+    if len(values) < len(pairs):
         names = [name for name, _ in pairs]
         twice = next(name for name in names if names.count(name) > 1)
         raise ValueError(f"{twice!r} stands twice in one object")
-    return found
+    return values
 
 
 _DECODER = make_decoder(parse_constant=_refuse_number, object_pairs_hook=_refuse_twice)
@@ -297,10 +296,10 @@ def may(user: Any, instrument: Instrument, role: str) -> bool:
 def describe_change(instrument: Instrument, by: Any) -> str:
     """Say to this person who changed the draft last, and what to do about it."""
     who = instrument.changed_by.get_username() if instrument.changed_by else "Someone"
-    said = f"{who} changed this draft after this page was opened."
+    words = f"{who} changed this draft after this page was opened."
     if instrument.changed_by == by:
-        said = "You changed this draft after this page was opened, perhaps in another tab."
+        words = "You changed this draft after this page was opened, perhaps in another tab."
     return (
-        f"{said} Nothing was overwritten, and what you entered is still on this page. Open the "
+        f"{words} Nothing was overwritten, and what you entered is still on this page. Open the "
         "draft in another tab, and enter there what you want to keep."
     )

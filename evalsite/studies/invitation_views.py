@@ -1,4 +1,4 @@
-"""The page behind an invitation's link: reading it changes nothing, a button accepts it."""
+"""The pages behind one-time links to an account: reading changes nothing, a button accepts."""
 
 from typing import Any
 
@@ -12,6 +12,11 @@ from django.shortcuts import redirect, render
 from django.views.decorators.debug import sensitive_post_parameters
 from django.views.decorators.http import require_http_methods
 
+from evalsite.accounts.first_administrator import (
+    LinkState,
+    make_first_administrator,
+    read_link,
+)
 from evalsite.studies.members import accept_invitation
 from evalsite.studies.models import Invitation, Membership, TeamRole
 from evalsite.studies.roles import list_powers
@@ -25,8 +30,8 @@ INVALID, GONE, UNKNOWN = 422, 410, 404
 @require_http_methods(["GET", "HEAD", "POST"])
 def show_invitation(request: HttpRequest, token: str) -> HttpResponse:
     """Show an open invitation, or say what to do instead."""
-    found = Invitation.objects.by_token(token).select_related("study", "created_by")
-    invitation = found.first()
+    invitations = Invitation.objects.by_token(token).select_related("study", "created_by")
+    invitation = invitations.first()
     if invitation is None:
         return _close(request, "unknown", UNKNOWN)
     if invitation.state != Invitation.State.OPEN:
@@ -38,6 +43,29 @@ def show_invitation(request: HttpRequest, token: str) -> HttpResponse:
     if request.method == "POST":
         return _answer(request, invitation, token, form)
     return _ask(request, invitation, form)
+
+
+@sensitive_post_parameters()
+@require_http_methods(["GET", "HEAD", "POST"])
+def show_first_link(request: HttpRequest, token: str) -> HttpResponse:
+    """Let whoever installed this site make the first administrator's account, once."""
+    state = read_link(token)
+    if state != LinkState.OPEN:
+        status = UNKNOWN if state == LinkState.UNKNOWN else GONE
+        closed = {"title": "First account", "state": state}
+        return _render(request, "studies/first_link_closed.html", closed, status)
+    form = AccountForm(request.POST if request.method == "POST" else None)
+    if form.is_valid():
+        user = make_first_administrator(token, form.create_account)
+        if user is not None:
+            perform_login(request, user, signup=True)
+            messages.success(request, "Your account is ready. You are this site’s administrator.")
+            return _keep_secret(redirect("admin:index"))
+        if not form.errors:  # somebody was quicker
+            return _keep_secret(redirect("first-administrator", token))
+    status = INVALID if request.method == "POST" else 200
+    context = {"title": "First account", "form": form}
+    return _render(request, "studies/first_link.html", context, status, policy="strict-origin")
 
 
 def _answer(
@@ -90,7 +118,9 @@ def _ask(
     request: HttpRequest, invitation: Invitation, form: AccountForm, status: int = 200
 ) -> HttpResponse:
     user = _signed_in(request)
-    held = Membership.objects.filter(study=invitation.study_id, user=user).first() if user else None
+    membership = (
+        Membership.objects.filter(study=invitation.study_id, user=user).first() if user else None
+    )
     address = _address_in(invitation)
     is_own = user is None or user.email.lower() == address.lower()
     context: dict[str, Any] = {
@@ -99,7 +129,7 @@ def _ask(
         "invitation": invitation,
         "form": form,
         "is_signed_in": user is not None,
-        "held": held,
+        "held": membership,
         # an account is all that an invitation to the site gives
         "is_covered": user is not None and invitation.study_id is None,
     }
@@ -107,7 +137,7 @@ def _ask(
         role = invitation.team_role
         may, may_not = list_powers(role)
         context |= {
-            "is_covered": held and held.team_role.rank >= role.rank,
+            "is_covered": membership and membership.team_role.rank >= role.rank,
             "sees_identities": role.rank >= TeamRole.EDITOR_WITH_IDENTITIES.rank,
             "may": may,
             "may_not": may_not,

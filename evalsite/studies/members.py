@@ -40,11 +40,11 @@ def invite_colleague(
 ) -> Invitation:
     """Create an invitation under this key; the same key again returns the first one."""
     _lock_team(study, by)
-    given = Invitation.objects.filter(pk=key).first()
-    if given is not None:
-        if given.study_id != study.pk:
+    existing = Invitation.objects.filter(pk=key).first()
+    if existing is not None:
+        if existing.study_id != study.pk:
             raise ValidationError("Reload the page, then invite again.", code="key_is_taken")
-        return given
+        return existing
     invitation = Invitation(
         pk=key,
         study=study,
@@ -180,21 +180,21 @@ def hand_over(*, study: Study, to: Membership, step_down: StepDown, by: Any) -> 
     if to.user_id == by.pk:
         raise ValidationError("Choose someone else as the new owner.", code="own_account")
     change_role(membership=to, role=TeamRole.OWNER, by=by)
-    own = Membership.objects.filter(study=study, user=by).first()
-    if own is None or step_down == StepDown.OWNER:
+    membership = Membership.objects.filter(study=study, user=by).first()
+    if membership is None or step_down == StepDown.OWNER:
         return
     if step_down == StepDown.EDITOR:
-        change_role(membership=own, role=TeamRole.EDITOR, by=by)
+        change_role(membership=membership, role=TeamRole.EDITOR, by=by)
     else:
-        remove_member(membership=own, by=by)
+        remove_member(membership=membership, by=by)
 
 
 def is_last_owner(membership: Membership) -> bool:
     """Return whether the study would be left without an owner who can sign in."""
-    others = Membership.objects.filter(
+    other_owners = Membership.objects.filter(
         study=membership.study_id, role=Membership.Role.OWNER, user__is_active=True
     ).exclude(pk=membership.pk)
-    return membership.role == Membership.Role.OWNER and not others.exists()
+    return membership.role == Membership.Role.OWNER and not other_owners.exists()
 
 
 def _insist_on_another_owner(study: Study, membership: Membership) -> None:

@@ -28,15 +28,15 @@ class InstrumentQuerySet(models.QuerySet["Instrument"]):
             return self.none()
         if user.is_superuser:
             return self
-        own = InstrumentMember.objects.filter(user=user).values("instrument")
-        return self.filter(Q(is_visible=True) | Q(pk__in=own))
+        mine = InstrumentMember.objects.filter(user=user).values("instrument")
+        return self.filter(Q(is_visible=True) | Q(pk__in=mine))
 
     def editable_by(self, user: Any) -> "InstrumentQuerySet":
         """Return those that this person may change."""
         if user.is_superuser:
             return self
-        own = InstrumentMember.objects.filter(user=user).exclude(role=InstrumentMember.Role.VIEWER)
-        return self.visible_to(user).filter(pk__in=own.values("instrument"))
+        mine = InstrumentMember.objects.filter(user=user).exclude(role=InstrumentMember.Role.VIEWER)
+        return self.visible_to(user).filter(pk__in=mine.values("instrument"))
 
 
 class Instrument(models.Model):
@@ -210,7 +210,7 @@ class Membership(models.Model):
 
 class InvitationQuerySet(models.QuerySet["Invitation"]):
     def unanswered(self) -> "InvitationQuerySet":
-        """Those neither accepted nor withdrawn; they may have expired."""
+        """Return those neither accepted nor withdrawn; they may have expired."""
         return self.filter(accepted_at__isnull=True, revoked_at__isnull=True)
 
     def by_token(self, token: str) -> "InvitationQuerySet":
@@ -314,7 +314,7 @@ class Invitation(models.Model):
 
 
 def make_seed() -> str:
-    """A new seed. Everything random in a study is drawn from its seed, so it can be replayed."""
+    """Return a new seed. All that is random in a study is drawn from it, so it can be replayed."""
     return get_random_string(12, "0123456789abcdef")
 
 

@@ -32,7 +32,7 @@ def list_qualifying(study: Study) -> list[Item]:
 
 
 def plan_qualification(study: Study) -> Plan | None:
-    """What is asked: items with gold, else questions on the instructions; None: nothing can be."""
+    """Plan items with gold, or else questions on the instructions; None: nothing can be asked."""
     items = list_qualifying(study)
     asked = sum(_count_parts(study, items).values())
     questions = 0 if asked else len(study.config.comprehension)

@@ -107,7 +107,7 @@ class QuestionForm(forms.Form):
             return {name: end for name, end in ends.items() if end is not None} or None
         if not cleaned.get("rule"):
             return None
-        values = {one["label"]: one["value"] for one in question.get("choices", ())}
+        values = {choice["label"]: choice["value"] for choice in question.get("choices", ())}
         answers = [values.get(line, line) for line in _lines(cleaned["answers"])]
         return {"none_of": answers} if cleaned["rule"] == "none_of" else answers
 

@@ -47,11 +47,13 @@ def show_questions(request: HttpRequest, study: Study) -> HttpResponseBase:
     eligibility = study.config.eligibility
     context = {
         "form": form,
-        "questions": [_describe(one, eligibility) for one in _list_questions(eligibility)],
+        "questions": [
+            _describe(question, eligibility) for question in _list_questions(eligibility)
+        ],
         "next_key": _next_key(entry),
-        "background": [_describe(one, None) for one in list_background(study)],
+        "background": [_describe(question, None) for question in list_background(study)],
         "next_background_key": _next_key({"questions": study.questions.get(BACKGROUND, ())}),
-        "check": [one["question"] for one in list_check(study)],
+        "check": [question["question"] for question in list_check(study)],
         "next_check": len(list_check(study)) + 1,
         "most_in_check": MOST_IN_CHECK,
         "is_own_check": CHECK in study.questions,
@@ -111,7 +113,9 @@ def show_question(request: HttpRequest, study: Study, key: str) -> HttpResponseB
     """One question: a new one, or one to change."""
     entry = find_entry(study.config)
     eligibility = study.config.eligibility
-    known = next((one for one in _list_questions(eligibility) if one.key == key), None)
+    known = next(
+        (question for question in _list_questions(eligibility) if question.key == key), None
+    )
     if known is None and key != _next_key(entry):
         # it was added meanwhile, or removed
         return redirect("admin:study-questions", study.pk)
@@ -158,14 +162,16 @@ def _save(
 
 def _store(request: HttpRequest, study: Study, entry: dict[str, Any] | None, revision: str) -> None:
     """Store the questions before the work; None: the protocol's own."""
-    own = None if entry is None else entry if entry["questions"] else {}
-    _store_own(request, study, ENTRY, own, revision)
+    replacement = None if entry is None else entry if entry["questions"] else {}
+    _store_own(request, study, ENTRY, replacement, revision)
 
 
-def _store_own(request: HttpRequest, study: Study, kind: str, own: Any, revision: str) -> None:
-    questions = {name: one for name, one in study.questions.items() if name != kind}
-    if own is not None:
-        questions[kind] = own
+def _store_own(
+    request: HttpRequest, study: Study, kind: str, replacement: Any, revision: str
+) -> None:
+    questions = {name: kept for name, kept in study.questions.items() if name != kind}
+    if replacement is not None:
+        questions[kind] = replacement
     if questions == study.questions:
         # the same form, sent twice
         return
@@ -181,26 +187,28 @@ def _store_own(request: HttpRequest, study: Study, kind: str, own: Any, revision
 def _with(entry: dict[str, Any], question: dict[str, Any], rule: Any) -> dict[str, Any]:
     """Return the questions with this one, in its place or at the end."""
     questions = list(entry["questions"])
-    keys = [one["key"] for one in questions]
+    keys = [earlier["key"] for earlier in questions]
     if question["key"] in keys:
         questions[keys.index(question["key"])] = question
     else:
         questions.append(question)
-    accept = {key: one for key, one in entry["accept"].items() if key != question["key"]}
+    accept = {
+        key: other_rule for key, other_rule in entry["accept"].items() if key != question["key"]
+    }
     if rule is not None:
         accept[question["key"]] = rule
     return entry | {"questions": questions, "accept": accept}
 
 
 def _without(entry: dict[str, Any], key: str) -> dict[str, Any]:
-    questions = [one for one in entry.get("questions", ()) if one["key"] != key]
+    questions = [question for question in entry.get("questions", ()) if question["key"] != key]
     accept = {name: rule for name, rule in entry.get("accept", {}).items() if name != key}
     return {**_EMPTY, **entry, "questions": questions, "accept": accept}
 
 
 def _next_key(entry: dict[str, Any]) -> str:
     """Return the key of the next new question."""
-    taken = {one["key"] for one in entry.get("questions", ())}
+    taken = {question["key"] for question in entry.get("questions", ())}
     return next(key for n in range(1, 1000) if (key := f"question_{n}") not in taken)
 
 
@@ -226,9 +234,9 @@ def _describe(question: EntryQuestion, eligibility: Eligibility | None) -> dict[
     rule, labels = _find_rule(eligibility, question.key), dict(question.choices)
     answers: list[str] = []
     if isinstance(rule, NoneOf):
-        answers = [labels.get(one, one) for one in rule.answers]
+        answers = [labels.get(answer, answer) for answer in rule.answers]
     elif rule is not None and not isinstance(rule, NumberRange):
-        answers = [labels.get(one, one) for one in rule]
+        answers = [labels.get(answer, answer) for answer in rule]
     return {
         "key": question.key,
         "label": question.label,
@@ -246,7 +254,9 @@ def _describe(question: EntryQuestion, eligibility: Eligibility | None) -> dict[
 def show_background_question(request: HttpRequest, study: Study, key: str) -> HttpResponseBase:
     """One question after the work: a new one, or one to change or remove."""
     questions = list(study.questions.get(BACKGROUND, ()))
-    known = next((read_question(one) for one in questions if one["key"] == key), None)
+    known = next(
+        (read_question(question) for question in questions if question["key"] == key), None
+    )
     if known is None and key != _next_key({"questions": questions}):
         return redirect("admin:study-questions", study.pk)
     initial = initial_of(known, None) if known else {}
@@ -255,9 +265,9 @@ def show_background_question(request: HttpRequest, study: Study, key: str) -> Ht
         has_rule=False,
         initial={**initial, "revision": study.revision},
     )
-    others = [one for one in questions if one["key"] != key]
+    rest = [question for question in questions if question["key"] != key]
     if request.POST.get("do") == "remove":
-        _remove_background(request, study, others)
+        _remove_background(request, study, rest)
         return redirect("admin:study-questions", study.pk)
     status = 200
     if form.is_bound:
@@ -273,9 +283,9 @@ def show_background_question(request: HttpRequest, study: Study, key: str) -> Ht
     return TemplateResponse(request, "studies/question.html", context, status=status)
 
 
-def _remove_background(request: HttpRequest, study: Study, others: list[Any]) -> None:
+def _remove_background(request: HttpRequest, study: Study, rest: list[Any]) -> None:
     try:
-        _store_own(request, study, BACKGROUND, others or None, request.POST.get("revision", ""))
+        _store_own(request, study, BACKGROUND, rest or None, request.POST.get("revision", ""))
     except ValidationError as error:
         for problem in error.messages:
             messages.error(request, problem)

@@ -32,33 +32,34 @@ KINDS = (ENTRY, BACKGROUND, CHECK)
 AFTER = "after-"
 
 
-def replace_questions(protocol: Protocol, own: Mapping[str, Any]) -> Protocol:
+def replace_questions(protocol: Protocol, questions: Mapping[str, Any]) -> Protocol:
     """Return the instrument with the study's own questions."""
-    if ENTRY in own:
-        entry = own[ENTRY]
+    if ENTRY in questions:
+        entry = questions[ENTRY]
         # what the protocol's function compares are the protocol's questions
         hooks = {name: hook for name, hook in protocol.hooks.items() if name != "check_entry"}
         eligibility = read_eligibility(entry) if entry else None
         protocol = replace(protocol, eligibility=eligibility, hooks=hooks)
-    if CHECK in own:
+    if CHECK in questions:
         asked = (
-            ComprehensionQuestion(**{**one, "choices": tuple(one["choices"])}) for one in own[CHECK]
+            ComprehensionQuestion(**{**question, "choices": tuple(question["choices"])})
+            for question in questions[CHECK]
         )
         protocol = replace(protocol, comprehension=tuple(asked))
     return protocol
 
 
-def check_own_questions(own: Any) -> Faults:
+def check_own_questions(questions: Any) -> Faults:
     """Return all faults of `Study.questions`; the place begins with the kind."""
     faults = Faults()
-    if not check_keys(own, "", faults, needed=(), optional=KINDS):
+    if not check_keys(questions, "", faults, needed=(), optional=KINDS):
         return faults
-    if own.get(ENTRY):
-        check_entry(own[ENTRY], faults)
-    if CHECK in own:
-        check_comprehension(own[CHECK], faults)
-    if BACKGROUND in own:
-        check_questions(own[BACKGROUND], BACKGROUND, faults)
+    if questions.get(ENTRY):
+        check_entry(questions[ENTRY], faults)
+    if CHECK in questions:
+        check_comprehension(questions[CHECK], faults)
+    if BACKGROUND in questions:
+        check_questions(questions[BACKGROUND], BACKGROUND, faults)
     return faults
 
 
@@ -73,15 +74,17 @@ def list_person_questions(study: Any) -> dict[str, tuple[str, EntryQuestion]]:
     """Return when each question about people is asked, by the name that answers are stored by."""
     eligibility = study.config.eligibility
     asked = eligibility.questions if eligibility else ()
-    before = {one.key: ("before", one) for one in asked}
-    return before | {AFTER + one.key: ("after", one) for one in list_background(study)}
+    before = {question.key: ("before", question) for question in asked}
+    return before | {
+        AFTER + question.key: ("after", question) for question in list_background(study)
+    }
 
 
 def list_background(study: Any) -> list[EntryQuestion]:
     """Return the questions after the work, as they were frozen with the version."""
     is_draft = study.version_id is None
     kept = study.questions if is_draft else read_content(study.pk, study.version_id)
-    return [read_question(one) for one in kept.get(BACKGROUND, ())]
+    return [read_question(question) for question in kept.get(BACKGROUND, ())]
 
 
 def find_entry(protocol: Protocol) -> dict[str, Any]:

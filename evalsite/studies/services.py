@@ -7,7 +7,7 @@ from django.db import transaction
 
 from evalsite.audit.models import AuditEntry
 from evalsite.lib.seeds import derive_numbers
-from evalsite.protocol import Example, Protocol, get_protocol
+from evalsite.protocol import Example, get_protocol
 from evalsite.studies.models import InstrumentVersion, Item, Membership, Output, Study
 from evalsite.studies.starter_texts import CONSENT, RECOGNISE_DAYS, write_summary
 from evalsite.studies.version_cache import read_built
@@ -18,27 +18,29 @@ def create_study(
     *, title: str, by: Any, protocol: str = "", instrument: InstrumentVersion | None = None,
     **fields: Any,
 ) -> Study:  # fmt: skip
-    """A draft study with its instrument's defaults and practice items, owned by who made it."""
+    """Create a draft with its instrument's defaults and practice items, owned by who made it."""
     if instrument is None:
-        config, own = get_protocol(protocol), dict[str, Any]()
+        config, built_fields = get_protocol(protocol), dict[str, Any]()
     else:
         config = read_built(instrument.pk, "")
         # without practice items practice could not be done
-        own = {"language": config.language, "is_practice_on": bool(config.practice)}
+        built_fields = {"language": config.language, "is_practice_on": bool(config.practice)}
     design = config.design
+    # without comments and what else may stay open
+    asked = sum(criterion.is_always_answered for criterion in config.criteria)
     study = Study.objects.create(
         protocol=config.key,
         instrument=instrument,
         title=title,
         **{
-            **own,
+            **built_fields,
             "options": config.default_options,
             "k": design.k,
             "set_size": design.set_size,
             "max_sets": design.max_sets,
             "has_bonus": design.has_bonus,
             "groups": design.groups,
-            "summary": write_summary(_count_questions(config), is_one=config.outputs[1] == 1),
+            "summary": write_summary(asked or len(config.criteria), is_one=config.outputs[1] == 1),
             "consent": CONSENT,
             "recognise_days": RECOGNISE_DAYS,
             **fields,
@@ -48,11 +50,6 @@ def create_study(
     add_practice_items(study, study.config.practice)
     AuditEntry.objects.record("study created", by=by, study_id=study.pk, protocol=config.key)
     return study
-
-
-def _count_questions(config: Protocol) -> int:
-    """Return how many questions an item has, without comments and what else may stay open."""
-    return sum(one.is_always_answered for one in config.criteria) or len(config.criteria)
 
 
 def add_practice_items(study: Study, examples: Iterable[Example]) -> None:
@@ -72,7 +69,7 @@ def add_practice_items(study: Study, examples: Iterable[Example]) -> None:
 
 
 def item_keys(study: Study, *, key: str, group: str) -> dict[str, Any]:
-    """Key, group, and the numbers that the study's seed gives them."""
+    """Return key, group, and the numbers that the study's seed gives them."""
     shuffle_key, group_shuffle_key = number_items(study)(key, group)
     return {
         "key": key,
@@ -83,7 +80,7 @@ def item_keys(study: Study, *, key: str, group: str) -> dict[str, Any]:
 
 
 def number_items(study: Study) -> Callable[[str, str], tuple[int, int]]:
-    """Gives the numbers of an item's key and of its group, which the study's seed decides."""
+    """Return a function from an item's key and group to the numbers that the seed gives them."""
     of_item = derive_numbers(study.seed, "item")
     of_group = derive_numbers(study.seed, "group")
     return lambda key, group: (of_item(key), of_group(group))

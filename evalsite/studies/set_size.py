@@ -2,7 +2,7 @@
 
 from evalsite.studies.models import Study
 
-# below so many items a person nobody is asked twice: each pair of answers would be a large part
+# with fewer items a person, nobody is asked twice: each pair of answers would be a large part
 FEWEST = 24
 
 
@@ -13,7 +13,7 @@ def most_items(study: Study) -> int | None:
 
 
 def has_room_for_repeats(study: Study) -> bool:
-    """Whether the caps leave enough items to one person for some of them to be shown again."""
+    """Return whether the caps leave one person enough items for some of them to be shown again."""
     most = most_items(study)
     return most is None or most >= FEWEST
 
@@ -49,12 +49,12 @@ def checks_in(study: Study, items: int) -> int:
 
 
 def repeats_in(study: Study, items: int) -> int:
-    """The most repeats that come with so many main items of a set: their share, rounded up."""
+    """Return the most repeats that come with so many main items: their share, rounded up."""
     return -(-items * study.repeat_percent // 100) if has_room_for_repeats(study) else 0
 
 
 def items_per_set(study: Study, items: int | None = None) -> int:
-    """How many items a full set shows, checks and repeats with them; `items`: there are no more."""
+    """Return how many items a full set shows, controls included; `items`: there are no more."""
     most = mains_per_set(study)
     mains = most if items is None else min(items, most)
     return mains + checks_in(study, mains) + repeats_in(study, mains)

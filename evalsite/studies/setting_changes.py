@@ -103,7 +103,7 @@ def change_settings(
 
 
 def _fit_what_is_open(study: Study, changed: list[str], *, by: Any) -> None:
-    """Batches that imported answers opened have their places already: they follow another k."""
+    """Fit the places of batches that imported answers opened to another k."""
     if "groups" in changed:
         raise ValidationError(
             "Ratings were imported, so the places of their items are planned. To change how items "

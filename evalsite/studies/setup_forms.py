@@ -265,8 +265,8 @@ class SectionForm(forms.ModelForm):
         zone = ZoneInfo(name if name in list_time_zones() else self.instance.time_zone)
         for field in ("opens_at", "closes_at"):
             cast(MomentField, self.fields[field]).zone = zone
-        there = timezone.localtime(now(), zone)
-        self.fields["time_zone"].help_text = f"For these dates. It is {there:%H:%M} there now."
+        local = timezone.localtime(now(), zone)
+        self.fields["time_zone"].help_text = f"For these dates. It is {local:%H:%M} there now."
 
     def note_change(self) -> list[tuple[str, Any]]:
         """Take note of what someone else saved: what now differs from the fields, by label.
@@ -286,17 +286,21 @@ class SectionForm(forms.ModelForm):
         for name in self.section.fields:
             least = _LEAST.get(name) or next(
                 (
-                    one.limit_value
-                    for one in getattr(self.Meta.model, name).field.validators
-                    if isinstance(one, MinValueValidator) and one.limit_value > 0
+                    validator.limit_value
+                    for validator in getattr(self.Meta.model, name).field.validators
+                    if isinstance(validator, MinValueValidator) and validator.limit_value > 0
                 ),
                 None,
             )
             if least is not None:
                 field = self.fields[name]
                 field.widget.attrs["min"] = least
-                others = [one for one in field.validators if not isinstance(one, MinValueValidator)]
-                field.validators = [MinValueValidator(least), *others]
+                rest = [
+                    validator
+                    for validator in field.validators
+                    if not isinstance(validator, MinValueValidator)
+                ]
+                field.validators = [MinValueValidator(least), *rest]
 
     def _fit_to(self, config: Protocol) -> None:
         """Keep only the fields that this protocol uses, in its words."""
@@ -410,8 +414,8 @@ def list_groups(form: SectionForm, options: forms.Form | None) -> Iterator[Shown
                 title=group.title,
                 fields=fields,
                 is_paired=group.is_paired,
-                is_locked=form.is_frozen and all(one.name in DESIGN for one in fields),
-                is_partly_locked=form.is_frozen and any(one.name in DESIGN for one in fields),
+                is_locked=form.is_frozen and all(field.name in DESIGN for field in fields),
+                is_partly_locked=form.is_frozen and any(field.name in DESIGN for field in fields),
             )
     if options is not None:
         yield ShownGroup(

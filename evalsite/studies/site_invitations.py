@@ -22,9 +22,9 @@ def list_site_invitations() -> QuerySet[Invitation]:
 def invite_researcher(*, key: UUID, label: str, by: Any) -> tuple[Invitation, bool]:
     """Create an invitation to the site under this key; the same key again returns the first one."""
     _insist_on_administrator(by)
-    given = Invitation.objects.filter(pk=key, study=None).first()
-    if given is not None:
-        return given, False
+    existing = Invitation.objects.filter(pk=key, study=None).first()
+    if existing is not None:
+        return existing, False
     invitation = Invitation(
         pk=key, study=None, role="", label=label, created_by=by, expires_at=find_expiry()
     )

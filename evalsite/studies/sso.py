@@ -27,16 +27,19 @@ class InvitedAdapter(DefaultSocialAccountAdapter):
         else:
             is_welcome = find_invitations(sociallogin).exists()
         if not is_welcome:
-            account = sociallogin.user if sociallogin.is_existing else _name(sociallogin)
+            # the address that the organisation gave, verified or not
+            emails = (address.email for address in sociallogin.email_addresses if address.email)
+            account = sociallogin.user if sociallogin.is_existing else next(emails, "no address")
             record_account(Event.FAILED, account, request, "sso")
             raise ImmediateHttpResponse(refuse(request))
 
     def authenticate_by_email(self, sociallogin: Any) -> tuple[User, str] | None:
         """Return the account with the verified address, however it is capitalised."""
-        for address in (one.email for one in sociallogin.email_addresses if one.verified):
-            users = list(User.objects.filter(email__iexact=address)[:2])
+        verified = [address.email for address in sociallogin.email_addresses if address.verified]
+        for email in verified:
+            users = list(User.objects.filter(email__iexact=email)[:2])
             if len(users) == 1:
-                return users[0], address
+                return users[0], email
         return None
 
     def on_authentication_error(self, request: HttpRequest, *args: Any, **kwargs: Any) -> None:
@@ -58,16 +61,10 @@ class InvitedAdapter(DefaultSocialAccountAdapter):
 
 def find_invitations(sociallogin: Any) -> QuerySet[Invitation]:
     """Return the open invitations to an address that the organisation has verified."""
-    verified = [one.email for one in sociallogin.email_addresses if one.verified]
+    verified = [address.email for address in sociallogin.email_addresses if address.verified]
     if len(verified) != 1:
         return Invitation.objects.none()
     return Invitation.objects.unanswered().filter(label__iexact=verified[0], expires_at__gt=now())
-
-
-def _name(sociallogin: Any) -> str:
-    """Return the address that the organisation gave, verified or not."""
-    addresses = [address.email for address in sociallogin.email_addresses if address.email]
-    return addresses[0] if addresses else "no address"
 
 
 def refuse(request: HttpRequest) -> Any:

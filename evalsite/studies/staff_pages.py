@@ -2,7 +2,7 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, cast
 from uuid import UUID
 
 from django.db.models import F, FilteredRelation, Q
@@ -51,12 +51,12 @@ class StudyView:
 
 
 def get_study(request: HttpRequest, study_id: UUID) -> Study:
-    """The study of this id if this person may see it; Http404 otherwise, as for one that is not."""
-    own = FilteredRelation("memberships", condition=Q(memberships__user=request.user.pk))
+    """Return the study of this id; Http404 if there is none or this person may not see it."""
+    mine = FilteredRelation("memberships", condition=Q(memberships__user=request.user.pk))
     visible = Study.objects.visible_to(request.user).select_related("version", "instrument")
     study: Any = (
         visible.defer("instrument__content")
-        .annotate(own=own, own_role=F("own__role"), has_identities=F("own__has_identities"))
+        .annotate(own=mine, own_role=F("own__role"), has_identities=F("own__has_identities"))
         .filter(pk=study_id)
         .first()
     )
@@ -67,24 +67,23 @@ def get_study(request: HttpRequest, study_id: UUID) -> Study:
         if study.own_role
         else None
     )
-    found: Study = study
-    return found
+    return cast(Study, study)
 
 
 def held_rank(request: HttpRequest, study: Study) -> int:
-    """How much this person may do in the study, as a number to compare; a superuser may all."""
+    """Return how much this person may do in the study, as a number; a superuser may do all."""
     if getattr(request.user, "is_superuser", False):
         return _RANK[Membership.Role.OWNER]
-    held = _get_membership(request, study)
-    return -1 if held is None else _RANK[Membership.Role(held.role)]
+    membership = _get_membership(request, study)
+    return -1 if membership is None else _RANK[Membership.Role(membership.role)]
 
 
 def _get_membership(request: HttpRequest, study: Study) -> Membership | None:
     """Return this person's role, which came with the study; of another study it is asked for."""
     known = _memberships(request)
     if study.pk not in known:
-        own = Membership.objects.filter(study=study, user_id=request.user.pk or 0)
-        known[study.pk] = own.first()
+        mine = Membership.objects.filter(study=study, user_id=request.user.pk or 0)
+        known[study.pk] = mine.first()
     return known[study.pk]
 
 
@@ -99,7 +98,7 @@ def is_enough(rank: int, role: Membership.Role) -> bool:
 
 
 def has_role(request: HttpRequest, study: Study, role: Membership.Role) -> bool:
-    """Whether this person has at least this role in the study; a superuser has every role."""
+    """Return whether this person has at least this role in the study; superusers may all."""
     return is_enough(held_rank(request, study), role)
 
 

@@ -57,8 +57,8 @@ def find_owner(name: str | None) -> Any:
     """Return the user of this name; without a name the only superuser."""
     users = get_user_model().objects.filter(is_active=True, is_staff=True)
     if name is not None:
-        if found := users.filter(username=name).first():
-            return found
+        if user := users.filter(username=name).first():
+            return user
         raise CommandError(f"There is no active member of staff named {name}.")
     if not users.exists():
         raise CommandError(

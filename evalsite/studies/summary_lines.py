@@ -30,7 +30,7 @@ def format_money(amount: Decimal, currency: str) -> str:
 
 
 def name_start(study: Study) -> str:
-    """How the names of a study's files begin: its title, as far as a file can be called so."""
+    """Return how the names of a study's files begin: its title, as far as file names allow it."""
     return slugify(study.title)[:60] or "study"
 
 
@@ -78,7 +78,7 @@ class Estimate:
 
 
 def minutes_per_set(study: Study) -> int:
-    """How long a set takes, in whole minutes: as the study says, or as its protocol expects."""
+    """Return how many whole minutes a set takes: as the study says, or as its protocol expects."""
     return study.minutes_per_set or _expected_minutes(study, items_per_set(study))
 
 
@@ -105,8 +105,8 @@ def count_groups(study: Study, items: QuerySet[Item]) -> MetOnce | None:
     if study.groups != Study.Groups.ONCE:
         return None
     sizes = items.order_by().values("group").annotate(size=Count("pk"))
-    found = sizes.aggregate(groups=Count("group"), largest=Max("size"))
-    return MetOnce(found["groups"], found["largest"] or 0)
+    totals = sizes.aggregate(groups=Count("group"), largest=Max("size"))
+    return MetOnce(totals["groups"], totals["largest"] or 0)
 
 
 def count_sets(study: Study, items: int, groups: MetOnce | None = None) -> int:
@@ -157,17 +157,17 @@ def describe_work(study: Study, items: int, groups: MetOnce | None = None) -> st
 
 
 def _describe_groups(study: Study, groups: MetOnce | None) -> str:
-    """Why sets are shorter than the settings ask, where they are: a sentence after the sum."""
+    """Return a sentence on why sets are shorter than the settings ask; "" if they aren't."""
     if groups is None or groups.groups >= mains_per_set(study):
         return ""
     count = groups.groups
-    there = "is 1 group" if count == 1 else f"are {count:,} groups"
+    words = "is 1 group" if count == 1 else f"are {count:,} groups"
     most = count_of(count, "item")
-    return f". A person meets a group once, and there {there}: a set has at most {most}"
+    return f". A person meets a group once, and there {words}: a set has at most {most}"
 
 
 def _describe_set(study: Study, items: int, groups: MetOnce | None) -> str:
-    """What a set shows where that is more than its items: a sentence that follows the sum."""
+    """Return a sentence on what a set shows besides its items; "" if nothing."""
     mains = _most_in_a_set(study, items, groups)
     checks, repeats = checks_in(study, mains), repeats_in(study, mains)
     more = [count_of(checks, "check")] if checks else []

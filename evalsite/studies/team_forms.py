@@ -89,12 +89,12 @@ class HandOverForm(forms.Form):
         widget=forms.RadioSelect,
     )
 
-    def __init__(self, *args: Any, others: Any, is_member: bool, **kwargs: Any) -> None:
+    def __init__(self, *args: Any, members: Any, is_member: bool, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
         if not is_member:  # an administrator has no role to step down from
             del self.fields["step_down"]
         field: Any = self.fields["to"]
-        field.queryset = others
+        field.queryset = members
         field.label_from_instance = _name_member
 
     def clean_step_down(self) -> StepDown:

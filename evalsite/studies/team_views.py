@@ -150,8 +150,8 @@ def save_role(request: HttpRequest, study: Study, member_id: int) -> HttpRespons
     except ValidationError as error:
         _show_errors(request, error)
     else:
-        said = f"{membership.user.get_username()}’s role is now {role.label}."
-        messages.success(request, said if changed else "Nothing was changed.")
+        message = f"{membership.user.get_username()}’s role is now {role.label}."
+        messages.success(request, message if changed else "Nothing was changed.")
     return redirect("admin:study-team", study.pk)
 
 
@@ -171,17 +171,17 @@ def remove(request: HttpRequest, study: Study, member_id: int) -> HttpResponseBa
         return redirect("admin:study-team", study.pk)
     name = membership.user.get_username()
     is_own = membership.user_id == request.user.pk
-    said = "You have left the study." if is_own else f"{name} isn’t on the team any more."
-    return _return_from(request, study, said)
+    message = "You have left the study." if is_own else f"{name} isn’t on the team any more."
+    return _return_from(request, study, message)
 
 
 @require_http_methods(["GET", "HEAD", "POST"])
 def show_hand_over(request: HttpRequest, study: Study) -> HttpResponseBase:
     """Make another member an owner and, if wanted, step down."""
-    others = list_members(study).filter(user__is_active=True).exclude(user_id=request.user.pk or 0)
+    members = list_members(study).filter(user__is_active=True).exclude(user_id=request.user.pk or 0)
     is_post = request.method == "POST"
     is_member = list_members(study).filter(user_id=request.user.pk or 0).exists()
-    form = HandOverForm(request.POST if is_post else None, others=others, is_member=is_member)
+    form = HandOverForm(request.POST if is_post else None, members=members, is_member=is_member)
     if is_post and form.is_valid():
         try:
             hand_over(
@@ -194,14 +194,14 @@ def show_hand_over(request: HttpRequest, study: Study) -> HttpResponseBase:
     return TemplateResponse(
         request,
         "studies/hand_over.html",
-        {"form": form, "has_others": others.exists()},
+        {"form": form, "has_others": members.exists()},
         status=INVALID if is_post else 200,
     )
 
 
-def _return_from(request: HttpRequest, study: Study, said: str) -> HttpResponseBase:
+def _return_from(request: HttpRequest, study: Study, message: str) -> HttpResponseBase:
     """Return to the team page, or to the list of studies if the user has left this one."""
-    messages.success(request, said)
+    messages.success(request, message)
     if Study.objects.visible_to(request.user).filter(pk=study.pk).exists():
         return redirect("admin:study-team", study.pk)
     return redirect("admin:index")

@@ -31,7 +31,7 @@ _SETTINGS = (
 
 
 def hash_content(content: Any) -> str:
-    """SHA-256 of plain data, the same for equal data."""
+    """Return the SHA-256 of plain data, the same for equal data."""
     text = json.dumps(content, sort_keys=True, ensure_ascii=False)
     return sha256(text.encode()).hexdigest()
 
@@ -43,7 +43,7 @@ def hash_text(text: str) -> str:
 
 
 def build_content(study: Study) -> dict[str, Any]:
-    """Everything a participant of this study would be shown now, as plain data."""
+    """Return all that a participant of this study would be shown now, as plain data."""
     return {
         "texts": {
             **{name: getattr(study, name) for name in _TEXTS},

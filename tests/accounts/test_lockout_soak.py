@@ -41,7 +41,7 @@ def sign_in_through(port: int, network: str, password: str, login: str = "jane")
 def test_limits_hold_in_all_processes_of_a_server_that_has_served_before(database_url, tmp_path):
     make_account()
     links = make_ordinary_people()
-    with WebServer(database_url, tmp_path, EVALSITE_BEHIND_PROXY="on") as server:
+    with WebServer(database_url, tmp_path, EVALSITE_TEST_PROXY="on") as server:
         port = server.port
         send_ordinary_requests(port, links)
         known = sign_in_through(port, HOME, PASSWORD)

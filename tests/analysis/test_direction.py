@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from evalsite.analysis import mixed
 from evalsite.analysis.__main__ import main
 from evalsite.analysis.plan import Hypothesis, Margin, Plan
 from evalsite.analysis.report import make_reports
@@ -250,6 +251,50 @@ def test_a_plan_says_in_which_part_of_the_inputs_a_system_is_worse(tmp_path, bet
     assert (test["worst"]["slice"], test["worst"]["inputs"], test["unsliced"]) == ("de", 20, 0)
     # facts are as the system is better
     assert test["worst"]["difference"] == pytest.approx(-2, abs=0.3)
+
+
+@pytest.mark.parametrize(("inputs_behind", "outcome"), [(20, "fail"), (0, None)])
+def test_slices_decide_in_report_and_gate_alike_where_all_inputs_have_no_test(
+    tmp_path, capsys, monkeypatch, inputs_behind, outcome
+):
+    chance = random.Random(3)
+    rows = [
+        {"participant": f"r{rater}", "item": f"i{item}", "system": system, "criterion": "clear",
+         "language": "de" if item < 20 else "en",
+         "value": 5 - 2 * (system == "new" and item < inputs_behind) + chance.choice([-1, 0, 1])}
+        for rater in range(5) for item in range(40) for system in ("new", "old")
+    ]  # fmt: skip
+    items = tmp_path / "items.csv"
+    cells = [f'i{item},"{{""language"": ""{"de" if item < 20 else "en"}""}}"' for item in range(40)]
+    items.write_text("\n".join(["item,extra", *cells]), encoding="utf-8")
+    described = {"key": "clear", "label": "Clear", "kind": "likert", "family": "points",
+                 "reserved": [], "better": "higher",
+                 "answers": [{"value": value, "label": ""} for value in range(1, 8)]}  # fmt: skip
+    margin = Margin(criterion="clear", system="new", relation="not_worse", other="old",
+                    margin=0.9, slices="language")  # fmt: skip
+    fit = mixed.fit_reml
+
+    def fit_parts(value, *arguments, **known):
+        if len(value) > 200:
+            raise mixed.TooManyEffects
+        return fit(value, *arguments, **known)
+
+    monkeypatch.setattr(mixed, "fit_reml", fit_parts)
+    path = write(tmp_path, rows)
+    made = make_reports(
+        {"ratings": path, "items": items}, instrument=[described], seed=1,
+        plan=Plan(margins=(margin,)),
+    )  # fmt: skip
+    asked = ["--gate", "new", "--against", "old", "--margin", "0.9", "--slices", "language"]
+    status = main(["report", str(path), *asked, "--scale", "1-7", "--json"])
+    gate = json.loads(capsys.readouterr().out)["gate"]
+
+    (test,) = made["kept"]["criteria"][0]["margins"]
+    assert gate["test"]["outcome"] is test["outcome_on_all"] is None
+    assert test["outcome"] == outcome
+    assert test["fails_in"] == gate["fails_in"] == (["de"] if outcome else [])
+    assert [each["is_tested"] for each in test["slices"]] == [True, True]
+    assert (status, gate["outcome"]) == ((1, "fail") if outcome else (2, "undecided"))
 
 
 # --- several criteria -----------------------------------------------------------------

@@ -103,7 +103,7 @@ def test_figure_that_is_flagged_lies_beyond_the_line_that_is_told():
 
 
 def flag_offsets(given: dict[str, float], **known):
-    """Who is flagged as higher or lower, and in what words, of raters who give these values to all
+    """Who is flagged, and whether as higher, of raters who give these values to all
     outputs, and a little more to some of their own, so that offsets have a spread."""
     rows = [
         {"participant": rater, "item": f"i{item}", "system": "A", "criterion": "q",
@@ -115,7 +115,7 @@ def flag_offsets(given: dict[str, float], **known):
 
 def find_offsets(rows, **known):
     found = check_raters(make_table(pd.DataFrame(rows)).results(), **known)
-    return {row.rater: flag.text for row in found for flag in row.flags if flag.code == "offset"}
+    return {row.rater: flag.facts for row in found for flag in row.flags if flag.code == "offset"}
 
 
 @pytest.mark.parametrize(("value", "flagged"), [(3.4, {}), (3.7, {"high"})])
@@ -126,7 +126,7 @@ def test_offset_of_less_than_half_a_point_is_no_flag(value: float, flagged) -> N
     found = flag_offsets(given)
 
     assert set(found) == set(flagged)
-    assert set(found.values()) <= {"Rates higher than the other raters."}
+    assert all(facts == {"is_higher": True} for facts in found.values())
 
 
 @pytest.mark.parametrize(("ratio", "flagged"), [(1.15, {}), (1.4, {"high"})])

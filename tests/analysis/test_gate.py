@@ -9,8 +9,7 @@ import pytest
 
 from evalsite.analysis.__main__ import main
 from evalsite.analysis.equivalence import find_limit
-from evalsite.analysis.gate_plan import plan_gate
-from evalsite.analysis.gate_runs import NAME, count_runs
+from evalsite.analysis.gate import RUNS_FILE, count_runs, plan_gate
 from evalsite.analysis.multiple_testing import correct
 
 COLUMNS = ["participant", "item", "group", "system", "value", "language"]
@@ -380,14 +379,14 @@ def test_runs_are_counted_and_the_same_run_only_once(tmp_path, capsys):
 
 def test_a_file_of_something_else_stays_as_it_is(tmp_path, capsys):
     path = write_ratings(tmp_path / "ratings.csv", draw({}))
-    (tmp_path / NAME).write_text('{"gates": 7}')
+    (tmp_path / RUNS_FILE).write_text('{"gates": 7}')
 
     status, gate, printed = run(path, capsys)
 
     assert status in (0, 2)
     assert gate["runs"] is None
     assert printed.rstrip().endswith("One test at 5%.")
-    assert (tmp_path / NAME).read_text() == '{"gates": 7}'
+    assert (tmp_path / RUNS_FILE).read_text() == '{"gates": 7}'
 
 
 def test_a_folder_that_cannot_be_written_counts_nothing(tmp_path):

@@ -53,6 +53,16 @@ def test_a_design_that_nobody_was_to_complete_says_nothing():
     assert find(rows) == []
 
 
+@pytest.mark.parametrize(("share", "is_said"), [(0.5, True), (0.9, False)])
+def test_the_report_says_where_nobody_knows_what_was_shown(report, share, is_said):  # noqa: F811
+    chance = random.Random(2)
+    rows = [row for row in rate("fluency", raters=6, inputs=30) if chance.random() < share]
+
+    (criterion,) = report(rows)["criteria"]
+
+    assert ("shown_unknown" in {note["code"] for note in criterion["notes"]}) == is_said
+
+
 def test_of_a_site_what_was_shown_is_what_the_page_held():
     page = {"criterion": "fluency", "kind": "main", "status": "counted"}
     rows = [

@@ -20,7 +20,7 @@ def test_who_prefers_one_place_beyond_chance_is_flagged():
     # 2 * sum(C(30, k), k from 25) / 2 ** 30 = .00032, from 24 it is .00143
     assert (round(figure.value, 4), figure.n["answers"]) == (0.8667, 30)
     assert flag.code == "one_place"
-    assert "first side" in flag.text
+    assert flag.facts == {"place": "first", "answers": 30}
     assert answer(24, 6)[1] is None
     assert answer(25, 5)[1] is not None
 
@@ -30,7 +30,7 @@ def test_the_threshold_of_a_place_is_the_share_from_which_it_is_unlikely():
 
     assert first.threshold == 24 / 30  # flagged above it
     assert second.threshold == 6 / 30
-    assert "second side" in second.text
+    assert second.facts["place"] == "second"
 
 
 def test_few_answers_for_one_place_are_no_sign():

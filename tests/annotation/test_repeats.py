@@ -406,7 +406,7 @@ def test_a_repeat_that_goes_moves_those_behind_it_too_near(is_turned):
         dict(repeats[::-1] if is_turned else repeats),
         lost={3},
         answered={1, 2},
-        held={4, 5, 6},
+        held_ids={4, 5, 6},
         study=study,
     )
 

@@ -80,8 +80,8 @@ def database(name: str) -> Iterator[dict[str, str] | None]:
     environment = {
         "DJANGO_SETTINGS_MODULE": "tests.bench.settings",
         "EVALSITE_SECRET_KEY": "only-for-the-bench-" + "b" * 50,
-        "EVALSITE_HOSTS": "127.0.0.1,testserver",
-        "EVALSITE_HTTPS": "off",
+        "EVALSITE_URL": "http://127.0.0.1",
+        "EVALSITE_HOSTS": "testserver",
         "EVALSITE_DEBUG": "off",
         "EVALSITE_DATA_DIR": str(folder),
         "EVALSITE_DATABASE": f"sqlite:///{folder}/bench.sqlite3",

@@ -13,7 +13,7 @@ from urllib.parse import urlencode
 
 import brotli
 
-from evalsite.management.commands.serve import HOST
+from evalsite.command_line.site import HOST
 from tests.support.annotators import read_fields
 
 _FORM = {"Content-Type": "application/x-www-form-urlencoded"}

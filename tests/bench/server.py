@@ -6,7 +6,8 @@ import subprocess
 import time
 from pathlib import Path
 
-from evalsite.management.commands.serve import HOST, gunicorn, is_answering
+from evalsite.command_line.processes import build_web_server, is_answering
+from evalsite.command_line.site import HOST
 
 _TICKS = os.sysconf("SC_CLK_TCK")
 _SECONDS_TO_START = 30
@@ -21,7 +22,7 @@ class Server:
             self.port = probe.getsockname()[1]
 
     def __enter__(self) -> "Server":
-        self.process = subprocess.Popen(gunicorn(self.port))
+        self.process = subprocess.Popen(build_web_server(self.port))
         deadline = time.monotonic() + _SECONDS_TO_START
         while not is_answering(self.port):
             if time.monotonic() > deadline or self.process.poll() is not None:

@@ -17,6 +17,7 @@ from evalsite.exports.bundle.neutral_words import Replacer, find_words
 from evalsite.exports.bundle.restore import restore_bundle
 from evalsite.jobs.models import Job
 from evalsite.jobs.services import run_job
+from evalsite.quality.frozen_plans import list_cluster_answers
 from evalsite.quality.models import AnalysisPlan, Exclusion
 from evalsite.studies.models import Invitation, Item, Membership, Study, System
 from tests.exports.test_bundle_pages import url
@@ -30,6 +31,11 @@ pytestmark = pytest.mark.django_db
 PLANTED = (
     "Mori", "Tomás", "Ruiz", "Uni Hill", "hill-lab", "hill.example", "jane@", "t.ruiz", "lab-host",
 )  # fmt: skip
+
+CLUSTERS = {
+    "code": "clusters_used", "text": "5 talks (column hill-lab talk) are used as clusters.",
+    "rows": [], "facts": {"items": 10, "clusters": 5, "noun": "talks", "column": "hill-lab talk"},
+}  # fmt: skip
 
 
 @pytest.fixture(scope="module")
@@ -65,7 +71,7 @@ def make_named() -> Study:
         baseline="Mori_v2", exclusion_rule="Ask Tomás first"
     )
     System.objects.filter(pk=system.pk).update(name="Mori_v2")
-    study.batches.update(file_name="ruiz-outputs.csv")
+    study.batches.update(file_name="ruiz-outputs.csv", import_notes=[CLUSTERS])
     item = Item.objects.filter(study=study).order_by("id")[0]
     Item.objects.filter(pk=item.pk).update(
         extra={"who": "Jane Mori", "url": "https://hill.example"}
@@ -115,6 +121,8 @@ def test_no_byte_of_an_anonymous_bundle_names_who_made_it_and_it_is_a_bundle(stu
         zoe = make_user("zoe")
         imported = restore_bundle(file=io.BytesIO(bundle), owner=zoe, by=zoe)
         assert imported.study.title == "The lab pilot: Researcher & Researcher"
+        (clusters,) = list_cluster_answers(imported.study)
+        assert clusters["facts"] == CLUSTERS["facts"] | {"column": "The lab talk"}
         assert imported.study.annotations.count() == sum(
             report.about["counts"]["annotations"].values()
         )

@@ -12,6 +12,8 @@ from django.test import Client
 from django.urls import reverse
 
 from evalsite.imports.models import Upload
+from evalsite.quality.frozen_plans import build_plan
+from evalsite.quality.models import AnalysisPlan
 from evalsite.results.analysis_plan.stored import describe_plan
 from evalsite.results.analysis_plan.wording import plan_in_words
 from evalsite.results.report.sentences import write_sentence
@@ -92,6 +94,9 @@ def test_answer_is_stored_with_the_batch_and_named_in_plan_and_methods(
     assert plan["clusters"] == [{"code": code, "facts": FACTS}]
     words = write_sentence(plan["clusters"][0])
     assert ("Clusters", words) in plan_in_words(plan, criteria=1)
+    # the frozen plan has its own
+    AnalysisPlan.objects.update_or_create(study=study, defaults={"exclusion_rule": "Too fast"})
+    assert build_plan(study)["clusters"] == plan["clusters"]
 
 
 @pytest.mark.parametrize(

@@ -13,8 +13,8 @@ from django.urls import reverse
 
 from evalsite.annotation.models import Draft
 from evalsite.annotation.pages.forms import ReportForm, read_entered
+from evalsite.command_line.site import HOST
 from evalsite.lib.charsets import is_in_utf8, is_utf8
-from evalsite.management.commands.serve import HOST
 from evalsite.participants.forms import EntryForm, FeedbackForm
 from evalsite.participants.models import Answer
 from evalsite.protocol import installed_protocols

@@ -10,8 +10,7 @@ from django.template.loader import render_to_string
 from hypothesis import given
 from hypothesis import strategies as st
 
-from evalsite.annotation.pages.input_view import InputView
-from evalsite.annotation.pages.view_models import view_item
+from evalsite.annotation.pages.view_models import InputView, view_item
 from evalsite.lib.dialogue import Turn, parse_dialogue, plain_output, strip_markup
 from evalsite.protocol import InputColumn, Layout, get_protocol
 from tests.support.published import published_file

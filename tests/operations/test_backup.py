@@ -90,6 +90,21 @@ def test_check_says_that_a_backup_can_be_restored_and_changes_nothing(data, path
     assert sorted(data.rglob("*")) == files
 
 
+def test_newest_backup_of_the_folder_is_checked(data, settings, tmp_path):
+    folder = tmp_path / "backups"
+    folder.mkdir()
+    settings.BACKUP_FOLDER = str(folder)
+    # neither an older one nor what isn't a backup
+    for name in ("evalsite-20200101-000000.tar.gz", "evalsite-29990101-000000.tar", "zzz.tar.gz"):
+        (folder / name).write_bytes(b"none")
+    call_command("backup", folder, stdout=StringIO())
+    output = StringIO()
+
+    call_command("restore", "--check", "--newest", stdout=output)
+
+    assert output.getvalue().startswith("This backup can be restored: ")
+
+
 def test_backup_holds_every_folder_of_files_that_the_site_keeps():
     found = subprocess.run(
         ["git", "grep", "-hoE", r'settings\.DATA_DIR / "[a-z]+"', "evalsite"],

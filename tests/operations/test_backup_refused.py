@@ -186,6 +186,21 @@ def test_backup_that_is_not_there_is_said_in_a_sentence(tmp_path):
         call_command("restore", tmp_path / "nowhere.tar.gz")
 
 
+@pytest.mark.parametrize("folder", ["", "empty", "nowhere"])
+def test_newest_of_no_backup_is_said_in_a_sentence(folder, settings, tmp_path):
+    (tmp_path / "empty").mkdir()
+    settings.BACKUP_FOLDER = str(tmp_path / folder) if folder else ""
+
+    with pytest.raises(CommandError, match=folder or "EVALSITE_BACKUP_FOLDER"):
+        call_command("restore", "--check", "--newest")
+
+
+def test_either_a_file_or_the_newest_is_restored(tmp_path):
+    for words in ([], ["file.tar.gz", "--newest"]):
+        with pytest.raises(CommandError, match="newest"):
+            call_command("restore", *words)
+
+
 def test_folder_that_is_not_there_is_said_in_a_sentence(tmp_path):
     assert refused(make_backup, tmp_path / "nowhere" / "backup.tar.gz") == "no_folder"
 

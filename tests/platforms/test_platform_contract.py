@@ -115,7 +115,7 @@ def test_an_id_that_names_nobody_makes_nothing(key, value, problem):
     recruitment = begin(key)
     person = Person(recruitment)
     before = count_made()
-    name = recruitment.adapter.find_person(recruitment.given).name
+    name = recruitment.adapter.find_person(recruitment.platform_settings).name
 
     page = person.look(**{name: value})
 
@@ -139,7 +139,7 @@ def test_a_link_without_an_id_is_refused_where_people_need_one(key):
 def test_two_different_ids_in_one_link_are_refused(key):
     recruitment = begin(key)
     person = Person(recruitment)
-    name = recruitment.adapter.find_person(recruitment.given).name
+    name = recruitment.adapter.find_person(recruitment.platform_settings).name
     one, two = list_ids(recruitment.adapter, recruitment)[:2]
 
     answers = [

@@ -9,8 +9,8 @@ from django.utils.html import escape
 
 from evalsite.analysis.families import FAMILIES
 from evalsite.annotation.models import Annotation
-from evalsite.annotation.pages.question_view import QuestionView
 from evalsite.annotation.pages.screens import answered_screen, entered_values
+from evalsite.annotation.pages.view_models import QuestionView
 from evalsite.annotation.running.simulation import simulate_crowd
 from evalsite.exports.codebook import write_codebook
 from evalsite.lib.rating_columns import name_option

@@ -72,7 +72,7 @@ def test_person_and_one_answer_of_another_are_excluded_together(researcher, stud
 
     exclude(study=study, participants=[me], annotations=[answer], reason="Asked us to", by=None)
 
-    assert Exclusion.objects.standing().count() == 2
+    assert Exclusion.objects.active().count() == 2
     assert excluded_answers(study).count() == 3
 
 
@@ -123,7 +123,7 @@ def test_somebody_can_be_excluded_again_after_it_was_taken_back(researcher, stud
 
     leave_out(study, me, by=researcher, reason="Second thoughts")
 
-    assert [one.reason for one in Exclusion.objects.standing()] == ["Second thoughts"]
+    assert [one.reason for one in Exclusion.objects.active()] == ["Second thoughts"]
     assert Exclusion.objects.count() == 2
 
 

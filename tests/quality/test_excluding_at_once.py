@@ -25,7 +25,7 @@ def test_same_person_excluded_by_several_at_once_is_excluded_once():
     made = at_once([partial(decide, me, f"Reason {number}") for number in range(4)])
 
     assert sorted(made) == [0, 0, 0, 1]
-    assert Exclusion.objects.standing().count() == 1
+    assert Exclusion.objects.active().count() == 1
 
 
 @only_postgresql

@@ -30,7 +30,7 @@ WITH_PERSON = [one for one in installed_platforms().values() if one.person or on
 
 def refuse(person: Person, typed: str) -> Any:
     """The page for somebody who comes with this id, after which nothing is stored."""
-    parameter = person.recruitment.adapter.find_person(person.recruitment.given)
+    parameter = person.recruitment.adapter.find_person(person.recruitment.platform_settings)
     assert parameter is not None
     page = person.look(**{parameter.name: typed})
     assert page.status_code == 400

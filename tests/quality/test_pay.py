@@ -24,12 +24,12 @@ from evalsite.quality.pay import (
     ask_for_review,
     count_states,
     describe_sets,
+    find_rate,
     list_payable,
     mark_paid,
     reject_sets,
 )
 from evalsite.quality.pay_files import PayFile, write_block_list, write_files
-from evalsite.quality.pay_rate import find_rate
 from evalsite.studies.models import Study
 from tests.support.checks import add_checks
 from tests.support.factories import launch, make_study, make_user

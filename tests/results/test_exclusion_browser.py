@@ -46,13 +46,13 @@ def walk(page, live_server):
     press_enter(page)
     page.wait_for_selector(".messagelist")
     yield "exclusions"
-    assert Exclusion.objects.standing().get().participant == me
+    assert Exclusion.objects.active().get().participant == me
     follow(page, f"text={me.pseudonym}")
     yield "person"
     follow(page, "text=Take the exclusion back")
     page.wait_for_selector(".messagelist")
     yield "exclusions with one that was taken back"
-    assert not Exclusion.objects.standing().exists()
+    assert not Exclusion.objects.active().exists()
     follow(page, f"text={me.pseudonym}")
     follow(page, "text=Exclude… >> nth=0")
     yield "confirmation of one answer"

@@ -134,7 +134,7 @@ def test_nobody_ticked_is_told_so(staff_client, study):
 
 def test_flag_of_the_report_ticks_all_on_whom_it_was_raised_and_names_the_rule(staff_client, study):
     me, other = people_of(study)
-    flag = {"code": "gold", "text": "Answers too few control items right.", "threshold": 0.8,
+    flag = {"code": "gold", "facts": {}, "threshold": 0.8,
             "figure": make_figure("gold_share", 0.4)}  # fmt: skip
     raters = {"columns": [], "rows": [
         {"participant": one.pseudonym, "n": 2, "figures": {}, "flags": flags}
@@ -269,7 +269,7 @@ def test_many_exclusions_are_taken_back_at_once(staff_client, study, is_every):
     assert "Tick one or more" in nothing.text
     assert f"{1 + is_every} exclusion" in pages[0].text
     assert "taken back already" in pages[1].text
-    standing = set(Exclusion.objects.standing())
+    standing = set(Exclusion.objects.active())
     assert standing == {stranger} | set(Exclusion.objects.filter(participant=other)[: not is_every])
 
 
@@ -295,7 +295,7 @@ def test_viewer_sees_exclusions_and_answers_but_decides_nothing(researcher, stud
         assert 'type="checkbox"' not in one.text
     assert leave_out(viewer, study, other).status_code == 403
     assert viewer.post(page("exclusion-take-back", study, exclusion.pk)).status_code == 403
-    assert Exclusion.objects.standing().count() == 1
+    assert Exclusion.objects.active().count() == 1
 
 
 def test_editor_decides(study):
@@ -325,7 +325,7 @@ def test_people_answers_and_exclusions_of_another_study_are_not_found(staff_clie
     ]
 
     assert [one.status_code for one in tried] == [404] * 7
-    assert Exclusion.objects.standing().count() == 1
+    assert Exclusion.objects.active().count() == 1
 
 
 @pytest.mark.parametrize(

@@ -95,7 +95,7 @@ def test_people_are_excluded_together_with_one_reason(staff_client):
     assert none.status_code == 422
     assert "2 people excluded." in done.text
     assert "Nothing would change" in act(staff_client, study, people, "stop").text
-    assert Exclusion.objects.standing().count() == 2
+    assert Exclusion.objects.active().count() == 2
 
 
 def test_stopping_and_erasing_count_answers_without_practice_as_the_list_does(staff_client):

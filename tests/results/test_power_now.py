@@ -149,6 +149,38 @@ def test_the_headline_says_what_can_be_detected(staff_client, known, words):
     assert headline(staff_client, study) == words
 
 
+def test_of_several_criteria_the_headline_names_its_own(staff_client):
+    study = make_planned_study()
+    add_person(study)
+    report = keep_projection(study)
+    job = Job.objects.get(study_id=study.pk, kind="analysis")
+    (first,) = report.content["kept"]["criteria"]
+    second = first | {
+        "key": "clarity",
+        "label": "Clarity",
+        "kind": "decision",
+        "family": "decision",
+    }
+    report.content["kept"]["criteria"].append(second)
+    report.save()
+    found = job.result["ahead"]["criteria"]["informativeness"]
+    job.result["ahead"]["criteria"]["clarity"] = found | {
+        "now": {"detectable": 0.0104, "alone": 0.0096, "half": 0.2}
+    }
+    job.save()
+
+    address = url("study-planner", study)
+    text = staff_client.get(f"{address}?criterion=clarity").text
+
+    words = " ".join(text.partition("<h1>")[2].partition("</h1>")[0].split())
+    assert headline(staff_client, study) == (
+        f"This study can now detect a ratio of 1.40 on {first['label']}"
+    )
+    # a share of one in a hundred is a single point
+    assert words == "This study can now detect a difference of 1 percentage point on Clarity"
+    assert "1 percentage points" not in text
+
+
 def test_a_study_that_is_over_is_offered_no_more_answers(staff_client):
     study = make_planned_study()
     add_person(study)

@@ -138,7 +138,9 @@ def test_figures_stand_without_and_with_what_is_excluded(study: Study, report: R
 
 
 def test_nobody_is_named_with_a_flag(study: Study, report: Report) -> None:
-    report.content["kept"]["raters"]["rows"][0]["flags"] = [{"code": "speeder", "text": "Fast."}]
+    report.content["kept"]["raters"]["rows"][0]["flags"] = [
+        {"code": "speeder", "facts": {"share": 0.5, "is_under_floor": False}}
+    ]
 
     page = write_page(study, report)
 
@@ -263,7 +265,7 @@ def test_failed_margin_has_the_p_of_failing(study: Study, report: Report) -> Non
     [
         ("pass", ".001", "one is not worse than two"),
         ("fail", ".999", "one is worse than two"),
-        ("undecided", ".001", "this study can"),
+        ("undecided", ".001 for not worse, p = .999 for worse", "this study can"),
     ],
 )
 def test_margin_that_fails_in_a_slice_fails(

@@ -12,11 +12,12 @@ from evalsite.quality.plan_state import plan_of
 from evalsite.results.analysis_plan.stored import change_plan, mark_plan
 from evalsite.results.management.commands.analyse import write_text
 from evalsite.results.models import Report
-from evalsite.results.report.computation import analyse_study, take_fingerprint
+from evalsite.results.report.computation import analyse_study, name_clusters, take_fingerprint
 from evalsite.results.report.datasheet import fill_datasheet, write_markdown
 from evalsite.results.report.html_document import write_page
 from evalsite.results.report.latex_document import write_fragment
 from evalsite.results.report.sections import RATERS, show_part
+from evalsite.results.report.sentences import write_sentence
 from evalsite.results.report.wording import let_go
 from evalsite.studies.models import Study, System
 from tests.results.test_report_latex import check_latex
@@ -151,3 +152,27 @@ def test_a_changed_plan_makes_the_report_out_of_date(report: Report) -> None:
 
     assert changed != before
     assert take_fingerprint(study) == changed
+
+
+@pytest.mark.parametrize(
+    ("answers", "noun"),
+    [
+        ([("clusters_used", "talks")], "talks"),
+        ([("clusters_used", "talks"), ("clusters_not_used", "documents")], "talks"),
+        ([("clusters_used", "talks"), ("clusters_used", "documents")], None),
+        ([("clusters_not_used", "talks")], None),
+        ([], None),
+    ],
+)
+def test_few_clusters_are_called_what_the_import_calls_them(answers, noun):
+    plan = {"clusters": [{"code": code, "facts": {"noun": name}} for code, name in answers]}
+    warnings = [
+        {"code": "few_clusters", "facts": {"clusters": 3}},
+        {"code": "raters_unknown", "facts": {}},
+    ]
+
+    few, other = name_clusters(warnings, plan)
+
+    assert few["facts"].get("noun") == noun
+    assert other == warnings[1]
+    assert write_sentence(few).count(noun or "clusters") == 2

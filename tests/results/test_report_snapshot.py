@@ -47,7 +47,7 @@ def answer(study: Study, items: int, score: int) -> None:
 
 def exclude_one(study: Study) -> None:
     """Exclude an answer, or take that back."""
-    standing = Exclusion.objects.standing().filter(study=study)
+    standing = Exclusion.objects.active().filter(study=study)
     if not standing.update(revoked_at=now()):
         first = Annotation.objects.filter(study=study).earliest("pk")
         Exclusion.objects.create(study=study, annotation=first, reason=REASON)
@@ -146,7 +146,7 @@ def test_exclusion_made_while_a_report_is_computed_is_not_in_part_of_it(study: S
     report = compute_report(study, progress=progress)
 
     assert calls
-    assert Exclusion.objects.standing().count() == 1
+    assert Exclusion.objects.active().count() == 1
     assert report.content["exclusions"] == []
     assert report.content["kept"]["data"]["left_out"]["excluded"] == 0
 

@@ -47,6 +47,7 @@ def test_a_phone_folds_t_df_p_and_d(page, live_server, tmp_path):
     assert not folded.is_visible()
     page.get_by_label("Show t, df, p and d").check()
     assert folded.is_visible()
+    check_numbers_have_names(page)
 
     path = tmp_path / "report.html"
     path.write_text(write_page(study, report), encoding="utf-8")
@@ -58,6 +59,24 @@ def test_a_phone_folds_t_df_p_and_d(page, live_server, tmp_path):
     page.set_viewport_size({"width": 1280, "height": 800})
     assert cell.is_visible()
     assert not page.get_by_label("Show t (df), p and d").is_visible()
+
+
+def check_numbers_have_names(page):
+    """Each number that is shown has its column's name above it, and none is wider than the page."""
+    named = page.evaluate(
+        """() => [...document.querySelectorAll("#systems ~ .scroll, #pairs ~ .scroll")].flatMap(
+          table => [...table.querySelectorAll("tbody .n")].map(cell => {
+            const box = cell.getBoundingClientRect();
+            const drawn = getComputedStyle(cell, "::before");
+            return [cell.textContent.trim() !== "" && box.width > 0,
+                    drawn.display === "block" ? drawn.content : "", box.right <= innerWidth];
+          }))"""
+    )
+    shown = [(name, fits) for is_shown, name, fits in named if is_shown]
+
+    assert {'"n"', '"Difference"', '"t, df"', '"Corrected p"', '"d"'} <= {name for name, _ in shown}
+    assert all(name not in ("", "none") and fits for name, fits in shown)
+    assert page.evaluate("document.documentElement.scrollWidth <= innerWidth")
 
 
 def open_pairs_by_keyboard(page):

@@ -15,14 +15,30 @@ from tempfile import TemporaryDirectory
 from types import SimpleNamespace
 from typing import Any
 
+import pandas as pd
 import pytest
 
 from evalsite.analysis.__main__ import main
+from evalsite.analysis.behaviour import describe_pace
+from evalsite.analysis.figure import Figure
+from evalsite.analysis.flags import (
+    Flag,
+    check_gold,
+    check_raters,
+    check_tie_use,
+    flag_answers,
+    flag_changes,
+    flag_sameness,
+    see_speed,
+)
 from evalsite.analysis.plan import Hypothesis, Margin, Plan
 from evalsite.analysis.report import make_reports
 from evalsite.analysis.report.notes import warn_of_criterion
+from evalsite.analysis.report.raters import count_chosen_places, count_circles
 from evalsite.analysis.report.replication import warn_of_both
 from evalsite.analysis.scores import read_scores
+from evalsite.analysis.table import make_table
+from evalsite.analysis.thresholds import START
 from evalsite.results.analysis_plan.wording import warn_of_plan
 from evalsite.results.people.flags import describe_unseen
 from evalsite.results.replication.comparison import compare_versions, warn_of_texts
@@ -398,6 +414,92 @@ def describe_criterion(criterion: dict[str, Any]) -> list[dict[str, Any]]:
     return [{"code": code, "text": text} for code, text in texts.items() if text]
 
 
+def flag_scores(
+    value: Callable[[int, int, int], float],
+    *,
+    reserved: tuple[float, ...] = (),
+    seconds: float = 9,
+) -> list[dict[str, Any]]:
+    """The flags of six raters who score 60 outputs, in sets of 12; `seconds`: of the first rater,
+    for an output."""
+    rows = [
+        row
+        | {
+            "trial": item,
+            "place_in_set": item % 12,
+            "seconds": seconds if row["participant"] == "p0" else 9,
+        }
+        for row in rate(value, inputs=60, systems="A")
+        for item in [int(row["item"][1:])]
+    ]
+    table = make_table(pd.DataFrame(rows)).results()
+    described = check_raters(table, reserved=reserved)
+    answers = {row.rater: 60 for row in described}
+    pace = describe_pace(rater=table.rows.participant, seconds=table.rows.seconds)
+    flags = [flag for row in described for flag in row.flags]
+    flags += [
+        flag for raised in flag_answers([described], answers, START).values() for flag in raised
+    ]
+    return write_flags([*flags, *(see_speed(figures, 60, START) for figures in pace.values())])
+
+
+def write_flags(flags: Iterable[Flag | None]) -> list[dict[str, Any]]:
+    return [{"code": flag.code, "facts": dict(flag.facts)} for flag in flags if flag is not None]
+
+
+def score_alike(rater: int, item: int, place: int) -> int:
+    """Scores on which raters agree, but for a point here and there."""
+    return item * 5 % 7 + random.Random(f"{rater} {item}").randrange(2)
+
+
+def flag_two_criteria(*, alike: bool) -> list[dict[str, Any]]:
+    """The flags of raters of whom the first gives both criteria one value, if alike."""
+    first = rate(score_alike, systems="A")
+    second = rate(
+        lambda rater, item, place: score_alike(rater, item, place)
+        + (0 if alike and rater == 0 else 2),
+        systems="A", criterion="fun",
+    )  # fmt: skip
+    return write_flags(flag_sameness(make_table(pd.DataFrame(first + second)).results()).values())
+
+
+def flag_repeats(last: float) -> list[dict[str, Any]]:
+    """The flags of five raters by how much their answers change, the last by so much."""
+    changes = [0.2, 0.2, 0.2, 0.2, last]
+    return write_flags(
+        flag_changes(
+            {
+                f"p{rater}": {"change": Figure(name="change", method="", value=change)}
+                for rater, change in enumerate(changes)
+            },
+            name="change",
+        ).values()
+    )
+
+
+def flag_choices(outcomes: Callable[[int, int], int]) -> list[dict[str, Any]]:
+    """The flags of five raters who answer 60 times three pairs: -1 is the first, 0 a tie, 1 the
+    second, as `outcomes` of rater and number says."""
+    pairs = ["AB", "BC", "CA", "BA", "CB", "AC"]
+    rows = [
+        (f"p{rater}", f"u{number // 3}", *pairs[number % 6], outcomes(rater, number))
+        for rater in range(5)
+        for number in range(180)
+    ]
+    rater, unit, first, second, outcome = (list(column) for column in zip(*rows, strict=True))
+    looked = [
+        check_tie_use(rater=rater, outcome=outcome),
+        count_chosen_places(rater=rater, outcome=outcome, first=[-1] * len(rows)),
+        count_circles(rater=rater, unit=unit, first=first, second=second, outcome=outcome),
+    ]
+    return write_flags(flag for each in looked for _, flag in each.values())
+
+
+def choose_in_order(rater: int, number: int) -> int:
+    """A is above B, and B above C; each rater says every fifth time that two are equal."""
+    return 0 if number % 5 == rater else (-1, -1, 1, 1, 1, -1)[number % 6]
+
+
 def answer_on_clusters(code: str) -> list[dict[str, Any]]:
     """What the methods say of an answer that was given at import."""
     facts = {"items": 10, "clusters": 5, "noun": "documents", "column": "doc"}
@@ -439,6 +541,13 @@ STUDIES: dict[str, Callable[[], Any]] = {
     "simulated": lambda: analyse([row | {"origin": "simulated"} for row in rate(spread())]),
     "imported": lambda: analyse([row | {"origin": "imported"} for row in rate(spread())]),
     "unknown raters": lambda: analyse(rate(spread()), raters_known=False),
+    "three of six raters": lambda: analyse(
+        [
+            row
+            for row in rate(spread(0.1), inputs=12)
+            if (int(row["participant"][1:]) + int(row["item"][1:])) % 2
+        ]
+    ),
     "three raters": lambda: analyse(rate(spread(), raters=3)),
     "three raters, simulated": lambda: analyse(
         [row | {"origin": "simulated"} for row in rate(spread(), raters=3)]
@@ -685,6 +794,45 @@ STUDIES: dict[str, Callable[[], Any]] = {
     ),
     "file, one rater": lambda: run(rate(spread(1), inputs=4, raters=3), "--rater", "p1"),
     "file, first ratings": lambda: run(rate(spread(1), inputs=4, raters=3), "--first", "2"),
+    "careful scores": lambda: flag_scores(score_alike, reserved=(3,)),
+    "fast scores": lambda: flag_scores(score_alike, seconds=2),
+    "one value": lambda: flag_scores(
+        lambda rater, item, place: 9 if rater == 0 else score_alike(rater, item, place)
+    ),
+    "careless scores": lambda: flag_scores(
+        lambda rater, item, place: (
+            score_alike(rater, item, place) if rater else 6 + item / 10 - item % 12 * 2 / 3
+        )
+    ),
+    "odd order": lambda: flag_scores(
+        lambda rater, item, place: (
+            score_alike(rater, item, place) if rater else 9 - score_alike(rater, item, place)
+        )
+    ),
+    "rare points": lambda: flag_scores(
+        lambda rater, item, place: (
+            3 if rater == 0 and item % 2 else score_alike(rater, item, place)
+        ),
+        reserved=(3,),
+    ),
+    "criteria alike": lambda: flag_two_criteria(alike=True),
+    "criteria apart": lambda: flag_two_criteria(alike=False),
+    "gold missed": lambda: write_flags(
+        [check_gold(rater=["p0"] * 5, is_right=[True] + [False] * 4)["p0"][1]]
+    ),
+    "gold met": lambda: write_flags([check_gold(rater=["p0"] * 5, is_right=[True] * 5)["p0"][1]]),
+    "changed answers": lambda: flag_repeats(1.5),
+    "steady answers": lambda: flag_repeats(0.2),
+    "careful choices": lambda: flag_choices(choose_in_order),
+    "ties only": lambda: flag_choices(
+        lambda rater, number: choose_in_order(rater, number) if rater else 0
+    ),
+    "no ties": lambda: flag_choices(
+        lambda rater, number: choose_in_order(rater, number if rater else number - number % 5 + 1)
+    ),
+    "first place": lambda: flag_choices(
+        lambda rater, number: choose_in_order(rater, number) if rater else -1
+    ),
     "clusters used": lambda: answer_on_clusters("clusters_used"),
     "clusters not used": lambda: answer_on_clusters("clusters_not_used"),
     "copies unseen": lambda: explain_copies(can_be_seen=False),
@@ -763,6 +911,7 @@ CASES: dict[str, tuple[str, str]] = {
     "not_enough": ("no difference", "difference"),
     "undefined": ("pair of one rater", "chain"),
     "detectable": ("no difference", "difference"),
+    "clear_within_tier": ("order", "chain"),
     "nothing_detectable": ("few answers", "no difference"),
     "planned_power": ("planned power", "planned power, not frozen"),
     "by_one_rater": ("one rater", "always"),
@@ -801,6 +950,7 @@ CASES: dict[str, tuple[str, str]] = {
     "rank_ranges": ("no difference", "numbers"),
     "weighing": ("inputs of A alone", "one rater"),
     "missing_at_random": ("few ratings skipped", "no difference"),
+    "shown_unknown": ("three of six raters", "few ratings skipped"),
     "not_applicable": ("not applicable", "gaps"),
     "not_answered": ("not asked", "no difference"),
     "seed": ("no difference", "finished"),
@@ -865,6 +1015,23 @@ CASES |= {
     "pairs_undefined": ("pair of one rater", "chain"),
     "hypothesis": ("hypothesis and margin", "difference"),
     "planned_margin": ("hypothesis and margin", "difference"),
+}
+# flags
+CASES |= {
+    "straight_lining": ("one value", "careful scores"),
+    "speeder": ("fast scores", "careful scores"),
+    "disagreement": ("odd order", "careful scores"),
+    "offset": ("one between two", "difference"),
+    "reserved_points": ("rare points", "careful scores"),
+    "drift_trial": ("careless scores", "careful scores"),
+    "drift_place": ("careless scores", "careful scores"),
+    "identical_criteria": ("criteria alike", "criteria apart"),
+    "gold": ("gold missed", "gold met"),
+    "inconsistent": ("changed answers", "steady answers"),
+    "always_ties": ("ties only", "careful choices"),
+    "never_ties": ("no ties", "careful choices"),
+    "one_place": ("first place", "careful choices"),
+    "circles": ("first place", "careful choices"),
 }
 # of each code what differs between two studies on a site
 SITE_CASES: dict[str, dict[str, Any]] = {

@@ -1,4 +1,4 @@
-"""The commands that run a site: serve and password."""
+"""The commands that run a site on one machine."""
 
 import os
 import shutil
@@ -15,8 +15,9 @@ import pytest
 from django.core.management import CommandError, call_command
 
 from evalsite.annotation.models import Annotation
+from evalsite.command_line.output import WRONG_USE, Refused
+from evalsite.command_line.processes import is_answering, start, wait_until_ready
 from evalsite.imports.demo import import_example
-from evalsite.management.commands.serve import is_answering, start, wait_until_ready
 from tests.support.factories import launch, make_study, make_user
 from tests.support.workers import wait_until
 
@@ -27,7 +28,7 @@ ROOT = Path(__file__).resolve().parents[2]
 
 def start_serve(port: int, folder: Path) -> subprocess.Popen[str]:
     return subprocess.Popen(
-        [sys.executable, "manage.py", "serve", "--port", str(port)],
+        [sys.executable, "-m", "evalsite", "serve", "--port", str(port)],
         cwd=ROOT,
         env=os.environ
         | {
@@ -58,7 +59,7 @@ def site(request, django_db_setup, port, tmp_path) -> Iterator[subprocess.Popen[
         shutil.copyfile(os.environ["EVALSITE_TEST_TEMPLATE"], tmp_path / "evalsite.sqlite3")
     process = start_serve(port, tmp_path)
     assert process.stdout is not None
-    line = process.stdout.readline()
+    line = next((line for line in process.stdout if line.startswith("Ready")), "")
     assert line.startswith(f"Ready: http://127.0.0.1:{port}/admin/"), process.communicate()[1]
     yield process
     process.terminate()
@@ -80,18 +81,18 @@ def test_site_answers_when_ready_starts_again_what_dies_and_ctrl_c_stops_all_of_
     """In one walk, as most of its time would go into the start of the site."""
     with urlopen(f"http://127.0.0.1:{port}/admin/login/") as answer:
         assert answer.status == 200
-    web = number_of(site, "gunicorn")
-    kill_and_wait(site, port, "job worker", "db_worker")
-    assert number_of(site, "gunicorn") == web
-    kill_and_wait(site, port, "web server", "gunicorn")
+    web = number_of(site, "\0web\0")
+    kill_and_wait(site, port, "job worker", "\0worker\0")
+    assert number_of(site, "\0web\0") == web
+    kill_and_wait(site, port, "web server", "\0web\0")
     children = children_of(site)
 
     site.send_signal(signal.SIGINT)
     site.communicate()
 
     assert site.returncode == 0
-    assert any("gunicorn" in name for name in children)
-    assert any("db_worker" in name for name in children)
+    assert any("\0web\0" in name for name in children)
+    assert any("\0worker\0" in name for name in children)
     assert not any(Path(f"/proc/{number}").exists() for number in children.values())
 
 
@@ -111,7 +112,7 @@ def kill_and_wait(site: subprocess.Popen[str], port: int, name: str, program: st
 def test_web_server_that_cannot_start_ends_the_site(port):
     server = start([sys.executable, "-c", "raise SystemExit(3)"])
 
-    with pytest.raises(CommandError, match="exit code 3"):
+    with pytest.raises(Refused, match="exit code 3"):
         wait_until_ready(port, server)
 
 
@@ -120,9 +121,9 @@ def test_a_port_in_use_is_said_before_anything_is_made(port, tmp_path):
         process = start_serve(port, tmp_path)
         _, told = process.communicate()
 
-    assert process.returncode != 0
-    assert f"Port {port} cannot be used" in told
-    assert f"make run PORT={port + 1}" in told
+    assert process.returncode == WRONG_USE
+    assert f"Port {port} can't be used" in told
+    assert f"such as {port + 1}" in told
     assert not list(tmp_path.iterdir())
 
 

@@ -142,11 +142,11 @@ def test_every_relative_link_in_the_documents_leads_somewhere():
 
 
 def test_no_document_installs_the_package_which_no_index_has():
-    """Until it is published, there is only the checkout."""
+    """Until it is published, there are the checkout and a wheel in a file."""
     found = [
         line
         for path in tracked_files(".md")
-        for line in find_lines(path, [r"pip install.*\bevalsite"])
+        for line in find_lines(path, [r"pip install(?! \./).*\bevalsite"])
     ]
 
     assert found == []
@@ -164,6 +164,39 @@ def test_every_test_that_a_document_names_is_there():
 
     assert named - known == set()
     assert len(named) > 20
+
+
+def test_every_stop_of_the_trips_is_where_the_architecture_says():
+    text = (ROOT / "docs" / "architecture.md").read_text(encoding="utf-8")
+    stops = re.findall(r"\| `(\w+)` \| `(evalsite/[\w/]+\.py)` \|", text)
+
+    missing = [
+        f"{path}: {name}"
+        for name, path in stops
+        if not re.search(
+            rf"^\s*(?:def|class) {name}\b", (ROOT / path).read_text(encoding="utf-8"), re.MULTILINE
+        )
+    ]
+
+    assert missing == []
+    assert len(stops) > 15
+
+
+def test_every_file_that_papers_for_developers_name_is_there():
+    papers = [
+        ROOT / "CONTRIBUTING.md",
+        ROOT / "docs" / "architecture.md",
+        ROOT / "docs" / "words.md",
+    ]
+    folders = "evalsite|protocols|templates|static|fixtures|tests|docs"
+    named = {
+        path
+        for paper in papers
+        for path in re.findall(rf"`((?:{folders})/[\w/.-]*)`", paper.read_text(encoding="utf-8"))
+    }
+
+    assert [path for path in sorted(named) if not (ROOT / path).exists()] == []
+    assert len(named) > 30
 
 
 def test_no_file_names_a_folder_of_one_machine():

@@ -5,6 +5,7 @@ import os
 import sqlite3
 import subprocess
 import sys
+from importlib import import_module
 from pathlib import Path
 
 import pytest
@@ -19,7 +20,7 @@ ROOT = Path(__file__).resolve().parents[2]
 STRONG = "kT9-" + "only-for-this-test" * 4
 SAFE = {
     "EVALSITE_SECRET_KEY": STRONG,
-    "EVALSITE_HOSTS": "evalsite.example",
+    "EVALSITE_URL": "https://evalsite.example",
 }
 only_sqlite = pytest.mark.skipif(connection.vendor != "sqlite", reason="is about SQLite")
 only_postgresql = pytest.mark.skipif(
@@ -50,38 +51,20 @@ def run_python(*arguments: str, **variables: str) -> subprocess.CompletedProcess
 
 
 @pytest.mark.parametrize(
-    ("variables", "told"),
+    ("variables", "named"),
     [
         ({"EVALSITE_SECRET_KEY": ""}, "Set EVALSITE_SECRET_KEY"),
-        ({"EVALSITE_SECRET_KEY": "", "EVALSITE_SECRET_KEY_FILE": "/absent"}, "cannot be read"),
-        ({"EVALSITE_SECRET_KEY": "abc"}, "EVALSITE_SECRET_KEY holds a key that can be guessed"),
-        ({"EVALSITE_SECRET_KEY": STRONG[:49]}, "EVALSITE_SECRET_KEY holds a key"),
-        ({"EVALSITE_SECRET_KEY": "abcd" * 20}, "EVALSITE_SECRET_KEY holds a key"),
-        ({"EVALSITE_SECRET_KEY_FALLBACKS": "abc"}, "EVALSITE_SECRET_KEY_FALLBACKS holds a key"),
-        ({"EVALSITE_SECRET_KEY_FALLBACKS_FILE": "/absent"}, "cannot be read"),
-        ({"EVALSITE_HOSTS": ""}, "Set EVALSITE_HOSTS"),
-        (
-            {"EVALSITE_SECRET_KEY": "only-for-debugging-" + STRONG},
-            "EVALSITE_SECRET_KEY holds a key",
-        ),
-        ({"EVALSITE_SECRET_KEY": "django-insecure-" + STRONG}, "EVALSITE_SECRET_KEY holds a key"),
-        ({"EVALSITE_HOSTS": "evalsite.example, *"}, "EVALSITE_HOSTS can't contain '*'"),
-        ({"EVALSITE_HOSTS": "*.example.org"}, "EVALSITE_HOSTS can't contain '*.example.org'"),
-        ({"EVALSITE_HOSTS": ".com"}, "EVALSITE_HOSTS can't contain '.com'"),
-        ({"EVALSITE_HOSTS": "."}, "EVALSITE_HOSTS can't contain '.'"),
-        ({"EVALSITE_HOSTS": "evalsite..org"}, "EVALSITE_HOSTS can't contain 'evalsite..org'"),
-        ({"EVALSITE_DEBUG": "yes"}, "EVALSITE_DEBUG must be on or off"),
-        ({"EVALSITE_HTTPS": "0"}, "EVALSITE_HTTPS must be on or off"),
-        ({"EVALSITE_BACKUPS_KEPT": "-1"}, "EVALSITE_BACKUPS_KEPT must be a whole number"),
-        ({"EVALSITE_DATABASE": "mysql://localhost/evalsite"}, "EVALSITE_DATABASE must look like"),
-        ({"EVALSITE_DATABASE": "sqlite:///"}, "EVALSITE_DATABASE must look like"),
+        ({"EVALSITE_URL": ""}, "Set EVALSITE_URL"),
+        ({"EVALSITE_ULR": "https://evalsite.example"}, "EVALSITE_URL"),
     ],
 )
-def test_it_refuses_to_start_unsafe_or_malformed(variables, told):
+def test_it_refuses_to_start_unsafe_or_malformed(variables, named):
+    """Which values are refused is in tests/lib/test_env.py; here they stop the start."""
     done = run_site("check", **SAFE | variables)
 
     assert done.returncode != 0
-    assert told in done.stderr
+    assert named in done.stderr
+    assert "Traceback" not in done.stderr
 
 
 @pytest.mark.parametrize("command", [("manage.py", "db_worker"), ("-c", "import evalsite.wsgi")])
@@ -199,7 +182,8 @@ STUDY = "/join/11111111-2222-4333-8444-555555555555/"
         ("GET /admin/?q=5f0", "GET /admin/?q=5f0"),
     ],
 )
-def test_the_ids_in_a_join_link_reach_no_log(line, hidden):
+def test_the_ids_in_a_join_link_reach_no_log(line, hidden, settings):
+    import_module(settings.ROOT_URLCONF)  # a process without pages hides every long part
     record = logging.LogRecord("gunicorn.access", logging.INFO, "", 0, "%s", (line,), None)
 
     HideTokens().filter(record)

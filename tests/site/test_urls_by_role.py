@@ -40,7 +40,8 @@ OPEN = {
     "account/sso/<provider_id>/login/", "account/sso/cancelled/",
     "account/sso/<provider_id>/login/callback/", "account/sso/error/",
     "account/sso/sign-up/", "account/password/new/done/", "account/password/new/x-y/",
-    "account/email/<token>/", "admin/login/", "admin/logout/", "invitation/<token>/",
+    "account/email/<token>/", "account/first/<token>/", "admin/login/", "admin/logout/",
+    "invitation/<token>/",
     "join/<uuid:study_id>/",
     "join/<uuid:study_id>/<int:number>/", "pilot/<token>/",
 }  # fmt: skip

@@ -5,7 +5,7 @@ from typing import Any
 
 from django.test import Client
 
-from evalsite.annotation.pages.question_view import QuestionView
+from evalsite.annotation.pages.view_models import QuestionView
 from evalsite.protocol import Protocol
 from evalsite.studies.models import Study
 from tests.support.batches import import_rows, make_rows

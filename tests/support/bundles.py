@@ -185,6 +185,7 @@ def examine_here(bundle: Bundle, file: Any, report: Report) -> None:
     report.checks += findings.checks
     report.remarks += findings.remarks
     report.faults += findings.faults
+    report.plan_versions = findings.plan_versions
 
 
 def run_here(source: IO[bytes], folder: Path, *, size: int, task: str = "examine") -> str | None:

@@ -196,13 +196,13 @@ def keep(folder: Path) -> None:
     from django.test import Client
     from django.urls import reverse
 
+    from evalsite.accounts.researchers import find_or_make_first
     from evalsite.imports.demo import add_demo_crowds, make_demo_studies
-    from evalsite.imports.management.commands.demo import find_or_make_researcher
     from evalsite.studies.models import Study
 
     call_command("migrate", verbosity=0)
     keep_participants_pages(folder)
-    user, _ = find_or_make_researcher()
+    user, _ = find_or_make_first()
     failures = make_demo_studies(by=user)[1] + add_demo_crowds()[1]
     if failures:
         raise SystemExit(f"A demo study couldn't be made: {failures}")

@@ -69,7 +69,8 @@ def make_content(systems: tuple[str, str] = ("alpha", "beta"), **known: Any) -> 
             make_figure("fleiss", None, reason="unequal_raters"),
         ],
     }  # fmt: skip
-    flag = {"code": "speeder", "text": "Fast", "figure": effect, "threshold": 0.5}
+    flag = {"code": "speeder", "facts": {"share": None, "is_under_floor": True}, "figure": effect,
+            "threshold": 0.5}  # fmt: skip
     return {
         "methods_version": "1", "seed": 1, "draws": 2000, "level": 0.95,
         "data": {

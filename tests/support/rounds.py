@@ -56,7 +56,7 @@ def make_round(study: Study, key: str, *, is_on: bool = True, **fields: Any) -> 
 
 def list_ids(platform: Platform, recruitment: Recruitment) -> list[str]:
     """Return ids of people that this platform could send."""
-    person = platform.find_person(recruitment.given)
+    person = platform.find_person(recruitment.platform_settings)
     assert person is not None
     return [one for one in CANDIDATES if person.pattern.fullmatch(person.spell(one))]
 
@@ -68,9 +68,9 @@ class Person:
         self.recruitment, platform = recruitment, recruitment.adapter
         self.client = Client()
         self.query: dict[str, str] = {}
-        if (person := platform.find_person(recruitment.given)) is not None:
+        if (person := platform.find_person(recruitment.platform_settings)) is not None:
             self.query[person.name] = list_ids(platform, recruitment)[number]
-        if (parameter := platform.find_visit(recruitment.given)) is not None:
+        if (parameter := platform.find_visit(recruitment.platform_settings)) is not None:
             fitting = [one for one in CANDIDATES if parameter.pattern.fullmatch(one)]
             self.query[parameter.name] = fitting[visit]
 

@@ -58,7 +58,7 @@ def _answers(study: Study) -> list[tuple[Annotation, Row]]:
 
 def _shared(one: Annotation) -> Row:
     item, who = one.item, one.participant
-    standing = Exclusion.objects.standing().order_by("id")
+    standing = Exclusion.objects.active().order_by("id")
     reasons = [each.reason for each in standing.filter(participant=who)]
     reasons += [each.reason for each in standing.filter(annotation=one)]
     is_here = one.origin != "imported"
@@ -309,7 +309,7 @@ def _participants(study: Study) -> list[Row]:
     earners = find_earners(study)
     rows = []
     for who in Participant.objects.filter(study=study).order_by("id"):
-        reasons = Exclusion.objects.standing().filter(participant=who).order_by("id")
+        reasons = Exclusion.objects.active().filter(participant=who).order_by("id")
         answers = Annotation.objects.filter(participant=who, item__kind="main")
         finished = ItemSet.objects.filter(participant=who, finished_at__isnull=False)
         rows.append(

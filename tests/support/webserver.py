@@ -7,7 +7,8 @@ import subprocess
 import time
 from pathlib import Path
 
-from evalsite.management.commands.serve import HOST, gunicorn, is_answering
+from evalsite.command_line.processes import build_web_server, is_answering
+from evalsite.command_line.site import HOST
 
 _SECONDS_TO_START = 60
 
@@ -43,7 +44,7 @@ class WebServer:
         with self.errors.open("ab") as errors:
             # a session of its own, so that all of it can be killed at one stroke
             self.process = subprocess.Popen(
-                gunicorn(self.port),
+                build_web_server(self.port),
                 env=self.environment,
                 start_new_session=True,
                 stdout=errors,

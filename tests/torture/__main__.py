@@ -41,7 +41,7 @@ def run_on(database: str, runs: int) -> int:
         cluster = Cluster(binaries, is_durable=True) if binaries else None
         if cluster:
             environment["EVALSITE_DATABASE"] = cluster.url.replace("/evalsite?", "/postgres?")
-            environment["EVALSITE_TORTURE_CLUSTER"] = str(cluster.folder)
+            environment["EVALSITE_TEST_CLUSTER"] = str(cluster.folder)
         try:
             if cluster:
                 cluster.start()

@@ -14,7 +14,7 @@ ITEMS, K, SET_SIZE, PEOPLE = 40, 3, 8, 8
 
 def find_cluster() -> Cluster | None:
     """The PostgreSQL that `python -m tests.torture` has started for this process; None: SQLite."""
-    folder = os.environ.get("EVALSITE_TORTURE_CLUSTER")
+    folder = os.environ.get("EVALSITE_TEST_CLUSTER")
     binaries = find_binaries()
     if folder is None or binaries is None:
         return None

@@ -125,8 +125,8 @@ def rate_and_cut(
     server = WebServer(os.environ["EVALSITE_DATABASE"], folder)
     server.environment |= {
         "LD_PRELOAD": str(library),
-        "EVALSITE_RECORD": str(record),
-        "EVALSITE_RECORD_FOLDER": str(folder / "data"),
+        "EVALSITE_TEST_RECORD": str(record),
+        "EVALSITE_TEST_RECORD_FOLDER": str(folder / "data"),
     }
     cuts = []
     with server:

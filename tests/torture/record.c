@@ -1,6 +1,6 @@
 /* Records what a process writes into files of one folder, and what it waits for the disk to take.
 
-   Loaded with LD_PRELOAD. EVALSITE_RECORD_FOLDER: the folder; EVALSITE_RECORD: the record, which
+   Loaded with LD_PRELOAD. EVALSITE_TEST_RECORD_FOLDER: the folder; EVALSITE_TEST_RECORD: the record, which
    grows by one entry for each call, in order:  W name offset length\n bytes, T name length\n (the
    file is cut or filled up to this length), B name number\n and S name number\n (from B to S it waited
    for the disk, which then has all that was written to the file before B). */
@@ -23,7 +23,7 @@ static int record = -1;
 
 static void note(int fd, const char *path)
 {
-    const char *folder = getenv("EVALSITE_RECORD_FOLDER");
+    const char *folder = getenv("EVALSITE_TEST_RECORD_FOLDER");
     if (fd < 0 || fd >= MOST_FILES)
         return;
     names[fd][0] = 0;
@@ -48,7 +48,7 @@ static void add(const char *head, const void *bytes, size_t length)
     if (record < 0) {
         if (!real_open)
             real_open = dlsym(RTLD_NEXT, "open64");
-        record = real_open(getenv("EVALSITE_RECORD"), O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0600);
+        record = real_open(getenv("EVALSITE_TEST_RECORD"), O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0600);
     }
     /* one call, so that entries of several processes never mix */
     if (writev(record, parts, length ? 2 : 1) < 0)

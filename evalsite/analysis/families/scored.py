@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from evalsite.analysis.canonical_order import Floats
+from evalsite.analysis.canonical_order import Floats, factor_codes
 from evalsite.analysis.compare import (
     Comparison,
     Differences,
@@ -19,8 +19,13 @@ from evalsite.analysis.compare import (
 from evalsite.analysis.describe import TRIM, Described, describe_systems, standardise
 from evalsite.analysis.detectable import detect_in
 from evalsite.analysis.direction import SIGN, Better, find_better
-from evalsite.analysis.equivalence import MarginLimit, ScaleKind, find_limit, judge_margin
-from evalsite.analysis.exact_differences import find_exact_scores
+from evalsite.analysis.equivalence import (
+    MarginLimit,
+    ScaleKind,
+    find_exact_scores,
+    find_limit,
+    judge_margin,
+)
 from evalsite.analysis.explanations import explain_weighing, find_estimator
 from evalsite.analysis.families.family import name_unit
 from evalsite.analysis.families.numbers import Ends, Numbers, Prepared
@@ -40,7 +45,6 @@ from evalsite.analysis.named_pairs import describe_family, judge_hypotheses
 from evalsite.analysis.other_tests import list_disagreeing
 from evalsite.analysis.pair_figures import keep_possible, turn_figure
 from evalsite.analysis.plan import Plan
-from evalsite.analysis.rated_order import factor_codes
 from evalsite.analysis.reml import METHOD as REML
 from evalsite.analysis.scores import Scores, read_scores
 from evalsite.analysis.standardised import add_effect, share_variances

@@ -44,6 +44,7 @@ from evalsite.analysis.report.metrics import list_metric_notes, read_metrics, re
 from evalsite.analysis.report.notes import (
     claim_error_rate,
     count_words,
+    drop_repeated,
     list_conclusions,
     list_notes,
     warn_about,
@@ -220,7 +221,7 @@ def make_report(
         },
         "family": family.describe(),
         "data": describe_data(table, files.get("annotations"), facts),
-        "warnings": claim_error_rate(warnings, criteria),
+        "warnings": claim_error_rate(drop_repeated(warnings, parts), criteria),
         "design": list_design_figures(facts),
         "criteria": criteria,
         "together": {
@@ -278,6 +279,9 @@ def _describe(
     if any(system["missing"] for system in result["missing_by_system"]):
         share = float(shown.is_missing.mean())
         data_notes.append(make_note("missing_at_random", share=share))
+    # of a comparison of two outputs nothing can be missing of one system alone
+    if shown.empty and part.raters_known and (part.rows.system != "").any() and result["pairs"]:
+        data_notes.append(make_note("shown_unknown"))
     # the note on the seed stays last
     notes[-1:-1] = [*data_notes, *describe_missing(by_design)]
 
@@ -373,7 +377,8 @@ def _judge_slices(
     planned = plan.of(result["key"], list_systems(table), better).margins
     # by one rater nothing is tested
     for test, margin in zip(result.get("margins") or (), planned, strict=False):
-        if margin.slices and margin.relation == "not_worse" and test["outcome"]:
+        is_refused = test.get("reason") in ("no_margin", "no_direction")
+        if margin.slices and margin.relation == "not_worse" and not is_refused:
             slices = place_in_slices(table, by_item[margin.slices])
             on_all = test["outcome"]
             test |= {"outcome_on_all": on_all} | decide_with_slices(

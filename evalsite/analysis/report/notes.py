@@ -1,13 +1,14 @@
 """Notes of a report: words to read, warnings, and how figures were computed."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 import pandas as pd
 
+from evalsite.analysis.components import SHARES
 from evalsite.analysis.design import count_parts
-from evalsite.analysis.disagreement import SHARES
+from evalsite.analysis.direction import CLEAR
 from evalsite.analysis.explanations import MODEL_MEANS, explain_disagreement
 from evalsite.analysis.families import find_family, get_numbers
 from evalsite.analysis.families.family import name_unit
@@ -104,6 +105,23 @@ def warn_of_few(parts: Mapping[str, Table]) -> list[dict[str, Any]]:
     ] + [make_note("few_items", key) for key in list_criteria(few_items) if few_items]
 
 
+def drop_repeated(
+    warnings: Sequence[dict[str, Any]], criteria: Collection[str]
+) -> list[dict[str, Any]]:
+    """Return the warnings without those of few raters where "one rater" says the same and more.
+
+    `criteria`: the keys of all that have ratings, which a warning of no criterion is about.
+    """
+    of_one = {note["criterion"] for note in warnings if note["code"] == "one_rater"}
+    return [
+        note
+        for note in warnings
+        if note["code"] != "few_raters"
+        or note["facts"]["raters"] > 1
+        or not ({note["criterion"]} if note["criterion"] else set(criteria)) <= of_one
+    ]
+
+
 # warnings that contradict the claim that tests keep their error rate
 _DOUBTS = frozenset({
     "simulated", "raters_unknown", "own_error_differs", "copied", "both_alike",
@@ -184,7 +202,26 @@ _CLASSICS = ("friedman", "mcnemar", "cochran_q")
 
 
 def list_conclusions(criterion: Mapping[str, Any]) -> list[dict[str, Any]]:
-    """Return what a study like this one detects, if a planned comparison isn't clear."""
+    """Return which clear pairs share a tier, where two models decide on these, and what a study
+    like this one detects, if a planned comparison isn't clear."""
+    return [*_find_clear_within_tier(criterion), *_find_power(criterion)]
+
+
+def _find_clear_within_tier(criterion: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
+    if not find_family(criterion).compares:
+        return
+    tiers = {system["system"]: system["cluster"] for system in criterion["systems"]}
+    together = [
+        [pair["system_1"], pair["system_2"]]
+        for pair in criterion["pairs"]
+        if pair["finding"]["code"] in CLEAR
+        and tiers[pair["system_1"]] == tiers[pair["system_2"]] is not None
+    ]
+    if together:
+        yield make_note("clear_within_tier", pairs=together)
+
+
+def _find_power(criterion: Mapping[str, Any]) -> list[dict[str, Any]]:
     pairs = criterion["pairs"]
     detectable = criterion.get("detectable")
     is_unclear = any(

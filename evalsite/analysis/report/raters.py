@@ -64,8 +64,8 @@ def _find_side(figure: Figure, hits: int, count: int) -> Flag | None:
     # the threshold as a share: the most that is still likely
     most = int(stats.binom.isf(UNLIKELY / 2, count, 0.5))
     threshold = (most if is_first else count - most) / count
-    text = f"Prefers the {place} side whatever its text, of {count:,} decided answers"
-    return Flag(code="one_place", text=text, figure=figure, threshold=threshold, limits=())
+    return Flag(code="one_place", figure=figure, threshold=threshold, limits=(),
+                facts={"place": place, "answers": count})  # fmt: skip
 
 
 def count_circles(
@@ -105,8 +105,8 @@ def _flag_circles(figures: dict[str, Figure]) -> Flagged:
     threshold = float(np.quantile([value or 0.0 for value in enough], START.change_quantile))
     for name, figure in figures.items():
         if figure.n["triples"] >= LEAST_TRIPLES and (figure.value or 0.0) > threshold:
-            text = f"Goes in circles: {figure.n['circular']:,} of {figure.n['triples']:,} triples"
-            flag = Flag(code="circles", text=text, figure=figure, threshold=threshold, limits=())
+            counts = {key: figure.n[key] for key in ("circular", "triples")}
+            flag = Flag(code="circles", figure=figure, threshold=threshold, limits=(), facts=counts)
             circles[name] = figure, flag
     return circles
 
@@ -150,7 +150,7 @@ class RaterTable:
         self.raters[rater]["flags"].append(
             {
                 "code": flag.code,
-                "text": flag.text,
+                "facts": dict(flag.facts),
                 "criterion": criterion,
                 "figure": flag.figure,
                 "threshold": flag.threshold,

@@ -21,5 +21,5 @@ def order_for(me: Participant, item: Item, outputs: int, slot: Slot | None) -> l
     if is_stored or me.study.config.layout.is_given:
         return list(range(outputs))
     seed = me.study.seed
-    own = derive_number(seed, "order", me.pseudonym, item.key)
-    return order_of(seed, item, outputs, slot.arrangement if slot else own)
+    drawn = derive_number(seed, "order", me.pseudonym, item.key)
+    return order_of(seed, item, outputs, slot.arrangement if slot else drawn)

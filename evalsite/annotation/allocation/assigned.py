@@ -36,8 +36,8 @@ class Assigned:
 
 def list_left(me: Participant) -> list[Slot]:
     """Return this person's assigned places that are to be dealt, in their order."""
-    held = Slot.objects.assigned().filter(participant=me, item__held_at__isnull=True)
-    return list(held.select_related("item").order_by("pos", "id"))
+    slots = Slot.objects.assigned().filter(participant=me, item__held_at__isnull=True)
+    return list(slots.select_related("item").order_by("pos", "id"))
 
 
 def pick_assigned(me: Participant, study: Study) -> list[Slot]:
@@ -109,9 +109,10 @@ def _add_places(study: Study, missing: list[tuple[Participant, int]], *, total: 
     counts: Counter[int] = Counter(dict(extra.annotate(n=Count("pk"))))
     last = dict(extra.annotate(last=Max("no")))
     number = {item: last.get(item, TOP_UP_FROM - 1) for item in items}
-    wanted = counts + Counter(item for _, item in missing)
-    layers = plan_arrangements(study, max(wanted.values(), default=0)) if missing else []
-    pos = _find_base(study)
+    total_counts = counts + Counter(item for _, item in missing)
+    layers = plan_arrangements(study, max(total_counts.values(), default=0)) if missing else []
+    top = Slot.objects.filter(study=study).aggregate(top=Max("pos"))["top"]
+    pos = 0 if top is None else top + 1
     ranks = _rank_groups(study, items)
     slots = []
     for person, item in missing:
@@ -135,20 +136,15 @@ def _add_places(study: Study, missing: list[tuple[Participant, int]], *, total: 
     return Assigned(places=total, added=len(slots), items=len(items), most=most or study.k)
 
 
-def _find_base(study: Study) -> int:
-    top = Slot.objects.filter(study=study).aggregate(top=Max("pos"))["top"]
-    return 0 if top is None else top + 1
-
-
 def _rank_groups(study: Study, items: Collection[int]) -> dict[int, int]:
     """Return each item's place in a layer: that of its group where groups stay together."""
     is_together = study.groups == Study.Groups.TOGETHER
     rows = Item.objects.filter(pk__in=items).order_by("group_shuffle_key", "shuffle_key", "pk")
     ranks: dict[object, int] = {}
-    found = {}
+    rank_of = {}
     for pk, group in rows.values_list("pk", "group"):
-        found[pk] = ranks.setdefault(group if is_together else pk, len(ranks))
-    return found
+        rank_of[pk] = ranks.setdefault(group if is_together else pk, len(ranks))
+    return rank_of
 
 
 # --- moving on --------------------------------------------------------------------------------
@@ -163,10 +159,10 @@ def move_assigned(study: Study, *, holder: Participant, to: Participant | None) 
 
 
 def _move_assigned(study: Study, holder: Participant, to: Participant | None) -> int:
-    for person in sorted(filter(None, (holder, to)), key=lambda one: one.pk):
+    for person in sorted(filter(None, (holder, to)), key=lambda person: person.pk):
         lock_participant(person)
-    held = Slot.objects.assigned().filter(participant=holder).select_for_update()
-    slots = {slot.pk: slot.item_id for slot in held.order_by("pos", "id")}
+    assigned = Slot.objects.assigned().filter(participant=holder).select_for_update()
+    slots = {slot.pk: slot.item_id for slot in assigned.order_by("pos", "id")}
     if to is not None and find_who_has_any_of(slots.values()).filter(pk=to.pk).exists():
         raise ValidationError(
             "This person has some of these items already. Choose someone else.", code="has_items"
@@ -190,8 +186,8 @@ def _move_assigned(study: Study, holder: Participant, to: Participant | None) ->
 def find_who_has_any_of(item_ids: Collection[int]) -> QuerySet[Participant]:
     """Return those who have been given, or have answered, any of these items."""
     items = list(item_ids)
-    dealt = Slot.objects.filter(item__in=items, participant__isnull=False)
+    taken = Slot.objects.filter(item__in=items, participant__isnull=False)
     answered = Annotation.objects.filter(item__in=items)
     return Participant.objects.filter(
-        Q(pk__in=dealt.values("participant")) | Q(pk__in=answered.values("participant"))
+        Q(pk__in=taken.values("participant")) | Q(pk__in=answered.values("participant"))
     )

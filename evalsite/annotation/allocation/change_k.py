@@ -4,7 +4,7 @@ What people gave is never deleted. An answer that loses its place is surplus; a 
 an item with a free place gets that place.
 """
 
-from collections.abc import Callable, Collection, Iterator
+from collections.abc import Callable, Collection
 from dataclasses import dataclass, replace
 from functools import partial
 
@@ -44,9 +44,9 @@ def _designed(study: Study) -> SlotQuerySet:
 
 
 def _waiting(study: Study) -> QuerySet[Annotation]:
-    """Surplus answers that count once there is a place for them; problem reports never do.
+    """Return surplus answers that count once there is a place for them.
 
-    Nor does an answer to which its person hasn't agreed.
+    Problem reports never do, nor answers to which their person hasn't agreed.
     """
     surplus = Annotation.objects.agreed().filter(study=study, status=Annotation.Status.SURPLUS)
     return surplus.exclude(outcome=Annotation.Outcome.REPORTED)
@@ -86,30 +86,27 @@ def _foresee_more(study: Study, k: int) -> Fit:
 
 
 def remove_places(study: Study, note: Callable[[Fit], None]) -> None:
-    """No item has more than k places of the design: free ones went first, then those in somebody's
-    hands, then those of the newest answers, which are surplus now.
+    """Leave no item more than k places of the design.
 
-    `tell` is called with what was done, in the transaction that did it.
+    Free places go first, then those that somebody holds, then those of the newest answers, which
+    become surplus.
+
+    `note` is called with what was done, in the transaction that did it.
     """
-    for items in _items_in_chunks(study):
+    every = Item.objects.main().filter(study=study).order_by("pk").values_list("pk", flat=True)
+    last = 0
+    while items := list(every.filter(pk__gt=last)[:_CHUNK]):
         with transaction.atomic():
             gone = _remove_free(study, items)
             note(Fit(free_gone=gone))
         for item_id in _too_many(study, items):
             # a person who is dealt a group may wait for a place of this item, and hold another
             in_transaction(partial(_fit_item, study, item_id, note))
+        last = items[-1]
 
 
 def _fit_item(study: Study, item_id: int, note: Callable[[Fit], None]) -> None:
     note(_remove_taken(study, item_id))
-
-
-def _items_in_chunks(study: Study) -> Iterator[list[int]]:
-    items = Item.objects.main().filter(study=study).order_by("pk")
-    last = 0
-    while chunk := list(items.filter(pk__gt=last).values_list("pk", flat=True)[:_CHUNK]):
-        yield chunk
-        last = chunk[-1]
 
 
 def _too_many(study: Study, items: list[int]) -> list[int]:
@@ -119,7 +116,7 @@ def _too_many(study: Study, items: list[int]) -> list[int]:
 
 
 def _remove_free(study: Study, items: list[int]) -> int:
-    """As many free places as there are too many, or all free ones, the last of an item first."""
+    """Delete the free places beyond k, the last of an item first; return how many there were."""
     extra = {
         item: places - study.k
         for item, places in _designed(study)
@@ -142,14 +139,14 @@ def _remove_free(study: Study, items: list[int]) -> int:
 
 
 def _remove_taken(study: Study, item_id: int) -> Fit:
-    """This item has k places; of its answers those given last are surplus."""
+    """Leave this item k places; of its answers those submitted last become surplus."""
     answers, slots = _lock_item(study, item_id)
-    given = {answer.slot_id: answer for answer in answers}
-    rank = {pk: number for number, pk in enumerate(given)}
+    answer_of = {answer.slot_id: answer for answer in answers}
+    rank = {pk: number for number, pk in enumerate(answer_of)}
     # kept first: the oldest answers, then held places, then free ones
     slots.sort(key=lambda slot: (-slot.state, rank.get(slot.pk, 0), slot.no))
     going = slots[study.k :]
-    surplus = [given[slot.pk].pk for slot in going if slot.state == _STATE.DONE]
+    surplus = [answer_of[slot.pk].pk for slot in going if slot.state == _STATE.DONE]
     Annotation.objects.filter(pk__in=surplus).update(slot=None, status=Annotation.Status.SURPLUS)
     Slot.objects.filter(pk__in=[slot.pk for slot in going]).delete()
     states = [slot.state for slot in going]
@@ -200,9 +197,9 @@ def count_places(study: Study, batches: Collection[Batch]) -> int:
 
 
 def count_waiting(study: Study, note: Callable[[Fit], None]) -> None:
-    """No surplus answer waits while its item has a free place; the oldest go first.
+    """Give surplus answers the free places of their items, the oldest first.
 
-    `tell` is called with what was done, in the transaction that did it.
+    `note` is called with what was done, in the transaction that did it.
     """
     free = Slot.objects.free().filter(item=OuterRef("item"))
     waiting = _waiting(study).filter(Exists(free)).order_by("submitted_at", "pk")
@@ -221,16 +218,15 @@ def _give_place(study: Study, annotation_id: int) -> bool:
     slots = list(free.order_by("no"))
     if not slots:
         return False
-    slot = next((one for one in slots if _shows(study, one, answer)), slots[0])
+    # one that shows the outputs as the answer saw them, if there is one
+    item, shown = answer.item, answer.order_shown
+    alike = (
+        slot for slot in slots if order_of(study.seed, item, len(shown), slot.arrangement) == shown
+    )
+    slot = next(alike, slots[0])
     taken = Slot.objects.free().filter(pk=slot.pk)
     if not taken.update(state=_STATE.DONE, participant=answer.participant_id):
         return False
     answer.slot, answer.status = slot, Annotation.Status.COUNTED
     answer.save(update_fields=["slot", "status"])
     return True
-
-
-def _shows(study: Study, slot: Slot, answer: Annotation) -> bool:
-    """Return whether this place has the outputs in the order in which the answer was given."""
-    shown = answer.order_shown
-    return shown == order_of(study.seed, answer.item, len(shown), slot.arrangement)

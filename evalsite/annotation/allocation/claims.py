@@ -98,7 +98,7 @@ def _claim_in_tries(claim: Callable[..., ItemSet | None], *, skip_locked: bool) 
 
 
 def is_lost_race(error: IntegrityError) -> bool:
-    """Whether this person was dealt one of these items, or another set, at the same moment."""
+    """Return whether this person was dealt one of these items, or another set, just now."""
     return is_violation(error, Slot, "one_slot_of_an_item_per_participant") or is_violation(
         error, ItemSet, "one_open_set_per_participant", "set_number_once_per_participant"
     )
@@ -174,9 +174,9 @@ def _deal_new(
     # others may be about to give back what they only looked at: no short set before that is sure
     if not pick.places or (skip_locked and not pick.is_full):
         return None
-    dealt = _deal(pick, me, study, mine)
-    place.take(dealt)
-    return dealt
+    item_set = _deal(pick, me, study, mine)
+    place.take(item_set)
+    return item_set
 
 
 def _deal_assigned(me: Participant, study: Study, mine: ItemSet, place: Place) -> ItemSet | None:
@@ -219,14 +219,14 @@ def items_left(me: Participant, study: Study) -> int | None:
     """Return how many main items this person may still be dealt; None: there is no cap of items."""
     if study.max_items is None:
         return None
-    held = Slot.objects.filter(participant=me, study=study).count()
+    taken = Slot.objects.filter(participant=me, study=study).count()
     # what was reported, or came too late to count, was work too
     more = Annotation.objects.filter(participant=me, slot=None, item__kind=Item.Kind.MAIN).count()
-    return max(0, study.max_items - held - more)
+    return max(0, study.max_items - taken - more)
 
 
 def _deal(pick: Pick, me: Participant, study: Study, mine: ItemSet) -> ItemSet:
-    """These places are leased to me as my set; LostRace if one of them was taken meanwhile.
+    """Lease these places to me as my set; LostRace if one of them was taken meanwhile.
 
     A set of mine that others have emptied is filled again, behind the places it had. It is never
     deleted: an answer that arrives late may still name it.
@@ -254,14 +254,14 @@ def _fill(mine: ItemSet, slots: Sequence[Slot], me: Participant, study: Study) -
     """Put the items of these places into the set, behind those it has."""
     items = [slot.item for slot in slots]
     arrangements = {slot.item_id: slot.arrangement for slot in slots}
-    dealt = order_items(items, me, study, mine.number, arrangements)
+    item_ids = order_items(items, me, study, mine.number, arrangements)
     if mine._state.adding:
-        dealt = deal_in_controls(dealt, items, me, study, mine.number)
+        item_ids = deal_in_controls(item_ids, items, me, study, mine.number)
     else:
         # no controls then: distances within the set would be undefined
-        wanted = {*dealt, *answered_items(mine)}
-        mine.lost_ids = [item_id for item_id in mine.lost_ids if item_id not in wanted]
-    mine.item_ids += [item_id for item_id in dealt if item_id not in mine.item_ids]
+        kept = {*item_ids, *answered_items(mine)}
+        mine.lost_ids = [item_id for item_id in mine.lost_ids if item_id not in kept]
+    mine.item_ids += [item_id for item_id in item_ids if item_id not in mine.item_ids]
     mine.save()
 
 
@@ -310,10 +310,10 @@ def settle_entry(
     record nothing, if people of this network hold too much.
     """
 
-    def refuse(me: Participant, given: Mapping[str, str]) -> str:
+    def refuse(me: Participant, stored: Mapping[str, str]) -> str:
         if is_kept_out(me):
             return Refusal.EARLIER
-        is_free = has_room(me, participant.study, given, is_locking=True)
+        is_free = has_room(me, participant.study, stored, is_locking=True)
         return "" if is_free else Refusal.QUOTA
 
     def admit(me: Participant) -> bool:
@@ -393,12 +393,12 @@ def deal_pilot_set(participant: Participant) -> ItemSet | None:
         if not items:
             return None
         number = last_set.number + 1 if last_set else 1
-        dealt = order_items(items, me, study, number)
+        ordered = order_items(items, me, study, number)
         return ItemSet.objects.create(
             study=study,
             participant=me,
             number=number,
-            item_ids=deal_in_controls(dealt, items, me, study, number),
+            item_ids=deal_in_controls(ordered, items, me, study, number),
         )
 
 
@@ -427,7 +427,11 @@ def order_items(
         runs = _in_blocks(runs, draw)
     else:
         draw.shuffle(runs)
-        runs = _keep_turns(runs)
+        # items of a cluster in the order of the file, in the places that they drew
+        waiting: dict[str, list[Run]] = {}
+        for run in sorted(runs, key=_first_id, reverse=True):
+            waiting.setdefault(run[0].cluster, []).append(run)
+        runs = [waiting[run[0].cluster].pop() if run[0].cluster else run for run in runs]
     return [item.pk for run in runs for item in run]
 
 
@@ -460,14 +464,6 @@ def _in_blocks(runs: list[Run], draw: Random) -> list[Run]:
     order = list(blocks.values())
     draw.shuffle(order)
     return [run for block in order for run in block]
-
-
-def _keep_turns(runs: list[Run]) -> list[Run]:
-    """Put the items of a cluster in the order of the file, in the places that they had."""
-    waiting: dict[str, list[Run]] = {}
-    for run in sorted(runs, key=_first_id, reverse=True):
-        waiting.setdefault(run[0].cluster, []).append(run)
-    return [waiting[run[0].cluster].pop() if run[0].cluster else run for run in runs]
 
 
 def _first_id(run: Run) -> int:

@@ -47,13 +47,13 @@ class Past:
     repeatable: frozenset[int] = frozenset()
 
 
-def find_past(me: Participant, kept: Sequence[int], dealt: Sequence[int]) -> Past:
-    """The past of this person: `kept` is what their sets showed, `dealt` also what they lost.
+def find_past(me: Participant, kept: Sequence[int], dealt_ids: Sequence[int]) -> Past:
+    """Return this person's past: `kept` is what their sets showed, `dealt_ids` also what was lost.
 
     What they ignored or reported is not shown again, nor what waits for the researcher, nor what
     they have been dealt as a repeat already.
     """
-    rows = Item.objects.filter(pk__in=dealt).only("kind", "repeat_of", "held_at").order_by()
+    rows = Item.objects.filter(pk__in=dealt_ids).only("kind", "repeat_of", "held_at").order_by()
     known = {item.pk: item for item in rows}
     rated = Annotation.objects.filter(
         participant=me, item__in=kept, outcome=Annotation.Outcome.RATED
@@ -73,7 +73,7 @@ def find_past(me: Participant, kept: Sequence[int], dealt: Sequence[int]) -> Pas
 def count_repeats(study: Study, past: Past, new: int) -> int:
     """Return how many repeats a set with so many new items holds, so that the share is reached.
 
-    None while a person can't be asked 24 items: where there is a cap, it must leave room for so
+    0 while a person can't be asked 24 items: where there is a cap, it must leave room for so
     many, and the study must have them; where there is none, they must have been dealt. Never more
     than the share of the set itself, rounded up.
     """
@@ -98,35 +98,30 @@ def _may_reach_enough(study: Study, mains: int) -> bool:
 def place_repeats(
     units: Units, past: Past, repeatable: Sequence[int], count: int, distance: int, draw: Random
 ) -> list[tuple[int, int]]:
-    """Before which unit each repeat is put, and of which item; never first and never in a unit.
+    """Return before which unit each repeat goes, and of which item: never first or inside a unit.
 
     Each is at least so many places after what it repeats. If not all fit, fewer are dealt.
     """
-    places, place = [], len(past.kept)
-    first = _first_place(units, past, repeatable)
+    places, place, open_ = [], len(past.kept), set(repeatable)
+    every = [*past.kept, *(pk for unit in units for pk in unit)]
+    first = next((at for at, pk in enumerate(every) if pk in open_), None)
     for number, unit in enumerate([*units, []]):
         if number and first is not None and place - first >= distance:
             places.append(number)
         place += len(unit)
     chosen = sorted(draw.sample(places, min(count, len(places))))
-    line, open_ = list(past.kept), set(repeatable)
-    found: list[tuple[int, int]] = []
+    line = list(past.kept)
+    repeats: list[tuple[int, int]] = []
     for number, unit in enumerate([*units, []]):
         if number in chosen:
             far = [pk for pk in line[: max(0, len(line) - distance + 1)] if pk in open_]
             if far:
                 original = draw.choice(far)
                 open_.discard(original)
-                found.append((number, original))
+                repeats.append((number, original))
                 line.append(-original)
         line += unit
-    return found
-
-
-def _first_place(units: Units, past: Past, repeatable: Sequence[int]) -> int | None:
-    line = [*past.kept, *(pk for unit in units for pk in unit)]
-    wanted = set(repeatable)
-    return next((place for place, pk in enumerate(line) if pk in wanted), None)
+    return repeats
 
 
 # --- the items that repeat others ---------------------------------------------------------
@@ -150,7 +145,7 @@ def find_repeats(me: Participant, study: Study, originals: Sequence[int]) -> dic
 
 
 def key_of_repeat(key: str, order: Sequence[int]) -> str:
-    """The id of a repeat that shows the outputs in this order: no file may hold such an id."""
+    """Return the id of a repeat that shows the outputs in this order; files may not use it."""
     # more outputs are shown in turns of one order, which its first tells
     phrases = order if len(order) <= _MOST_TOLD else order[:1]
     end = f" (repeat {'-'.join(str(position + 1) for position in phrases)})"
@@ -172,19 +167,21 @@ def _first_shown(me: Participant, items: Mapping[int, Item]) -> dict[int, list[i
 
 
 def _make_missing(study: Study, keys: Mapping[str, tuple[Item, list[int]]]) -> None:
-    """Each of these keys names an item of the study, with its outputs in the order shown."""
-    there = set(Item.objects.filter(study=study, key__in=list(keys)).values_list("key", flat=True))
+    """Make an item, with its outputs in the order shown, for each key that the study lacks."""
+    existing = set(
+        Item.objects.filter(study=study, key__in=list(keys)).values_list("key", flat=True)
+    )
     # in the order of the keys: two people who make the same ones must not wait for one another
-    wanted = sorted(keys.keys() - there)
-    if not wanted:
+    missing = sorted(keys.keys() - existing)
+    if not missing:
         return
     # who comes second waits here, and then finds those of the first, outputs and all
     Item.objects.bulk_create(
-        [_copy_item(study, keys[key][0], key) for key in wanted], ignore_conflicts=True
+        [_copy_item(study, keys[key][0], key) for key in missing], ignore_conflicts=True
     )
-    bare = Item.objects.filter(study=study, key__in=wanted, outputs__isnull=True).order_by()
+    bare = Item.objects.filter(study=study, key__in=missing, outputs__isnull=True).order_by()
     outputs: dict[int, dict[int, Output]] = {}
-    for output in Output.objects.filter(item__in=[keys[key][0] for key in wanted]):
+    for output in Output.objects.filter(item__in=[keys[key][0] for key in missing]):
         outputs.setdefault(output.item_id, {})[output.position] = output
     Output.objects.bulk_create(
         Output(
@@ -217,48 +214,46 @@ CONTROLS = (*CHECKS, Item.Kind.REPEAT)
 
 
 def deal_in_controls(
-    dealt: list[int], items: Sequence[Item], me: Participant, study: Study, number: int
+    ordered: list[int], items: Sequence[Item], me: Participant, study: Study, number: int
 ) -> list[int]:
     """Return the items of a new set in their order, with its checks and repeats between them."""
     if not has_controls(study):
-        return dealt
+        return ordered
     draw = make_random(study.seed, "controls", me.pseudonym, number)
     past = list(ItemSet.objects.filter(participant=me))
-    units = _in_units(dealt, items, study)
+    # nothing may come between the items of a group that stays together
+    units: Units = [[item_id] for item_id in ordered]
+    if study.groups == Study.Groups.TOGETHER:
+        group_of = {item.pk: item.group for item in items}
+        units = [list(unit) for _, unit in groupby(ordered, key=group_of.__getitem__)]
     if study.check_every:
-        count = checks_in(study, len(dealt))
+        count = checks_in(study, len(ordered))
         checks = pick_checks(me, study, count, past=past, items=items)
         units = put_checks(units, checks, items_per_check(study), draw)
     if study.repeat_percent:
-        units = _put_repeats(units, dealt, past, me, study, draw)
+        units = _put_repeats(units, ordered, past, me, study, draw)
     return [item_id for unit in units for item_id in unit]
-
-
-def _in_units(dealt: Sequence[int], items: Sequence[Item], study: Study) -> Units:
-    """Return units that nothing may come between: a group that stays together, or one item."""
-    if study.groups != Study.Groups.TOGETHER:
-        return [[item_id] for item_id in dealt]
-    group_of = {item.pk: item.group for item in items}
-    return [list(unit) for _, unit in groupby(dealt, key=lambda item_id: group_of[item_id])]
 
 
 def _put_repeats(
     units: Units,
-    dealt: Sequence[int],
+    ordered: Sequence[int],
     sets: Sequence[ItemSet],
     me: Participant,
     study: Study,
     draw: Random,
 ) -> Units:
-    every = [item_id for one in sets for item_id in one.item_ids]
+    every = [item_id for item_set in sets for item_id in item_set.item_ids]
     past = find_past(me, kept_items(sets), every)
-    count = count_repeats(study, past, len(dealt))
-    new = [item_id for item_id in dealt if item_id not in past.repeated]
+    count = count_repeats(study, past, len(ordered))
+    new = [item_id for item_id in ordered if item_id not in past.repeated]
     repeatable = [*past.repeatable, *new]
     places = place_repeats(units, past, repeatable, count, study.repeat_distance, draw)
-    found = find_repeats(me, study, [original for _, original in places])
+    repeat_of = find_repeats(me, study, [original for _, original in places])
     # one that people reported waits for the researcher, and is left out
-    inserted = {number: [found[one]] for number, one in places if one in found}
+    inserted = {
+        number: [repeat_of[original]] for number, original in places if original in repeat_of
+    }
     line: Units = []
     for number, unit in enumerate([*units, []]):
         line += [inserted[number], unit] if number in inserted else [unit]
@@ -271,16 +266,21 @@ def has_controls(study: Study) -> bool:
 
 
 def find_controls(item_set: ItemSet, study: Study) -> dict[int, int | None]:
-    """The controls of this set, each with the item that it shows again, if it shows one again."""
+    """Return the controls of this set, each with the item that it shows again, if any."""
     if not has_controls(study):
         return {}
-    found = Item.objects.filter(pk__in=item_set.item_ids, kind__in=CONTROLS).order_by()
-    return dict(found.values_list("pk", "repeat_of"))
+    controls = Item.objects.filter(pk__in=item_set.item_ids, kind__in=CONTROLS).order_by()
+    return dict(controls.values_list("pk", "repeat_of"))
 
 
 def kept_items(sets: Sequence[ItemSet]) -> list[int]:
     """Return what these sets show one after another: all but what went to others."""
-    return [item_id for one in sets for item_id in one.item_ids if item_id not in one.lost_ids]
+    return [
+        item_id
+        for item_set in sets
+        for item_id in item_set.item_ids
+        if item_id not in item_set.lost_ids
+    ]
 
 
 # --- gold and attention items -------------------------------------------------------------
@@ -297,11 +297,11 @@ def open_checks(study: Study) -> QuerySet[Item]:
 def pick_checks(
     me: Participant, study: Study, count: int, *, past: Sequence[ItemSet], items: Sequence[Item]
 ) -> list[int]:
-    """So many checks that this person has not met, in turn over all sets of the study.
+    """Return so many checks that this person has not met, in turn over all sets of the study.
 
     Where a person meets a group once, none that shares its group with what they have been dealt.
     """
-    met = {item_id for one in past for item_id in one.item_ids}
+    met = {item_id for item_set in past for item_id in item_set.item_ids}
     checks = list(open_checks(study).values_list("pk", "group"))
     if not count or not checks:
         return []
@@ -321,21 +321,21 @@ def pick_checks(
 
 
 def put_checks(units: Units, checks: Sequence[int], every: int, draw: Random) -> Units:
-    """The units with a check after each `every` items or so, never first and never inside a unit.
+    """Put a check after each `every` items or so, never first and never inside a unit.
 
     Within each stretch it follows any item with equal chance, so it can't be predicted.
     """
     waiting = [
         (stretch * every + draw.randint(1, every), check) for stretch, check in enumerate(checks)
     ]
-    found: Units = []
+    line: Units = []
     done = 0
     for unit in units:
-        found.append(unit)
+        line.append(unit)
         done += len(unit)
         while waiting and waiting[0][0] <= done:
-            found.append([waiting.pop(0)[1]])
-    return found
+            line.append([waiting.pop(0)[1]])
+    return line
 
 
 # --- what becomes of controls while a set is open -----------------------------------------
@@ -347,10 +347,10 @@ def lost_controls(
     *,
     lost: Collection[int],
     answered: Collection[int],
-    held: Collection[int],
+    held_ids: Collection[int],
     study: Study,
 ) -> set[int]:
-    """Controls that this set asks for no more, now that these items of it went to others.
+    """Return the controls that this set no longer needs, now that others have these items of it.
 
     All of them, once nothing else is left. A repeat, unless what it shows again is answered or has
     been held without a break, and still stands as far before it as the study wants.
@@ -372,13 +372,10 @@ def lost_controls(
     kept = kept_items(list(earlier))
     kept += [pk for pk in item_set.item_ids if pk not in lost and pk not in gone]
     for pk, original in repeats.items():
-        is_new = original in item_set.item_ids and original not in {*answered, *held}
-        if is_new or _distance(kept, original, pk) < study.repeat_distance:
+        is_new = original in item_set.item_ids and original not in {*answered, *held_ids}
+        # 0: what it repeats is gone
+        distance = kept.index(pk) - kept.index(original) if original in kept else 0
+        if is_new or distance < study.repeat_distance:
             gone.add(pk)
             kept.remove(pk)
     return gone
-
-
-def _distance(kept: Sequence[int], first: int, second: int) -> int:
-    """Return how many items later the second comes; 0 if the first is gone."""
-    return kept.index(second) - kept.index(first) if first in kept else 0

@@ -56,7 +56,7 @@ class Offer:
 
 
 def can_be_finished(work: Workload) -> bool:
-    """Whether any number of people would do: no group may be larger than what one may be given."""
+    """Return whether any number of people would do: nobody may be given a part of a group."""
     is_bound = work.groups == "together" and work.max_items is not None
     return not is_bound or work.largest <= (work.max_items or 0)
 
@@ -76,16 +76,19 @@ def people_needed(work: Workload) -> int:
     fewer than the answers that the smallest free thing wants, or it would not be free. So the
     answers given are at least `sure` for each of the others, and one more person is too many.
     """
-    wanted = work.k * (work.largest if work.groups == "once" else 1)
+    enough = work.k * (work.largest if work.groups == "once" else 1)
     sure = sure_each(work)
     if sure is None or sure >= (work.group_count if work.groups == "once" else work.items):
-        return wanted
-    if _is_one_set_each(work):
+        return enough
+    is_one_set = work.max_sets == 1 or (work.max_items or work.set_size + 1) <= work.set_size
+    is_once = work.groups == "once" and work.largest > 1
+    is_mixed = work.groups == "together" and len(work.sizes) > 1
+    if is_one_set and not is_once and not is_mixed:
         # newcomers only, who are always dealt what lacks the most answers: no order can hurt
         return fewest_people(work)
     smallest = min(work.sizes, default=1) if work.groups == "together" else 1
-    met = wanted if work.groups == "once" else work.k * smallest
-    return wanted + max(0, work.answers - met) // sure
+    met = enough if work.groups == "once" else work.k * smallest
+    return enough + max(0, work.answers - met) // sure
 
 
 def most_each(work: Workload) -> int | None:
@@ -102,7 +105,7 @@ def most_each(work: Workload) -> int | None:
 
 
 def sure_each(work: Workload) -> int | None:
-    """How many items a person has answered at least who may have no more because of a cap."""
+    """Return how many items a person whom a cap keeps from more has answered at least."""
     caps = []
     if work.max_sets is not None:
         caps.append(work.max_sets * _emptiest(work, work.set_size))
@@ -111,30 +114,22 @@ def sure_each(work: Workload) -> int | None:
     return min(caps) if caps else None
 
 
-def _is_one_set_each(work: Workload) -> bool:
-    """Return whether everyone gets a single set, and all sets have one size."""
-    is_once = work.groups == "once" and work.largest > 1
-    is_mixed = work.groups == "together" and len(work.sizes) > 1
-    is_one = work.max_sets == 1 or (work.max_items or work.set_size + 1) <= work.set_size
-    return is_one and not is_once and not is_mixed
-
-
 def _fullest(work: Workload, room: int) -> int:
-    """The most items that this room holds: whole groups only, or one group that is larger."""
+    """Return the most items that this room holds: whole groups, or one that is larger."""
     return max(_sums(work.sizes, room)) if work.groups == "together" else room
 
 
 def _emptiest(work: Workload, room: int) -> int:
-    """The fewest items that fill this room so that the next group does not fit, or is too many."""
+    """Return the fewest items that fill this room so that the next group may not fit."""
     if work.groups != "together":
         return room
     no_room = max(1, room - work.largest + 1)
-    return min(one for one in _sums(work.sizes, room) if one >= no_room)
+    return min(total for total in _sums(work.sizes, room) if total >= no_room)
 
 
 @lru_cache(maxsize=64)
 def _sums(sizes: tuple[int, ...], room: int) -> tuple[int, ...]:
-    """The numbers of items that whole groups add up to, within the room; or one group alone."""
+    """Return the totals of whole groups that fit into the room, and those of single groups."""
     reached = {0}
     for total in range(1, room + 1):
         if any(total - size in reached for size in sizes):
@@ -150,18 +145,22 @@ def find_offers(work: Workload, people: int, *, has_bonus: bool = False) -> list
 
     A bonus for all sets needs its number of sets, so with one that cap is not taken away.
     """
-    found = [
+    offers = [
         _offer_more(work, people, "max_sets", _MOST_SETS),
         _offer_more(work, people, "max_items", max(work.items, 1)),
     ]
     if work.max_sets and not work.is_size_fixed:
-        found.append(_offer_more(work, people, "set_size", _MOST_PER_SET))
-    if not any(found):
-        found = [_offer_no_caps(work, people, keep_sets=has_bonus)]
-    found.append(_offer_fewer_answers(work, people))
-    if work.groups == "once" and people < work.k * work.largest:
-        found.append(_offer_free(work, people))
-    return [offer for offer in found if offer is not None]
+        offers.append(_offer_more(work, people, "set_size", _MOST_PER_SET))
+    if not any(offers):
+        offers = [_offer_no_caps(work, people, keep_sets=has_bonus)]
+    k = next((k for k in range(work.k - 1, 0, -1) if _is_enough(work, people, k=k)), None)
+    if k is not None:
+        offers.append(Offer(changes=(("k", k),), words=f"Ask for {count_of(k, 'answer')} per item"))
+    is_short = work.groups == "once" and people < work.k * work.largest
+    if is_short and _is_enough(work, people, groups="free"):
+        words = "Let a participant meet more than one item of a group"
+        offers.append(Offer(changes=(("groups", "free"),), words=words))
+    return [offer for offer in offers if offer is not None]
 
 
 def _is_enough(work: Workload, people: int, **changes: Any) -> bool:
@@ -187,7 +186,7 @@ def _offer_more(work: Workload, people: int, name: str, most: int) -> Offer | No
 
 
 def _offer_no_caps(work: Workload, people: int, *, keep_sets: bool) -> Offer | None:
-    """No limit for a participant, where raising one of them is not enough."""
+    """Offer no limit for a participant, where raising one of the limits is not enough."""
     names = [name for name in ("max_sets", "max_items") if getattr(work, name) is not None]
     if not names or (keep_sets and "max_sets" in names):
         return None
@@ -197,17 +196,3 @@ def _offer_no_caps(work: Workload, people: int, *, keep_sets: bool) -> Offer | N
     return Offer(
         changes=tuple(changes.items()), words="Set no limit to what a participant may answer"
     )
-
-
-def _offer_fewer_answers(work: Workload, people: int) -> Offer | None:
-    for k in range(work.k - 1, 0, -1):
-        if _is_enough(work, people, k=k):
-            return Offer(changes=(("k", k),), words=f"Ask for {count_of(k, 'answer')} per item")
-    return None
-
-
-def _offer_free(work: Workload, people: int) -> Offer | None:
-    if not _is_enough(work, people, groups="free"):
-        return None
-    words = "Let a participant meet more than one item of a group"
-    return Offer(changes=(("groups", "free"),), words=words)

@@ -29,8 +29,8 @@ _BUSY = ("launch", "places")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Wanted:
-    """An answer that wants a place: whose, of which item, with the outputs in which order."""
+class PlaceRequest:
+    """An answer that needs a place: whose, of which item, with the outputs in which order."""
 
     participant_id: int
     item_id: int
@@ -69,23 +69,23 @@ def count_free(study: Study, item_ids: Collection[int]) -> dict[int, int]:
     free = Slot.objects.free().filter(study=study).order_by().values_list("item")
     if len(item_ids) < _FEW:
         free = free.filter(item__in=item_ids)
-    found = {item: n for item, n in free.annotate(n=Count("pk")).iterator()}
+    counts = {item: n for item, n in free.annotate(n=Count("pk")).iterator()}
     if not study.is_launched:
         # of what is not open yet, all places are still to be made
         items = Item.objects.main().filter(study=study, batch__opened_at__isnull=True)
-        found |= dict.fromkeys(items.values_list("pk", flat=True).iterator(), study.k)
-    return {item_id: found.get(item_id, 0) for item_id in item_ids}
+        counts |= dict.fromkeys(items.values_list("pk", flat=True).iterator(), study.k)
+    return {item_id: counts.get(item_id, 0) for item_id in item_ids}
 
 
 def make_places(study: Study, batches: Collection[UUID], progress: Progress) -> None:
-    """The items of these batches have their places; may be run again after a stop."""
+    """Make the places of these batches' items; may be run again after a stop."""
     unopened = Batch.objects.filter(study=study, pk__in=batches, opened_at__isnull=True)
     if unopened and not study.is_launched:
         make_slots(study, unopened, progress)
 
 
 def open_for_answers(study: Study, batches: Collection[UUID]) -> None:
-    """These batches of a draft count as open from now on; inside a transaction."""
+    """Open these batches of a draft; inside a transaction."""
     if study.is_launched:
         return
     Batch.objects.filter(study=study, pk__in=batches, opened_at__isnull=True).update(
@@ -96,7 +96,7 @@ def open_for_answers(study: Study, batches: Collection[UUID]) -> None:
 
 
 def close_unanswered(study: Study) -> None:
-    """Batches of a draft that no answer is left of are as they were; inside a transaction."""
+    """Close the batches of a draft that have no answer left; inside a transaction."""
     if study.is_launched:
         return
     answered = Annotation.objects.filter(study=study, origin=Origin.IMPORTED)
@@ -111,30 +111,32 @@ def _delete_places_of_unopened(study: Study) -> None:
     free._raw_delete(free.db)
 
 
-def take_places(study: Study, wanted: Sequence[Wanted]) -> list[int | None]:
-    """For each answer the place that it fills from now on; None: its item has no free one.
+def take_places(study: Study, answers: Sequence[PlaceRequest]) -> list[int | None]:
+    """Fill a place with each answer and return them; None: its item has no free one.
 
     Those that come first take the places, each one that shows what was shown if there is one.
     Inside a transaction.
     """
-    free = _lock_free(study, {one.item_id for one in wanted})
-    found: list[int | None] = []
-    for one in wanted:
-        places = free.get(one.item_id, [])
-        number = _choose(study, places, one)
-        found.append(None if number is None else places.pop(number).pk)
+    free = _lock_free(study, {answer.item_id for answer in answers})
+    slot_ids: list[int | None] = []
+    for answer in answers:
+        places = free.get(answer.item_id, [])
+        number = _choose(study, places, answer)
+        slot_ids.append(None if number is None else places.pop(number).pk)
     taken = [
-        (pk, one.participant_id) for pk, one in zip(found, wanted, strict=True) if pk is not None
+        (pk, answer.participant_id)
+        for pk, answer in zip(slot_ids, answers, strict=True)
+        if pk is not None
     ]
     _mark_done(taken)
-    return found
+    return slot_ids
 
 
-def _choose(study: Study, places: Sequence[_Free], one: Wanted) -> int | None:
-    """The number of the place that shows what was shown; else of the first, if there is any."""
-    shown, size = list(one.order_shown), len(one.order_shown)
+def _choose(study: Study, places: Sequence[_Free], answer: PlaceRequest) -> int | None:
+    """Return the number of the place that shows what was shown; else of the first, if any."""
+    shown, size = list(answer.order_shown), len(answer.order_shown)
     for number, place in enumerate(places if shown else ()):
-        if arrange(size, place.arrangement, study.seed, one.key) == shown:
+        if arrange(size, place.arrangement, study.seed, answer.key) == shown:
             return number
     return 0 if places else None
 
@@ -146,11 +148,11 @@ def _lock_free(study: Study, items: set[int]) -> dict[int, list[_Free]]:
         free = free.filter(item__in=items)
     # in the order of the places, as by those who wait for one
     locked = free.select_for_update(of=("self",)).order_by("pos", "id")
-    found: dict[int, list[_Free]] = defaultdict(list)
+    places: dict[int, list[_Free]] = defaultdict(list)
     for pk, item_id, arrangement in locked.values_list("pk", "item_id", "arrangement").iterator():
         if item_id in items:
-            found[item_id].append(_Free(pk, arrangement))
-    return found
+            places[item_id].append(_Free(pk, arrangement))
+    return places
 
 
 def _mark_done(taken: Sequence[tuple[int, int]]) -> None:
@@ -180,6 +182,6 @@ def free_places(file: RatingsFile) -> int:
 
 
 def fill_freed(study: Study) -> None:
-    """No surplus answer waits while its item has a free place."""
+    """Give surplus answers the free places of their items."""
     # the log records what made room
     count_waiting(study, lambda fit: None)

@@ -143,12 +143,8 @@ def lock_participant(participant: Participant) -> Participant:
 
 def lease_end(study: Study, answers: int) -> Any:
     """Return until when places are held from now, with so many answers saved in their set."""
-    return now() + timedelta(minutes=min(study.lease_minutes, max(1, answers) * _step(study)))
-
-
-def _step(study: Study) -> float:
-    """Return for how many minutes more each answer of a set keeps its places."""
-    return max(_MINUTES_PER_ANSWER, _TIMES_AN_ITEM * minutes_per_item(study))
+    step = max(_MINUTES_PER_ANSWER, _TIMES_AN_ITEM * minutes_per_item(study))
+    return now() + timedelta(minutes=min(study.lease_minutes, max(1, answers) * step))
 
 
 def _full_lease_end(study: Study) -> Any:
@@ -188,10 +184,7 @@ def lapsed_slots(study: Study) -> QuerySet[Slot]:
 
 
 def release_lapsed(study: Study, *, but: Participant) -> int:
-    """Free a few slots whose lease has ended, each with all that share its place.
-
-    Returns how many are.
-    """
+    """Free a few slots whose lease has ended, each with all that share its place; count them."""
     if _lapsed.one(study.pk, but.pk, now()) is None:
         return 0
     lapsed = lapsed_slots(study).exclude(participant=but)
@@ -220,8 +213,8 @@ def release_lapsed(study: Study, *, but: Participant) -> int:
 
 def release_places(me: Participant) -> None:
     """Free every place that this person holds."""
-    held = Slot.objects.leased().filter(participant=me).select_for_update().order_by("pos", "id")
-    Slot.objects.filter(pk__in=[slot.pk for slot in held]).update(
+    slots = Slot.objects.leased().filter(participant=me).select_for_update().order_by("pos", "id")
+    Slot.objects.filter(pk__in=[slot.pk for slot in slots]).update(
         state=Slot.State.FREE, participant=None, lease_until=None
     )
     forget_ends([me.pk])
@@ -238,7 +231,7 @@ def forget_ends(people: Collection[int]) -> None:
 
 
 def must_give_way(open_set: ItemSet, study: Study) -> bool:
-    """Whether this set was reserved for nothing until a moment ago, and others may want places.
+    """Return whether this set's reservation ended unused just now, and others may need places.
 
     Otherwise a person who never answers could take the same places at every end of a reservation,
     before anyone else can. If as many places are left for others, nobody has to wait.
@@ -246,8 +239,8 @@ def must_give_way(open_set: ItemSet, study: Study) -> bool:
     ended = open_set.reserved_until
     if not study.is_open or ended is None or not ended <= now() < ended + OTHERS_FIRST:
         return False
-    wanted = open_set.total or mains_per_set(study)
-    left = 2 * wanted
+    needed = open_set.total or mains_per_set(study)
+    left = 2 * needed
     for places in (Slot.objects.free().filter(study=study), lapsed_slots(study)):
         left -= places.filter(item__held_at__isnull=True)[:left].count() if left else 0
     return left > 0
@@ -266,7 +259,7 @@ def hold_again(open_set: ItemSet, me: Participant, study: Study) -> bool:
         item_id: (pk, until) for item_id, pk, until in _held.all(me.pk, study.pk)
     }
     lapsed = [pk for pk, until in kept.values() if until <= now()]
-    held = set(kept) & set(open_set.item_ids)
+    held_ids = set(kept) & set(open_set.item_ids)
     before = open_set.reserved_until, open_set.lost_ids, open_set.leased_until
     controls = find_controls(open_set, study)
     ends = [until for _, until in kept.values()] or _end_without_places(
@@ -276,7 +269,7 @@ def hold_again(open_set: ItemSet, me: Participant, study: Study) -> bool:
     retaken = Slot.objects.filter(pk__in=lapsed).update(lease_until=until) if lapsed else 0
     gone = set()
     for item_id in open_set.item_ids:
-        if item_id in answered or item_id in held or item_id in controls:
+        if item_id in answered or item_id in held_ids or item_id in controls:
             continue
         may_be_mine = study.is_open and item_id not in open_set.lost_ids
         if may_be_mine and _take_slot(item_id, me, until):
@@ -285,10 +278,10 @@ def hold_again(open_set: ItemSet, me: Participant, study: Study) -> bool:
             gone.add(item_id)
     if controls:
         gone |= lost_controls(
-            open_set, controls, lost=gone, answered=answered, held=held, study=study
+            open_set, controls, lost=gone, answered=answered, held_ids=held_ids, study=study
         )
     is_kept_again = any(pk not in answered and pk not in gone for pk in controls)
-    if not retaken and not (is_kept_again and not held):
+    if not retaken and not (is_kept_again and not held_ids):
         open_set.reserved_until = before[0]
     elif not me.is_expert:
         open_set.leased_until = until
@@ -314,8 +307,8 @@ def could_hold_again(open_set: ItemSet, me: Participant) -> bool:
         return True
     if answered_items(open_set):
         return True
-    wanted = {*open_set.item_ids} - {*open_set.lost_ids}
-    return Slot.objects.free().filter(item__in=wanted, item__held_at__isnull=True).exists()
+    left = {*open_set.item_ids} - {*open_set.lost_ids}
+    return Slot.objects.free().filter(item__in=left, item__held_at__isnull=True).exists()
 
 
 def _find_new_end(open_set: ItemSet, study: Study, ends: Collection[datetime]) -> Any:
@@ -329,7 +322,7 @@ def _find_new_end(open_set: ItemSet, study: Study, ends: Collection[datetime]) -
 
 
 def answered_items(item_set: ItemSet) -> set[int]:
-    """Items of this set that its participant has answered, in whichever set that was."""
+    """Return the items of this set that its participant has answered, in whichever set."""
     return {item_id for (item_id,) in _answered.all(item_set.participant_id, *item_set.item_ids)}
 
 
@@ -354,13 +347,13 @@ def free_slot_of(item_id: int, is_alike: Callable[[int], bool] | None = None) ->
     if is_alike is not None:
         arrangements = free.values_list("pk", "arrangement")
         alike = [pk for pk, arrangement in arrangements if is_alike(arrangement)]
-        if found := locked.filter(pk__in=alike).first():
-            return found
+        if slot := locked.filter(pk__in=alike).first():
+            return slot
     return locked.first()
 
 
 def held_until(me: Participant) -> datetime | None:
-    """Until when this person's places are held; None: none is, or they are without end."""
+    """Return until when this person's places are held; None: none is, or they have no end."""
     end = find_end(me, me.study)
     return end if end is not None and now() < end < ASSIGNED else None
 
@@ -443,7 +436,7 @@ def prolong_reservation(participant: Participant) -> None:
 
 
 def keep_lease(participant: Participant, study: Study, slot: Slot | None) -> None:
-    """What I hold is mine for a lease again, unless that was written a moment ago.
+    """Hold what I hold for another lease, unless that was written a moment ago.
 
     How long a lease is depends on how many answers the set has.
     """

@@ -17,7 +17,7 @@ from django.db.models.functions import Coalesce
 from evalsite.annotation.models import ASSIGNED, Annotation, Slot
 from evalsite.lib.clock import now
 from evalsite.participants.models import Participant, PersonalLink
-from evalsite.participants.networks import SITE_FACTOR, Network
+from evalsite.participants.networks import SITE_FACTOR, LimitReached, Network
 from evalsite.studies.models import Study
 from evalsite.studies.set_size import mains_per_set
 
@@ -29,12 +29,8 @@ _PERCENT_OF_NEWCOMERS, _PERCENT = 10, 30
 _DIGITS_OF_LOCK = 15
 
 
-class NetworkIsFull(Exception):
-    """The people of this network hold as many places as they may; nothing was created."""
-
-    def __init__(self, retry_seconds: int) -> None:
-        super().__init__(f"try again in {retry_seconds} s")
-        self.retry_seconds = retry_seconds
+class NetworkIsFull(LimitReached):
+    """The people of this network hold as many places as they may."""
 
 
 @dataclass(frozen=True)

@@ -30,18 +30,18 @@ def has_room(
         return True
     if answers is None:
         answers = dict(Answer.objects.filter(participant=me).values_list("question", "value"))
-    mine = [one.pk for one in quotas if answers.get(one.question) == one.value]
-    own = Quota.objects.filter(pk__in=mine).order_by("pk")
+    mine = [quota.pk for quota in quotas if answers.get(quota.question) == quota.value]
+    matching = Quota.objects.filter(pk__in=mine).order_by("pk")
     if is_locking:
-        own = own.select_for_update(no_key=True)
+        matching = matching.select_for_update(no_key=True)
     holders = find_holders(study).exclude(pk=me.pk)
-    return all(_count(holders, quota) < quota.people for quota in own)
-
-
-def _count(holders: QuerySet[Participant], quota: Quota) -> int:
-    return holders.filter(
-        answers__question=quota.question, answers__value=quota.value, answers__study=quota.study_id
-    ).count()
+    for quota in matching:
+        alike = holders.filter(
+            answers__question=quota.question, answers__value=quota.value, answers__study=study.pk
+        )
+        if alike.count() >= quota.people:
+            return False
+    return True
 
 
 def find_holders(study: Study) -> QuerySet[Participant]:

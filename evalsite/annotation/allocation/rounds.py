@@ -52,7 +52,7 @@ class Place:
         self._visit, self._study = find_visit(me), study
 
     def is_to_be_had(self, open_set: ItemSet | None) -> bool:
-        """Whether this visit may lead to work, and has a place or finds one.
+        """Return whether this visit may lead to work, and has a place or finds one.
 
         From here to the end of the transaction nobody else takes a place of the round. People who
         have answered something keep what they hold, whatever the round's places.

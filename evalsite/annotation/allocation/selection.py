@@ -42,8 +42,8 @@ def find_shown(study: Study, places: Iterable[Place]) -> dict[int, Shown]:
     outputs = Output.objects.filter(item__in=item_ids).order_by("item_id", "position")
     pairs = outputs.values_list("item_id", "system_id")
     systems: dict[int, tuple[int | None, ...]] = {
-        item_id: tuple(system for _, system in own)
-        for item_id, own in groupby(pairs, key=itemgetter(0))
+        item_id: tuple(system for _, system in rows)
+        for item_id, rows in groupby(pairs, key=itemgetter(0))
     }
     return {place[0].pos: _find_shown(study, place, systems) for place in places}
 
@@ -51,12 +51,12 @@ def find_shown(study: Study, places: Iterable[Place]) -> dict[int, Shown]:
 def _find_shown(study: Study, place: Place, systems: dict[int, tuple[int | None, ...]]) -> Shown:
     marks: list[Hashable] = []
     for slot in place:
-        own = systems.get(slot.item_id, ())
+        shown = systems.get(slot.item_id, ())
         if study.groups == Study.Groups.TOGETHER:
-            marks.append((own, place_in_group(max(1, len(own)), slot.arrangement)))
-        if len(own) > 1:
-            order = order_of(study.seed, slot.item, len(own), slot.arrangement)
-            marks += [(own[position], at) for at, position in enumerate(order)]
+            marks.append((shown, place_in_group(max(1, len(shown)), slot.arrangement)))
+        if len(shown) > 1:
+            order = order_of(study.seed, slot.item, len(shown), slot.arrangement)
+            marks += [(shown[position], at) for at, position in enumerate(order)]
     # 0: a system without a name
     kinds = [sorted(system or 0 for system in systems.get(slot.item_id, ())) for slot in place]
     return Shown(tuple(map(tuple, sorted(kinds))), tuple(marks))
@@ -72,8 +72,8 @@ class Tally:
     @classmethod
     def of(cls, shown: Iterable[Shown]) -> "Tally":
         tally = cls()
-        for one in shown:
-            tally.add(one)
+        for place_shown in shown:
+            tally.add(place_shown)
         return tally
 
     def add(self, shown: Shown) -> None:
@@ -81,16 +81,16 @@ class Tally:
         self.marks.update(shown.marks)
 
     def weigh(self, shown: Shown) -> tuple[int, int]:
-        """The less, the more it is lacked: first these systems, then each of them in its place."""
+        """Return how much of this the set has: first these systems, then each in its place."""
         return self.systems[shown.systems], sum(self.marks[mark] for mark in shown.marks)
 
 
 def sort_by_shown(places: Sequence[Place], shown: dict[int, Shown]) -> dict[Shown, list[Place]]:
-    """The places that show the same, the last of the queue first, so that pop() gives the next."""
-    found: dict[Shown, list[Place]] = {}
+    """Return places by what they show, the last of the queue first: pop() gives the next."""
+    by_shown: dict[Shown, list[Place]] = {}
     for place in reversed(places):
-        found.setdefault(shown[place[0].pos], []).append(place)
-    return found
+        by_shown.setdefault(shown[place[0].pos], []).append(place)
+    return by_shown
 
 
 # how many times what a set can hold is looked at, where its places do not simply follow
@@ -110,7 +110,7 @@ class Pick:
     places: list[Place] = field(default_factory=list)
     is_full: bool = False
     cursor: int = -1
-    held: int = 0
+    filled: int = 0
     met: set[object] = field(default_factory=set)
 
     @property
@@ -125,20 +125,20 @@ class Pick:
         return slot.item.group if self.study.groups == Study.Groups.ONCE else slot.item_id
 
     def has_room(self, place: Place) -> bool:
-        """Whole groups only; one that is larger than a set is dealt alone."""
-        total = self.held + len(place)
+        """Return whether the set has room for this place; a group above its size is dealt alone."""
+        total = self.filled + len(place)
         is_allowed = self.left is None or total <= self.left
         return is_allowed and (total <= self.size or not self.places)
 
     def add(self, place: Place) -> None:
         self.places.append(place)
-        self.held += len(place)
+        self.filled += len(place)
         self.met.update(map(self._key_of, place))
-        self.is_full = self.held >= self.size or self.held == self.left
+        self.is_full = self.filled >= self.size or self.filled == self.left
 
 
 def pick_places(me: Participant, study: Study, *, left: int | None, skip_locked: bool) -> Pick:
-    """Free places for one set, of no more items than are `left` to me (None: there is no cap)."""
+    """Pick free places for one set, of no more items than are `left` to me (None: no cap)."""
     pick = Pick(study, left, mains_per_set(study))
     if left == 0:
         return pick
@@ -154,30 +154,25 @@ def pick_places(me: Participant, study: Study, *, left: int | None, skip_locked:
 
 
 def _pick_between(queue: "_Queue") -> None:
-    """The set is full, or holds all that it can get from this part of the queue."""
+    """Fill the set with what it can get from this part of the queue."""
     pick = queue.pick
     places = queue.see(1) if pick.study.groups == Study.Groups.TOGETHER else []
     count = max(1, pick.size // max(map(len, places), default=1))
     places += queue.see(count - len(places))
-    is_run = not pick.places and _is_run(places)
+    # places that follow one another as they were planned, in one layer, are balanced already
+    is_run = not pick.places and all(
+        before[0].pos + 1 == after[0].pos and before[0].no == after[0].no
+        for before, after in pairwise(places)
+    )
     if not is_run:
         places += queue.see((_WINDOW - 1) * count)
     while places:
         passed = _take_in_order(pick, places) if is_run else _take_evenly(pick, places)
-        before = [place[0].pos - 1 for place in passed]
-        pick.cursor = min([*before, places[-1][0].pos])
+        pick.cursor = min([*(place[0].pos - 1 for place in passed), places[-1][0].pos])
         if pick.is_full:
             return
         is_run = False
         places = queue.see(_WINDOW * count)
-
-
-def _is_run(places: Sequence[Place]) -> bool:
-    """Return whether these places follow one another as they were planned, in one layer."""
-    return all(
-        before[0].pos + 1 == after[0].pos and before[0].no == after[0].no
-        for before, after in pairwise(places)
-    )
 
 
 def _take_in_order(pick: Pick, places: Sequence[Place]) -> list[Place]:
@@ -205,7 +200,7 @@ def _take_evenly(pick: Pick, places: Sequence[Place]) -> list[Place]:
     for _, layer in groupby(places, key=lambda place: place[0].no):
         waiting = sort_by_shown(list(layer), shown)
         while waiting and not pick.is_full:
-            lacked = min(waiting, key=lambda one: (*tally.weigh(one), waiting[one][-1][0].pos))
+            lacked = min(waiting, key=lambda kind: (*tally.weigh(kind), waiting[kind][-1][0].pos))
             place = waiting[lacked].pop()
             if not waiting[lacked]:
                 del waiting[lacked]
@@ -216,7 +211,7 @@ def _take_evenly(pick: Pick, places: Sequence[Place]) -> list[Place]:
                 tally.add(lacked)
             else:
                 passed.append(place)
-        passed += [place for same in waiting.values() for place in same if pick.is_new(place)]
+        passed += [place for alike in waiting.values() for place in alike if pick.is_new(place)]
     pick.is_full |= bool(passed and pick.places)
     return passed
 
@@ -237,21 +232,23 @@ class _Queue:
     def see(self, count: int) -> list[Place]:
         """Return the next places, heads locked; none when there are no more.
 
-        No more heads are locked than are wanted: what one locks, others have to do without.
+        No more heads are locked than are needed: others have to do without them.
         """
+        is_together = self.pick.study.groups == Study.Groups.TOGETHER
         places: list[Place] = []
         while len(places) < count:
-            wanted = count - len(places)
-            heads = self._heads(wanted)
+            missing = count - len(places)
+            heads = self._heads(missing)
             if heads:
                 self.after = heads[-1].pos
-                places += _places_at(heads, self.pick.study, self.me)
-            if len(heads) < wanted:
+                # only groups that stay together share a place
+                places += _groups_at(heads, self.me) if is_together else [[head] for head in heads]
+            if len(heads) < missing:
                 break
         return places
 
     def _heads(self, count: int) -> list[Slot]:
-        """The lowest free slot of each of the next places, with its item, of items new to me."""
+        """Return the lowest free slot of each of the next places, with its item, new to me."""
         study, met = self.pick.study, self.pick.met
         is_together = study.groups == Study.Groups.TOGETHER
         if not is_together and not met and self.upto is None:
@@ -275,7 +272,7 @@ class _Queue:
 
 
 def _free_heads(me: Any, study: Any, after: Any, groups: str, skip_locked: bool) -> QuerySet[Slot]:
-    """Free slots behind this pos with their items, locked in order, of items that are new to me."""
+    """Return the free slots behind this pos with items that are new to me, locked in order."""
     free = _with_item(Slot.objects.free()).filter(new_to(me, study, groups), study=study)
     locked = free.filter(pos__gt=after).select_for_update(skip_locked=skip_locked, of=("self",))
     return locked.order_by("pos", "id")
@@ -304,7 +301,7 @@ def free_place(groups: str) -> Prepared[tuple[int]]:
 def with_room(
     slots: QuerySet[Slot], study: Study, left: int | None, *, among: QuerySet[Slot] | None = None
 ) -> QuerySet[Slot]:
-    """Of these slots those whose group is no larger than what is left, where groups are whole.
+    """Return the slots whose group is no larger than what is left, where groups are whole.
 
     `among`: what is dealt of a group; all that is free, if nothing else is said.
     """
@@ -318,33 +315,25 @@ def with_room(
 
 
 def new_to(me: Any, study: Any, groups: str) -> Q:
-    """Slots of items that this person has neither been dealt nor answered, nor their group."""
-    same: dict[str, Any] = {"item": OuterRef("item")}
+    """Return the condition of slots whose item, or group, this person hasn't been dealt before."""
+    match: dict[str, Any] = {"item": OuterRef("item")}
     if groups == Study.Groups.ONCE:
-        same = {"item__group": OuterRef("item__group"), "study": study}
-    dealt = Slot.objects.filter(participant=me, **same)
-    answered = Annotation.objects.filter(participant=me, **same)
+        match = {"item__group": OuterRef("item__group"), "study": study}
+    taken = Slot.objects.filter(participant=me, **match)
+    answered = Annotation.objects.filter(participant=me, **match)
     if groups == Study.Groups.ONCE:
         # a control that shares its inputs with an item doesn't bar anyone from that item
         answered = answered.filter(item__kind=Item.Kind.MAIN)
-    return ~Q(Exists(dealt)) & ~Q(Exists(answered)) & Q(item__held_at__isnull=True)
+    return ~Q(Exists(taken)) & ~Q(Exists(answered)) & Q(item__held_at__isnull=True)
 
 
 def _with_item(slots: QuerySet[Slot]) -> QuerySet[Slot]:
-    """These slots with what dealing needs of their items."""
+    """Return these slots with what dealing needs of their items."""
     return slots.select_related("item").defer("item__inputs", "item__extra", "item__gold")
 
 
-def _places_at(heads: list[Slot], study: Study, me: Participant) -> list[Place]:
-    """The places of these heads: each head alone, or with the free slots that share its place."""
-    # only groups that stay together share a place
-    if study.groups != Study.Groups.TOGETHER:
-        return [[head] for head in heads]
-    return _whole_groups_at(heads, me)
-
-
-def _whole_groups_at(heads: list[Slot], me: Participant) -> list[Place]:
-    """The free slots that share a place with each head; none of a place with an item of mine."""
+def _groups_at(heads: list[Slot], me: Participant) -> list[Place]:
+    """Return the free slots that share a place with each head, unless I have met an item there."""
     slots = (
         _with_item(Slot.objects.free())
         .filter(study_id=heads[0].study_id, pos__in=[head.pos for head in heads])
@@ -355,12 +344,9 @@ def _whole_groups_at(heads: list[Slot], me: Participant) -> list[Place]:
     for slot in slots:
         groups[slot.pos].append(slot)
     several = [slot.item_id for group in groups.values() if len(group) > 1 for slot in group]
-    mine = _items_of(me, several) if several else set()
+    mine: set[int] = set()
+    if several:
+        for model in (Slot, Annotation):
+            met = model.objects.filter(participant=me, item_id__in=several)
+            mine |= set(met.values_list("item_id", flat=True))
     return [group for group in groups.values() if group and not {s.item_id for s in group} & mine]
-
-
-def _items_of(me: Participant, item_ids: list[int]) -> set[int]:
-    """Return which of these items I have been dealt or have answered."""
-    dealt = Slot.objects.filter(participant=me, item_id__in=item_ids)
-    answered = Annotation.objects.filter(participant=me, item_id__in=item_ids)
-    return {*dealt.values_list("item_id", flat=True), *answered.values_list("item_id", flat=True)}

@@ -53,7 +53,7 @@ Place = list[tuple[int, int]]
 # a system, or the systems of an item, and where on the page or in its group it is shown
 Mark = tuple[object, int]
 
-Thing = TypeVar("Thing")
+Labelled = TypeVar("Labelled")
 
 
 @dataclass(frozen=True, slots=True)
@@ -145,15 +145,15 @@ class _Units:
 
     def _find_kinds(self, draw: Random) -> "list[_Kind]":
         """Return the kinds in the order of their ranks, and keep the rank of each unit."""
-        found: dict[tuple[tuple[int, ...], ...], int] = {}
+        ranks: dict[tuple[tuple[int, ...], ...], int] = {}
         self.ranks = array("l")
         for unit in range(len(self)):
             shows = tuple(_sorted(systems) for _, systems in self.list_items(unit))
-            self.ranks.append(found.setdefault(shows, len(found)))
-        known = sorted(found)
+            self.ranks.append(ranks.setdefault(shows, len(ranks)))
+        known = sorted(ranks)
         draw.shuffle(known)
         apart = _keep_apart(known, lambda shown: [label for labels in shown for label in labels])
-        new = {found[shown]: rank for rank, shown in enumerate(apart)}
+        new = {ranks[shown]: rank for rank, shown in enumerate(apart)}
         self.ranks = array("l", map(new.__getitem__, self.ranks))
         return [_Kind(rank, shown) for rank, shown in enumerate(apart)]
 
@@ -221,7 +221,7 @@ def plan_layers(
     is_together: bool = False,
     is_given: bool = False,
 ) -> Iterator[Iterator[Place]]:
-    """For each layer its places in the order in which they are dealt; take all before the next.
+    """Yield the places of each layer in the order of dealing; take all of one before the next.
 
     `is_given`: outputs, and items that stay together, are in the order of the file.
     """
@@ -252,77 +252,71 @@ def _sorted(systems: tuple[int, ...]) -> tuple[int, ...]:
 def _spread(units: _Units) -> list[Sublayer]:
     """Return the units of each sublayer by kind; a group has no two units in one sublayer."""
     ordered = array("l", sorted(range(len(units)), key=units.groups.__getitem__))
-    count = max(
-        (size for _, size in _count_runs(map(units.groups.__getitem__, ordered))), default=0
-    )
+    runs = groupby(ordered, key=units.groups.__getitem__)
+    count = max((sum(1 for _ in run) for _, run in runs), default=0)
     sublayers: list[Sublayer] = [defaultdict(lambda: array("l")) for _ in range(count)]
-    for rank, own in groupby(ordered, key=units.groups.__getitem__):
-        members = sorted(own, key=units.ranks.__getitem__)
+    for rank, group in groupby(ordered, key=units.groups.__getitem__):
+        members = sorted(group, key=units.ranks.__getitem__)
         shift = _find_shift([units.ranks[unit] for unit in members], sublayers, rank)
         for number, unit in enumerate(members):
             sublayers[(number + shift) % count][units.ranks[unit]].append(unit)
     return sublayers
 
 
-def _count_runs(values: Iterable[int]) -> Iterator[tuple[int, int]]:
-    for value, run in groupby(values):
-        yield value, sum(1 for _ in run)
-
-
 def _find_shift(kinds: Sequence[int], sublayers: Sequence[Sublayer], rank: int) -> int:
-    """By how much this group is turned against the sublayers, so that kinds are even in each."""
+    """Return by how many sublayers to shift this group, so that kinds are even in each."""
     count = len(sublayers)
     if count == 1 or count > _MOST_WEIGHED:
         return rank % count
 
     def weigh(shift: int) -> tuple[int, int]:
-        there = (
+        filled = (
             len(sublayers[(number + shift) % count].get(kind, ()))
             for number, kind in enumerate(kinds)
         )
-        return sum(there), (shift - rank) % count
+        return sum(filled), (shift - rank) % count
 
     return min(range(count), key=weigh)
 
 
 def _keep_apart(
-    things: Iterable[Thing], labels_of: Callable[[Thing], Iterable[object]]
-) -> list[Thing]:
-    """These things, each one next, of the few that come next, whose labels came least before."""
-    found, came, rest = [], Counter[object](), iter(things)
+    units: Iterable[Labelled], labels_of: Callable[[Labelled], Iterable[object]]
+) -> list[Labelled]:
+    """Reorder units: of the few at the front, the one whose labels came least is next."""
+    ordered, came, rest = [], Counter[object](), iter(units)
     near = list(islice(rest, _NEXT))
     while near:
-        one = min(near, key=lambda thing: sum(came[label] for label in labels_of(thing)))
-        near.remove(one)
+        rarest = min(near, key=lambda unit: sum(came[label] for label in labels_of(unit)))
+        near.remove(rarest)
         near += islice(rest, 1)
-        came.update(labels_of(one))
-        found.append(one)
-    return found
+        came.update(labels_of(rarest))
+        ordered.append(rarest)
+    return ordered
 
 
 def _give_turns(units: _Units, sublayers: Sequence[Sublayer]) -> None:
-    """Every turn is that of equally many units of a kind, in each sublayer and in all of them.
+    """Give every turn to equally many units of a kind, in each sublayer and in all of them.
 
     A kind of few units has those of its turns that show what other kinds show least.
     """
     balance = _Balance()
     rounds: dict[int, list[int]] = defaultdict(list)
-    given: Counter[int] = Counter()
+    counts: Counter[int] = Counter()
     for cells in sublayers:
-        for rank, same in cells.items():
+        for rank, members in cells.items():
             kind, order = units.kinds[rank], rounds[rank]
-            for number, unit in enumerate(same, start=given[rank]):
+            for number, unit in enumerate(members, start=counts[rank]):
                 units.laps[unit], place = divmod(number, kind.turns)
                 if place == len(order):
                     left = [turn for turn in range(kind.turns) if turn not in order]
                     order.append(min(left, key=lambda turn: balance.weigh(kind, turn)))
                 units.turns[unit] = order[place]
                 balance.add(kind, order[place])
-            given[rank] += len(same)
+            counts[rank] += len(members)
 
 
 def _count_turns(size: int, *, is_group: bool = False) -> int:
-    """Rotations, and those mirrored; not of two, where mirrored is rotated."""
+    """Count the rotations, and the mirrored ones; of two outputs these are the same."""
     has_one_side = size <= 2 or (size > _MOST_ORDERED and not is_group)
     return size if has_one_side else 2 * size
 
@@ -344,7 +338,7 @@ def _order_in(size: int, turn: int) -> tuple[int, ...]:
 
 
 def _draw_times(units: _Units, sublayers: Sequence[Sublayer], draw: Random) -> None:
-    """Each unit has a random time, by which those of its kind and turn follow one another.
+    """Draw a random time for each unit, by which those of its kind and turn follow one another.
 
     In a cluster the times are in the order of the file: a person who is dealt one set after
     another meets the turns of a conversation in their order, but for close ones, for what was
@@ -352,8 +346,8 @@ def _draw_times(units: _Units, sublayers: Sequence[Sublayer], draw: Random) -> N
     """
     for cells in sublayers:
         clusters: dict[int, list[int]] = defaultdict(list)
-        for same in cells.values():
-            for unit in same:
+        for members in cells.values():
+            for unit in members:
                 units.times[unit] = draw.random()
                 if cluster := units.cluster_of(unit):
                     clusters[cluster].append(unit)
@@ -387,30 +381,30 @@ class _Balance:
 class _Cell:
     """The units of one kind in a sublayer, given out turn by turn, in always the same round."""
 
-    def __init__(self, units: _Units, same: Sequence[int], no: int) -> None:
-        self.kind = units.kind_of(same[0])
+    def __init__(self, units: _Units, members: Sequence[int], no: int) -> None:
+        self.kind = units.kind_of(members[0])
         self.stacks = [array("l") for _ in range(self.kind.turns)]
         turns = self.kind.turns_in(no)
-        for unit in same:
+        for unit in members:
             self.stacks[turns[units.turns[unit]]].append(unit)
         for turn, stack in enumerate(self.stacks):
             last_first = sorted(stack, key=units.times.__getitem__, reverse=True)
             self.stacks[turn] = array("l", last_first)
         self.round: list[int] = []
-        self.given = 0
+        self.taken = 0
 
     def take(self, balance: _Balance) -> tuple[int, int]:
         """Return the next unit, and the turn in which it is shown."""
-        place = self.given % len(self.stacks)
+        place = self.taken % len(self.stacks)
         if place == len(self.round):
             self.round.append(self._choose(balance))
         turn = self.round[place]
-        self.given += 1
+        self.taken += 1
         balance.add(self.kind, turn)
         return self.stacks[turn].pop(), turn
 
     def _choose(self, balance: _Balance) -> int:
-        """Of the turns that are not in the round yet, the one that shows what was shown least.
+        """Return the turn, of those not in the round yet, that shows what was shown least.
 
         Turns that have a unit more than others go first, so that no round breaks off.
         """
@@ -421,15 +415,15 @@ class _Cell:
 
 
 def _line_up(units: _Units, cells: Sublayer, no: int, balance: _Balance) -> Iterator[Place]:
-    """The places of a sublayer: kinds alternate in proportion, and in each kind the turns."""
+    """Yield the places of a sublayer: kinds alternate in proportion, and in each kind the turns."""
     count = sum(map(len, cells.values()))
     if len(cells) > _MOST_KINDS and count < _FEWEST_UNITS * len(cells):
         yield from _mix(units, cells, no, balance)
         return
     # of equal times, that of the kind that comes next
     after = {rank: balance.find_turn(rank) for rank in cells}
-    spread = merge(*(_space(len(same), after[rank]) for rank, same in cells.items()))
-    by_kind = {rank: _Cell(units, same, no) for rank, same in cells.items()}
+    spread = merge(*(_space(len(members), after[rank]) for rank, members in cells.items()))
+    by_kind = {rank: _Cell(units, members, no) for rank, members in cells.items()}
     for _, (_, rank) in spread:
         unit, turn = by_kind[rank].take(balance)
         yield _arrange_unit(units, unit, turn, no)
@@ -442,13 +436,13 @@ def _space(count: int, after: tuple[bool, int]) -> Iterator[tuple[float, tuple[b
 
 
 def _mix(units: _Units, cells: Sublayer, no: int, balance: _Balance) -> Iterator[Place]:
-    """Return the places of a sublayer of many kinds, in a random order that keeps systems apart."""
+    """Yield the places of a sublayer of many kinds, in a random order that keeps systems apart."""
     turns = {rank: units.kinds[rank].turns_in(no) for rank in cells}
     ordered = sorted(chain.from_iterable(cells.values()), key=units.times.__getitem__)
     shown = [(unit, turns[units.ranks[unit]][units.turns[unit]]) for unit in ordered]
 
-    def labels_of(one: tuple[int, int]) -> Iterator[object]:
-        for mark in units.kind_of(one[0]).marks[one[1]]:
+    def labels_of(showing: tuple[int, int]) -> Iterator[object]:
+        for mark in units.kind_of(showing[0]).marks[showing[1]]:
             yield from (mark, mark[0])
 
     for unit, turn in _keep_apart(shown, labels_of):
@@ -463,25 +457,28 @@ def _arrange_unit(units: _Units, unit: int, turn: int, no: int) -> Place:
     """Return the items of a unit with the arrangement of each in this layer."""
     items = units.list_items(unit)
     if units.is_given:
-        return [(one, join_arrangement(len(of), n, 0)) for n, (one, of) in enumerate(sorted(items))]
+        return [
+            (item_id, join_arrangement(len(systems), place, 0))
+            for place, (item_id, systems) in enumerate(sorted(items))
+        ]
     if len(items) == 1:
         ((item_id, systems),) = items
         return [(item_id, _arrangement(systems, turn))]
-    found: Place = []
+    place_items: Place = []
     for place, number in enumerate(_order_in(len(items), turn)):
         item_id, systems = items[number]
         outputs = max(1, len(systems))
         turns = _count_turns(outputs)
         # items of a group turn one against another
-        own = _turn_in((units.laps[unit] + number) % turns, no, outputs, turns)
-        arrangement = _arrangement(systems, own)
-        found.append((item_id, join_arrangement(outputs, place, arrangement)))
-    return found
+        item_turn = _turn_in((units.laps[unit] + number) % turns, no, outputs, turns)
+        arrangement = _arrangement(systems, item_turn)
+        place_items.append((item_id, join_arrangement(outputs, place, arrangement)))
+    return place_items
 
 
 @cache
 def _arrangement(systems: tuple[int, ...], turn: int) -> int:
-    """The number of the order in which these outputs, as in the file, are shown in this turn."""
+    """Return the number of the order in which this turn shows these outputs of the file."""
     size = len(systems)
     if size > _MOST_ORDERED or size < 2:
         return turn if size else 0
@@ -489,10 +486,10 @@ def _arrangement(systems: tuple[int, ...], turn: int) -> int:
     return find_arrangement([by_system[number] for number in _order_in(size, turn)])
 
 
-def join_arrangement(outputs: int, place: int, own: int) -> int:
-    """One number for an item's place in its group and the order of its outputs."""
+def join_arrangement(outputs: int, place: int, order: int) -> int:
+    """Return one number for an item's place in its group and the order of its outputs."""
     orders = count_orders(outputs)
-    return min(place, _LARGEST_NUMBER // orders - 1) * orders + own
+    return min(place, _LARGEST_NUMBER // orders - 1) * orders + order
 
 
 def place_in_group(outputs: int, arrangement: int) -> int:

@@ -69,7 +69,10 @@ def make_slots(
         _make_missing(study, batches, progress)
     except _OtherPlan:
         # a launch was stopped, and then the batches were changed: nothing has been dealt
-        _delete_unopened(study, batches)
+        unopened = [batch for batch in batches if batch.opened_at is None]
+        slots = Slot.objects.free().filter(study=study, item__batch__in=unopened)
+        while chunk := list(slots.values_list("pk", flat=True)[:CHUNK]):
+            Slot.objects.filter(pk__in=chunk).delete()
         _make_missing(study, batches, progress)
     _refresh_statistics()
     return Slot.objects.filter(study=study, item__batch__in=batches).count()
@@ -96,7 +99,7 @@ def _make_missing(study: Study, batches: list[Batch], progress: Progress) -> Non
 
 
 def _in_chunks(slots: list[PlannedSlot]) -> Iterator[list[PlannedSlot]]:
-    """Some CHUNK slots at a time, never a part of what shares a place: people work meanwhile."""
+    """Yield some CHUNK slots at a time, never a part of what shares a place: people are working."""
     start = 0
     while start < len(slots):
         end = start + CHUNK
@@ -117,13 +120,13 @@ def _find_base(study: Study, opening: _Opening, no: int, slots: list[PlannedSlot
 
     What has been opened stays, even if it was planned otherwise.
     """
-    standing = opening.slots(study, no=no)
-    if not standing.exists():
+    existing = opening.slots(study, no=no)
+    if not existing.exists():
         return None
     planned = {slot.item_id: slot for slot in slots}
-    rows = list(standing.values_list("item_id", "pos", "arrangement"))
+    rows = list(existing.values_list("item_id", "pos", "arrangement"))
     bases = {pos - planned[item_id].rank for item_id, pos, _ in rows}
-    is_same = all(planned[item_id].arrangement == own for item_id, _, own in rows)
+    is_same = all(planned[item_id].arrangement == arrangement for item_id, _, arrangement in rows)
     if len(bases) == 1 and is_same:
         return bases.pop()
     if not opening.is_open:
@@ -160,16 +163,8 @@ def _insert(study: Study, base: int | None, slots: list[PlannedSlot]) -> int:
 _INSERT = "INSERT INTO annotation_slot (study_id, item_id, no, pos, arrangement, state)"
 
 
-def _delete_unopened(study: Study, batches: list[Batch]) -> None:
-    """No slot is left of batches that were never open to participants."""
-    unopened = [batch for batch in batches if batch.opened_at is None]
-    slots = Slot.objects.free().filter(study=study, item__batch__in=unopened)
-    while chunk := list(slots.values_list("pk", flat=True)[:CHUNK]):
-        Slot.objects.filter(pk__in=chunk).delete()
-
-
 def _refresh_statistics() -> None:
-    """PostgreSQL plans by how many rows there are now, not by what it last counted.
+    """Make PostgreSQL plan by how many rows there are now, not by what it last counted.
 
     It counts again within minutes by itself. Until then a table that was empty a moment ago
     passes for empty, and a claim that reads it row by row for each row takes minutes.
@@ -213,10 +208,10 @@ def _read_entries(study: Study, batch_ids: list[Any], ranks: Mapping[Any, int]) 
     )
     # most items show the same systems: these are kept once, since a plan holds all items
     known: dict[tuple[int, ...], tuple[int, ...]] = {}
-    for (item_id, key, number, group, cluster), own in groupby(
+    for (item_id, key, number, group, cluster), outputs in groupby(
         rows.iterator(CHUNK), key=itemgetter(0, 1, 2, 3, 4)
     ):
-        shown = tuple(ranks[system_id] for *_, output_id, system_id in own if output_id)
+        shown = tuple(ranks[system_id] for *_, output_id, system_id in outputs if output_id)
         yield Entry(item_id, key, (number, group), known.setdefault(shown, shown), cluster)
 
 
@@ -225,13 +220,13 @@ def _rank_systems(study: Study, systems: Mapping[int, str] | None = None) -> dic
     if systems is None:
         systems = dict(System.objects.filter(study=study).values_list("pk", "name"))
     seeded = sorted(
-        systems.items(), key=lambda one: (derive_number(study.seed, "system", one[1]), one[1])
+        systems, key=lambda pk: (derive_number(study.seed, "system", systems[pk]), systems[pk])
     )
-    return {None: 0, **{pk: rank for rank, (pk, _) in enumerate(seeded, start=1)}}
+    return {None: 0, **{pk: rank for rank, pk in enumerate(seeded, start=1)}}
 
 
 def planned_slots(study: Study, batches: Iterable[Batch] | None = None) -> Iterator[PlannedSlot]:
-    """Every slot that the seed gives the main items of these batches, in the order of dealing.
+    """Yield every slot that the seed gives the main items of these batches, as they are dealt.
 
     Of all batches that are open where none are named; layer after layer of each opening. To
     compare with rows: `arrangement` is to be equal, and the row's pos less the lowest of its layer
@@ -247,12 +242,12 @@ def planned_slots(study: Study, batches: Iterable[Batch] | None = None) -> Itera
 def plan_arrangements(study: Study, layers: int) -> list[dict[int, int]]:
     """Return how each open item is shown in so many layers after the k of the study."""
     opened = study.batches.filter(opened_at__isnull=False)
-    found: list[dict[int, int]] = [{} for _ in range(layers)]
+    arrangements: list[dict[int, int]] = [{} for _ in range(layers)]
     for opening in _find_openings(study, opened, study.k + layers):
         for no, places in enumerate(opening.layers):
             if no >= study.k:
-                found[no - study.k].update(pair for place in places for pair in place)
-    return found
+                arrangements[no - study.k].update(pair for place in places for pair in place)
+    return arrangements
 
 
 def count_strays(study: Study, systems: Mapping[int, str] | None = None) -> int:
@@ -286,18 +281,18 @@ _NO_SLOTS: tuple[int, Iterator[tuple[int, ...]]] = (-1, iter(()))
 
 def _count_strays(places: Iterable[Place], slots: Iterable[tuple[int, ...]]) -> int:
     """Count with a few bytes for each slot: there may be a hundred thousand in a layer."""
-    item_ids, starts, own = array("q"), array("q"), array("l")
+    item_ids, starts, arrangements = array("q"), array("q"), array("l")
     for _, item_id, pos, arrangement in slots:
         item_ids.append(item_id)
         starts.append(pos)
-        own.append(arrangement)
+        arrangements.append(arrangement)
     # where the layer begins, by each slot; nowhere if it is shown in another way
     bases = array("q", [_NOWHERE]) * len(item_ids)
     for rank, place in enumerate(places):
         for item_id, arrangement in place:
             at = bisect_left(item_ids, item_id)
             is_there = at < len(item_ids) and item_ids[at] == item_id
-            if is_there and arrangement == own[at]:
+            if is_there and arrangement == arrangements[at]:
                 bases[at] = starts[at] - rank
     good = Counter(bases)
     del good[_NOWHERE]

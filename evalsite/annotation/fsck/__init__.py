@@ -34,5 +34,5 @@ def find_breaches(study: Study, *, is_alone: bool = True) -> list[Breach]:
 
 
 def find_breaches_between_studies() -> list[Breach]:
-    """Rows of any study that belong to another one as well."""
+    """Return rows of any study that belong to another one as well."""
     return examine(SITE_CHECKS, None)

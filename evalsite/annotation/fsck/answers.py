@@ -3,7 +3,8 @@
 Their ratings are complete, inside the scale, and of the item's own outputs.
 """
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from functools import partial
 from typing import Any
 
 from django.core.exceptions import ValidationError
@@ -20,11 +21,9 @@ from django.db.models import (
     Subquery,
 )
 from django.db.models.functions import Cast, Coalesce
-from django.forms import Field
 
 from evalsite.annotation.fsck.findings import (
     ANSWER,
-    Finder,
     checks_in,
     find_twice,
     is_in_progress,
@@ -60,24 +59,22 @@ def _answers(study_id: Any) -> AnnotationQuerySet:
 
 
 def more_than_k_count(study: Study) -> Iterable[str]:
-    """Top-ups come on top of k."""
+    """Find items with more answers that count than k and their top-ups."""
     if is_in_progress(study):
         return
-    if many := _MORE_THAN_K.all(study.pk, study.k):
+    if many := _more_than_k.all(study.pk, study.k):
         added = Slot.objects.filter(item__study=study, no__gte=TOP_UP_FROM).order_by()
         more = dict(added.values_list("item").annotate(n=Count("pk")))
-        for item, key, found in many:
+        for item, key, counted in many:
             asked = study.k + more.get(item, 0)
-            if found > asked:
-                yield f"item {key} has {found} answers that count, of {asked}"
+            if counted > asked:
+                yield f"item {key} has {counted} answers that count, of {asked}"
 
 
+@Prepared
 def _more_than_k(study_id: Any, k: Any) -> QuerySet[Any, Any]:
     counts = _answers(study_id).counted().values("item").annotate(n=Count("pk")).filter(n__gt=k)
     return counts.order_by("item").values_list("item", "item__key", "n")
-
-
-_MORE_THAN_K: Prepared[Any] = Prepared(_more_than_k)
 
 
 @named(lambda person, item, n: f"{person} answered item {item} {n} times")
@@ -105,7 +102,7 @@ def report_that_counts(study_id: Any) -> QuerySet[Any]:
 
 @names_answers
 def status_against_the_item(study_id: Any) -> QuerySet[Any]:
-    """Controls are answers to items that are no main ones, and the other way round."""
+    """Find controls that are answers to main items, and other answers to items that aren't."""
     settled = [_STATUS.PILOT, _STATUS.SKIPPED, _STATUS.WITHDRAWN]
     wrong = Q(item__kind=Item.Kind.MAIN, status=_STATUS.CONTROL)
     wrong |= ~Q(item__kind=Item.Kind.MAIN) & ~Q(status=_STATUS.CONTROL)
@@ -114,10 +111,10 @@ def status_against_the_item(study_id: Any) -> QuerySet[Any]:
 
 @names_answers
 def status_against_the_person(study_id: Any) -> QuerySet[Any]:
-    """Pilots' answers, and only theirs, are pilot answers.
+    """Find pilot answers of people who are no pilots, and other answers of pilots.
 
-    Withdrawn answers belong to people who have left or who don't agree to take part. Nothing waits
-    for the consent of people who have left.
+    Also withdrawn answers of people who agree to take part, and answers that wait for the consent
+    of people who have left.
     """
     is_pilots = Q(participant__is_pilot=True)
     wrong = Q(status=_STATUS.PILOT) & ~is_pilots
@@ -137,7 +134,7 @@ def unknown_status_or_outcome(study_id: Any) -> QuerySet[Any]:
 
 
 def order_that_is_none(study: Study) -> Iterable[str]:
-    """The order shown names each output of the item once; nothing, where it isn't known."""
+    """Find orders that don't name each output of the item once; one that isn't known is empty."""
     for shown, outputs in _ORDERS.all(study.pk):
         if shown and shown_places(shown) != list(range(outputs or 0)):
             answers = _answers_with_outputs(study.pk)
@@ -145,7 +142,9 @@ def order_that_is_none(study: Study) -> Iterable[str]:
 
 
 def _answers_with_outputs(study_id: Any) -> QuerySet[Any]:
-    return _answers(study_id).annotate(outputs=Subquery(_count_outputs()))
+    outputs = Output.objects.filter(item=OuterRef("item")).order_by()
+    counts = outputs.values("item").annotate(n=Count("pk")).values("n")
+    return _answers(study_id).annotate(outputs=Subquery(counts))
 
 
 _ORDERS: Prepared[Any] = Prepared(
@@ -157,21 +156,15 @@ _ORDERS: Prepared[Any] = Prepared(
 
 def shown_places(shown: object) -> list[int]:
     """Return the positions of an order from the lowest; none if it is no list of whole numbers."""
-    if not isinstance(shown, list) or not all(type(one) is int for one in shown):
+    if not isinstance(shown, list) or not all(type(place) is int for place in shown):
         return []
     return sorted(shown)
 
 
-def _count_outputs() -> QuerySet[Any]:
-    outputs = Output.objects.filter(item=OuterRef("item")).order_by()
-    return outputs.values("item").annotate(n=Count("pk")).values("n")
-
-
 def held_against_its_reports(study: Study) -> Iterable[str]:
-    """An item is held only if it has two reports that weren't reviewed yet.
+    """Find items that are held without two reports that nobody has reviewed.
 
-    Not all items with two reports are held, since reports can hold a share of them only. Whether
-    the reports count isn't asked: for earlier versions, every report did.
+    The other way round, items with two reports need not be held: reports can hold only a share.
     """
     keys = dict(_HELD_ITEMS.all(study.pk))
     reported = find_reporters(study, list(keys)) if keys else {}
@@ -220,10 +213,6 @@ def _name_rating(pk: int, answer_id: int, item: str) -> str:
     return f"rating {pk} of answer {answer_id} to item {item}"
 
 
-def _names_ratings(find: Callable[[Any], QuerySet[Rating]]) -> Finder:
-    return name_rows(find, _COLUMNS, _name_rating)
-
-
 def _name_ratings(rows: QuerySet[Rating]) -> Iterator[str]:
     for row in rows.order_by("pk").values_list(*_COLUMNS).iterator():
         yield _name_rating(*row)
@@ -236,36 +225,38 @@ def answer_with_another_number_of_ratings(study: Study) -> Iterable[str]:
     if that was confirmed at the import. Counted are the questions that always have one row: others
     are optional, depend on others, or have several parts.
     """
-    counted = [one for one in study.config.criteria if _has_one_row(one)]
-    keys = [one.key for one in counted]
+    counted = [
+        criterion
+        for criterion in study.config.criteria
+        if criterion.is_always_answered and not criterion.scale.has_parts and not criterion.per_turn
+    ]
+    keys = [criterion.key for criterion in counted]
     whole = _questions(counted)
-    for row in _MAIN_ANSWERS.all(study.pk, *whole, *keys):
+    for row in _main_answers_lacking.all(study.pk, *whole, *keys):
         yield name_answer(*row)
     for item in Item.objects.practice().filter(study=study):
         # a qualification asks only what has gold, and so did practice at first
         asked = find_gold(study.config, item.gold) or study.config.criteria
-        judged = _questions([one for one in asked if one in counted])
-        for row in _PRACTICE_ANSWERS.all(item.pk, *whole, *judged, *keys):
+        judged = _questions([criterion for criterion in asked if criterion in counted])
+        for row in _practice_answers_lacking.all(item.pk, *whole, *judged, *keys):
             yield name_answer(*row)
 
 
+@Prepared
 def _main_answers_lacking(study_id: Any, each: Any, once: Any, *keys: Any) -> QuerySet[Any, Any]:
     rated = _count_ratings(keys).filter(study_id=study_id).exclude(item__kind=Item.Kind.PRACTICE)
     whole = _sum_ratings(each, once)
-    is_part = Q(origin=Origin.IMPORTED, given__gt=0, given__lt=whole)
-    return rated.exclude(Q(given=whole) | is_part).order_by("pk").values_list(*ANSWER)
+    is_part = Q(origin=Origin.IMPORTED, stored__gt=0, stored__lt=whole)
+    return rated.exclude(Q(stored=whole) | is_part).order_by("pk").values_list(*ANSWER)
 
 
+@Prepared
 def _practice_answers_lacking(
     item_id: Any, each: Any, once: Any, each_judged: Any, once_judged: Any, *keys: Any
 ) -> QuerySet[Any, Any]:
     rated = _count_ratings(keys).filter(item_id=item_id)
-    is_whole = Q(given=_sum_ratings(each, once)) | Q(given=_sum_ratings(each_judged, once_judged))
+    is_whole = Q(stored=_sum_ratings(each, once)) | Q(stored=_sum_ratings(each_judged, once_judged))
     return rated.exclude(is_whole).order_by("pk").values_list(*ANSWER)
-
-
-_MAIN_ANSWERS: Prepared[Any] = Prepared(_main_answers_lacking)
-_PRACTICE_ANSWERS: Prepared[Any] = Prepared(_practice_answers_lacking)
 
 
 def _count_ratings(keys: Sequence[Any]) -> QuerySet[Any]:
@@ -274,19 +265,14 @@ def _count_ratings(keys: Sequence[Any]) -> QuerySet[Any]:
     ratings = Rating.objects.filter(annotation=OuterRef("pk"), criterion__in=keys, part="")
     outputs = Output.objects.filter(item=OuterRef("item"))
     return rated.annotate(
-        given=_count(ratings.order_by().values("annotation")),
+        stored=_count(ratings.order_by().values("annotation")),
         shown=_count(outputs.order_by().values("item")),
     )
 
 
 def _sum_ratings(each: Any, once: Any) -> ExpressionWrapper:
-    each, once = (ExpressionWrapper(one, output_field=IntegerField()) for one in (each, once))
+    each, once = (ExpressionWrapper(count, output_field=IntegerField()) for count in (each, once))
     return ExpressionWrapper(each * F("shown") + once, output_field=IntegerField())
-
-
-def _has_one_row(criterion: Criterion) -> bool:
-    is_one = not criterion.scale.has_parts and not criterion.per_turn
-    return criterion.is_always_answered and is_one
 
 
 def _count(rows: QuerySet) -> Coalesce:
@@ -311,7 +297,7 @@ def rating_of_what_was_not_rated(study_id: Any) -> QuerySet[Any]:
     return unrated.filter(Exists(ratings) | Exists(highlights))
 
 
-@_names_ratings
+@partial(name_rows, columns=_COLUMNS, name=_name_rating)
 def rating_of_another_items_output(study_id: Any) -> QuerySet[Any]:
     of_outputs = _ratings(study_id).filter(output__isnull=False)
     return of_outputs.exclude(output__item=F("annotation__item"))
@@ -342,8 +328,12 @@ def value_outside_its_scale(study: Study) -> Iterable[str]:
 
 
 def rating_of_a_turn_that_is_not_asked(study: Study) -> Iterable[str]:
-    """Find ratings of turns that their item has not, or that aren't to be rated."""
-    criteria = {one.key: one for one in study.config.criteria if one.turns is not None}
+    """Find ratings of turns that their item doesn't have, or that aren't to be rated."""
+    criteria = {
+        criterion.key: criterion
+        for criterion in study.config.criteria
+        if criterion.turns is not None
+    }
     if not criteria:
         return
     rows = _ratings(study.pk).filter(criterion__in=criteria, turn__gt=0, output__isnull=False)
@@ -353,37 +343,45 @@ def rating_of_a_turn_that_is_not_asked(study: Study) -> Iterable[str]:
         if output_id not in outputs:
             output = Output.objects.select_related("item").get(pk=output_id)
             bound = study.config.bind(output.item.inputs, [output.text])
-            outputs = {output_id: {one.key: frozenset(one.asked_turns) for one in bound}}
+            outputs = {
+                output_id: {question.key: frozenset(question.asked_turns) for question in bound}
+            }
         if turn not in outputs[output_id][key]:
             yield _name_rating(*row)
 
 
 def answer_without_all_turns(study: Study) -> Iterable[str]:
     """Find rated items without a rating for each turn that is always asked about."""
-    counted = [one for one in study.config.criteria
-               if one.per_turn and one.is_always_answered and not one.scale.has_parts]  # fmt: skip
+    counted = [
+        criterion
+        for criterion in study.config.criteria
+        if criterion.per_turn and criterion.is_always_answered and not criterion.scale.has_parts
+    ]
     if not counted:
         return
     rated = Annotation.objects.filter(study=study, outcome=_RATED).exclude(status=_WITHDRAWN)
     main = rated.exclude(item__kind=Item.Kind.PRACTICE).exclude(origin=Origin.IMPORTED)
-    given = _ratings(study.pk).filter(criterion__in=[one.key for one in counted], part="")
-    counts = dict(given.order_by().values_list("annotation").annotate(n=Count("pk")))
+    keys = [criterion.key for criterion in counted]
+    ratings = _ratings(study.pk).filter(criterion__in=keys, part="")
+    counts = dict(ratings.order_by().values_list("annotation").annotate(n=Count("pk")))
     texts = main.order_by("item_id", "pk").values_list(
         *ANSWER, "pk", "item_id", "item__inputs", "item__outputs__text"
     )
     item_id, asked = None, 0
-    for *found, pk, item, inputs, text in texts.iterator():
+    for *answer, pk, item, inputs, text in texts.iterator():
         if item != item_id:
             item_id = item
-            asked = sum(len(one.for_item(inputs, [text]).asked_turns) for one in counted)
+            asked = sum(
+                len(criterion.for_item(inputs, [text]).asked_turns) for criterion in counted
+            )
         if counts.get(pk, 0) != asked:
-            yield name_answer(*found)
+            yield name_answer(*answer)
 
 
 def rating_given_twice(study: Study) -> Iterable[str]:
-    """One for each output, and one in all where the outputs are compared."""
-    per_output = [one.key for one in study.config.criteria if one.per_output]
-    for find in (_TWICE_FOR_AN_OUTPUT, _TWICE_IN_ALL):
+    """Find questions with two ratings for an output, or in all where the outputs are compared."""
+    per_output = [criterion.key for criterion in study.config.criteria if criterion.per_output]
+    for find in (_twice_for_an_output, _twice_in_all):
         for answer_id, criterion, n in find.all(study.pk, *per_output):
             yield f"answer {answer_id} has {n} ratings for {criterion}"
 
@@ -391,50 +389,49 @@ def rating_given_twice(study: Study) -> Iterable[str]:
 _QUESTION = ("annotation", "criterion", "turn", "part")
 
 
+@Prepared
 def _twice_for_an_output(study_id: Any, *per_output: Any) -> QuerySet[Any, Any]:
     each = _ratings(study_id).filter(criterion__in=per_output)
     return find_twice(each, *_QUESTION, "output").values_list("annotation", "criterion", "n")
 
 
+@Prepared
 def _twice_in_all(study_id: Any, *per_output: Any) -> QuerySet[Any, Any]:
     once = _ratings(study_id).exclude(criterion__in=per_output)
     return find_twice(once, *_QUESTION).values_list("annotation", "criterion", "n")
 
 
-_TWICE_FOR_AN_OUTPUT: Prepared[Any] = Prepared(_twice_for_an_output)
-_TWICE_IN_ALL: Prepared[Any] = Prepared(_twice_in_all)
-
-
 def rating_of_a_kind_that_no_scale_has(study: Study) -> Iterable[str]:
-    """Few scales ask about parts, or store a text or details; few criteria about turns."""
+    """Find parts, texts and details of scales that store none, and turns nobody was asked about."""
     plain = Q(turn=0, part="", text="", detail__isnull=True)
-    others = [one.key for one in study.config.criteria if one.columns]
-    by_turn = [one.key for one in study.config.criteria if one.per_turn]
-    known = plain | Q(turn=0, criterion__in=others) | Q(criterion__in=by_turn)
+    storing = [criterion.key for criterion in study.config.criteria if criterion.columns]
+    by_turn = [criterion.key for criterion in study.config.criteria if criterion.per_turn]
+    known = plain | Q(turn=0, criterion__in=storing) | Q(criterion__in=by_turn)
     return _name_ratings(_ratings(study.pk).exclude(known))
 
 
 def typed_text_that_says_another_number(study: Study) -> Iterable[str]:
-    fields = {one.key: one.make_field("") for one in study.config.criteria if one.scale.keeps_typed}
+    fields = {
+        criterion.key: criterion.make_field("")
+        for criterion in study.config.criteria
+        if criterion.scale.keeps_typed
+    }
     typed = _ratings(study.pk).filter(criterion__in=fields).exclude(value_typed="")
     # nearly all are the bare number: only others have to be read
-    others = typed.exclude(value_typed=Cast("value", CharField())).order_by("pk")
-    rows = others.values_list("pk", "annotation_id", "criterion", "value", "value_typed")
+    differing = typed.exclude(value_typed=Cast("value", CharField())).order_by("pk")
+    rows = differing.values_list("pk", "annotation_id", "criterion", "value", "value_typed")
     for pk, annotation_id, criterion, value, text in rows.iterator():
-        if _read(fields[criterion], text) != value:
+        try:
+            number = fields[criterion].clean(text)
+        except ValidationError:
+            number = None
+        if number != value:
             yield f"rating {pk} of answer {annotation_id}"
 
 
-def _read(field: Field, text: str) -> int | None:
-    try:
-        return field.clean(text)
-    except ValidationError:
-        return None
-
-
 def typed_text_that_is_missing(study: Study) -> Iterable[str]:
-    """Kept for every number that was typed, and for nothing else."""
-    kept = [one.key for one in study.config.criteria if one.scale.keeps_typed]
+    """Find typed numbers without their text, and texts of what wasn't typed."""
+    kept = [criterion.key for criterion in study.config.criteria if criterion.scale.keeps_typed]
     is_missing = Q(criterion__in=kept, value__isnull=False, value_typed="")
     is_strange = ~Q(criterion__in=kept) & ~Q(value_typed="")
     return _name_ratings(_ratings(study.pk).filter(is_missing | is_strange))

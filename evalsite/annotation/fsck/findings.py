@@ -69,17 +69,17 @@ def examine(checks: Sequence[Check], scope: Study | None) -> list[Breach]:
     Each question to the database sees one moment. Where a check asks several, people may save
     between them; findings are checked a second time, and reported only if found both times.
     """
-    found = []
+    breaches = []
     for check in checks:
         first = _find(check, scope)
         second = _find(check, scope) if first else None
-        if first and second and (_is_long(first) or set(first.examples) & set(second.examples)):
-            found.append(second)
-    return found
-
-
-def _is_long(breach: Breach) -> bool:
-    return breach.count > MOST_EXAMPLES
+        if (
+            first
+            and second
+            and (first.count > MOST_EXAMPLES or set(first.examples) & set(second.examples))
+        ):
+            breaches.append(second)
+    return breaches
 
 
 def _find(check: Check, scope: Study | None) -> Breach | None:

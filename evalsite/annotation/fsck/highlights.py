@@ -28,14 +28,14 @@ def _names_highlights(find: Callable[[Any], QuerySet[Highlight]]) -> Finder:
 
 @_names_highlights
 def highlight_that_does_not_fit(study_id: Any) -> QuerySet[Any]:
-    """The quote is in the output, at this very place, and the output in the item."""
+    """Find quotes that aren't at their place in an output of the item."""
     passage = Substr("output__text", F("start") + Value(1), F("end") - F("start"))
     fitting = Q(quote=passage, output__item=F("annotation__item"))
     return _highlights(study_id).exclude(fitting)
 
 
 def highlight_given_twice(study: Study) -> Iterable[str]:
-    """Highlights of a criterion may overlap; those without one start at different places."""
+    """Find highlights that are stored twice; without a criterion, also two with one beginning."""
     for find in (_apart_given_twice, _once_given_twice):
         yield from find(study)
 
@@ -71,7 +71,7 @@ _UNKNOWN_HIGHLIGHTS: Prepared[Any] = Prepared(
 
 @_names_highlights
 def highlight_of_a_category_that_nothing_offers(study_id: Any) -> QuerySet[Any]:
-    """No scale has categories or severities."""
+    """Find highlights with a category or a severity; no scale has any."""
     return _highlights(study_id).exclude(category="", severity="")
 
 

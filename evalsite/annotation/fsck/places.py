@@ -88,13 +88,17 @@ def place_number_twice(study_id: Any) -> QuerySet[Any, Any]:
 
 
 def item_without_its_k_places(study: Study) -> Iterable[str]:
-    """Main items of opened batches; top-ups come on top."""
+    """Find main items of opened batches without k places; top-ups come on top."""
     if is_in_progress(study):
         return
-    for key, found in (*_BARE_ITEMS.all(study.pk), *_ITEMS_OF_ANOTHER_K.all(study.pk, study.k)):
-        yield f"item {key} has {found} places of {study.k}"
+    for key, places in (
+        *_items_without_places.all(study.pk),
+        *_items_of_another_k.all(study.pk, study.k),
+    ):
+        yield f"item {key} has {places} places of {study.k}"
 
 
+@Prepared
 def _items_without_places(study_id: Any) -> QuerySet[Any, Any]:
     items = Item.objects.main().filter(study_id=study_id, batch__opened_at__isnull=False)
     designed = Slot.objects.filter(item=OuterRef("pk"), no__lt=TOP_UP_FROM)
@@ -102,16 +106,13 @@ def _items_without_places(study_id: Any) -> QuerySet[Any, Any]:
     return bare.annotate(n=Value(0)).values_list("key", "n")
 
 
+@Prepared
 def _items_of_another_k(study_id: Any, k: Any) -> QuerySet[Any, Any]:
     slots = _slots(study_id).filter(no__lt=TOP_UP_FROM, item__batch__opened_at__isnull=False)
     counts = (
         slots.filter(item__kind=Item.Kind.MAIN).order_by().values("item").annotate(n=Count("pk"))
     )
     return counts.exclude(n=k).order_by("item").values_list("item__key", "n")
-
-
-_BARE_ITEMS: Prepared[Any] = Prepared(_items_without_places)
-_ITEMS_OF_ANOTHER_K: Prepared[Any] = Prepared(_items_of_another_k)
 
 
 def place_before_its_batch_is_open(study: Study) -> Iterable[str]:
@@ -159,9 +160,9 @@ class _Set(NamedTuple):
 
 
 def _sets_in_chunks(study: Study, **fields: object) -> Iterator[list[_Set]]:
-    """Return all sets, those of one person together."""
-    found = ItemSet.objects.filter(study=study, **fields).order_by("participant", "number")
-    rows = found.values_list(
+    """Yield all sets, those of one person together."""
+    sets = ItemSet.objects.filter(study=study, **fields).order_by("participant", "number")
+    rows = sets.values_list(
         "pk", "participant", "participant__pseudonym", "number", "item_ids", "lost_ids"
     ).iterator()
     while chunk := [_Set(*row) for row in islice(rows, _CHUNK)]:
@@ -171,47 +172,47 @@ def _sets_in_chunks(study: Study, **fields: object) -> Iterator[list[_Set]]:
 def set_of_impossible_items(study: Study) -> Iterable[str]:
     """Find sets whose items aren't distinct, or that lost what they didn't hold."""
     for chunk in _sets_in_chunks(study):
-        for one in chunk:
-            items = set(one.item_ids)
-            if len(items) != len(one.item_ids) or not items.issuperset(one.lost_ids):
-                yield str(one)
+        for item_set in chunk:
+            items = set(item_set.item_ids)
+            if len(items) != len(item_set.item_ids) or not items.issuperset(item_set.lost_ids):
+                yield str(item_set)
 
 
 def set_with_items_from_elsewhere(study: Study) -> Iterable[str]:
     for chunk in _sets_in_chunks(study):
-        listed = {item_id for one in chunk for item_id in one.item_ids}
+        listed = {item_id for item_set in chunk for item_id in item_set.item_ids}
         known = set(Item.objects.filter(study=study, pk__in=listed).values_list("pk", flat=True))
-        yield from (str(one) for one in chunk if not known.issuperset(one.item_ids))
+        yield from (str(item_set) for item_set in chunk if not known.issuperset(item_set.item_ids))
 
 
 @named(lambda pseudonym, number: f"set {number} of {pseudonym}")
 def finished_set_without_a_code(study_id: Any) -> QuerySet[Any, Any]:
-    found = ItemSet.objects.filter(study_id=study_id, finished_at__isnull=False, code="")
-    rows = found.order_by("participant", "number")
+    uncoded = ItemSet.objects.filter(study_id=study_id, finished_at__isnull=False, code="")
+    rows = uncoded.order_by("participant", "number")
     return rows.values_list("participant__pseudonym", "number")
 
 
 def finished_set_with_open_places(study: Study) -> Iterable[str]:
-    """Every place is answered or went to others, unless the study ended before."""
+    """Find places that weren't answered and didn't go to others, unless the study has ended."""
     if study.closed_at is not None or study.closes_at is not None:
         return
     for chunk in _sets_in_chunks(study, finished_at__isnull=False):
-        people = {one.participant_id for one in chunk}
+        people = {item_set.participant_id for item_set in chunk}
         answers = Annotation.objects.filter(participant__in=people).order_by()
-        given = set(answers.values_list("participant", "item").iterator())
-        for one in chunk:
-            asked = set(one.item_ids) - set(one.lost_ids)
-            missing = sum((one.participant_id, item_id) not in given for item_id in asked)
+        answered = set(answers.values_list("participant", "item").iterator())
+        for item_set in chunk:
+            asked = set(item_set.item_ids) - set(item_set.lost_ids)
+            missing = sum((item_set.participant_id, item_id) not in answered for item_id in asked)
             if missing:
-                yield f"{one} lacks {missing} of {len(asked)} answers"
+                yield f"{item_set} lacks {missing} of {len(asked)} answers"
 
 
 def answer_outside_its_set(study: Study) -> Iterable[str]:
-    """An answer names the set, and the place in it, in which it was given."""
+    """Find answers that name another set, or another place in it, than they were given in."""
     yield from _answer_in_a_set_of_another_person(study)
     for chunk in _sets_in_chunks(study):
-        items = {one.pk: one.item_ids for one in chunk}
-        people = {one.participant_id for one in chunk}
+        items = {item_set.pk: item_set.item_ids for item_set in chunk}
+        people = {item_set.participant_id for item_set in chunk}
         # by person alone: an index by study would read all answers for each chunk
         answers = Annotation.objects.filter(participant__in=people).order_by()
         rows = answers.values_list("pk", "item_set", "item", "place").iterator()
@@ -226,8 +227,8 @@ def answer_outside_its_set(study: Study) -> Iterable[str]:
 
 @names_answers
 def _answer_in_a_set_of_another_person(study_id: Any) -> QuerySet[Any]:
-    given = Annotation.objects.filter(study_id=study_id, item_set__isnull=False)
-    return given.exclude(item_set__participant_id=F("participant_id"))
+    in_sets = Annotation.objects.filter(study_id=study_id, item_set__isnull=False)
+    return in_sets.exclude(item_set__participant_id=F("participant_id"))
 
 
 def _is_at(items: list[int], item: int, place: int) -> bool:
@@ -237,9 +238,9 @@ def _is_at(items: list[int], item: int, place: int) -> bool:
 
 @named(lambda participant_id: f"visit of {participant_id}")
 def visit_with_a_wrong_set(study_id: Any) -> QuerySet[Any, Any]:
-    """A visit names a set of the person who came, and one that is finished if it is completed.
+    """Find visits with a set of somebody else, or completed ones with an unfinished set.
 
-    Unless the work ended for our reasons.
+    The set may be unfinished if the work ended for our reasons.
     """
     visits = Visit.objects.filter(study_id=study_id, item_set__isnull=False)
     is_unfinished = Q(outcome=Outcome.COMPLETED, item_set__finished_at__isnull=True)

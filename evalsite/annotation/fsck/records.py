@@ -1,6 +1,6 @@
 """Studies and their records: versions, batches, outputs, jobs, rows of two studies."""
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from functools import cache, partial
 from typing import Any
 
@@ -38,7 +38,7 @@ def version_that_was_changed(study: Study) -> Iterable[str]:
 
 
 def batch_open_at_the_wrong_time(study: Study) -> Iterable[str]:
-    """Open batches are those of launched studies, which have at least one.
+    """Find batches that are open before the launch, and launched studies without an open one.
 
     Before the launch only answers that were collected elsewhere open the batch of their items.
     """
@@ -88,9 +88,11 @@ def row_of_two_studies(study: Study | None) -> Iterable[str]:
 def _list_references() -> list[tuple[Any, str, Prepared[Any]]]:
     """Return each model and foreign key, and the query that finds wrong rows of one study."""
     return [
-        (model, field, Prepared(partial(_wrong_rows, model, field)))
-        for model in _models_of_studies()
-        for field in _references(model)
+        (model, field.name, Prepared(partial(_wrong_rows, model, field.name)))
+        for model in apps.get_models()
+        if _is_of_a_study(model)
+        for field in model._meta.get_fields()
+        if isinstance(field, ForeignKey) and _is_of_a_study(field.related_model)
     ]
 
 
@@ -102,23 +104,11 @@ def _wrong_rows(model: Any, field: str, study_id: Any = None) -> QuerySet[Any, A
     return wrong.values_list("pk")
 
 
-def _models_of_studies() -> Iterator[Any]:
-    return (model for model in apps.get_models() if _is_of_a_study(model))
-
-
 def _is_of_a_study(model: type[Model]) -> bool:
     return any(
         isinstance(field, ForeignKey) and field.name == "study" and field.related_model is Study
         for field in model._meta.get_fields()
     )
-
-
-def _references(model: type[Model]) -> list[str]:
-    return [
-        field.name
-        for field in model._meta.get_fields()
-        if isinstance(field, ForeignKey) and _is_of_a_study(field.related_model)
-    ]
 
 
 CHECKS: tuple[Check, ...] = (

@@ -102,7 +102,7 @@ _answers_of = Prepared(
 )
 
 
-class _Given(NamedTuple):
+class _RatingRow(NamedTuple):
     """A rating as the table needs it; a model's row each would cost more than all else here."""
 
     annotation_id: int
@@ -119,7 +119,7 @@ class _Given(NamedTuple):
 _ratings_of = Prepared(
     lambda *annotations: (
         Rating.objects.filter(annotation__pk__in=annotations)
-        .values_list(*_Given._fields)
+        .values_list(*_RatingRow._fields)
         .order_by("id")
     )
 )
@@ -133,9 +133,9 @@ def tabulate_answers(me: Participant, item_set: ItemSet) -> AnswerTable:
     for output in _outputs_of.all(*items):
         outputs[output.item_id].append(output)
     answers = {answer.item_id: answer for answer in _answers_of.all(me.pk, *items)}
-    ratings: dict[int, list[_Given]] = defaultdict(list)
+    ratings: dict[int, list[_RatingRow]] = defaultdict(list)
     for row in _ratings_of.all(*(answer.pk for answer in answers.values())):
-        rating = _Given(*row)
+        rating = _RatingRow(*row)
         ratings[rating.annotation_id].append(rating)
     rows = []
     outcomes = dict.fromkeys(Annotation.Outcome.values, 0)
@@ -180,15 +180,15 @@ def _describe_unrated(config: Protocol, place: int, text: str, annotation: Annot
     return AnswerRow(place, text, state=state, is_reported=True)
 
 
-def _list_cells(screen: Screen, ratings: Sequence[_Given]) -> tuple[AnswerCell, ...]:
+def _list_cells(screen: Screen, ratings: Sequence[_RatingRow]) -> tuple[AnswerCell, ...]:
     config = screen.study.config
     entries = entered_ratings(screen, ratings)
     asked = question_names(config, len(screen.outputs), screen.criteria)
     cells = []
     for criterion in screen.criteria:
-        names = [name for name, one, _number in asked if one is criterion]
-        said = [criterion.scale.name_entry(entries[name]) for name in names if name in entries]
-        cells.append(AnswerCell(criterion.label, " · ".join(said)))
+        names = [name for name, question, _number in asked if question is criterion]
+        answers = [criterion.scale.name_entry(entries[name]) for name in names if name in entries]
+        cells.append(AnswerCell(criterion.label, " · ".join(answers)))
     return tuple(cells)
 
 
@@ -199,7 +199,7 @@ def _find_text_column(config: Protocol) -> InputColumn | None:
     """
     if config.layout.outputs == "one":
         return None
-    shown = [one for one in config.inputs if one.is_shown and one.kind not in NOT_SHOWN]
+    shown = [column for column in config.inputs if column.is_shown and column.kind not in NOT_SHOWN]
     required = [column for column in shown if column.is_required]
     return next(reversed(required or shown), None)
 

@@ -25,15 +25,15 @@ def background(request: HttpRequest, me: Participant) -> HttpResponse:
     if not questions or not has_agreed(me) or not finished_sets(me):
         return redirect(address(request, "participant-home"))
     rows = Answer.objects.filter(participant=me, question__startswith=AFTER)
-    given = {
+    stored = {
         name.removeprefix(AFTER): value for name, value in rows.values_list("question", "value")
     }
     data = request.POST if request.method == "POST" else None
-    form = BackgroundForm(data, questions=questions, given=given)
+    form = BackgroundForm(data, questions=questions, answers=stored)
     if form.is_bound and form.is_valid():
-        said = {AFTER + key: value for key, value in form.answers.items()}
-        rows.filter(question__in=[name for name, value in said.items() if not value]).delete()
-        kept = {name: value for name, value in said.items() if value}
+        answers = {AFTER + key: value for key, value in form.answers.items()}
+        rows.filter(question__in=[name for name, value in answers.items() if not value]).delete()
+        kept = {name: value for name, value in answers.items() if value}
         record_answers(participant=me, answers=kept)
         return redirect(address(request, "participant-finish") + "?background=saved")
     shown = form.rows()

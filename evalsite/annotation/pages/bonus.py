@@ -7,6 +7,7 @@ filled it since, or the study had ended.
 
 from collections.abc import Iterable
 from datetime import UTC, datetime
+from operator import itemgetter
 
 from django.db.models import Max
 from django.db.models.functions import Coalesce
@@ -20,53 +21,61 @@ _NOT_DEALT = datetime.max.replace(tzinfo=UTC)
 
 
 def find_earners(study: Study, sets: Iterable[ItemSet] | None = None) -> set[int]:
-    """To whom of the people with these sets, all that they have, the bonus is due; None: of all."""
+    """Return to whom of the people with these sets, all that they have, the bonus is due."""
     if not promises_bonus(study):
         return set()
     by_person: dict[int, list[ItemSet]] = {}
     for item_set in ItemSet.objects.filter(study=study) if sets is None else sets:
         by_person.setdefault(item_set.participant_id, []).append(item_set)
     earners, fewer = set(), {}
-    for participant, own in by_person.items():
-        finished = [one.finished_at for one in own if one.finished_at is not None]
+    for participant, person_sets in by_person.items():
+        finished = [
+            item_set.finished_at for item_set in person_sets if item_set.finished_at is not None
+        ]
         if len(finished) >= (study.max_sets or 0):
             earners.add(participant)
-        elif finished and not any(one.finished_at is None and one.total for one in own):
+        elif finished and not any(
+            item_set.finished_at is None and item_set.total for item_set in person_sets
+        ):
             fewer[participant] = max(finished)
     return earners | _find_stranded(study, fewer)
 
 
 def _find_stranded(study: Study, finished_at: dict[int, datetime]) -> set[int]:
-    """Of those who finished all their sets at these moments: to whom no place was left then."""
+    """Return to whom no place was left at the moment when they had finished all their sets."""
     end = _end_of(study)
-    found = {one for one, moment in finished_at.items() if end is not None and moment >= end}
-    others = finished_at.keys() - found
-    if not others:
-        return found
-    met = _find_met(study, others)
-    latest = sorted(_last_dealt(study).items(), key=lambda one: one[1], reverse=True)
-    for one in others:
+    stranded = {
+        participant
+        for participant, moment in finished_at.items()
+        if end is not None and moment >= end
+    }
+    rest = finished_at.keys() - stranded
+    if not rest:
+        return stranded
+    met = _find_met(study, rest)
+    latest = sorted(_last_dealt(study).items(), key=itemgetter(1), reverse=True)
+    for participant in rest:
         # the place that was dealt last of all that this person could have had
-        dealt_at = next((at for unit, at in latest if unit not in met.get(one, ())), None)
-        if dealt_at is None or dealt_at <= finished_at[one]:
-            found.add(one)
-    return found
+        dealt_at = next((at for unit, at in latest if unit not in met.get(participant, ())), None)
+        if dealt_at is None or dealt_at <= finished_at[participant]:
+            stranded.add(participant)
+    return stranded
 
 
 def _end_of(study: Study) -> datetime | None:
-    """Since when nothing is dealt any more, for good; None while the study may go on."""
+    """Return since when nothing is dealt any more, for good; None while the study may go on."""
     if study.closed_at is not None:
         return study.closed_at
     return study.closes_at if study.is_past_its_end else None
 
 
 def _unit_of(study: Study) -> str:
-    """What a participant meets once: a group where the study says so, else an item."""
+    """Return what a participant meets once: a group where the study says so, else an item."""
     return "item__group" if study.groups == Study.Groups.ONCE else "item_id"
 
 
 def _find_met(study: Study, participants: Iterable[int]) -> dict[int, set[object]]:
-    """The items, or groups, that each of these participants has answered in the work."""
+    """Return the items, or groups, that each of these participants has answered in the work."""
     met: dict[int, set[object]] = {}
     answered = Annotation.objects.agreed().filter(study=study, participant__in=list(participants))
     # as for those who deal: a control takes nobody away from an item that shares its inputs
@@ -77,19 +86,19 @@ def _find_met(study: Study, participants: Iterable[int]) -> dict[int, set[object
 
 
 def _last_dealt(study: Study) -> dict[object, datetime]:
-    """When the last place of each item, or group, was dealt to the person who has filled it.
+    """Return when the last place of each item, or group, was dealt to the person who filled it.
 
     A place that is not filled may yet come free: it counts as never dealt.
     """
     unit = _unit_of(study)
     slots = Slot.objects.filter(study=study).order_by()
     moment = Coalesce("annotation__item_set__created_at", "annotation__started_at")
-    dealt = dict(slots.done().values_list(unit).annotate(last=Max(moment)))
+    last_dealt = dict(slots.done().values_list(unit).annotate(last=Max(moment)))
     unfilled = slots.exclude(state=Slot.State.DONE)
     if _end_of(study) is not None:
         # held until the end, so nobody could have had them
         unfilled = unfilled.filter(item__held_at__isnull=True)
-    return dealt | dict.fromkeys(unfilled.values_list(unit, flat=True).distinct(), _NOT_DEALT)
+    return last_dealt | dict.fromkeys(unfilled.values_list(unit, flat=True).distinct(), _NOT_DEALT)
 
 
 def due_bonus(me: Participant) -> str:

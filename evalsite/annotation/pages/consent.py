@@ -44,7 +44,9 @@ def answer_consent(*, participant: Participant, is_given: bool, may_share: bool 
 def _count_awaiting(me: Participant) -> None:
     """Count each answer whose slot this person still holds; the others stay surplus."""
     answers = lock_awaiting(me)
-    mine = Slot.objects.leased().filter(participant=me, item__in=[one.item_id for one in answers])
+    mine = Slot.objects.leased().filter(
+        participant=me, item__in=[answer.item_id for answer in answers]
+    )
     slots = {slot.item_id: slot for slot in mine.select_for_update().order_by("pos", "id")}
     for answer in answers:
         answer.awaits_consent = False
@@ -65,7 +67,7 @@ def _count_awaiting(me: Participant) -> None:
 
 @transaction.atomic
 def withdraw(*, participant: Participant, is_kept: bool) -> Participant:
-    """This person gets no more work; their answers stay, or are gone and their places free.
+    """Give this person no more work; keep their answers, or delete them and free their places.
 
     Answers that waited for their consent are gone in any case. What is deleted leaves a row with
     status withdrawn, so that counts can be explained.
@@ -78,8 +80,8 @@ def withdraw(*, participant: Participant, is_kept: bool) -> Participant:
     Draft.objects.filter(participant=me).delete()
     # whatever they choose, nobody agreed to these
     withdraw_awaiting(me)
-    held = Slot.objects.filter(participant=me, state=Slot.State.LEASED)
-    held.update(state=Slot.State.FREE, participant=None, lease_until=None)
+    leased = Slot.objects.filter(participant=me, state=Slot.State.LEASED)
+    leased.update(state=Slot.State.FREE, participant=None, lease_until=None)
     if not is_kept:
         _delete_answers(me)
     AuditEntry.objects.record(

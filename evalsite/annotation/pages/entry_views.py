@@ -45,7 +45,7 @@ from evalsite.participants.access import (
 )
 from evalsite.participants.forms import EntryForm
 from evalsite.participants.joins import find_limited_network
-from evalsite.participants.models import ItemSet, Participant, Refusal
+from evalsite.participants.models import Participant, Refusal
 from evalsite.participants.networks import Network
 from evalsite.participants.recognition import has_rules
 from evalsite.participants.services import (
@@ -79,7 +79,7 @@ def go_to(request: HttpRequest, step: Step) -> HttpResponse:
 @participant_page
 @require_http_methods(["GET", "HEAD", "POST"])
 def consent(request: HttpRequest, me: Participant) -> HttpResponse:
-    """Taking part begins here: nothing is handed out before this is agreed to."""
+    """Ask for consent: nothing is handed out before that."""
     if has_agreed(me) or entry_step(me) == END:
         # to take it back is to withdraw, which says what becomes of the answers
         return redirect(address(request, "participant-home"))
@@ -94,7 +94,10 @@ def consent(request: HttpRequest, me: Participant) -> HttpResponse:
         if is_declined or not error:
             may_share = bool(me.may_share) if is_later else request.POST.get("share") == "yes"
             answer_consent(participant=me, is_given=not is_declined, may_share=may_share)
-            return _go_on(request, me)
+            # nothing else may be asked before a place is reserved
+            if entry_step(me) == TAKE_PLACE:
+                return begin_set(request, me)
+            return redirect(address(request, "participant-home"))
     context = page_context(request, me) | {
         "consent_html": render_markdown(consent_text(me.study)),
         "text_hash": consent_hash(me.study),
@@ -124,13 +127,6 @@ def _fault_of_consent(request: HttpRequest, me: Participant, *, is_given: bool) 
     return "" if shown == consent_hash(me.study) else str(TEXT_CHANGED)
 
 
-def _go_on(request: HttpRequest, me: Participant) -> HttpResponse:
-    """Lead to the next page, and reserve a place first if nothing else is asked before it."""
-    if entry_step(me) == TAKE_PLACE:
-        return begin_set(request, me)
-    return redirect(address(request, "participant-home"))
-
-
 @participant_page
 @require_safe
 def declined(request: HttpRequest, me: Participant) -> HttpResponse:
@@ -149,7 +145,7 @@ def declined(request: HttpRequest, me: Participant) -> HttpResponse:
 @first_link_only
 @require_http_methods(["GET", "HEAD", "POST"])
 def sharing(request: HttpRequest, me: Participant) -> HttpResponse:
-    """Whether my answers may be shared: changed for as long as they can be deleted."""
+    """Ask whether my answers may be shared; the choice can be changed while they can be deleted."""
     if me.may_share is None:
         return redirect(address(request, "participant-home"))
     if request.method == "POST":
@@ -168,7 +164,7 @@ def sharing(request: HttpRequest, me: Participant) -> HttpResponse:
 @participant_page
 @require_http_methods(["GET", "HEAD", "POST"])
 def entry(request: HttpRequest, me: Participant) -> HttpResponse:
-    """The entry questions, asked openly; decided on the server, once."""
+    """Ask the entry questions openly; decide on the server, once."""
     eligibility = me.study.config.eligibility
     if eligibility is None or me.is_eligible is not None:
         return redirect(address(request, "participant-home"))
@@ -235,7 +231,7 @@ def end(request: HttpRequest, me: Participant) -> HttpResponse:
 @participant_page
 @require_http_methods(["GET", "HEAD", "POST"])
 def start(request: HttpRequest, me: Participant) -> HttpResponse:
-    """A place is free: pressing the button, and only that, takes it.
+    """Offer a free place: pressing the button, and only that, takes it.
 
     People who read or practise press it, too, to keep a place whose time is up.
     """
@@ -266,20 +262,17 @@ def begin_set(request: HttpRequest, me: Participant) -> HttpResponse:
     """Lead on with the set that this person holds from now on; without one, to the waiting page."""
     network = _find_network(request, me)
     try:
-        item_set = _claim(me, network)
+        if me.is_eligible is None and has_rules(me.study):
+            # nothing was asked that would have decided it
+            item_set = settle_entry(participant=me, answers={}, network=network)
+        else:
+            item_set = deal_pilot_set(me) if me.is_pilot else claim_set(me, network=network)
     except NetworkIsFull as error:
         return _refuse_network(request, me, error)
     if item_set is None:
         end_without_place(me)
         return _go_waiting(request)
     return go_to(request, entry_step(me) or step_in(me, item_set))
-
-
-def _claim(me: Participant, network: Network | None) -> ItemSet | None:
-    if me.is_eligible is None and has_rules(me.study):
-        # nothing was asked that would have decided it
-        return settle_entry(participant=me, answers={}, network=network)
-    return deal_pilot_set(me) if me.is_pilot else claim_set(me, network=network)
 
 
 def _find_network(request: HttpRequest, me: Participant) -> Network | None:
@@ -289,7 +282,7 @@ def _find_network(request: HttpRequest, me: Participant) -> Network | None:
 def _refuse_network(
     request: HttpRequest, me: Participant, error: NetworkIsFull, sent: dict[str, str] | None = None
 ) -> HttpResponse:
-    """429: people of this network hold too many places. What was `sent` can be sent again."""
+    """Say that people of this network hold too many places; what was `sent` can be sent again."""
     context = page_context(request, me) | {
         "wait_minutes": ceil(error.retry_seconds / 60),
         "sent": (sent or {}).items(),

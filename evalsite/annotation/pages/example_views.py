@@ -66,20 +66,22 @@ def worked_examples(request: HttpRequest, me: Participant) -> HttpResponse:
 
 def _list_sections(config: Protocol, options: dict[str, object]) -> Iterator[Section]:
     for criterion in config.criteria:
-        examples = [one for one in config.worked_examples if one.criterion == criterion.key]
+        examples = [
+            example for example in config.worked_examples if example.criterion == criterion.key
+        ]
         if examples:
             yield Section(
                 criterion=criterion,
                 definition=render_markdown(criterion.definition),
-                examples=tuple(_view(config, criterion, one, options) for one in examples),
+                examples=tuple(_view(config, criterion, example, options) for example in examples),
             )
 
 
 def _view(
     config: Protocol, criterion: Criterion, example: Example, options: dict[str, object]
 ) -> WorkedExample:
-    said = criterion.scale.describe_ratings(example.ratings.get(criterion.key, ()))
-    verdict = f"**{said}** {example.why}" if said else example.why
+    ratings = criterion.scale.describe_ratings(example.ratings.get(criterion.key, ()))
+    verdict = f"**{ratings}** {example.why}" if ratings else example.why
     return WorkedExample(
         label=example.label,
         item=view_example(config, example, options),

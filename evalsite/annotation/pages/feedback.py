@@ -11,23 +11,23 @@ from evalsite.studies.models import Output
 
 
 def explain_answers(screen: Screen, ratings: Iterable[Rating | Value]) -> list[Feedback]:
-    """What gold says of each answer, by the names under which the outputs were shown."""
+    """Return what gold says of each answer, by the names under which the outputs were shown."""
     ratings = list(ratings)
     config, uploaded = screen.study.config, _as_uploaded(screen)
     # gold speaks of outputs as uploaded; people know them by the place where they saw them
     count = len(uploaded)
-    names = [output_label(config, screen.outputs.index(one) + 1, count) for one in uploaded]
-    is_by_document = config.has_example(screen.item.inputs, [one.text for one in uploaded])
-    found: list[Feedback] = []
+    names = [output_label(config, screen.outputs.index(output) + 1, count) for output in uploaded]
+    is_by_document = config.has_example(screen.item.inputs, [output.text for output in uploaded])
+    lines: list[Feedback] = []
     for asked in find_gold(config, screen.item.gold):
-        criterion = asked.for_item(screen.item.inputs, [one.text for one in uploaded])
+        criterion = asked.for_item(screen.item.inputs, [output.text for output in uploaded])
         values = criterion.read_values(
             [rating for rating in ratings if rating.criterion == criterion.key],
             [output.pk for output in uploaded],
         )
         if lacks_answer(criterion, screen.item.gold[criterion.key], values):
             continue  # it wasn't asked
-        found += feedback(
+        lines += feedback(
             criterion,
             screen.item.gold[criterion.key],
             values,
@@ -36,21 +36,21 @@ def explain_answers(screen: Screen, ratings: Iterable[Rating | Value]) -> list[F
             _systems(uploaded),
             is_by_document=is_by_document,
         )
-    return found
+    return lines
 
 
 def standard_of(screen: Screen) -> int | None:
-    """The score that magnitudes of this screen relate to, where there is one."""
+    """Return the score that magnitudes of this screen relate to, where there is one."""
     return screen.study.config.standard_score(screen.content["options"], screen.item.inputs)
 
 
 def right_entries(screen: Screen) -> dict[str, str]:
-    """What to enter to meet this item's gold, by question name, as a person would send it."""
+    """Return what a person enters to meet this item's gold, by question name."""
     uploaded, count = _as_uploaded(screen), len(screen.outputs)
     order = [uploaded.index(output) for output in screen.outputs]
     entries = {}
     for asked in find_gold(screen.study.config, screen.item.gold):
-        criterion = asked.for_item(screen.item.inputs, [one.text for one in uploaded])
+        criterion = asked.for_item(screen.item.inputs, [output.text for output in uploaded])
         gold = screen.item.gold[criterion.key]
         names = _systems(uploaded) or [str(number) for number in range(1, count + 1)]
         values = right_values(criterion, gold, names, standard_of(screen))

@@ -11,7 +11,6 @@ from django.core.exceptions import NON_FIELD_ERRORS
 from django.http import QueryDict
 from django.utils.translation import gettext_lazy as _
 
-from evalsite.annotation.pages.asked_questions import settle_questions
 from evalsite.annotation.pages.highlights import Reading, marks_fields, read_marks
 from evalsite.annotation.pages.submitted_values import Passage, Value
 from evalsite.annotation.pages.view_models import question_label, question_names
@@ -75,7 +74,7 @@ class RatingForm(forms.Form):
         if unasked := set(self.data) - set(self.fields) - _OF_THE_PAGE:
             logger.debug("ignored fields that this page does not have: %s", sorted(unasked))
         self._read_marks()
-        settle_questions(self)
+        _settle_questions(self)
         # scores that depend on each other can't be checked while one of them is not asked
         if not self.errors and len(self.criteria) == len(self.config.criteria):
             self.config.clean(self.cleaned_data)
@@ -101,23 +100,23 @@ class RatingForm(forms.Form):
         return read_entered(self.config, self.outputs, self.data, self.criteria)
 
     def values(self, output_ids: Sequence[int]) -> tuple[Value, ...]:
-        """The ratings, given the outputs in the order in which they were shown."""
-        found: list[Value] = []
+        """Return the ratings, with the outputs in the order in which they were shown."""
+        values: list[Value] = []
         for name, criterion, number in question_names(self.config, self.outputs, self.criteria):
             answer = self.cleaned_data[name]
             if answer is not None:
                 typed = str(self.data.get(name, "")) if criterion.scale.keeps_typed else ""
                 rows = criterion.make_rows(answer, output_ids, number)
-                found += [_make_value(criterion, row, typed) for row in rows]
+                values += [_make_value(criterion, row, typed) for row in rows]
             if text := self.cleaned_data.get(f"{name}.{COMMENT}", ""):
                 turn = number if criterion.per_turn else 0
                 of = output_ids[0 if turn else number - 1] if number else None
                 row = Row(of, None, COMMENT, text, turn=turn)
-                found.append(_make_value(criterion, row, ""))
-        return tuple(found)
+                values.append(_make_value(criterion, row, ""))
+        return tuple(values)
 
     def passages(self, output_ids: Sequence[int]) -> tuple[Passage, ...]:
-        """The highlights, given the outputs in the order in which they were shown."""
+        """Return the highlights, with the outputs in the order in which they were shown."""
         return tuple(
             Passage(
                 output_id=output_ids[field.number - 1],
@@ -155,7 +154,7 @@ def read_entered(
     data: Mapping[str, Any],
     criteria: Sequence[Criterion] | None = None,
 ) -> dict[str, str]:
-    """The raw text of each question in posted data; other fields are ignored."""
+    """Return the raw text of each question in posted data; other fields are ignored."""
     entered: dict[str, str] = {}
     for name, criterion, _number in question_names(config, outputs, criteria):
         entry = criterion.scale.read_entry(data, name)[:LONGEST_NOTE]
@@ -172,6 +171,60 @@ def read_entered(
             if name in data and len(str(data[name])) <= _LONGEST_MARKS:
                 entered[name] = str(data[name])
     return {name: drop_unstorable(text) for name, text in entered.items()}
+
+
+# --- what was asked ---------------------------------------------------------------------
+
+# of each criterion, what was tested of its answer about each output or turn; None: no answer
+_Answers = dict[str, dict[int, tuple[object, ...] | None]]
+
+
+def _settle_questions(form: RatingForm) -> None:
+    """Decide on the cleaned answers what was asked.
+
+    What was not asked has no answer, whatever was sent. An answer that may be missing is None.
+    """
+    answers: _Answers = {}
+    for name, criterion, number in question_names(form.config, form.outputs, form.criteria):
+        comment = f"{name}.{COMMENT}"
+        # the only output is that of all questions
+        at = 0 if number == 1 == form.outputs and not criterion.per_turn else number
+        answers.setdefault(criterion.key, {})[at] = None
+        condition = criterion.ask_if
+        if condition is not None and not condition.is_met(answers, at):
+            for field in (name, comment):
+                form.errors.pop(field, None)
+            form.cleaned_data[name] = None
+            form.cleaned_data.pop(comment, None)
+            continue
+        errors = form.errors[name].as_data() if name in form.errors else []
+        is_missing = bool(errors) and all(error.code == "required" for error in errors)
+        if not criterion.is_required and is_missing:
+            form.errors.pop(name, None)
+            form.cleaned_data[name] = None
+        answer = form.cleaned_data.get(name)
+        if answer is not None:
+            answers[criterion.key][at] = criterion.scale.list_tested(answer)
+        _settle_comment(form, criterion, at, name, answers)
+
+
+def _settle_comment(
+    form: RatingForm, criterion: Criterion, number: int, name: str, answers: _Answers
+) -> None:
+    """Refuse a comment that is missing though it has to be written."""
+    comment, field = criterion.comment, f"{name}.{COMMENT}"
+    if comment is None or not comment.is_required or field in form.errors:
+        return
+    if form.cleaned_data.get(field, "").strip() or form.cleaned_data.get(name) is None:
+        return
+    if comment.if_met is None or comment.if_met.is_met(answers, number):
+        form.add_error(
+            field,
+            _("Write a comment on %(criterion)s") % {"criterion": criterion.label.lower()},
+        )
+
+
+# --- other forms ------------------------------------------------------------------------
 
 
 class ReportForm(forms.Form):
@@ -220,7 +273,7 @@ class IgnoreForm(forms.Form):
 
 
 def read_circumstances(data: Mapping[str, Any]) -> dict[str, Any]:
-    """Device class and browser times as the page sent them; whatever is malformed is left out."""
+    """Return device class and browser times as the page sent them; malformed ones are left out."""
     device = str(data.get("device", ""))
     return {
         "device": device if _DEVICE.fullmatch(device) else "",
@@ -241,7 +294,7 @@ class QuestionResult:
     """A question on the instructions, what was answered in a try, and whether that is right."""
 
     question: ComprehensionQuestion
-    given: str
+    answer: str
     is_met: bool
 
 
@@ -258,21 +311,18 @@ class ComprehensionForm(forms.Form):
         self.config = config
         self.results = dict(enumerate(results, start=1))
         for number, question in enumerate(config.comprehension, start=1):
+            result = self.results.get(number)
+            is_right = result is not None and result.is_met
+            chosen = question.choices.index(result.answer) + 1 if result and is_right else ""
             self.fields[f"question-{number}"] = forms.ChoiceField(
                 choices=[(str(n), text) for n, text in enumerate(question.choices, start=1)],
-                initial=self._right_before(number),
+                initial=str(chosen),
                 error_messages={
                     "required": _("Choose an answer to question %(number)s") % {"number": number},
                     "invalid_choice": _("Choose one of the answers to question %(number)s")
                     % {"number": number},
                 },
             )
-
-    def _right_before(self, number: int) -> str:
-        result = self.results.get(number)
-        if result is None or not result.is_met:
-            return ""
-        return str(1 + result.question.choices.index(result.given))
 
     @property
     def answers(self) -> dict[int, str]:
@@ -306,5 +356,5 @@ class ComprehensionForm(forms.Form):
         is_wrong = result is not None and not result.is_met
         return {
             "was_right": result is not None and result.is_met,
-            "given_wrong": result.given.removesuffix(".") if result and is_wrong else "",
+            "given_wrong": result.answer.removesuffix(".") if result and is_wrong else "",
         }

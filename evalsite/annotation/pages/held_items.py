@@ -30,8 +30,8 @@ _REASONS = dict(ReportForm.REASONS)
 
 def held_items(study: Study) -> QuerySet[Item]:
     """Return the held items, the longest held first."""
-    held = Item.objects.filter(study=study, held_at__isnull=False).order_by("held_at", "id")
-    return held.prefetch_related("outputs")
+    items = Item.objects.filter(study=study, held_at__isnull=False).order_by("held_at", "id")
+    return items.prefetch_related("outputs")
 
 
 def list_shuffled_outputs(study: Study, item: Item) -> list[str]:
@@ -43,15 +43,15 @@ def list_shuffled_outputs(study: Study, item: Item) -> list[str]:
 
 def reports_by_item(items: Iterable[Item]) -> dict[int, list[Annotation]]:
     """Return the open reports by item id, the earliest first."""
-    found: dict[int, list[Annotation]] = defaultdict(list)
+    by_item: dict[int, list[Annotation]] = defaultdict(list)
     reports = Annotation.objects.reports().filter(item__in=list(items))
     for report in reports.select_related("participant"):
-        found[report.item_id].append(report)
-    return found
+        by_item[report.item_id].append(report)
+    return by_item
 
 
 def reason_in_words(report: Annotation) -> str:
-    """What is wrong, as the person chose it."""
+    """Return what is wrong, as the person chose it."""
     return name_reason(report.reason)
 
 
@@ -61,10 +61,10 @@ def name_reason(reason: str) -> str:
 
 @transaction.atomic
 def release_item(*, item: Item, by: Any) -> None:
-    """The item is handed out again; its reports stay, and only two further ones hold it again."""
+    """Hand the item out again; its reports stay, and only two further ones hold it again."""
     lock_reports(item.study)
-    held = Item.objects.filter(pk=item.pk, held_at__isnull=False)
-    if not held.update(held_at=None, released_at=now()):
+    items = Item.objects.filter(pk=item.pk, held_at__isnull=False)
+    if not items.update(held_at=None, released_at=now()):
         raise ValidationError(f"The item {item.key} is not held any more. Nothing was changed.")
     # an item that had to wait may be held now
     judge_reports(item.study, find_reported_items(item.study))

@@ -1,7 +1,8 @@
 """Highlights as a page posts them: read, checked against the text, merged, and written back.
 
-A page counts in the text as it shows it, where each line break is one sign: browsers turn CRLF and
-a lone CR into LF. What is stored counts in the untouched text. The two differ only after a CR.
+A page counts in the text as it shows it, where each line break is one character: browsers turn
+CRLF and a lone CR into LF. What is stored counts in the untouched text. The two differ only after
+a CR.
 """
 
 import json
@@ -19,7 +20,8 @@ from evalsite.protocol import Protocol
 MOST = 200
 MISFIT = _("One highlight didn’t fit the text and wasn’t saved. Mark it again.")
 TOO_MANY = _("You can mark at most %(most)s passages. Remove some, then save again.")
-_LONGEST_LINE_SAID = 60
+MISSING = _("“%(line)s” isn’t in the text. Copy each passage exactly as it is, one per line.")
+_LONGEST_QUOTE = 60
 
 
 @dataclass(frozen=True)
@@ -51,7 +53,7 @@ class Reading:
 
 
 def marks_fields(config: Protocol, outputs: int) -> list[MarksField]:
-    """The names for each output, by its place on the page; none where nothing is marked."""
+    """Return the names for each output, by its place on the page; none where nothing is marked."""
     if not config.has_highlight:
         return []
     if outputs == 1:
@@ -61,7 +63,7 @@ def marks_fields(config: Protocol, outputs: int) -> list[MarksField]:
 
 
 def read_marks(data: Mapping[str, Any], field: MarksField, text: str) -> Reading:
-    """All that fits of what was posted about this text. The box for passages rules if it came."""
+    """Return what fits of what was posted about this text; the box for passages wins if it came."""
     shown = _as_shown(text)
     spans, error = _read_list(str(data.get(field.name, "")), shown)
     if field.passages in data:
@@ -72,21 +74,21 @@ def read_marks(data: Mapping[str, Any], field: MarksField, text: str) -> Reading
 
 
 def write_marks(spans: Iterable[Span], text: str) -> str:
-    """What a page is given, and posts if nothing is changed."""
+    """Return what a page gets, and posts if nothing is changed."""
     shown, places = _as_shown(text), _places(text)
-    found = [(bisect_left(places, one.start), bisect_left(places, one.end)) for one in spans]
-    entries = [[start, end, shown[start:end]] for start, end in found]
+    bounds = [(bisect_left(places, span.start), bisect_left(places, span.end)) for span in spans]
+    entries = [[start, end, shown[start:end]] for start, end in bounds]
     # as a script would write it, which compares the two
     return json.dumps(entries, ensure_ascii=False, separators=(",", ":"))
 
 
 def write_passages(spans: Iterable[Span], text: str) -> str:
-    """The marked passages, one per line, as the box for passages holds them."""
+    """Return the marked passages, one per line, as the box for passages holds them."""
     return "\n".join(" ".join(text[span.start : span.end].split()) for span in spans)
 
 
 def merge_spans(spans: Iterable[Span]) -> tuple[Span, ...]:
-    """The spans in order; those that overlap or touch have become one."""
+    """Return the spans in order; those that overlap or touch become one."""
     merged: list[Span] = []
     for span in sorted(spans):
         if merged and span.start <= merged[-1].end:
@@ -100,7 +102,7 @@ def merge_spans(spans: Iterable[Span]) -> tuple[Span, ...]:
 
 
 def _read_list(posted: str, shown: str) -> tuple[list[Span], str]:
-    """A list of [start, end, quote]: those that fit, up to the most, and what to say of others."""
+    """Return the spans of [start, end, quote] entries that fit, and what to say of the others."""
     if not posted.strip():
         return [], ""
     try:
@@ -116,7 +118,7 @@ def _read_list(posted: str, shown: str) -> tuple[list[Span], str]:
 
 
 def _fit(entry: Any, shown: str) -> Span | None:
-    """The span of an entry whose offsets and quote agree."""
+    """Return the span of an entry whose offsets and quote agree."""
     match entry:
         case [int() as start, int() as end, str() as quote]:
             is_whole = not isinstance(start, bool) and not isinstance(end, bool)
@@ -125,22 +127,26 @@ def _fit(entry: Any, shown: str) -> Span | None:
     return None
 
 
-def _read_lines(posted: str, shown: str, standing: Iterable[Span]) -> tuple[list[Span], str]:
-    """Each line at its first free occurrence; the line of a saved passage keeps its place.
+def _read_lines(posted: str, shown: str, saved: Iterable[Span]) -> tuple[list[Span], str]:
+    """Find each line at its first free occurrence; the line of a saved passage keeps its place.
 
     White space counts as any other white space: copying a passage may change it.
     """
-    lines = [line for one in re.split(r"[\r\n]+", posted) if (line := _even(one))]
+    lines = [line for text in re.split(r"[\r\n]+", posted) if (line := _even(text))]
     error = TOO_MANY % {"most": MOST} if len(lines) > MOST else ""
-    taken, rest = _keep_standing(lines[:MOST], shown, standing)
+    taken, rest = _keep_saved(lines[:MOST], shown, saved)
     # Plain search in the text with even spaces: patterns would be made of the lines, and somebody
     # could post lines of which making one takes seconds.
-    even, places = _even_out(shown) if rest else ("", [])
+    pieces = list(re.finditer(r"\s+|\S", shown)) if rest else []
+    even = "".join(" " if piece[0].isspace() else piece[0] for piece in pieces)
+    places = [piece.start() for piece in pieces]
     # a line that comes again is looked for behind where it was found
     behind: dict[str, int] = {}
     for line in rest:
         if line not in even:
-            error = error or _describe_missing(line)
+            words = line.replace("\x00", "")
+            words = words if len(words) <= _LONGEST_QUOTE else f"{words[:_LONGEST_QUOTE]}…"
+            error = error or MISSING % {"line": words}
             continue
         span = _find_free(line, even, places, taken, behind)
         taken += [span] if span else []
@@ -151,22 +157,15 @@ def _even(text: str) -> str:
     return " ".join(text.split())
 
 
-def _even_out(text: str) -> tuple[str, list[int]]:
-    """Return the text with single spaces for runs of white space, and where each character was."""
-    pieces = list(re.finditer(r"\s+|\S", text))
-    even = "".join(" " if one[0].isspace() else one[0] for one in pieces)
-    return even, [one.start() for one in pieces]
-
-
 def _find_free(
     line: str, even: str, places: Sequence[int], taken: Sequence[Span], behind: dict[str, int]
 ) -> Span | None:
-    """The next occurrence of the line that meets no span that is taken."""
+    """Return the next occurrence of the line that meets no span that is taken."""
     at = even.find(line, behind.get(line, 0))
     while at >= 0:
         end = at + len(line)
         span = Span(places[at], places[end - 1] + 1)
-        met = next((one for one in taken if one.meets(span)), None)
+        met = next((other for other in taken if other.meets(span)), None)
         if met is None:
             behind[line] = end
             return span
@@ -176,29 +175,21 @@ def _find_free(
     return None
 
 
-def _keep_standing(
-    lines: list[str], shown: str, standing: Iterable[Span]
+def _keep_saved(
+    lines: list[str], shown: str, saved: Iterable[Span]
 ) -> tuple[list[Span], list[str]]:
-    """The standing spans that lines repeat, and the lines that repeat none."""
-    said: dict[str, list[Span]] = {}
-    for span in standing:
-        said.setdefault(_even(shown[span.start : span.end]), []).append(span)
+    """Return the saved spans that lines repeat, and the lines that repeat none."""
+    by_text: dict[str, list[Span]] = {}
+    for span in saved:
+        by_text.setdefault(_even(shown[span.start : span.end]), []).append(span)
     kept: list[Span] = []
     rest: list[str] = []
     for line in lines:
-        if same := said.get(line):
-            kept.append(same.pop(0))
+        if spans := by_text.get(line):
+            kept.append(spans.pop(0))
         else:
             rest.append(line)
     return kept, rest
-
-
-def _describe_missing(line: str) -> str:
-    line = line.replace("\x00", "")
-    said = line if len(line) <= _LONGEST_LINE_SAID else f"{line[:_LONGEST_LINE_SAID]}…"
-    return _("“%(line)s” isn’t in the text. Copy each passage exactly as it is, one per line.") % {
-        "line": said
-    }
 
 
 # --- the text as shown, and as stored -----------------------------------------------------
@@ -209,7 +200,7 @@ def _as_shown(text: str) -> str:
 
 
 def _places(text: str) -> Sequence[int]:
-    """For each place in the text as shown, its end too, the place in the text as stored."""
+    """Return the place in the stored text of each place in the shown text, its end included."""
     if "\r" not in text:
         return range(len(text) + 1)
-    return [*(one.start() for one in re.finditer(r"\r\n|.", text, re.S)), len(text)]
+    return [*(match.start() for match in re.finditer(r"\r\n|.", text, re.S)), len(text)]

@@ -27,7 +27,7 @@ from evalsite.participants.services import has_agreed
 @participant_page
 @require_http_methods(["GET", "HEAD", "POST"])
 def ignore(request: HttpRequest, me: Participant, number: int, place: int) -> HttpResponse:
-    """Why this item is ignored. A POST saves that, without scores, and goes on."""
+    """Ask why this item is ignored. A POST saves that, without scores, and goes on."""
     item_set = _find_set(me, number, place)
     if item_set is None or not me.study.config.has_ignore:
         return unknown_link(request)
@@ -69,7 +69,7 @@ def _ignore(
     screen: Screen,
     key: str,
 ) -> HttpResponse:
-    said = circumstances(shown, screen) | {
+    details = circumstances(shown, screen) | {
         "item_set_id": item_set.pk,
         "place": shown.place,
         "language": request.headers.get("Accept-Language", "").split(",")[0][:35],
@@ -77,7 +77,7 @@ def _ignore(
     saved = ignore_item(
         participant=me,
         item_set=item_set,
-        submission=Submission(**said),
+        submission=Submission(**details),
         reason=reason_of(me.study.config, key),
     )
     if saved is Saved.FINAL:
@@ -93,12 +93,12 @@ def _ignore(
 
 
 def _address_after(request: HttpRequest, me: Participant, item_set: ItemSet, place: int) -> str:
-    """The next place that wants an answer, by way of a break that is due; else the review page."""
-    later = [one for one in unanswered_places(item_set) if one > place]
+    """Return the way to the next unanswered place, by a break that is due; else the review page."""
+    later = [number for number in unanswered_places(item_set) if number > place]
     if not later:
         return address(request, "set-review", item_set.number)
     every = me.study.break_every
-    is_break_due = every and any(one % every == 0 for one in range(place, later[0]))
+    is_break_due = every and any(number % every == 0 for number in range(place, later[0]))
     name = "set-break" if is_break_due else "rating-page"
     return address(request, name, item_set.number, later[0])
 
@@ -137,7 +137,7 @@ def _ask(
 @first_link_only
 @require_POST
 def undo(request: HttpRequest, me: Participant, number: int, place: int) -> HttpResponse:
-    """What was ignored with this item is as it was before, and its page is in view."""
+    """Restore all that was ignored with this item, and show its page."""
     item_set = _find_set(me, number, place)
     if item_set is None:
         return unknown_link(request)

@@ -30,16 +30,16 @@ _IGNORED = Annotation.Outcome.IGNORED
 
 
 def reason_of(config: Protocol, key: str) -> IgnoreReason:
-    """The reason of this key, also of one that the protocol has dropped since."""
-    found = (reason for reason in config.ignore_reasons if reason.key == key)
-    return next(found, IgnoreReason(key=key, label=key))
+    """Return the reason of this key, also of one that the protocol has dropped since."""
+    reasons = (reason for reason in config.ignore_reasons if reason.key == key)
+    return next(reasons, IgnoreReason(key=key, label=key))
 
 
 @transaction.atomic
 def ignore_item(
     *, participant: Participant, item_set: ItemSet, submission: Submission, reason: IgnoreReason
 ) -> Saved:
-    """The item is ignored, and so are those of its group in this set if the reason covers them.
+    """Ignore the item, and those of its group in this set if the reason covers them.
 
     Earlier scores are in the history. Items that went to others, or were reported, don't change.
     """
@@ -49,8 +49,8 @@ def ignore_item(
     if reason.covers == "group":
         covered += _same_for_mates(participant, asked, item_set)
     # by item: two people who ignore one group must not wait for one another
-    covered.sort(key=lambda one: one.item.pk)
-    became = {one.item.pk: _ignore_one(participant, one, agreement) for one in covered}
+    covered.sort(key=lambda answer: answer.item.pk)
+    became = {answer.item.pk: _ignore_one(participant, answer, agreement) for answer in covered}
     return became[submission.item.pk]
 
 
@@ -68,9 +68,9 @@ def _ignore_one(participant: Participant, submission: Submission, agreement: Agr
 
 
 def _same_for_mates(me: Participant, submission: Submission, item_set: ItemSet) -> list[Submission]:
-    """The same for each other item of the group that is this person's in this set.
+    """Return the same for each other item of the group that is this person's in this set.
 
-    A control is a group of its own there, whatever inputs it shares.
+    A control is always a group of its own, whatever inputs it shares.
     """
     if submission.item.kind != Item.Kind.MAIN:
         return []
@@ -79,13 +79,13 @@ def _same_for_mates(me: Participant, submission: Submission, item_set: ItemSet) 
     slots = {slot.item_id: slot for slot in Slot.objects.filter(participant=me, item__in=mates)}
     answers = Annotation.objects.filter(participant=me, item__in=mates)
     outcomes = dict(answers.order_by().values_list("item_id", "outcome"))
-    found = []
+    submissions = []
     for item in mates:
         is_mine = me.is_pilot or item.pk in slots or item.pk in outcomes
         if not is_mine or outcomes.get(item.pk) in LEFT_TO_OTHERS:
             continue
         slot = slots.get(item.pk)
-        found.append(
+        submissions.append(
             replace(
                 submission,
                 item=item,
@@ -98,7 +98,7 @@ def _same_for_mates(me: Participant, submission: Submission, item_set: ItemSet) 
                 active_ms=None,
             )
         )
-    return found
+    return submissions
 
 
 # --- taking it back ---------------------------------------------------------------------
@@ -106,7 +106,7 @@ def _same_for_mates(me: Participant, submission: Submission, item_set: ItemSet) 
 
 @transaction.atomic
 def undo_ignoring(*, participant: Participant, item_set: ItemSet, item_id: int) -> int:
-    """All that was ignored together with this item is as it was before; returns how many are.
+    """Restore all that was ignored together with this item; return how many items that are.
 
     Earlier scores are restored. Without any, the place is this person's again.
     Nothing is done once the set is finished, where nothing is ignored, or without consent.
@@ -144,7 +144,7 @@ def list_ignored_together(me: Participant, item_set: ItemSet, item_id: int) -> l
 
 
 def _find_before(annotation: Annotation) -> Revision | None:
-    """What stood before it was ignored; in the history each undoing cancels what it undid."""
+    """Return what it was before it was ignored; each undoing cancels what it undid."""
     undone = 0
     for revision in annotation.revisions.order_by("-id"):
         if revision.state.get("is_undone"):
@@ -176,7 +176,7 @@ def _restore(me: Participant, annotation: Annotation, before: Revision) -> None:
 
 
 def _remove(me: Participant, annotation: Annotation, until: datetime) -> None:
-    """The item wants an answer again, and this person holds its place; the log keeps what was.
+    """Take the answer away and let this person hold its place again; the log keeps what it was.
 
     It is held no longer than the rest of the set.
     """

@@ -32,8 +32,8 @@ def answer_check(*, participant: Participant, answers: Mapping[int, str], attemp
     me.study = participant.study
     if me.is_checked is not None or attempt != me.check_tries + 1:
         return
-    given = {f"check-{attempt}-{number}": text for number, text in answers.items()}
-    record_answers(participant=me, answers=given)
+    named = {f"check-{attempt}-{number}": text for number, text in answers.items()}
+    record_answers(participant=me, answers=named)
     me.check_tries = attempt
     if all(result.is_met for result in compare_answers(me, answers)):
         me.is_checked = True
@@ -51,6 +51,8 @@ def explain_check(me: Participant) -> list[QuestionResult]:
         return []
     start = f"check-{me.check_tries}-"
     rows = Answer.objects.filter(participant=me, question__startswith=start)
-    given = dict(rows.values_list("question", "value"))
-    answers = {int(name.removeprefix(start)): value for name, value in given.items()}
+    answers = {
+        int(name.removeprefix(start)): value
+        for name, value in rows.values_list("question", "value")
+    }
     return compare_answers(me, answers)

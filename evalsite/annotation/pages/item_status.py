@@ -94,7 +94,7 @@ def name_places(config: Protocol, places: Sequence[int]) -> str:
 def ignored_here(
     request: HttpRequest, screen: Screen, item_set: ItemSet, place: int
 ) -> dict[str, Any] | None:
-    """What the page of an item that this person ignored says about that; None of any other."""
+    """Return what the page of an item says that this person ignored; None of any other item."""
     answer = screen.answer
     if answer is None or answer.outcome != Annotation.Outcome.IGNORED:
         return None
@@ -114,7 +114,7 @@ def ignored_here(
 def ignored_before(
     request: HttpRequest, me: Participant, item_set: ItemSet
 ) -> dict[str, Any] | None:
-    """What the page after an ignored item says of it, with the way back; None of any other."""
+    """Return what the page after an ignored item says of it, with the way back; else None."""
     if me.later_visit_id is not None:
         # only the first link opens what was ignored earlier
         return None

@@ -26,7 +26,6 @@ from evalsite.annotation.pages.views import home
 from evalsite.lib.rate_limits import client_address
 from evalsite.participants.access import language_of, private, unknown_link
 from evalsite.participants.joins import (
-    TooManyJoins,
     TypedIdIsKnown,
     find_limited_network,
     find_namespace,
@@ -42,6 +41,7 @@ from evalsite.participants.models import (
     PersonalLink,
     Recruitment,
 )
+from evalsite.participants.networks import LimitReached
 from evalsite.participants.random_codes import hash_token
 from evalsite.participants.recruiting import promised_pay
 from evalsite.participants.views import (
@@ -73,7 +73,7 @@ from evalsite.studies.versions import get_content_warning, shown_content
 @csrf_exempt
 @require_http_methods(["GET", "HEAD", "POST"])
 def join(request: HttpRequest, study_id: UUID, number: int) -> HttpResponse:
-    """The link of a round, or the study's own. Only pressing Start makes a participant."""
+    """Answer the link of a round, or the study's own. Only pressing Start makes a participant."""
     study = Study.objects.select_related("version").filter(pk=study_id).first()
     if study is None:
         return unknown_link(request)
@@ -93,7 +93,7 @@ def join(request: HttpRequest, study_id: UUID, number: int) -> HttpResponse:
 @csrf_exempt
 @require_http_methods(["GET", "HEAD", "POST"])
 def open_personal_link(request: HttpRequest, token: str) -> HttpResponse:
-    """A personal link: the first page until Start is pressed, then the page where the person is."""
+    """Show the first page until Start is pressed, then the page where the person is."""
     link = find_personal_link(token)
     if link is None or (request.method != "POST" and link.is_used):
         return home(request, token)
@@ -103,7 +103,9 @@ def open_personal_link(request: HttpRequest, token: str) -> HttpResponse:
 
 def _answer_invited(request: HttpRequest, link: PersonalLink, token: str) -> HttpResponse:
     recruitment, study = link.recruitment, link.recruitment.study
-    if study.is_open and _has_nothing_left(link):
+    is_new_expert = link.participant_id is not None and not link.is_used
+    # all their items were reassigned
+    if study.is_open and is_new_expert and not _count_assigned(link):
         return render(request, "participants/closed.html", _shut_context(study) | NOTHING_LEFT)
     is_known = link.participant_id is not None and (study.is_open or link.is_used)
     if request.method == "POST" and (is_known or (study.is_open and _has_free_place(recruitment))):
@@ -120,12 +122,6 @@ def _answer_invited(request: HttpRequest, link: PersonalLink, token: str) -> Htt
     if link.participant_id is not None:
         context |= _describe_assigned(link)
     return render(request, "participants/landing.html", context)
-
-
-def _has_nothing_left(link: PersonalLink) -> bool:
-    """Whether all items of an expert who hasn't started were reassigned."""
-    is_new_expert = link.participant_id is not None and not link.is_used
-    return is_new_expert and not _count_assigned(link)
 
 
 def _count_assigned(link: PersonalLink) -> int:
@@ -164,7 +160,13 @@ def _answer(request: HttpRequest, recruitment: Recruitment) -> HttpResponse:
         return private(_refuse(request, recruitment, Problem.KNOWN))
     is_shut = _is_shut(study) or study.joins_paused_at is not None
     if is_shut and not _is_coming_back(request, study, arrival):
-        context = _shut_context(study) | _offer_way_back(recruitment, arrival)
+        context = _shut_context(study)
+        if arrival.person_id:
+            # people with an id can ask for their own page
+            context |= {
+                "arrival": _sign(recruitment, arrival),
+                "join_url": _address_of(recruitment),
+            }
         return private(render(request, "participants/closed.html", context))
     is_start = request.method == "POST" and not arrival.is_preview and "typed" not in request.POST
     if is_start and (_has_free_place(recruitment) or _is_coming_back(request, study, arrival)):
@@ -211,13 +213,6 @@ def _is_coming_back(request: HttpRequest, study: Study, arrival: Arrival) -> boo
     return find_person(study, arrival) is not None
 
 
-def _offer_way_back(recruitment: Recruitment, arrival: Arrival) -> dict[str, Any]:
-    """Return what the page of a study that isn't open needs to lead people with an id back."""
-    if not arrival.person_id:
-        return {}
-    return {"arrival": _sign(recruitment, arrival), "join_url": _address_of(recruitment)}
-
-
 def _address_of(recruitment: Recruitment) -> str:
     if not recruitment.number:
         return reverse("study-join", args=[recruitment.study_id])
@@ -231,8 +226,8 @@ def _sign(recruitment: Recruitment, arrival: Arrival) -> str:
 def _is_known_elsewhere(study: Study, arrival: Arrival) -> bool:
     """Return whether somebody started with this typed id, by another link than its own."""
     known = find_person(study, arrival)
-    own = hash_token(arrival.token)
-    return known is not None and not known.links.filter(token_hash=own).exists()
+    token_hash = hash_token(arrival.token)
+    return known is not None and not known.links.filter(token_hash=token_hash).exists()
 
 
 def _find_arrival(request: HttpRequest, recruitment: Recruitment) -> Arrival:
@@ -243,11 +238,11 @@ def _find_arrival(request: HttpRequest, recruitment: Recruitment) -> Arrival:
         return read_typed(
             request.POST["typed"],
             recruitment.adapter,
-            recruitment.given,
+            recruitment.platform_settings,
             find_namespace(recruitment),
         )
     return read_arrival(
-        request.GET, recruitment.adapter, recruitment.given, find_namespace(recruitment)
+        request.GET, recruitment.adapter, recruitment.platform_settings, find_namespace(recruitment)
     )
 
 
@@ -292,7 +287,7 @@ def _start(request: HttpRequest, recruitment: Recruitment, arrival: Arrival) -> 
         token = join_study(recruitment=recruitment, arrival=arrival, address=origin)
     except TypedIdIsKnown:
         return _refuse(request, recruitment, Problem.KNOWN)
-    except (TooManyJoins, NetworkIsFull) as error:
+    except LimitReached as error:
         context = _landing_context(recruitment, arrival) | {
             "wait_minutes": ceil(error.retry_seconds / 60),
             "is_network_full": isinstance(error, NetworkIsFull),
@@ -301,16 +296,12 @@ def _start(request: HttpRequest, recruitment: Recruitment, arrival: Arrival) -> 
         response.headers["Retry-After"] = str(error.retry_seconds)
         return response
     if recruitment.refuses_phones and request.POST.get("do") == "phone":
-        _refuse_phone(token)
+        me = Participant.objects.get(links__token_hash=hash_token(token))
+        visit = find_visit(me)
+        # people who have a place keep it
+        if visit is not None and visit.item_set_id is None:
+            end_visit(me, Outcome.WRONG_DEVICE)
     return redirect("participant-home", token)
-
-
-def _refuse_phone(token: str) -> None:
-    """End the visit of a person who only has a phone; people who have a place keep it."""
-    me = Participant.objects.get(links__token_hash=hash_token(token))
-    visit = find_visit(me)
-    if visit is not None and visit.item_set_id is None:
-        end_visit(me, Outcome.WRONG_DEVICE)
 
 
 def _landing_context(recruitment: Recruitment, arrival: Arrival) -> dict[str, Any]:
@@ -344,7 +335,7 @@ def _landing_context(recruitment: Recruitment, arrival: Arrival) -> dict[str, An
 
 
 def _is_shut(study: Study) -> bool:
-    """Whether nobody gets a first page: the study is over or halted, or was never launched."""
+    """Return whether nobody gets a first page: the study is over, halted or was never launched."""
     return not (study.is_open or opens_later(study))
 
 

@@ -44,7 +44,7 @@ class JumpMenu:
 def build_menu(
     me: Participant, item_set: ItemSet, place: int, answered: Collection[int]
 ) -> JumpMenu | None:
-    """The menu of this place of the set; None where the protocol has none.
+    """Return the menu of this place of the set; None where the protocol has none.
 
     What went to others is not offered. `answered` holds items.
     """
@@ -60,7 +60,7 @@ def build_menu(
 
 
 def menu_headings(study: Study) -> list[MenuHeading]:
-    """The headings that the protocol wants in its menus, as far as the study's text has them."""
+    """Return the headings that the protocol's menus show, as far as the study's text has them."""
     config = study.config
     if not config.layout.menu:
         return []
@@ -70,16 +70,16 @@ def menu_headings(study: Study) -> list[MenuHeading]:
 
 
 def list_contents(study: Study) -> list[MenuHeading]:
-    """The headings of the instructions page: those of the menu, if there is one, and all others."""
+    """Return the headings of the instructions page: those of the menu, if any, then all others."""
     anchors = list_anchors(shown_content(study)["texts"]["instructions"])
     listed = menu_headings(study)
     known = {heading.anchor for heading in listed}
-    others = [MenuHeading(label.rstrip(":"), anchor) for label, anchor in anchors.items()]
-    return listed + [heading for heading in others if heading.anchor not in known]
+    rest = [MenuHeading(label.rstrip(":"), anchor) for label, anchor in anchors.items()]
+    return listed + [heading for heading in rest if heading.anchor not in known]
 
 
 def asked_place(go: str | None, shown: Shown, *, has_menu: bool) -> int | None:
-    """The place that the button pressed names: [Back], or one of the menu; None: save and next."""
+    """Return the place that the pressed button names: [Back] or the menu; None: save and next."""
     if go == "back":
         return max(1, shown.place - 1)
     if not has_menu or go is None or not _NUMBER.fullmatch(go):
@@ -88,7 +88,7 @@ def asked_place(go: str | None, shown: Shown, *, has_menu: bool) -> int | None:
 
 
 def place_after(me: Participant, shown: Shown) -> int | None:
-    """The place to go on to once this one is saved; None for the review page.
+    """Return the place to go on to once this one is saved; None for the review page.
 
     With a menu: the next in order, and from the last one the first that is missing, until
     nothing is. Without: the next in order.
@@ -105,4 +105,4 @@ def place_after(me: Participant, shown: Shown) -> int | None:
     missing = wanted_places(me, item_set, [answered for _, _, answered in rows])
     if not missing:
         return None
-    return next((one for one in open_places(item_set) if one > shown.place), missing[0])
+    return next((number for number in open_places(item_set) if number > shown.place), missing[0])

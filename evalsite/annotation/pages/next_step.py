@@ -38,14 +38,14 @@ _WITHDRAWN = Step("participant-withdrawn")
 
 
 def entry_step(me: Participant) -> Step | None:
-    """What must be done before any work, or None when all of it is done."""
+    """Return what must be done before any work, or None when all of it is done."""
     step = _open_step(me)
     # asked last: people at work come here with every page
     return step if step in (None, _WITHDRAWN) else _unless_over(me, step)
 
 
 def _unless_over(me: Participant, step: Step) -> Step:
-    """The step, or the page of a visit that is over for good."""
+    """Return the step, or the page of a visit that is over for good."""
     visit = find_visit(me)
     return END if visit is not None and visit.is_final else step
 
@@ -66,7 +66,7 @@ def _open_step(me: Participant) -> Step | None:
 
 
 def _preparation_step(me: Participant) -> Step | None:
-    """What is to read and to practise before the first item."""
+    """Return what is to read and to practise before the first item."""
     study = me.study
     if me.instructions_read != instructions_hash(study):
         return Step("participant-instructions")
@@ -84,7 +84,7 @@ def is_preparing(me: Participant, step: Step | None) -> bool:
 
 
 def _has_place(me: Participant) -> bool:
-    """Whether this person holds a place, or had one and used it."""
+    """Return whether this person holds a place, or had one and used it."""
     if me.is_pilot:
         # a draft may be tried before it has items
         return me.item_sets.exists() or not Item.objects.main().filter(study=me.study).exists()
@@ -92,7 +92,7 @@ def _has_place(me: Participant) -> bool:
 
 
 def _admission_step(me: Participant) -> Step | None:
-    """The question whether this person may take part, or the page that says that they may not."""
+    """Return the question whether this person may take part, or the page that says they may not."""
     study = me.study
     is_asked = study.is_eligibility_on and study.config.eligibility is not None
     if is_asked and me.is_eligible is None:
@@ -106,7 +106,7 @@ def _admission_step(me: Participant) -> Step | None:
 
 
 def _qualification_step(me: Participant) -> Step | None:
-    """What the qualification still wants of this person: an answer, or to read the suggestions."""
+    """Return what the qualification still needs: an answer, or that the suggestions are read."""
     if me.is_qualified:
         return None if me.practised_at else Step("qualification-suggestions")
     plan = plan_qualification(me.study)
@@ -119,7 +119,7 @@ def _qualification_step(me: Participant) -> Step | None:
 
 
 def next_practice(me: Participant) -> int | None:
-    """The number, from 1, of the first practice item without an answer; None when done."""
+    """Return the number, from 1, of the first practice item without an answer; None when done."""
     if not me.study.is_practice_on or me.practised_at is not None:
         return None
     items = list(Item.objects.practice().filter(study=me.study).values_list("id", flat=True))
@@ -132,7 +132,7 @@ def next_practice(me: Participant) -> int | None:
 
 
 def next_step(me: Participant) -> Step:
-    """The page that the personal link opens now."""
+    """Return the page that the personal link opens now."""
     step = entry_step(me)
     if step is not None:
         return _unless_shut(me, step)
@@ -158,7 +158,7 @@ def step_in(me: Participant, open_set: ItemSet | None) -> Step:
 
 
 def may_go_on(me: Participant, missing: Sequence[int]) -> bool:
-    """Whether this person may rate these items now: the study is open, or they hold a place in it.
+    """Return whether this person may rate these items now: the study is open, or they hold a place.
 
     Where only controls are missing, all that they held is answered: that set may be finished.
     """
@@ -168,7 +168,7 @@ def may_go_on(me: Participant, missing: Sequence[int]) -> bool:
 
 
 def _unless_shut(me: Participant, step: Step) -> Step:
-    """The step, or the page of a paused or closed study."""
+    """Return the step, or the page of a paused or closed study."""
     if me.is_pilot or me.study.is_open or step.name in _FAREWELLS:
         return step
     return Step("participant-shut")

@@ -1,6 +1,6 @@
 """Practice in the real layout, with feedback that says why. Nothing in it counts."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from dataclasses import replace
 from typing import Any
 from urllib.parse import urlencode
@@ -24,14 +24,13 @@ from evalsite.annotation.pages.view_models import ItemView, Progress, add_feedba
 from evalsite.lib.clock import now
 from evalsite.participants.access import address, page_context, participant_page, unknown_link
 from evalsite.participants.models import Participant
-from evalsite.studies.gold import Feedback
 from evalsite.studies.models import Item
 
 
 @participant_page
 @require_http_methods(["GET", "HEAD", "POST"])
 def practice(request: HttpRequest, me: Participant, number: int) -> HttpResponse:
-    """One practice item: asked, then explained. The first answer given is the one that is kept.
+    """Ask a practice item, then explain it. The first answer is the one that is kept.
 
     It may be tried again after that. Such an answer is explained from the address, and not stored.
     """
@@ -158,7 +157,7 @@ def _try_again(
 def read_form(
     request: HttpRequest, screen: Screen, data: QueryDict | None = None, *, with_marks: bool = False
 ) -> RatingForm:
-    """What was posted from a page that asks what this screen asks, or is in `data`."""
+    """Return the form of a page that asks what this screen asks, with what was posted or `data`."""
     return RatingForm(
         request.POST if data is None else data,
         config=screen.study.config,
@@ -171,7 +170,7 @@ def read_form(
 def read_submission(
     request: HttpRequest, screen: Screen, shown: Shown, form: RatingForm
 ) -> Submission:
-    """A valid form as what is submitted, outside any set."""
+    """Return what a valid form submits, outside any set."""
     return Submission(
         item=screen.item,
         values=form.values(screen.output_ids),
@@ -205,20 +204,18 @@ def _show_verdict(
     why = screen.item.gold.get("why", "")
     if len(feedback) == 1:  # then the reason goes with the only verdict
         feedback, why = [replace(feedback[0], why=why)], ""
+    met = sum(line.is_met for line in feedback)
+    if feedback:
+        status = _("Agreed on %(met)s of %(asked)s") % {"met": met, "asked": len(feedback)}
+    else:
+        status = _("There is no single right answer here.")
     context = frame | {
         "item": add_feedback(view, feedback),
         "is_checked": True,
-        "may_try_again": not all(line.is_met for line in feedback),
+        "may_try_again": met < len(feedback),
         "has_highlight": False,
         "progress": Progress(frame["number"], frame["total"]),
-        "status": _describe_agreement(feedback),
+        "status": status,
         "why": why,
     }
     return render(request, screen.study.config.item_template, context)
-
-
-def _describe_agreement(feedback: Sequence[Feedback]) -> str:
-    if not feedback:
-        return _("There is no single right answer here.")
-    met = sum(line.is_met for line in feedback)
-    return _("Agreed on %(met)s of %(asked)s") % {"met": met, "asked": len(feedback)}

@@ -32,7 +32,7 @@ from evalsite.studies.qualification import TRIES, list_qualifying, needed_of, pl
 
 @dataclass(frozen=True)
 class Score:
-    """How many of the things compared were met in one try, and how many would have passed."""
+    """How many comparisons were met in one try, and how many would have passed."""
 
     met: int
     asked: int
@@ -49,12 +49,12 @@ class Explained:
 
 
 def current_try(me: Participant) -> int:
-    """The number of the try that this person is at, from 1."""
+    """Return the number of the try that this person is at, from 1."""
     return me.tries + 1
 
 
 def next_to_qualify(me: Participant) -> int | None:
-    """The number, from 1, of the first item without an answer in this try; None: all have one."""
+    """Return the number, from 1, of the first item without an answer in this try; None: none."""
     items = list_qualifying(me.study)
     answered = set(
         Annotation.objects.filter(
@@ -65,7 +65,7 @@ def next_to_qualify(me: Participant) -> int | None:
 
 
 def has_begun(me: Participant) -> bool:
-    """Whether an item has an answer in this try."""
+    """Return whether an item has an answer in this try."""
     mine = Annotation.objects.filter(participant=me, item__kind=Item.Kind.PRACTICE)
     return mine.filter(place=current_try(me)).exists()
 
@@ -76,15 +76,15 @@ def answer_item(*, participant: Participant, submission: Submission, attempt: in
     me = _lock_for(participant, attempt)
     if me is None:
         return
-    said = replace(submission, place=attempt)
-    standing = Annotation.objects.filter(participant=me, item=said.item).first()
-    if standing is None:
-        submit_annotation(participant=me, submission=said)
-    elif standing.place < attempt:
-        # what was said at the first try is kept, with its times
-        keep_revision(standing, attempt=standing.place, started_at=standing.started_at.isoformat())
-        standing.place, standing.started_at = attempt, said.started_at
-        replace_annotation(standing, me, said)
+    answer = replace(submission, place=attempt)
+    earlier = Annotation.objects.filter(participant=me, item=answer.item).first()
+    if earlier is None:
+        submit_annotation(participant=me, submission=answer)
+    elif earlier.place < attempt:
+        # the answer of the first try is kept, with its times
+        keep_revision(earlier, attempt=earlier.place, started_at=earlier.started_at.isoformat())
+        earlier.place, earlier.started_at = attempt, answer.started_at
+        replace_annotation(earlier, me, answer)
     _decide(me)
 
 
@@ -94,21 +94,21 @@ def answer_questions(*, participant: Participant, answers: Mapping[int, str], at
     me = _lock_for(participant, attempt)
     if me is None:
         return
-    said = {_question_key(attempt, number): text for number, text in answers.items()}
-    record_answers(participant=me, answers=said)
+    named = {_question_key(attempt, number): text for number, text in answers.items()}
+    record_answers(participant=me, answers=named)
     _decide(me)
 
 
 @transaction.atomic
 def decide_try(*, participant: Participant) -> None:
-    """A try of which nothing is left to answer is decided; any other stays open."""
+    """Decide a try of which nothing is left to answer; any other stays open."""
     me = _lock_for(participant, current_try(participant))
     if me is not None:
         _decide(me)
 
 
 def _lock_for(participant: Participant, attempt: int) -> Participant | None:
-    """The participant's row, locked; None where this try is not open any more."""
+    """Return the participant's row, locked; None where this try is not open any more."""
     me = lock_participant(participant)
     if me.withdrawn_at is not None:
         raise Withdrawn
@@ -117,7 +117,7 @@ def _lock_for(participant: Participant, attempt: int) -> Participant | None:
 
 
 def _decide(me: Participant) -> None:
-    """Once nothing is left to answer, the try counts, and passes or fails."""
+    """Let the try count, and pass or fail, once nothing is left to answer."""
     plan = plan_qualification(me.study)
     if plan is None:
         return
@@ -131,7 +131,10 @@ def _decide(me: Participant) -> None:
     if plan.is_passed_by(score_of(me).met):
         me.is_qualified = True
         # once the suggestions have been read, if there is anything to read
-        me.practised_at = now() if plan.is_on_instructions and _has_all_right(me) else None
+        is_nothing_to_read = plan.is_on_instructions and all(
+            result.is_met for result in explain_questions(me)
+        )
+        me.practised_at = now() if is_nothing_to_read else None
     elif attempt >= TRIES:
         me.is_qualified = False
         # gets no more work, whatever page is asked for
@@ -145,18 +148,18 @@ def _decide(me: Participant) -> None:
 
 
 def score_of(me: Participant) -> Score:
-    """How the last finished try went."""
+    """Return how the last finished try went."""
     plan = plan_qualification(me.study)
     if plan is not None and plan.is_on_instructions:
-        given = _answers_of(me, me.tries)
-        met = sum(result.is_met for result in compare_answers(me, given))
+        answers = _answers_of(me, me.tries)
+        met = sum(result.is_met for result in compare_answers(me, answers))
         return Score(met, plan.asked, plan.needed)
-    met, asked = count_met(line for one in explain_try(me) for line in one.feedback)
+    met, asked = count_met(line for item in explain_try(me) for line in item.feedback)
     return Score(met, asked, needed_of(me.study, asked))
 
 
 def explain_try(me: Participant) -> list[Explained]:
-    """Each item as it was answered in the last finished try, with what is suggested."""
+    """Return each item as it was answered in the last finished try, with what is suggested."""
     answered = {
         annotation.item_id: annotation
         for annotation in Annotation.objects.filter(
@@ -165,23 +168,19 @@ def explain_try(me: Participant) -> list[Explained]:
         .select_related("item")
         .prefetch_related("ratings")
     }
-    found = []
+    explained = []
     for item in list_qualifying(me.study):
         if annotation := answered.get(item.pk):
             screen = answered_screen(annotation, me.study)
-            found.append(
+            explained.append(
                 Explained(screen, annotation, explain_answers(screen, annotation.ratings.all()))
             )
-    return found
+    return explained
 
 
 def explain_questions(me: Participant) -> list[QuestionResult]:
     """Return the questions on the instructions as answered in the last finished try, if any."""
     return compare_answers(me, _answers_of(me, me.tries)) if me.tries else []
-
-
-def _has_all_right(me: Participant) -> bool:
-    return all(result.is_met for result in explain_questions(me))
 
 
 def compare_answers(me: Participant, answers: Mapping[int, str]) -> list[QuestionResult]:
@@ -193,7 +192,7 @@ def compare_answers(me: Participant, answers: Mapping[int, str]) -> list[Questio
 
 
 def _answers_of(me: Participant, attempt: int) -> dict[int, str]:
-    """What was answered to the questions on the instructions in this try, by their number."""
+    """Return the answers to the questions on the instructions in this try, by their number."""
     start = _question_key(attempt, "")
     mine = Answer.objects.filter(participant=me, question__startswith=start)
     return {

@@ -39,12 +39,16 @@ _ASKING = ("participant-qualification", "qualification-item", "qualification-que
 @participant_page
 @require_http_methods(["GET", "HEAD", "POST"])
 def qualification(request: HttpRequest, me: Participant) -> HttpResponse:
-    """What will be asked and what it takes to pass; before the second try, how the first went."""
+    """Say what will be asked and what it takes to pass, and how the first try went."""
     plan = plan_qualification(me.study)
     if plan is None or plan.is_on_instructions or not _is_asked(me):
         return go_home(request)
     if request.method == "POST":
-        return _begin(request, me)
+        number = next_to_qualify(me)
+        if number is None:
+            decide_try(participant=me)
+            return go_home(request)
+        return redirect(address(request, "qualification-item", number))
     context = page_context(request, me) | {
         "plan": plan,
         "tries": TRIES,
@@ -54,16 +58,8 @@ def qualification(request: HttpRequest, me: Participant) -> HttpResponse:
     return render(request, "annotation/qualification.html", context)
 
 
-def _begin(request: HttpRequest, me: Participant) -> HttpResponse:
-    number = next_to_qualify(me)
-    if number is None:
-        decide_try(participant=me)
-        return go_home(request)
-    return redirect(address(request, "qualification-item", number))
-
-
 def _is_asked(me: Participant) -> bool:
-    """Whether the qualification is what comes next for this person."""
+    """Return whether the qualification is what comes next for this person."""
     step = entry_step(me)
     return step is not None and step.name in _ASKING
 
@@ -75,7 +71,7 @@ def go_home(request: HttpRequest) -> HttpResponse:
 @participant_page
 @require_http_methods(["GET", "HEAD", "POST"])
 def qualification_item(request: HttpRequest, me: Participant, number: int) -> HttpResponse:
-    """One item in the real layout, asked once in each try and not explained."""
+    """Ask an item in the real layout, once in each try and without an explanation."""
     items = list_qualifying(me.study)
     if not 1 <= number <= len(items):
         return unknown_link(request)
@@ -113,8 +109,8 @@ def _take_item(
             "status": _("Fix what is marked, then continue"),
         }
         return render(request, me.study.config.item_template, context, status=422)
-    said = read_submission(request, screen, shown, form)
-    answer_item(participant=me, submission=said, attempt=shown.set_number)
+    submission = read_submission(request, screen, shown, form)
+    answer_item(participant=me, submission=submission, attempt=shown.set_number)
     return go_home(request)
 
 
@@ -153,7 +149,7 @@ def qualification_questions(request: HttpRequest, me: Participant) -> HttpRespon
 @participant_page
 @require_http_methods(["GET", "HEAD", "POST"])
 def suggestions(request: HttpRequest, me: Participant) -> HttpResponse:
-    """For those who passed: every item with their answer, what is suggested, and why."""
+    """Show people who passed every item with their answer, what is suggested, and why."""
     if not (me.study.is_qualification_on and me.is_qualified):
         return go_home(request)
     if request.method == "POST":
@@ -171,7 +167,7 @@ def suggestions(request: HttpRequest, me: Participant) -> HttpResponse:
 
 
 def _show(explained: Explained, number: int) -> dict[str, Any]:
-    """What was read and said, without the questions, which are known by now."""
+    """Return an item and its answer, without the questions, which are known by now."""
     screen, config = explained.screen, explained.screen.study.config
     values = entered_values(screen, explained.annotation)
     context = {
@@ -193,7 +189,7 @@ def _show(explained: Explained, number: int) -> dict[str, Any]:
 @participant_page
 @require_safe
 def unqualified(request: HttpRequest, me: Participant) -> HttpResponse:
-    """Both tries failed: thanks, what it means, and what to do now."""
+    """Thank people who failed both tries, and say what it means and what to do now."""
     if not me.study.is_qualification_on or me.is_qualified is not False:
         return go_home(request)
     context = page_context(request, me) | {

@@ -81,7 +81,7 @@ _OWN_PACE = 5
 def show_unsaved(
     request: HttpRequest, me: Participant, wait: int, number: int, place: int
 ) -> HttpResponse:
-    """The page as it was sent, because too much came at once: when to press Save again."""
+    """Show the page as it was sent, because too much came at once, and when to press Save again."""
     try:
         shown, screen = load_shown(request.POST.get("state"), me)
     except Http404:
@@ -110,7 +110,7 @@ def ask_to_wait(seconds: int) -> str:
 @keeps_page(show_unsaved)
 @require_http_methods(["GET", "HEAD", "POST"])
 def rating_page(request: HttpRequest, me: Participant, number: int, place: int) -> HttpResponse:
-    """One item of an open set. A GET changes nothing; a POST saves and goes on."""
+    """Show an item of an open set. A GET changes nothing; a POST saves and goes on."""
     if request.method == "POST":
         return _save(request, me)
     if not has_agreed(me):
@@ -238,7 +238,7 @@ def _find_report(
 
 
 def _frame(request: HttpRequest, me: Participant, shown: Shown) -> dict[str, Any]:
-    """What the rating page shows around its item."""
+    """Return what the rating page shows around its item."""
     config = me.study.config
     state = shown.sign()
     report = address(request, "rating-report", shown.set_number, shown.place)
@@ -280,16 +280,16 @@ def describe_set(me: Participant, number: int) -> str:
 
 
 def seconds_taken(times: dict[int, float], item_set: ItemSet) -> list[float]:
-    """Of each answer that the set asks for; a late one to what went to others is none of them."""
+    """Return the seconds of each answer that the set asks for, without those to lost items."""
     return [taken for item_id, taken in times.items() if item_id not in item_set.lost_ids]
 
 
 def estimate_minutes_left(me: Participant, seconds: list[float], total: int) -> int:
-    """From this person's own median once there are five answers, before that from the study's."""
+    """Estimate from this person's own median once there are five answers, else from the study's."""
     study = me.study
     guess = minutes_per_item(study)
     # what was ignored together with another item took no time
-    taken = [one for one in seconds if one >= 1]
+    taken = [duration for duration in seconds if duration >= 1]
     pace = median(taken) / 60 if len(taken) >= _OWN_PACE else guess
     return max(1, ceil(min(pace, _LONGEST_MINUTES) * (total - len(seconds))))
 
@@ -369,7 +369,7 @@ def wants_json(request: HttpRequest) -> bool:
 
 
 def go_on(request: HttpRequest, address: str) -> HttpResponse:
-    """The way on: a redirect, or the address alone for the script that holds the page meanwhile."""
+    """Redirect, or return the address alone for the script that holds the page meanwhile."""
     if wants_json(request):
         return JsonResponse({"next": address})
     return HttpResponseRedirect(address)
@@ -400,7 +400,7 @@ def _show_again(
     *,
     code: int,
 ) -> HttpResponse:
-    """The page again, as it was, with every entered value and a message at each fault."""
+    """Show the page again, as it was, with every entered value and a message at each fault."""
     item_set = find_set(me, shown.set_number)
     times, groups = read_progress(me, item_set) if item_set else ({}, {})
     group = group_place(me, item_set, shown.item_id, times, groups) if item_set else NO_GROUP
@@ -441,7 +441,7 @@ def next_address(request: HttpRequest, me: Participant, shown: Shown) -> str:
 @participant_page
 @require_POST
 def draft(request: HttpRequest, me: Participant) -> HttpResponse:
-    """What was entered so far is kept, and the place with it."""
+    """Keep what was entered so far, and the place with it."""
     try:
         shown, screen = load_shown(request.POST.get("state"), me)
     except Http404:
@@ -462,12 +462,12 @@ def draft(request: HttpRequest, me: Participant) -> HttpResponse:
 
 
 def _is_left_since(me: Participant, shown: Shown) -> bool:
-    """Whether the item was ignored or skipped after this page was shown.
+    """Return whether the item was ignored or skipped after this page was shown.
 
     A draft that arrives late, from a page that was left for that, would undo it at Finish.
     """
     if not me.study.config.has_ignore and not get_content_warning(me.study):
         return False
     left = (Annotation.Outcome.IGNORED, Annotation.Outcome.SKIPPED)
-    found = Annotation.objects.filter(participant=me, item_id=shown.item_id, outcome__in=left)
-    return found.filter(submitted_at__gt=shown.shown_at).exists()
+    answers = Annotation.objects.filter(participant=me, item_id=shown.item_id, outcome__in=left)
+    return answers.filter(submitted_at__gt=shown.shown_at).exists()

@@ -27,7 +27,7 @@ from evalsite.participants.models import ItemSet, Participant
 @participant_page
 @require_http_methods(["GET", "HEAD", "POST"])
 def report(request: HttpRequest, me: Participant, number: int, place: int) -> HttpResponse:
-    """A problem with an item: the item goes to someone else, and this person goes on.
+    """Report a problem with an item, which goes to someone else; this person goes on.
 
     A script that shows the item meanwhile gets the way on as JSON.
     """
@@ -43,9 +43,9 @@ def report(request: HttpRequest, me: Participant, number: int, place: int) -> Ht
         return unknown_link(request)
     form = ReportForm(request.POST if request.method == "POST" else None)
     if form.is_bound and form.is_valid():
-        said = {name: form.cleaned_data[name] for name in ("reason", "note")}
+        details = {name: form.cleaned_data[name] for name in ("reason", "note")}
         reported = Submission(
-            outcome=Annotation.Outcome.REPORTED, **circumstances(shown, screen), **said
+            outcome=Annotation.Outcome.REPORTED, **circumstances(shown, screen), **details
         )
         saved = submit_annotation(participant=me, submission=reported)
         is_kept = saved not in WITHOUT_CONSENT

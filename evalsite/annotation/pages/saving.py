@@ -68,7 +68,7 @@ class Saved(Enum):
 
     @classmethod
     def words_of(cls, name: str) -> str:
-        """What to say of the outcome that an address names; nothing if it names none."""
+        """Return what to say of the outcome that an address names; "" if it names none."""
         became = cls.find(name)
         return str(became.value) if became else ""
 
@@ -106,7 +106,7 @@ class Submission:
     renewal: Renewal | None = None
 
     def key_for(self, participant: Participant) -> UUID:
-        """One key per slot and participant, so however often it is sent, it is one answer."""
+        """Return one key per slot and participant: however often it is sent, it is one answer."""
         place = f"slot/{self.slot_id}" if self.slot_id else f"item/{self.item.pk}"
         return uuid5(NAMESPACE_URL, f"evalsite/{place}/participant/{participant.pk}")
 
@@ -125,14 +125,14 @@ def submit_annotation(*, participant: Participant, submission: Submission) -> Sa
             clash = error
         with transaction.atomic():
             agreement = lock_present(participant)
-            standing = find_standing(participant, submission.item)
-            if standing is not None:
-                return _settle(standing, participant, submission, agreement)
+            stored = find_annotation(participant, submission.item)
+            if stored is not None:
+                return _settle(stored, participant, submission, agreement)
     raise clash
 
 
 def _is_lost_race(error: IntegrityError) -> bool:
-    """Whether the place, or the answer to the item, was taken while this one was being saved."""
+    """Return whether something else took the place, or answered the item, at the same moment."""
     return is_violation(
         error,
         Annotation,
@@ -143,10 +143,10 @@ def _is_lost_race(error: IntegrityError) -> bool:
 
 
 def save_locked(*, participant: Participant, submission: Submission, agreement: Agreement) -> Saved:
-    """As `submit_annotation`, in the transaction of a caller who has locked the participant."""
-    standing = find_standing(participant, submission.item)
-    if standing is not None:
-        return _settle(standing, participant, submission, agreement)
+    """Submit in the transaction of a caller who has locked the participant."""
+    stored = find_annotation(participant, submission.item)
+    if stored is not None:
+        return _settle(stored, participant, submission, agreement)
     return _insert(participant, submission)
 
 
@@ -155,9 +155,9 @@ def _insert(participant: Participant, submission: Submission) -> Saved:
     agreement = lock_present(participant)
     status, slot_id = _place(participant, submission, agreement)
     if status in (Annotation.Status.SURPLUS, Annotation.Status.WITHDRAWN):
-        standing = find_standing(participant, submission.item)
-        if standing is not None:
-            return _settle(standing, participant, submission, agreement)
+        stored = find_annotation(participant, submission.item)
+        if stored is not None:
+            return _settle(stored, participant, submission, agreement)
     if agreement is Agreement.NONE:
         # that something was sent is kept, so that counts can be explained, but not what it said
         submission = replace(submission, values=(), highlights=(), note="", reason="")
@@ -183,7 +183,7 @@ def _insert(participant: Participant, submission: Submission) -> Saved:
         language=submission.language,
         client_ms=submission.client_ms,
         active_ms=submission.active_ms,
-        **_what_was_said(submission),
+        **_outcome_of(submission),
     )
     _insert_annotation.run([annotation])
     _write_answers(annotation, submission)
@@ -211,11 +211,11 @@ def lock_present(participant: Participant) -> Agreement:
 
 
 def _is_archived(participant: Participant) -> bool:
-    """Whether the study was put away, so that no answer counts in it any more."""
+    """Return whether the study was put away, so that no answer counts in it any more."""
     return participant.study.state == Study.State.ARCHIVED
 
 
-def _what_was_said(submission: Submission) -> dict[str, str]:
+def _outcome_of(submission: Submission) -> dict[str, str]:
     return {
         "outcome": submission.outcome,
         "reason": submission.reason,
@@ -226,7 +226,7 @@ def _what_was_said(submission: Submission) -> dict[str, str]:
 def _place(
     participant: Participant, submission: Submission, agreement: Agreement
 ) -> tuple[str, int | None]:
-    """Status of a new annotation and the slot that it fills, if any."""
+    """Return the status of a new annotation and the slot that it fills, if any."""
     if agreement is Agreement.NONE:
         return Annotation.Status.WITHDRAWN, None
     if participant.is_pilot:
@@ -242,7 +242,7 @@ def _place(
 
 
 def _status_without_place(submission: Submission, *, is_current: bool = True) -> str:
-    """Status of an annotation that fills no slot, of somebody who isn't a pilot."""
+    """Return the status of an annotation that fills no slot, of somebody who isn't a pilot."""
     if submission.outcome == Annotation.Outcome.SKIPPED and is_current:
         return Annotation.Status.SKIPPED
     is_main = submission.item.kind == Item.Kind.MAIN
@@ -250,7 +250,7 @@ def _status_without_place(submission: Submission, *, is_current: bool = True) ->
 
 
 def _fill_slot(participant: Participant, submission: Submission) -> int | None:
-    """The slot that is done by this submission: the one I hold, else a free one of the item."""
+    """Return the slot that this submission fills: the one I hold, else a free one of the item."""
     if submission.slot_id and _finish_mine(submission.slot_id, participant, submission):
         return submission.slot_id
     if Annotation.objects.filter(participant=participant, item=submission.item).exists():
@@ -283,7 +283,7 @@ def _finish_mine(slot_id: int, participant: Participant, submission: Submission)
 
 
 def _free_slot_for(participant: Participant, submission: Submission) -> Slot | None:
-    """A free slot of the item: one that shows what was shown, so that each order is kept exact."""
+    """Return a free slot of the item; one that shows what was shown, if any, keeps orders exact."""
     item, shown = submission.item, list(submission.order_shown)
     seed = participant.study.seed
     return free_slot_of(
@@ -299,7 +299,7 @@ def _finish(slots: Any, participant: Participant) -> bool:
 
 
 def _write_answers(annotation: Annotation, submission: Submission) -> None:
-    """The ratings and highlights of the submission are those of the annotation."""
+    """Write the ratings and highlights of the submission as those of the annotation."""
     _insert_ratings.run(
         [
             Rating(
@@ -331,7 +331,7 @@ def _write_answers(annotation: Annotation, submission: Submission) -> None:
 
 
 def leave_to_others(participant: Participant, item: Item, outcome: str) -> None:
-    """My place goes to someone else if I report or skip an item."""
+    """Give my place to someone else if I report or skip an item."""
     if outcome not in LEFT_TO_OTHERS:
         return
     save_end(participant, participant.study)
@@ -346,8 +346,8 @@ def leave_to_others(participant: Participant, item: Item, outcome: str) -> None:
 # --- an item that this person has answered already ------------------------------------
 
 
-def find_standing(participant: Participant, item: Item) -> Annotation | None:
-    """This person's answer to this item, locked; None: there is none yet."""
+def find_annotation(participant: Participant, item: Item) -> Annotation | None:
+    """Return this person's answer to this item, locked; None: there is none yet."""
     return (
         Annotation.objects.select_for_update(of=("self",))
         .filter(participant=participant, item=item)
@@ -357,50 +357,51 @@ def find_standing(participant: Participant, item: Item) -> Annotation | None:
 
 
 def _settle(
-    standing: Annotation, participant: Participant, submission: Submission, agreement: Agreement
+    stored: Annotation, participant: Participant, submission: Submission, agreement: Agreement
 ) -> Saved:
-    """Same values: nothing to do. Others: a revision while the set is open, else nothing.
+    """Replace the stored answer if the submission says something else and the set is open.
 
     Answers that a person agreed to share are never changed by one sent without agreeing.
     """
     if agreement is Agreement.NONE:
         return Saved.UNUSED
-    if agreement is Agreement.OUTDATED and not standing.awaits_consent:
+    if agreement is Agreement.OUTDATED and not stored.awaits_consent:
         return Saved.UNCHANGED
-    if not participant.may_reopen(standing.visit_id):
+    if not participant.may_reopen(stored.visit_id):
         # also of equal values: nobody may find out what was answered by trying
         return Saved.EARLIER
-    ratings, highlights = list(standing.ratings.all()), list(standing.highlights.all())
+    ratings, highlights = list(stored.ratings.all()), list(stored.highlights.all())
     before = {identify(rating) for rating in ratings}
-    marked = {(one.output_id, one.start, one.end) for one in highlights}
+    marked = {(highlight.output_id, highlight.start, highlight.end) for highlight in highlights}
     is_same = before == {value.identity for value in submission.values}
     is_same = is_same and marked == {passage.identity for passage in submission.highlights}
-    if is_same and all(getattr(standing, k) == v for k, v in _what_was_said(submission).items()):
-        return Saved.AWAITING if standing.awaits_consent else Saved.ALREADY
-    is_finished = standing.item_set is None or standing.item_set.finished_at is not None
+    if is_same and all(getattr(stored, k) == v for k, v in _outcome_of(submission).items()):
+        return Saved.AWAITING if stored.awaits_consent else Saved.ALREADY
+    is_finished = stored.item_set is None or stored.item_set.finished_at is not None
     if is_finished or _is_archived(participant):
         return Saved.FINAL
-    was_unseen = standing.submitted_at > (submission.shown_at or submission.started_at)
-    keep_revision(standing)
-    replace_annotation(standing, participant, submission)
+    was_unseen = stored.submitted_at > (submission.shown_at or submission.started_at)
+    keep_revision(stored)
+    replace_annotation(stored, participant, submission)
     if agreement is Agreement.OUTDATED:
         return Saved.AWAITING
     return Saved.REPLACED if was_unseen else Saved.CHANGED
 
 
-def keep_revision(standing: Annotation, **more: Any) -> None:
+def keep_revision(annotation: Annotation, **more: Any) -> None:
     """Keep the present answer for ever, whatever replaces it."""
     Revision.objects.create(
-        study_id=standing.study_id,
-        annotation=standing,
-        submitted_at=standing.submitted_at,
+        study_id=annotation.study_id,
+        annotation=annotation,
+        submitted_at=annotation.submitted_at,
         state={
-            "outcome": standing.outcome,
-            "reason": standing.reason,
-            "note": standing.note,
-            "ratings": [state_of(rating) for rating in standing.ratings.all()],
+            "outcome": annotation.outcome,
+            "reason": annotation.reason,
+            "note": annotation.note,
+            "ratings": [state_of(rating) for rating in annotation.ratings.all()],
             "highlights": [
-                [one.output_id, one.start, one.end, one.quote] for one in standing.highlights.all()
+                [highlight.output_id, highlight.start, highlight.end, highlight.quote]
+                for highlight in annotation.highlights.all()
             ],
             **more,
         },
@@ -408,38 +409,38 @@ def keep_revision(standing: Annotation, **more: Any) -> None:
 
 
 def replace_annotation(
-    standing: Annotation, participant: Participant, submission: Submission
+    annotation: Annotation, participant: Participant, submission: Submission
 ) -> None:
-    """The annotation says what was submitted, and holds a place where it needs one."""
-    has_changed = standing.outcome != submission.outcome
-    is_moved = has_changed and {standing.outcome, submission.outcome}.intersection(LEFT_TO_OTHERS)
-    for name, value in _what_was_said(submission).items():
-        setattr(standing, name, value)
-    standing.submitted_at, standing.visit_id = now(), participant.later_visit_id
+    """Write what was submitted into the annotation, and move its place if need be."""
+    has_changed = annotation.outcome != submission.outcome
+    is_moved = has_changed and {annotation.outcome, submission.outcome}.intersection(LEFT_TO_OTHERS)
+    for name, value in _outcome_of(submission).items():
+        setattr(annotation, name, value)
+    annotation.submitted_at, annotation.visit_id = now(), participant.later_visit_id
     if is_moved:
-        _move_place(standing, participant, submission)
-    standing.save()
-    standing.ratings.all().delete()
-    standing.highlights.all().delete()
-    _write_answers(standing, submission)
-    if is_moved and not standing.awaits_consent:
+        _move_place(annotation, participant, submission)
+    annotation.save()
+    annotation.ratings.all().delete()
+    annotation.highlights.all().delete()
+    _write_answers(annotation, submission)
+    if is_moved and not annotation.awaits_consent:
         leave_to_others(participant, submission.item, submission.outcome)
     if participant.has_reported:
         judge_again(participant, submission.item.pk)
 
 
-def _move_place(standing: Annotation, participant: Participant, submission: Submission) -> None:
-    """A report or a skip gives its slot back; a rating in its place takes one if one is free."""
-    if standing.status in (Annotation.Status.PILOT, Annotation.Status.WITHDRAWN):
+def _move_place(annotation: Annotation, participant: Participant, submission: Submission) -> None:
+    """Give back the slot of a report or a skip; let a rating in its place take a free one."""
+    if annotation.status in (Annotation.Status.PILOT, Annotation.Status.WITHDRAWN):
         return
-    if standing.awaits_consent:
+    if annotation.awaits_consent:
         return
-    freed, standing.slot = standing.slot, None
-    standing.status = _status_without_place(submission)
+    freed, annotation.slot = annotation.slot, None
+    annotation.status = _status_without_place(submission)
     if submission.outcome in LEFT_TO_OTHERS:
         if freed is not None:
             save_end(participant, participant.study)
-        standing.save()
+        annotation.save()
         if freed is not None:
             Slot.objects.filter(pk=freed.pk).update(
                 state=Slot.State.FREE, participant=None, lease_until=None, kept_until=None
@@ -448,7 +449,7 @@ def _move_place(standing: Annotation, participant: Participant, submission: Subm
     is_main = submission.item.kind == Item.Kind.MAIN
     slot = _free_slot_for(participant, submission) if is_main else None
     if slot and _finish(Slot.objects.free().filter(pk=slot.pk), participant):
-        standing.slot, standing.status = slot, Annotation.Status.COUNTED
+        annotation.slot, annotation.status = slot, Annotation.Status.COUNTED
 
 
 # --- answers that wait for consent ----------------------------------------------------
@@ -477,7 +478,7 @@ def withdraw_awaiting(me: Participant) -> None:
 def save_draft(
     *, participant: Participant, item: Item, values: Mapping[str, str], order: Sequence[int] = ()
 ) -> Draft | None:
-    """What was entered so far is kept, and comes back with the page; None without consent.
+    """Keep what was entered so far, to come back with the page; None without consent.
 
     It never replaces what was saved or entered by a link that opens more.
     """
@@ -498,7 +499,7 @@ def save_draft(
 
 
 def _has_earlier(participant: Participant, item: Item) -> bool:
-    """Whether this item has an answer or a draft that the link in use doesn't open."""
+    """Return whether this item has an answer or a draft that the link in use doesn't open."""
     visit = participant.later_visit_id
     if visit is None:
         return False

@@ -61,10 +61,12 @@ class Screen:
         """Return these criteria with what the item's inputs and the person bring to them."""
         seed = f"{self.study.seed}/{self.participant_id}"
         texts = [output.text for output in self.outputs]
-        return tuple(one.for_item(self.item.inputs, texts).for_person(seed) for one in criteria)
+        return tuple(
+            criterion.for_item(self.item.inputs, texts).for_person(seed) for criterion in criteria
+        )
 
     def order_mark(self, me: Participant) -> str:
-        """The same for the same outputs in the same places, and telling nothing of them."""
+        """Return the same for the same outputs in the same places, without telling which."""
         phrases = f"{me.pk}/{self.item.pk}/{self.order}"
         return salted_hmac(_SALT, phrases, algorithm="sha256").hexdigest()[:12]
 
@@ -123,7 +125,7 @@ def in_order(
 
 
 def answered_screen(annotation: Annotation, study: Study) -> Screen:
-    """The screen as it was when this annotation was given."""
+    """Return the screen as it was when this annotation was submitted."""
     outputs = list(annotation.item.outputs.all())
     screen = in_order(
         study, annotation.item, outputs, annotation.order_shown,
@@ -152,48 +154,51 @@ class GivenRating(Stored, Protocol):
 
 def entered_ratings(screen: Screen, ratings: Iterable[GivenRating]) -> dict[str, str]:
     """Return the entries of the questions and of comments on them, by their names."""
-    given: dict[str, list[GivenRating]] = {}
+    by_criterion: dict[str, list[GivenRating]] = {}
     for rating in ratings:
-        given.setdefault(rating.criterion, []).append(rating)
+        by_criterion.setdefault(rating.criterion, []).append(rating)
     places = range(len(screen.outputs))
     entries = {
         criterion.key: criterion.write_entries(
-            criterion.read_values(given[criterion.key], screen.output_ids), places
+            criterion.read_values(by_criterion[criterion.key], screen.output_ids), places
         )
         for criterion in screen.criteria
-        if criterion.key in given
+        if criterion.key in by_criterion
     }
     values = {}
     for name, criterion, number in question_names(
         screen.study.config, len(screen.outputs), screen.criteria
     ):
-        own: Sequence[GivenRating] = given.get(criterion.key, ())
+        matching: Sequence[GivenRating] = by_criterion.get(criterion.key, ())
         place = 1 if criterion.per_turn else number
         output_id = screen.output_ids[place - 1] if place else None
         if criterion.per_turn:
-            own = [rating for rating in own if rating.turn == number]
+            matching = [rating for rating in matching if rating.turn == number]
         entry = entries.get(criterion.key, {}).get(number)
         if entry is not None:
-            values[name] = _find_typed(own, output_id) or entry
-        for rating in own:
+            # as it was typed, if it was
+            values[name] = next(
+                (
+                    rating.value_typed
+                    for rating in matching
+                    if rating.output_id == output_id and rating.value_typed
+                ),
+                entry,
+            )
+        for rating in matching:
             if rating.part == COMMENT and (not number or rating.output_id == output_id):
                 values[f"{name}.{COMMENT}"] = rating.text
     return values
 
 
-def _find_typed(ratings: Iterable[GivenRating], output_id: int | None) -> str:
-    typed = (one.value_typed for one in ratings if one.output_id == output_id)
-    return next((text for text in typed if text), "")
-
-
 def _entered_marks(screen: Screen, annotation: Annotation) -> dict[str, str]:
-    found = {}
+    entries = {}
     for field in marks_fields(screen.study.config, len(screen.outputs)):
         output = screen.outputs[field.number - 1]
         spans = [
-            Span(one.start, one.end)
-            for one in annotation.highlights.all()
-            if one.output_id == output.pk
+            Span(highlight.start, highlight.end)
+            for highlight in annotation.highlights.all()
+            if highlight.output_id == output.pk
         ]
-        found[field.name] = write_marks(spans, output.text)
-    return found
+        entries[field.name] = write_marks(spans, output.text)
+    return entries

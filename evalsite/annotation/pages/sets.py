@@ -49,7 +49,7 @@ def find_set(me: Participant, number: int) -> ItemSet | None:
 
 
 def unanswered_places(item_set: ItemSet, answered: Collection[int] | None = None) -> list[int]:
-    """Places of the set, from 1, that still want an answer; what went to others wants none."""
+    """Return the places of the set, from 1, without an answer; those lost to others need none."""
     settled = {*(answered_items(item_set) if answered is None else answered), *item_set.lost_ids}
     return [
         place for place, item_id in enumerate(item_set.item_ids, start=1) if item_id not in settled
@@ -59,7 +59,7 @@ def unanswered_places(item_set: ItemSet, answered: Collection[int] | None = None
 def wanted_places(
     me: Participant, item_set: ItemSet, answered: Collection[int] | None = None
 ) -> list[int]:
-    """Places that this person may still answer: none once the study has ended without them."""
+    """Return the places that this person may still answer: none once the study has ended."""
     has_ended = me.study.has_ended or me.study.is_past_its_end
     if has_ended and not me.is_pilot and not me.slots.leased().exists():
         return []
@@ -67,7 +67,7 @@ def wanted_places(
 
 
 def open_places(item_set: ItemSet) -> list[int]:
-    """Places of the set, from 1, that are this participant's: all but those lost to others."""
+    """Return the places of the set, from 1, that weren't lost to others."""
     lost = set(item_set.lost_ids)
     return [
         place for place, item_id in enumerate(item_set.item_ids, start=1) if item_id not in lost
@@ -75,7 +75,7 @@ def open_places(item_set: ItemSet) -> list[int]:
 
 
 def read_progress(me: Participant, item_set: ItemSet) -> tuple[dict[int, float], dict[int, str]]:
-    """How many seconds each answered item of the set took this person; the group of every item."""
+    """Return the seconds that each answered item of the set took, and the group of every item."""
     times, groups = {}, {}
     rows = _answers_to.all(me.pk, *item_set.item_ids)
     for pk, group, kind, started, submitted in rows:
@@ -119,7 +119,7 @@ def group_place(
 
 
 def _letter_of(number: int) -> str:
-    """A, B, ... Z, AA, AB, ... for 0, 1, ... 25, 26, 27, ..."""
+    """Return A, B, ... Z, AA, AB, ... for 0, 1, ... 25, 26, 27, ..."""
     more, last = divmod(number, len(ascii_uppercase))
     return (_letter_of(more - 1) if more else "") + ascii_uppercase[last]
 
@@ -127,7 +127,7 @@ def _letter_of(number: int) -> str:
 def kept_until(
     me: Participant, screen: Screen, item_set: ItemSet | None, answered: Collection[int] = ()
 ) -> datetime | None:
-    """Until when the place of this screen is kept for this person; None: it is not, or no more.
+    """Return until when the place of this screen is kept for this person; None: it isn't.
 
     A control is kept as long as the rest of its set, and looks like any other item.
     """
@@ -156,7 +156,7 @@ class Change:
 
 
 def find_changes(me: Participant, item_set: ItemSet) -> list[Change]:
-    """Drafts of answered items that are newer than the answer and say something else."""
+    """Return drafts of answered items that are newer than the answer and say something else."""
     drafts = {draft.item_id: draft for draft in _drafts_of.all(me.pk, *item_set.item_ids)}
     if not drafts:
         return []
@@ -165,7 +165,7 @@ def find_changes(me: Participant, item_set: ItemSet) -> list[Change]:
         .select_related("item")
         .prefetch_related("ratings")
     )
-    found = []
+    changes = []
     for annotation in annotations:
         draft = drafts[annotation.item_id]
         screen = answered_screen(annotation, me.study)
@@ -185,13 +185,13 @@ def find_changes(me: Participant, item_set: ItemSet) -> list[Change]:
             # nobody has to rate an item that they reported or skipped
             continue
         place = item_set.item_ids.index(annotation.item_id) + 1
-        found.append(Change(annotation, place, screen, form))
-    return found
+        changes.append(Change(annotation, place, screen, form))
+    return changes
 
 
 @transaction.atomic
 def finish_set(*, participant: Participant, item_set: ItemSet) -> bool:
-    """The set is finished and has its code; its answers are final. Done twice, it is done once.
+    """Finish the set and give it its code; its answers are final. Doing it again changes nothing.
 
     Changes that were entered but not sent are saved first, because their page said that they are
     kept. False, and nothing done, while a place wants an answer, a change is no valid answer, or

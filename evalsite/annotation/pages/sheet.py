@@ -24,7 +24,7 @@ from evalsite.studies.models import Item, Output
 
 _FIELD = re.compile(r"q([1-9][0-9]{0,4})-(.+)", re.DOTALL)
 # of a part, beside its answers
-_OWN = frozenset({"state", "was", "device", "client_ms", "active_ms"})
+_NO_ANSWERS = frozenset({"state", "was", "device", "client_ms", "active_ms"})
 # what is signed counts in milliseconds
 _LEAST_TIME = timedelta(milliseconds=1)
 
@@ -128,7 +128,7 @@ def name_apart(view: ItemView, place: int) -> ItemView:
         view,
         questions=tuple(named.values()),
         outputs=tuple(
-            replace(output, questions=tuple(named[one.name] for one in output.questions))
+            replace(output, questions=tuple(named[question.name] for question in output.questions))
             for output in view.outputs
         ),
     )
@@ -147,7 +147,9 @@ class SentPart:
     @property
     def is_changed(self) -> bool:
         """Tell whether this says anything else than the page did when it was shown."""
-        entered = {name: text for name, text in self.data.items() if name not in _OWN and text}
+        entered = {
+            name: text for name, text in self.data.items() if name not in _NO_ANSWERS and text
+        }
         try:
             was = read_json(str(self.data.get("was", "")))
         except ValueError:
@@ -158,14 +160,14 @@ class SentPart:
 
 def read_parts(data: QueryDict) -> dict[int, SentPart]:
     """Return what was sent, by place."""
-    found: dict[int, QueryDict] = {}
+    fields: dict[int, QueryDict] = {}
     for name, values in data.lists():
         if match := _FIELD.fullmatch(name):
-            own = found.setdefault(int(match[1]), QueryDict(mutable=True))
-            own.setlist(match[2], values)
-    for own in found.values():
-        own["device"] = str(data.get("device", ""))
-    return {place: SentPart(place, found[place]) for place in sorted(found)}
+            part = fields.setdefault(int(match[1]), QueryDict(mutable=True))
+            part.setlist(match[2], values)
+    for part in fields.values():
+        part["device"] = str(data.get("device", ""))
+    return {place: SentPart(place, fields[place]) for place in sorted(fields)}
 
 
 # --- time -------------------------------------------------------------------------------

@@ -74,13 +74,13 @@ from evalsite.participants.services import Agreement, agreement_of, has_agreed
 from evalsite.studies.bonus import bonus_in_words
 from evalsite.studies.versions import covers_items, has_sheet, shown_content
 
-# of several outcomes of one press, the first that occurs is told
+# of several outcomes of one press, the page says the first that occurs
 _TELLING = (Saved.ENDED, Saved.FINAL, Saved.EARLIER, Saved.REPLACED, Saved.CHANGED, Saved.SAVED,
             Saved.ALREADY)  # fmt: skip
 
 
 def show_unsaved(request: HttpRequest, me: Participant, wait: int, number: int) -> HttpResponse:
-    """The page as it was sent, because too much came at once: when to press Save again."""
+    """Show the page as it was sent, because too much came at once, and when to press Save again."""
     item_set = find_set(me, number)
     if item_set is None:
         return unknown_link(request)
@@ -90,7 +90,7 @@ def show_unsaved(request: HttpRequest, me: Participant, wait: int, number: int) 
 
 
 def _of_a_sheet(view: Callable[..., HttpResponse]) -> Callable[..., HttpResponse]:
-    """Give a view the set of this number; nothing else is there, nor what it wasn't shown in."""
+    """Give a view the set of this number; unknown if there is none, or it was shown elsewhere."""
 
     @wraps(view)
     def wrapped(request: HttpRequest, me: Participant, number: int) -> HttpResponse:
@@ -110,7 +110,7 @@ def _of_a_sheet(view: Callable[..., HttpResponse]) -> Callable[..., HttpResponse
 @require_http_methods(["GET", "HEAD", "POST"])
 @_of_a_sheet
 def sheet(request: HttpRequest, me: Participant, item_set: ItemSet) -> HttpResponse:
-    """All items of an open set. A GET changes nothing; a POST saves what is new and goes on."""
+    """Show an open set. A GET changes nothing; a POST saves what is new and goes on."""
     if request.method == "POST":
         return _save(request, me, item_set)
     if not has_agreed(me):
@@ -129,26 +129,26 @@ def sheet(request: HttpRequest, me: Participant, item_set: ItemSet) -> HttpRespo
 @require_POST
 @_of_a_sheet
 def draft(request: HttpRequest, me: Participant, item_set: ItemSet) -> HttpResponse:
-    """What is new is kept, and saved where it is a whole answer; a script goes on with its page."""
+    """Keep what is new, and save what is a whole answer; a script goes on with its page."""
     sent = _read_sent(request, me, item_set)
     agreement = agreement_of(me)
     if agreement is Agreement.NONE:
         return JsonResponse({"lease_until": None}, status=403)
     # answers under a text that has changed are asked about when the button is pressed
-    ready = [one for one in sent if agreement is Agreement.CURRENT and one.form.is_valid()]
-    others = [one for one in sent if one not in ready]
+    ready = [answer for answer in sent if agreement is Agreement.CURRENT and answer.form.is_valid()]
+    rest = [answer for answer in sent if answer not in ready]
     saved = _store(request, me, item_set, ready)
-    for one in others:
-        _keep(me, one.screen, one.part.data)
+    for answer in rest:
+        _keep(me, answer.screen, answer.part.data)
     times, _groups = read_progress(me, item_set)
     missing = wanted_places(me, item_set, times)
     if not sent and missing:
         # people who are still there keep their places, as with a draft
         _keep(me, *_find_unrenewed(me, item_set, missing))
-    is_lapsed = not me.is_pilot and not all(is_mine(me, one.screen) for one in others)
-    said = _describe_saved(me, item_set, sent, saved, times)
-    said["is_final"] = not _may_renew(me, item_set, missing)
-    return JsonResponse(said, status=409 if is_lapsed else 200)
+    is_lapsed = not me.is_pilot and not all(is_mine(me, answer.screen) for answer in rest)
+    report = _describe_saved(me, item_set, sent, saved, times)
+    report["is_final"] = not _may_renew(me, item_set, missing)
+    return JsonResponse(report, status=409 if is_lapsed else 200)
 
 
 def _keep(me: Participant, screen: Screen, data: Mapping[str, Any]) -> None:
@@ -203,15 +203,15 @@ def _read_sent(request: HttpRequest, me: Participant, item_set: ItemSet) -> list
 
     Http404 if one of them wasn't shown to this person in this set.
     """
-    found = []
+    sent = []
     for place, part in read_parts(request.POST).items():
         if not part.is_changed:
             continue
         shown, screen = load_shown(part.data.get("state"), me)
         if (shown.set_id, shown.place) != (item_set.pk, place):
             raise Http404("This was shown elsewhere.")
-        found.append(_Sent(part, shown, screen, judge(screen, part.data)))
-    return found
+        sent.append(_Sent(part, shown, screen, judge(screen, part.data)))
+    return sent
 
 
 def _store(
@@ -220,20 +220,20 @@ def _store(
     """Save these answers one by one, and return what became of each, by place."""
     if not ready:
         return {}
-    share = share_time(me, item_set, min(one.shown.shown_at for one in ready), len(ready))
+    share = share_time(me, item_set, min(answer.shown.shown_at for answer in ready), len(ready))
     began = now() - share
     saved = {}
-    for one in ready:
-        submission = make_submission(request, one.shown, one.screen, one.form)
+    for answer in ready:
+        submission = make_submission(request, answer.shown, answer.screen, answer.form)
         submission = replace(submission, started_at=began)
-        saved[one.part.place] = save_answer(me, one.screen, one.form, submission)
+        saved[answer.part.place] = save_answer(me, answer.screen, answer.form, submission)
     return saved
 
 
 def _save(request: HttpRequest, me: Participant, item_set: ItemSet) -> HttpResponse:
     sent = _read_sent(request, me, item_set)
-    ready = [one for one in sent if one.form.is_valid()]
-    others = [one for one in sent if one not in ready]
+    ready = [answer for answer in sent if answer.form.is_valid()]
+    rest = [answer for answer in sent if answer not in ready]
     saved = _store(request, me, item_set, ready)
     waiting = next((became for became in saved.values() if became in WITHOUT_CONSENT), None)
     if waiting is not None:
@@ -243,34 +243,31 @@ def _save(request: HttpRequest, me: Participant, item_set: ItemSet) -> HttpRespo
     place = place_after(wanted_places(me, item_set, times), at or max(saved, default=0))
     if target := _read_place(request.POST.get("go")):
         # who jumps to another question goes on with this one later
-        for one in others:
-            keep_entered(me, one.screen, one.part.data)
+        for answer in rest:
+            keep_entered(me, answer.screen, answer.part.data)
         place = target
-    elif refused := _find_refused(me, item_set, others, only=place if place == at else None):
-        parts = {one.part.place: one.part for one in others}
+    elif refused := _find_refused(me, item_set, rest, only=place if place == at else None):
+        parts = {answer.part.place: answer.part for answer in rest}
         return _refuse(request, me, item_set, parts, refused)
-    following = _describe_way(request, item_set, place, _sum_up(saved))
+    became = next((outcome for outcome in _TELLING if outcome in saved.values()), Saved.ALREADY)
+    following = _describe_way(request, item_set, place, became)
     if wants_json(request):
-        said = _describe_saved(me, item_set, sent, saved, times)
-        return JsonResponse({"next": following, **said})
+        report = _describe_saved(me, item_set, sent, saved, times)
+        return JsonResponse({"next": following, **report})
     return go_on(request, following)
 
 
 def _find_refused(
-    me: Participant, item_set: ItemSet, others: Sequence[_Sent], *, only: int | None
+    me: Participant, item_set: ItemSet, rest: Sequence[_Sent], *, only: int | None
 ) -> dict[int, RatingForm]:
     """Return what is no whole answer, by place; else the `only` one that is missing."""
     if item_set.finished_at is not None:
         return {}
-    if others or only is None:
-        return {one.part.place: one.form for one in others}
+    if rest or only is None:
+        return {answer.part.place: answer.form for answer in rest}
     # nothing else is missing, so there is nowhere to go on to
     screen, values = fill_screen(me, item_set.item_ids[only - 1], is_answered=False)
     return {only: judge(screen, values)}
-
-
-def _sum_up(saved: Mapping[int, Saved]) -> Saved:
-    return next((one for one in _TELLING if one in saved.values()), Saved.ALREADY)
 
 
 def _refuse(
@@ -280,7 +277,7 @@ def _refuse(
     parts: Mapping[int, SentPart],
     refused: Mapping[int, RatingForm],
 ) -> HttpResponse:
-    """The page again, with every entered value and a message at each fault."""
+    """Show the page again, with every entered value and a message at each fault."""
     errors = sum(len(form.first_errors) for form in refused.values())
     status = ngettext(
         "Not saved: %(count)s answer needs another look",
@@ -315,18 +312,18 @@ def _describe_saved(
 ) -> dict[str, Any]:
     """Return what a script needs to know of the parts that it sent, and of the whole sheet."""
     parts = {}
-    for one in sent:
-        place = one.part.place
-        if place not in saved and one.form.is_valid():
+    for answer in sent:
+        place = answer.part.place
+        if place not in saved and answer.form.is_valid():
             # it waits for the person to agree to a text
             continue
         entered = read_entered(
-            me.study.config, len(one.screen.outputs), one.part.data, one.screen.criteria
+            me.study.config, len(answer.screen.outputs), answer.part.data, answer.screen.criteria
         )
         parts[place] = {"was": write_known(entered)}
         if place in saved:
             # whoever changes it from this page has seen this answer
-            parts[place]["state"] = replace(one.shown, shown_at=next_showing()).sign()
+            parts[place]["state"] = replace(answer.shown, shown_at=next_showing()).sign()
     places = enumerate(item_set.item_ids, start=1)
     outcome = next((became for became in _TELLING[:4] if became in saved.values()), None)
     return {
@@ -403,8 +400,7 @@ class _Page:
         main = [screen for screen in missing if screen.item.kind not in CONTROLS]
         if not main:
             # controls are kept together, as long as the rest of the set
-            found = (kept_until(self.me, one, self.item_set, self.times) for one in missing[:1])
-            return next(found, None)
+            return kept_until(self.me, missing[0], self.item_set, self.times) if missing else None
         ends = [screen.slot.lease_until for screen in main if screen.slot is not None]
         known = [end for end in ends if end is not None]
         return min(known) if len(known) == len(main) else None
@@ -413,12 +409,13 @@ class _Page:
         me, config = self.me, self.me.study.config
         frame = page_context(self.request, me) | {"layout": config.layout}
         problems = self._list_problems()
+        several = [part.screen for part in self.parts if len(part.screen.outputs) > 1]
         progress = _SheetProgress.read(me, self.item_set, self.times)
         context = {
             **frame,
             "set_number": self.item_set.number,
             "draft_url": address(self.request, "sheet-draft", self.item_set.number),
-            "order_mark": self._mark_orders(),
+            "order_mark": "".join(screen.order_mark(me) for screen in several),
             "html": render_markdown(
                 shown_content(me.study)["texts"]["instructions"], with_anchors=True
             ),
@@ -440,32 +437,27 @@ class _Page:
         }
         return render(self.request, "annotation/sheet.html", context, status=code)
 
-    def _mark_orders(self) -> str:
-        """Return the same for the same outputs in the same places; "" if no item has several."""
-        several = [part.screen for part in self.parts if len(part.screen.outputs) > 1]
-        return "".join(screen.order_mark(self.me) for screen in several)
-
     def _list_problems(self) -> list[dict[str, Any]]:
         """Return what is wrong, with the id of the control and the place."""
-        found = []
+        problems = []
         for part in self.parts:
             form = self.refused.get(part.place)
             if form is None:
                 continue
             errors = form.first_errors
             view = name_apart(part.screen.view({}, errors), part.place)
-            found += [
-                {"place": part.place, "id": one.control_id, "message": one.error}
-                for one in view.questions
-                if one.error
+            problems += [
+                {"place": part.place, "id": question.control_id, "message": question.error}
+                for question in view.questions
+                if question.error
             ]
             known = {name for name, error in errors.items() if name in form.fields and error}
-            found += [
+            problems += [
                 {"place": part.place, "id": f"{anchor_of(part.place)}-title", "message": message}
                 for name, message in errors.items()
                 if name not in known
             ]
-        return found
+        return problems
 
     def _render_part(
         self, part: ShownPart, frame: dict[str, Any], problems: list[dict[str, Any]]

@@ -73,7 +73,7 @@ def load_place(me: Participant, item_set: ItemSet, place: int) -> tuple[Shown, S
 
 
 def load_shown(text: str | None, me: Participant) -> tuple[Shown, Screen]:
-    """What this signed text says was shown; Http404 unless it was shown to this very person."""
+    """Return what this signed text says was shown; Http404 unless it was shown to this person."""
     shown = read_shown(text)
     if shown is None or shown.participant_id != me.pk:
         logger.warning("refused a post whose signed state isn't valid or is someone else's")
@@ -87,7 +87,7 @@ def load_shown(text: str | None, me: Participant) -> tuple[Shown, Screen]:
 
 
 def _load_after_its_slot(me: Participant, shown: Shown) -> Screen:
-    """The screen as it was shown, though the study asks for fewer answers since."""
+    """Return the screen as it was shown, though the study asks for fewer answers since."""
     item = only(Item.objects.filter(pk=shown.item_id, study=me.study))
     if item is None:
         raise Http404("This item is gone.")
@@ -97,12 +97,12 @@ def _load_after_its_slot(me: Participant, shown: Shown) -> Screen:
 
 
 def _load_without_slot(me: Participant, shown: Shown) -> Screen:
-    """The screen of an answer that stood already, in the order of that answer, or of a pilot.
+    """Return the screen of an earlier answer, in the order of that answer, or of a pilot.
 
     An answer that has been taken back since leaves its place, and so its order, to this person.
     """
-    standing = Annotation.objects.select_related("item")
-    annotation = only(standing.filter(participant=me, item_id=shown.item_id))
+    answers = Annotation.objects.select_related("item")
+    annotation = only(answers.filter(participant=me, item_id=shown.item_id))
     if annotation is not None:
         return answered_screen(annotation, me.study)
     try:
@@ -152,7 +152,7 @@ def _load_held(me: Participant, item_id: int, slot: Slot | None) -> Screen:
 
 
 def circumstances(shown: Shown, screen: Screen) -> dict[str, Any]:
-    """What was shown, where and since when: the same for a rating and a report."""
+    """Return what was shown, where and since when: the same for a rating and a report."""
     return {
         "item": screen.item,
         "slot_id": shown.slot_id,
@@ -170,7 +170,7 @@ Row = TypeVar("Row")
 
 
 def only(rows: Iterable[Row]) -> Row | None:
-    """The row of a query that can find one at most, or None.
+    """Return the row of a query that can find one at most, or None.
 
     For pages that every participant opens again and again: `first()` sorts what it asks for, and
     preparing that takes Django half as long again as the query without it.

@@ -42,8 +42,8 @@ def _skip(request: HttpRequest, me: Participant, item_set: ItemSet, place: int) 
         shown, screen = load_place(me, item_set, place)
     except Http404:
         return unknown_link(request)
-    said = circumstances(shown, screen)
-    skipped = Submission(outcome=Annotation.Outcome.SKIPPED, **said)
+    details = circumstances(shown, screen)
+    skipped = Submission(outcome=Annotation.Outcome.SKIPPED, **details)
     saved = submit_annotation(participant=me, submission=skipped)
     if saved in WITHOUT_CONSENT:
         return redirect(address_for_consent(request, saved))

@@ -3,14 +3,17 @@
 Nothing here carries a system, an item key or a file name, so no template can leak one.
 """
 
+import json
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from itertools import takewhile
 from typing import Any
 
+from django.utils.formats import number_format
 from django.utils.safestring import SafeString
 from django.utils.translation import gettext as _
+from django.utils.translation import ngettext
 
 from evalsite.annotation.pages.highlights import (
     MOST,
@@ -21,17 +24,163 @@ from evalsite.annotation.pages.highlights import (
     write_marks,
     write_passages,
 )
-from evalsite.annotation.pages.input_view import InputView, Segment, view_input
-from evalsite.annotation.pages.question_view import QuestionView
-from evalsite.lib.dialogue import Turn, plain_output
+from evalsite.lib.conversations import read_turns
+from evalsite.lib.dialogue import Turn, parse_dialogue, plain_output
 from evalsite.lib.markdown import render_markdown
 from evalsite.lib.rich_text import render_rich, render_turns
-from evalsite.protocol import Criterion, Example, Protocol
+from evalsite.protocol import Criterion, Example, InputColumn, Protocol
 from evalsite.protocol.parts import COMMENT, NOT_SHOWN
+from evalsite.protocol.scale import NA
 from evalsite.studies.gold import Feedback
 
 # from more characters or turns on, all texts of an item get the wide column
 _LONG_ITEM, _LONG_ITEM_TURNS = 900, 8
+
+# from more characters or turns on, people can fold an input
+_LONG_INPUT, _LONG_INPUT_TURNS = 600, 6
+# more than a screen
+_SEARCHED_TEXT = 4000
+_DIALOGUES = ("dialogue", "conversation")
+
+
+@dataclass(frozen=True)
+class Segment:
+    """A stretch of a text, marked or not."""
+
+    text: str
+    is_marked: bool = False
+
+
+@dataclass(frozen=True)
+class InputView:
+    """One input: its column, and its text in segments."""
+
+    name: str
+    label: str
+    kind: str
+    value: str
+    segments: tuple[Segment, ...]
+    language: str = ""  # of code
+
+    @cached_property
+    def html(self) -> SafeString | None:
+        """What it looks like, of a kind that isn't plain text; marks are shown in that."""
+        if any(segment.is_marked for segment in self.segments):
+            return None
+        return render_rich(self.value, self.kind, self.language)
+
+    @property
+    def is_searched(self) -> bool:
+        """Whether it is so long that the page offers to find words in it."""
+        return len(self.value) > _SEARCHED_TEXT
+
+    @property
+    def is_foldable(self) -> bool:
+        """Whether people can fold it to its first lines; it starts open."""
+        return len(self.value) > _LONG_INPUT or self.turn_count > _LONG_INPUT_TURNS
+
+    @property
+    def size(self) -> str:
+        """How much a fold holds: its turns, or its words."""
+        count = self.turn_count or len(self.value.split())
+        if self.turn_count:
+            return ngettext("%(count)s turn", "%(count)s turns", count) % {"count": count}
+        words = {"count": number_format(count, force_grouping=True)}
+        return ngettext("%(count)s word", "%(count)s words", count) % words
+
+    @cached_property
+    def turn_count(self) -> int:
+        if len(self.turns) > 1:
+            return len(self.turns)
+        # as data
+        return len(read_turns(self.value) or ()) if self.kind == "conversation" else 0
+
+    @cached_property
+    def turns(self) -> tuple[Turn, ...]:
+        """The turns of a dialogue; none of any other kind of input."""
+        return parse_dialogue(self.value) if self.kind in _DIALOGUES else ()
+
+
+@dataclass(frozen=True)
+class QuestionView:
+    """One question as a control: `name` is its form name and id, `value` what was entered."""
+
+    name: str
+    criterion: Criterion
+    definition: SafeString
+    output_label: str
+    number: int = 0  # the place of its output; 0: of all of them
+    value: str = ""
+    error: str = ""
+    is_disabled: bool = False
+    comment: str = ""
+    comment_error: str = ""
+    when: str = ""  # in words, when it is asked; "": always
+    feedback: tuple[Feedback, ...] = ()  # in practice: what is suggested, beside what was answered
+    # checked, and nothing is suggested
+    is_unjudged: bool = False
+    turn: int = 0  # of the conversation that it is asked of; 0: of all of it
+
+    @property
+    def template(self) -> str:
+        return self.criterion.scale.template
+
+    @property
+    def is_kept(self) -> bool:
+        """Whether it looks the same to many people: what is typed varies too much."""
+        is_plain = not (self.error or self.feedback or self.is_unjudged or self.criterion.comment)
+        scale = self.criterion.scale
+        is_own = scale.is_typed or scale.is_of_person or self.words
+        return is_plain and not self.when and not is_own
+
+    @property
+    def entries(self) -> list[str]:
+        """The parts of what was entered, where a question has several controls."""
+        return self.chosen.split()
+
+    @property
+    def chosen(self) -> str:
+        """What was chosen, without words of one's own."""
+        return self.value.partition("\n")[0]
+
+    @property
+    def words(self) -> str:
+        """What was written at an option that has a box for it."""
+        return self.value.partition("\n")[2]
+
+    @property
+    def is_not_applicable(self) -> bool:
+        return NA in self.entries
+
+    @property
+    def typed(self) -> str:
+        """What stands in the box of a number, without the tick beside it."""
+        return " ".join(entry for entry in self.entries if entry != NA)
+
+    @property
+    def rows(self) -> Any:
+        """What the template of a kind with several controls goes through."""
+        return self.criterion.scale.view_entry(self.value)
+
+    @property
+    def ask_if(self) -> str:
+        """The condition under which it is asked, for the script of the page."""
+        condition = self.criterion.ask_if
+        return json.dumps(condition.to_data()) if condition else ""
+
+    @property
+    def comment_name(self) -> str:
+        return f"{self.name}.{COMMENT}"
+
+    @property
+    def fingerprint(self) -> int:
+        """The same number for the same words and points, in one process."""
+        return hash(self.criterion)
+
+    @property
+    def control_id(self) -> str:
+        """The id of the first control, where the link of an error leads."""
+        return self.criterion.scale.first_control(self.name)
 
 
 @dataclass(frozen=True)
@@ -101,36 +250,36 @@ class ItemView:
     group: GroupPlace = NO_GROUP
     ignore_note: str = ""
     page_note: str = ""
-    # of the only output, where questions are about its turns
-    said: tuple[SafeString, ...] = ()
+    # the turns of the only output, where questions are about them
+    turn_html: tuple[SafeString, ...] = ()
 
     @property
     def turns(self) -> tuple[TurnView, ...]:
         """The turns of the conversation, each with its questions; none where none are rated."""
-        asked = sorted({one.turn for one in self.questions} - {0})
+        asked = sorted({question.turn for question in self.questions} - {0})
         return tuple(
             TurnView(
                 number=number,
                 html=html,
-                questions=tuple(one for one in self.questions if one.turn == number),
-                next_number=next((one for one in asked if one > number), 0),
+                questions=tuple(question for question in self.questions if question.turn == number),
+                next_number=next((later for later in asked if later > number), 0),
             )
-            for number, html in enumerate(self.said, start=1)
+            for number, html in enumerate(self.turn_html, start=1)
         )
 
     @property
     def has_several_turns(self) -> bool:
-        return len({one.turn for one in self.questions} - {0}) > 1
+        return len({question.turn for question in self.questions} - {0}) > 1
 
     @property
     def has_panel(self) -> bool:
         """Whether something is read apart from the questions: conversations are among them."""
-        return bool(self.inputs) or not self.said
+        return bool(self.inputs) or not self.turn_html
 
     @property
     def whole_questions(self) -> tuple[QuestionView, ...]:
         """The questions that are about no turn."""
-        return tuple(one for one in self.questions if not one.turn)
+        return tuple(question for question in self.questions if not question.turn)
 
     @property
     def lists_points(self) -> bool:
@@ -153,7 +302,7 @@ class ItemView:
         """Whether the texts get the wider column; a wrong guess hides nothing."""
         characters = sum(len(shown.value) for shown in self.inputs)
         characters += sum(len(output.text) for output in self.outputs)
-        turns = sum(shown.turn_count for shown in self.inputs) + len(self.said)
+        turns = sum(shown.turn_count for shown in self.inputs) + len(self.turn_html)
         return characters > _LONG_ITEM or turns > _LONG_ITEM_TURNS
 
     @cached_property
@@ -196,7 +345,7 @@ class Progress:
 def question_names(
     config: Protocol, outputs: int, criteria: Sequence[Criterion] | None = None
 ) -> list[tuple[str, Criterion, int]]:
-    """Form name, criterion and number of the output (0: of all) for each question, in page order.
+    """Return form name, criterion and output number (0: all) of each question, in page order.
 
     Of a question about a turn it is the number of the turn, which its name ends with.
 
@@ -204,34 +353,34 @@ def question_names(
     With one output a question is named after its criterion; with several, after criterion and
     the place of the output on the page. Names never hold what produced an output.
     """
-    found = []
+    names = []
     for criterion in config.criteria if criteria is None else criteria:
         if criterion.per_turn:
-            found += [
+            names += [
                 (f"{criterion.key}-{turn}", criterion, turn) for turn in criterion.asked_turns
             ]
         elif not criterion.per_output:
-            found.append((criterion.key, criterion, 0))
+            names.append((criterion.key, criterion, 0))
         elif outputs == 1:
-            found.append((criterion.key, criterion, 1))
+            names.append((criterion.key, criterion, 1))
         else:
-            found += [
+            names += [
                 (f"{criterion.key}-{number}", criterion, number) for number in range(1, outputs + 1)
             ]
-    return found
+    return names
 
 
 def question_label(config: Protocol, criterion: Criterion, number: int, outputs: int) -> str:
-    """What messages call what a question is about: "Turn 4", or as `output_label`."""
+    """Return what messages call what a question is about: "Turn 4", or as `output_label`."""
     if criterion.per_turn:
         return _("Turn %(number)s") % {"number": number}
     return output_label(config, number, outputs)
 
 
 def output_label(config: Protocol, number: int, outputs: int) -> str:
-    """What a page calls the output in this place: "Response", "Utterance 2", "Response B", "sys1".
+    """Return what a page calls an output: "Response", "Utterance 2", "Response B", "sys1".
 
-    0 means none of them.
+    `number`: its place; 0: none.
     """
     if outputs == 1 or not number:
         return config.output_name
@@ -256,7 +405,7 @@ def view_item(
     is_disabled: bool = False,
     group: GroupPlace = NO_GROUP,
 ) -> ItemView:
-    """The screen of one item. `texts` are the outputs in the order shown."""
+    """Return the screen of one item. `texts` are the outputs in the order shown."""
     values, errors, marked = values or {}, errors or {}, marked or {}
     criteria = config.bind(inputs, texts) if criteria is None else criteria
     questions = tuple(
@@ -291,30 +440,58 @@ def view_item(
         group=group,
         ignore_note=_rendered(config.ignore_note if config.has_ignore else ""),
         page_note=_rendered(config.page_note),
-        said=tuple(render_turns(texts[0])) if any(one.turn for one in questions) else (),
+        turn_html=tuple(render_turns(texts[0]))
+        if any(question.turn for question in questions)
+        else (),
     )
 
 
 def _condition_in_words(config: Protocol, criterion: Criterion) -> str:
     if criterion.ask_if is None:
         return ""
-    what = criterion.ask_if.describe(config.criterion_by_key)
-    return _("Only if %(what)s:") % {"what": what}
+    condition = criterion.ask_if.describe(config.criterion_by_key)
+    return _("Only if %(what)s:") % {"what": condition}
+
+
+def view_input(column: InputColumn, value: Any, marked: Sequence[str]) -> InputView:
+    text = str(value)
+    return InputView(
+        name=column.name,
+        label=column.label,
+        kind=column.kind,
+        value=text,
+        segments=tuple(split_marked(text, marked)),
+        language=column.language,
+    )
+
+
+def split_marked(text: str, marked: Sequence[str]) -> list[Segment]:
+    """Return the text in segments; each passage of `marked` is marked where it first occurs."""
+    segments: list[Segment] = []
+    rest = text
+    for passage in sorted(marked, key=text.find):
+        before, passage, after = rest.partition(passage)
+        if not passage:
+            continue
+        segments += [Segment(before)] if before else []
+        segments.append(Segment(passage, is_marked=True))
+        rest = after
+    return [*segments, Segment(rest)] if rest or not segments else segments
 
 
 def view_example(config: Protocol, example: Example, options: Mapping[str, Any]) -> ItemView:
-    """A worked example in the real layout, with the given scores filled in and disabled."""
+    """Return a worked example in the real layout, with its scores filled in and disabled."""
     count = len(example.outputs)
     criteria = config.bind(example.inputs, example.outputs)
-    given = {
+    entries = {
         criterion.key: criterion.write_entries(example.ratings[criterion.key], range(count))
         for criterion in criteria
         if criterion.key in example.ratings
     }
     values = {
-        name: given[criterion.key][number]
+        name: entries[criterion.key][number]
         for name, criterion, number in question_names(config, count, criteria)
-        if number in given.get(criterion.key, ())
+        if number in entries.get(criterion.key, ())
     }
     return view_item(
         config,
@@ -331,7 +508,7 @@ _html: dict[str, SafeString] = {}
 
 
 def _rendered(markdown: str) -> SafeString:
-    """A text of the protocol as HTML, rendered once: it is part of the code, so it can't change."""
+    """Return a text of the protocol as HTML, rendered once: texts in the code never change."""
     if markdown not in _html:
         _html[markdown] = render_markdown(markdown)
     return _html[markdown]
@@ -343,18 +520,23 @@ def _view_outputs(
     inputs: Sequence[InputView],
     questions: Sequence[QuestionView],
 ) -> tuple[OutputView, ...]:
-    """Each output with its own questions; the next line of a dialogue without its markup."""
+    """Return each output with its own questions; the next line of a dialogue without its markup."""
     turns = [turn for shown in inputs for turn in shown.turns]
     speakers = {turn.speaker for turn in turns}
+    next_speaker = ""
+    if len(speakers) == 2 and "" not in speakers:
+        (next_speaker,) = speakers - {turns[-1].speaker}
     views = []
     for number, text in enumerate(texts, start=1):
         is_turn = config.output_kind == "dialogue"
         turn = plain_output(text, speakers) if is_turn else Turn("", text)
-        own = tuple(one for one in questions if one.number == number and not one.turn)
+        asked = tuple(
+            question for question in questions if question.number == number and not question.turn
+        )
         label = output_label(config, number, len(texts))
-        speaker = turn.speaker or (_whose_turn(turns) if is_turn else "")
+        speaker = turn.speaker or (next_speaker if is_turn else "")
         html = render_rich(text, config.output_kind, config.output_language)
-        views.append(OutputView(number, label, turn.text, own, speaker, html=html))
+        views.append(OutputView(number, label, turn.text, asked, speaker, html=html))
     return tuple(views)
 
 
@@ -369,10 +551,12 @@ def add_feedback(view: ItemView, feedback: Sequence[Feedback]) -> ItemView:
     for question in view.questions:
         label, turn = question.criterion.label, question.turn
         if (label, turn) not in explained:
-            own = tuple(line for line in feedback if line.criterion == label and line.turn == turn)
+            lines = tuple(
+                line for line in feedback if line.criterion == label and line.turn == turn
+            )
             # of a question about each turn some turns may have none
-            is_unjudged = not own and not (turn and label in judged)
-            question = replace(question, feedback=own, is_unjudged=is_unjudged)
+            is_unjudged = not lines and not (turn and label in judged)
+            question = replace(question, feedback=lines, is_unjudged=is_unjudged)
             explained.add((label, turn))
         questions.append(question)
     return replace(view, questions=tuple(questions))
@@ -386,7 +570,7 @@ def add_marks(
     values: Mapping[str, str],
     errors: Mapping[str, str],
 ) -> ItemView:
-    """The screen with the marked passages of each output, where passages can be marked."""
+    """Return the screen with the marked passages of each output, where passages can be marked."""
     fields = {field.number: field for field in marks_fields(config, len(texts))}
     outputs = tuple(
         replace(output, marks=_view_marks(fields[output.number], text, values, errors))
@@ -399,7 +583,7 @@ def add_marks(
 def _view_marks(
     field: MarksField, text: str, values: Mapping[str, str], errors: Mapping[str, str]
 ) -> MarksView:
-    """What fits of the values, drawn and ready to be posted again; lines as they were entered."""
+    """Return what fits of the values, drawn and ready to be posted again; lines as entered."""
     spans = read_marks(values, field, text).spans
     return MarksView(
         name=field.name,
@@ -411,15 +595,8 @@ def _view_marks(
     )
 
 
-def _whose_turn(turns: Sequence[Turn]) -> str:
-    """Who speaks next in a dialogue of two; "" if more, or fewer, take part."""
-    speakers = {turn.speaker for turn in turns}
-    others = speakers - {turns[-1].speaker} if turns else set()
-    return others.pop() if len(speakers) == 2 and "" not in speakers else ""
-
-
 def split_spans(text: str, spans: Iterable[Span]) -> list[Segment]:
-    """The text in segments, those of the spans marked; spans are in order and don't overlap."""
+    """Return the text in segments, the spans marked; spans are in order and don't overlap."""
     segments: list[Segment] = []
     done = 0
     for span in spans:

@@ -75,14 +75,14 @@ def _work_url(request: HttpRequest, me: Participant) -> str:
 @participant_page
 @require_safe
 def home(request: HttpRequest, me: Participant) -> HttpResponse:
-    """The personal link: it always opens the page where this person is."""
+    """Open the page where this person is."""
     return go_to(request, next_step(me))
 
 
 @participant_page
 @require_http_methods(["GET", "HEAD", "POST"])
 def instructions(request: HttpRequest, me: Participant) -> HttpResponse:
-    """What to do, with the worked examples in the real layout."""
+    """Show what to do, with the worked examples in the real layout."""
     if not has_agreed(me):
         return redirect(address(request, "participant-home"))
     if request.method == "POST":
@@ -131,7 +131,7 @@ def render_explanation(example: Example) -> str:
 
 
 def render_example(me: Participant, example: Example, number: int) -> str:
-    """A worked example in the real layout, scores filled in and disabled."""
+    """Return a worked example in the real layout as HTML, scores filled in and disabled."""
     config = me.study.config
     item = view_example(config, example, shown_content(me.study)["options"])
     return render_to_string(
@@ -148,7 +148,7 @@ def render_example(me: Participant, example: Example, number: int) -> str:
 @participant_page
 @require_http_methods(["GET", "HEAD", "POST"])
 def review(request: HttpRequest, me: Participant, number: int) -> HttpResponse:
-    """The answers of a set, open to change until Finish is pressed."""
+    """Show the answers of a set, open to change until Finish is pressed."""
     item_set = find_set(me, number)
     if item_set is None:
         return unknown_link(request)
@@ -199,7 +199,7 @@ def review(request: HttpRequest, me: Participant, number: int) -> HttpResponse:
 @participant_page
 @require_safe
 def pause(request: HttpRequest, me: Participant, number: int, place: int) -> HttpResponse:
-    """A break in a long set. Everything is saved."""
+    """Offer a break in a long set. Everything is saved."""
     item_set = find_set(me, number)
     if item_set is None or not 1 <= place <= len(item_set.item_ids):
         return unknown_link(request)
@@ -217,7 +217,7 @@ def pause(request: HttpRequest, me: Participant, number: int, place: int) -> Htt
 @participant_page
 @require_http_methods(["GET", "HEAD", "POST"])
 def finish(request: HttpRequest, me: Participant) -> HttpResponse:
-    """Thanks, the code, feedback, and the next set if there is one."""
+    """Show thanks, the code, a form for feedback, and the next set if there is one."""
     sets = finished_sets(me)
     codes = shown_codes(me, sets)
     if not sets or (request.method == "POST" and not has_agreed(me)):
@@ -288,7 +288,7 @@ def _describe_left(me: Participant) -> dict[str, Any]:
 @participant_page
 @require_http_methods(["GET", "HEAD", "POST"])
 def shut(request: HttpRequest, me: Participant) -> HttpResponse:
-    """A study that is paused or closed: what it means, and the code if one was earned.
+    """Say that the study is paused or closed, and show the code if one was earned.
 
     People whose place ended with the study get the code of finished work, once they ask for it.
     """
@@ -308,7 +308,7 @@ def shut(request: HttpRequest, me: Participant) -> HttpResponse:
 @first_link_only
 @require_http_methods(["GET", "HEAD", "POST"])
 def leave(request: HttpRequest, me: Participant) -> HttpResponse:
-    """I withdraw: stop, and choose what becomes of the answers."""
+    """Let people withdraw, and choose what becomes of their answers."""
     if me.withdrawn_at is not None:
         return redirect(address(request, "participant-withdrawn"))
     choice = request.POST.get("keep", "")

@@ -20,7 +20,7 @@ from evalsite.studies.summary_lines import count_of
 
 @transaction.atomic
 def pause_joins(*, study: Study, by: Any) -> None:
-    """Let nobody new join by a link that people share; done twice, it is done once."""
+    """Let nobody new join by a link that people share; doing it again changes nothing."""
     if Study.objects.filter(pk=study.pk, joins_paused_at=None).update(joins_paused_at=now()):
         AuditEntry.objects.record("joining paused", by=by, study_id=study.pk)
 

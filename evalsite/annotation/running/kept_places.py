@@ -36,12 +36,11 @@ def list_holders(study: Study, *, before: datetime) -> list[Holder]:
 
     Experts are none of them: their items are reassigned instead.
     """
-    held = Slot.objects.leased().filter(study=study, lease_until__gt=now()).order_by()
-    held = held.filter(lease_until__lt=ASSIGNED)
     rows = list(
-        held.values_list("participant", "participant__pseudonym").annotate(
-            places=Count("pk"), until=Max("lease_until")
-        )
+        _find_leased(study)
+        .order_by()
+        .values_list("participant", "participant__pseudonym")
+        .annotate(places=Count("pk"), until=Max("lease_until"))
     )
     if not rows:
         return []
@@ -61,18 +60,18 @@ def list_holders(study: Study, *, before: datetime) -> list[Holder]:
 
 
 def _find_signs(study: Study, leases: dict[int, datetime]) -> dict[int, datetime]:
-    """When each of these people last answered, entered something, or took or renewed places."""
+    """Return when each person last answered, entered something, or took or renewed places."""
     sets = ItemSet.objects.filter(participant__in=leases, finished_at__isnull=True).order_by()
     answers = Annotation.objects.filter(participant__in=leases).order_by()
     drafts = Draft.objects.filter(participant__in=leases).order_by()
     lease = timedelta(minutes=study.lease_minutes)
     signs = {pk: [until - lease] for pk, until in leases.items()}
-    for pk, dealt, reserved_until in sets.values_list(
+    for pk, dealt_at, reserved_until in sets.values_list(
         "participant", "created_at", "reserved_until"
     ):
         if reserved_until is not None:
             signs[pk] = [reserved_until - 2 * RESERVATION]
-        signs[pk].append(dealt)
+        signs[pk].append(dealt_at)
     for pk, last in answers.values_list("participant").annotate(last=Max("submitted_at")):
         signs[pk].append(last)
     for pk, last in drafts.values_list("participant").annotate(last=Max("updated_at")):
@@ -96,7 +95,9 @@ def _take_back(study: Study, before: datetime, by: Any) -> list[Holder]:
     asked = [holder.participant_id for holder in list_holders(study, before=before)]
     _lock(asked)
     # again, now that none of them can save
-    holders = [one for one in list_holders(study, before=before) if one.participant_id in asked]
+    holders = [
+        holder for holder in list_holders(study, before=before) if holder.participant_id in asked
+    ]
     if holders:
         _release(study, [holder.participant_id for holder in holders])
         AuditEntry.objects.record(
@@ -140,7 +141,7 @@ class Squatter:
 def list_squatters(study: Study) -> list[Squatter]:
     """Return the people who hold places and have saved nothing in their set; experts are none."""
     rows = (
-        _find_held(study)
+        _find_leased(study)
         .exclude(Exists(_answers_in_open_set()))
         .order_by("participant")
         .values_list("participant", "participant__pseudonym")
@@ -149,8 +150,8 @@ def list_squatters(study: Study) -> list[Squatter]:
     return [Squatter(*row) for row in rows]
 
 
-def _find_held(study: Study) -> QuerySet[Slot]:
-    """Return the places that are held for a time, so not those of experts."""
+def _find_leased(study: Study) -> QuerySet[Slot]:
+    """Return the places that people have for a time; those of experts have no end."""
     return Slot.objects.leased().filter(
         study=study, lease_until__gt=now(), lease_until__lt=ASSIGNED
     )
@@ -202,7 +203,7 @@ class Crowding:
 def measure_crowding(study: Study) -> Crowding:
     """Return what is held now, for the warnings of the overview."""
     rows = (
-        _find_held(study)
+        _find_leased(study)
         .annotate(has_answer=Exists(_answers_in_open_set()))
         .order_by()
         .values_list("participant__network", "has_answer")

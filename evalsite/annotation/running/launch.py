@@ -38,10 +38,14 @@ class Frozen:
 
 @dataclass(frozen=True, kw_only=True)
 class AtLaunch:
-    """What another part freezes when a study is launched."""
+    """What another part freezes when a study is launched.
+
+    `finish` runs in the job, just before the study opens.
+    """
 
     describe: Callable[[Study], Frozen]
     freeze: Callable[[Study, Any], object]
+    finish: Callable[[Study], object]
 
 
 def describe_frozen(study: Study) -> list[Frozen]:
@@ -119,6 +123,8 @@ def run_launch(job: Job) -> dict[str, Any]:
     lacking = [*(batch for batch in batches if batch.opened_at is None), *list_lacking(study)]
     slots = make_slots(study, lacking, lambda done, total: report_progress(job, done, total))
     slots += count_places(study, [batch for batch in early if batch not in lacking])
+    for part in AT_LAUNCH:
+        part.finish(study)
     with transaction.atomic():
         Batch.objects.filter(pk__in=[batch.pk for batch in batches], opened_at=None).update(
             opened_at=now()

@@ -59,7 +59,7 @@ def change_k(*, study: Study, k: int, revision: int, by: Any) -> Study:
 
 @transaction.atomic
 def open_batch(*, batch: Batch, by: Any) -> Batch:
-    """Participants get the items of this batch, as soon as a job has made their places."""
+    """Give participants the items of this batch, as soon as a job has made their places."""
     insist_on_editor(batch.study, by)
     lock_running(batch.study)
     current = Batch.objects.select_for_update(no_key=True).get(pk=batch.pk)
@@ -104,7 +104,7 @@ def unfinished_places(study: Study) -> QuerySet[Job]:
 
 
 def restart_places(*, study: Study, by: Any) -> Job:
-    """Work on the places that stopped in the middle goes on from where it was."""
+    """Let work on the places that stopped in the middle go on from where it was."""
     insist_on_editor(study, by)
     job = newest_places(study)
     if job is None or job.state == Job.State.DONE:

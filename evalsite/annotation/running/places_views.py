@@ -39,7 +39,7 @@ INVALID = 422
 
 
 class AnswersForm(forms.Form):
-    """How many answers each item wants from now on."""
+    """How many answers each item needs from now on."""
 
     k = forms.IntegerField(
         label="Answers per item from now on",

@@ -28,7 +28,7 @@ class QuotaForm(forms.Form):
         super().__init__(data)
         self.asked = list_quota_questions(study)
         self.answers: dict[str, tuple[str, str]] = {}
-        stored = {(one.question, one.value): one.people for one in study.quotas.all()}
+        stored = {(quota.question, quota.value): quota.people for quota in study.quotas.all()}
         for question in self.asked:
             for number, (value, label) in enumerate(question.choices, start=1):
                 name = f"{question.key}-{number}"
@@ -48,17 +48,21 @@ class QuotaForm(forms.Form):
     def tables(self, counts: dict[tuple[str, str], int]) -> list[dict[str, Any]]:
         """Return each question with its answers, who has a place, and the field of the quota."""
         rows: dict[str, list[Any]] = {question.key: [] for question in self.asked}
-        labels = {(one.key, value): label for one in self.asked for value, label in one.choices}
+        labels = {
+            (question.key, value): label
+            for question in self.asked
+            for value, label in question.choices
+        }
         for name, key in self.answers.items():
             people, quota = counts.get(key, 0), self.fields[name].initial
             is_full = quota is not None and people >= quota
             rows[key[0]].append((labels[key], people, is_full, self[name]))
-        return [{"label": one.label, "rows": rows[one.key]} for one in self.asked]
+        return [{"label": question.label, "rows": rows[question.key]} for question in self.asked]
 
 
 @require_http_methods(["GET", "HEAD", "POST"])
 def show_quotas(request: HttpRequest, study: Study) -> HttpResponseBase:
-    """The quotas of each question, which may change while the study runs."""
+    """Show and change the quotas of each question, also while the study runs."""
     form = QuotaForm(request.POST if request.method == "POST" else None, study=study)
     if form.is_bound and form.is_valid():
         try:

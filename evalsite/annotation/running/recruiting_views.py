@@ -88,7 +88,7 @@ def link_of(request: HttpRequest, recruitment: Recruitment) -> str:
     if not recruitment.number:
         return request.build_absolute_uri(reverse("study-join", args=[recruitment.study_id]))
     path = reverse("recruitment-join", args=[recruitment.study_id, recruitment.number])
-    query = recruitment.adapter.link_query(recruitment.given)
+    query = recruitment.adapter.link_query(recruitment.platform_settings)
     # not encoded: the platform looks for its placeholders as they are
     return request.build_absolute_uri(path) + (f"?{query}" if query else "")
 

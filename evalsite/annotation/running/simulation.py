@@ -73,16 +73,16 @@ class _Form(HTMLParser):
         self.feed("".join(_READ.findall(html)))
 
     def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
-        given = {name: value or "" for name, value in attrs}
+        values = {name: value or "" for name, value in attrs}
         if tag == "form":
-            self.is_posting = given.get("method", "").lower() == "post"
+            self.is_posting = values.get("method", "").lower() == "post"
             if self.is_posting:
-                self.fields, self.action = {}, given.get("action", "")
+                self.fields, self.action = {}, values.get("action", "")
                 self.actions.append(self.action)
-        elif tag == "a" and "id" in given:
-            self.links[given["id"]] = given.get("href", "")
-        elif tag == "input" and self.is_posting and given.get("type") == "hidden":
-            self.fields[given.get("name", "")] = given.get("value", "")
+        elif tag == "a" and "id" in values:
+            self.links[values["id"]] = values.get("href", "")
+        elif tag == "input" and self.is_posting and values.get("type") == "hidden":
+            self.fields[values.get("name", "")] = values.get("value", "")
 
 
 @dataclass
@@ -97,8 +97,8 @@ class Crowd:
         system = make_random(self.seed, "system", output.system_id).gauss(0, 0.5)
         # the same text is worth the same when it is shown again
         first = item.repeat_of_id or item.pk
-        own = make_random(self.seed, "text", first, output.text).gauss(0, 0.5)
-        return system + own
+        text = make_random(self.seed, "text", first, output.text).gauss(0, 0.5)
+        return system + text
 
 
 def simulate_crowd(
@@ -147,7 +147,7 @@ class Visitor:
         self.secure = settings.SECURE_SSL_REDIRECT
 
     def take_part(self, *, is_pilot: bool) -> Participant:
-        """From the link to the code, or to where this person lost interest."""
+        """Go from the link to the code, or to where this person loses interest."""
         me, address = self._arrive(is_pilot=is_pilot)
         for _ in range(_MOST_PAGES):
             page, address = self._get(address)
@@ -197,29 +197,29 @@ class Visitor:
         to = urljoin(address, form.action) if form.action else address
         start = reverse("participant-start", args=[match.kwargs["token"]])
         self._spend(4, 20)
-        if match.url_name == "rating-page" and form.fields.get("state") and self._ignores():
-            return self._ignore(urljoin(address, form.links["ignore"]))
         if form.fields.get("state"):
+            if match.url_name == "rating-page" and self._ignores():
+                return self._ignore(urljoin(address, form.links["ignore"]))
             return to, self._rate(form.fields)
         if match.url_name in ("participant-start", "rating-page"):
             return start, {}
         if match.url_name == "participant-finish":
             return (start, {}) if start in form.actions and self._wants_more() else None
-        said = self._said(match.url_name)
-        return None if said is None else (to, form.fields | said)
+        answers = self._answer_other(match.url_name)
+        return None if answers is None else (to, form.fields | answers)
 
     def _ignores(self) -> bool:
         return self.study.config.has_ignore and self.draw.random() < _SHARE_IGNORED
 
     def _ignore(self, address: str) -> tuple[str, dict[str, str]]:
-        """Where to post that an item is ignored, and why, by way of the page that asks it."""
+        """Return where to post that an item is ignored, and why, as the page asks it."""
         page, address = self._get(address)
         self._spend(6, 30)
         reason = self.draw.choice(self.study.config.ignore_reasons)
         return address, _Form(page.content.decode()).fields | {"ignore": reason.key}
 
-    def _said(self, page_name: str | None) -> dict[str, str] | None:
-        """What is posted from a page that asks no ratings; None from one that asks nothing."""
+    def _answer_other(self, page_name: str | None) -> dict[str, str] | None:
+        """Return what to post from a page that asks no ratings; None: it asks nothing."""
         if page_name == "participant-instructions":
             self._spend(30, 150)
         if page_name in ("qualification-questions", "instructions-check"):
@@ -250,9 +250,9 @@ class Visitor:
         questions = enumerate(self.study.config.comprehension, start=1)
         return {
             f"question-{number}": str(
-                1 + one.choices.index(one.right) if self._answers_rightly() else 1
+                1 + question.choices.index(question.right) if self._answers_rightly() else 1
             )
-            for number, one in questions
+            for number, question in questions
         }
 
     def _answers_rightly(self) -> bool:
@@ -264,7 +264,7 @@ class Visitor:
 
     @property
     def leaves_enough(self) -> bool:
-        """Whether a set more leaves as many free as are to be kept."""
+        """Return whether a set more leaves as many free as are to be kept."""
         needed = (self.sets_kept + 1) * mains_per_set(self.study)
         return not self.sets_kept or Slot.objects.free().filter(study=self.study).count() >= needed
 
@@ -307,8 +307,8 @@ class Visitor:
         }
 
     def _marks(self, outputs: list[Output]) -> dict[str, str]:
-        """Now and then a few words of an output are marked, where that can be done."""
-        found = {}
+        """Mark a few words of an output now and then, where that can be done."""
+        marks = {}
         for field in marks_fields(self.study.config, len(outputs)):
             text = outputs[field.number - 1].text
             words = list(re.finditer(r"\S+", text))
@@ -317,8 +317,8 @@ class Visitor:
             first = self.draw.randrange(len(words))
             last = min(first + self.draw.randrange(6), len(words) - 1)
             span = Span(words[first].start(), words[last].end())
-            found[field.name] = write_marks([span], text)
-        return found
+            marks[field.name] = write_marks([span], text)
+        return marks
 
     def _value(self, criterion: Criterion, item: Item, outputs: list[Output], number: int) -> str:
         """Return an answer as this person would give it to this question."""

@@ -30,6 +30,7 @@ from evalsite.exports.bundle.format import (
     CODEBOOK,
     DATAPACKAGE,
     LEFT_OUT_COUNTS,
+    PLAN_LINES,
     REPORT,
     REPORT_SOURCES,
     SOFTWARE_FIELDS,
@@ -59,6 +60,7 @@ from evalsite.exports.bundle.write import write_data
 from evalsite.exports.scripts import read_scripts
 from evalsite.lib.limited import read_cells
 from evalsite.protocol import installed_protocols
+from evalsite.quality.plan_commitment import describe_versions, list_lines
 from evalsite.studies.models import Membership, Output, Study
 from evalsite.studies.summary_lines import count_of
 
@@ -78,6 +80,7 @@ class Findings:
     checks: list[str] = field(default_factory=list)
     remarks: list[str] = field(default_factory=list)
     faults: list[Fault] = field(default_factory=list)
+    plan_versions: list[Plain] = field(default_factory=list)
 
 
 def examine_bundle(bundle: Bundle, findings: Findings, folder: Path) -> None:
@@ -123,7 +126,9 @@ def load_exactly(
         original = Study.objects.create(pk=rename(UUID(plan["repeats"])), protocol=study.protocol)
         plan = plan | {"repeats": str(original.pk)}
         Membership.objects.create(study=original, user=owner, role=Membership.Role.VIEWER)
-    store_plan(study, plan, owner=owner, has_data=True)
+    # what has another id can't be what somebody committed to
+    is_copy = str(study_id) != about["study"]["id"]
+    store_plan(study, plan, owner=owner, has_data=True, is_copy=is_copy)
     state = read_fields(Study, ("state", "closed_at"), about["study"])
     Study.objects.filter(pk=study.pk).update(**state)
     record_top_up(study, by="the check")
@@ -146,6 +151,7 @@ class Comparison:
         """Write the ratings again into this folder and compare them; compute the figures again."""
         self._add_checks()
         self.findings.faults += self._compare_counts()
+        self.findings.faults += self._compare_lines()
         if self.about["has_data"]:
             self.findings.faults += self._compare_ratings(folder / "ratings.csv")
         self.findings.faults += self._check_package()
@@ -170,6 +176,15 @@ class Comparison:
                 said, again = _shorten(plan[name]), _shorten(found[name])
                 message = f"{name} is {said}, but {again} by the rows."
                 yield Fault("values_differ", message, ANALYSIS_PLAN)
+
+    def _compare_lines(self) -> Iterator[Fault]:
+        """Compute the lines of the plan again from what the bundle holds."""
+        if self.about.get("is_anonymous"):
+            return
+        self.findings.plan_versions = describe_versions(self.study)
+        found = "".join(f"{line}\n" for line in list_lines(self.study))
+        if PLAN_LINES in self.bundle.names and self.bundle.read_text(PLAN_LINES) != found:
+            yield Fault("plan_line_differs", "Its lines aren't those of this study.", PLAN_LINES)
 
     def _compare_ratings(self, path: Path) -> Iterator[Fault]:
         """Find the first difference, in the columns that both files have."""

@@ -58,6 +58,8 @@ REPORT_SOURCES: list[ReportSource] = []
 
 README, CHECKSUMS, STUDY = "README.md", "checksums.txt", "study.json"
 ANALYSIS_PLAN = "analysis-plan.json"
+# the line of each version of the plan, to compare with what was published
+PLAN_LINES = "plan.txt"
 DATAPACKAGE, CODEBOOK, CODEBOOK_PAGE = "datapackage.json", "codebook.csv", "codebook.html"
 PLAN, EXCLUSIONS = "design/plan.csv", "data/exclusions.csv"
 ITEM_ROWS, PEOPLE_ROWS = "records/items.jsonl", "records/participants.jsonl"

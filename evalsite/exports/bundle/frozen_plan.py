@@ -13,6 +13,7 @@ from evalsite.quality.models import (
     ExclusionRule,
     PlanEvent,
 )
+from evalsite.quality.plan_commitment import commit_plan
 from evalsite.quality.plan_state import plan_of
 from evalsite.studies.models import Study
 
@@ -44,9 +45,6 @@ def read_frozen(study: Study) -> Plain:
         ]
         for name, (model, fields) in rows.items()
     }
-    if not any(one["has_plan"] for one in parts["versions"]):
-        # that nothing was planned says the same as no version
-        parts["versions"] = []
     own = {name: getattr(plan, name) for name in PLAN_FIELDS}
     is_empty = all(own[name] == getattr(empty, name) for name in PLAN_FIELDS)
     return {} if is_empty and not any(parts.values()) else {FROZEN: {**own, **parts}}
@@ -102,8 +100,13 @@ def _check_conditions(conditions: Any) -> None:
         raise Misshapen("an exclusion rule has a condition that can't be")
 
 
-def store_frozen(study: Study, plain: Mapping[str, Any], *, has_data: bool) -> None:
-    """Store the parts: a study without its data is a draft, in which nothing is frozen yet."""
+def store_frozen(
+    study: Study, plain: Mapping[str, Any], *, has_data: bool, is_copy: bool = False
+) -> None:
+    """Store the parts: a study without its data is a draft, in which nothing is frozen yet.
+
+    Nobody committed to the plan of a copy, which has an id of its own.
+    """
     frozen = plain.get(FROZEN)
     if frozen is None:
         return
@@ -117,6 +120,8 @@ def store_frozen(study: Study, plain: Mapping[str, Any], *, has_data: bool) -> N
         return
     for row in frozen["versions"]:
         values = read_fields(AnalysisPlanVersion, VERSION_FIELDS, row)
-        AnalysisPlanVersion.objects.create(study=study, **values)
+        version = AnalysisPlanVersion.objects.create(study=study, **values)
+        if not is_copy and study.version_id is not None:
+            commit_plan(study, version)
     for row in frozen["events"]:
         PlanEvent.objects.create(study=study, **read_fields(PlanEvent, EVENT_FIELDS, row))

@@ -13,6 +13,7 @@ from evalsite.exports.bundle.format import (
     DATAPACKAGE,
     IMPORT_NOTES,
     OWN_FILES,
+    PLAN_LINES,
     REPORT,
     STUDY,
     Contents,
@@ -116,6 +117,7 @@ def write_readme(
     planned: Sequence[tuple[str, str]],
     free_text: Sequence[str],
     has_report: bool = False,
+    has_lines: bool = False,
     left_out: Mapping[str, int] | None = None,
 ) -> str:
     """Return what the bundle is, how each file is read, and how the scripts are run.
@@ -131,7 +133,11 @@ def write_readme(
         *_describe_origin(counts),
         *([describe_left_out(left_out)] if left_out else ()),
         "## Files",
-        "\n".join(_list_files(study, contents, tables, scripts, has_report=has_report)),
+        "\n".join(
+            _list_files(
+                study, contents, tables, scripts, has_report=has_report, has_lines=has_lines
+            )
+        ),
         *_list_import_notes(study),
         "## Analysis plan",
         _describe_plan(plan, planned),
@@ -196,6 +202,7 @@ def _list_files(
     scripts: list[str],
     *,
     has_report: bool,
+    has_lines: bool,
 ) -> Iterator[str]:
     for table in tables:
         purpose = _PURPOSES.get(table, "see the codebook")
@@ -210,6 +217,11 @@ def _list_files(
         f"- `{ANALYSIS_PLAN}`: what the researchers decided about the analysis, and how many "
         "answers were in when each part was last changed"
     )
+    if has_lines:
+        yield (
+            f"- `{PLAN_LINES}`: the line of each version of the plan, to compare with what was "
+            "published before the first answer"
+        )
     yield "- `design/plan.csv`: every place of every item, in the order in which they are dealt"
     yield f"- `{STUDY}`: protocol, settings, texts, seed, counts, and the software's version"
     for version in study["versions"]:

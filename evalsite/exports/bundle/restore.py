@@ -99,7 +99,7 @@ def restore_bundle(
             plan = read_analysis_plan(bundle)
             loader = Loader(bundle, about, study_id, has_data=has_data, is_copy=is_new, owner=owner)
             study = loader.load()
-            store_plan(study, plan, owner=owner, has_data=has_data)
+            store_plan(study, plan, owner=owner, has_data=has_data, is_copy=is_new)
             Membership.objects.create(study=study, user=owner, role=Membership.Role.OWNER)
             # fsck reads the log too
             _record(study, about, owner=owner, by=by, has_data=has_data)
@@ -379,13 +379,19 @@ def _check_margin(margin: Any) -> None:
         raise Misshapen("a margin has a value that can't be")
 
 
-def store_plan(study: Study, plain: Plain, *, owner: Any, has_data: bool) -> None:
+def store_plan(
+    study: Study, plain: Plain, *, owner: Any, has_data: bool, is_copy: bool = False
+) -> None:
     """Store the plan: with its times if its data come too, else as written now.
 
     A draft without data repeats no study yet; its owner may choose one.
     """
-    if not is_written(plain):
-        return
+    if is_written(plain):
+        _store_written(study, plain, owner=owner, has_data=has_data)
+    store_frozen(study, plain, has_data=has_data, is_copy=is_copy)
+
+
+def _store_written(study: Study, plain: Plain, *, owner: Any, has_data: bool) -> None:
     values = read_fields(AnalysisPlan, ANALYSIS_PLAN_FIELDS, plain)
     if has_data:
         seen = Study.objects.visible_to(owner).filter(protocol=study.protocol)
@@ -395,7 +401,6 @@ def store_plan(study: Study, plain: Plain, *, owner: Any, has_data: bool) -> Non
         values |= {at: moment if values[name] else None for name, at in PLAN_MOMENTS.items()}
         values["changed_at"] = moment
     AnalysisPlan.objects.create(study=study, **values)
-    store_frozen(study, plain, has_data=has_data)
 
 
 def _list_missing(study: Study, plan: Plain) -> Iterator[str]:

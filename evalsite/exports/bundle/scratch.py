@@ -49,6 +49,7 @@ def main() -> None:
                 "checks": findings.checks,
                 "remarks": findings.remarks,
                 "faults": [astuple(fault) for fault in findings.faults],
+                "plan_versions": findings.plan_versions,
             }
         ),
         encoding="utf-8",

@@ -13,6 +13,7 @@ import subprocess
 import sys
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from datetime import datetime
 from pathlib import Path
 from secrets import token_urlsafe
 from tempfile import TemporaryDirectory
@@ -30,6 +31,7 @@ from evalsite.exports.bundle.read import (
     read_about,
 )
 from evalsite.lib.limited import read_json
+from evalsite.studies.summary_lines import count_of
 
 # a check takes at most this long, and more for a large bundle
 _SECONDS = 600
@@ -44,6 +46,8 @@ class Report:
     remarks: list[str] = field(default_factory=list)
     faults: list[Fault] = field(default_factory=list)
     about: dict[str, Any] = field(default_factory=dict)
+    # of the frozen plan, with the hash of each (quality/plan_commitment.py)
+    plan_versions: list[dict[str, Any]] = field(default_factory=list)
 
     @property
     def is_sound(self) -> bool:
@@ -94,6 +98,7 @@ def _check_in_scratch(bundle: Bundle, file: IO[bytes], report: Report) -> None:
     report.checks += found["checks"]
     report.remarks += found["remarks"]
     report.faults += [Fault(*fault) for fault in found["faults"]]
+    report.plan_versions = found["plan_versions"]
 
 
 def run_child(source: IO[bytes], folder: Path, *, size: int, task: str = "examine") -> str | None:
@@ -103,6 +108,7 @@ def run_child(source: IO[bytes], folder: Path, *, size: int, task: str = "examin
         done = subprocess.run(  # noqa: S603 (our own module)
             [
                 sys.executable,
+                "-P",
                 "-m",
                 "evalsite.exports.bundle.scratch",
                 folder,
@@ -132,7 +138,7 @@ def _build_environment(folder: Path) -> dict[str, str]:
     kept = {name: value for name, value in os.environ.items() if not name.startswith("EVALSITE_")}
     return kept | {
         "EVALSITE_SECRET_KEY": token_urlsafe(50),
-        "EVALSITE_HOSTS": "localhost",
+        "EVALSITE_URL": "http://localhost",
         "EVALSITE_DATABASE": f"sqlite:///{folder / 'scratch.sqlite3'}",
         "EVALSITE_DATA_DIR": str(folder),
         "DJANGO_SETTINGS_MODULE": os.environ["DJANGO_SETTINGS_MODULE"],
@@ -151,3 +157,35 @@ def _as_real_file(file: IO[bytes], folder: Path) -> IO[bytes]:
         copy.flush()
     copy.seek(0)
     return copy
+
+
+def check_plan_hash(report: Report, digest: str) -> tuple[bool, list[str]]:
+    """Tell whether a version of the plan has the hash that was published, with what to say of it.
+
+    `digest`: its first 12 characters or more.
+    """
+    if report.about.get("is_anonymous"):
+        return False, ["An anonymous bundle has another id, so its plan can't be compared."]
+    versions = report.plan_versions
+    committed = next((one for one in versions if one["sha256"].startswith(digest)), None)
+    if committed is None:
+        return False, [f"No version of the plan has the hash {digest}."]
+    sentences = [
+        f"Plan {committed['number']} is the committed one; it was {_describe_time(committed)}."
+    ]
+    for version in versions:
+        if version["number"] > committed["number"]:
+            parts = ", ".join(name.replace("_", " ") for name in version["changed"])
+            sentences.append(f"Plan {version['number']} came later and changed: {parts}.")
+    return True, sentences
+
+
+def _describe_time(version: dict[str, Any]) -> str:
+    if version["first_answer_at"] is None:
+        return "frozen, and there is no answer yet"
+    frozen, first = map(datetime.fromisoformat, (version["frozen_at"], version["first_answer_at"]))
+    side = "before" if frozen <= first else "after"
+    seconds = abs((first - frozen).total_seconds())
+    units = (("day", 86_400), ("hour", 3_600), ("minute", 60), ("second", 1))
+    unit, size = next((pair for pair in units if seconds >= pair[1]), units[-1])
+    return f"frozen {side} the first answer ({count_of(int(seconds // size), unit)})"

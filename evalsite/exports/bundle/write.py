@@ -44,6 +44,7 @@ from evalsite.exports.bundle.format import (
     PEOPLE_ROWS,
     PLAN,
     PLAN_COLUMNS,
+    PLAN_LINES,
     README,
     REPORT,
     REPORT_SOURCES,
@@ -76,6 +77,7 @@ from evalsite.exports.services import Choice, write_file
 from evalsite.exports.snapshot import consistent_cut
 from evalsite.lib.csv_writer import write_csv
 from evalsite.lib.limited import read_cells
+from evalsite.quality.plan_commitment import list_lines
 from evalsite.studies.models import Study
 from evalsite.studies.summary_lines import count_of
 from evalsite.studies.versions import build_content, shown_content
@@ -143,12 +145,14 @@ def write_files(
         rows = Serializer(study, contents)
         counts, plain, exclusions = _write_rows(study, contents, folder, rows)
         left_out = left_out or rows.count_left_out()
-        plan = read_plan(study)
+        plan, lines = read_plan(study), list_lines(study)
         planned = _describe_plan(study, exclusions, has_data=contents.has_data)
         if contents.has_data:
             _write_report(study, folder)
     progress(1, 3)
     folder.write_json(ANALYSIS_PLAN, plan)
+    if lines:
+        folder.write(PLAN_LINES, "".join(f"{line}\n" for line in lines))
     _describe(study, plain, counts, contents, folder, plan, planned, left_out)
     progress(2, 3)
     return int(counts["ratings"])
@@ -377,6 +381,7 @@ def _describe(
             planned=planned,
             free_text=_list_free_text(study),
             has_report=REPORT in folder.files,
+            has_lines=PLAN_LINES in folder.files,
             left_out=left_out,
         ),
     )

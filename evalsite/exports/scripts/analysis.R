@@ -1007,7 +1007,10 @@ judge_margins <- function(compared) {
     lapply(planned, function(entry) {
       row <- if (is_margin(result$criterion, entry)) judge_margin(result, entry) else list()
       is_sliced <- entry$relation == "not_worse" && (entry$slices %or% "") %in% names(slices)
-      if (!is.null(row$outcome) && is_sliced) row$fails_in <- find_failing(result, entry)
+      is_sliced <- is_sliced && result$criterion$better != "none"
+      if (is_sliced && is_margin(result$criterion, entry)) {
+        row$fails_in <- find_failing(result, entry)
+      }
       c(entry[c("criterion", "system", "other", "relation", "margin")], row)
     })
   })

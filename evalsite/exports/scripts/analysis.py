@@ -1012,7 +1012,8 @@ def judge_margins(
         for entry in planned if result.is_tested else ():
             row = judge_margin(result, entry) if is_margin(result.criterion, entry) else {}
             is_sliced = entry["relation"] == "not_worse" and entry.get("slices") in slices
-            if "outcome" in row and is_sliced:
+            is_sliced = is_sliced and result.criterion.better != "none"
+            if is_sliced and is_margin(result.criterion, entry):
                 row["fails_in"] = find_failing(result, entry, slices, fitted)
             part.append({**entry, **row})
         tests.append(part)

@@ -16,7 +16,7 @@ from django.db import IntegrityError, connection
 from django.db.models import Max
 
 from evalsite.annotation.allocation.imported_slots import (
-    Wanted,
+    PlaceRequest,
     check_at_rest,
     close_unanswered,
     fill_freed,
@@ -246,7 +246,7 @@ class PreparedAnswers:
     def store(self, file: RatingsFile, people: Mapping[str, int]) -> int:
         """Store them as this file's and return how many count; inside a transaction."""
         wanted = [
-            Wanted(
+            PlaceRequest(
                 participant_id=people[answer.participant],
                 item_id=answer.item.pk,
                 key=answer.item.key,

@@ -17,6 +17,7 @@ from evalsite.quality.exclusion_rules import describe_rule, list_conditions
 from evalsite.quality.frozen_plans import (
     find_first,
     freeze_plan,
+    list_cluster_answers,
     list_deviations,
     list_versions,
 )
@@ -216,20 +217,9 @@ def describe_plan(study: Study, stored: Stored | None = None) -> dict[str, Any]:
         "has_imported": stored.has_imported,
         **_name_criteria(study, plan),
         **({"size": size} if (size := describe_kept(study)) else {}),
-        **({"clusters": clusters} if (clusters := _list_clusters(study)) else {}),
+        **({"clusters": clusters} if (clusters := list_cluster_answers(study)) else {}),
         **_describe_frozen(study, stored),
     }
-
-
-def _list_clusters(study: Study) -> list[dict[str, Any]]:
-    """Return what was answered at imports whose items seemed to come from talks or documents."""
-    batches = study.batches.order_by("uploaded_at").values_list("import_notes", flat=True)
-    return [
-        {"code": note["code"], "facts": note["facts"]}
-        for notes in batches
-        for note in notes
-        if note["code"] in ("clusters_used", "clusters_not_used")
-    ]
 
 
 def _name_criteria(study: Study, plan: AnalysisPlan) -> dict[str, Any]:

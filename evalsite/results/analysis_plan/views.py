@@ -13,6 +13,7 @@ from django.views.decorators.http import require_http_methods
 from evalsite.quality.exclusion_rules import COMPARISONS, MEASURES
 from evalsite.quality.frozen_plans import find_first
 from evalsite.quality.models import LEVELS
+from evalsite.quality.plan_commitment import write_line
 from evalsite.results.analysis_plan.dry_run import list_targets, try_rules
 from evalsite.results.analysis_plan.forms import EVERY_PAIR, PlanForm
 from evalsite.results.analysis_plan.plan_rows import RELATIONS, PlanRows
@@ -145,6 +146,7 @@ def _describe(study: Study, stored: Stored) -> dict[str, Any]:
         "plan": plan,
         "smallest": describe_smallest(plan) if plan.get("smallest") else "",
         "versions": stored.versions,
+        "lines": [(one.number, line) for one in stored.versions if (line := write_line(one))],
         "deviations": list(map(describe_deviation, plan.get("deviations", ()))),
         "hypotheses": [
             *(describe_hypothesis(plan, one) for one in plan.get("hypotheses", ())),

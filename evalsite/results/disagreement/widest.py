@@ -46,7 +46,7 @@ def list_wide(study: Study) -> list[Wide]:
 
 def find_ratings(study: Study) -> QuerySet[Rating]:
     """Return the ratings that count and aren't excluded."""
-    standing = Exclusion.objects.standing().filter(study=study)
+    standing = Exclusion.objects.active().filter(study=study)
     mine = Q(annotation=OuterRef("annotation")) | Q(participant=OuterRef("annotation__participant"))
     counted = Annotation.objects.counted().filter(study=study)
     ratings = Rating.objects.filter(study=study, annotation__in=counted.values("pk"), part="")

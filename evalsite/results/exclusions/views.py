@@ -130,7 +130,7 @@ def show_exclusions(request: HttpRequest, study: Study) -> HttpResponseBase:
     report, state = newest_report(study), find_state(study)
     counts = count_together(
         all=decisions,
-        standing=study.exclusions.standing(),
+        standing=study.exclusions.active(),
         left_out=excluded_answers(study),
         since=_find_decisions_since(study, report),
     )
@@ -250,7 +250,7 @@ def confirm_exclusion(request: HttpRequest, study: Study) -> HttpResponseBase:
             said = _read_reason(study, form, offered)
             return _exclude(request, study, people, answers, said)
     counts = count_together(
-        standing=study.exclusions.standing(), since=_find_decisions_since(study, report)
+        standing=study.exclusions.active(), since=_find_decisions_since(study, report)
     )
     ticked, chosen = {one.pk for one in people}, {one.pk for one in answers}
     return TemplateResponse(
@@ -415,7 +415,7 @@ def find_offered(study: Study, asked: QueryDict, report: Report | None) -> Offer
     reasons = [give_reason(report, person.pseudonym) for person in people if rule == COPIED]
     if raised is not None:
         people = _find_people(study, set(raised.pseudonyms))
-    standing = Exclusion.objects.standing().filter(study=study)
+    standing = Exclusion.objects.active().filter(study=study)
     gone = set(standing.values_list("participant", "annotation"))
     open_people = [one for one in people if (one.pk, None) not in gone]
     gone_answers = {annotation for _, annotation in gone}

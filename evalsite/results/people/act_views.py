@@ -107,7 +107,7 @@ def choose_people(request: HttpRequest, study: Study) -> list[Any]:
 
 
 def _mark_excluded(people: QuerySet[Participant]) -> QuerySet[Any]:
-    standing = Exclusion.objects.standing().filter(participant=OuterRef("pk"))
+    standing = Exclusion.objects.active().filter(participant=OuterRef("pk"))
     return people.annotate(is_excluded=Exists(standing))
 
 

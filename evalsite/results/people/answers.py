@@ -69,7 +69,7 @@ def describe_answers(
     names = ItemNames(study, is_blind=is_unnamed)
     words = describe_ratings(study.config, pages, is_blind=is_unnamed)
     agrees = judge_checks(study, Annotation.objects.filter(pk__in=ids))
-    standing = Exclusion.objects.standing().filter(annotation__in=ids).select_related("decided_by")
+    standing = Exclusion.objects.active().filter(annotation__in=ids).select_related("decided_by")
     excluded = {one.annotation_id: one for one in standing}
     return [
         Given(

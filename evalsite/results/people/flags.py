@@ -6,6 +6,7 @@ from typing import Any
 
 from evalsite.analysis.figure import make_note
 from evalsite.results.models import Report
+from evalsite.results.report.person_tables import name_flag
 from evalsite.results.report.sentences import write_sentence
 from evalsite.results.report.wording import write_value
 from evalsite.studies.summary_lines import count_of
@@ -62,7 +63,7 @@ def read_notes(report: Report | None) -> dict[str, Noted]:
 def _read(row: Mapping[str, Any], labels: Mapping[str, str]) -> Noted:
     raised: dict[str, list[str]] = {}
     for flag in row["flags"]:
-        raised.setdefault(_word(flag), []).append(str(flag.get("criterion", "")))
+        raised.setdefault(name_flag(flag), []).append(str(flag.get("criterion", "")))
     return Noted(
         flags=tuple(raised),
         criteria=tuple(", ".join(filter(None, criteria)) for criteria in raised.values()),
@@ -74,18 +75,14 @@ def _read(row: Mapping[str, Any], labels: Mapping[str, str]) -> Noted:
     )
 
 
-def _word(flag: Mapping[str, Any]) -> str:
-    return str(flag["text"]).rstrip(".")
-
-
 def list_raised(report: Report | None) -> list[Raised]:
     """Return each raised flag by its name, with the people who have it."""
     found: dict[str, Raised] = {}
     for row in [] if report is None else report.content["kept"]["raters"]["rows"]:
         for flag in row["flags"]:
             raised = found.setdefault(flag["code"], Raised(flag["code"]))
-            if _word(flag) not in raised.words:
-                raised.words.append(_word(flag))
+            if name_flag(flag) not in raised.words:
+                raised.words.append(name_flag(flag))
             if row["participant"] not in raised.pseudonyms:
                 raised.pseudonyms.append(row["participant"])
     return sorted(found.values(), key=lambda one: one.code)

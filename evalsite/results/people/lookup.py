@@ -186,7 +186,7 @@ def _active_seconds(study: Study, ids: list[int]) -> dict[int, float]:
 
 
 def _excluded(study: Study, ids: list[int]) -> dict[int, Exclusion]:
-    standing = Exclusion.objects.standing().filter(study=study, participant__in=ids)
+    standing = Exclusion.objects.active().filter(study=study, participant__in=ids)
     return {one.participant_id or 0: one for one in standing.select_related("decided_by")}
 
 

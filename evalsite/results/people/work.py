@@ -89,7 +89,7 @@ def read_work(study: Study) -> Work:
 def _read_states(study: Study) -> list[Any]:
     """Return who is a pilot, withdrew, is excluded and is working, of all people of the study."""
     unfinished = ItemSet.objects.filter(participant=OuterRef("pk"), finished_at__isnull=True)
-    standing = Exclusion.objects.standing().filter(participant=OuterRef("pk"))
+    standing = Exclusion.objects.active().filter(participant=OuterRef("pk"))
     is_here = Q(withdrawn_at__isnull=True, stopped_at__isnull=True)
     people = study.participants.annotate(
         is_excluded=Exists(standing), is_working=Exists(unfinished) & is_here

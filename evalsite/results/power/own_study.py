@@ -35,11 +35,16 @@ class Row:
     label: str
     takes: str
     difference: str
-    unit: str
+    unit: str  # "point" of a single one
     half: str
     place: str
     meets: bool
     sets: str
+
+    @property
+    def effect(self) -> str:
+        """Return the difference with its unit: "0.82 points"."""
+        return f"{self.difference} {self.unit}".rstrip()
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -47,14 +52,15 @@ class Detected:
     """What the page says of one criterion."""
 
     key: str
+    label: str
     now: Row | None
     rows: list[Row]  # with `now`, as far as options are known
     axis: Axis
-    smallest: str
+    smallest: str  # with its unit
     smallest_place: str
     noun: str  # "difference" or "ratio"
     unit: str  # "points", "percentage points", "" of ratios
-    alone: str
+    alone: str  # with its unit
     tests: int
     used: str
     raters: int
@@ -126,14 +132,15 @@ def describe_detected(
     raters = kept["data"]["participants"]
     return Detected(
         key=key,
+        label=str(criterion["label"]),
         now=rows[0] if rows else None,
         rows=rows,
         axis=axis,
-        smallest=teller.write_smallest(),
+        smallest=teller.add_unit(teller.write_smallest()),
         smallest_place="" if smallest is None else axis.place(smallest),
         noun="ratio" if family.is_log else "difference",
         unit=_name_unit(criterion),
-        alone=_write(found["now"]["alone"], family) if found["now"] else "",
+        alone=teller.add_unit(_write(found["now"]["alone"], family)) if found["now"] else "",
         tests=found["tests"],
         used=count_of(found["used"], "answer"),
         raters=raters,
@@ -171,12 +178,18 @@ class _Teller:
             label=self._label(option),
             takes=self._take(option),
             difference=difference,
-            unit="" if size is None else self.unit,
+            unit="" if size is None else self._find_unit(difference),
             half=_write_half(option["half"], self.family),
             place="" if size is None else self.axis.place(size),
             sets=count_of(option["sets"], "more set"),
             meets=meets,
         )
+
+    def add_unit(self, number: str) -> str:
+        return f"{number} {self._find_unit(number)}".strip() if number[:1].isdigit() else number
+
+    def _find_unit(self, number: str) -> str:
+        return self.unit.removesuffix("s") if number == "1" else self.unit
 
     def write_smallest(self) -> str:
         return "" if self.smallest is None else _write(self.smallest, self.family)

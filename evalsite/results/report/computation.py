@@ -66,7 +66,7 @@ def take_fingerprint(study: Study) -> str:
     counts = count_together(
         revised=Revision.objects.filter(study=study),
         decided=decisions,
-        standing=decisions.standing(),
+        standing=decisions.active(),
         imported=RatingsFile.objects.filter(study=study),
         metrics=files,
         versions=study.plan_versions.all(),
@@ -316,6 +316,7 @@ def _analyse(
         else partial(_add_outputs, outputs, _read_numbers(snapshot.paths["items"])),
     )
     for report in filter(None, content.values()):
+        report["warnings"] = name_clusters(report["warnings"], plan)
         report["warnings"] += warn_of_plan(plan, has_excluded=content["all"] is not None)
         if has_gone_on(snapshot.look, snapshot.done):
             report["warnings"] = withdraw_claims(report["warnings"])
@@ -342,6 +343,19 @@ def _analyse(
 def has_gone_on(look: Look | None, done: int) -> bool:
     """Return whether answers came, or were asked for, after results were first there."""
     return look is not None and (look.answers < done or look.asked_later > 0)
+
+
+def name_clusters(warnings: list[dict[str, Any]], plan: dict[str, Any]) -> list[dict[str, Any]]:
+    """Return the warnings with what clusters are called, as far as imports say so in one word."""
+    used = [note for note in plan.get("clusters", ()) if note["code"] == "clusters_used"]
+    nouns = {note["facts"]["noun"] for note in used}
+    if len(nouns) != 1:
+        return warnings
+    (noun,) = nouns
+    return [
+        note | {"facts": note["facts"] | {"noun": noun}} if note["code"] == "few_clusters" else note
+        for note in warnings
+    ]
 
 
 def withdraw_claims(warnings: list[dict[str, Any]]) -> list[dict[str, Any]]:

@@ -464,17 +464,12 @@ def list_planned(criterion: Figure) -> list[Note]:
     ]
     for margin in criterion.get("margins") or ():
         shown = _view_margin(margin, family)
-        test = ""
-        if shown["outcome"] and shown.get("p"):
-            corrected = "corrected p" if shown.get("p_corrected") is not None else "p"
-            p = shown["p"] if shown["p"][:1] in "<>" else f"= {shown['p']}"
-            interval = f"{shown['percent']}% CI {shown['low']} to {shown['high']}"
-            test = f"{interval}, {corrected} {p}"
         names = ("system", "other", "relation", "outcome", "margin", "reason")
         facts = {name: shown[name] for name in names}
-        parts = {name: shown[name] for name in ("fails_in", "slices") if name in shown}
+        optional = ("interval", "p", "p_corrected", "p_fail", "fails_in", "slices")
+        parts = {name: shown[name] for name in optional if name in shown}
         unit = _find_unit(criterion, family)
-        notes.append(make_note("planned_margin", **facts, **parts, unit=unit, test=test))
+        notes.append(make_note("planned_margin", **facts, **parts, unit=unit))
     return notes
 
 
@@ -492,12 +487,8 @@ def _view_margin(margin: dict[str, Any], family: Family) -> dict[str, Any]:
         turned = -1 if margin["better"] == "lower" else 1
         ends = sorted(turned * margin[key] for key in _ENDS)
         ends = [exp(end) for end in ends] if family.is_log else ends
-        shown |= dict(zip(_ENDS, map(write, ends), strict=True))
-        shown["percent"] = f"{100 * (1 - 2 * margin['level']):g}"
-        shown["p"] = write_p(margin.get("p_corrected", margin["p"]))
-        if margin.get("outcome_on_all", margin["outcome"]) == "fail" and "p_fail" in margin:
-            # p is that of the outcome, which Holm's correction isn't for
-            shown |= {"p": write_p(margin["p_fail"]), "p_corrected": None}
+        low, high = map(write, ends)
+        shown["interval"] = f"{100 * (1 - 2 * margin['level']):g}% CI {low} to {high}"
     if "slices" in margin:
         shown["outcome"] = margin["outcome_on_all"]
         shown["slices"] = " ".join(write_gate_slices({**margin, "test": margin}))

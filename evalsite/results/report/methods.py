@@ -31,7 +31,7 @@ _AGREEMENT = ("alpha", "ac1", "ac2", "ICC", "kendall_w", "fleiss")
 _OTHER_AGREEMENT = ("percent_agreement", "within_1", "pairwise_spearman", "pairwise_tau_b")
 _OTHER_TESTS = ("wilcoxon", "sign_flip", "sign_test", "sign_test_of_majorities", "sign_within")
 _TESTS_OF_ALL = ("friedman", "mcnemar", "cochran_q")
-_ASSUMPTIONS = ("equal_spacing", "missing_at_random")
+_ASSUMPTIONS = ("equal_spacing", "missing_at_random", "shown_unknown")
 _SIZES = ("superiority", "dz", "gz", "rank_biserial", "cliffs_delta", "win_share")
 
 

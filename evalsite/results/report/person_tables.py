@@ -1,5 +1,6 @@
 """The tables that name raters or single answers: they are for staff, and leave no site."""
 
+from collections.abc import Mapping
 from typing import Any
 
 from django.urls import reverse
@@ -7,6 +8,7 @@ from django.utils.text import slugify
 
 from evalsite.results.report.figure_details import Figure, order_counts
 from evalsite.results.report.prose import write_prose
+from evalsite.results.report.sentences import write_sentence
 from evalsite.results.report.table import (
     INTERVAL,
     Column,
@@ -152,11 +154,16 @@ def _write_cell(figure: dict[str, Any] | None, column: dict[str, Any]) -> str:
     return write_value(figure) + because(figure) + (f" of {number:,}" if number else "")
 
 
+def name_flag(flag: Mapping[str, Any]) -> str:
+    """Return the sentence of a flag without its full stop, to go on or to be counted."""
+    return write_sentence(flag).removesuffix(".")
+
+
 def _list_flags(flags: list[dict[str, Any]]) -> str:
     """Return each flag once, with the criteria that it was raised on."""
     raised: dict[str, list[str]] = {}
     for flag in flags:
-        raised.setdefault(flag["text"].rstrip("."), []).append(flag.get("criterion", ""))
+        raised.setdefault(name_flag(flag), []).append(flag.get("criterion", ""))
     phrases = [
         f"{text} ({', '.join(criteria)})" if any(criteria) else text
         for text, criteria in raised.items()
@@ -206,7 +213,7 @@ def tabulate_flags_of(raters: dict[str, Any]) -> Table | None:
 
 
 def _name_flag(flag: dict[str, Any]) -> str:
-    words = str(flag["text"]).rstrip(".")
+    words = name_flag(flag)
     return f"{words} ({flag['criterion']})" if flag.get("criterion") else words
 
 

@@ -151,8 +151,11 @@ def few_raters(raters: int, keeps_error_rate: bool = False) -> str:
 
 
 @sentence
-def few_clusters(clusters: int) -> str:
-    return f"With only {clusters} clusters, results describe these clusters and not others."
+def few_clusters(clusters: int, noun: str = "clusters") -> str:
+    """`noun`: what the clusters are called: "talks"."""
+    if clusters == 1:
+        return "All inputs come from one cluster, so results describe this cluster and not others."
+    return f"With only {clusters} {noun}, results describe these {noun} and not others."
 
 
 @sentence
@@ -465,10 +468,10 @@ def missing_by_system(
     )
     if shift is None:
         return f"{text}."
-    unit = _add_unit(unit if effect == "difference" else "percentage points")
+    unit = _add_unit(unit) if effect == "difference" else ""
     return (
         f"{text}: the {count_of(missing, 'missing rating')} would have to be "
-        f"{_write_effect(shift, effect)}{unit} {worse}er on average to change the finding."
+        f"{_write_amount(shift, effect)}{unit} {worse}er on average to change the finding."
     )
 
 
@@ -538,6 +541,95 @@ def through_others() -> str:
         "Some systems were never compared directly, only through others. How they rank against "
         "each other rests on the model alone."
     )
+
+
+# --- flags: what a rater did, as a reason to look -------------------------------------
+
+
+@sentence
+def straight_lining(is_one_value: bool) -> str:
+    if is_one_value:
+        return "Gives one value nearly always."
+    return "Varies far less than the other raters."
+
+
+@sentence
+def speeder(share: float | None, is_under_floor: bool) -> str:
+    """`share`: of the time that raters take; None where pages too short to read are the sign."""
+    if share is None:
+        return "Often takes too little time to read."
+    part = "half" if share == 0.5 else f"{share:.0%}"
+    floor = ", and often too little to read" if is_under_floor else ""
+    return f"Takes less than {part} of the time that raters take{floor}."
+
+
+@sentence
+def disagreement() -> str:
+    return "Orders outputs unlike the other raters."
+
+
+@sentence
+def offset(is_higher: bool) -> str:
+    return f"Rates {'higher' if is_higher else 'lower'} than the other raters."
+
+
+@sentence
+def reserved_points() -> str:
+    return "Uses points often that are meant for difficult cases."
+
+
+@sentence
+def drift_trial(is_rising: bool) -> str:
+    return f"Ratings {'rise' if is_rising else 'fall'} over the study."
+
+
+@sentence
+def drift_place(is_rising: bool) -> str:
+    return f"Ratings {'rise' if is_rising else 'fall'} over a set."
+
+
+@sentence
+def identical_criteria() -> str:
+    return "Gives all criteria of an output one value."
+
+
+@sentence
+def gold() -> str:
+    return "Answers too few control items right."
+
+
+@sentence
+def inconsistent() -> str:
+    return "Rates the same output differently the second time."
+
+
+@sentence
+def always_ties(answers: int, share_of_others: float) -> str:
+    return (
+        f"Says “equal” in all {answers:,} answers; the others say so in {share_of_others:.0%} of "
+        "theirs."
+    )
+
+
+@sentence
+def never_ties(answers: int, share_of_others: float) -> str:
+    return (
+        f"Never says “equal” in {answers:,} answers; the others say so in {share_of_others:.0%} of "
+        "theirs."
+    )
+
+
+@sentence
+def one_place(place: str, answers: int) -> str:
+    return (
+        f"Prefers the {place} side whatever its text, judging by "
+        f"{count_of(answers, 'decided answer')}."
+    )
+
+
+@sentence
+def circles(circular: int, triples: int) -> str:
+    return f"Goes in circles: {circular:,} of {count_of(triples, 'triple')}."
 
 
 # --- limitations: of the study and its collection --------------------------------------
@@ -878,12 +970,22 @@ def _write_where(spread: Mapping[str, Any], by: str) -> str:
 
 
 @sentence
+def clear_within_tier(pairs: Sequence[Sequence[str]]) -> str:
+    these = "These differ" if len(pairs) == 1 else "These pairs differ"
+    return (
+        f"{these} clearly, yet share a tier: {_list_pairs(pairs)}. Pairs are tested by the mixed "
+        "model. A tier ends only where the strengths of Davidson’s model also set every system "
+        "above apart from every system below, by intervals that hold for all at once."
+    )
+
+
+@sentence
 def detectable(unit: str, effect: str, value: float, low: float, high: float, tests: int) -> str:
     noun = "a ratio of" if effect == "ratio" else "a difference of"
-    unit = {"ratio": "", "difference": _add_unit(unit)}.get(effect, " percentage points")
+    unit = _add_unit(unit) if effect == "difference" else ""
     correction = f" (after correction for {tests:,} comparisons)" if tests > 1 else ""
     return (
-        f"A new study like this one would find {noun} {_write_effect(value, effect)}{unit} in 8 of "
+        f"A new study like this one would find {noun} {_write_amount(value, effect)}{unit} in 8 of "
         f"10 cases{correction}. This figure is itself uncertain: {_write_effect(low, effect)} to "
         f"{_write_effect(high, effect)}."
     )
@@ -937,7 +1039,7 @@ def by_one_rater(first: str, second: str, unit: str, effect: str, value: float) 
         }  # fmt: skip
         ahead, other, size, _ = _take_sides(facts)
         words = _BY_ONE[effect].format(ahead=ahead, other=other, size=size, unit=_add_unit(unit))
-    return f"This one rater {words}. One rater says nothing about others, so nothing is tested."
+    return f"This one rater {words}. This isn’t tested."
 
 
 # --- how figures were computed --------------------------------------------------------
@@ -1252,6 +1354,14 @@ def missing_at_random(share: float) -> str:
 
 
 @sentence
+def shown_unknown() -> str:
+    return (
+        "The ratings don’t say which outputs each rater was shown, so it can’t be checked whether "
+        "ratings of one system are missing more often. Tests and means assume that they aren’t."
+    )
+
+
+@sentence
 def not_applicable(counts: Mapping[str, int]) -> str:
     return f"Answered “not applicable”: {_list_counts(counts)}. These answers are in no figure."
 
@@ -1539,12 +1649,21 @@ def hypothesis(
 @sentence
 def planned_margin(
     system: str, other: str, relation: str, outcome: str | None, margin: str, unit: str,
-    test: str, reason: str, fails_in: Sequence[str] = (), slices: str = "",
+    reason: str, interval: str = "", p: float | None = None, p_corrected: float | None = None,
+    p_fail: float | None = None, fails_in: Sequence[str] = (), slices: str = "",
 ) -> str:  # fmt: skip
-    """`margin` and `test` are written: "0.3", and "90% CI -0.21 to 0.11, p = .004". `outcome` is
-    that of all inputs together, which a slice may overrule."""
+    """`margin` and `interval` are written: "0.3", and "90% CI -0.21 to 0.11". `outcome` is that of
+    all inputs together, which a slice may overrule. `p` is that of passing, `p_fail` of failing,
+    which Holm's correction isn't for."""
+    ending = f". {slices}" if slices else "."
     if not outcome:
-        return f"{system} can’t be compared with {other} against the margin: {reason}."
+        words = f"{system} can’t be compared with {other} against the margin"
+        if fails_in:
+            words = (
+                f"{system} fails the test against {other}. On all inputs together, the two can’t "
+                "be compared against the margin"
+            )
+        return f"{words}: {reason}{ending}"
     by = f"a factor of {margin}" if unit == "ratio" else f"{margin}{_add_unit(unit)}"
     if relation == "equivalent":
         within = by if unit == "ratio" else f"±{by}"
@@ -1564,7 +1683,19 @@ def planned_margin(
             f"{'this' if start else 'This'} study can’t show that {system} is not worse than "
             f"{other} by more than {by}",
         )
-    return f"{words} ({test or reason}).{f' {slices}' if slices else ''}"
+    passing = f"p {write_p(p)}" if p is not None else ""
+    if p_corrected is not None:
+        passing = f"corrected p {write_p(p_corrected)}"
+    failing = f"p {write_p(p_fail)}" if p_fail is not None else ""
+    tests = {"pass": passing, "fail": failing or passing}.get(outcome)
+    if tests is None:
+        within, beyond = (
+            ("equivalence", "a larger difference")
+            if relation == "equivalent"
+            else ("not worse", "worse")
+        )
+        tests = f"{passing} for {within}, {failing} for {beyond}" if failing else passing
+    return f"{words} ({f'{interval}, {tests}' if interval else reason}){ending}"
 
 
 # --- warnings: of a study and its repetition ------------------------------------------

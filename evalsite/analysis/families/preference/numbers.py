@@ -12,9 +12,14 @@ import pandas as pd
 from evalsite.analysis.agreement import agree_on_categories, count_units
 from evalsite.analysis.agreement_interval import draw_agreement
 from evalsite.analysis.alpha import Level, alpha
+from evalsite.analysis.canonical_order import factor_codes
 from evalsite.analysis.detectable import detect_in
-from evalsite.analysis.equivalence import find_limit, judge_margin
-from evalsite.analysis.exact_differences import ExactDifference, find_exact_outcomes
+from evalsite.analysis.equivalence import (
+    ExactDifference,
+    find_exact_outcomes,
+    find_limit,
+    judge_margin,
+)
 from evalsite.analysis.explanations import explain_weighing
 from evalsite.analysis.families.numbers import Numbers, Prepared, average_outputs
 from evalsite.analysis.families.preference import PREFERENCE
@@ -32,7 +37,6 @@ from evalsite.analysis.pairs import (
     read_preferences,
 )
 from evalsite.analysis.plan import Plan
-from evalsite.analysis.rated_order import factor_codes
 from evalsite.analysis.simulated_ratings import Design, Floats, Parts
 from evalsite.analysis.standardised import share_variances
 from evalsite.analysis.table import Table

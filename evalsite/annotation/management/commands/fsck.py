@@ -43,10 +43,15 @@ class Command(BaseCommand):
                 raise
             raise CommandError(f"{error}. {WHAT_TO_DO_IF_DAMAGED}") from error
 
-    def _check(self, study: str | None) -> None:
-        studies = list_studies(study)
-        broken = sum(self._write_findings(one, self._examine(one, study)) for one in studies)
-        if study is None:
+    def _check(self, reference: str | None) -> None:
+        studies, broken = list_studies(reference), 0
+        for study in studies:
+            try:
+                breaches = find_breaches(study, is_alone=reference is not None)
+            except LookupError as error:
+                raise CommandError(f"{study}: {error} Install it, and check again.") from None
+            broken += self._write_findings(study, breaches)
+        if reference is None:
             between = find_breaches_between_studies()
             broken += len(between)
             self._list("All studies", between)
@@ -55,12 +60,6 @@ class Command(BaseCommand):
             self.stdout.write(f"{checked}, {count_of(broken, 'breach', 'breaches')}.")
             sys.exit(1)
         self.stdout.write(f"{checked}, no breach.")
-
-    def _examine(self, study: Study, named: str | None) -> list[Breach]:
-        try:
-            return find_breaches(study, is_alone=named is not None)
-        except LookupError as error:
-            raise CommandError(f"{study}: {error} Install it, and check again.") from None
 
     def _write_findings(self, study: Study, breaches: list[Breach]) -> int:
         self._list(f"{study.title} ({study.pk})", breaches)

@@ -12,7 +12,7 @@ from evalsite.exports.bundle.anonymous import write_anonymous
 from evalsite.exports.bundle.format import Contents
 from evalsite.exports.bundle.job import name_bundle
 from evalsite.exports.bundle.neutral_words import find_words
-from evalsite.exports.bundle.write import write_bundle
+from evalsite.exports.bundle.write import Packed, write_bundle
 from evalsite.quality.frozen_plans import note_reveal
 from evalsite.studies.models import Study
 from evalsite.studies.study_lookup import add_study_argument, find_study
@@ -60,46 +60,60 @@ class Command(BaseCommand):
         )
 
     def handle(self, *, study: str, output: Path | None, **options: Any) -> None:
-        found = find_study(study)
-        contents = choose_contents(found, options)
-        words = read_words(found, options["replace"]) if contents.is_anonymous else {}
-        left: dict[str, Any] = {}
-        if contents.has_data:
-            note_reveal(found, "the command line", "the command export_bundle")
-        output = output or Path(name_bundle(found, contents))
-        try:
-            with output.open("xb+") as file:
-                if contents.is_anonymous:
-                    made = write_anonymous(found.pk, contents, words, file)
-                    packed, left = made.packed, made.left
-                else:
-                    packed = write_bundle(found.pk, contents, file)
-        except FileExistsError:
-            raise CommandError(f"{output} exists already. Name a new file with -o.") from None
-        except OSError as error:
-            raise CommandError(f"{output} can't be written: {error.strerror}.") from None
-        except ValidationError as error:
-            output.unlink()
-            raise CommandError(" ".join(error.messages)) from None
-        AuditEntry.objects.record(
-            "data exported",
-            by="the command line",
-            study_id=found.pk,
-            file=output.name,
-            rows=packed.ratings,
-            sha256=packed.sha256,
-            with_data=contents.has_data,
-            with_free_text=contents.has_free_text,
-            is_public=contents.is_public,
-        )
-        self.stdout.write(
-            f"{output}: {packed.files:,} files, {packed.ratings:,} ratings, "
-            f"{packed.size:,} bytes.\nSHA-256 {packed.sha256}"
-        )
-        for term, word in words.items():
-            self.stdout.write(f"Replaced: {term} = {word}")
-        for term, files in left.items():
-            self.stdout.write(f"“{term}” is still in {', '.join(files)}.")
+        path, packed, lines = export_study(find_study(study), output, options)
+        self.stdout.write(describe_export(path, packed))
+        for line in lines:
+            self.stdout.write(line)
+
+
+def export_study(
+    study: Study, output: Path | None, options: dict[str, Any]
+) -> tuple[Path, Packed, list[str]]:
+    """Write the bundle that the options ask for into a new file; CommandError if that fails.
+
+    Return the file, what it holds, and which names were replaced or are left.
+    """
+    contents = choose_contents(study, options)
+    words = read_words(study, options["replace"]) if contents.is_anonymous else {}
+    left: dict[str, Any] = {}
+    if contents.has_data:
+        note_reveal(study, "the command line", "the command export_bundle")
+    output = output or Path(name_bundle(study, contents))
+    try:
+        with output.open("xb+") as file:
+            if contents.is_anonymous:
+                made = write_anonymous(study.pk, contents, words, file)
+                packed, left = made.packed, made.left
+            else:
+                packed = write_bundle(study.pk, contents, file)
+    except FileExistsError:
+        raise CommandError(f"{output} exists already. Name a new file with -o.") from None
+    except OSError as error:
+        raise CommandError(f"{output} can't be written: {error.strerror}.") from None
+    except ValidationError as error:
+        output.unlink()
+        raise CommandError(" ".join(error.messages)) from None
+    AuditEntry.objects.record(
+        "data exported",
+        by="the command line",
+        study_id=study.pk,
+        file=output.name,
+        rows=packed.ratings,
+        sha256=packed.sha256,
+        with_data=contents.has_data,
+        with_free_text=contents.has_free_text,
+        is_public=contents.is_public,
+    )
+    lines = [f"Replaced: {term} = {word}" for term, word in words.items()]
+    lines += [f"“{term}” is still in {', '.join(files)}." for term, files in left.items()]
+    return output, packed, lines
+
+
+def describe_export(path: Path, packed: Packed) -> str:
+    return (
+        f"{path}: {packed.files:,} files, {packed.ratings:,} ratings, {packed.size:,} bytes.\n"
+        f"SHA-256 {packed.sha256}"
+    )
 
 
 def choose_contents(study: Study, options: dict[str, Any]) -> Contents:

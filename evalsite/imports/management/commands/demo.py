@@ -1,19 +1,13 @@
 """manage.py demo: demo studies, a researcher, simulated participants."""
 
-import secrets
 from argparse import ArgumentParser
 from typing import Any
 
-from django.contrib.auth.models import User
 from django.core.management.base import BaseCommand
 from django.urls import reverse
 
-from evalsite.accounts.researchers import make_researcher
-from evalsite.audit.account_log import record_account
-from evalsite.audit.models import Event
+from evalsite.accounts.researchers import find_or_make_first
 from evalsite.imports.demo import FailedDemo, add_demo_crowds, make_demo_studies
-
-USERNAME = "researcher"
 
 
 class Command(BaseCommand):
@@ -43,16 +37,14 @@ class Command(BaseCommand):
             self.make_first(options["at"].rstrip("/"))
 
     def make_first(self, site: str) -> None:
-        user, password = find_or_make_researcher()
+        user, password = find_or_make_first()
         studies, failures = make_demo_studies(by=user)
-        self.stdout.write(f"\nResearchers sign in at  {site}{reverse('admin:index')}")
-        self.stdout.write(f"  user      {user.get_username()}")
         if password:
-            self.stdout.write(f"  password  {password}   (shown only now)")
-        else:
-            self.stdout.write("  password  as before (make password sets a new one)")
+            self.stdout.write(f"Researchers sign in at  {site}{reverse('admin:index')}")
+            self.stdout.write(f"  user      {user.get_username()}")
+            self.stdout.write(f"  password  {password}   (shown only now)\n\n")
         if studies:
-            self.stdout.write("\nAnnotators join at")
+            self.stdout.write("Annotators join at")
         for study in studies:
             link = reverse("study-join", args=[study.pk])
             self.stdout.write(f"  {site}{link}   {study.title}")
@@ -73,17 +65,3 @@ class Command(BaseCommand):
                 "  All else runs. This is tried again at the next start. To find the mistake: "
                 f"pytest tests/protocol/test_contract.py -k {failure.protocol}"
             )
-
-
-def find_or_make_researcher() -> tuple[User, str]:
-    """Return the demo's researcher, and the password if it was made now."""
-    user = User.objects.filter(username=USERNAME).first()
-    if user is not None:
-        return user, ""
-    password = secrets.token_urlsafe(12)
-    user = User.objects.create_user(
-        USERNAME, password=password, is_staff=True, is_superuser=True, first_name="Researcher"
-    )
-    make_researcher(user)
-    record_account(Event.MADE, user, None, "command")
-    return user, password

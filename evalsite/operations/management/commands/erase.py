@@ -22,8 +22,8 @@ class Command(BaseCommand):
         parser.add_argument("person", help="the pseudonym, as in participants.csv")
 
     def handle(self, *, study: UUID, person: str, **options: Any) -> None:
-        found = Participant.objects.filter(study=study, pseudonym=person).select_related("study")
-        participant = found.first()
+        people = Participant.objects.filter(study=study, pseudonym=person).select_related("study")
+        participant = people.first()
         if participant is None:
             raise CommandError(f"Study {study} has nobody called {person}.")
         try:

@@ -1,14 +1,16 @@
-"""manage.py restore SRC [--check]"""
+"""manage.py restore SRC|--newest [--check]"""
 
 import sys
 from argparse import ArgumentParser
 from pathlib import Path
 from typing import Any
 
+from django.conf import settings
 from django.core.exceptions import ValidationError
 from django.core.management.base import BaseCommand, CommandError
 
 from evalsite.operations.archive import describe_os_error, describe_rows
+from evalsite.operations.backup import list_backups
 from evalsite.operations.restore import Examination, check_backup, restore_backup
 
 _MOST_SHOWN = 50
@@ -22,10 +24,15 @@ class Command(BaseCommand):
     requires_system_checks: list[str] = []
 
     def add_arguments(self, parser: ArgumentParser) -> None:
-        parser.add_argument("src", type=Path, help="a file that manage.py backup wrote")
+        source = parser.add_mutually_exclusive_group(required=True)
+        source.add_argument("src", type=Path, nargs="?", help="a file that manage.py backup wrote")
+        source.add_argument(
+            "--newest", action="store_true", help="the newest file in EVALSITE_BACKUP_FOLDER"
+        )
         parser.add_argument("--check", action="store_true", help="only check; change nothing")
 
-    def handle(self, *, src: Path, check: bool, **options: Any) -> None:
+    def handle(self, *, src: Path | None, check: bool, **options: Any) -> None:
+        src = src or find_newest_backup()
         try:
             examination = check_backup(src) if check else restore_backup(src)
         except ValidationError as error:
@@ -67,6 +74,16 @@ class Command(BaseCommand):
                 "EVALSITE_SECRET_KEY to the old one before the site starts."
             )
         self.stdout.write("Start the web server and the worker again.")
+
+
+def find_newest_backup() -> Path:
+    if not settings.BACKUP_FOLDER:
+        raise CommandError("Set EVALSITE_BACKUP_FOLDER to the folder of the daily backups.")
+    folder = Path(settings.BACKUP_FOLDER)
+    backups = list_backups(folder) if folder.is_dir() else []
+    if not backups:
+        raise CommandError(f"There is no backup in {folder}. Make one with manage.py backup.")
+    return backups[-1]
 
 
 def describe_backup(examination: Examination) -> str:

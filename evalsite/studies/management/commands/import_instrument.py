@@ -1,4 +1,4 @@
-"""Instrument files become instruments of this site, from the command line."""
+"""manage.py import_instrument FILE"""
 
 from argparse import ArgumentParser
 from pathlib import Path

@@ -1,0 +1,165 @@
+"""evalsite gate: whether a system is worse than another by more than a margin, for workflows."""
+
+import shutil
+from argparse import ArgumentParser, Namespace
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from hashlib import file_digest
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any
+from zipfile import is_zipfile
+
+from evalsite.analysis.__main__ import add_reading, analyse_ratings
+from evalsite.analysis.gate import LEVELS
+from evalsite.analysis.to_json import to_plain
+from evalsite.command_line.output import Refused, Result
+from evalsite.command_line.site import without_site
+from evalsite.command_line.verify import add_plan_hash
+from evalsite.results.report.sentences import write_sentence
+
+_MOST_SHOWN = 3
+
+
+def add_arguments(parser: ArgumentParser) -> None:
+    add = parser.add_argument
+    add("file", metavar="FILE", type=Path, help="a bundle of a study, which is verified first, or "
+        "a file of ratings")  # fmt: skip
+    add("--system", dest="gate", required=True, metavar="NAME", help="the system to decide about")
+    add("--against", required=True, metavar="NAME", help="what it is compared with")
+    add("--margin", required=True, type=float, metavar="NUMBER", help="in units of the scale; of "
+        "decisions and preferences a share, such as 0.05; of magnitudes a ratio, such as "
+        "1.1")  # fmt: skip
+    add("--criterion", metavar="KEY", help="the criterion that decides; default: the primary one "
+        "of the bundle's plan")  # fmt: skip
+    add("--level", type=float, choices=LEVELS, help="the level of the one-sided test; 0.025 for "
+        f"gates that run daily; default: {LEVELS[0]}")  # fmt: skip
+    add("--slices", metavar="COLUMN", help="the column that divides the inputs, such as language: "
+        "the gate fails if the system is worse by more than the margin in one of them")  # fmt: skip
+    add("--undecided", choices=("pass", "fail"), help="end with the exit code of this outcome "
+        "where nothing is decided")  # fmt: skip
+    add("--summary", type=Path, metavar="FILE", help="add the outcome to this file as Markdown")
+    add_plan_hash(parser)
+    add_reading(parser)
+    parser.set_defaults(
+        command="report", metrics=None, file_order=False, other_papers=False, first=None, rater=[]
+    )
+
+
+def run(options: Namespace) -> Result:
+    with _open_ratings(options):
+        options.primary = options.criterion or options.primary
+        options.level = options.level or LEVELS[0]
+        options.slices = options.slices or ""
+        try:
+            _, decision = analyse_ratings(options)
+        except ValueError as error:
+            raise Refused(str(error)) from None
+    assert decision is not None
+    with options.file.open("rb") as file:
+        digest = file_digest(file, "sha256").hexdigest()
+    sentence = write_sentence({"code": "gate", "facts": decision})
+    if options.summary is not None:
+        with options.summary.open("a", encoding="utf-8") as summary:
+            summary.write(_write_summary(options, sentence, digest))
+    return Result(
+        decision["status"],
+        f"{sentence}\n{options.file}: SHA-256 {digest}",
+        {
+            "outcome": decision["outcome"],
+            "sentence": sentence,
+            "sha256": digest,
+            "gate": to_plain(decision),
+        },
+    )
+
+
+def _write_summary(options: Namespace, sentence: str, digest: str) -> str:
+    return (
+        f"### Human evaluation: {options.gate} against {options.against}\n\n{sentence}\n\n"
+        f"`{options.file.name}`, SHA-256 `{digest}`\n\n"
+    )
+
+
+@contextmanager
+def _open_ratings(options: Namespace) -> Iterator[None]:
+    """Let the options name a file of ratings: the one that was given, or that of a bundle."""
+    options.counted_in = options.file.parent
+    with options.file.open("rb") as file:
+        is_bundle = is_zipfile(file)
+    if not is_bundle:
+        if options.plan_hash is not None:
+            raise Refused("Only a bundle has a plan. Leave --plan-hash out.")
+        options.ratings = options.file
+        yield
+        return
+    with TemporaryDirectory(prefix="evalsite-gate-") as path:
+        _unpack(options, Path(path))
+        yield
+
+
+def _unpack(options: Namespace, folder: Path) -> None:
+    """Verify the bundle and copy its ratings and items into the folder."""
+    with without_site(), options.file.open("rb") as file:
+        from evalsite.exports.bundle.format import ANALYSIS_PLAN, name_data
+        from evalsite.exports.bundle.read import open_bundle
+        from evalsite.exports.bundle.verify import check_plan_hash, verify_bundle
+
+        report = verify_bundle(file)
+        if not report.is_sound:
+            faults = " ".join(map(str, report.faults[:_MOST_SHOWN]))
+            raise Refused(f"This bundle isn't what it says, so nothing is decided. {faults}")
+        if not report.about["has_data"]:
+            raise Refused("This bundle has no answers. Export it with its data.")
+        if options.plan_hash is not None:
+            is_committed, sentences = check_plan_hash(report, options.plan_hash)
+            if not is_committed:
+                raise Refused(" ".join(sentences))
+        with open_bundle(file) as bundle:
+            plan = bundle.read_json(ANALYSIS_PLAN)
+            for name in ("ratings", "items"):
+                with bundle.open(name_data(name)) as source, (folder / name).open("wb") as target:
+                    shutil.copyfileobj(source, target)
+    options.ratings, options.items = folder / "ratings", folder / "items"
+    options.primary = options.primary or plan["primary"]
+    if options.plan_hash is not None:
+        _follow_plan(options, plan, report.plan_versions)
+
+
+def _follow_plan(
+    options: Namespace, plan: Mapping[str, Any], versions: list[dict[str, Any]]
+) -> None:
+    """Take what the committed plan fixes; Refused if the options ask for something else."""
+    number = next(
+        version["number"] for version in versions
+        if version["sha256"].startswith(options.plan_hash)
+    )  # fmt: skip
+    content = next(
+        version["content"] for version in plan["frozen"]["versions"]
+        if version["number"] == number
+    )  # fmt: skip
+    options.criterion = options.criterion or content.get("primary")
+    planned = [
+        margin for margin in content.get("margins", ())
+        if margin["relation"] == "not_worse"
+        and (margin["system"], margin["other"]) == (options.gate, options.against)
+        and margin["criterion"] == (options.criterion or margin["criterion"])
+    ]  # fmt: skip
+    if not planned:
+        raise Refused(
+            f"The committed plan has no margin for {options.gate} against {options.against}."
+        )
+    (margin, *_) = planned
+    fixed = {
+        "margin": margin["margin"],
+        "level": margin.get("level", LEVELS[0]),
+        "slices": margin.get("slices", ""),
+    }
+    for name, value in fixed.items():
+        asked = getattr(options, name)
+        if asked is not None and asked != value:
+            raise Refused(
+                f"The committed plan has --{name} {value or '(none)'}, not {asked}. Use that one."
+            )
+        setattr(options, name, value)
+    options.criterion = margin["criterion"]

@@ -1,0 +1,138 @@
+"""Find the command that was typed, run it, and turn what happens into output and exit code."""
+
+import os
+import sys
+import traceback
+from argparse import ArgumentParser
+from collections.abc import Sequence
+from contextlib import redirect_stdout
+from difflib import get_close_matches
+from importlib import import_module
+from typing import Any, NoReturn
+
+from evalsite import __version__
+from evalsite.command_line.faults import read_fault
+from evalsite.command_line.output import DONE, STOPPED, WRONG_USE, Output, Refused, Result
+
+# A command is a line here and a module of this folder, with add_arguments(parser) and
+# run(options), which returns a Result. `options.output` writes what comes before the end.
+COMMANDS = {
+    # command: (module, what it does)
+    "serve": ("serve", "run a site on this machine until Ctrl-C"),
+    "report": ("report", "print the results of ratings in a file"),
+    "gate": ("gate", "decide whether a system is worse than another by more than a margin"),
+    "verify": ("verify", "check that a bundle holds what it says"),
+    "repeat": ("repeat", "make a draft from a bundle, with the same items, texts, design and seed"),
+    "import": ("import_items", "import a file of items into a study"),
+    "export": ("export", "write a study as a bundle"),
+    "instruments": ("instruments", "list what a study can ask, with the columns its file needs"),
+    "health": ("health", "say whether the site works; exits with 1 if it doesn't"),
+    "prepare": ("prepare", "make or upgrade the database of a site, and collect static files"),
+    "web": ("web", "run the web server of a site"),
+    "worker": ("worker", "run the jobs of a site"),
+    "manage": ("manage", "run a management command of the site; `evalsite manage help` lists them"),
+}
+_NOT_ON_WINDOWS = ("serve", "rate", "web", "worker")  # their web server doesn't run there
+# they run until they are stopped, or have an output of their own
+_WITHOUT_JSON = ("serve", "web", "worker", "manage")
+
+
+class _Parser(ArgumentParser):
+    def error(self, message: str) -> NoReturn:
+        self.print_usage(sys.stderr)
+        raise Refused(_sentence(message))
+
+
+def main() -> int:
+    """Run the command that was typed and return its exit code."""
+    # whatever it makes may hold answers: for nobody but its own user to read
+    os.umask(0o077)
+    os.environ.setdefault("DJANGO_SETTINGS_MODULE", "evalsite.settings")
+    try:
+        return run_command(sys.argv[1:])
+    except BrokenPipeError:
+        # whoever read the output has seen enough
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return DONE
+    except Exception:
+        # a mistake of ours; Python's own exit code would read as "the answer is no"
+        traceback.print_exc()
+        return WRONG_USE
+
+
+def run_command(words: Sequence[str]) -> int:
+    """Run one command, such as ["gate", "bundle.zip", "--json"], and return its exit code."""
+    name, *rest = words or [""]
+    if name in ("-h", "--help", "help"):
+        sys.stdout.write(describe_commands())
+        return DONE
+    if name == "--version":
+        sys.stdout.write(f"evalsite {__version__}\n")
+        return DONE
+    output = Output(name, is_json="--json" in rest and name not in _WITHOUT_JSON)
+    try:
+        with redirect_stdout(sys.stderr if output.is_json else sys.stdout):
+            result = _run(name, rest, output)
+    except KeyboardInterrupt:
+        result = _refuse(Refused("Stopped.", STOPPED))
+    except Exception as error:
+        fault = read_fault(error)
+        if fault is None:
+            raise
+        result = _refuse(fault)
+    output.write_result(result)
+    return result.code
+
+
+def _run(name: str, words: list[str], output: Output) -> Result:
+    if name not in COMMANDS:
+        raise Refused(_describe_unknown(name))
+    if sys.platform == "win32" and name in _NOT_ON_WINDOWS:
+        raise Refused(
+            f"evalsite {name} doesn't run on Windows. Use the container image: see "
+            "docs/deploying.md."
+        )
+    module: Any = import_module(f"evalsite.command_line.{COMMANDS[name][0]}")
+    if name == "manage":
+        # its options are those of Django's commands
+        return Result(module.run(words))
+    parser = _Parser(prog=f"evalsite {name}", description=_sentence(COMMANDS[name][1]))
+    module.add_arguments(parser)
+    if name not in _WITHOUT_JSON:
+        parser.add_argument("--json", action="store_true", help="write one JSON document")
+    options = parser.parse_args(words)
+    options.output = output
+    result: Result = module.run(options)
+    return result
+
+
+def _refuse(fault: Refused) -> Result:
+    sys.stderr.write(f"{fault}\n")
+    return Result(fault.code, facts={"error": str(fault)})
+
+
+def describe_commands() -> str:
+    width = max(map(len, COMMANDS)) + 2
+    lines = [f"  {name:{width}}{description}" for name, (_, description) in COMMANDS.items()]
+    return "\n".join(
+        [
+            "usage: evalsite COMMAND ...",
+            "",
+            *lines,
+            "",
+            "`evalsite COMMAND --help` describes the options of a command.",
+            "",
+        ]
+    )
+
+
+def _describe_unknown(name: str) -> str:
+    if not name:
+        return describe_commands()
+    nearest = get_close_matches(name, COMMANDS, n=1)
+    hint = f"Did you mean {nearest[0]}?" if nearest else "`evalsite help` lists all of them."
+    return f"There is no command {name}. {hint}"
+
+
+def _sentence(words: str) -> str:
+    return f"{words[:1].upper()}{words[1:]}."

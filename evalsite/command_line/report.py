@@ -1,0 +1,24 @@
+"""evalsite report: the results of ratings in a file, without a site."""
+
+from argparse import ArgumentParser, Namespace
+
+from evalsite.analysis.__main__ import add_reading, add_report, analyse_ratings, write_report
+from evalsite.command_line.output import Refused, Result
+
+
+def add_arguments(parser: ArgumentParser) -> None:
+    add_report(parser)
+    add_reading(parser)
+    # no gate is asked for: that is a command of its own
+    parser.set_defaults(
+        command="report", gate="", against="", margin=None, slices="", undecided=None
+    )
+
+
+def run(options: Namespace) -> Result:
+    try:
+        report, _ = analyse_ratings(options)
+    except ValueError as error:
+        raise Refused(str(error)) from None
+    text = write_report(report, has_other_papers=options.other_papers)
+    return Result(text=text, facts={"report": report})

@@ -1,0 +1,121 @@
+"""One line that commits a study to its plan, and to everything else that is fixed before answers.
+
+Whoever has the line from before the first answer can check a bundle against it: the hash is made
+of what every bundle holds, so it is computed again there.
+"""
+
+import json
+from datetime import UTC, datetime
+from hashlib import sha256
+from typing import Any
+
+from django.db.models import Min
+
+from evalsite.annotation.models import Annotation
+from evalsite.quality.models import AnalysisPlanVersion
+from evalsite.studies.models import Item, Output, Study
+from evalsite.studies.versions import hash_content
+
+FORMAT = 1
+_PAGE = 500
+
+
+def hash_plan(study: Study, *, number: int, content: dict[str, Any], at: datetime) -> str:
+    """Return the SHA-256 of a version of the plan with what the study fixed at that moment.
+
+    It is taken over canonical JSON: sorted keys, no spaces, UTF-8.
+    """
+    earlier = study.versions.filter(created_at__lte=at).order_by("-number")
+    version = earlier.first() or study.versions.order_by("number")[0]
+    settings = version.content["settings"]
+    return _hash(
+        {
+            "format": FORMAT,
+            "study": str(study.pk),
+            "plan": {"version": number, "content": content},
+            "instrument": hash_content(version.content["instrument"]),
+            "items": _hash_items(study, at),
+            "k": settings["k"],
+            "set_size": settings["set_size"],
+            "seed": settings["seed"],
+        }
+    )
+
+
+def _hash(data: Any) -> str:
+    return sha256(_write_canonical(data)).hexdigest()
+
+
+def _write_canonical(data: Any) -> bytes:
+    text = json.dumps(data, sort_keys=True, separators=(",", ":"), ensure_ascii=False)
+    return text.encode()
+
+
+def _hash_items(study: Study, at: datetime) -> str:
+    """Hash the items that were there, in order of key: a line of JSON for each."""
+    items = Item.objects.main().filter(study=study, batch__uploaded_at__lte=at)
+    # databases sort texts in different ways
+    ids = [pk for _key, pk in sorted(items.values_list("key", "pk"))]
+    digest = sha256()
+    for start in range(0, len(ids), _PAGE):
+        page = ids[start : start + _PAGE]
+        rows = Item.objects.only("key", "inputs").in_bulk(page)
+        outputs: dict[int, list[tuple[str, str]]] = {}
+        texts = Output.objects.filter(item__in=page).order_by("item_id", "position")
+        for item_id, system, text in texts.values_list("item_id", "system__name", "text"):
+            outputs.setdefault(item_id, []).append((system, text))
+        for pk in page:
+            item = rows[pk]
+            digest.update(_write_canonical([item.key, item.inputs, outputs.get(pk, [])]) + b"\n")
+    return digest.hexdigest()
+
+
+def commit_plan(study: Study, version: AnalysisPlanVersion | None = None) -> None:
+    """Keep the hash of a version of the plan; without one, of the version that launch froze."""
+    version = version or study.plan_versions.get(number=1)
+    version.commitment = hash_plan(
+        study, number=version.number, content=version.content, at=version.frozen_at
+    )
+    version.save(update_fields=["commitment"])
+
+
+def write_line(version: AnalysisPlanVersion) -> str:
+    """Return the line to publish; "" before the launch is done."""
+    if not version.commitment:
+        return ""
+    return make_line(version.study_id, version.commitment, version.number, version.frozen_at)
+
+
+def list_lines(study: Study) -> list[str]:
+    """Return the line of each version of the plan, the first first."""
+    return list(filter(None, map(write_line, study.plan_versions.order_by("number"))))
+
+
+def make_line(study_id: Any, digest: str, number: int, at: datetime) -> str:
+    """Return the line of a hash: evalsite-plan 1 STUDY HASH version=N at=TIME."""
+    moment = at.astimezone(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
+    return f"evalsite-plan {FORMAT} {study_id} {digest} version={number} at={moment}"
+
+
+def describe_versions(study: Study) -> list[dict[str, Any]]:
+    """Return what a check of the plan's line needs of each version, as plain data.
+
+    `changed`: the parts that differ from the version before.
+    """
+    answers = Annotation.objects.counted().filter(study=study)
+    first = answers.aggregate(at=Min("submitted_at"))["at"]
+    described, before = [], dict[str, Any]()
+    for version in study.plan_versions.order_by("number"):
+        content = version.content
+        parts = sorted(content.keys() | before.keys())
+        described.append(
+            {
+                "number": version.number,
+                "sha256": version.commitment,
+                "frozen_at": version.frozen_at.isoformat(),
+                "first_answer_at": first and first.isoformat(),
+                "changed": [name for name in parts if content.get(name) != before.get(name)],
+            }
+        )
+        before = content
+    return described

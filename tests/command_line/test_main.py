@@ -1,0 +1,223 @@
+"""The command line: exit codes, one JSON document, sentences in place of tracebacks."""
+
+import errno
+import json
+import os
+import sqlite3
+import sys
+from argparse import ArgumentParser
+from importlib import import_module
+from types import SimpleNamespace
+
+import pytest
+from django.core.exceptions import ImproperlyConfigured, ValidationError
+from django.core.management import CommandError
+from django.db import OperationalError
+
+from evalsite import __version__
+from evalsite.command_line import main, output
+from evalsite.command_line.main import COMMANDS, run_command
+from evalsite.command_line.output import NO, STOPPED, UNDECIDED, WRONG_USE, Refused, Result
+from evalsite.lib.database_state import OtherDatabase
+from evalsite.lib.env import BadSetting
+
+
+@pytest.fixture
+def command(monkeypatch):
+    """A command `try` whose `run` a test replaces."""
+    module = SimpleNamespace(add_arguments=lambda parser: None, run=lambda options: Result())
+    monkeypatch.setitem(COMMANDS, "try", ("serve", "try something"))
+    monkeypatch.setattr(main, "import_module", lambda name: module)
+    return module
+
+
+def raise_error(error: BaseException):
+    def run(options):
+        raise error
+
+    return run
+
+
+def test_exit_codes_are_those_that_workflows_rely_on():
+    codes = (output.DONE, NO, UNDECIDED, WRONG_USE, STOPPED)
+
+    assert codes == (0, 1, 2, 3, 4)
+
+
+@pytest.mark.parametrize("name", COMMANDS)
+def test_every_command_has_its_module_and_its_options(name):
+    module = import_module(f"evalsite.command_line.{COMMANDS[name][0]}")
+
+    if name != "manage":
+        module.add_arguments(ArgumentParser())
+    assert callable(module.run)
+
+
+def test_every_command_is_listed_by_help(capsys):
+    assert run_command(["help"]) == output.DONE
+
+    listed = capsys.readouterr().out
+    assert all(f"  {name} " in listed for name in COMMANDS)
+
+
+@pytest.mark.parametrize("code", [0, 1, 2, 3, 4])
+def test_a_command_writes_one_json_document_with_its_exit_code(command, capsys, code):
+    command.run = lambda options: Result(code, "for people", {"outcome": "é"})
+
+    assert run_command(["try", "--json"]) == code
+
+    written = capsys.readouterr()
+    assert json.loads(written.out) == {
+        "evalsite": __version__, "command": "try", "exit": code, "outcome": "é",
+    }  # fmt: skip
+    assert "for people" not in written.err
+
+
+def test_without_json_the_text_is_written(command, capsys):
+    command.run = lambda options: Result(text="for people\n", facts={"outcome": 1})
+
+    run_command(["try"])
+
+    assert capsys.readouterr().out == "for people\n"
+
+
+def test_with_json_all_else_goes_to_standard_error(command, capsys):
+    def run(options):
+        sys.stdout.write("a library that prints")
+        options.output.say("a line for people")
+        options.output.write_event("progress", done=1)
+        return Result()
+
+    command.run = run
+
+    run_command(["try", "--json"])
+
+    written = capsys.readouterr()
+    events = [json.loads(line) for line in written.out.splitlines()]
+    assert [event.get("event") for event in events] == ["progress", None]
+    assert "a library that prints" in written.err
+    assert "a line for people" in written.err
+
+
+@pytest.mark.parametrize(
+    ("words", "named"),
+    [
+        ([], "usage"),
+        (["instrument"], "instruments"),
+        (["no-such-command"], "evalsite help"),
+        (["instruments", "--colour"], "--colour"),
+        (["serve", "--port", "many"], "--port"),
+        (["web", "--bind", "8000"], "--bind"),
+    ],
+)
+def test_wrong_use_is_a_sentence_and_ends_with_3(words, named, capsys):
+    assert run_command(words) == WRONG_USE
+
+    assert named in capsys.readouterr().err
+
+
+def test_wrong_use_is_in_the_json_document_too(capsys):
+    assert run_command(["instruments", "--colour", "--json"]) == WRONG_USE
+
+    document = json.loads(capsys.readouterr().out)
+    assert document["exit"] == WRONG_USE
+    assert "--colour" in document["error"]
+
+
+def full_disk() -> OperationalError:
+    """A fault of a database, as SQLite words it for a full disk."""
+    cause = sqlite3.OperationalError("database or disk is full")
+    cause.sqlite_errorcode = sqlite3.SQLITE_FULL
+    wrapped = OperationalError(str(cause))
+    wrapped.__cause__ = cause
+    return wrapped
+
+
+@pytest.mark.parametrize(
+    ("error", "code", "named"),
+    [
+        (Refused("No.", NO), NO, "No."),
+        (OtherDatabase("An older one."), NO, "An older one."),
+        (ImproperlyConfigured("Set it."), WRONG_USE, "Set it."),
+        (BadSetting("Not that."), WRONG_USE, "Not that."),
+        (CommandError("No account."), WRONG_USE, "No account."),
+        (ValidationError(["First.", "Second."]), WRONG_USE, "First. Second."),
+        (PermissionError(errno.EACCES, "Permission denied", "/data"), WRONG_USE, "/data"),
+        (OSError(errno.EROFS, "Read-only file system", "/data"), WRONG_USE, "/data"),
+        (OSError(errno.ENOSPC, "No space left on device"), WRONG_USE, "The disk is full"),
+        (OSError(errno.EDQUOT, "Disk quota exceeded", "/data"), WRONG_USE, "The disk is full"),
+        (full_disk(), WRONG_USE, "The disk is full"),
+        (OperationalError("unable to open database file"), WRONG_USE, "EVALSITE_DATA_DIR"),
+        (OperationalError("no such table: studies_study"), WRONG_USE, "evalsite prepare"),
+        (
+            OperationalError('connection to server on socket "/x" failed: no such file\n\tmore'),
+            WRONG_USE,
+            "EVALSITE_DATABASE",
+        ),
+        (KeyboardInterrupt(), STOPPED, "Stopped."),
+    ],
+)
+def test_a_known_fault_is_a_sentence_with_its_exit_code(command, capsys, error, code, named):
+    command.run = raise_error(error)
+
+    assert run_command(["try", "--json"]) == code
+
+    written = capsys.readouterr()
+    assert named in json.loads(written.out)["error"]
+    assert named in written.err
+    assert "Traceback" not in written.err
+
+
+@pytest.mark.parametrize("error", [KeyError("key"), OSError(errno.EIO, "Input/output error")])
+def test_an_unknown_fault_is_raised(command, error):
+    command.run = raise_error(error)
+
+    with pytest.raises(type(error)):
+        run_command(["try"])
+
+
+def test_an_unknown_fault_is_never_taken_for_an_answer(command, monkeypatch, capsys):
+    """Python itself would end with 1, which means that the answer is no."""
+    command.run = raise_error(KeyError("key"))
+    monkeypatch.setattr(sys, "argv", ["evalsite", "try"])
+    monkeypatch.setattr(os, "umask", lambda mask: mask)
+
+    assert main.main() == WRONG_USE
+
+    assert "KeyError" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("name", sorted({"serve", "web", "worker"} & COMMANDS.keys()))
+def test_windows_is_shown_the_container(name, monkeypatch, capsys):
+    monkeypatch.setattr(sys, "platform", "win32")
+
+    assert run_command([name]) == WRONG_USE
+
+    assert "container" in capsys.readouterr().err
+
+
+# --- instruments ------------------------------------------------------------------------
+
+
+def test_instruments_are_listed_with_the_columns_that_each_needs(capsys):
+    assert run_command(["instruments", "--json"]) == output.DONE
+
+    listed = {one["name"]: one for one in json.loads(capsys.readouterr().out)["instruments"]}
+    assert listed["pairwise"]["columns"] == ["item", "system", "output", "dialogue"]
+    assert (listed["pairwise"]["kind"], listed["summeval"]["kind"]) == ("protocol", "gallery")
+
+
+def test_an_instrument_is_printed_as_it_can_be_imported(capsys, settings):
+    assert run_command(["instruments", "summeval"]) == output.DONE
+
+    path = settings.BASE_DIR / "fixtures" / "instruments" / "summeval.json"
+    shipped = json.loads(path.read_text(encoding="utf-8"))
+    printed = json.loads(capsys.readouterr().out)
+    assert printed["key"] == "summeval"
+    assert printed["criteria"] == shipped["criteria"]
+
+
+def test_an_unknown_instrument_is_refused_with_the_nearest(capsys):
+    assert run_command(["instruments", "sumeval"]) == WRONG_USE
+
+    assert "summeval" in capsys.readouterr().err

@@ -1,0 +1,195 @@
+"""Addresses of monitoring: what they answer in each state, to whom, and at what cost."""
+
+import io
+import logging
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from datetime import UTC, datetime, timedelta
+
+import pytest
+from django.db import connection
+from django.db.migrations.recorder import MigrationRecorder
+from django.test import Client
+from django.test.utils import CaptureQueriesContext
+
+from evalsite.jobs.models import SiteClock
+from evalsite.lib.clock import now, standing_at
+from evalsite.lib.outage import OneLineAMinute
+from evalsite.operations.health import LATE_AFTER
+from tests.site.test_bad_database import away
+
+LIVE, READY = "/health/live/", "/health/ready/"
+WELL = {"database": "ok", "migrations": "ok", "worker": "ok"}
+UNAVAILABLE = {"database": "unavailable", "migrations": "unknown", "worker": "unknown"}
+MISSING = {"database": "ok", "migrations": "missing", "worker": "unknown"}
+
+in_transaction = pytest.mark.django_db
+for_real = pytest.mark.django_db(transaction=True)
+
+
+@pytest.fixture
+def quiet() -> Client:
+    """A client to which the site answers as to a browser, errors too."""
+    return Client(raise_request_exception=False)
+
+
+def note_beat(*, ago: timedelta = timedelta()) -> None:
+    SiteClock.objects.update_or_create(pk=1, defaults={"ticked_at": now() - ago})
+
+
+def ask(client: Client) -> tuple[int, dict[str, str]]:
+    response = client.get(READY)
+    return response.status_code, response.json()
+
+
+@contextmanager
+def later(monkeypatch: pytest.MonkeyPatch, seconds: float) -> Iterator[None]:
+    """So many seconds have passed since the block before."""
+    moment = time.monotonic() + seconds
+    with monkeypatch.context() as patch:
+        patch.setattr(time, "monotonic", lambda: moment)
+        yield
+
+
+@in_transaction
+@pytest.mark.slow
+@pytest.mark.parametrize("path", [LIVE, READY, "/robots.txt", "/.well-known/security.txt"])
+def test_any_host_is_answered_without_https_or_a_session(served_before, settings, path):
+    settings.SECURE_SSL_REDIRECT, settings.DEFAULT_FROM_EMAIL = True, "Team <a@example.org>"
+    note_beat()
+    client = Client(headers={"host": "10.1.2.3:8000"})
+
+    answers = [client.get(path), client.get(path, secure=True), client.head(path)]
+
+    assert [answer.status_code for answer in answers] == [200] * 3
+    assert not any(answer.cookies or "Vary" in answer.headers for answer in answers)
+    # the same host and scheme get no page
+    assert client.get("/account/login/").status_code in (301, 400)
+
+
+@in_transaction
+def test_live_asks_no_database(django_assert_num_queries):
+    with django_assert_num_queries(0):
+        response = Client().get(LIVE)
+
+    assert (response.status_code, response.text) == (200, "ok")
+
+
+@in_transaction
+@pytest.mark.both_databases
+def test_ready_asks_two_queries_and_keeps_the_answer_for_five_seconds(monkeypatch):
+    note_beat()
+    client, counts = Client(), []
+    client.get(LIVE)
+
+    for seconds in (0, 4.9, 5):
+        with later(monkeypatch, seconds), CaptureQueriesContext(connection) as queries:
+            assert ask(client) == (200, WELL)
+        counts.append(len(queries))
+
+    assert counts == [2, 0, 2]
+
+
+@in_transaction
+@pytest.mark.parametrize("passed", [LATE_AFTER, LATE_AFTER + timedelta(seconds=1)])
+def test_worker_without_a_beat_for_two_minutes_is_late_and_pages_work(passed):
+    with standing_at(datetime(2026, 1, 1, tzinfo=UTC)):
+        note_beat(ago=passed)
+
+        answer = ask(Client())
+
+    assert timedelta(minutes=2) == LATE_AFTER
+    assert answer == (200, WELL | {"worker": "ok" if passed == LATE_AFTER else "late"})
+
+
+@in_transaction
+def test_worker_that_never_ran_is_late():
+    assert ask(Client()) == (200, WELL | {"worker": "late"})
+
+
+@for_real
+@pytest.mark.both_databases
+@pytest.mark.slow
+def test_ready_fails_while_the_database_is_away_and_recovers(served_before, quiet, monkeypatch):
+    note_beat()
+    before = ask(quiet)
+
+    with away(), later(monkeypatch, 10):
+        during = ask(quiet)
+        live = quiet.get(LIVE).status_code
+    with later(monkeypatch, 20):
+        after = ask(quiet)
+
+    assert (before, during, after) == ((200, WELL), (503, UNAVAILABLE), (200, WELL))
+    assert live == 200
+
+
+@in_transaction
+def test_ready_fails_while_a_migration_is_missing():
+    note_beat()
+    label, name = MigrationRecorder(connection).migration_qs.values_list("app", "name").last()
+
+    MigrationRecorder(connection).record_unapplied(label, name)
+
+    assert ask(Client()) == (503, MISSING)
+
+
+@for_real
+@pytest.mark.both_databases
+def test_ready_fails_on_a_database_without_tables(quiet):
+    with connection.cursor() as cursor:
+        cursor.execute("ALTER TABLE django_migrations RENAME TO put_away")
+    try:
+        answer = ask(quiet)
+    finally:
+        with connection.cursor() as cursor:
+            cursor.execute("ALTER TABLE put_away RENAME TO django_migrations")
+
+    assert answer == (503, MISSING)
+
+
+@for_real
+def test_monitoring_writes_no_line_in_the_log(quiet):
+    (handler,) = (
+        handler
+        for handler in logging.getLogger("django").handlers
+        if any(isinstance(filter_, OneLineAMinute) for filter_ in handler.filters)
+    )
+    stream = io.StringIO()
+    before = handler.setStream(stream)  # type: ignore[attr-defined]
+    try:
+        with away():
+            statuses = [quiet.get(path).status_code for path in (LIVE, READY, "/nowhere/")]
+    finally:
+        handler.setStream(before)  # type: ignore[attr-defined]
+
+    assert statuses == [200, 503, 404]
+    assert READY not in stream.getvalue()
+    assert "/nowhere/" in stream.getvalue()
+
+
+@in_transaction
+def test_nothing_is_posted_to_monitoring():
+    assert [Client().post(path).status_code for path in (LIVE, READY)] == [404, 404]
+
+
+@in_transaction
+def test_robots_may_read_the_first_page_only():
+    lines = Client().get("/robots.txt").text.splitlines()
+
+    assert lines == ["User-agent: *", "Allow: /$", "Disallow: /"]
+
+
+@in_transaction
+def test_security_contact_is_the_address_that_the_site_writes_from(settings):
+    settings.DEFAULT_FROM_EMAIL = "Evaluation team <eval@example.org>"
+
+    with standing_at(datetime(2026, 1, 1, 12, 30, tzinfo=UTC)):
+        lines = Client().get("/.well-known/security.txt").text.splitlines()
+    settings.DEFAULT_FROM_EMAIL = ""
+    without = Client().get("/.well-known/security.txt")
+
+    # RFC 9116: both are required, and a year is the most
+    assert lines == ["Contact: mailto:eval@example.org", "Expires: 2026-06-30T12:30:00Z"]
+    assert without.status_code == 404
