@@ -62,7 +62,7 @@ MOVED = (
 
 def collect_study_views() -> list[StudyView]:
     """Return every page that the apps export for a study, in the order of the navigation."""
-    found: list[StudyView] = []
+    views: list[StudyView] = []
     for app in APPS_WITH_PAGES:
         try:
             module = import_module(f"evalsite.{app}.study_views")
@@ -70,8 +70,8 @@ def collect_study_views() -> list[StudyView]:
             if error.name != f"evalsite.{app}.study_views":
                 raise
             continue
-        found += module.study_views
-    return sorted(found, key=lambda page: page.order)
+        views += module.study_views
+    return sorted(views, key=lambda page: page.order)
 
 
 class EvalsiteAdminSite(AdminSite):
@@ -134,10 +134,8 @@ class EvalsiteAdminSite(AdminSite):
         ]
 
     def admin_view(self, view: Any, cacheable: bool = False) -> Any:
-        """The view for staff; of Django's pages about one row, a 404 for those who may not see it.
-
-        Django's own answers differ by whether the row exists.
-        """
+        """Return the view for staff; Django's pages about one row answer 404 to people without
+        permission, because Django's own answers reveal whether the row exists."""
         owner = getattr(view, "__self__", None)
         if not isinstance(owner, ModelAdmin):
             return _guide_senders(super().admin_view(view, cacheable))
@@ -163,7 +161,8 @@ class EvalsiteAdminSite(AdminSite):
     def login(
         self, request: HttpRequest, extra_context: dict[str, Any] | None = None
     ) -> HttpResponse:
-        """Lead to the page for signing in; those who are, and may not see the page, are told so."""
+        """Redirect to the page for signing in; tell people who are signed in that they may not see
+        this page."""
         if request.user.is_authenticated and not self.has_permission(request):
             return TemplateResponse(request, "account/no_access.html", self._name(), status=403)
         following = request.GET.get("next") or reverse("admin:index")
@@ -181,7 +180,7 @@ class EvalsiteAdminSite(AdminSite):
         return response
 
     def records(self, request: HttpRequest) -> TemplateResponse:
-        """Show superusers the tables; those of the machinery keep their addresses, unlinked."""
+        """Show superusers the tables; those of MACHINERY keep their addresses but have no link."""
         if not request.user.is_superuser:
             raise PermissionDenied
         apps = [app for app in self.get_app_list(request) if app["app_label"] not in MACHINERY]
@@ -189,7 +188,8 @@ class EvalsiteAdminSite(AdminSite):
         return TemplateResponse(request, "admin/records.html", context)
 
     def schedule(self, request: HttpRequest) -> HttpResponse:
-        """Show superusers what happens at set times, and how it went; take "the clock is right"."""
+        """Show superusers the scheduled tasks and their results; POST confirms that the clock is
+        right."""
         if not request.user.is_superuser:
             raise PermissionDenied
         if request.method == "POST":
@@ -205,11 +205,11 @@ class EvalsiteAdminSite(AdminSite):
         return TemplateResponse(request, "admin/schedule.html", context)
 
     def _name(self) -> dict[str, Any]:
-        """Return what our own pages need of Django's context, which asks for every permission."""
+        """Return the part of Django's context for our pages; all of it queries every permission."""
         return {"site_title": self.site_title, "site_header": self.site_header}
 
     def _frame(self, page: Any) -> Any:
-        """Return the page with what the admin's own frame needs."""
+        """Return the page with the context that the admin's frame needs."""
 
         @wraps(page)
         def view(request: HttpRequest, **captured: Any) -> HttpResponseBase:
@@ -224,8 +224,7 @@ class EvalsiteAdminSite(AdminSite):
         return view
 
     def _serve(self, page: StudyView) -> Any:
-        """The page as a view: 404 for a study one may not see, 403 for a role that is too low."""
-
+        """Return the page as a view: 404 for an invisible study, 403 for a role that is too low."""
         from evalsite.quality.frozen_plans import is_hidden  # noqa: PLC0415 (needs the models)
         from evalsite.results.progress import count_edge  # noqa: PLC0415
 
@@ -268,7 +267,7 @@ class Link:
 
 @dataclass(frozen=True, kw_only=True)
 class Frame:
-    """What surrounds each page of a study: its header, the five places and the tabs of this one."""
+    """The frame of each page of a study: header, the five places and the tabs of this place."""
 
     facts: list[str]
     done: int
@@ -329,7 +328,7 @@ def _link(study: Study, page: StudyView, label: str, is_current: bool, setup: An
 
 
 def _redirect_moved(moved: tuple[str, str, str]) -> URLPattern:
-    """Return an old address that leads to the new one, what follows and the query included."""
+    """Return an old address that redirects to the new one, with the rest of the path and query."""
     old, name, more = moved
 
     def view(request: HttpRequest, study_id: UUID, rest: str = "") -> HttpResponseBase:
@@ -341,14 +340,14 @@ def _redirect_moved(moved: tuple[str, str, str]) -> URLPattern:
 
 
 def is_safe(request: HttpRequest) -> bool:
-    """Return whether the request only asks for something."""
+    """Return whether the request changes nothing."""
     return request.method in ("GET", "HEAD")
 
 
 def _guide_senders(view: Any) -> Any:
-    """Have people who send a form signed out sign in, then return to the page with the form.
+    """Ask people who submit a form while signed out to sign in, then return to its page.
 
-    An address that only takes forms has a page, for those who load it again.
+    GET on an address that only accepts POST shows a page, for people who reload it.
     """
 
     @wraps(view)

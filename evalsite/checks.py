@@ -62,7 +62,9 @@ def _find_missing_hooks(protocol: Protocol) -> Sequence[str]:
 @register("scales")
 def check_scales(**kwargs: Any) -> list[CheckMessage]:
     """Check that every line of SCALES is a scale that registered."""
-    found = {config.name for config in apps.get_app_configs() if isinstance(config, ScaleConfig)}
+    registered = {
+        config.name for config in apps.get_app_configs() if isinstance(config, ScaleConfig)
+    }
     return [
         Error(
             f"SCALES lists {name!r}, but no ScaleConfig registered there.",
@@ -70,13 +72,13 @@ def check_scales(**kwargs: Any) -> list[CheckMessage]:
             id="evalsite.E005",
         )
         for name in settings.SCALES
-        if name not in found
+        if name not in registered
     ]
 
 
 @register(Tags.database)
 def check_durability(databases: Any = None, **kwargs: Any) -> list[CheckMessage]:
-    """The database keeps what it said it saved: IMMEDIATE, WAL, FULL; synchronous_commit on."""
+    """Check that commits survive a crash: IMMEDIATE, WAL, FULL; synchronous_commit on."""
     problems: list[CheckMessage] = []
     for alias in databases or []:
         connection = connections[alias]
@@ -86,13 +88,13 @@ def check_durability(databases: Any = None, **kwargs: Any) -> list[CheckMessage]
 
 
 def check_sqlite(connection: Any) -> list[CheckMessage]:
-    """Nothing, or what this connection to SQLite lacks."""
-    found = (
+    """Return an error if this connection to SQLite may lose commits."""
+    state = (
         _ask(connection, "PRAGMA journal_mode"),
         _ask(connection, "PRAGMA synchronous") >= 2,
         connection.transaction_mode,
     )
-    if found == ("wal", True, "IMMEDIATE"):
+    if state == ("wal", True, "IMMEDIATE"):
         return []
     return [
         Error(
@@ -104,7 +106,7 @@ def check_sqlite(connection: Any) -> list[CheckMessage]:
 
 
 def check_postgresql(connection: Any) -> list[CheckMessage]:
-    """Nothing, or what this connection to PostgreSQL lacks."""
+    """Return an error if this connection to PostgreSQL may lose commits."""
     if _ask(connection, "SHOW synchronous_commit") != "off":
         return []
     return [
@@ -124,12 +126,12 @@ def _ask(connection: Any, question: str) -> Any:
 
 def refuse_unsafe_database() -> None:
     """Raise ImproperlyConfigured unless the database keeps what it saved and fits this code."""
-    # A web server runs no system checks, and Django leaves those of databases out of most commands.
+    # a web server runs no system checks, and most commands leave out those of databases
     try:
         problems = check_durability(databases=[DEFAULT_DB_ALIAS])
         refuse_other_database()
     except OperationalError as error:
-        # Each connection asks for what is needed, so the site may come up before its database.
+        # each connection sets these options anyway, so the site may start before its database
         logger.warning("The database can't be reached yet: %s", str(error).strip())
         return
     except DatabaseError as error:
@@ -140,4 +142,6 @@ def refuse_unsafe_database() -> None:
         # a server that forks after this must not share the connection among its processes
         connections[DEFAULT_DB_ALIAS].close()
     if problems:
-        raise ImproperlyConfigured(" ".join(f"{one.msg} {one.hint}" for one in problems))
+        raise ImproperlyConfigured(
+            " ".join(f"{problem.msg} {problem.hint}" for problem in problems)
+        )

@@ -37,7 +37,7 @@ class PointField(forms.Field):
 
 
 class EntryInput(forms.TextInput):
-    """Reads the entry of a question that may have several controls, as its scale puts it."""
+    """An input whose value is read by the question's scale, from one control or several."""
 
     def __init__(self, read: Callable[[Mapping[str, Any], str], str]) -> None:
         super().__init__()
@@ -88,15 +88,13 @@ def refuse_halves(text: str) -> None:
 
 
 def drop_unstorable(text: str) -> str:
-    """Return the text without what no database stores: NULs and halves of characters."""
+    """Return the text without characters that no database stores: NULs and lone surrogates."""
     return _HALF.sub("", text.replace("\x00", ""))
 
 
 class NoteField(forms.CharField):
-    """Free text with the line breaks that were typed: LF.
-
-    Browsers count a line break as one letter, and send two.
-    """
+    """Free text with LF line breaks, because browsers count a line break as one character but send
+    two."""
 
     def __init__(self, *, max_length: int = LONGEST_NOTE, **kwargs: Any) -> None:
         messages = {
@@ -119,5 +117,5 @@ class NoteField(forms.CharField):
 
 
 def unify_breaks(text: str) -> str:
-    """Return the text with the line breaks that were typed, which browsers send as CR LF."""
+    """Return the text with LF line breaks; browsers send CR LF."""
     return text.replace("\r\n", "\n")

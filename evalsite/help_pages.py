@@ -1,7 +1,6 @@
 """The documentation as pages of the site, in the version that is installed."""
 
 import re
-from collections.abc import Iterator
 from functools import cache
 from itertools import pairwise
 from typing import NamedTuple
@@ -15,7 +14,7 @@ from django.views.decorators.http import require_safe
 
 from evalsite.lib.markdown import list_anchors, parse_markdown, render_markdown
 
-# by subject: names of files in docs/, with what each of them answers
+# by subject: names of files in docs/, each with a line for the list of chapters
 CHAPTERS: dict[str, dict[str, str]] = {
     "Planning and collecting": {
         "getting-outputs-in": "What a file of outputs may look like, with a recipe for each form.",
@@ -42,16 +41,16 @@ CHAPTERS: dict[str, dict[str, str]] = {
     },
 }
 _TITLE = re.compile(r"\A# (.+)\n")
-# of another of these files, or of a part of the same one
+# a link to another of these files, or to a part of the same file
 _LINK = re.compile(r"\]\((?:([a-z-]+)\.md)?(?:#([^)]+))?\)")
-# of a file of the code, which this site doesn't show
+# a link to a file of the code, which this site doesn't show
 _CODE = re.compile(r"\[([^]]+)\]\(\.\./[^)]+\)")
-# what `render_markdown` makes of a heading's words: this, and so many characters
+# `render_markdown` makes anchors of headings: this prefix, and so many characters
 _ANCHOR, _LONGEST = "#part-", 60
 
 
 class Chapter(NamedTuple):
-    """A document; `sections`: what leads to each of its headings, as words and anchor."""
+    """A document; `sections`: the words and the anchor of each heading."""
 
     title: str
     sections: list[tuple[str, str]]
@@ -81,21 +80,19 @@ def _read(name: str) -> Chapter:
     text = (settings.BASE_DIR / "docs" / f"{name}.md").read_text(encoding="utf-8")
     title = _TITLE.match(text)
     assert title is not None
-    body = _LINK.sub(_lead, _CODE.sub(r"\1", text[title.end() :]))
-    html = render_markdown(body, with_anchors=True, with_wide_tables=True)
-    return Chapter(title[1], list(_list_sections(body)), html)
-
-
-def _list_sections(body: str) -> Iterator[tuple[str, str]]:
+    body = _LINK.sub(_link_to_chapter, _CODE.sub(r"\1", text[title.end() :]))
     anchors = list_anchors(body)
+    sections = []
     for opening, inner in pairwise(parse_markdown(body)):
         if opening.type == "heading_open" and opening.tag == "h2":
-            words = "".join(one.content for one in inner.children or []).strip()
-            yield words, anchors[words]
+            words = "".join(token.content for token in inner.children or []).strip()
+            sections.append((words, anchors[words]))
+    html = render_markdown(body, with_anchors=True, with_wide_tables=True)
+    return Chapter(title[1], sections, html)
 
 
-def _lead(link: re.Match[str]) -> str:
-    """Lead to a chapter of the site instead of a file beside this one."""
+def _link_to_chapter(link: re.Match[str]) -> str:
+    """Return a link to a chapter of the site, instead of a file in the same folder."""
     name, part = link.groups()
     address = reverse("admin:help-chapter", args=[name]) if name else ""
     return f"]({address}{_ANCHOR + part[:_LONGEST] if part else ''})"

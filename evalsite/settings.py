@@ -401,5 +401,7 @@ LOGGING = {
         "gunicorn.access": {"handlers": ["console"], "propagate": False},
         # a drawing as PDF would log every table of every font that it embeds
         "fontTools": {"level": "WARNING"},
+        # two lines for each job
+        "django_tasks": {"level": "WARNING"},
     },
 }

@@ -1,4 +1,4 @@
-"""Accepted or not, ignored or not: majorities, and whether decisions and scores fit together."""
+"""Decisions to accept or ignore outputs: majorities, and how decisions and scores agree."""
 
 from collections.abc import Collection
 from dataclasses import dataclass
@@ -9,14 +9,14 @@ from numpy.typing import ArrayLike
 
 from evalsite.analysis.canonical_order import Floats, canonical_order
 from evalsite.analysis.figure import Figure, Reason, undefined
-from evalsite.analysis.leave_one_out import mean_with_t
+from evalsite.analysis.intervals import mean_with_t
 from evalsite.analysis.resample import DRAWS, SEED, spread
 
 _AUC = "chance that an accepted output has the {better} score, ties as half"
 
 
 def find_majority(*, unit: ArrayLike, value: ArrayLike) -> pd.DataFrame:
-    """By unit: `yes` and `no` counts and `majority`, 1, 0 or, where both are equal, missing.
+    """Return by unit the `yes` and `no` counts and the `majority`: 1, 0 or, in a tie, missing.
 
     Arrays of length n of ids and of 0 or 1.
     """
@@ -29,7 +29,8 @@ def find_majority(*, unit: ArrayLike, value: ArrayLike) -> pd.DataFrame:
 
 @dataclass(frozen=True, kw_only=True)
 class Consistency:
-    """One criterion beside the decision: `figures` has mean_accepted, mean_rejected and auc."""
+    """One criterion compared with the decision: `figures` has mean_accepted, mean_rejected and
+    auc."""
 
     criterion: str
     figures: dict[str, Figure]
@@ -39,31 +40,31 @@ def compare_with_scores(
     *, accepted: ArrayLike, scores: pd.DataFrame, block: ArrayLike | None = None,
     lower: Collection[str] = (), draws: int = DRAWS, seed: int = SEED,
 ) -> list[Consistency]:  # fmt: skip
-    """For each column of `scores` its mean among accepted and rejected outputs, and the AUC.
+    """Return for each column of `scores` its mean among accepted and rejected outputs, and the AUC.
 
     `accepted` (n,): 0 or 1; `scores`: n rows, one for each annotated output, criteria as columns;
-    `block`: what is drawn as a whole for the interval of the AUC. `lower`: criteria of which lower
+    `block`: the unit of resampling for the interval of the AUC. `lower`: criteria whose lower
     scores are better. Undefined: no_data (none accepted, or none rejected).
     """
     yes = np.asarray(accepted, dtype=float)
     blocks = np.arange(len(yes)) if block is None else np.asarray(block)
-    found = []
+    compared = []
     for name in scores.columns:
-        own = scores[name].to_numpy(dtype=float)
-        keep = ~np.isnan(own) & ~np.isnan(yes)
+        scored = scores[name].to_numpy(dtype=float)
+        keep = ~np.isnan(scored) & ~np.isnan(yes)
         figures = {}
         for label, side in (("mean_accepted", 1), ("mean_rejected", 0)):
-            values = np.sort(own[keep & (yes == side)])
+            values = np.sort(scored[keep & (yes == side)])
             n = {"ratings": len(values)}
             figures[label] = (
                 mean_with_t(label, values, method="mean of ratings", n=n) if len(values)
                 else undefined(label, Reason.NO_DATA, method="mean of ratings", n=n)
             )  # fmt: skip
-        figures["auc"] = find_auc(accepted=yes[keep], score=own[keep], block=blocks[keep],
+        figures["auc"] = find_auc(accepted=yes[keep], score=scored[keep], block=blocks[keep],
                                   is_lower_better=name in lower, draws=draws,
                                   seed=seed)  # fmt: skip
-        found.append(Consistency(criterion=str(name), figures=figures))
-    return found
+        compared.append(Consistency(criterion=str(name), figures=figures))
+    return compared
 
 
 def find_auc(
@@ -76,14 +77,14 @@ def find_auc(
     the two sides is empty).
     """
     method = _AUC.format(better="lower" if is_lower_better else "higher")
-    yes, own = np.asarray(accepted, dtype=float), np.asarray(score, dtype=float)
-    own = -own if is_lower_better else own
+    yes, scores = np.asarray(accepted, dtype=float), np.asarray(score, dtype=float)
+    scores = -scores if is_lower_better else scores
     n = {"accepted": int((yes == 1).sum()), "rejected": int((yes == 0).sum())}
     if not n["accepted"] or not n["rejected"]:
         return undefined("auc", Reason.NO_DATA, method=method, n=n)
-    points, place = np.unique(own, return_inverse=True)
-    given = np.arange(len(own)) if block is None else np.asarray(block)
-    codes = np.unique(given.astype(str), return_inverse=True)[1].astype(np.intp)
+    points, place = np.unique(scores, return_inverse=True)
+    blocks = np.arange(len(scores)) if block is None else np.asarray(block)
+    codes = np.unique(blocks.astype(str), return_inverse=True)[1].astype(np.intp)
     content = (place * 2 + yes).astype(float)
     codes = canonical_order([codes], content)[0][codes]
     cells = np.zeros((int(codes.max()) + 1, 2 * len(points)))
@@ -96,17 +97,17 @@ def find_auc(
         pairs = no.sum(axis=1) * up.sum(axis=1)
         return np.where(pairs > 0, (up * below).sum(axis=1) / np.maximum(pairs, 1), np.nan)
 
-    phrases = spread(find, len(cells), draws=draws, seed=seed, width=2 * len(points))
+    interval = spread(find, len(cells), draws=draws, seed=seed, width=2 * len(points))
     value = float(find(np.ones((1, len(cells))))[0])
-    return Figure(name="auc", method=method, value=value, low=phrases.low, high=phrases.high, n=n,
-                  details=phrases.details, seed=seed)  # fmt: skip
+    return Figure(name="auc", method=method, value=value, low=interval.low, high=interval.high, n=n,
+                  details=interval.details, seed=seed)  # fmt: skip
 
 
 def find_contradictions(
     *, accepted: ArrayLike, scores: pd.DataFrame, good: float, bad: float
 ) -> pd.DataFrame:
-    """Rows to look at again: rejected although every score is `good` or more, or accepted although
-    one is `bad` or less. Returns `scores`' rows with a column `why` ("rejected", "accepted")."""
+    """Return the rows that were rejected although every score is `good` or better, or accepted
+    although a score is `bad` or worse: `scores` with a column `why` ("rejected", "accepted")."""
     yes = np.asarray(accepted, dtype=float)
     rejected = (yes == 0) & (scores >= good).all(axis=1).to_numpy()
     taken = (yes == 1) & (scores <= bad).any(axis=1).to_numpy()

@@ -1,4 +1,4 @@
-"""How much raters agree on one criterion: what several families of analysis have in common."""
+"""Agreement of raters on one criterion, as several families of analysis report it."""
 
 from collections.abc import Sequence
 from dataclasses import replace
@@ -15,7 +15,7 @@ from evalsite.analysis.agreement_interval import (
     step_up_interval,
 )
 from evalsite.analysis.alpha import alpha
-from evalsite.analysis.disagreement import split_variance
+from evalsite.analysis.components import split_variance
 from evalsite.analysis.figure import Figure, Reason, make_note, undefined
 from evalsite.analysis.gwet import fleiss, gwet, percent_agreement
 from evalsite.analysis.icc import icc
@@ -92,35 +92,35 @@ def list_agreement_notes(key: str, figures: Sequence[Figure]) -> list[dict[str, 
 def agree_on_categories(
     table: Table, value: Any, scale: list[float], *, unit: str, is_ordered: bool = False
 ) -> list[Figure]:
-    """Agreement on decisions or on the outcomes of comparisons."""
+    """Return the agreement on decisions or on the outcomes of comparisons."""
     known = describe_ratings(table, value) | {"unit": table.rows[unit]}
     known["draws"] = draw_agreement(kind="points", scale=scale, **known)
-    found = [
+    figures = [
         alpha(level="nominal", name="alpha_nominal", **known),
         gwet(scale=scale, weights="identity", name="ac1", **known),
         percent_agreement(name="percent_agreement", **known),
         fleiss(name="fleiss", **known),
     ]
     if is_ordered:
-        found.insert(1, alpha(level="ordinal", name="alpha_ordinal", **known))
+        figures.insert(1, alpha(level="ordinal", name="alpha_ordinal", **known))
     else:
-        found.append(find_reliability(found[0]))
-    return found if unit == "output" else [count_units(figure, unit) for figure in found]
+        figures.append(find_reliability(figures[0]))
+    return figures if unit == "output" else [count_units(figure, unit) for figure in figures]
 
 
 def count_units(figure: Figure, unit: str) -> Figure:
-    """The figure with the word for what its `n` counts as units; without one, outputs."""
+    """Return the figure with the word for the units that its `n` counts; by default outputs."""
     return replace(figure, details={**figure.details, "unit": unit})
 
 
 def split(known: dict[str, Any]) -> list[Figure]:
-    """What kind of disagreement there is: shares of the variance."""
+    """Return the shares of the variance, which tell what kind of disagreement it is."""
     parts = split_variance(unit=known["unit"], rater=known["rater"], value=known["value"])
     return list(parts.values())
 
 
 def describe_ratings(table: Table, value: Any) -> dict[str, Any]:
-    """What coefficients of agreement take: what was rated, by whom, and the values."""
+    """Return the arguments of the coefficients of agreement: units, raters and values."""
     rows = table.rows
     return {
         "unit": rows.output,

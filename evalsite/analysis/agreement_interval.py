@@ -4,7 +4,7 @@ Ratings of points are cuts of a normal score: strictness of the rater + unit + n
 of the three are estimated from mean distances of ratings and drawn 1,000 times, each draw gives a
 table of two ratings of a unit, and every coefficient follows from this table. So the intervals of a
 criterion agree with one another, and their ends are possible values. The draws are a Halton
-sequence, which needs no seed. What was measured is in docs/analysis.md.
+sequence, which needs no seed. Their measured coverage is in docs/analysis.md.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -64,10 +64,10 @@ class Interval:
 
 @dataclass(frozen=True, kw_only=True)
 class Draws:
-    """What coefficients may be for other raters and inputs, by name; empty where nobody can say.
+    """Draws of coefficients for other raters and inputs, by name; empty where they can't be drawn.
 
     `wide`: the names of those that don't move in one direction with strictness, so that their ends
-    lie further out. `parts` are what was found in the ratings.
+    lie further out. `parts` are the estimates from the ratings.
     """
 
     figures: Mapping[str, Floats] = field(default_factory=dict)
@@ -97,9 +97,9 @@ def draw_agreement(
 ) -> Draws:  # fmt: skip
     """Return the draws of a criterion, from arguments as for `alpha`.
 
-    `kind`: ordered points (more than 11 are taken as values), decisions, values without points, or
-    categories without an order, numbered in the order of their keys. `scale`: all points, used or
-    not; default the values used. `is_log`: values are logarithms of magnitudes.
+    `kind`: ordered points (more than 11 are treated as values), decisions, values without points,
+    or categories without an order, numbered in the order of their keys. `scale`: all points, used
+    or not; default the values used. `is_log`: values are logarithms of magnitudes.
     """
     data = code(unit=unit, value=value, rater=rater, block=input)
     return make_draws(data, kind, scale, is_log=is_log)
@@ -151,8 +151,8 @@ def find_interval(
 
     `slope`: gives the derivative of z in the weight of each unit of `data`, and the coefficient
     with one unit more, all of the rarest value used, for the interval of these raters. It is the
-    interval where raters can't be drawn, and stands in the details beside that of 2 or 3 raters. A
-    figure of 1, or a share of 0, has none.
+    interval where raters can't be drawn; with 2 or 3 raters it is in the details. A figure of 1, or
+    a share of 0, has none.
     """
     if value >= 1 or (shape == "share" and value <= 0):
         details = {"interval": "none: the value is exactly 1", "none": ALL_EQUAL}
@@ -189,7 +189,8 @@ def find_over_inputs(
     if not _TINY**2 < variance < np.inf:
         return Interval(details={"interval": "none: nothing varies"})
     reach = float(stats.t.ppf((1 + LEVEL) / 2, inputs - 1)) * sqrt(variance)
-    low, high = (_take_back(z + by, shape) for by in (-reach, reach))
+    ends = (min(max(z + by, -_MOST_EXPONENT), _MOST_EXPONENT) for by in (-reach, reach))
+    low, high = (1 / (1 + exp(-end)) if shape == "share" else 1 - exp(-end) for end in ends)
     if shape == "coefficient":
         sizes = data.sizes[data.sizes > 1]
         low = max(low, -1 / (find_k(sizes) - 1))
@@ -200,11 +201,6 @@ def find_over_inputs(
 
 def _transform(value: float, shape: Shape) -> float:
     return log(value / (1 - value)) if shape == "share" else -log(1 - value)
-
-
-def _take_back(z: float, shape: Shape) -> float:
-    z = min(max(z, -_MOST_EXPONENT), _MOST_EXPONENT)
-    return 1 / (1 + exp(-z)) if shape == "share" else 1 - exp(-z)
 
 
 def step_up(value: float, k: float) -> float | None:
@@ -230,7 +226,7 @@ def find_k(sizes: Any) -> float:
 
 
 def sum_by(levels: Any, values: Floats, size: int = 0) -> Floats:
-    """The sum of values by level."""
+    """Return the sum of values by level."""
     return np.asarray(np.bincount(levels, weights=values, minlength=size), dtype=np.float64)
 
 
@@ -309,12 +305,13 @@ class _Parts:
 def _summarise(design: _Design, columns: Sequence[Floats], places: Ints, values: int) -> _Parts:
     """Return the parts for squared distances, summed over the columns that stand for a rating.
 
-    `places`: of each rating its value's number, of so many `values`.
+    `places`: the number of each rating's value, from 0 to `values` - 1.
     """
     unit, size, n = design.unit, design.size, len(design.unit)
 
     def sum_pairs(group: Ints) -> tuple[float, float]:
-        """Sum distances and count ordered pairs within groups, each rating with itself too."""
+        """Return the sum of distances and the number of ordered pairs within groups, self-pairs
+        included."""
         number = np.bincount(group)
         total = 0.0
         for column in columns:
@@ -388,7 +385,7 @@ def _draw_variances(
 ) -> tuple[Floats, Floats, Floats]:
     """Return the variances of units, strictness and noise in each draw, on the scale of `latent`.
 
-    `to_latent`: the correlation of two scores of a unit from an alpha.
+    `to_latent`: gives the correlation of two scores of a unit from an alpha.
     """
     units, strictness, noise = latent
     within, total, df, k = parts.within, parts.apart / 2, parts.df, parts.k

@@ -36,11 +36,11 @@ def alpha(
     """Krippendorff's alpha with an interval for other raters and inputs (see `agreement_interval`).
 
     `unit`, `value`, and if known `rater`, are of length n, one row for each rating; values are
-    numbers (codes at the nominal level). `input`: of each unit the input or cluster whose weight it
-    shares with others; default the unit. `transform`: take logarithms first. `draws`: those of the
-    criterion; default those for these values alone. Units with one rating are left out and counted.
-    Undefined: no_data, no_overlap, no_variation. ValueError: see `code`; a value of 0 or less at
-    the ratio level or with logarithms.
+    numbers (codes at the nominal level). `input`: the input or cluster that each unit belongs to,
+    which is weighted as a whole; default the unit. `transform`: take logarithms first. `draws`:
+    those of the criterion; default those for these values alone. Units with one rating are left out
+    and counted. Undefined: no_data, no_overlap, no_variation. ValueError: see `code`; a value of 0
+    or less at the ratio level or with logarithms.
     """
     data = code(unit=unit, value=value, rater=rater, block=input)
     pairable = data.overlapping()
@@ -56,8 +56,8 @@ def alpha(
         logs = np.log(pairable.value) if transform == "ln" else np.log1p(pairable.value)
         pairable = replace(pairable, value=logs)
     parts = _Parts.of(pairable, level)
-    found = parts.alpha
-    if not np.isfinite(found):
+    coefficient = parts.alpha
+    if not np.isfinite(coefficient):
         return undefined(name, Reason.NO_VARIATION, method=method, n=counted, details=details)
 
     def slope() -> tuple[Floats, float]:
@@ -67,11 +67,11 @@ def alpha(
 
     details["k"] = find_k(parts.size)
     draws = guess_draws(pairable, level) if draws is None else draws
-    interval = find_interval(f"alpha_{level}", found, draws, pairable, slope=slope)
+    interval = find_interval(f"alpha_{level}", coefficient, draws, pairable, slope=slope)
     return Figure(
         name=name,
         method=method,
-        value=found,
+        value=coefficient,
         low=interval.low,
         high=interval.high,
         n=counted,
@@ -81,7 +81,7 @@ def alpha(
 
 @dataclass(frozen=True, kw_only=True)
 class _Parts:
-    """What alpha is made of, for ratings whose every unit has two of them or more."""
+    """The components of alpha, for units with two ratings or more."""
 
     level: Level
     unit: Ints
@@ -135,7 +135,7 @@ class _Parts:
 
 
 def _of_ranks(pull: Floats) -> Floats:
-    """How one more rating of a value moves a sum through the mid-ranks of all values."""
+    """Return how one more rating of each value moves a sum through the mid-ranks of all values."""
     above = pull[::-1].cumsum()[::-1] - pull
     return np.asarray(above + pull / 2)
 
@@ -149,27 +149,27 @@ def _sum_distances(
         return np.asarray(size[unit] - np.bincount(where, minlength=len(cells))[where])
     if level == "ratio":
         return _sum_ratio_distances(unit, values[place], size)
-    own = scores[place]
-    sums, squares = sum_by(unit, own), sum_by(unit, own**2)
-    found = size[unit] * own**2 - 2 * own * sums[unit] + squares[unit]
-    return np.asarray(np.maximum(found, 0.0))
+    by_rating = scores[place]
+    sums, squares = sum_by(unit, by_rating), sum_by(unit, by_rating**2)
+    distances = size[unit] * by_rating**2 - 2 * by_rating * sums[unit] + squares[unit]
+    return np.asarray(np.maximum(distances, 0.0))
 
 
 def _sum_ratio_distances(unit: Ints, value: Floats, size: Floats) -> Floats:
-    """As above for ((a - b) / (a + b))^2; ratings are in the order of their units."""
-    found = np.zeros(len(value))
+    """Return the sum for ((a - b) / (a + b))^2; ratings are sorted by unit."""
+    distances = np.zeros(len(value))
     starts = np.concatenate([[0], np.cumsum(size)[:-1]]).astype(np.intp)
     for number in np.unique(size).astype(int):
         at = starts[size == number][:, None] + np.arange(number)
-        own = value[at]
-        total = own[:, :, None] + own[:, None, :]
-        apart = own[:, :, None] - own[:, None, :]
-        found[at] = ((apart / np.where(total == 0, 1, total)) ** 2).sum(axis=2)
-    return found
+        ratings = value[at]
+        total = ratings[:, :, None] + ratings[:, None, :]
+        apart = ratings[:, :, None] - ratings[:, None, :]
+        distances[at] = ((apart / np.where(total == 0, 1, total)) ** 2).sum(axis=2)
+    return distances
 
 
 def _sum_over_all(values: Floats, scores: Floats, counts: Floats, level: Level) -> Floats:
-    """Of each value the sum of its distances from all ratings."""
+    """Return for each value the sum of its distances from all ratings."""
     total = counts.sum()
     if level == "nominal":
         return np.asarray(total - counts)
@@ -180,12 +180,12 @@ def _sum_over_all(values: Floats, scores: Floats, counts: Floats, level: Level) 
 
 
 def _sum_ratio_over_all(values: Floats, counts: Floats) -> Floats:
-    """Some values at a time, to keep memory flat."""
-    found = np.zeros(len(values))
-    some = max(1, 2_000_000 // len(values))
-    for start in range(0, len(values), some):
-        here = values[start : start + some, None]
-        total = here + values
-        distance = ((here - values) / np.where(total == 0, 1, total)) ** 2
-        found[start : start + some] = distance @ counts
-    return found
+    """Return the same at the ratio level, in batches that keep memory flat."""
+    distances = np.zeros(len(values))
+    batch = max(1, 2_000_000 // len(values))
+    for start in range(0, len(values), batch):
+        chunk = values[start : start + batch, None]
+        total = chunk + values
+        distance = ((chunk - values) / np.where(total == 0, 1, total)) ** 2
+        distances[start : start + batch] = distance @ counts
+    return distances

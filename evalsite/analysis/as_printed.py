@@ -1,4 +1,5 @@
-"""Options for comparison with other papers: the ratings they took, and the figures they print."""
+"""Options for comparison with other papers: the ratings that they use, and the figures they
+print."""
 
 from argparse import ArgumentParser, ArgumentTypeError, Namespace
 from dataclasses import replace
@@ -71,7 +72,7 @@ def _keep_first(table: Table, first: int, with_excluded: bool) -> Table:
 def correlate_in_file_order(table: Table, *, is_log: bool) -> list[dict[str, Any]]:
     """Return the correlations of the 1st, 2nd, ... rating of each output.
 
-    `is_log`: the values are magnitudes, so those of ln and ln(1 + x) follow.
+    `is_log`: the values are magnitudes, so the correlations of ln and ln(1 + x) follow.
     """
     rows = table.rows[table.rows.value.notna()]
     value = rows.value.to_numpy(dtype=np.float64)

@@ -1,7 +1,7 @@
-"""What each rater did, in figures: runs, spread, use of the scale, pace, drift.
+"""Figures of each rater's behaviour: runs, spread, use of the scale, pace, drift.
 
-Sources: Meade & Craig (2012) for runs and pace; the figures describe, and don't judge. What is
-unlikely is shown beside them; the thresholds are in flags.py.
+Sources: Meade & Craig (2012) for runs and pace; the figures describe and don't judge. The
+thresholds above which they become flags are in thresholds.py.
 """
 
 from collections.abc import Sequence
@@ -29,9 +29,9 @@ def describe_use(
     *, rater: ArrayLike, value: ArrayLike, order: ArrayLike | None = None,
     scale: Sequence[float] | None = None, reserved: Sequence[float] = (), seed: int = SEED,
 ) -> dict[str, Figures]:  # fmt: skip
-    """For each rater by name: sd (n - 1), top_share (of their most used value), distinct values,
-    entropy (bits); with an `order` longest_run; with a scale share_ends; with `reserved` points,
-    such as 3 and 5, share_reserved.
+    """Return for each rater by name: sd (n - 1), top_share (of their most used value), distinct
+    values, entropy (bits); with an `order` longest_run; with a scale share_ends; with `reserved`
+    points, such as 3 and 5, share_reserved.
 
     Arrays of length n; `order` says which rating came first. longest_run has in `details` how
     often a run at least as long comes up when the rater's own values are shuffled
@@ -43,14 +43,14 @@ def describe_use(
         rows["order"] = np.asarray(order)
         rows = rows.sort_values("order", kind="stable")
     rounds = _PERMUTATIONS if len(rows) <= _MANY_RATINGS else _FEW_PERMUTATIONS
-    found = {}
-    for name, some in rows.groupby("rater"):
-        values = some.value.to_numpy()
+    described = {}
+    for name, ratings in rows.groupby("rater"):
+        values = ratings.value.to_numpy()
         figures = _describe_values(values, scale, reserved)
         if order is not None:
             figures["longest_run"] = _describe_run(values, rounds, seed)
-        found[str(name)] = figures
-    return found
+        described[str(name)] = figures
+    return described
 
 
 def _describe_values(
@@ -58,35 +58,35 @@ def _describe_values(
 ) -> Figures:
     n = {"ratings": len(values)}
     share = np.sort(np.unique(values, return_counts=True)[1] / len(values))
-    phrases = {
+    measures = {
         "top_share": (float(share[-1]), "share of the value used most"),
         "distinct": (float(len(share)), "number of distinct values"),
         "entropy": (float(-(share * np.log2(share)).sum()) + 0.0, "entropy of the values, bits"),
     }
     if scale is not None:
         ends = np.isin(values, [min(scale), max(scale)])
-        phrases["share_ends"] = (float(ends.mean()), "share of the two ends of the scale")
+        measures["share_ends"] = (float(ends.mean()), "share of the two ends of the scale")
     if len(reserved):
-        points = " and ".join(f"{one:g}" for one in reserved)
-        phrases["share_reserved"] = (float(np.isin(values, reserved).mean()), f"share of {points}")
-    found = {name: Figure(name=name, method=method, value=value, n=n, details=_NO_INTERVAL)
-             for name, (value, method) in phrases.items()}  # fmt: skip
+        points = " and ".join(f"{point:g}" for point in reserved)
+        measures["share_reserved"] = (float(np.isin(values, reserved).mean()), f"share of {points}")
+    figures = {name: Figure(name=name, method=method, value=value, n=n, details=_NO_INTERVAL)
+               for name, (value, method) in measures.items()}  # fmt: skip
     method = "standard deviation (n - 1)"
     if len(values) < 2:
-        found["sd"] = undefined("sd", Reason.TOO_FEW, method=method, n=n)
+        figures["sd"] = undefined("sd", Reason.TOO_FEW, method=method, n=n)
     else:
-        found["sd"] = Figure(name="sd", method=method, value=float(np.sort(values).std(ddof=1)),
+        figures["sd"] = Figure(name="sd", method=method, value=float(np.sort(values).std(ddof=1)),
                              n=n, details=_NO_INTERVAL)  # fmt: skip
-    return found
+    return figures
 
 
 def _describe_run(values: Floats, rounds: int, seed: int) -> Figure:
     longest = int(find_longest_runs(values[None, :])[0])
     rng = np.random.default_rng([seed, len(values)])
-    some = max(1, 2_000_000 // len(values))
+    batch = max(1, 2_000_000 // len(values))
     as_long = 0
-    for start in range(0, rounds, some):
-        drawn = np.tile(np.sort(values), (min(some, rounds - start), 1))
+    for start in range(0, rounds, batch):
+        drawn = np.tile(np.sort(values), (min(batch, rounds - start), 1))
         as_long += int((find_longest_runs(rng.permuted(drawn, axis=1)) >= longest).sum())
     details: dict[str, Any] = _NO_INTERVAL | {
         "p_by_chance": (as_long + 1) / (rounds + 1), "permutations": rounds,
@@ -97,7 +97,7 @@ def _describe_run(values: Floats, rounds: int, seed: int) -> Figure:
 
 
 def find_longest_runs(values: Floats) -> Any:
-    """The longest run of one value in each row of (rows, n)."""
+    """Return the longest run of equal values in each row of (rows, n)."""
     place = np.arange(values.shape[1])
     changes = np.ones(values.shape, dtype=bool)
     changes[:, 1:] = values[:, 1:] != values[:, :-1]
@@ -108,9 +108,9 @@ def find_longest_runs(values: Floats) -> Any:
 def describe_pace(
     *, rater: ArrayLike, seconds: ArrayLike, words: ArrayLike | None = None
 ) -> dict[str, Figures]:
-    """For each rater by name: median_seconds; speed_ratio, that over the median of all raters'
-    medians; with the number of words read, share_under_floor, of items with less than a second
-    for each 10 words.
+    """Return for each rater by name: median_seconds; speed_ratio, the ratio of that to the median
+    of all raters' medians; and, if the numbers of words are known, share_under_floor, the share of
+    pages with less than a second for every 10 words.
 
     Arrays of length n, one row for each page that was timed; missing seconds are left out.
     """
@@ -120,31 +120,34 @@ def describe_pace(
     rows = rows[rows.seconds.notna()]
     medians = rows.groupby("rater").seconds.median()
     typical = float(medians.median()) if len(medians) else 0.0
-    found: dict[str, Figures] = {}
-    for name, some in rows.groupby("rater"):
-        n = {"pages": len(some)}
-        own = float(medians[name])
+    by_rater: dict[str, Figures] = {}
+    for name, pages in rows.groupby("rater"):
+        n = {"pages": len(pages)}
+        median = float(medians[name])
         figures = {"median_seconds": Figure(name="median_seconds", method="median seconds a page",
-                                            value=own, n=n, details=_NO_INTERVAL)}  # fmt: skip
+                                            value=median, n=n, details=_NO_INTERVAL)}  # fmt: skip
         method = "median seconds over the median of raters' medians"
         if typical > 0:
-            figures["speed_ratio"] = Figure(name="speed_ratio", method=method, value=own / typical,
-                                            n=n, details=_NO_INTERVAL)  # fmt: skip
-        read = some[some.words.notna()]
+            figures["speed_ratio"] = Figure(
+                name="speed_ratio", method=method, value=median / typical, n=n,
+                details=_NO_INTERVAL,
+            )  # fmt: skip
+        read = pages[pages.words.notna()]
         if len(read):
             under = float((read.seconds < read.words / WORDS_PER_SECOND).mean())
             figures["share_under_floor"] = Figure(
                 name="share_under_floor", method="share of pages under a second for each 10 words",
                 value=under, n={"pages": len(read)}, details=_NO_INTERVAL,
             )  # fmt: skip
-        found[str(name)] = figures
-    return found
+        by_rater[str(name)] = figures
+    return by_rater
 
 
 def describe_drift(
     *, rater: ArrayLike, unit: ArrayLike, value: ArrayLike, order: ArrayLike, name: str = "drift"
 ) -> dict[str, Figure]:
-    """For each rater by name: how far their ratings rise from first to last, beside the others'.
+    """Return for each rater by name how far their ratings rise from first to last, relative to the
+    others'.
 
     Arrays of length n. A rating less the mean of the others of its unit is set against the order
     (least squares); the value is the rise over the rater's whole span, with its t interval.
@@ -159,8 +162,8 @@ def describe_drift(
     rows["apart"] = (rows.value - rest).round(10)
     names = sorted(rows.rater.unique())
     shared = rows[rows.apart.notna()]
-    own = dict(list(shared.groupby("rater")))
-    return {one: _fit_drift(name, own.get(one, shared[:0])) for one in names}
+    by_rater = dict(list(shared.groupby("rater")))
+    return {person: _fit_drift(name, by_rater.get(person, shared[:0])) for person in names}
 
 
 def _fit_drift(name: str, rows: pd.DataFrame) -> Figure:
@@ -172,7 +175,7 @@ def _fit_drift(name: str, rows: pd.DataFrame) -> Figure:
     span = float(np.ptp(rows.order))
     if span == 0:
         return undefined(name, Reason.NO_VARIATION, method=method, n=n)
-    if np.ptp(rows.apart) == 0:  # always equally far from the others: a line without an error
+    if np.ptp(rows.apart) == 0:  # a line without an error
         flat = {"interval": "none: always equally far from the others", "span": span, "slope": 0.0}
         return Figure(name=name, method=method, value=0.0, n=n, details=flat)
     fit = stats.linregress(rows.order, rows.apart)
@@ -186,7 +189,8 @@ def _fit_drift(name: str, rows: pd.DataFrame) -> Figure:
 def describe_sameness(
     *, rater: ArrayLike, unit: ArrayLike, criterion: ArrayLike, value: ArrayLike
 ) -> dict[str, Figure]:
-    """For each rater by name the share of their outputs on which all criteria got one value.
+    """Return for each rater by name the share of their outputs on which all criteria have the same
+    value.
 
     Arrays of length n; only outputs with two criteria or more count. Undefined: no_data.
     """
@@ -195,14 +199,14 @@ def describe_sameness(
                          "value": np.asarray(value, dtype=float)}).dropna()  # fmt: skip
     each = rows.groupby(["rater", "unit"]).value.agg(["nunique", "count"])
     each = each[each["count"] > 1]
-    same = (each["nunique"] == 1).groupby("rater").agg(["mean", "count"])
+    identical = (each["nunique"] == 1).groupby("rater").agg(["mean", "count"])
     method = "share of outputs with one value for all criteria"
-    found = {}
+    figures = {}
     for name in sorted(rows.rater.unique()):
-        if name not in same.index:
-            found[name] = undefined("identical_criteria", Reason.NO_DATA, method=method)
+        if name not in identical.index:
+            figures[name] = undefined("identical_criteria", Reason.NO_DATA, method=method)
             continue
-        found[name] = Figure(name="identical_criteria", method=method,
-                             value=float(same.loc[name, "mean"]), details=_NO_INTERVAL,
-                             n={"outputs": int(same.loc[name, "count"])})  # fmt: skip
-    return found
+        figures[name] = Figure(name="identical_criteria", method=method,
+                             value=float(identical.loc[name, "mean"]), details=_NO_INTERVAL,
+                             n={"outputs": int(identical.loc[name, "count"])})  # fmt: skip
+    return figures

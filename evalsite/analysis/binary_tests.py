@@ -13,7 +13,7 @@ _COCHRAN = "Cochran's Q over items"
 
 
 def wilson_share(hits: int, total: int, *, name: str = "share", level: float = LEVEL) -> Figure:
-    """The share of `hits` in `total` with Wilson's interval."""
+    """Return the share of `hits` in `total` with Wilson's interval."""
     n = {"answers": total, "hits": hits}
     if not total:
         return undefined(name, Reason.NO_DATA, method=_WILSON, n=n)
@@ -31,7 +31,7 @@ def wilson_share(hits: int, total: int, *, name: str = "share", level: float = L
 
 
 def mcnemar(first: Any, second: Any) -> Figure:
-    """The risk difference, second minus first, with McNemar's tests on the same items.
+    """Return the risk difference, second minus first, with McNemar's tests on the same items.
 
     `first`, `second`: 0 or 1 (items,), such as majorities. p is exact (binomial); chi2 and chi2_p
     are the form without continuity correction. No discordant item: p = 1.
@@ -54,7 +54,7 @@ def mcnemar(first: Any, second: Any) -> Figure:
 
 
 def cochran_q(table: Any) -> Figure:
-    """Cochran's Q of 0/1 answers: items in rows, three or more systems in columns."""
+    """Compute Cochran's Q of 0/1 answers: items in rows, three or more systems in columns."""
     x = np.asarray(table, dtype=np.float64)
     if x.ndim != 2 or not x.size:
         return undefined("cochran_q", Reason.NO_DATA, method=_COCHRAN)

@@ -1,8 +1,8 @@
 """The two-way bootstrap: raters and items resampled separately ("pigeonhole", Owen 2007).
 
-A rating's weight in a draw is how often its rater was drawn times how often its item was. Named
-in the interface "bootstrap over items and raters". Right where both are samples; conservative with
-few raters. The item is the group, or the cluster of groups where clusters are given.
+A rating's weight in a draw is how often its rater was drawn times how often its item was. The
+interface calls it "bootstrap over items and raters". Right where both are samples; conservative
+with few raters. The item is the group, or the cluster of groups where there are clusters.
 """
 
 from collections.abc import Iterator
@@ -49,7 +49,7 @@ _HOW = {
 
 
 def draws_for(ratings: int) -> int:
-    """How many draws a table of this size gets by default."""
+    """Return the default number of draws for so many ratings."""
     return FEW_DRAWS if ratings > MANY_RATINGS else DRAWS
 
 
@@ -62,23 +62,23 @@ def _weights(rng: np.random.Generator, levels: int, rows: int) -> Floats:
 def two_way_weights(
     raters: int, items: int, *, draws: int, seed: int
 ) -> Iterator[tuple[Floats, Floats]]:
-    """Weights of raters (some, raters) and items (some, items), some draws at a time."""
+    """Yield weights of raters (batch, raters) and items (batch, items), in batches of draws."""
     rng_rater, rng_item = (np.random.default_rng([seed, side]) for side in (0, 1))
-    some = max(1, min(draws, _CELLS // max(raters, items, 1)))
-    for start in range(0, draws, some):
-        rows = min(some, draws - start)
+    batch = max(1, min(draws, _CELLS // max(raters, items, 1)))
+    for start in range(0, draws, batch):
+        rows = min(batch, draws - start)
         yield _weights(rng_rater, raters, rows), _weights(rng_item, items, rows)
 
 
 def two_way_sums(
     rater: Any, item: Any, columns: Any, *, draws: int = DRAWS, seed: int = SEED
 ) -> Floats:
-    """The weighted sum of each column in each draw: (draws, columns).
+    """Return the weighted sum of each column in each draw: (draws, columns).
 
-    `rater`, `item`: codes (n,) from 0 (see ordering.canonical_rows); rater None: items alone are
-    drawn. `columns`: (n, c) numbers, or a sparse table. Every figure made of weighted sums (a mean,
-    a share, a table of wins) follows from them. Time grows with draws x filled cells; of numbers
-    that are not whole, with draws x columns x items.
+    `rater`, `item`: codes (n,) from 0 (see `canonical_rows`); rater None: items alone are drawn.
+    `columns`: (n, c) numbers, or a sparse table. Every figure made of weighted sums (a mean, a
+    share, a table of wins) follows from them. Time grows with draws x filled cells; for numbers
+    that aren't integers, with draws x columns x items.
     """
     table = sparse.csc_matrix(columns, dtype=np.float64)
     item = np.asarray(item)
@@ -86,20 +86,20 @@ def two_way_sums(
     shape = (int(left.max()) + 1, int(item.max()) + 1)
     weights = two_way_weights(*shape, draws=draws, seed=seed)
     if not (table.data % 1).any():
-        # whole numbers sum to the same whatever the order, so the rows may be weighted first
+        # sums of integers are the same in any order, so the rows may be weighted first
         return _sum_rows(left, item, table, draws, weights)
     cells = []
     for begin, end in zip(table.indptr[:-1], table.indptr[1:], strict=True):
         rows, numbers = table.indices[begin:end], table.data[begin:end]
         where = (item[rows], left[rows])
         cells.append(sparse.csr_matrix((numbers, where), shape=shape[::-1]))
-    found = []
+    parts = []
     for by_rater, by_item in weights:
         sums = np.empty((len(by_item), len(cells)))
-        for place, one in enumerate(cells):
-            sums[:, place] = np.einsum("di,di->d", np.asarray((one @ by_rater.T).T), by_item)
-        found.append(sums)
-    return np.concatenate(found)
+        for place, cell in enumerate(cells):
+            sums[:, place] = np.einsum("di,di->d", np.asarray((cell @ by_rater.T).T), by_item)
+        parts.append(sums)
+    return np.concatenate(parts)
 
 
 def _sum_rows(
@@ -109,12 +109,12 @@ def _sum_rows(
     draws: int,
     weights: Iterator[tuple[Floats, Floats]],
 ) -> Floats:
-    """The sum of each column (draws, columns), rows weighted by their rater and item."""
+    """Return the sum of each column (draws, columns), rows weighted by their rater and item."""
     sums = np.empty((draws, table.shape[1]))
-    turned, some, at = table.T.tocsr(), max(1, _ROWS // max(table.shape)), 0
+    turned, batch, at = table.T.tocsr(), max(1, _ROWS // max(table.shape)), 0
     for by_rater, by_item in weights:
-        for start in range(0, len(by_item), some):
-            part = slice(start, start + some)
+        for start in range(0, len(by_item), batch):
+            part = slice(start, start + batch)
             weight = by_rater[part].T[rater] * by_item[part].T[item]
             sums[at : at + weight.shape[1]] = (turned @ weight).T
             at += weight.shape[1]
@@ -124,16 +124,16 @@ def _sum_rows(
 def two_way_means(
     rater: Any, item: Any, system: Any, value: Any, *, draws: int = DRAWS, seed: int = SEED
 ) -> tuple[Floats, Floats]:
-    """The mean of each system (systems,) and in each draw (draws, systems).
+    """Return the mean of each system (systems,) and in each draw (draws, systems).
 
     All length n, codes from 0. NaN in a draw that holds no rating of a system.
     """
     system, value = np.asarray(system), np.asarray(value, dtype=np.float64)
     systems = int(system.max()) + 1
-    one = np.zeros((len(value), systems))
-    one[np.arange(len(value)), system] = 1.0
+    indicator = np.zeros((len(value), systems))
+    indicator[np.arange(len(value)), system] = 1.0
     centre = float(value.mean())  # sums of centred values keep their digits
-    columns = np.hstack([one * (value - centre)[:, None], one])
+    columns = np.hstack([indicator * (value - centre)[:, None], indicator])
     sums = two_way_sums(rater, item, columns, draws=draws, seed=seed)
     with np.errstate(invalid="ignore", divide="ignore"):
         drawn = centre + sums[:, :systems] / sums[:, systems:]
@@ -154,19 +154,21 @@ def drawn_figure(
     test: bool = False,
     details: dict[str, Any] | None = None,
 ) -> Figure:
-    """A figure with the percentile interval of its draws (draws,), NaN where undefined.
+    """Return a figure with the percentile interval of its draws (draws,), NaN where undefined.
 
-    `test`: the details hold the p value of 0 as well. Fewer than two items, or two raters where
-    raters are drawn, or draws that are all the same: the interval would be a point, so there is
-    none, and the details say so. The method is what the figure is; of a test, the bootstrap.
+    `test`: the details hold the p value of 0 as well. With fewer than two items (or two raters
+    where raters are drawn), or draws that are all equal, the interval would be a point, so there is
+    none, and the details say so. The method names the statistic; of a test, the bootstrap.
     """
     over = METHOD if over_raters else METHOD_ITEMS
     method = over if test else _HOW.get(name, over)
     known, low, high = dict(details or {}), None, None
     if not np.isfinite(value):
         return undefined(name, Reason.NO_DATA, method=method, n=n, details=known)
-    if missing := _find_missing(n, over_raters=over_raters):
-        known["interval"] = f"none: needs two {missing} or more"
+    factors = {"raters": "raters"} if over_raters else {}
+    factors |= {"clusters": "clusters of inputs"} if "clusters" in n else {"items": "inputs"}
+    if single := [words for factor, words in factors.items() if n.get(factor, 2) < 2]:
+        known["interval"] = f"none: needs two {single[0]} or more"
     else:
         spread = describe_draws(drawn, level)
         low, high = spread.low, spread.high
@@ -190,16 +192,8 @@ def drawn_figure(
     )
 
 
-def _find_missing(n: dict[str, int], *, over_raters: bool) -> str:
-    """Name the factor with a single level, which can't be resampled; "" if there is none."""
-    if over_raters and n.get("raters", 2) < 2:
-        return "raters"
-    unit = "clusters" if "clusters" in n else "items"
-    return {"clusters": "clusters of inputs", "items": "inputs"}[unit] if n.get(unit, 2) < 2 else ""
-
-
 def bootstrap_p(drawn: Floats) -> float:
-    """The two-sided p value that agrees with the percentile interval about 0."""
-    there = drawn[~np.isnan(drawn)]
-    below, above = (there <= 0).sum(), (there >= 0).sum()
-    return float(min(1.0, 2 * (min(below, above) + 1) / (len(there) + 1)))
+    """Return the two-sided p value that agrees with the percentile interval about 0."""
+    defined = drawn[~np.isnan(drawn)]
+    below, above = (defined <= 0).sum(), (defined >= 0).sum()
+    return float(min(1.0, 2 * (min(below, above) + 1) / (len(defined) + 1)))

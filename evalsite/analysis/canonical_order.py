@@ -1,21 +1,23 @@
-"""Ratings in an order that neither the rows nor the names of units and raters decide.
+"""Ratings in an order that depends neither on their rows nor on the names of units and raters.
 
 A bootstrap draws the third unit, not the unit named u3. So that a file in another order, or with
 other names, gives the same digits, units and raters are numbered by what was rated: each gets a
-colour from its ratings, then from the colours of those it shares them with, and so on (the
-refinement of Weisfeiler and Leman). Levels of one colour are as good as interchangeable.
+colour from its ratings, then from the colours of those it shares them with, and so on
+(Weisfeiler-Leman refinement). Levels of the same colour are as good as interchangeable.
 """
 
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+import pandas as pd
 from numpy.typing import ArrayLike, NDArray
 
 from evalsite.analysis.figure import Reason
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.intp]
+Codes = NDArray[np.int64]
 
 _ROUNDS = 4
 _ODD = (0x9E3779B97F4A7C15, 0xC2B2AE3D27D4EB4F, 0x165667B19E3779F9, 0xD6E8FEB86659FD93)
@@ -25,8 +27,8 @@ _ODD = (0x9E3779B97F4A7C15, 0xC2B2AE3D27D4EB4F, 0x165667B19E3779F9, 0xD6E8FEB866
 class Coded:
     """Ratings with units, raters and blocks as numbers from 0; rows by unit, then rater.
 
-    All arrays are of one length, the number of ratings. `rater` is None where raters are unknown.
-    A block is what is resampled as a whole: the unit itself, or the group or cluster it is of.
+    The arrays have one entry for each rating. `rater` is None where raters are unknown. A block is
+    resampled as a whole: the unit itself, or the group or cluster it belongs to.
     """
 
     unit: Ints
@@ -47,15 +49,16 @@ class Coded:
     def counts(self) -> dict[str, int]:
         """Return the numbers of what went in, for a figure's `n`."""
         units = len(np.unique(self.unit))
-        found = {"units": units, "ratings": len(self.value)}
+        counted = {"units": units, "ratings": len(self.value)}
         if self.rater is not None:
-            found["raters"] = len(np.unique(self.rater))
-        return found
+            counted["raters"] = len(np.unique(self.rater))
+        return counted
 
     def counts_of_overlapping(self) -> dict[str, int]:
-        """What goes into a figure that is of units with two ratings or more, and what does not."""
-        found = self.overlapping().counts()
-        return found | {"units_left_out": self.counts()["units"] - found["units"]}
+        """Return the `n` of a figure of units with two or more ratings, and how many units are left
+        out."""
+        counted = self.overlapping().counts()
+        return counted | {"units_left_out": self.counts()["units"] - counted["units"]}
 
     def overlapping(self) -> "Coded":
         """Return only the units with two ratings or more, renumbered."""
@@ -73,7 +76,7 @@ def code(
     *, unit: ArrayLike, value: ArrayLike, rater: ArrayLike | None = None,
     block: ArrayLike | None = None,
 ) -> Coded:  # fmt: skip
-    """Ratings as numbers, in an order that depends on what was rated alone.
+    """Return the ratings as numbers, in an order that depends only on what was rated.
 
     `unit`, `rater` and `block` hold ids of any kind, `value` numbers, all of length n; a missing
     value (NaN) is left out. ValueError: lengths differ, a rater has two values for one unit, or
@@ -83,7 +86,7 @@ def code(
     if values.ndim != 1:
         raise ValueError("value must be a flat array.")
     keep = ~np.isnan(values)
-    columns = [_factor(one, keep) for one in (unit, rater, block) if one is not None]
+    columns = [_factor(ids, keep) for ids in (unit, rater, block) if ids is not None]
     if any(len(codes) != keep.sum() for codes, _ in columns):
         raise ValueError("unit, rater, block and value must be of one length.")
     values = values[keep] + 0.0
@@ -92,7 +95,7 @@ def code(
     units = numbered[0]
     raters = numbered[1] if rater is not None else None
     blocks = numbered[-1] if block is not None else units
-    names = _name(columns[1][1], orders[1]) if rater is not None else []
+    names = columns[1][1][np.argsort(orders[1])].tolist() if rater is not None else []
     _refuse_doubles(units, raters, blocks)
     last = raters if raters is not None else np.zeros_like(units)
     rows = np.lexsort((values, last, units))
@@ -101,31 +104,33 @@ def code(
         value=values[rows],
         block=blocks[rows],
         rater=None if raters is None else raters[rows],
-        raters=names,
+        raters=[str(name) for name in names],
     )
 
 
 def canonical_order(columns: list[Ints], values: Floats) -> list[Ints]:
-    """For each column of codes the new number of each level, by what was rated.
+    """Return for each column of codes the new number of each level, by what was rated.
 
     `columns`: arrays of length n with codes from 0; `values`: length n. Ties of colour keep the
     order of the codes.
     """
     content = _mix(values.view(np.uint64))
-    colours = [np.zeros(int(one.max()) + 1 if one.size else 0, np.uint64) for one in columns]
+    colours = [np.zeros(int(codes.max()) + 1 if codes.size else 0, np.uint64) for codes in columns]
     for _ in range(_ROUNDS):
         row = content.copy()
         for place, (codes, colour) in enumerate(zip(columns, colours, strict=True)):
             row += _mix(colour[codes] + np.uint64(_ODD[place % len(_ODD)]))
         row = _mix(row)
-        colours = [
-            _gather(codes, row, len(old)) for codes, old in zip(columns, colours, strict=True)
-        ]
-    return [_rank(colour) for colour in colours]
+        for place, codes in enumerate(columns):
+            total = np.zeros_like(colours[place])
+            np.add.at(total, codes, row)
+            colours[place] = _mix(total)
+    # the rank of each level: the inverse of the permutation that sorts the colours
+    return [np.argsort(np.argsort(colour, kind="stable")) for colour in colours]
 
 
 def find_gap(data: Coded, *, of_overlap: bool = True) -> Reason | None:
-    """Why agreement is undefined for these ratings, if it is."""
+    """Return why agreement is undefined for these ratings; None if it is defined."""
     if not data.value.size:
         return Reason.NO_DATA
     pairable = data.overlapping()
@@ -136,18 +141,14 @@ def find_gap(data: Coded, *, of_overlap: bool = True) -> Reason | None:
 
 
 def _factor(ids: ArrayLike, keep: NDArray[np.bool_]) -> tuple[Ints, NDArray[Any]]:
-    found = np.asarray(ids)
-    if found.ndim != 1 or len(found) != len(keep):
+    column = np.asarray(ids)
+    if column.ndim != 1 or len(column) != len(keep):
         raise ValueError("unit, rater, block and value must be of one length.")
-    ids = found[keep]
-    if ids.dtype.kind not in "biuU":  # objects may be of mixed kinds; numbers sort as they are
+    ids = column[keep]
+    if ids.dtype.kind not in "biuU":  # objects may have mixed types; numbers sort as numbers
         ids = ids.astype(str)
     names, codes = np.unique(ids, return_inverse=True)
     return codes.astype(np.intp), names
-
-
-def _name(names: NDArray[Any], order: Ints) -> list[str]:
-    return [str(one) for one in names[np.argsort(order)]]
 
 
 def _refuse_doubles(unit: Ints, rater: Ints | None, block: Ints) -> None:
@@ -166,21 +167,34 @@ def _renumber(codes: Ints) -> Ints:
     return np.unique(codes, return_inverse=True)[1].astype(np.intp)
 
 
-def _rank(colour: NDArray[np.uint64]) -> Ints:
-    order = np.empty(len(colour), dtype=np.intp)
-    order[np.argsort(colour, kind="stable")] = np.arange(len(colour))
-    return order
-
-
-def _gather(codes: Ints, row: NDArray[np.uint64], levels: int) -> NDArray[np.uint64]:
-    total = np.zeros(levels, dtype=np.uint64)
-    np.add.at(total, codes, row)
-    return _mix(total)
-
-
 def _mix(bits: NDArray[np.uint64]) -> NDArray[np.uint64]:
-    """The bits stirred (the finaliser of splitmix64), so that sums of them tell multisets apart."""
+    """Scramble the bits (the finaliser of splitmix64), so that their sums identify multisets."""
     bits = bits + np.uint64(_ODD[0])
     bits = (bits ^ (bits >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
     bits = (bits ^ (bits >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
     return bits ^ (bits >> np.uint64(31))
+
+
+def factor_codes(values: Any) -> Codes:
+    """Return integers from 0 for the distinct values, in the order of the values."""
+    codes, _ = pd.factorize(pd.Series(values), sort=True)
+    return np.asarray(codes, dtype=np.int64)
+
+
+def canonical_rows(value: Any, *factors: Any) -> tuple[NDArray[np.int64], list[Codes]]:
+    """Return the order of the rows, and the codes of each factor in it, by what was rated alone.
+
+    `value`: (n,) numbers; `factors`: names or codes (n,) each, such as raters, items and systems.
+    Levels that take part in the same ratings in the same way are interchangeable, so a sum or a
+    bootstrap over the codes gives the same digits whatever the names and the order of rows are.
+    """
+    values = np.asarray(value, dtype=np.float64) + 0.0
+    codes = [factor_codes(factor) for factor in factors]
+    if not len(values):
+        return np.zeros(0, dtype=np.int64), codes
+    orders = canonical_order(codes, values)
+    named = [
+        np.asarray(order[code], dtype=np.int64) for order, code in zip(orders, codes, strict=True)
+    ]
+    rows = np.lexsort((values, *reversed(named)))
+    return rows, [code[rows] for code in named]

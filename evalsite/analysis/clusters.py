@@ -17,17 +17,17 @@ _NUMBERS = 500_000  # differences held at once, of all draws
 
 
 def max_t(scores: Floats, drawn: Floats, *, level: float = LEVEL) -> float | None:
-    """How many standard errors a difference may be off, for all pairs at once.
+    """Return the simultaneous critical value for all pairs, in standard errors of a difference.
 
     `scores`: (systems,), `drawn`: (draws, systems) by a bootstrap. The quantile of the largest
     studentised difference (Westfall & Young 1993); None where no draw holds all systems.
     """
-    there = drawn[np.isfinite(drawn).all(axis=1)]
-    if len(there) < 2:
+    complete = drawn[np.isfinite(drawn).all(axis=1)]
+    if len(complete) < 2:
         return None
-    largest = np.zeros(len(there))
-    for i, j in _split_pairs(len(scores), len(there)):
-        off = (there[:, j] - there[:, i]) - (scores[j] - scores[i])
+    largest = np.zeros(len(complete))
+    for i, j in _split_pairs(len(scores), len(complete)):
+        off = (complete[:, j] - complete[:, i]) - (scores[j] - scores[i])
         se = off.std(axis=0, ddof=1)
         moved = se > 1e-12
         studentised = np.abs(off[:, moved] / se[moved]).max(axis=1, initial=0.0)
@@ -36,19 +36,19 @@ def max_t(scores: Floats, drawn: Floats, *, level: float = LEVEL) -> float | Non
 
 
 def _split_pairs(systems: int, draws: int) -> Iterator[tuple[Places, Places]]:
-    """The pairs of systems, lower and higher place, so many at once as keep memory flat."""
+    """Yield the pairs of systems, lower and higher number, in batches that keep memory flat."""
     i, j = np.triu_indices(systems, 1)
-    some = max(1, _NUMBERS // max(draws, 1))
-    for at in range(0, len(i), some):
-        yield i[at : at + some], j[at : at + some]
+    batch = max(1, _NUMBERS // max(draws, 1))
+    for at in range(0, len(i), batch):
+        yield i[at : at + batch], j[at : at + batch]
 
 
 def certainly_above(drawn: Floats, *, level: float = LEVEL) -> NDArray[np.bool_] | None:
-    """Which system is above which by simultaneous percentile intervals of all differences.
+    """Return which system is above which, by simultaneous percentile intervals of all differences.
 
-    `drawn`: (draws, systems) log strengths. The intervals are as wide in ranks of draws as it takes
-    that they hold in `level` of the draws all at once (Besag, Green, Higdon & Mengersen 1995), so a
-    few draws without finite strengths do no harm. None where the draws do not vary.
+    `drawn`: (draws, systems) log strengths. The intervals are as wide, in ranks of draws, as needed
+    to hold in `level` of the draws simultaneously (Besag, Green, Higdon & Mengersen 1995), so a few
+    draws without finite strengths do no harm. None where the draws don't vary.
     """
     draws, systems = drawn.shape
     outermost, varies = np.zeros(draws), False
@@ -68,45 +68,46 @@ def certainly_above(drawn: Floats, *, level: float = LEVEL) -> NDArray[np.bool_]
 
 
 def simultaneous_reach(critical: float, df: Any) -> Floats:
-    """The max-t value carried over to t with few degrees of freedom, at the same tail."""
+    """Convert the max-t value to t with few degrees of freedom, at the same tail probability."""
     tail = stats.norm.sf(critical)
     return np.asarray(stats.t.isf(tail, np.minimum(np.asarray(df, dtype=np.float64), MANY)))
 
 
 def rank_ranges(above: NDArray[np.bool_]) -> list[tuple[int, int]]:
-    """Best and worst rank of each system.
+    """Return the best and worst rank of each system.
 
     `above[i, j]`: system i is certainly above system j. Best = 1 + those certainly above it; worst
     = all systems less those certainly below.
     """
     table = np.asarray(above, dtype=bool)
     best, worst = 1 + table.sum(axis=0), len(table) - table.sum(axis=1)
-    return [(int(one), int(other)) for one, other in zip(best, worst, strict=True)]
+    return list(zip(best.tolist(), worst.tolist(), strict=True))
 
 
 def order_ranges(
     scores: Mapping[str, float], ranges: Mapping[str, tuple[int, int]]
 ) -> dict[str, tuple[int, int]]:
-    """The rank ranges made monotone in the order of the scores, by widening only.
+    """Make the rank ranges monotone in the order of the scores, by widening only.
 
-    Few comparisons may leave the weakest system a better rank than the second weakest; each range
-    then begins no later than those of lower systems, and ends no earlier than those of higher ones.
+    With few comparisons the weakest system may get a better rank than the second weakest. So each
+    range begins no later than those of lower systems, and ends no earlier than those of higher
+    ones.
     """
-    found = dict(ranges)
+    widened = dict(ranges)
     order = sorted(ranges, key=lambda name: -scores[name])
     worst = 0
     for name in order:
         worst = max(worst, ranges[name][1])
-        found[name] = (found[name][0], worst)
+        widened[name] = (widened[name][0], worst)
     best = len(ranges)
     for name in reversed(order):
         best = min(best, ranges[name][0])
-        found[name] = (best, found[name][1])
-    return found
+        widened[name] = (best, widened[name][1])
+    return widened
 
 
 def find_clusters(scores: Any, above: NDArray[np.bool_]) -> list[list[int]]:
-    """Systems from best to worst, parted where all before beat all after (as WMT draws lines).
+    """Return the systems from best to worst, split where all before beat all after (as WMT does).
 
     `scores`: (systems,); `above[i, j]`: i beats j at the corrected level. A part says nothing about
     the order within it.

@@ -1,17 +1,20 @@
-"""Variance components of units and raters by REML, for ratings with gaps.
+"""Variance components of units and raters by REML, for ratings with gaps, and their shares.
 
 Model: value = mean + unit + rater + residual, all random and crossed (as lme4's
-value ~ 1 + (1|unit) + (1|rater)).
+value ~ 1 + (1|unit) + (1|rater)). The shares tell what kind of disagreement there is: offsets of
+raters (a large share of raters), a narrow range of quality (a small share of units) or noise (a
+large rest). Each calls for another remedy.
 """
 
 from dataclasses import dataclass
+from typing import Any
 
-from evalsite.analysis.canonical_order import Coded
-from evalsite.analysis.reml import TooManyEffects, fit_reml
+from numpy.typing import ArrayLike
 
-
-class TooLarge(Exception):
-    """Both factors have more levels than the solver takes."""
+from evalsite.analysis.canonical_order import Coded, code, find_gap
+from evalsite.analysis.effects_in_blocks import TooManyEffects
+from evalsite.analysis.figure import Figure, Reason, undefined
+from evalsite.analysis.reml import fit_reml
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -24,19 +27,49 @@ class Components:
 
 
 def find_components(data: Coded, *, with_rater: bool) -> Components:
-    """The variances of units, raters (0 if not `with_rater`) and what is left.
+    """Return the variances of units, raters (0 if not `with_rater`) and the residual.
 
-    Values must vary. Raises TooLarge.
+    Values must vary. Raises TooManyEffects if both factors have too many levels for the solver.
     """
     terms = {"unit": data.unit}
     if with_rater and data.rater is not None:
         terms["rater"] = data.rater
-    try:
-        fit = fit_reml(data.value, terms)
-    except TooManyEffects as error:
-        raise TooLarge from error
+    fit = fit_reml(data.value, terms)
     return Components(
         unit=fit.variances["unit"],
         rater=fit.variances.get("rater", 0.0),
         residual=fit.residual,
     )
+
+
+SHARES = ("share_of_units", "share_of_raters", "share_of_rest")
+_METHOD = "share of the variance, REML with units and raters crossed"
+
+
+def split_variance(
+    *, unit: ArrayLike, rater: ArrayLike | None, value: ArrayLike
+) -> dict[str, Figure]:  # fmt: skip
+    """Return the shares of units, of raters and of the rest in the variance of ratings; they sum to
+    1.
+
+    Arguments as for `alpha`. A share of 0 is a valid answer. Without raters, units and the rest
+    alone. Undefined: no_data, no_overlap, no_variation, incomplete (too large).
+    """
+    data = code(unit=unit, value=value, rater=rater)
+    names = SHARES if rater is not None else (SHARES[0], SHARES[2])
+    reason = find_gap(data)
+    if reason is None:
+        try:
+            parts = find_components(data, with_rater=rater is not None)
+        except TooManyEffects:
+            reason = Reason.INCOMPLETE
+    if reason:
+        return {name: undefined(name, reason, method=_METHOD, n=data.counts()) for name in names}
+    variance = dict(zip(SHARES, (parts.unit, parts.rater, parts.residual), strict=True))
+    total = sum(variance.values())
+    details: dict[str, Any] = {"interval": "none: see ICC(A,1) and ICC(C,1)"}
+    return {
+        name: Figure(name=name, method=_METHOD, value=variance[name] / total, n=data.counts(),
+                     details=details | {"variance": variance[name]})
+        for name in names
+    }  # fmt: skip

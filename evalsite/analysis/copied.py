@@ -1,4 +1,4 @@
-"""Pairs of raters whose answers are so alike that one may have copied the other's.
+"""Pairs of raters whose answers are so similar that one may have copied the other's.
 
 A pair is flagged if its answers are nearly all equal, if that isn't what two raters with their use
 of the scale would reach by chance, and if it is beyond the agreement that other pairs reach.
@@ -20,8 +20,8 @@ _FEWEST_OF_TWO_RATERS = 30
 _MOST_UNEQUAL = 0.02
 _LEAST_SURPRISE = 5.0  # outputs that would differ by chance alone
 _UNLIKELY = 0.005
-_MANY_PAIRS = 30  # so many others show how far apart honest pairs are
-_FEWEST_CLOSE = 20  # outputs on which a rater agrees with somebody else
+_MANY_PAIRS = 30  # more pairs than this show how much honest pairs differ
+_FEWEST_CLOSE = 20  # shared outputs from which a pair's agreement counts for its raters
 _FEW_VALUES = 3
 _AT_ONCE = 2_000_000  # pairs of answers
 
@@ -32,11 +32,10 @@ def find_copied(
     """Return the pairs of raters with copied answers, and whether copies could be seen at all.
 
     Arrays of length n, one row for each answer. An output is equal if every criterion that both
-    answered is. `pairs`: those flagged, the most outputs first, with the lowest and
-    the highest share of equal outputs of the other pairs (`others`); `can_be_seen`: whether equal
-    answers on all outputs would flag some pair; `most_shared`: the most outputs that a pair has in
-    common; `alike`: the outputs of the only pair there is, if both gave the same answer on nearly
-    all of them.
+    answered is. `pairs`: those flagged, the most outputs first, with the lowest and the highest
+    share of equal outputs of the other pairs (`others`); `can_be_seen`: whether equal answers on
+    all outputs would flag some pair; `most_shared`: the most outputs that a pair has in common;
+    `alike`: the outputs of the only pair, if its answers are equal on nearly all of them.
     """
     rows = pd.DataFrame(
         {

@@ -1,7 +1,7 @@
 """Pearson, Spearman and Kendall's tau-b of two columns, and of each bootstrap draw of them.
 
-Rows that are alike are counted once with their number, so a draw is a product of matrices:
-weighted mid-ranks give Spearman, the table of both values gives tau-b.
+Equal rows are stored once with their count, so a draw is a product of matrices: weighted mid-ranks
+give Spearman, the table of both values gives tau-b.
 """
 
 from dataclasses import dataclass
@@ -23,7 +23,7 @@ METHODS = {
 }
 _TINY = 1e-12
 _MOST_CELLS = 20_000  # of the table of both values; above it tau-b has Fieller's interval
-_FULL = 20_000  # cells of a table that is quicker when it is full
+_FULL = 20_000  # cells of a table; smaller ones are faster when dense
 _DIGITS = 10
 
 
@@ -32,11 +32,11 @@ def correlate(
     by: Literal["bootstrap", "fisher", "none"] = "bootstrap", draws: int = DRAWS,
     seed: int = SEED, name: str = "",
 ) -> Figure:  # fmt: skip
-    """The correlation of two arrays of length n, row by row; rows with a missing value left out.
+    """Return the correlation of two arrays of length n; rows with a missing value are left out.
 
-    Interval: bootstrap over blocks (default: rows) or Fisher's z with the standard errors of
-    Bonett & Wright (2000) and Fieller (1957). `details["p"]`: two-sided, from t, rows taken as
-    independent (none for tau-b). Undefined: no_data, too_few (fewer than 3 rows), no_variation.
+    Interval: bootstrap over blocks (default: rows) or Fisher's z with the standard errors of Bonett
+    & Wright (2000) and Fieller (1957). `details["p"]`: two-sided, from t, for independent rows
+    (none for tau-b). Undefined: no_data, too_few (fewer than 3 rows), no_variation.
     """
     left, right, blocks = _align(x, y, block)
     n = {"rows": len(left)}
@@ -66,7 +66,7 @@ def correlate(
 
 
 def find_p(value: float, n: int, kind: Kind) -> float | None:
-    """The two-sided p of a correlation of n independent rows by t; None for tau-b."""
+    """Return the two-sided p, by t, of a correlation of n independent rows; None for tau-b."""
     if kind == "kendall" or n < 3:
         return None
     if abs(value) >= 1:
@@ -78,8 +78,8 @@ def find_p(value: float, n: int, kind: Kind) -> float | None:
 def fisher_interval(
     value: float, n: int, kind: Kind, level: float = LEVEL
 ) -> tuple[float | None, float | None]:
-    """The interval by Fisher's z, rows taken as independent; None for a correlation of 1 or -1
-    or too few rows."""
+    """Return the interval by Fisher's z, for independent rows; None for a correlation of 1 or -1 or
+    too few rows."""
     spare = n - (4 if kind == "kendall" else 3)
     if abs(value) >= 1 or spare < 1:
         return None, None
@@ -107,7 +107,7 @@ def _bound(
 
 
 def _align(x: ArrayLike, y: ArrayLike, block: ArrayLike | None) -> tuple[Floats, Floats, Ints]:
-    left, right = (np.asarray(one, dtype=np.float64) for one in (x, y))
+    left, right = (np.asarray(column, dtype=np.float64) for column in (x, y))
     if left.shape != right.shape or left.ndim != 1:
         raise ValueError("x and y must be flat arrays of one length.")
     blocks = np.arange(len(left)) if block is None else np.asarray(block)
@@ -126,13 +126,13 @@ class Cells:
     y: Floats
     left: Ints  # of each cell, its place in x
     right: Ints
-    into: Any  # blocks x cells: rows; sparse, or full where that is quicker
+    into: Any  # blocks x cells: rows; sparse, or dense where that is faster
     used: Ints | None = None  # the blocks of `into`, where they are not all
 
     @classmethod
     def of(cls, left: Floats, right: Floats, block: Ints, n_blocks: int = 0) -> "Cells":
-        """Cells of two columns; blocks are numbered by what they hold, or, where `n_blocks` is
-        given, stay as they are, and only those that hold rows are looked at."""
+        """Return the cells of two columns. Blocks are numbered by their content; with `n_blocks`
+        they keep their numbers, and only those with rows are used."""
         x, at_x = np.unique(left, return_inverse=True)
         y, at_y = np.unique(right, return_inverse=True)
         cells, place = np.unique(at_x * len(y) + at_y, return_inverse=True)
@@ -155,19 +155,19 @@ class Cells:
         return len(self.x) * len(self.y)
 
     def find(self, weights: Floats, kind: Kind) -> Floats:
-        """The correlation for each row of weights (draws, blocks); NaN without variation."""
+        """Return the correlation for each row of weights (draws, blocks); NaN without variation."""
         weights = weights if self.used is None else weights[:, self.used]
         counts = np.asarray(weights @ self.into)
         if kind == "kendall":
             return self._kendall(counts)
         if kind == "pearson":
             rows = (self.x[self.left] - self.x.mean(), self.y[self.right] - self.y.mean())
-            return _pearson(counts, *(np.broadcast_to(one, counts.shape) for one in rows))
+            return _pearson(counts, *(np.broadcast_to(column, counts.shape) for column in rows))
         return _pearson(counts, self._rank(counts, self.left, len(self.x)),
                         self._rank(counts, self.right, len(self.y)))  # fmt: skip
 
     def _rank(self, counts: Floats, place: Ints, size: int) -> Floats:
-        """Weighted mid-ranks of each cell, centred."""
+        """Return the weighted mid-rank of each cell, centred."""
         levels = np.asarray(counts @ _fill(np.arange(len(place)), place, (len(place), size)))
         middle = np.cumsum(levels, axis=1) - levels / 2
         return (middle - levels.sum(axis=1, keepdims=True) / 2)[:, place]
@@ -188,7 +188,7 @@ class Cells:
 
 
 def _fill(row: Ints, column: Ints, size: tuple[int, int]) -> Any:
-    """How often each cell of a table of that size comes up; full where it is small."""
+    """Return how often each cell of a table of this size occurs; dense where it is small."""
     if size[0] * size[1] > _FULL:
         return sparse.csr_array((np.ones(len(row)), (row, column)), size)
     table = np.zeros(size)
@@ -208,5 +208,5 @@ def _pearson(counts: Floats, x: Floats, y: Floats) -> Floats:
 
 
 def steady(values: Floats) -> Floats:
-    """Means rounded so that equal ones tie: thirds differ in the sixteenth digit."""
+    """Round means so that equal ones tie: sums of thirds differ in the sixteenth digit."""
     return np.round(values, _DIGITS)

@@ -1,4 +1,4 @@
-"""Facts of the design: how much was rated, by whom, and how it hangs together.
+"""Facts of the design: how much was rated, by whom, and how raters and outputs are connected.
 
 They are counts, not estimates, so they are plain numbers and need no interval.
 """
@@ -21,12 +21,12 @@ _MOST_RATERS = 5  # fewer than this and no method rescues a claim about raters
 def describe_design(table: Table) -> dict[str, Any]:
     """Return the facts at the top of a report, of the ratings in `table`.
 
-    Counts; ratings per output and outputs per rater as min, median and max; components of the
-    graph of raters and outputs; whether raters and outputs are crossed; how often each system
-    stood at each place; what was left out; dates and seconds. All plain data.
+    Counts; ratings per output and outputs per rater as min, median and max; components of the graph
+    of raters and outputs; whether raters and outputs are crossed; how often each system was shown
+    at each place; what was left out; dates and seconds. All plain data.
     """
     rows = table.rows
-    moments = [one for one in rows.submitted_at.unique() if one]
+    moments = [moment for moment in rows.submitted_at.unique() if moment]
     facts: dict[str, Any] = {
         "ratings": len(rows),
         "annotations": _count(rows, "annotation"),
@@ -34,7 +34,9 @@ def describe_design(table: Table) -> dict[str, Any]:
         "outputs": _count(rows, "output"),
         "groups": _count(rows, "group"),
         "clusters": _count(rows, "cluster"),
-        "systems": sorted((set(rows.system.unique()) | _compared(rows)) - {""}),
+        "systems": sorted(
+            {*rows.system.unique(), *rows.system_1.unique(), *rows.system_2.unique()} - {""}
+        ),
         "criteria": table.criteria,
         "raters_known": table.raters_known,
         "raters": _count(rows, "participant") if table.raters_known else None,
@@ -53,29 +55,30 @@ def describe_design(table: Table) -> dict[str, Any]:
     if table.raters_known:
         facts |= _describe_overlap(rows)
         facts["outputs_per_rater"] = _range(rows.groupby("participant").output.nunique())
-        facts["seconds_per_annotation"] = _describe_seconds(rows)
+        timed = rows[rows.seconds.notna()].drop_duplicates(["participant", "item", "trial"])
+        facts["seconds_per_annotation"] = _range(timed.seconds) if len(timed) else None
         facts["fewer_than_5_raters"] = facts["raters"] < _MOST_RATERS
     return facts
 
 
 def describe_places(rows: pd.DataFrame) -> dict[str, dict[int, int]]:
-    """How often each system's output stood at each place of the page."""
+    """Return how often each system's output was shown at each place of the page."""
     placed = rows[rows.place.notna() & (rows.system != "")]
     placed = placed.drop_duplicates(["participant", "output"])
     counted = placed.groupby(["system", "place"]).size()
-    found: dict[str, dict[int, int]] = {}
+    places: dict[str, dict[int, int]] = {}
     for (system, place), number in counted.items():
-        found.setdefault(str(system), {})[int(place)] = int(number)
+        places.setdefault(str(system), {})[int(place)] = int(number)
     first = rows[(rows.shown_first != "")].drop_duplicates(["participant", "item"])
     second = first.system_1.where(first.shown_first == first.system_2, first.system_2)
     for place, systems in ((1, first.shown_first), (2, second)):
         for system, number in systems[systems != ""].value_counts().sort_index().items():
-            found.setdefault(str(system), {})[place] = int(number)
-    return found
+            places.setdefault(str(system), {})[place] = int(number)
+    return places
 
 
 def _describe_overlap(rows: pd.DataFrame) -> dict[str, Any]:
-    """Whether every rater is linked to every other through outputs that both rated."""
+    """Return whether every rater is linked to every other through outputs that both rated."""
     table = _meet(rows)
     raters, outputs = table.shape
     graph = sparse.bmat([[None, table], [table.T, None]])
@@ -84,7 +87,7 @@ def _describe_overlap(rows: pd.DataFrame) -> dict[str, Any]:
     shared = (table.sum(axis=0) > 1).sum()
     return {
         "components": int(number),
-        "raters_per_component": sorted((int(one) for one in sizes), reverse=True),
+        "raters_per_component": sorted((int(size) for size in sizes), reverse=True),
         "outputs_rated_by_two_or_more": int(shared),
         "is_crossed": bool(table.nnz == raters * outputs),
         "share_of_cells_filled": float(table.nnz / (raters * outputs)),
@@ -92,7 +95,7 @@ def _describe_overlap(rows: pd.DataFrame) -> dict[str, Any]:
 
 
 def count_parts(rows: pd.DataFrame) -> int:
-    """Into how many parts raters and inputs fall that nothing links: 1 where all hang together."""
+    """Count the connected components of raters and inputs: 1 where all are linked."""
     if rows.empty:
         return 0
     table = _meet(rows, "group")
@@ -100,16 +103,11 @@ def count_parts(rows: pd.DataFrame) -> int:
     return int(csgraph.connected_components(graph, directed=False)[0])
 
 
-def _meet(rows: pd.DataFrame, what: str = "output") -> sparse.csr_array:
-    both = rows.drop_duplicates(["participant", what])
-    rater, output = (pd.factorize(both[name])[0] for name in ("participant", what))
+def _meet(rows: pd.DataFrame, unit: str = "output") -> sparse.csr_array:
+    both = rows.drop_duplicates(["participant", unit])
+    rater, output = (pd.factorize(both[name])[0] for name in ("participant", unit))
     ones: NDArray[np.float64] = np.ones(len(both))
     return sparse.csr_array((ones, (rater, output)))
-
-
-def _describe_seconds(rows: pd.DataFrame) -> dict[str, float] | None:
-    timed = rows[rows.seconds.notna()].drop_duplicates(["participant", "item", "trial"])
-    return _range(timed.seconds) if len(timed) else None
 
 
 def _range(values: pd.Series) -> dict[str, float]:
@@ -119,10 +117,6 @@ def _range(values: pd.Series) -> dict[str, float]:
 
 def _count(rows: pd.DataFrame, name: str) -> int:
     return int((rows[name].drop_duplicates() != "").sum())
-
-
-def _compared(rows: pd.DataFrame) -> set[str]:
-    return set(rows.system_1.unique()) | set(rows.system_2.unique())
 
 
 # --- the data of a report -----------------------------------------------------------------------
@@ -155,7 +149,7 @@ _COUNTS = {"components": "parts that no rater links", "share_of_cells_filled": "
 def describe_data(
     table: Table, annotations: pd.DataFrame | None, facts: Mapping[str, Any]
 ) -> dict[str, Any]:
-    """Counts of what the report was made of; `facts` are those of the table's design."""
+    """Return counts of the data in the report; `facts` are those of the table's design."""
     rows = table.rows
     return {
         "ratings": len(rows),
@@ -177,12 +171,12 @@ def describe_data(
 
 
 def _count_left_out(table: Table, annotations: pd.DataFrame | None) -> dict[str, int]:
-    found = {key: int(table.left_out.get(why, 0)) for key, why in _ROWS_LEFT_OUT.items()}
+    left_out = {key: int(table.left_out.get(why, 0)) for key, why in _ROWS_LEFT_OUT.items()}
     if annotations is None:
-        return found | {"excluded": 0, "ignored": 0, "reported": 0}
+        return left_out | {"excluded": 0, "ignored": 0, "reported": 0}
     main = annotations[annotations.kind == "main"]
     counted = main.status == "counted"
-    return found | {
+    return left_out | {
         "excluded": int(((main.excluded == "yes") & counted).sum()),
         "ignored": int(((main.outcome == "ignored") & counted).sum()),
         "reported": int((main.outcome == "reported").sum()),
@@ -190,11 +184,11 @@ def _count_left_out(table: Table, annotations: pd.DataFrame | None) -> dict[str,
 
 
 def list_design_figures(facts: Mapping[str, Any]) -> list[Figure]:
-    """Facts of the design as figures: a range by its median, with its ends in the details."""
-    found = []
+    """Return facts of the design as figures: a range as its median, its ends in the details."""
+    figures = []
     for key, words in _RANGES.items():
         if known := facts.get(key):
-            found.append(
+            figures.append(
                 Figure(
                     name=key,
                     method=f"median; from {known['min']:g} to {known['max']:g} {words}",
@@ -205,14 +199,14 @@ def list_design_figures(facts: Mapping[str, Any]) -> list[Figure]:
             )
     for key, words in _COUNTS.items():
         if facts.get(key) is not None:
-            found.append(
+            figures.append(
                 Figure(
                     name=key, method=words, value=float(facts[key]), n=_count_from(key, facts),
                     details=_NO_INTERVAL,
                 )
             )  # fmt: skip
-    return found
+    return figures
 
 
 def _count_from(key: str, facts: Mapping[str, Any]) -> dict[str, int]:
-    return {what: int(facts[what]) for what in _FROM[key] if facts.get(what)}
+    return {unit: int(facts[unit]) for unit in _FROM[key] if facts.get(unit)}

@@ -19,8 +19,8 @@ _METHOD = (
 
 
 def find_detectable(*, se: float, df: float, m: int) -> dict[str, float]:
-    """`detectable` is se * ncp, with P(T > t(1 - .05/(2m), df)) = .8 for a noncentral T with df and
-    ncp; `low` and `high` are what the error of `se` allows, by the chi-square of df.
+    """Return `detectable`, se * ncp with P(T > t(1 - .05/(2m), df)) = .8 for a noncentral T with df
+    and ncp; and `low` and `high`, its limits given the error of `se`, by the chi-square of df.
 
     A noncentral t is (Z + ncp) / S, with df S² a chi-square, so its chance is a mean over Z: of
     scipy, nct has no answer for the large shifts of few degrees of freedom.
@@ -42,18 +42,18 @@ def find_detectable(*, se: float, df: float, m: int) -> dict[str, float]:
 
 
 def describe_detectable(*, se: float, df: float, m: int, n: Mapping[str, int]) -> Figure:
-    """Return the same as a figure, which says what it rests on."""
-    found = find_detectable(se=se, df=df, m=m)
+    """Return the detectable difference as a figure, with what it rests on in its details."""
+    sizes = find_detectable(se=se, df=df, m=m)
     details = {"power": POWER, "tests": m, "se": se, "df": df, "interval": "chi-square"}
     return Figure(
-        name="detectable_difference", method=_METHOD, value=found["detectable"], low=found["low"],
-        high=found["high"], n=n, details=details,
+        name="detectable_difference", method=_METHOD, value=sizes["detectable"], low=sizes["low"],
+        high=sizes["high"], n=n, details=details,
     )  # fmt: skip
 
 
 def list_planned(pairs: Sequence[Mapping[str, Any]]) -> list[Mapping[str, Any]]:
     """Return the pairs that p values are corrected for, which a plan names or leaves open."""
-    return [one for one in pairs if not one["effect"].details.get("is_exploratory")]
+    return [pair for pair in pairs if not pair["effect"].details.get("is_exploratory")]
 
 
 def detect_in(pairs: Sequence[Mapping[str, Any]]) -> Figure | None:
@@ -69,10 +69,10 @@ def detect_in(pairs: Sequence[Mapping[str, Any]]) -> Figure | None:
     ]
     if not known:
         return None
-    se, pair = max(known, key=lambda one: one[0])
+    se, pair = max(known, key=lambda entry: entry[0])
     effect: Figure = pair["effect"]
-    found = describe_detectable(
+    figure = describe_detectable(
         se=se, df=effect.details["df"], m=effect.details.get("family") or 1, n=effect.n
     )
     sides = {side: str(pair[side]) for side in ("system_1", "system_2")}
-    return replace(found, details={**found.details, **sides})
+    return replace(figure, details={**figure.details, **sides})

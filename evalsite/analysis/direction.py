@@ -1,21 +1,22 @@
-"""Which values of a criterion are better: it orders systems and turns no figure of a difference."""
+"""The direction of a criterion: whether higher values are better. It orders systems and reverses no
+figure of a difference."""
 
 from collections.abc import Mapping
 from typing import Any, Literal
 
 Better = Literal["higher", "lower", "none"]
-# what a value counts where systems are put in order; without a direction there is no order
+# the sign of a value when systems are ordered; without a direction there is no order
 SIGN: Mapping[Better, float] = {"higher": 1.0, "lower": -1.0, "none": 0.0}
 
-# findings of which one system is ahead
+# codes of findings with a system ahead
 CLEAR = ("higher", "lower")
 
 
 def find_better(described: Mapping[str, Any]) -> Better:
     """Return the direction of a criterion: as it is described, or else that of its kind.
 
-    An option of a choice is neither good nor bad, and nothing says of numbers whether high or low
-    ones are good. Whoever is preferred is better, so preferences are never described otherwise.
+    An option of a choice is neither good nor bad, and for numbers the direction is unknown. A
+    preferred system is better, so preferences never have another direction.
     """
     if "of" in described:
         return "none"

@@ -1,7 +1,7 @@
 """Effect sizes of one system against another, on paired differences (second minus first).
 
 Differences are rounded to nine digits first: means of thirds differ in the sixteenth, and rank
-figures would see differences where there are none.
+statistics would count differences where there are none.
 """
 
 from math import exp, lgamma, log
@@ -22,17 +22,17 @@ DIGITS = 9
 
 
 def rounded(differences: Any) -> Floats:
-    """The differences as numbers, rounded to nine digits."""
+    """Return the differences as numbers, rounded to nine digits."""
     return np.asarray(np.round(np.asarray(differences, dtype=np.float64), DIGITS), np.float64)
 
 
 def hedges_factor(df: float) -> float:
-    """The exact small-sample factor of a standardised difference (Hedges 1981)."""
+    """Return the exact small-sample factor of a standardised difference (Hedges 1981)."""
     return exp(lgamma(df / 2) - lgamma((df - 1) / 2) - log(df / 2) / 2)
 
 
 def cohen_dz(differences: Any) -> float | None:
-    """Mean over standard deviation of the paired differences; None where they do not vary."""
+    """Return mean over standard deviation of the paired differences; None where they don't vary."""
     d = rounded(differences)
     if len(d) < 2 or np.ptp(d) == 0:
         return None
@@ -40,20 +40,20 @@ def cohen_dz(differences: Any) -> float | None:
 
 
 def hedges_gz(differences: Any) -> float | None:
-    """d_z with Hedges' correction; None below three differences."""
+    """Return d_z with Hedges' correction; None below three differences."""
     size = cohen_dz(differences)
     d = rounded(differences)
     return None if size is None or len(d) < 3 else size * hedges_factor(len(d) - 1)
 
 
 def superiority(differences: Any) -> float | None:
-    """P(second > first) + .5 P(equal) on the same item (and rater, where given so)."""
+    """Return P(second > first) + .5 P(equal) on the same item (and rater, if known)."""
     d = rounded(differences)
     return float((d > 0).mean() + (d == 0).mean() / 2) if len(d) else None
 
 
 def cliffs_delta(first: Any, second: Any) -> float | None:
-    """P(second > first) - P(second < first) over all pairs of values, -1 to 1 (Cliff 1993)."""
+    """Return P(second > first) - P(second < first) over all pairs of values (Cliff 1993)."""
     a, b = np.sort(rounded(first)), rounded(second)
     if not len(a) or not len(b):
         return None
@@ -63,7 +63,7 @@ def cliffs_delta(first: Any, second: Any) -> float | None:
 
 
 def rank_biserial(differences: Any) -> float | None:
-    """The matched-pairs rank-biserial correlation (Kerby 2014), zeros left out; None: all 0."""
+    """Return the matched-pairs rank-biserial correlation, zeros left out (Kerby 2014)."""
     d = rounded(differences)
     d = d[d != 0]
     if not len(d):
@@ -73,7 +73,8 @@ def rank_biserial(differences: Any) -> float | None:
 
 
 def ratio_of_geometric_means(log_difference: float) -> float:
-    """How many times the first system's geometric mean the second's is, from mean logarithms."""
+    """Return the ratio of the second geometric mean to the first, from the difference of mean
+    logarithms."""
     return exp(log_difference)
 
 
@@ -94,14 +95,14 @@ NAMES = {
 def effect_figures(
     data: Scores, first: int, second: int, *, seed: int, draws: int = DRAWS
 ) -> dict[str, Figure]:
-    """The effect sizes named in NAMES, second against first, on the items that both have.
+    """Return the effect sizes named in NAMES, second against first, on the items that both have.
 
     Undefined ones have `no_data` (no shared item), `no_overlap` (no rater with both), `too_few` or
     `no_variation`. Intervals are from `draws` draws of items and raters, at most FEW_DRAWS of them
     above MANY_ITEMS.
     """
     pair = data.take((data.system == first) | (data.system == second))
-    means = [item_means(pair, one) for one in (first, second)]
+    means = [item_means(pair, system) for system in (first, second)]
     shared = np.isfinite(means[0]) & np.isfinite(means[1])
     n = {"items": int(shared.sum())}
     if not shared.any():
@@ -139,11 +140,11 @@ def _block_of_group(pair: Scores) -> NDArray[np.int64]:
 def _superiority(
     pair: Scores, first: int, second: int, seed: int, draws: int
 ) -> tuple[float | None, Floats, dict[str, int]]:
-    """How often the second is rated higher by the same rater on the same item, its draws, and of
-    how many items and raters that is; {}: of none."""
-    (a, n), (b, m) = (cell_means(pair, one) for one in (first, second))
-    same = sparse.coo_matrix(n.multiply(m))
-    group, rater = same.coords
+    """Return how often the second is rated higher by the same rater on the same item, its draws,
+    and the numbers of items and raters; {}: none."""
+    (a, n), (b, m) = (cell_means(pair, system) for system in (first, second))
+    shared = sparse.coo_matrix(n.multiply(m))
+    group, rater = shared.coords
     if not len(group):
         return None, np.full(draws, np.nan), {}
     place = (group, rater)
@@ -163,15 +164,15 @@ def _superiority(
 
 
 def _draw(pair: Scores, first: int, second: int, seed: int, draws: int) -> dict[str, Floats]:
-    """Each effect on item means in each draw; NaN where a draw leaves it undefined."""
-    cells = [cell_means(pair, one) for one in (first, second)]
+    """Return each effect on item means in each draw; NaN where a draw leaves it undefined."""
+    cells = [cell_means(pair, system) for system in (first, second)]
     block, raters = _block_of_group(pair), cells[0][0].shape[1]
-    found = []
+    parts = []
     for by_rater, by_block in two_way_weights(raters, int(block.max()) + 1, draws=draws, seed=seed):
         with np.errstate(invalid="ignore", divide="ignore"):
             a, b = (((total @ by_rater.T) / (count @ by_rater.T)).T for total, count in cells)
-        found.append(effects_of_draws(a, b, by_block[:, block]))
-    return {name: np.concatenate([one[name] for one in found]) for name in found[0]}
+        parts.append(effects_of_draws(a, b, by_block[:, block]))
+    return {name: np.concatenate([part[name] for part in parts]) for name in parts[0]}
 
 
 def _figure(
@@ -201,34 +202,37 @@ _LEAST = 3  # items drawn, below which a draw gives no size
 def effects_of_draws(
     first: Floats, second: Floats, times: Floats, *, cells: int = CELLS
 ) -> dict[str, Floats]:
-    """`dz`, `gz`, `cliffs_delta` and `rank_biserial` in each draw (draws,), NaN: undefined there.
+    """Return `dz`, `gz`, `cliffs_delta` and `rank_biserial` in each draw (draws,); NaN: undefined.
 
-    All (draws, items): the means under either system, and how often each item was drawn; one that
-    lacks a mean counts as not drawn. `cells`: how many of these numbers are worked on at once.
+    All (draws, items): the means under either system, and how often each item was drawn; an item
+    that lacks a mean counts as not drawn. `cells`: how many of these numbers are processed at once.
     """
-    some = max(1, cells // max(1, first.shape[1]))
+    batch = max(1, cells // max(1, first.shape[1]))
     parts = [
-        _effects(first[at : at + some], second[at : at + some], times[at : at + some])
-        for at in range(0, len(first), some)
+        _effects(first[at : at + batch], second[at : at + batch], times[at : at + batch])
+        for at in range(0, len(first), batch)
     ]
-    return {name: np.concatenate([one[name] for one in parts]) for name in parts[0]}
+    return {name: np.concatenate([part[name] for part in parts]) for name in parts[0]}
 
 
 def _effects(first: Floats, second: Floats, times: Floats) -> dict[str, Floats]:
-    there = np.isfinite(first) & np.isfinite(second)
-    times = np.where(there, times, 0.0)
-    a, b = (rounded(np.where(times > 0, one, 0.0)) for one in (first, second))
+    has_both = np.isfinite(first) & np.isfinite(second)
+    times = np.where(has_both, times, 0.0)
+    a, b = (rounded(np.where(times > 0, means, 0.0)) for means in (first, second))
     d = rounded(np.where(times > 0, second - first, 0.0))
     with np.errstate(invalid="ignore", divide="ignore"):
         dz = _dz(d, times)
-        found = {
+        df = times.sum(axis=1) - 1
+        # the factor of `hedges_factor` for each draw
+        log_factor = special.gammaln(df / 2) - special.gammaln((df - 1) / 2) - np.log(df / 2) / 2
+        sizes = {
             "dz": dz,
-            "gz": dz * _hedges_factors(times.sum(axis=1) - 1),
+            "gz": dz * np.exp(log_factor),
             "cliffs_delta": _cliffs_delta(a, b, times),
             "rank_biserial": _rank_biserial(d, times),
         }
     enough = times.sum(axis=1) >= _LEAST
-    return {name: np.where(enough, one, np.nan) for name, one in found.items()}
+    return {name: np.where(enough, values, np.nan) for name, values in sizes.items()}
 
 
 def _dz(d: Floats, times: Floats) -> Floats:
@@ -238,11 +242,6 @@ def _dz(d: Floats, times: Floats) -> Floats:
     mean = (times * d).sum(axis=1) / total
     spread = (times * (d - mean[:, None]) ** 2).sum(axis=1) / (total - 1)
     return np.where(reach > 0, mean / np.sqrt(spread), np.nan)
-
-
-def _hedges_factors(df: Floats) -> Floats:
-    log = special.gammaln(df / 2) - special.gammaln((df - 1) / 2) - np.log(df / 2) / 2
-    return np.asarray(np.exp(log), dtype=np.float64)
 
 
 def _cliffs_delta(a: Floats, b: Floats, times: Floats) -> Floats:
@@ -266,7 +265,7 @@ def _rank_biserial(d: Floats, times: Floats) -> Floats:
 
 
 def _sum_ties(values: Floats, weights: list[Floats]) -> tuple[NDArray[np.int64], list[Floats]]:
-    """The draw of each run of equal values, from the lowest up, and its sum of each weight."""
+    """Return the draw of each run of equal values, lowest first, and its sum of each weight."""
     order = np.argsort(values, axis=1)
     values = np.take_along_axis(values, order, axis=1)
     begins = np.ones(values.shape, dtype=bool)
@@ -277,5 +276,5 @@ def _sum_ties(values: Floats, weights: list[Floats]) -> tuple[NDArray[np.int64],
 
 
 def _count_below(draw: NDArray[np.int64], count: Floats, total: Floats) -> Floats:
-    """How many of a draw are below each run of its equal values; `total`: all of each draw."""
+    """Count the values of a draw below each run of equal values; `total`: all of each draw."""
     return np.asarray(count.cumsum() - count - (total.cumsum() - total)[draw], dtype=np.float64)

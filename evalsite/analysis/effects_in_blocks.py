@@ -1,8 +1,8 @@
 """Cross products of random effects, with the effects inside blocks (such as inputs) integrated out.
 
 V = I + sum of ratio_k Z_k Z_k'. Inner terms have all rows of a level in one block, so their part of
-V is inverted block by block, many small blocks at a time; the outer terms enter by Woodbury.
-Nothing larger than the number of outer effects squared is ever held.
+V is inverted block by block, many small blocks at a time; the outer terms enter by Woodbury. No
+array is larger than the number of outer effects squared.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -18,30 +18,30 @@ Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
 Table = Any  # sparse, rows by levels
 
-MOST_OUTER = 4000  # outer effects, of which a dense square is inverted
+MOST_OUTER = 4000  # outer effects, whose dense matrix is inverted
 _MOST_CELLS = 60_000_000  # numbers held of all blocks
-_LEAST_RATIO = 1e-4  # of variances, below which differences of near numbers would lose digits
-_AT_ONCE = 2_000_000  # numbers of blocks worked on at once
+_LEAST_RATIO = 1e-4  # of variances, below which differences of close numbers would lose digits
+_AT_ONCE = 2_000_000  # numbers of blocks processed at once
 
 
 class TooManyEffects(ValueError):
-    """More random effects than the solver takes in useful time, whatever is integrated out."""
+    """More random effects than the solver can handle in reasonable time."""
 
 
 def one_hot(codes: Ints, levels: int = 0) -> Table:
-    """The incidence of rows (n,) in levels, sparse."""
+    """Return the incidence matrix of rows (n,) in levels, sparse."""
     shape = (len(codes), max(levels, int(codes.max(initial=-1)) + 1))
     return sparse.csr_matrix((np.ones(len(codes)), (np.arange(len(codes)), codes)), shape=shape)
 
 
 @dataclass(kw_only=True)
 class Chunk:
-    """Some blocks of about one shape: effects of inner terms in fixed slots, filled up with 0."""
+    """Some blocks of similar shape: effects of inner terms in fixed slots, padded with 0."""
 
     gram: Floats  # (blocks, e, e)
     outer: Floats  # (blocks, e, q): cross products with the outer effects that a block meets
     fixed: Floats  # (blocks, e, p + 1): with the fixed effects and the values
-    columns: Ints  # (blocks, q): which outer effects; one beyond the last: none
+    columns: Ints  # (blocks, q): the outer effects; the number after the last means none
     levels: list[Ints]  # of each inner term the levels (blocks, slots), -1: none
     slots: list[slice]
 
@@ -82,10 +82,10 @@ class EffectsInBlocks:
         self, terms: Mapping[str, Table], fixed: Table, y: Floats, blocks: Sequence[Ints]
     ) -> None:
         code, self.inner = _choose_block(terms, [*blocks, np.zeros(len(y), dtype=np.int64)])
-        self.names = [*self.inner, *(one for one in terms if one not in self.inner)]
+        self.names = [*self.inner, *(name for name in terms if name not in self.inner)]
         self.sizes = {name: int(terms[name].shape[1]) for name in self.names}
         outer = [terms[name] for name in self.names[len(self.inner) :]]
-        self.ends = np.cumsum([0, *(one.shape[1] for one in outer)]).astype(int)
+        self.ends = np.cumsum([0, *(table.shape[1] for table in outer)]).astype(int)
         self.parts = [slice(a, b) for a, b in pairwise(self.ends)]
         self.q = int(self.ends[-1])
         z = sparse.hstack(outer, format="csr") if outer else sparse.csr_matrix((len(y), 0))
@@ -96,11 +96,12 @@ class EffectsInBlocks:
         self.chunks = _make_chunks([terms[name] for name in self.inner], z, known, code)
 
     def invert(self, ratios: Mapping[str, float]) -> Inverted:
-        """V's inverse with the variance of each term over that of the residual."""
+        """Return V's inverse with the variance of each term over that of the residual."""
         logdet, kernels = 0.0, []
         g, outer_fixed, fixed = self.gram.copy(), self.outer_fixed.copy(), self.fixed.copy()
         for chunk in self.chunks:
-            d = self._spread(chunk, ratios)
+            sizes = [slots.stop - slots.start for slots in chunk.slots]
+            d = np.repeat([np.sqrt(ratios[name]) for name in self.inner], sizes)
             inside = d[:, None] * chunk.gram * d
             inside[:, np.arange(len(d)), np.arange(len(d))] += 1
             root = np.linalg.cholesky(inside)
@@ -131,7 +132,7 @@ class EffectsInBlocks:
         )  # fmt: skip
 
     def trace(self, at: Inverted, beta: Floats, *, with_second: bool) -> Traces:
-        """Derivatives at this inverse; `beta` (p,): the estimated fixed effects."""
+        """Return the derivatives at this inverse; `beta` (p,): the estimated fixed effects."""
         inner, total, p = len(self.inner), len(self.names), len(beta)
         turn = np.eye(p + 1)
         turn[:p, p] = -beta  # [X y] to [X, y - X beta]
@@ -149,16 +150,16 @@ class EffectsInBlocks:
         padded_fixed = np.vstack([kernel_fixed, np.zeros((1, p + 1))])
         for chunk, kernel in zip(self.chunks, at.kernels, strict=True):
             shrunk = chunk.gram @ kernel
-            own = chunk.gram - shrunk @ chunk.gram
+            gram = chunk.gram - shrunk @ chunk.gram
             outer = chunk.outer - shrunk @ chunk.outer
             known = chunk.fixed - shrunk @ chunk.fixed - outer @ padded_fixed[chunk.columns]
             known = known @ turn
             within = padded[chunk.columns[:, :, None], chunk.columns[:, None, :]]
             across = outer @ within @ outer.transpose(0, 2, 1)
             for k, a in enumerate(chunk.slots):
-                there = chunk.levels[k] >= 0
-                sums[k][chunk.levels[k][there]] = known[:, a, p][there]
-                first[k] += np.trace(own[:, a, a] - across[:, a, a], axis1=1, axis2=2).sum()
+                is_filled = chunk.levels[k] >= 0
+                sums[k][chunk.levels[k][is_filled]] = known[:, a, p][is_filled]
+                first[k] += np.trace(gram[:, a, a] - across[:, a, a], axis1=1, axis2=2).sum()
                 ends[k] += _cross(known[:, a], known[:, a])
                 if self.q:
                     turned = outer[:, a].transpose(0, 2, 1)
@@ -166,47 +167,47 @@ class EffectsInBlocks:
                     if with_second:
                         _add(squares[k], turned @ outer[:, a], chunk.columns)
                 for m, b in enumerate(chunk.slots):
-                    middle[k, m] += _cross(known[:, a], own[:, a, b] @ known[:, b])
+                    middle[k, m] += _cross(known[:, a], gram[:, a, b] @ known[:, b])
                     if second is not None:
-                        part = own[:, a, b]
+                        part = gram[:, a, b]
                         second[k, m] += float((part * (part - 2 * across[:, a, b])).sum())
-        found = Traces(first=first, second=second, middle=middle, ends=ends, sums=sums)
+        traces = Traces(first=first, second=second, middle=middle, ends=ends, sums=sums)
         if self.q:
-            self._trace_outer(at, turn, found, met, squares, inverse)
-        return found
+            self._trace_outer(at, turn, traces, met, squares, inverse)
+        return traces
 
     def _trace_outer(
-        self, at: Inverted, turn: Floats, found: Traces, met: list[Floats],
+        self, at: Inverted, turn: Floats, traces: Traces, met: list[Floats],
         squares: list[Floats], inverse: Floats,
     ) -> None:  # fmt: skip
-        """Add what the outer terms have of their own and with the inner ones."""
-        inner, middle = len(self.inner), found.middle
+        """Add the traces of the outer terms, alone and with the inner ones."""
+        inner, middle = len(self.inner), traces.middle
         left, h = _turn_outer(at, inverse)
         known = left @ at.outer_fixed @ turn
-        kernel_met = [at.d[:, None] * (inverse @ (at.d[:, None] * one)) for one in met]
-        for k, one in enumerate(met):
+        kernel_met = [at.d[:, None] * (inverse @ (at.d[:, None] * product)) for product in met]
+        for k, product in enumerate(met):
             for m, other in enumerate(kernel_met):
-                middle[k, m] -= one.T @ other
+                middle[k, m] -= product.T @ other
         for j, a in enumerate(self.parts, start=inner):
-            found.sums[j] = known[a, -1].copy()
-            found.first[j] = np.trace(h[a, a])
-            found.ends[j] = known[a].T @ known[a]
+            traces.sums[j] = known[a, -1].copy()
+            traces.first[j] = np.trace(h[a, a])
+            traces.ends[j] = known[a].T @ known[a]
             for i, b in enumerate(self.parts, start=inner):
                 middle[j, i] = known[a].T @ h[a, b] @ known[b]
             for k in range(inner):
                 middle[k, j] = met[k].T @ left[a].T @ known[a]
                 middle[j, k] = middle[k, j].T
-        if found.second is not None:
-            self._square_outer(at.d, left, h, found.second, squares)
+        if traces.second is not None:
+            self._square_outer(at.d, left, h, traces.second, squares)
 
     def _square_outer(
         self, d: Floats, left: Floats, h: Floats, second: Floats, squares: list[Floats]
     ) -> None:
-        """Add to the traces of products what goes through outer effects."""
+        """Add the part of the outer effects to the traces of products."""
         inner = len(self.inner)
-        around = [left @ one for one in squares]
+        around = [left @ square for square in squares]
         # K A_k is d^2 (I - G K) A_k
-        by_kernel = [d[:, None] ** 2 * one for one in around]
+        by_kernel = [d[:, None] ** 2 * product for product in around]
         for k in range(inner):
             for m in range(inner):
                 second[k, m] += float((by_kernel[k] * by_kernel[m].T).sum())
@@ -216,15 +217,9 @@ class EffectsInBlocks:
             for k in range(inner):
                 second[j, k] = second[k, j] = float((around[k][a] * left[a]).sum())
 
-    def _spread(self, chunk: Chunk, ratios: Mapping[str, float]) -> Floats:
-        found = [np.zeros(0)]
-        for name, slots in zip(self.inner, chunk.slots, strict=True):
-            found.append(np.full(slots.stop - slots.start, np.sqrt(ratios[name])))
-        return np.concatenate(found)
-
 
 def _choose_block(terms: Mapping[str, Table], candidates: Sequence[Ints]) -> tuple[Ints, list[str]]:
-    """The factor whose blocks are cheapest to integrate out, and the terms inside them."""
+    """Return the factor whose blocks are cheapest to integrate out, and the terms inside them."""
     best: tuple[float, Ints, list[str]] | None = None
     for code in candidates:
         inner, meets = list_inner(terms, code)
@@ -243,7 +238,7 @@ def _choose_block(terms: Mapping[str, Table], candidates: Sequence[Ints]) -> tup
 
 
 def list_inner(terms: Mapping[str, Table], code: Ints) -> tuple[list[str], dict[str, Floats]]:
-    """The terms that lie within blocks, and of every term how many levels each block meets."""
+    """Return the terms that lie within blocks, and each term's number of levels in each block."""
     blocks = one_hot(code)
     inner: list[str] = []
     meets: dict[str, Floats] = {}
@@ -256,13 +251,13 @@ def list_inner(terms: Mapping[str, Table], code: Ints) -> tuple[list[str], dict[
 
 
 def _make_chunks(terms: list[Table], outer: Table, fixed: Table, code: Ints) -> list[Chunk]:
-    """Blocks of about equal shapes together, so many at once as keep memory flat."""
+    """Group blocks of similar shapes, in chunks that keep memory flat."""
     if not terms:
         return []
     blocks = int(code.max()) + 1
     z = sparse.hstack(terms, format="csr")
-    term_of = np.repeat(np.arange(len(terms)), [one.shape[1] for one in terms])
-    level_of = np.concatenate([np.arange(one.shape[1]) for one in terms])
+    term_of = np.repeat(np.arange(len(terms)), [table.shape[1] for table in terms])
+    level_of = np.concatenate([np.arange(table.shape[1]) for table in terms])
     row_of = np.asarray(abs(z).tocsc().indices)[np.asarray(z.tocsc().indptr[:-1])]
     block_of = code[row_of]
     place, counts = _number_within(block_of, term_of, blocks, len(terms))
@@ -270,12 +265,12 @@ def _make_chunks(terms: list[Table], outer: Table, fixed: Table, code: Ints) -> 
     members.sort_indices()
     shapes = np.column_stack([counts, np.diff(members.indptr)])
     kinds, kind_of = np.unique(_round_up(shapes), axis=0, return_inverse=True)
-    gram, cross, known = ((z.T @ one).tocoo() for one in (z, outer, fixed))
+    gram, cross, known = ((z.T @ table).tocoo() for table in (z, outer, fixed))
     chunks: list[Chunk] = []
     chunk_of, at = np.zeros(blocks, dtype=np.int64), np.zeros(blocks, dtype=np.int64)
-    for here in _split(kind_of.ravel(), len(kinds), shapes):
-        chunk_of[here], at[here] = len(chunks), np.arange(len(here))
-        chunks.append(_lay_out(here, shapes[here].max(axis=0), members, fixed.shape[1]))
+    for numbers in _split(kind_of.ravel(), len(kinds), shapes):
+        chunk_of[numbers], at[numbers] = len(chunks), np.arange(len(numbers))
+        chunks.append(_lay_out(numbers, shapes[numbers].max(axis=0), members, fixed.shape[1]))
     # the slot of every effect in its block
     first_slot = np.array([[s.start for s in chunk.slots] for chunk in chunks], dtype=np.int64)
     slot, owner = first_slot[chunk_of[block_of], term_of] + place, chunk_of[block_of]
@@ -292,35 +287,35 @@ def _make_chunks(terms: list[Table], outer: Table, fixed: Table, code: Ints) -> 
         chunk.fixed[within[row], slot[row], known.col[rows]] = known.data[rows]
     for chunk, rows in _sort_into(chunks, owner):
         for k, levels in enumerate(chunk.levels):
-            own = rows[term_of[rows] == k]
-            levels[within[own], place[own]] = level_of[own]
+            of_term = rows[term_of[rows] == k]
+            levels[within[of_term], place[of_term]] = level_of[of_term]
     return chunks
 
 
 def _split(kind_of: Ints, kinds: int, shapes: NDArray[np.int64]) -> Iterator[Ints]:
-    """Blocks of one kind, so many as keep memory flat."""
+    """Yield blocks of one kind, as many as keep memory flat."""
     for number in range(kinds):
-        own = np.flatnonzero(kind_of == number)
-        size = int(shapes[own].max(axis=0).sum())
-        some = max(1, _AT_ONCE // max(1, size**2))
-        for begin in range(0, len(own), some):
-            yield own[begin : begin + some]
+        of_kind = np.flatnonzero(kind_of == number)
+        size = int(shapes[of_kind].max(axis=0).sum())
+        batch = max(1, _AT_ONCE // max(1, size**2))
+        for begin in range(0, len(of_kind), batch):
+            yield of_kind[begin : begin + batch]
 
 
 def _sort_into(chunks: list[Chunk], owner: Ints) -> Iterator[tuple[Chunk, Ints]]:
-    """Each chunk with the places of what it owns."""
+    """Yield each chunk with the indices of what it owns."""
     order = np.argsort(owner, kind="stable")
     ends = np.searchsorted(owner[order], np.arange(len(chunks) + 1))
     for number, chunk in enumerate(chunks):
         yield chunk, order[ends[number] : ends[number + 1]]
 
 
-def _lay_out(here: Ints, shape: Ints, members: Table, fixed: int) -> Chunk:
-    """Room for blocks of at most this shape: effects of each inner term, then outer ones."""
+def _lay_out(block_numbers: Ints, shape: Ints, members: Table, fixed: int) -> Chunk:
+    """Allocate blocks of at most this shape: effects of each inner term, then outer ones."""
     starts = np.cumsum([0, *shape[:-1]]).tolist()
-    number, e, q = len(here), starts[-1], int(shape[-1])
+    number, e, q = len(block_numbers), starts[-1], int(shape[-1])
     columns = np.full((number, q), members.shape[1], dtype=np.int64)
-    for i, block in enumerate(here):
+    for i, block in enumerate(block_numbers):
         met = members.indices[members.indptr[block] : members.indptr[block + 1]]
         columns[i, : len(met)] = met
     return Chunk(
@@ -328,7 +323,7 @@ def _lay_out(here: Ints, shape: Ints, members: Table, fixed: int) -> Chunk:
         outer=np.zeros((number, e, q)),
         fixed=np.zeros((number, e, fixed)),
         columns=columns,
-        levels=[np.full((number, int(one)), -1, dtype=np.int64) for one in shape[:-1]],
+        levels=[np.full((number, int(slots)), -1, dtype=np.int64) for slots in shape[:-1]],
         slots=[slice(a, b) for a, b in pairwise(starts)],
     )
 
@@ -336,7 +331,7 @@ def _lay_out(here: Ints, shape: Ints, members: Table, fixed: int) -> Chunk:
 def _number_within(
     block: Ints, term: Ints, blocks: int, terms: int
 ) -> tuple[Ints, NDArray[np.int64]]:
-    """The place of each effect among those of its block and term, and how many there are."""
+    """Return the index of each effect among those of its block and term, and their counts."""
     cell = block * terms + term
     order = np.argsort(cell, kind="stable")
     counts = np.bincount(cell, minlength=blocks * terms)
@@ -346,7 +341,7 @@ def _number_within(
 
 
 def _round_up(shapes: NDArray[np.int64]) -> NDArray[np.int64]:
-    """Sizes rounded up to steps of about a fifth, so that there are few kinds of blocks."""
+    """Round sizes up in steps of about a fifth, so that there are few kinds of blocks."""
     steps = [0, 1, 2, 3, 4]
     while steps[-1] < shapes.max(initial=0):
         steps.append(max(steps[-1] + 1, int(steps[-1] * 1.25)))
@@ -354,7 +349,7 @@ def _round_up(shapes: NDArray[np.int64]) -> NDArray[np.int64]:
 
 
 def _find_local(members: Table, block: Ints, column: Ints) -> Ints:
-    """The places of outer effects among those that their block meets."""
+    """Return the indices of outer effects among those that their block meets."""
     width = members.shape[1] + 1
     rows = np.repeat(np.arange(members.shape[0]), np.diff(members.indptr))
     keys = rows * width + members.indices
@@ -362,7 +357,7 @@ def _find_local(members: Table, block: Ints, column: Ints) -> Ints:
 
 
 def _add(total: Floats, parts: Floats, columns: Ints) -> None:
-    """Add squares of blocks (blocks, q, q) where their outer effects stand."""
+    """Add squares of blocks (blocks, q, q) at the places of their outer effects."""
     size = len(total)
     if len(columns) and (columns == columns[0]).all() and columns[0].max(initial=0) < size:
         total[np.ix_(columns[0], columns[0])] += parts.sum(axis=0)
@@ -373,33 +368,34 @@ def _add(total: Floats, parts: Floats, columns: Ints) -> None:
 
 
 def _add_rows(total: Floats, parts: Floats, columns: Ints) -> None:
-    """Add rows of blocks (blocks, q, p) where their outer effects stand."""
+    """Add rows of blocks (blocks, q, p) at the places of their outer effects."""
     padded = np.zeros((len(total) + 1, total.shape[1]))
     np.add.at(padded, columns.ravel(), parts.reshape(-1, total.shape[1]))
     total += padded[:-1]
 
 
 def _cross(left: Floats, right: Floats) -> Floats:
-    """The cross products of two tables that are kept by block."""
+    """Return the cross products of two arrays that are stored by block."""
     return np.asarray(np.tensordot(left, right, axes=([0, 1], [0, 1])))
 
 
 def _invert_root(factor: Floats) -> Floats:
-    """The inverse of a matrix from its lower root."""
+    """Return the inverse of a matrix from its lower Cholesky factor."""
     if not len(factor):
         return factor
-    found, _ = linalg.lapack.dpotri(factor, lower=True)
-    low = np.tril(found)
+    packed, _ = linalg.lapack.dpotri(factor, lower=True)
+    low = np.tril(packed)
     return np.asarray(low + np.tril(low, -1).T)
 
 
 def _turn_outer(at: Inverted, inverse: Floats) -> tuple[Floats, Floats]:
-    """I - G K, and H = (I - G K) G, where `inverse` is that of I + d G d and K = d inverse d."""
+    """Return I - G K, and H = (I - G K) G, where `inverse` is that of I + d G d and K = d inverse
+    d."""
     if at.d.min() ** 2 > _LEAST_RATIO:
         # both follow from the inverse alone, without a product of large squares
-        own = -inverse
-        own[np.arange(len(own)), np.arange(len(own))] += 1
-        return inverse * at.d / at.d[:, None], own / at.d / at.d[:, None]
+        difference = -inverse
+        difference[np.arange(len(difference)), np.arange(len(difference))] += 1
+        return inverse * at.d / at.d[:, None], difference / at.d / at.d[:, None]
     left = -(at.g @ (at.d[:, None] * inverse * at.d))
     left[np.arange(len(left)), np.arange(len(left))] += 1
     return left, left @ at.g

@@ -1,24 +1,29 @@
 """Whether a system is equivalent to another within a margin, or not worse by more than it.
 
 Two one-sided tests (Schuirmann 1987): a difference, its standard error and degrees of freedom are
-those of the comparison, so raters and inputs are samples here too. A difference without any spread
-needs no test.
+those of the comparison, so raters and inputs are samples here too. A difference that is the same in
+every rating is exact: it needs no test and has no interval.
 """
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from math import isfinite, log
 from typing import Any, Literal
 
 import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
 from scipy import stats
 
 from evalsite.analysis.direction import SIGN
-from evalsite.analysis.exact_differences import ExactDifference
 from evalsite.analysis.figure import Figure, Reason
 from evalsite.analysis.intervals import has_no_spread
 from evalsite.analysis.multiple_testing import correct
 from evalsite.analysis.plan import Margin
+from evalsite.analysis.scores import Scores
+
+Floats = NDArray[np.float64]
+ScaleKind = Literal["points", "share", "ratio", "numbers"]
 
 LEVEL_OF_GATE = 0.05
 METHOD = "one-sided t tests against the margin"
@@ -26,14 +31,15 @@ EXACT = "none: every difference is equal"
 MOST_RATIO = 2.0
 MOST_SHARE = 0.5
 _ROUNDING = 1e-9
-
-ScaleKind = Literal["points", "share", "ratio", "numbers"]
+LEAST_RATERS = 3  # for an exact difference
+LEAST_INPUTS = 10
+_NO_SPREAD = 1e-4  # of the standard deviation of values: less is only rounding
 
 
 @dataclass(frozen=True, kw_only=True)
 class MarginLimit:
-    """What a margin must stay below, so that it can fail at all; None: nothing says how wide the
-    scale is. A ratio may be as high as its limit. `ends` are those of a scale with points."""
+    """The limit below which a margin can fail a test; None: the width of the scale is unknown. A
+    ratio may equal its limit. `ends` are those of a scale with points."""
 
     scale: ScaleKind
     limit: float | None = None
@@ -45,11 +51,68 @@ class MarginLimit:
         return isfinite(margin) and margin > 0 and (self.limit is None or margin < self.limit)
 
 
+@dataclass(frozen=True, kw_only=True)
+class ExactDifference:
+    """Second minus first, as every rater sees it on every input (`constant`), or 0 where all
+    ratings are equal (`all_equal`). `raters` is 0 where they are unknown."""
+
+    code: Literal["constant", "all_equal"]
+    value: float
+    raters: int
+    inputs: int
+
+    @property
+    def is_enough(self) -> bool:
+        """Whether so many raters and inputs can decide without an interval."""
+        return self.raters >= LEAST_RATERS and self.inputs >= LEAST_INPUTS
+
+    def to_dict(self) -> Mapping[str, object]:
+        return {"code": self.code, "raters": self.raters, "inputs": self.inputs}
+
+
+def find_exact_scores(data: Scores, first: int, second: int) -> ExactDifference | None:
+    """Return the difference of two systems' scores, if every rater rated both on every input with
+    the same difference; None if it varies, or a rater lacks one of them."""
+    pair = data.take((data.system == first) | (data.system == second))
+    is_second = pair.system == second
+    if is_second.all() or not is_second.any():
+        return None
+    who = np.zeros(len(pair.value), dtype=np.int64) if pair.rater is None else pair.rater
+    if np.ptp(pair.value) == 0:
+        sides = [(who[side], pair.group[side]) for side in (is_second, ~is_second)]
+        raters, inputs = (min(len(np.unique(side[at])) for side in sides) for at in (0, 1))
+        return ExactDifference(
+            code="all_equal", value=0.0, raters=0 if pair.rater is None else raters, inputs=inputs
+        )
+    rows = pd.DataFrame({"rater": who, "group": pair.group, "second": is_second})
+    cells = rows.assign(value=pair.value).groupby(["rater", "group", "second"]).value
+    apart = cells.mean().unstack()
+    least = _NO_SPREAD * float(pair.value.std())
+    if apart.isna().any(axis=None) or (cells.max() - cells.min()).max() > least:
+        return None
+    difference = (apart[True] - apart[False]).to_numpy(dtype=np.float64)
+    if float(difference.std()) > least:
+        return None
+    return ExactDifference(
+        code="constant",
+        value=float(np.round(difference.mean(), 9)),
+        raters=pair.raters or 0,
+        inputs=int(pair.group.max()) + 1,
+    )
+
+
+def find_exact_outcomes(outcome: Floats, *, raters: int, inputs: int) -> ExactDifference | None:
+    """Return the net share of a pair if every answer is the same; None if answers vary."""
+    if not len(outcome) or np.ptp(outcome) > 0:
+        return None
+    return ExactDifference(code="constant", value=float(outcome[0]), raters=raters, inputs=inputs)
+
+
 def find_limit(
     *, scale: ScaleKind, ends: tuple[float, float] | None = None, value: Any = ()
 ) -> MarginLimit:
-    """The limit of a margin: half the range of a scale, or the standard deviation of numbers
-    without bounds."""
+    """Return the limit of a margin: half the range of a scale, or the standard deviation of
+    unbounded numbers."""
     if scale == "ratio":
         return MarginLimit(scale=scale, limit=MOST_RATIO)
     if scale == "share":
@@ -64,8 +127,8 @@ def find_limit(
 
 
 def test_margin(*, difference: float, se: float, df: float, margin: float) -> dict[str, float]:
-    """p that the difference is above -margin, below margin, and both; that it is beyond either; and
-    its 90% interval."""
+    """Return p values that the difference is above -margin, below margin, and both; that it is
+    beyond either; and its 90% interval."""
     if not (margin > 0 and isfinite(margin)):
         raise ValueError("A margin is a number above 0.")
     if not se > 0:
@@ -92,8 +155,8 @@ def judge_margin(
     limit: MarginLimit,
     exact: ExactDifference | None = None,
 ) -> dict[str, Any]:
-    """The outcome of a planned test against a margin; `effect`, and `exact` where it has no spread,
-    are `planned.system` minus `other`.
+    """Return the outcome of a planned test against a margin; `effect`, and `exact` where it has no
+    spread, are `planned.system` minus `other`.
 
     Outcome: "pass", "fail" (the interval lies beyond the margin) or "undecided"; None with a
     `reason` where there is no test. `p` is that of passing, `p_fail` that of failing. Differences,
@@ -142,7 +205,7 @@ def judge_margin(
 def _judge_exact(
     exact: ExactDifference, difference: float, margin: float, relation: str
 ) -> dict[str, Any]:
-    """The outcome of a difference without spread; at the margin itself it is undecided."""
+    """Return the outcome of a difference without spread; at the margin itself it is undecided."""
     inside = difference + margin
     if relation == "equivalent":
         inside = min(inside, margin - difference)

@@ -1,12 +1,12 @@
-"""Why a figure is as it is, by other figures of the same criterion: low agreement, and comparisons
-that are not the ratio or the difference of the means shown, or the balance of the counts."""
+"""Explain figures by other figures of the same criterion: low agreement, and comparisons that
+aren't the ratio or the difference of the means shown, or the balance of the counts."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from itertools import pairwise
 from math import sqrt
 from typing import Any
 
-from evalsite.analysis.disagreement import SHARES
+from evalsite.analysis.components import SHARES
 from evalsite.analysis.figure import Figure, make_note
 from evalsite.analysis.reml import METHOD as REML
 
@@ -15,15 +15,15 @@ CUSTOMARY = 0.667
 # of the variance that even use of all points would have: outputs below the first and the rest
 # below the second are a narrow range
 _NARROW_OUTPUTS, _NARROW_REST = 1 / 16, 1 / 4
-# what rounding alone may set apart
+# differences up to this may be due to rounding
 _APART = 0.005
-# what a system's mean by the mixed model is called
+# names of a system's mean by the mixed model
 MODEL_MEANS = ("model_mean", "model_share")
 
 
 def explain_disagreement(criterion: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
-    """Where alpha is below the customary bound: offset of raters, narrow range, or the rest."""
-    known = {one.name: one for one in criterion["agreement"] if one.value is not None}
+    """Yield why alpha is below the customary bound: offsets of raters, a narrow range, or noise."""
+    known = {figure.name: figure for figure in criterion["agreement"] if figure.value is not None}
     first = criterion["agreement"][0]
     if first.name not in known or first.value >= CUSTOMARY or not set(SHARES) <= set(known):
         return
@@ -56,7 +56,7 @@ def explain_weighing(
 
     `estimator`: "model" where the mixed model's comparisons are shown beside its means.
     """
-    means = {one["system"]: one["headline"].value for one in systems}
+    means = {system["system"]: system["headline"].value for system in systems}
     by_model = list_model_means(systems) if estimator == "model" else {}
     furthest, facts = _APART, {}
     for pair in pairs:
@@ -93,8 +93,8 @@ def _find_shown(pair: Mapping[str, Any], means: Mapping[str, float | None]) -> f
 
 
 def find_estimator(systems: Sequence[Mapping[str, Any]], pairs: Sequence[Mapping[str, Any]]) -> str:
-    """What comparisons are made of: "model", the means of the mixed model; "means", those of all
-    ratings."""
+    """Return what comparisons are based on: "model", the means of the mixed model; "means", those
+    of all ratings."""
     known = list_model_means(systems)
     compared = [
         known.get(pair[side])
@@ -106,15 +106,15 @@ def find_estimator(systems: Sequence[Mapping[str, Any]], pairs: Sequence[Mapping
 
 
 def list_model_means(systems: Sequence[Mapping[str, Any]]) -> dict[str, float | None]:
-    """The mean of each system by the mixed model."""
+    """Return the mean of each system by the mixed model."""
     return {
-        one["system"]: figure.value
-        for one in systems
-        for figure in one.get("averages", ())
+        system["system"]: figure.value
+        for system in systems
+        for figure in system.get("averages", ())
         if figure.name in MODEL_MEANS
     }
 
 
 def is_by_model(effect: Figure) -> bool:
-    """Whether the comparison is one of means by the mixed model."""
+    """Return whether the comparison is of means by the mixed model."""
     return effect.method == REML and effect.value is not None

@@ -1,4 +1,5 @@
-"""What every result is: a number with its interval and its way, or a reason why there is none."""
+"""The shape of every result: a number with its interval and method, or a reason why it is
+undefined."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -9,14 +10,14 @@ from typing import Any
 # Raised whenever a method changes in a way that may change a number.
 METHODS_VERSION = "7"
 LEVEL = 0.95
-# what can't be claimed of a criterion: facts by code
+# what can't be claimed about a criterion: facts by code
 Cautions = dict[str, dict[str, Any]]
-# how systems were compared where there was nothing to compare
+# the method of comparisons where all ratings are equal
 ALL_EQUAL = "all ratings equal"
 
 
 class Reason(StrEnum):
-    """Why a figure is undefined. Never NaN, 0 or 1 in its stead."""
+    """Why a figure is undefined. Never NaN, 0 or 1 instead."""
 
     NO_DATA = "no_data"
     NO_VARIATION = "no_variation"
@@ -46,7 +47,7 @@ class Figure:
     `low` and `high` bound the interval at `level`; None: the figure has no interval, and
     `details["interval"]` says how it was made or why there is none. `n` counts what went in, such
     as {"items": 30, "raters": 6, "ratings": 180}. `details` names form, weights, transform, tie
-    rule, test, degrees of freedom, p value, the unit that `n` counts where that is no output: plain
+    rule, test, degrees of freedom, p value, the unit that `n` counts if it isn't an output: plain
     data that JSON can hold, never NaN.
     """
 
@@ -70,7 +71,7 @@ class Figure:
                 raise ValueError(f"{self.name}: {number} is no figure; give the reason.")
 
     def to_dict(self) -> dict[str, Any]:
-        """The figure as plain data, in a fixed order."""
+        """Return the figure as plain data, in a fixed order."""
         return {
             "name": self.name,
             "value": self.value,
@@ -89,9 +90,10 @@ class Figure:
 def finite_figure(
     name: str, *, method: str, value: float, low: float | None, high: float | None, **known: Any
 ) -> Figure:
-    """The figure, without an interval where that has no ends; `not_computed` if it is no number.
+    """Return a figure, without an interval where its ends aren't finite; `not_computed` if the
+    value isn't.
 
-    For figures of single raters, none of which may stop the report of a study.
+    For figures of single raters, which must not stop the report of a study.
     """
     if not isfinite(value):
         return undefined(name, Reason.NOT_COMPUTED, method=method, **known)
@@ -102,7 +104,7 @@ def finite_figure(
 
 
 def undefined(name: str, reason: Reason, *, method: str, **known: Any) -> Figure:
-    """The figure that cannot be computed, with the reason."""
+    """Return a figure that can't be computed, with the reason."""
     return Figure(name=name, method=method, reason=reason, **known)
 
 
@@ -113,8 +115,8 @@ def make_note(code: str, criterion: str | None = None, **facts: Any) -> dict[str
 
 
 def leave_open(figure: Figure, comparison: Figure) -> Figure:
-    """The figure of a pair as it is where the two are compared, else undefined as `comparison`: no
-    other test and no size says what that refuses to."""
+    """Return the figure of a pair if the two are compared; else leave it undefined like
+    `comparison`, so that no other test or effect size claims what that comparison refuses to."""
     if comparison.value is not None:
         return figure
     reason = comparison.reason or Reason.TOO_FEW

@@ -1,5 +1,5 @@
-"""What a comparison of two systems came to: a code and its facts, which claim no more than it
-shows."""
+"""The finding of a comparison of two systems: a code and its facts, which claim no more than the
+comparison shows."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
@@ -16,8 +16,8 @@ ALPHA = 0.05
 def order_pairs(
     pairs: Sequence[dict[str, Any]], systems: Sequence[dict[str, Any]]
 ) -> list[dict[str, Any]]:
-    """The pairs by rank, the best system against the next first; `systems` are sorted by rank."""
-    rank = {one["system"]: place for place, one in enumerate(systems)}
+    """Sort the pairs by rank, the best system against the next first; `systems` are sorted too."""
+    rank = {system["system"]: place for place, system in enumerate(systems)}
 
     def places(pair: dict[str, Any]) -> list[int]:
         return sorted((rank[pair["system_1"]], rank[pair["system_2"]]))
@@ -28,7 +28,7 @@ def order_pairs(
 def describe_finding(
     first: str, second: str, effect: Figure, better: Better = "higher", unit: str = "points"
 ) -> dict[str, Any]:
-    """Code and facts of a comparison; `effect` is of `first` over or minus `second`.
+    """Return code and facts of a comparison; `effect` is of `first` over or minus `second`.
 
     "higher" or "lower" only where the corrected p is below .05. A test that found nothing is never
     reported as equality.
@@ -80,38 +80,39 @@ def _describe_spread(effect: Figure) -> dict[str, Any] | None:
 
 # --- ratings by one rater -----------------------------------------------------------------------
 
-# of tests: what is left without them is what this rater did, and its interval over inputs
+# details of tests: without them, what this rater did and its interval over inputs are left
 _TESTED = {"p", "t", "p_corrected", "p_within", "correction", "family", "family_within"}
 _TESTS_OF_SYSTEMS = {"friedman", "mcnemar", "cochran_q"}
 _OF_TESTS = {"models_disagree"}
 
 
-def describe_of_one_rater(found: Mapping[str, Any]) -> dict[str, Any]:
+def describe_of_one_rater(criterion: Mapping[str, Any]) -> dict[str, Any]:
     """Return a criterion without tests, ranks and tiers; findings tell what this rater did.
 
     A test over inputs alone would call systems different as soon as the other raters are left out.
     """
-    phrases = {
-        **found,
+    untested = {
+        **criterion,
         "margins": [],
         "joint": None,
         "detectable": None,
         "systems": [
-            one | {"rank": None, "rank_raw": None, "cluster": None} for one in found["systems"]
+            system | {"rank": None, "rank_raw": None, "cluster": None}
+            for system in criterion["systems"]
         ],
-        "pairs": [_describe_pair(pair) for pair in found["pairs"]],
+        "pairs": [_describe_pair(pair) for pair in criterion["pairs"]],
         "tests": [
-            _drop_test(one)
-            for one in found["tests"]
-            if one.name.partition(", ")[0] not in _TESTS_OF_SYSTEMS
+            _drop_test(test)
+            for test in criterion["tests"]
+            if test.name.partition(", ")[0] not in _TESTS_OF_SYSTEMS
         ],
         "cautions": {
-            code: facts for code, facts in found["cautions"].items() if code not in _OF_TESTS
+            code: facts for code, facts in criterion["cautions"].items() if code not in _OF_TESTS
         },
     }
-    if order := found.get("order"):
-        phrases["order"] = [one | {"rank": None, "tier": None} for one in order]
-    return phrases
+    if order := criterion.get("order"):
+        untested["order"] = [entry | {"rank": None, "tier": None} for entry in order]
+    return untested
 
 
 def _describe_pair(pair: Mapping[str, Any]) -> dict[str, Any]:
@@ -133,5 +134,5 @@ def _describe_pair(pair: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _drop_test(figure: Figure) -> Figure:
-    kept = {key: one for key, one in figure.details.items() if key not in _TESTED}
+    kept = {key: value for key, value in figure.details.items() if key not in _TESTED}
     return replace(figure, details=kept)

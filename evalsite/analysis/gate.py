@@ -1,20 +1,26 @@
-"""A gate for scripts: whether a system is worse than another by more than a margin, as a status.
+"""A gate for scripts: an exit status that says whether a system is worse than another by more than
+a margin.
 
-What it decides is codes and figures; the sentence `gate` of a report words them.
+It returns codes and figures; the sentence `gate` of a report words them.
 """
 
+import json
+import os
 from argparse import ArgumentParser, Namespace
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
+from hashlib import sha256
 from math import inf, log
+from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pandas as pd
+from numpy.typing import NDArray
+from scipy import stats
 
 from evalsite.analysis.direction import find_better
-from evalsite.analysis.gate_plan import plan_gate
-from evalsite.analysis.gate_runs import count_runs, make_fingerprint
 from evalsite.analysis.gate_slices import (
     JudgeMargins,
     decide_with_slices,
@@ -24,8 +30,12 @@ from evalsite.analysis.gate_slices import (
 from evalsite.analysis.plan import Margin
 from evalsite.analysis.report import list_systems
 from evalsite.analysis.table import Table
+from evalsite.lib.limited import VALUES_IN_FILE, read_json
 
-# a fault must not pass for an outcome
+Floats = NDArray[np.float64]
+Variances = tuple[float, float, float]  # of raters, inputs and the residual
+
+# an error must not look like an outcome
 STATUS = {"pass": 0, "fail": 1, "undecided": 2}
 FAULTY = 3
 LEVELS = (0.05, 0.025, 0.01)
@@ -60,7 +70,7 @@ def add_gate(parser: ArgumentParser) -> None:
 
 @dataclass(frozen=True, kw_only=True)
 class Gate:
-    """What is asked for: the test, and the slice of each row of the file."""
+    """The requested test, and the slice of each row of the file."""
 
     margin: Margin
     slices: pd.Series | None
@@ -69,7 +79,7 @@ class Gate:
 def read_gate(
     options: Namespace, table: Table, instrument: Sequence[Mapping[str, Any]]
 ) -> Gate | None:
-    """Return the test that is asked for, if one is; ValueError says what it lacks."""
+    """Return the requested test; None without one. ValueError says what it lacks."""
     systems = list_systems(table)
     named = [options.gate, options.against, options.margin]
     if not any([*named, options.slices, options.undecided]):
@@ -111,8 +121,8 @@ def decide_gate(
     """Return how the gate ended: its `outcome` and `status`, the `test` on all inputs, `slices`
     with the `worst`, a `plan` where nothing is decided, and `runs`, how often gates were run.
 
-    `table` holds the ratings that the report is of; `judges`, by criterion, test margins on some of
-    them. ValueError: the margin doesn't suit the scale.
+    `table` holds the ratings in the report; `judges`, by criterion, test margins on some of them.
+    ValueError: the margin doesn't suit the scale.
     """
     margin = gate.margin
     criterion = next((part for part in report["criteria"] if part["key"] == margin.criterion), None)
@@ -147,20 +157,21 @@ def decide_gate(
 def _plan(
     test: Mapping[str, Any], table: Table, margin: Margin, criterion: Mapping[str, Any]
 ) -> dict[str, Any] | None:
-    """How much more would decide if the systems are equal; None where the closed form doesn't
-    describe the ratings: without a model, with clusters, or if few raters have both systems."""
+    """Return how much more data would decide if the systems are equal; None where the closed form
+    doesn't describe the ratings: without a model, with clusters, or if few raters rated both
+    systems."""
     pair = keep_pair(table, margin).rows
     model, compares = criterion["model"], bool(pair.outcome.notna().any())
     variances = model.get("variances", {})
     visits = pair.groupby(["participant", "group"])
-    # of rated systems each visit has both; of compared ones it always does
+    # rated systems are paired if each visit has both; compared ones always are
     is_paired = compares or float((visits.system.nunique() == 2).mean()) >= _ALMOST_ALL
     if "se" not in test or not is_paired or (pair.cluster != "").any():
         return None
     people, inputs = int(pair.participant.nunique()), int(pair.group.nunique())
     k = visits.ngroups / inputs
     by_input = "input:system" if compares else "group:system"
-    # with one answer per input what inputs add is in the residual
+    # with one answer per input the variance of inputs is in the residual
     if (
         min(people, inputs) < 2
         or "rater:system" not in variances
@@ -199,7 +210,7 @@ def _count_runs(options: Namespace) -> dict[str, Any] | None:
 
 
 def _explain_limit(test: Mapping[str, Any]) -> str:
-    """Why a margin can't be one of this scale, and what could be."""
+    """Return why this margin isn't allowed on this scale, and which would be."""
     margin, limit = test["margin"], test["limit"]
     if test["scale"] == "ratio":
         return "The margin of magnitudes is a ratio above 1 and at most 2, such as 1.1."
@@ -215,3 +226,131 @@ def _explain_limit(test: Mapping[str, Any]) -> str:
     # only the whole range lets every system pass
     why = "would pass any system" if margin >= high - low else "is too wide"
     return f"A margin of {margin:g} {on} {why}. Use less than {limit:g}."
+
+
+# --- power, if the two systems are equal ----------------------------------------------------------
+#
+# The variances are those of differences between the two systems: of raters (twice rater:system),
+# inputs (twice input:system) and the residual (twice it; of preferences once, since each is a
+# difference).
+
+POWER = 0.8
+MOST_TIMES = 20  # as many inputs, or people
+_TINY = 1e-9
+_LARGE = 30.0  # a shift relative to which a normal deviate is small
+
+
+def plan_gate(
+    *, people: int, inputs: int, variances: Variances, margin: float, level: float = 0.05,
+    answers_per_input: float | None = None,
+) -> dict[str, Any]:  # fmt: skip
+    """Return the power of a gate now, and the fewest inputs, or people, with which it is POWER.
+
+    `answers_per_input`: how many of the people rate an input; None: all. `inputs_needed` are for
+    the same people, `people_needed` for the same inputs, each person rating as many as now; None:
+    MOST_TIMES as many would not do. ValueError: fewer than two people or inputs, or no margin.
+    """
+    if people < 2 or inputs < 2 or not margin > 0:
+        raise ValueError("A gate is planned for two people or more, two inputs, and a margin.")
+
+    def find_power(p: Floats, n: Floats) -> tuple[Floats, Floats, Floats]:
+        # new people rate as many inputs as the present ones
+        k = p if answers_per_input is None else answers_per_input * p / people
+        variance, df = _find_error(p, n, k, variances)
+        se = np.sqrt(variance)
+        return se, df, _power_of_one_side(margin / np.maximum(se, _TINY * margin), df, level)
+
+    inputs_grid = np.arange(inputs, MOST_TIMES * inputs + 1, dtype=float)
+    people_grid = np.arange(people, MOST_TIMES * people + 1, dtype=float)
+    se, df, power = find_power(np.full_like(inputs_grid, people), inputs_grid)
+    more_people = find_power(people_grid, np.full_like(people_grid, inputs))[2]
+    return {
+        "people": people,
+        "inputs": inputs,
+        "variances": list(variances),
+        "margin": margin,
+        "se": float(se[0]),
+        "df": float(df[0]),
+        "power": float(power[0]),
+        "inputs_needed": _find_first(inputs_grid, power),
+        "people_needed": _find_first(people_grid, more_people),
+    }
+
+
+def _find_first(grid: Floats, power: Floats) -> int | None:
+    enough = np.flatnonzero(power >= POWER)
+    return int(grid[enough[0]]) if len(enough) else None
+
+
+def _find_error(p: Floats, n: Floats, k: Floats, variances: Variances) -> tuple[Floats, Floats]:
+    """Return the variance of the difference, and its degrees of freedom; `k`: answers per input."""
+    by_rater, by_input, residual = variances
+    rated = n * k / p  # inputs of each person
+    single = (by_rater + (by_input + residual) / rated) / p
+    # how much of the inputs that people share cancels between them
+    shared = np.maximum((k - 1) * p / (k * (p - 1)), _TINY)
+    of_rater = (by_rater + residual / (shared * rated)) / p
+    of_input = (by_input + residual / k) / n
+    several = by_rater / p + of_input
+    below = of_rater**2 / (p - 1) + of_input**2 / (n - 1)
+    below = below + (k == p) * (residual / (p * n)) ** 2 / ((p - 1) * (n - 1))
+    df = np.maximum(1.0, several**2 / np.maximum(below, 1e-300))
+    return np.where(k <= 1, single, several), np.where(k <= 1, p - 1, df)
+
+
+def _power_of_one_side(shift: Floats, df: Floats, level: float) -> Floats:
+    """Return the probability that a noncentral t exceeds the critical value at `level`."""
+    edge = stats.t.isf(level, df)
+    exact = stats.nct.sf(edge, df, np.minimum(shift, _LARGE))
+    # scipy's noncentral t fails for large shifts, where only the error of the spread matters
+    far = stats.chi2.cdf(df * (shift / edge) ** 2, df)
+    return np.asarray(np.where(shift < _LARGE, exact, far), dtype=np.float64)
+
+
+# --- how often gates were run: each run is a test of its own --------------------------------------
+
+RUNS_FILE = "evalsite-gates.json"  # beside the ratings
+
+
+def make_fingerprint(paths: list[Path], options: dict[str, Any]) -> str:
+    """Return a hash that is equal for runs with the same files and options, and so the same
+    outcome."""
+    digest = sha256(json.dumps(options, sort_keys=True, default=str).encode())
+    for path in paths:
+        digest.update(sha256(path.read_bytes()).digest())
+    return digest.hexdigest()
+
+
+def count_runs(
+    folder: Path, *, system: str, other: str, fingerprint: str, now: datetime
+) -> dict[str, Any] | None:
+    """Add this run to the file, unless the file has it; return how many gates were run against
+    `other`, and when the first was. None: the file can't be read or written."""
+    path = folder / RUNS_FILE
+    try:
+        runs = _read_runs(path)
+        if all(run["fingerprint"] != fingerprint for run in runs):
+            runs.append({
+                "system": system, "against": other, "fingerprint": fingerprint,
+                "run_at": now.astimezone(UTC).isoformat(timespec="seconds"),
+            })  # fmt: skip
+            # replaced at once, so that a run that is killed leaves the old file
+            part = path.with_name(f".{RUNS_FILE}.{os.getpid()}")
+            content = json.dumps({"gates": runs}, indent=1, ensure_ascii=False)
+            part.write_text(content, encoding="utf-8")
+            part.replace(path)
+    except (OSError, ValueError, KeyError, TypeError, RecursionError):
+        # a file with other content stays as it is
+        return None
+    at = [str(run["run_at"]) for run in runs if run["against"] == other]
+    return {"number": len(at), "first_at": min(at)}
+
+
+def _read_runs(path: Path) -> list[dict[str, Any]]:
+    if not path.exists():
+        return []
+    runs = read_json(path.read_text(encoding="utf-8"), most_values=VALUES_IN_FILE)["gates"]
+    for run in runs:
+        datetime.fromisoformat(run["run_at"])
+    return [{key: run[key] for key in ("system", "against", "fingerprint", "run_at")}
+            for run in runs]  # fmt: skip

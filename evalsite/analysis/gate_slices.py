@@ -1,4 +1,4 @@
-"""Whether a system is worse in a part of the inputs, such as one language."""
+"""Tests of whether a system is worse in a part of the inputs, such as one language."""
 
 from collections.abc import Callable, Collection, Sequence
 from dataclasses import replace
@@ -48,11 +48,11 @@ def read_item_slices(path: Path, names: Collection[str]) -> pd.DataFrame:
     else an upload held. "": the item has none, or its outputs differ."""
     text = read_texts(path).drop_duplicates("item").set_index("item")
     extra = [read_json(cell) if cell else {} for cell in text.get("extra", "")]
-    found = {}
+    values = {}
     for name in names:
         cells = text[name] if name in text else [each.get(name, "") for each in extra]
-        found[name] = [cell.strip() if isinstance(cell, str) else "" for cell in cells]
-    return pd.DataFrame(found, index=text.index)
+        values[name] = [cell.strip() if isinstance(cell, str) else "" for cell in cells]
+    return pd.DataFrame(values, index=text.index)
 
 
 def place_in_slices(table: Table, by_item: pd.Series) -> pd.Series:
@@ -64,7 +64,7 @@ def place_in_slices(table: Table, by_item: pd.Series) -> pd.Series:
 
 
 def keep_pair(table: Table, margin: Margin) -> Table:
-    """The ratings of the two systems alone."""
+    """Return the ratings of the two systems only."""
     rows, pair = table.rows, [margin.system, margin.other]
     is_compared = rows.system_1.isin(pair) & rows.system_2.isin(pair)
     return replace(table, rows=rows[rows.system.isin(pair) | is_compared])
@@ -96,11 +96,11 @@ def decide_with_slices(
 def judge_slices(
     table: Table, slices: pd.Series, *, judge: JudgeMargins, margin: Margin, seed: int
 ) -> list[dict[str, Any]]:
-    """Of each slice the difference and, with LEAST_INPUTS inputs or more, whether it is worse by
-    more than the margin; p values are corrected over the slices that are tested, by Holm.
+    """Return for each slice the difference and, with LEAST_INPUTS inputs or more, whether it is
+    worse by more than the margin; p values are corrected over the tested slices, by Holm.
 
-    Each has `slice`, `inputs`, `is_tested`, `is_worse` and, as far as they are defined, the figures
-    of `judge_margin`, or a `reason`. Rows with an empty cell are in no slice.
+    Each has `slice`, `inputs`, `is_tested`, `is_worse` and, if defined, the figures of
+    `judge_margin`, or a `reason`. Rows with an empty cell are in no slice.
     """
     judged = []
     for name, index in slices[slices != ""].groupby(slices).groups.items():
@@ -132,7 +132,7 @@ def _is_exact(test: dict[str, Any]) -> bool:
 
 
 def find_worst(slices: Sequence[dict[str, Any]]) -> dict[str, Any] | None:
-    """The slice with the lowest difference, the first by name of several."""
+    """Return the slice with the lowest difference; of several, the first by name."""
     known = [each for each in slices if "difference" in each]
     if not known:
         return None

@@ -28,7 +28,7 @@ _TINY = 1e-12
 
 
 def make_weights(scale: Sequence[float], weights: Weights) -> Floats:
-    """How near two categories are, 0 to 1, over the whole scale: (categories, categories)."""
+    """Return the weights (categories, categories) of pairs of categories: 1 equal, 0 furthest."""
     points = np.asarray(scale, dtype=np.float64)
     if weights == "identity" or len(points) < 2:
         return np.eye(len(points))
@@ -41,7 +41,7 @@ def gwet(
     rater: ArrayLike | None = None, input: ArrayLike | None = None, draws: Draws | None = None,
     name: str = "",
 ) -> Figure:  # fmt: skip
-    """AC1 (identity weights) or AC2, with an interval for other raters and inputs.
+    """Return AC1 (identity weights) or AC2, with an interval for other raters and inputs.
 
     `unit`, `value`, `rater`, `input`, `draws` as for `alpha`; `scale` holds all values allowed,
     used or not. Agreement is over units with 2 ratings or more, shares of categories over all.
@@ -50,7 +50,7 @@ def gwet(
     data = code(unit=unit, value=value, rater=rater, block=input)
     name = name or ("ac1" if weights == "identity" else f"ac2_{weights}")
     method = "Gwet's AC1" if weights == "identity" else "Gwet's AC2"
-    details = {"weights": weights, "scale": [float(one) for one in scale]}
+    details = {"weights": weights, "scale": [float(point) for point in scale]}
     if reason := find_gap(data):
         return undefined(name, reason, method=method, n=data.counts(), details=details)
     near = make_weights(scale, weights)
@@ -63,12 +63,12 @@ def gwet(
     if not expect(tally.shares) > _TINY:
         reason = Reason.NO_VARIATION
         return undefined(name, reason, method=method, n=data.counts(), details=details)
-    value_, slope = _correct_for_chance(tally, near, expect, chance * (1 - 2 * tally.shares))
+    coefficient, slope = _correct_for_chance(tally, near, expect, chance * (1 - 2 * tally.shares))
     if draws is None:
         draws = make_draws(data, "categories" if weights == "identity" else "points", scale)
     key = {"identity": "ac1", "linear": "ac2_linear", "quadratic": "ac2"}[weights]
-    interval = find_interval(key, value_, draws, data, slope=slope)
-    return Figure(name=name, method=method, value=value_, low=interval.low, high=interval.high,
+    interval = find_interval(key, coefficient, draws, data, slope=slope)
+    return Figure(name=name, method=method, value=coefficient, low=interval.low, high=interval.high,
                   n=data.counts(), details=details | interval.details)  # fmt: skip
 
 
@@ -76,11 +76,12 @@ def percent_agreement(
     *, unit: ArrayLike, value: ArrayLike, within: float = 0, rater: ArrayLike | None = None,
     input: ArrayLike | None = None, draws: Draws | None = None, name: str = "",
 ) -> Figure:  # fmt: skip
-    """The mean over units of the share of pairs of their ratings that differ by `within` at most.
+    """Return the mean over units of the share of pairs of their ratings that differ by at most
+    `within`.
 
-    Interval for other raters and inputs, `draws` as for `alpha`; Wilson's over the units where all
-    agree or none do, which is for these raters. Defined also where all ratings are equal.
-    Undefined: no_data, no_overlap.
+    Interval for other raters and inputs, `draws` as for `alpha`; Wilson's over the units if all
+    agree or none do, for these raters only. Also defined if all ratings are equal. Undefined:
+    no_data, no_overlap.
     """
     data = code(unit=unit, value=value, rater=rater, block=input)
     name = name or ("percent_agreement" if within == 0 else f"within_{within:g}_agreement")
@@ -119,7 +120,7 @@ def fleiss(
     *, unit: ArrayLike, value: ArrayLike, rater: ArrayLike | None = None,
     input: ArrayLike | None = None, draws: Draws | None = None, name: str = "fleiss",
 ) -> Figure:  # fmt: skip
-    """Fleiss' kappa with an interval for other raters and inputs, `draws` as for `alpha`.
+    """Return Fleiss' kappa with an interval for other raters and inputs, `draws` as for `alpha`.
 
     Every unit must have the same number of ratings. Undefined: no_data, no_overlap,
     unequal_raters, no_variation.
@@ -133,13 +134,13 @@ def fleiss(
         return undefined(name, reason, method=method, n=data.counts())
     scale = np.unique(data.value)
     tally = Tally.of(data, scale)
-    value_, slope = _correct_for_chance(
+    coefficient, slope = _correct_for_chance(
         tally, np.eye(len(scale)), lambda share: float((share**2).sum()), 2 * tally.shares
     )
     draws = make_draws(data, "categories") if draws is None else draws
-    interval = find_interval("alpha_nominal", value_, draws, data, slope=slope)
+    interval = find_interval("alpha_nominal", coefficient, draws, data, slope=slope)
     return Figure(
-        name=name, method=method, value=value_, low=interval.low, high=interval.high,
+        name=name, method=method, value=coefficient, low=interval.low, high=interval.high,
         n=data.counts(), details={"ratings_per_unit": int(data.sizes[0])} | interval.details,
     )  # fmt: skip
 
@@ -147,7 +148,7 @@ def fleiss(
 def _correct_for_chance(
     tally: "Tally", near: Floats, expect: Callable[[Floats], float], by_share: Floats
 ) -> tuple[float, Slope]:
-    """(seen - expected) / (1 - expected), and its slope as `find_interval` takes it.
+    """Return (observed - expected) / (1 - expected), and its slope as `find_interval` takes it.
 
     `by_share`: the slope of the expected in the share of each category.
     """
@@ -177,7 +178,7 @@ class Tally:
 
     @classmethod
     def of(cls, data: Coded, scale: ArrayLike) -> "Tally":
-        """The counts; ValueError where a value is not on the scale (sorted or not)."""
+        """Count the ratings; ValueError if a value is not on the scale (sorted or not)."""
         points = np.asarray(scale, dtype=np.float64)
         order = np.argsort(points)
         place = np.minimum(np.searchsorted(points[order], data.value), len(points) - 1)
@@ -203,11 +204,12 @@ class Tally:
         return np.asarray((1 / self.ratings) @ self.counts) / len(self.ratings)
 
     def average(self, agreeing: Floats) -> float:
-        """The mean over units with two ratings or more."""
+        """Return the mean over units with two ratings or more."""
         return float(agreeing.sum() / self.pairable.sum())
 
     def agree(self, near: Floats) -> Floats:
-        """Of each unit how far pairs of its ratings agree, given weights; 0 without pairs."""
+        """Return for each unit how far pairs of its ratings agree, by these weights; 0 without
+        pairs."""
         weighted = np.asarray(self.counts @ near)
         met = np.asarray(self.counts.multiply(weighted - 1).sum(axis=1)).ravel()
         pairs = self.ratings * (self.ratings - 1)
@@ -219,6 +221,6 @@ class Tally:
         return np.asarray(self.pairable * (agreeing - agreeing.sum() / units) / units)
 
     def slope_of_shares(self, by_share: Floats) -> Floats:
-        """The same of a figure of the shares whose slope in each is `by_share`."""
+        """Return the same of a figure of the shares whose slope in each is `by_share`."""
         mean = np.asarray(self.counts @ by_share) / self.ratings
         return np.asarray((mean - mean.mean()) / len(self.ratings))

@@ -1,4 +1,4 @@
-"""Intraclass correlations, each by its name, and only where its design holds.
+"""Intraclass correlations by name, each only for designs that fulfil its assumptions.
 
 Sources: Shrout & Fleiss (1979); McGraw & Wong (1996) for the names A (absolute agreement) and C
 (consistency). ICC(1,*) is for raters that differ from unit to unit; ICC(A,*) and ICC(C,*), that is
@@ -25,12 +25,13 @@ from evalsite.analysis.agreement_interval import (
     step_up_interval,
 )
 from evalsite.analysis.canonical_order import Coded, Floats, code, find_gap
-from evalsite.analysis.components import Components, TooLarge, find_components
+from evalsite.analysis.components import Components, find_components
+from evalsite.analysis.effects_in_blocks import TooManyEffects
 from evalsite.analysis.figure import LEVEL, Figure, Reason, undefined
 
 FORMS = ("ICC(1,1)", "ICC(A,1)", "ICC(C,1)", "ICC(1,k)", "ICC(A,k)", "ICC(C,k)")
 _BY_MODEL = {
-    False: ("ICC(1,1)", "ICC(1,k)"),  # whether raters have an effect of their own
+    False: ("ICC(1,1)", "ICC(1,k)"),  # whether raters have their own effect
     True: ("ICC(A,1)", "ICC(C,1)", "ICC(A,k)", "ICC(C,k)"),
 }
 _ANOVA = "ANOVA"
@@ -42,8 +43,8 @@ def icc(
     *, unit: ArrayLike, value: ArrayLike, rater: ArrayLike | None, input: ArrayLike | None = None,
     transform: str = "none", draws: Draws | None = None,
 ) -> dict[str, Figure]:  # fmt: skip
-    """All six forms by name. Arguments as for `alpha`; values are taken as they are, `transform`
-    is told.
+    """Return all six forms by name. Arguments as for `alpha`; `transform` names the transformation
+    that the values already have.
 
     ICC(1,*): by the ANOVA of equal or unequal numbers. The others by ANOVA where the same raters
     rated all units, with gaps by REML, and a warning in `details` that raters are not crossed.
@@ -58,7 +59,8 @@ def icc(
             for name in FORMS
         }  # fmt: skip
     counted = data.overlapping()
-    if np.ptp(counted.sizes) == 0 and _is_crossed(counted):
+    raters = 0 if counted.rater is None else len(np.unique(counted.rater))
+    if np.ptp(counted.sizes) == 0 and raters == counted.sizes[0]:
         matrix = counted.value.reshape(len(counted.sizes), -1)
         figures = icc_of_matrix(matrix, transform=transform)
     else:
@@ -92,13 +94,14 @@ def _add_interval(figure: Figure, interval: Interval) -> Figure:
     low, high = interval.low, interval.high
     if low is None or high is None:
         return replace(figure, low=None, high=None, details=details)
-    # what is not the same to the last digit by both formulas
+    # both formulas may differ in the last digit
     low, high = min(low, figure.value), max(high, figure.value)
     return replace(figure, low=low, high=high, details=details)
 
 
 def _one_way(data: Coded, transform: str) -> dict[str, Figure]:
-    """ICC(1,1), and ICC(1,k) of the harmonic mean k, by the ANOVA of equal or unequal numbers."""
+    """Return ICC(1,1), and ICC(1,k) of the harmonic mean k, by the ANOVA of equal or unequal
+    numbers."""
     k = find_k(data.sizes)
     names, details = _BY_MODEL[False], {"k": k, "transform": transform}
     value = _divide_mean_squares(_sum_by_unit(data).sum(axis=0))
@@ -114,7 +117,8 @@ def _one_way(data: Coded, transform: str) -> dict[str, Figure]:
 
 
 def _sum_by_unit(data: Coded) -> Floats:
-    """By unit: ratings, units, squares, squares of sums over ratings, sums, squares of ratings."""
+    """Return by unit: ratings, units, squares, squares of sums over ratings, sums, squares of
+    ratings."""
     value = data.value - data.value.mean()
     sums, squares = (np.bincount(data.unit, weights=of) for of in (value, value**2))
     size = data.sizes.astype(np.float64)
@@ -122,7 +126,7 @@ def _sum_by_unit(data: Coded) -> Floats:
 
 
 def _divide_mean_squares(sums: Floats) -> float:
-    """ICC(1,1) from sums over units; NaN: nothing varies."""
+    """Return ICC(1,1) from sums over units; NaN: nothing varies."""
     n, units, squares, between, total, many = (float(of) for of in sums)
     with np.errstate(divide="ignore", invalid="ignore"):
         error = (squares - between) / np.float64(n - units)
@@ -157,7 +161,8 @@ def _slope(data: Coded) -> tuple[Floats, float]:
 def icc_in_file_order(
     *, unit: ArrayLike, value: ArrayLike, transform: str = "none"
 ) -> dict[str, Figure]:  # fmt: skip
-    """All six forms of the matrix whose columns are a unit's 1st, 2nd, ... rating in file order.
+    """Return all six forms of the matrix whose columns are a unit's 1st, 2nd, ... rating in file
+    order.
 
     Some published figures are of this kind, with raters that differ from unit to unit: there the
     (A,*) and (C,*) forms depend on the order of the file's rows. Undefined: no_data, no_overlap,
@@ -176,18 +181,22 @@ def icc_in_file_order(
         reason = Reason.NO_OVERLAP
     if reason:
         n = {"units": len(sizes), "ratings": int(keep.sum())}
-        found = {name: undefined(name, reason, method=_ANOVA, n=n) for name in FORMS}
+        figures = {name: undefined(name, reason, method=_ANOVA, n=n) for name in FORMS}
     else:
         ordered = values[keep][np.argsort(codes, kind="stable")]
-        found = icc_of_matrix(ordered.reshape(len(sizes), -1), transform=transform)
-    return {name: _rename(one) for name, one in found.items()}
+        figures = icc_of_matrix(ordered.reshape(len(sizes), -1), transform=transform)
+    order = {"columns": "ratings of a unit in the order of the file"}
+    return {
+        name: replace(figure, name=f"file-order {name}", details=dict(figure.details) | order)
+        for name, figure in figures.items()
+    }
 
 
 def icc_of_matrix(matrix: ArrayLike, *, transform: str = "none") -> dict[str, Figure]:
-    """All six forms of a complete matrix (n units, k ratings), n and k 2 or more.
+    """Return all six forms of a complete matrix (n units, k ratings), n and k 2 or more.
 
-    The intervals are those that F gives, as in the literature: they take units as independent.
-    Undefined: too_few, no_variation.
+    The intervals are from F, as in the literature: they treat units as independent. Undefined:
+    too_few, no_variation.
     """
     table = np.asarray(matrix, dtype=np.float64)
     n, k = table.shape
@@ -215,7 +224,8 @@ def icc_of_matrix(matrix: ArrayLike, *, transform: str = "none") -> dict[str, Fi
 
 
 def _find_fault(value: float) -> Reason | None:
-    """Why a coefficient is none: nothing varies, or raters lie further apart than all outputs."""
+    """Return why a coefficient is undefined: nothing varies, or raters differ more than all outputs
+    do."""
     if np.isnan(value):
         return Reason.NO_VARIATION
     return Reason.NOT_COMPUTED if value > 1 + _TINY else None
@@ -253,7 +263,7 @@ def _find_forms(
         "ICC(A,k)": (units - rest, units + (raters - rest) / n),
         "ICC(C,k)": (units - rest, units),
     }
-    # what is nothing but rounding is 0, above and below the line
+    # rounding errors become 0, in numerator and denominator
     floor = _TINY * (units + within + raters + rest)
     values = {}
     for name, sides in forms.items():
@@ -313,7 +323,8 @@ def _describe_f(ratio: float, above: int, below: int) -> dict[str, Any]:
 def _bound_absolute(
     n: int, k: int, units: float, raters: float, rest: float, value: float
 ) -> tuple[float, float] | None:
-    """The interval of ICC(A,1) with Satterthwaite's degrees of freedom; None below 1 of them.
+    """Return the interval of ICC(A,1) with Satterthwaite's degrees of freedom; None if they are
+    below 1.
 
     Of a few units that agree less than by chance there may be next to none: the quantile of F
     grows without end, and the interval leaves out its own figure.
@@ -334,26 +345,26 @@ def _bound_absolute(
 
 
 def _by_components(data: Coded, transform: str) -> dict[str, Figure]:
-    """The forms by REML; k is the harmonic mean of the numbers of ratings of a unit."""
+    """Return the forms by REML; k is the harmonic mean of the ratings per unit."""
     k = find_k(data.sizes)
-    found = {}
+    figures = {}
     reason, parts = None, None
     if data.rater is None:
         reason = Reason.RATERS_UNKNOWN
     else:
         try:
             parts = find_components(data, with_rater=True)
-        except TooLarge:
+        except TooManyEffects:
             reason = Reason.INCOMPLETE
     for name in _BY_MODEL[True]:
-        found[name] = _of_parts(name, parts, k, transform, reason)
-    return found
+        figures[name] = _of_parts(name, parts, k, transform, reason)
+    return figures
 
 
 def _of_parts(
     name: str, parts: Components | None, k: float, transform: str, reason: Reason | None
 ) -> Figure:
-    """One form from variance components."""
+    """Return one form from variance components."""
     details: dict[str, Any] = {
         "k": k, "transform": transform, "warning": "raters are not crossed with units",
     }  # fmt: skip
@@ -365,12 +376,3 @@ def _of_parts(
     if parts.unit + error <= 0:
         return undefined(name, Reason.NO_VARIATION, method=_REML, details=details)
     return Figure(name=name, method=_REML, value=parts.unit / (parts.unit + error), details=details)
-
-
-def _is_crossed(data: Coded) -> bool:
-    return data.rater is not None and len(np.unique(data.rater)) == data.sizes[0]
-
-
-def _rename(figure: Figure) -> Figure:
-    order = {"columns": "ratings of a unit in the order of the file"}
-    return replace(figure, name=f"file-order {figure.name}", details=dict(figure.details) | order)

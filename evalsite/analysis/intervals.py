@@ -10,11 +10,13 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import optimize, special, stats
 
-from evalsite.analysis.figure import LEVEL, Figure, Reason, undefined
+from evalsite.analysis.figure import LEVEL, Figure, Reason, finite_figure, undefined
+
+Floats = NDArray[np.float64]
 
 MANY = 1e8  # degrees of freedom beyond which t is the normal distribution
 TINY = 1e-12  # a standard error that is nothing but rounding
-ALWAYS_EQUAL = "always_equal"  # the note of differences that are all the same, and not 0
+ALWAYS_EQUAL = "always_equal"  # the note of differences that are all equal, but not 0
 Units = Literal["inputs", "clusters", "raters"]
 _STEPS = 2000
 
@@ -31,11 +33,11 @@ def t_figure(
     details: Mapping[str, Any] | None = None,
     units: int = 0,
 ) -> Figure:
-    """An estimate with its t interval; details hold se, df, t and the two-sided p value.
+    """Return an estimate with its t interval; details hold se, df, t and the two-sided p value.
 
-    A standard error of 0 leaves no interval: p = 1 and the note `no_difference` where the estimate
-    is 0 as well; else the note `always_equal`, and p from sign flips of the `units` (the inputs)
-    that the differences are of, all equal.
+    With a standard error of 0 there is no interval: p = 1 and the note `no_difference` if the
+    estimate is 0 as well; else the note `always_equal`, and p from sign flips of the `units`
+    (inputs), whose differences are all equal.
     """
     known = dict(details or {})
     if not (isfinite(estimate) and isfinite(se) and se >= 0):
@@ -74,14 +76,34 @@ def _without_error(
     return Figure(name=name, method=method, value=estimate, n=n, details=known)
 
 
+def mean_with_t(name: str, values: Floats, *, method: str, n: dict[str, int]) -> Figure:
+    """Return the mean of at least one value, with its t interval (none for a single value)."""
+    mean = float(values.mean())
+    if len(values) < 2:
+        single = {"interval": "none: a single value"}
+        return Figure(name=name, method=method, value=mean, n=n, details=single)
+    if np.ptp(values) == 0:
+        constant: dict[str, Any] = {"interval": "none: all values are equal", "se": 0.0}
+        return Figure(name=name, method=method, value=mean, n=n, details=constant)
+    error = float(values.std(ddof=1) / len(values) ** 0.5)
+    reach = float(stats.t.ppf((1 + LEVEL) / 2, len(values) - 1)) * error
+    details: dict[str, Any] = {
+        "interval": "t, values taken as independent",
+        "se": error,
+        "df": len(values) - 1,
+    }
+    return finite_figure(name, method=method, value=mean, low=mean - reach, high=mean + reach, n=n,
+                         details=details)  # fmt: skip
+
+
 def has_no_spread(figure: Figure) -> bool:
-    """Whether all that the figure is the mean of is equal, so that it has no error."""
+    """Return whether all values that the figure averages are equal, so that it has no error."""
     return figure.details.get("note") in (ALWAYS_EQUAL, str(Reason.NO_DIFFERENCE))
 
 
 def describe_equal_differences(figure: Figure, *, units: Units, is_of_means: bool) -> Figure:
-    """The figure, where it has no spread, with what is equal: each difference, or only the means
-    of `units` while what these are means of varies."""
+    """Return the figure; where it has no spread, its details say what is equal: each difference, or
+    only the means of `units`, while the values that these are means of vary."""
     if not has_no_spread(figure):
         return figure
     known = {"units_of": units} | ({"of_means": True} if is_of_means else {})
@@ -89,30 +111,30 @@ def describe_equal_differences(figure: Figure, *, units: Units, is_of_means: boo
 
 
 @lru_cache(maxsize=64)
-def _errors(df: float) -> NDArray[np.float64]:
-    """Standard errors over the true one, at even steps of their distribution."""
+def _errors(df: float) -> Floats:
+    """Return standard errors over the true one, at even quantiles of their distribution."""
     middle = (np.arange(_STEPS) + 0.5) / _STEPS
     return np.asarray(np.sqrt(stats.chi2.ppf(middle, df) / df))
 
 
 def power_of_t(difference: float, *, se: float, df: float, alpha: float = 0.05) -> float:
-    """The power of the two-sided t test against a true difference.
+    """Return the power of the two-sided t test against a true difference.
 
-    The noncentral t by its definition, a normal over the root of a chi-square: scipy's own has no
-    answer for large shifts.
+    The noncentral t is computed by its definition, a normal over the root of a chi-square, because
+    scipy's fails for large shifts.
     """
     edge = float(stats.t.ppf(1 - alpha / 2, df))
     return _power(difference / se, edge * _errors(df))
 
 
-def _power(shift: float, edges: NDArray[np.float64]) -> float:
-    # of scipy, ndtr: norm.cdf does the same, much of its time asking what it was given
-    found = special.ndtr(shift - edges) + special.ndtr(-shift - edges)
-    return float(found.mean())
+def _power(shift: float, edges: Floats) -> float:
+    # ndtr rather than norm.cdf, which spends much of its time checking arguments
+    chances = special.ndtr(shift - edges) + special.ndtr(-shift - edges)
+    return float(chances.mean())
 
 
 def detectable(*, se: float, df: float, power: float = 0.8, alpha: float = 0.05) -> float:
-    """The smallest true difference that the two-sided t test finds with this power."""
+    """Return the smallest true difference that the two-sided t test finds with this power."""
     edge = float(stats.t.ppf(1 - alpha / 2, df))
     guess = edge + float(stats.t.ppf(max(power, 0.6), df))
     edges = edge * _errors(df)

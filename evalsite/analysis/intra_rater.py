@@ -1,4 +1,4 @@
-"""Whether raters agree with themselves: items shown twice, the first pass beside the second."""
+"""Agreement of raters with themselves: first and second ratings of items shown twice."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -13,8 +13,8 @@ from evalsite.analysis.alpha import Level, alpha
 from evalsite.analysis.binary_tests import wilson_share
 from evalsite.analysis.canonical_order import Floats
 from evalsite.analysis.figure import LEVEL, Figure, Reason, undefined
+from evalsite.analysis.intervals import mean_with_t
 from evalsite.analysis.kappa import cohen
-from evalsite.analysis.leave_one_out import mean_with_t
 from evalsite.analysis.resample import DRAWS, SEED
 from evalsite.analysis.table import Table
 
@@ -27,19 +27,19 @@ class Sides:
     """Repeats of pairs that were shown with their sides swapped."""
 
     same_outcome: Figure  # the same output is preferred, or a tie both times
-    same_side: Figure  # of decided pairs, the same side is preferred: the place decided
+    same_side: Figure  # of decided pairs, the same side is preferred, so the place decided
 
 
 def find_passes(table: Table) -> pd.DataFrame:
-    """What raters gave the same thing twice: first and second pass side by side.
+    """Return the repeated ratings of each rater: first and second pass side by side.
 
-    `table`: all rows as read, for results leave repeats out; rows that are excluded are left out
-    here too. Columns: participant, criterion, system, first, second; for preferences the outcomes
-    (-1, 0, 1) and first_left, second_left, the outcome that would mean the left, as
-    `compare_swapped` takes them. Outputs that belong to no system can't be matched.
+    `table`: all rows as read, because results leave repeats out; excluded rows are left out here
+    too. Columns: participant, criterion, system, first, second; for preferences the outcomes (-1,
+    0, 1) and first_left, second_left, the outcome that would mean the left, as `compare_swapped`
+    takes them. Outputs that belong to no system can't be matched.
     """
     rows = table.rows[~table.rows.is_excluded]
-    rows = rows.assign(given=rows.outcome.where(rows.outcome.notna(), rows.value))
+    rows = rows.assign(answer=rows.outcome.where(rows.outcome.notna(), rows.value))
     rows["left"] = np.where(rows.shown_first == rows.system_1, -1.0, 1.0)
     named = (rows.system != "") | (rows.system_1 != "")
     again = rows[(rows.kind == "repeat") & named]
@@ -49,7 +49,7 @@ def find_passes(table: Table) -> pd.DataFrame:
     both = both.drop_duplicates([*_SAME, "item"])
     return pd.DataFrame(
         {"participant": both.participant, "criterion": both.criterion, "system": both.system,
-         "first": both.given, "second": both.given_2, "first_left": both.left,
+         "first": both.answer, "second": both.answer_2, "first_left": both.left,
          "second_left": both.left_2}
     )  # fmt: skip
 
@@ -58,56 +58,57 @@ def compare_passes(
     *, rater: ArrayLike, first: ArrayLike, second: ArrayLike, level: Level = "ordinal",
     scale: Sequence[float] | None = None, draws: int = DRAWS, seed: int = SEED,
 ) -> dict[str, dict[str, Figure]]:  # fmt: skip
-    """For each rater by name, and pooled under "": exact share, mean absolute change, alpha of the
-    two passes; with a scale its quadratic kappa; at the ratio level the sd of ln(second / first)
-    and the band of ratios that holds 95% of changes.
+    """Return for each rater by name, and pooled under "": exact share, mean absolute change, alpha
+    of the two passes; with a scale the quadratic kappa; at the ratio level the sd of ln(second /
+    first) and the band of ratios that holds 95% of changes.
 
     Arrays of length n, one row for each repeated rating. Intervals: Wilson, t, and (pooled
-    alpha) the bootstrap; repeats are taken as independent. Undefined: no_data, no_variation,
+    alpha) the bootstrap; repeats are treated as independent. Undefined: no_data, no_variation,
     too_few. Repeats never count in results; the first pass does.
     """
     rows = pd.DataFrame(
         {"rater": np.asarray(rater).astype(str), "first": np.asarray(first, dtype=float),
          "second": np.asarray(second, dtype=float)}
     ).dropna()  # fmt: skip
-    found = {POOLED: _compare(rows, level, scale, draws, seed)}
-    for name, own in rows.groupby("rater"):
-        found[str(name)] = _compare(own, level, scale, 0, seed)
-    return found
+    by_rater = {POOLED: _compare(rows, level, scale, draws, seed)}
+    for name, repeats in rows.groupby("rater"):
+        by_rater[str(name)] = _compare(repeats, level, scale, 0, seed)
+    return by_rater
 
 
 def _compare(
     rows: pd.DataFrame, level: Level, scale: Sequence[float] | None, draws: int, seed: int
 ) -> dict[str, Figure]:
-    one, two = rows["first"].to_numpy(), rows["second"].to_numpy()
-    n = {"repeats": len(one), "raters": int(rows.rater.nunique())}
-    if not len(one):
+    before, after = rows["first"].to_numpy(), rows["second"].to_numpy()
+    n = {"repeats": len(before), "raters": int(rows.rater.nunique())}
+    if not len(before):
         names = ("exact", "mean_abs_change", f"{level}_alpha")
         return {name: undefined(name, Reason.NO_DATA, method="two passes") for name in names}
-    change = np.abs(two - one)
+    change = np.abs(after - before)
     order = np.argsort(change, kind="stable")
-    unit = np.tile(np.arange(len(one)), 2)
-    found = {
-        "exact": wilson_share(int((one == two).sum()), len(one), name="exact"),
+    unit = np.tile(np.arange(len(before)), 2)
+    figures = {
+        "exact": wilson_share(int((before == after).sum()), len(before), name="exact"),
         "mean_abs_change": mean_with_t("mean_abs_change", change[order], n=n,
                                        method="mean absolute change, second less first"),
-        f"{level}_alpha": alpha(unit=unit, value=np.concatenate([one, two]), level=level,
+        f"{level}_alpha": alpha(unit=unit, value=np.concatenate([before, after]), level=level,
                                 name=f"{level}_alpha"),
     }  # fmt: skip
     if scale is not None:
-        found["quadratic_kappa"] = cohen(first=one, second=two, scale=scale, weights="quadratic",
-                                         name="quadratic_kappa")  # fmt: skip
+        figures["quadratic_kappa"] = cohen(
+            first=before, second=after, scale=scale, weights="quadratic", name="quadratic_kappa"
+        )
     if level == "ratio":
-        found |= _compare_ratios(one, two, n)
-    return found
+        figures |= _compare_ratios(before, after, n)
+    return figures
 
 
-def _compare_ratios(one: Floats, two: Floats, n: dict[str, int]) -> dict[str, Figure]:
+def _compare_ratios(before: Floats, after: Floats, n: dict[str, int]) -> dict[str, Figure]:
     method = "sd of ln(second / first)"
-    if len(one) < 2:
+    if len(before) < 2:
         return {name: undefined(name, Reason.TOO_FEW, method=method, n=n)
                 for name in ("sd_log_change", "ratio_band")}  # fmt: skip
-    logs = np.sort(np.log(two / one))
+    logs = np.sort(np.log(after / before))
     sd = float(logs.std(ddof=1))
     df = len(logs) - 1
     low, high = (sd * float(np.sqrt(df / stats.chi2.ppf(q, df)))
@@ -127,18 +128,19 @@ def _compare_ratios(one: Floats, two: Floats, n: dict[str, int]) -> dict[str, Fi
 def compare_swapped(
     *, first: ArrayLike, second: ArrayLike, first_left: ArrayLike, second_left: ArrayLike
 ) -> Sides:  # fmt: skip
-    """Repeats of pairs with swapped sides: how often the outcome, and how often the side, stays.
+    """Return how often the outcome, and how often the side, stays the same in repeats with swapped
+    sides.
 
     `first`, `second`: (n,) outcomes as -1 (system_1), 0 (a tie), 1 (system_2); `first_left`,
     `second_left`: (n,) the outcome that would mean "left", -1 or 1. Undefined: no_data.
     """
-    one, two = (np.asarray(each, dtype=float) for each in (first, second))
+    before, after = (np.asarray(each, dtype=float) for each in (first, second))
     left_1, left_2 = (np.asarray(each, dtype=float) for each in (first_left, second_left))
     swapped = left_1 != left_2
-    decided = swapped & (one != 0) & (two != 0)
-    stays = (one == left_1) == (two == left_2)
+    decided = swapped & (before != 0) & (after != 0)
+    stays = (before == left_1) == (after == left_2)
     return Sides(
-        same_outcome=wilson_share(int((one == two).sum()), len(one), name="same_outcome"),
+        same_outcome=wilson_share(int((before == after).sum()), len(before), name="same_outcome"),
         same_side=wilson_share(int((stays & decided).sum()), int(decided.sum()),
                                name="same_side"),
     )  # fmt: skip

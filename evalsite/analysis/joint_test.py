@@ -1,6 +1,6 @@
 """The F test that all systems are equal, on the mixed model of all of them.
 
-By Kenward and Roger (1997), as pbkrtest's KRmodcomp. For two systems it is the square of t.
+By Kenward and Roger (1997), as KRmodcomp of pbkrtest. For two systems it is the square of t.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -29,16 +29,16 @@ def test_systems(
     value: Any,
     cluster: Any = None,  # noqa: PT028
 ) -> dict[str, float | None]:
-    """`f`, `df1`, `df2`, `p` and the `scaling` of F, of ratings as columns (n,); all None where
-    there is no test."""
+    """Return `f`, `df1`, `df2`, `p` and the `scaling` of F, of ratings as columns (n,); all None
+    where there is no test."""
     data = read_scores(rater=rater, group=item, system=system, value=value, cluster=cluster)
-    found = find_joint_test(fit_mixed(data), len(data.systems), n=data.counts())
+    test = find_joint_test(fit_mixed(data), len(data.systems), n=data.counts())
     keys = ("df1", "df2", "p", "scaling")
-    return {"f": found.value} | {key: found.details.get(key) for key in keys}
+    return {"f": test.value} | {key: test.details.get(key) for key in keys}
 
 
 def find_joint_test(mixed: Mixed, systems: int, *, n: Mapping[str, int]) -> Figure:
-    """F that all means of systems are equal."""
+    """Return the F test that all means of systems are equal."""
     unit = np.eye(systems)
     pairs = [unit[j] - unit[i] for i, j in combinations(range(systems), 2)]
     return _find_test(mixed, unit[1:] - unit[0], pairs, n)
@@ -47,16 +47,16 @@ def find_joint_test(mixed: Mixed, systems: int, *, n: Mapping[str, int]) -> Figu
 def find_joint_test_of_pairs(
     mixed: Mixed, met: Sequence[tuple[int, int]], systems: int, *, n: Mapping[str, int]
 ) -> Figure:
-    """F that the mean of every pair is 0, on the model of preferences; `incomplete` where a pair
-    was never met."""
+    """Return the F test that the mean of every pair is 0, on the model of preferences; `incomplete`
+    where a pair never met."""
     if len(met) < systems * (systems - 1) // 2:
         return undefined("joint_f", Reason.INCOMPLETE, method=METHOD, n=n)
     return _find_test(mixed, np.eye(len(met)), np.eye(len(met)), n)
 
 
 def _find_test(mixed: Mixed, rows: Floats, pairs: Iterable[Floats], n: Mapping[str, int]) -> Figure:
-    """F that every row (rows, means) is 0; `too_few` where one of the `pairs` has no test of its
-    own by the model, or too few degrees of freedom are left."""
+    """Return the F test that every row (rows, means) is 0; `too_few` where one of the `pairs` has
+    no test by the model, or too few degrees of freedom are left."""
     if mixed.fit is None:
         return undefined("joint_f", mixed.reason or Reason.TOO_FEW, method=METHOD, n=n)
     is_tested = all(mixed.determines(w) and not mixed.fit.is_overcorrected(w) for w in pairs)
@@ -72,7 +72,8 @@ def _find_test(mixed: Mixed, rows: Floats, pairs: Iterable[Floats], n: Mapping[s
 
 
 def _test(fit: RemlFit, rows: Floats) -> tuple[float, float, float] | None:
-    """F, its second degrees of freedom and its scaling; None where there are too few of them.
+    """Return F, its denominator degrees of freedom and its scaling; None where there are too few of
+    them.
 
     The letters are those of Kenward and Roger's paper.
     """

@@ -23,26 +23,26 @@ def cohen(
     *, first: ArrayLike, second: ArrayLike, scale: Sequence[float], weights: Weights = "identity",
     name: str = "cohen",
 ) -> Figure:  # fmt: skip
-    """Cohen's kappa of two arrays of length n, row by row; plain, linear or quadratic.
+    """Return Cohen's kappa of two arrays of length n; plain, linear or quadratic.
 
     Undefined: no_data, no_variation (one of the two never varies in a way that chance could
     miss). ValueError: lengths differ, or a value is not on the scale.
     """
-    one, two = (np.asarray(side, dtype=np.float64) for side in (first, second))
-    if one.shape != two.shape:
+    left, right = (np.asarray(side, dtype=np.float64) for side in (first, second))
+    if left.shape != right.shape:
         raise ValueError("first and second must be of one length.")
-    both = ~np.isnan(one) & ~np.isnan(two)
-    one, two = one[both], two[both]
+    both = ~np.isnan(left) & ~np.isnan(right)
+    left, right = left[both], right[both]
     method = "Cohen's kappa"
     details = {"weights": weights, "scale": [float(point) for point in scale],
                "interval": "none: shown to find the odd rater, not to be reported"}  # fmt: skip
-    if not one.size:
+    if not left.size:
         return undefined(name, Reason.NO_DATA, method=method, details=details)
     apart = 1 - make_weights(scale, weights)
     table = np.zeros_like(apart)
-    np.add.at(table, (_place(one, scale), _place(two, scale)), 1 / len(one))
+    np.add.at(table, (_place(left, scale), _place(right, scale)), 1 / len(left))
     expected = (np.outer(table.sum(axis=1), table.sum(axis=0)) * apart).sum()
-    n = {"units": len(one), "ratings": 2 * len(one)}
+    n = {"units": len(left), "ratings": 2 * len(left)}
     if expected <= _TINY:
         return undefined(name, Reason.NO_VARIATION, method=method, n=n, details=details)
     kappa = 1 - float((table * apart).sum() / expected)
@@ -51,10 +51,10 @@ def cohen(
 
 def _place(values: Floats, scale: Sequence[float]) -> Ints:
     points = np.asarray(scale, dtype=np.float64)
-    found = np.argmax(values[:, None] == points, axis=1)
-    if not np.array_equal(points[found], values):
+    places = np.argmax(values[:, None] == points, axis=1)
+    if not np.array_equal(points[places], values):
         raise ValueError("A value is not on the scale.")
-    return found.astype(np.intp)
+    return places.astype(np.intp)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -73,26 +73,25 @@ def kappa_matrix(
     *, unit: ArrayLike, rater: ArrayLike | None, value: ArrayLike, shared: int = SHARED,
     draws: Draws | None = None,
 ) -> KappaMatrix:  # fmt: skip
-    """The quadratic kappa of every pair of raters with `shared` units in common or more.
+    """Return the quadratic kappa of every pair of raters with `shared` units in common or more.
 
-    Quadratic kappa is 1 - mean squared difference / that expected by chance, so it needs no
-    table and no scale: sums over the shared units do. The pairs are in a canonical order. The mean
-    has an interval from the `draws` of the criterion, where they are at hand. Undefined
-    mean: no_data, raters_unknown, no_overlap, no_variation.
+    Quadratic kappa is 1 - mean squared difference / that expected by chance, so it needs no table
+    and no scale: sums over the shared units are enough. The pairs are in a canonical order. The
+    mean has an interval from the `draws` of the criterion, if any. Undefined mean: no_data,
+    raters_unknown, no_overlap, no_variation.
     """
     data = code(unit=unit, value=value, rater=rater)
     method = "Cohen's kappa, quadratic weights, mean over pairs of raters"
-    found = _pair_up(data, shared)
-    details = {"weights": "quadratic", "pairs": len(found[0]), "shared_units_at_least": shared}
-    if reason := _find_gap(data, found[2]):
+    first, second, kappa, common = _pair_up(data, shared)
+    details = {"weights": "quadratic", "pairs": len(first), "shared_units_at_least": shared}
+    if reason := _find_gap(data, kappa):
         mean = undefined("mean_kappa", reason, method=method, n=data.counts(), details=details)
     else:
-        value_ = float(np.nanmean(found[2]))
-        interval = find_interval("alpha_interval", value_, draws or Draws(), data)
-        mean = Figure(name="mean_kappa", method=method, value=value_, low=interval.low,
+        mean_kappa = float(np.nanmean(kappa))
+        interval = find_interval("alpha_interval", mean_kappa, draws or Draws(), data)
+        mean = Figure(name="mean_kappa", method=method, value=mean_kappa, low=interval.low,
                       high=interval.high, n=data.counts(),
                       details=details | interval.details)  # fmt: skip
-    first, second, kappa, common = found
     return KappaMatrix(
         raters=data.raters, first=first, second=second, kappa=kappa, shared=common, mean=mean
     )
@@ -118,7 +117,7 @@ def _pair_up(data: Coded, least: int) -> tuple[Ints, Ints, Floats, Ints]:
     def table(cells: Floats) -> sparse.csr_array:
         return sparse.csr_array((cells, (data.unit, data.rater)), shape=shape)
 
-    ones, given, squares = table(np.ones_like(centred)), table(centred), table(centred**2)
+    ones, centred_values, squares = table(np.ones_like(centred)), table(centred), table(centred**2)
     common = sparse.triu(ones.T @ ones, k=1).tocoo()
     enough = common.data >= least
     first, second = common.row[enough].astype(np.intp), common.col[enough].astype(np.intp)
@@ -130,9 +129,9 @@ def _pair_up(data: Coded, least: int) -> tuple[Ints, Ints, Floats, Ints]:
 
     if not first.size:
         return nothing, nothing, np.zeros(0), nothing
-    mean_one, mean_two = (side / n for side in pick(given.T @ ones))
+    mean_one, mean_two = (side / n for side in pick(centred_values.T @ ones))
     square_one, square_two = (side / n for side in pick(squares.T @ ones))
-    product = pick(given.T @ given)[0] / n
+    product = pick(centred_values.T @ centred_values)[0] / n
     chance = square_one + square_two - 2 * mean_one * mean_two
     flat = chance <= _TINY * max(1.0, float(np.ptp(data.value)) ** 2)
     seen = square_one + square_two - 2 * product

@@ -1,7 +1,6 @@
 """Each rater against the mean of the others who rated the same units."""
 
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -10,14 +9,15 @@ from scipy import stats
 from evalsite.analysis.agreement_interval import INPUTS
 from evalsite.analysis.canonical_order import Floats, code
 from evalsite.analysis.correlation import METHODS, fisher_interval, steady
-from evalsite.analysis.figure import LEVEL, Figure, Reason, finite_figure, undefined
+from evalsite.analysis.figure import Figure, Reason, finite_figure, undefined
+from evalsite.analysis.intervals import mean_with_t
 
 _OFFSET = "mean difference from the mean of the others"
 
 
 @dataclass(frozen=True, kw_only=True)
 class Against:
-    """One rater beside the others: do they order alike, and how far above do they rate?"""
+    """One rater compared with the others: agreement on the order, and offset."""
 
     rater: str
     spearman: Figure
@@ -27,11 +27,12 @@ class Against:
 def against_others(
     *, unit: ArrayLike, rater: ArrayLike, value: ArrayLike
 ) -> list[Against]:  # fmt: skip
-    """For each rater by name: Spearman with, and mean difference from, the others' mean.
+    """Return for each rater by name: Spearman correlation with, and mean difference from, the
+    others' mean.
 
-    Arguments as for `alpha`; only units with another rating count. Intervals: Fisher's z
-    (Bonett & Wright 2000) and t, both with units taken as independent. Undefined: no_overlap,
-    too_few (fewer than 3 shared units), no_variation.
+    Arguments as for `alpha`; only units with another rating count. Intervals: Fisher's z (Bonett &
+    Wright 2000) and t, both for independent units. Undefined: no_overlap, too_few (fewer than 3
+    shared units), no_variation.
     """
     data = code(unit=unit, value=value, rater=rater)
     if data.rater is None or not data.value.size:
@@ -42,53 +43,33 @@ def against_others(
     mean = steady((sums - data.value) / np.maximum(sizes - 1, 1))
     order = np.argsort(data.rater, kind="stable")
     edges = np.searchsorted(data.rater[order], np.arange(len(data.raters) + 1))
-    found = []
+    compared = []
     for place, name in enumerate(data.raters):
-        own = order[edges[place] : edges[place + 1]]
-        own = own[met[own]]
-        found.append(_compare(name, data.value[own], mean[own]))
-    return sorted(found, key=lambda one: one.rater)
+        rows = order[edges[place] : edges[place + 1]]
+        rows = rows[met[rows]]
+        compared.append(_compare(name, data.value[rows], mean[rows]))
+    return sorted(compared, key=lambda rater: rater.rater)
 
 
-def _compare(rater: str, own: Floats, others: Floats) -> Against:
-    n = {"units": len(own)}
+def _compare(rater: str, ratings: Floats, mean_of_rest: Floats) -> Against:
+    n = {"units": len(ratings)}
     reason = None
-    if len(own) < 3:
-        reason = Reason.TOO_FEW if len(own) else Reason.NO_OVERLAP
+    if len(ratings) < 3:
+        reason = Reason.TOO_FEW if len(ratings) else Reason.NO_OVERLAP
     method = METHODS["spearman"]
     if reason:
         rho = undefined("loo_spearman", reason, method=method, n=n)
-    elif np.ptp(own) == 0 or np.ptp(others) == 0:
+    elif np.ptp(ratings) == 0 or np.ptp(mean_of_rest) == 0:
         rho = undefined("loo_spearman", Reason.NO_VARIATION, method=method, n=n)
     else:
-        ranks = stats.rankdata(own), stats.rankdata(others)
+        ranks = stats.rankdata(ratings), stats.rankdata(mean_of_rest)
         value = float(np.clip(np.corrcoef(*ranks)[0, 1], -1, 1))
-        low, high = fisher_interval(value, len(own), "spearman")
+        low, high = fisher_interval(value, len(ratings), "spearman")
         rho = finite_figure("loo_spearman", method=method, value=value, low=low, high=high, n=n,
                             details={"interval": "Fisher's z, for these raters",
                                      "over": INPUTS})  # fmt: skip
-    if not len(own):
+    if not len(ratings):
         offset = undefined("loo_bias", Reason.NO_OVERLAP, method=_OFFSET, n=n)
     else:
-        offset = mean_with_t("loo_bias", own - others, method=_OFFSET, n=n)
+        offset = mean_with_t("loo_bias", ratings - mean_of_rest, method=_OFFSET, n=n)
     return Against(rater=rater, spearman=rho, offset=offset)
-
-
-def mean_with_t(name: str, values: Floats, *, method: str, n: dict[str, int]) -> Figure:
-    """The mean of some values, one or more, with its t interval (none for a single value)."""
-    mean = float(values.mean())
-    if len(values) < 2:
-        single = {"interval": "none: a single value"}
-        return Figure(name=name, method=method, value=mean, n=n, details=single)
-    if np.ptp(values) == 0:
-        same: dict[str, Any] = {"interval": "none: all values are equal", "se": 0.0}
-        return Figure(name=name, method=method, value=mean, n=n, details=same)
-    error = float(values.std(ddof=1) / len(values) ** 0.5)
-    reach = float(stats.t.ppf((1 + LEVEL) / 2, len(values) - 1)) * error
-    details: dict[str, Any] = {
-        "interval": "t, values taken as independent",
-        "se": error,
-        "df": len(values) - 1,
-    }
-    return finite_figure(name, method=method, value=mean, low=mean - reach, high=mean + reach, n=n,
-                         details=details)  # fmt: skip

@@ -1,4 +1,4 @@
-"""Magnitudes are ratios: logarithms of value over standard, geometric means, ranks beside them.
+"""Magnitudes are ratios: logarithms of value over standard, geometric means, and ranks.
 
 Sources: Bard, Robertson & Sorace (1996); Novikova, Dusek & Rieser (2018). That ratios of such
 ratings mean ratios of quality is assumed, not shown; so ranks are always shown too.
@@ -11,11 +11,10 @@ import pandas as pd
 from numpy.typing import ArrayLike
 
 from evalsite.analysis.bootstrap import drawn_figure, draws_for, two_way_means
-from evalsite.analysis.canonical_order import Floats
+from evalsite.analysis.canonical_order import Floats, canonical_rows
 from evalsite.analysis.describe import standardise
 from evalsite.analysis.direction import SIGN, Better
 from evalsite.analysis.figure import Figure, Reason, undefined
-from evalsite.analysis.rated_order import canonical_rows
 from evalsite.analysis.resample import SEED
 
 SLIP = 5.0  # a value so many times above or below the page's median may be a slip (700 for 70)
@@ -24,7 +23,7 @@ _ROUNDING = 1e-9  # 20 beside 100 is five times below, not more
 
 
 def log_ratio(value: ArrayLike, standard: ArrayLike | None) -> Floats:
-    """ln(value / standard), of length n; without a standard ln(value).
+    """Return ln(value / standard), of length n; without a standard ln(value).
 
     ValueError: a value or a standard is not above 0.
     """
@@ -38,9 +37,9 @@ def log_ratio(value: ArrayLike, standard: ArrayLike | None) -> Floats:
 def find_slips(
     *, page: ArrayLike, logs: ArrayLike, rater: ArrayLike | None = None, times: float = SLIP
 ) -> Any:
-    """Which ratings (n,) are more than `times` above or below the middle of their page.
+    """Return which ratings (n,) are more than `times` above or below the median of their page.
 
-    `page`: what one rater saw together; `logs`: logarithms; the middle as for `winsorise`.
+    `page`: what one rater saw together; `logs`: logarithms; the median as for `winsorise`.
     """
     apart = np.asarray(logs, dtype=float) - _middle(page, logs, rater)
     return np.abs(apart) > np.log(times) + _ROUNDING
@@ -49,32 +48,32 @@ def find_slips(
 def winsorise(
     *, page: ArrayLike, logs: ArrayLike, rater: ArrayLike | None = None, times: float = SLIP
 ) -> Floats:
-    """The logarithms, none further from the middle of its page than ln(times).
+    """Return the logarithms, limited to a distance of ln(times) from the median of their page.
 
-    The middle is the median of the page; of a page of two, where a slip would take the middle
-    with it, the median of all ratings of that `rater`, where raters are given.
+    On a page of two a slip would move the median too, so there the median of all ratings of that
+    `rater` is used, where raters are known.
     """
     middle = _middle(page, logs, rater)
     return np.clip(np.asarray(logs, dtype=float), middle - np.log(times), middle + np.log(times))
 
 
 def _middle(page: ArrayLike, logs: ArrayLike, rater: ArrayLike | None) -> Floats:
-    own = pd.DataFrame({"page": np.asarray(page), "log": np.asarray(logs, dtype=float)})
-    by_page = own.groupby("page").log
+    ratings = pd.DataFrame({"page": np.asarray(page), "log": np.asarray(logs, dtype=float)})
+    by_page = ratings.groupby("page").log
     middle = by_page.transform("median")
     if rater is not None:
-        of_rater = own.log.groupby(np.asarray(rater)).transform("median")
+        of_rater = ratings.log.groupby(np.asarray(rater)).transform("median")
         middle = middle.where(by_page.transform("size") > 2, of_rater)
     return middle.to_numpy()
 
 
 def rank_pages(*, page: ArrayLike, value: ArrayLike) -> pd.DataFrame:
-    """Of each rating: `rank` within its page (1 is best, ties at their mean) and `best`, its share
-    in being the best (ties share alike)."""
-    own = pd.DataFrame({"page": np.asarray(page), "value": np.asarray(value, dtype=float)})
-    by = own.groupby("page").value
-    top = own.value == by.transform("max")
-    number = top.groupby(own.page).transform("sum")
+    """Return for each rating its `rank` within its page (1 is best, ties at their mean) and `best`,
+    its share in being the best (ties share equally)."""
+    ratings = pd.DataFrame({"page": np.asarray(page), "value": np.asarray(value, dtype=float)})
+    by = ratings.groupby("page").value
+    top = ratings.value == by.transform("max")
+    number = top.groupby(ratings.page).transform("sum")
     return pd.DataFrame({"rank": by.rank(ascending=False), "best": top / number})
 
 
@@ -83,14 +82,14 @@ def describe_magnitudes(
     standard: ArrayLike | None = None, page: ArrayLike | None = None, draws: int | None = None,
     better: Better = "higher", seed: int = SEED,
 ) -> dict[str, dict[str, Figure]]:  # fmt: skip
-    """For each system by name: geometric mean of value (`geo_mean`) and of value over standard
-    (`geo_mean_ratio`), the same rater-centred and winsorised, mean rater-z of the logarithm,
-    mean rank and share best within the page (unless neither high nor low values are better), and
-    the arithmetic mean for contrast.
+    """Return for each system by name: geometric mean of value (`geo_mean`) and of value over
+    standard (`geo_mean_ratio`), the same rater-centred and winsorised, mean z score of the
+    logarithm within raters, mean rank and share best within the page (unless neither high nor low
+    values are better), and the arithmetic mean for contrast.
 
-    Arrays of length n; `page` is what one rater saw together (default: rater and group). Means
-    are over ratings; intervals are the bootstrap over items and raters. What needs raters is left
-    out where they are unknown. ValueError as for `log_ratio`.
+    Arrays of length n; `page` is what one rater saw together (default: rater and group). Means are
+    over ratings; intervals are the bootstrap over items and raters. Figures that need raters are
+    left out where these are unknown. ValueError as for `log_ratio`.
     """
     values = np.asarray(value, dtype=np.float64)
     if not values.size:
@@ -102,11 +101,15 @@ def describe_magnitudes(
         "geo_mean_ratio": (logs, True),
     }
     if rater is not None:
-        own = standardise(rater=rater, value=logs)
-        columns["geo_mean_ratio_rater_centred"] = (own.centred.to_numpy() + logs.mean(), True)
-        columns["mean_log_z"] = (own.z.to_numpy(), False)
+        standardised = standardise(rater=rater, value=logs)
+        columns["geo_mean_ratio_rater_centred"] = (
+            standardised.centred.to_numpy() + logs.mean(),
+            True,
+        )
+        columns["mean_log_z"] = (standardised.z.to_numpy(), False)
     if page is None and rater is not None:
-        page = _join(rater, group)
+        both = pd.DataFrame({"rater": np.asarray(rater), "group": np.asarray(group)})
+        page = both.groupby(["rater", "group"]).ngroup().to_numpy()
     if page is not None:
         columns["geo_mean_winsorised"] = (
             winsorise(page=page, logs=np.log(values), rater=rater),
@@ -117,65 +120,62 @@ def describe_magnitudes(
             columns["mean_rank"] = (ranks["rank"].to_numpy(), False)
             columns["share_best"] = (ranks["best"].to_numpy(), False)
     columns["arithmetic_mean"] = (values, False)
-    found: dict[str, dict[str, Figure]] = {}
+    by_system: dict[str, dict[str, Figure]] = {}
     draws = draws_for(len(values)) if draws is None else draws
     for name, (column, is_log) in columns.items():
-        phrases = {"transform": "ln" if is_log else "none", "standard": unit} if is_log else {}
-        for one, figure in _mean(name, rater, group, system, column, is_log, phrases, draws, seed):
-            found.setdefault(one, {})[name] = figure
-    return {one: found[one] for one in sorted(found)}
-
-
-def _join(rater: ArrayLike, group: ArrayLike) -> Any:
-    both = pd.DataFrame({"rater": np.asarray(rater), "group": np.asarray(group)})
-    return both.groupby(["rater", "group"]).ngroup().to_numpy()
+        details = {"transform": "ln", "standard": unit} if is_log else {}
+        for system_name, figure in _mean(
+            name, rater, group, system, column, is_log, details, draws, seed
+        ):
+            by_system.setdefault(system_name, {})[name] = figure
+    return {system_name: by_system[system_name] for system_name in sorted(by_system)}
 
 
 def _mean(
     name: str, rater: ArrayLike | None, group: ArrayLike, system: ArrayLike, column: Floats,
-    is_log: bool, phrases: dict[str, Any], draws: int, seed: int,
+    is_log: bool, details: dict[str, Any], draws: int, seed: int,
 ) -> list[tuple[str, Figure]]:  # fmt: skip
-    """The mean of a column by system, exponentiated where it is a logarithm."""
+    """Return the mean of a column by system, exponentiated if it is a logarithm."""
     steady = np.round(column, _DIGITS)
     factors = [group, system] + ([] if rater is None else [rater])
-    rows, codes = canonical_rows(steady, *(np.asarray(one) for one in factors))
+    rows, codes = canonical_rows(steady, *(np.asarray(factor) for factor in factors))
     items, systems, raters = codes[0], codes[1], None if rater is None else codes[2]
     means, drawn = two_way_means(raters, items, systems, column[rows], draws=draws, seed=seed)
     if is_log:
         means, drawn = np.exp(means), np.exp(drawn)
     names = np.asarray(system).astype(str)[rows]
-    found = []
-    for one in range(len(means)):
-        mine = systems == one
+    figures = []
+    for place in range(len(means)):
+        mine = systems == place
         n = {"ratings": int(mine.sum()), "items": len(np.unique(items[mine]))}
         if raters is not None:
             n["raters"] = len(np.unique(raters[mine]))
         figure = drawn_figure(
-            name, float(means[one]), drawn[:, one], n=n, seed=seed, over_raters=rater is not None,
-            details=phrases,
+            name, float(means[place]), drawn[:, place], n=n, seed=seed,
+            over_raters=rater is not None, details=details,
         )  # fmt: skip
-        found.append((str(names[np.argmax(mine)]), figure))
-    return found
+        figures.append((str(names[np.argmax(mine)]), figure))
+    return figures
 
 
 def describe_magnitude_use(
     *, rater: ArrayLike, value: ArrayLike, standard: ArrayLike | None = None
 ) -> dict[str, dict[str, Figure]]:  # fmt: skip
-    """For each rater by name, how they use magnitudes: geo_mean, sd_log (n - 1), share_of_5s and
-    share_of_10s (multiples), ratio (largest over smallest), and share_of_standard.
+    """Return for each rater by name how they use magnitudes: geo_mean, sd_log (n - 1), share_of_5s
+    and share_of_10s (multiples), ratio (largest over smallest), and share_of_standard.
 
     Arrays of length n, values above 0. Undefined: too_few (sd_log of one rating).
     """
-    own = pd.DataFrame({"rater": np.asarray(rater).astype(str),
+    ratings = pd.DataFrame({"rater": np.asarray(rater).astype(str),
                         "value": np.asarray(value, dtype=float)})  # fmt: skip
-    own["standard"] = np.nan if standard is None else np.asarray(standard, dtype=float)
-    return {str(name): _use(some) for name, some in own.groupby("rater")}
+    ratings["standard"] = np.nan if standard is None else np.asarray(standard, dtype=float)
+    return {str(name): _use(rows) for name, rows in ratings.groupby("rater")}
 
 
 def _use(rows: pd.DataFrame) -> dict[str, Figure]:
     values = np.sort(rows.value.to_numpy())
     logs, n = np.log(values), {"ratings": len(values)}
-    phrases = {
+    measures = {
         "geo_mean": (float(np.exp(logs.mean())), "geometric mean"),
         "share_of_5s": (float((values % 5 == 0).mean()), "share of multiples of 5"),
         "share_of_10s": (float((values % 10 == 0).mean()), "share of multiples of 10"),
@@ -183,13 +183,13 @@ def _use(rows: pd.DataFrame) -> dict[str, Figure]:
     }
     if rows.standard.notna().any():
         equal = float((rows.value == rows.standard).mean())
-        phrases["share_of_standard"] = (equal, "share of values equal to the standard")
+        measures["share_of_standard"] = (equal, "share of values equal to the standard")
     method = "standard deviation of the logarithms (n - 1)"
     if len(values) > 1:
-        phrases["sd_log"] = (float(logs.std(ddof=1)), method)
+        measures["sd_log"] = (float(logs.std(ddof=1)), method)
     details = {"interval": "none: it describes what was done"}
-    found = {name: Figure(name=name, method=way, value=value, n=n, details=details)
-             for name, (value, way) in phrases.items()}  # fmt: skip
+    figures = {name: Figure(name=name, method=way, value=value, n=n, details=details)
+               for name, (value, way) in measures.items()}  # fmt: skip
     if len(values) < 2:
-        found["sd_log"] = undefined("sd_log", Reason.TOO_FEW, method=method, n=n)
-    return found
+        figures["sd_log"] = undefined("sd_log", Reason.TOO_FEW, method=method, n=n)
+    return figures

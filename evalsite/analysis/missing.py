@@ -1,7 +1,7 @@
-"""Ratings that are missing more often of one system than of the others.
+"""Ratings that are missing more often for one system than for the others.
 
-Who skips outputs that they would rate low makes a system look better than it is. Pages that are
-missing as a whole say nothing about systems, so they aren't counted.
+A rater who skips outputs that they would rate low makes a system look better than it is. Pages that
+are missing as a whole say nothing about systems, so they aren't counted.
 """
 
 from collections.abc import Mapping, Sequence
@@ -17,7 +17,7 @@ from evalsite.analysis.table import Table
 
 _LEAST_APART = 0.05  # of the share of a system above that of the others
 _LEVEL = 0.01
-# a file without pages is a complete design if so many of all raters' outputs are rated
+# a file without pages is a complete design if this share of all raters' outputs is rated
 _COMPLETE = 0.6
 _PLANNED = 0.5  # of all raters' outputs of one system
 
@@ -26,8 +26,8 @@ def list_shown(table: Table, key: str, *, is_asked_always: bool = True) -> pd.Da
     """Return a row for each output that was shown with the question `key`: `page`, `rater`,
     `system`, and whether its rating `is_missing`. Empty where nobody knows what was shown.
 
-    `is_asked_always` False: the question isn't asked of every output, so that only the answer "not
-    applicable" is a missing one.
+    `is_asked_always` False: the question isn't asked of every output, so that only "not applicable"
+    counts as missing.
     """
     empty = pd.DataFrame({"page": [], "rater": [], "system": [], "is_missing": []})
     rows = table.rows[(table.rows.system != "") & table.rows.value.notna()]
@@ -38,18 +38,18 @@ def list_shown(table: Table, key: str, *, is_asked_always: bool = True) -> pd.Da
         return _list_pages(table, rated, key, is_asked_always=is_asked_always)
     outputs = rated.drop_duplicates(["group", "system"])
     raters = rated.participant.nunique()
-    given = rated.drop_duplicates(["participant", "group", "system"])
-    if raters * len(outputs) * _COMPLETE > len(given):
+    answered = rated.drop_duplicates(["participant", "group", "system"])
+    if raters * len(outputs) * _COMPLETE > len(answered):
         return empty
-    # a system that few were to rate isn't missing on the pages of all others
+    # a system assigned to few raters isn't missing on the pages of the others
     wide = outputs.groupby("system").size() * raters * _PLANNED
-    planned = given.groupby("system").size()
+    planned = answered.groupby("system").size()
     systems = set(planned.index[planned >= wide.reindex(planned.index)])
-    given, outputs = (rows[rows.system.isin(systems)] for rows in (given, outputs))
-    pages = given[["participant", "group"]].drop_duplicates()
+    answered, outputs = (rows[rows.system.isin(systems)] for rows in (answered, outputs))
+    pages = answered[["participant", "group"]].drop_duplicates()
     shown = pages.merge(outputs[["group", "system"]], on="group")
     shown = shown.merge(
-        given[["participant", "group", "system"]],
+        answered[["participant", "group", "system"]],
         on=["participant", "group", "system"],
         how="left",
         indicator="side",
@@ -64,16 +64,16 @@ def _list_pages(
     silent = table.silent
     skipped = rated[:0] if silent is None else silent[silent.criterion == key]
     columns = ["annotation", "participant", "output", "system"]
-    given = rated[columns].drop_duplicates()
+    answered = rated[columns].drop_duplicates()
     gone = skipped[skipped.system != ""][columns].drop_duplicates()
     if is_asked_always:
         outputs = table.rows[table.rows.system != ""][["item", "output", "system"]]
         pages = rated[["annotation", "participant", "item"]].drop_duplicates()
         gone = pd.concat([gone, pages.merge(outputs.drop_duplicates(), on="item")[columns]])
-    known = set(zip(given.annotation, given.output, strict=True))
+    known = set(zip(answered.annotation, answered.output, strict=True))
     is_new = [pair not in known for pair in zip(gone.annotation, gone.output, strict=True)]
     gone = gone[is_new].drop_duplicates(["annotation", "output"])
-    shown = pd.concat([given.assign(is_missing=False), gone.assign(is_missing=True)])
+    shown = pd.concat([answered.assign(is_missing=False), gone.assign(is_missing=True)])
     return _name_columns(shown, shown.annotation, shown.is_missing)
 
 
@@ -87,7 +87,7 @@ def _name_columns(shown: pd.DataFrame, page: Any, is_missing: Any) -> pd.DataFra
         }
     )
     has_some = listed.groupby("page").is_missing.transform("min") == 0
-    # an output that is shown alone has no page to compare it with: all of these count
+    # outputs that are shown alone have no page for comparison: all of these count
     is_alone = listed.groupby("page").system.transform("size") == 1
     return listed[has_some | is_alone].reset_index(drop=True)
 
@@ -119,9 +119,9 @@ def _test(shown: pd.DataFrame, system: str) -> float:
     """Return the exact sign test over pages that show the system with others; of outputs that are
     shown alone, Cochran, Mantel and Haenszel's test by rater."""
     is_own = shown.system == system
-    own = shown[is_own].groupby("page").is_missing.mean()
+    missing = shown[is_own].groupby("page").is_missing.mean()
     beside = shown[~is_own].groupby("page").is_missing.mean()
-    both = pd.concat([own, beside], axis=1, join="inner", keys=["own", "beside"]).astype(float)
+    both = pd.concat([missing, beside], axis=1, join="inner", keys=["own", "beside"]).astype(float)
     if len(both):
         more, fewer = int((both.own > both.beside).sum()), int((both.own < both.beside).sum())
         return float(stats.binomtest(more, more + fewer).pvalue) if more + fewer else 1.0
@@ -131,11 +131,11 @@ def _test(shown: pd.DataFrame, system: str) -> float:
 def _test_by_rater(shown: pd.DataFrame, is_own: pd.Series) -> float:
     apart, variance = 0.0, 0.0
     for _, rows in shown.assign(is_own=is_own).groupby("rater"):
-        n, own, gone = len(rows), int(rows.is_own.sum()), int(rows.is_missing.sum())
+        n, shown_of_system, gone = len(rows), int(rows.is_own.sum()), int(rows.is_missing.sum())
         if n < 2:
             continue
-        apart += float((rows.is_own & rows.is_missing).sum()) - own * gone / n
-        variance += own * (n - own) * gone * (n - gone) / (n**2 * (n - 1))
+        apart += float((rows.is_own & rows.is_missing).sum()) - shown_of_system * gone / n
+        variance += shown_of_system * (n - shown_of_system) * gone * (n - gone) / (n**2 * (n - 1))
     if not variance:
         return 1.0
     return float(stats.chi2.sf(max(0.0, abs(apart) - 0.5) ** 2 / variance, 1))
@@ -164,7 +164,7 @@ def find_shift(
             continue
         if effect.value is None or effect.low is None or effect.high is None:
             continue
-        # the difference and its ends, as the system is better
+        # the difference and its ends, positive where the system is better
         turn = sign if entry["system"] == sides[0] else -sign
         low, high = sorted((turn * effect.low, turn * effect.high))
         is_clear = pair["finding"]["code"] in ("higher", "lower")

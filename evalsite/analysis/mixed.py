@@ -1,7 +1,7 @@
-"""The mixed model of one criterion: its fixed means of systems and what it predicts of outputs.
+"""The mixed model of one criterion: its fixed means of systems and its predictions for outputs.
 
-A predicted mean (BLUP) is drawn towards the mean of its system, the more the fewer ratings an
-output has, and is free of which raters it met.
+A predicted mean (BLUP) is shrunk towards the mean of its system, the more the fewer ratings an
+output has, and doesn't depend on which raters rated it.
 """
 
 from collections.abc import Mapping, Sequence
@@ -14,15 +14,14 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
-from evalsite.analysis.effects_in_blocks import Table, one_hot
+from evalsite.analysis.canonical_order import Codes, factor_codes
+from evalsite.analysis.effects_in_blocks import Table, TooManyEffects, one_hot
 from evalsite.analysis.figure import Figure, Reason, undefined
 from evalsite.analysis.intervals import t_figure
-from evalsite.analysis.rated_order import Codes, factor_codes
 from evalsite.analysis.reml import (
     METHOD,
     MOST_CORRECTION,
     RemlFit,
-    TooManyEffects,
     fit_reml,
     signed,
     usable_terms,
@@ -32,7 +31,7 @@ from evalsite.analysis.scores import Scores
 Floats = NDArray[np.float64]
 
 
-# shares of a sum of squares that are nothing but rounding
+# shares of a sum of squares that are only rounding
 _TIED, _SWAYED = 1e-9, 1e-7
 RESIDUAL = "the residual"
 
@@ -40,7 +39,7 @@ RESIDUAL = "the residual"
 @dataclass(frozen=True, kw_only=True)
 class Sway:
     """What a tie does to estimated means: how the weights of ratings, and the covariance of the
-    means, move along it; and the sizes beside which that is rounding."""
+    means, move along it; and the sizes relative to which that is rounding."""
 
     weights: Floats  # (ratings, systems), the means of systems taken out
     weight_sizes: Floats  # (systems,)
@@ -48,7 +47,7 @@ class Sway:
     covariance_sizes: Floats  # (systems,)
 
     def moves(self, contrast: Any) -> bool:
-        """Whether this sum of means has another estimate or variance along the tie."""
+        """Return whether this contrast has another estimate or variance along the tie."""
         w = np.asarray(contrast, dtype=np.float64)
         used = np.flatnonzero(w)
         off = float(np.linalg.norm(self.weights[:, used] @ w[used]))
@@ -60,16 +59,16 @@ class Sway:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Told:
-    """The terms that can be told apart, why each other one can't, and what that leaves open."""
+class SeparatedTerms:
+    """The terms that can be separated, why each other one can't, and what that leaves open."""
 
     terms: dict[str, Table]
     tied: dict[str, list[str]]
     sways: tuple[Sway, ...] = ()
 
     def determines(self, contrast: Any) -> bool:
-        """Whether the data determine estimate and variance of this sum of means."""
-        return not any(one.moves(contrast) for one in self.sways)
+        """Return whether the data determine estimate and variance of this contrast."""
+        return not any(sway.moves(contrast) for sway in self.sways)
 
 
 class _Design:
@@ -84,13 +83,13 @@ class _Design:
         self.counts = [np.asarray(z.multiply(z).sum(axis=0)).ravel() for z in self.tables]
 
     def gram(self) -> tuple[Floats, Floats]:
-        """The Gram matrix (residual first) and the squared sizes before projection."""
+        """Return the Gram matrix (residual first) and the squared sizes before projection."""
         k, n, p = len(self.tables), len(self.system), len(self.size)
-        found, before = np.zeros((k + 1, k + 1)), np.zeros(k + 1)
-        found[0, 0], before[0] = n - p, n
+        gram, before = np.zeros((k + 1, k + 1)), np.zeros(k + 1)
+        gram[0, 0], before[0] = n - p, n
         for i, (z, share) in enumerate(zip(self.tables, self.shares, strict=True), start=1):
-            own = self.counts[i - 1].sum() - float((share**2 @ self.size).sum())
-            found[0, i] = found[i, 0] = own
+            with_residual = self.counts[i - 1].sum() - float((share**2 @ self.size).sum())
+            gram[0, i] = gram[i, 0] = with_residual
             for j in range(i, k + 1):
                 other = self.shares[j - 1]
                 cross = sparse.csr_matrix(z.T @ self.tables[j - 1])
@@ -99,16 +98,16 @@ class _Design:
                     before[i] = whole
                 taken = (share * self.size) * (cross @ other)
                 both = (share.T @ share * self.size) @ (other.T @ other * self.size)
-                found[i, j] = found[j, i] = whole - 2 * float(taken.sum()) + float(np.trace(both))
-        return found, before
+                gram[i, j] = gram[j, i] = whole - 2 * float(taken.sum()) + float(np.trace(both))
+        return gram, before
 
     def sway(self, tie: Floats) -> Sway:
-        """What moving the variances along `tie` (residual first) does."""
+        """Return what moving the variances along `tie` (residual first) changes."""
         n, p = len(self.system), len(self.size)
-        own = 1 / self.size
-        weights, covariance = np.zeros((n, p)), tie[0] * np.diag(own)
-        weights[np.arange(n), self.system] = tie[0] * own[self.system]
-        sizes, spread = abs(tie[0]) * np.sqrt(own), abs(tie[0]) * own
+        weight = 1 / self.size
+        weights, covariance = np.zeros((n, p)), tie[0] * np.diag(weight)
+        weights[np.arange(n), self.system] = tie[0] * weight[self.system]
+        sizes, spread = abs(tie[0]) * np.sqrt(weight), abs(tie[0]) * weight
         terms = zip(tie[1:], self.tables, self.shares, self.counts, strict=True)
         for by, z, share, count in terms:
             if by:
@@ -125,14 +124,14 @@ class _Design:
         )
 
 
-def split_tied(tables: Mapping[str, Table], system: Codes) -> Told:
-    """The terms less those that follow from the residual, the means and the terms before them.
+def split_tied(tables: Mapping[str, Table], system: Codes) -> SeparatedTerms:
+    """Leave out the terms that follow from the residual, the means and the terms before them.
 
     `tables`: of each term its incidence (n, levels), levels all of which occur; `system`: codes
     (n,).
     """
     if not tables:
-        return Told(terms={}, tied={})
+        return SeparatedTerms(terms={}, tied={})
     design = _Design(tables, system)
     gram, before = design.gram()
     names, kept = [RESIDUAL, *tables], [0]
@@ -153,9 +152,9 @@ def split_tied(tables: Mapping[str, Table], system: Codes) -> Told:
             continue
         tie[kept] = -by / root
         tie[np.abs(tie) < _SWAYED] = 0.0
-        tied[names[i]] = ["tied", *(names[one] for one in kept if tie[one])]
+        tied[names[i]] = ["tied", *(names[number] for number in kept if tie[number])]
         ties.append(tie)
-    return Told(
+    return SeparatedTerms(
         terms={name: code for name, code in tables.items() if name not in tied},
         tied=tied,
         sways=tuple(design.sway(tie) for tie in ties),
@@ -165,12 +164,12 @@ def split_tied(tables: Mapping[str, Table], system: Codes) -> Told:
 _OF_OUTPUTS = ("group", "cluster", "group:system", "cluster:system")
 # rater:group is kept where at least this share of ratings repeats a rater and an input
 _LEAST_REPEATED = 0.2
-_NO_RESIDUAL = 1e-8  # of the variance of values: all that is left is rounding
+_NO_RESIDUAL = 1e-8  # of the variance of values: less is only rounding
 
 
 @dataclass(frozen=True, kw_only=True)
 class Mixed:
-    """The fitted model, or why there is none; `facts` are what a page says about it.
+    """The fitted model, or why there is none; `facts` describe it on pages.
 
     `tables`: of each term its incidence of ratings, in the order of the scores.
     """
@@ -179,22 +178,24 @@ class Mixed:
     reason: Reason | None = None
     facts: dict[str, Any] = field(default_factory=dict)
     tables: Mapping[str, Table] = field(default_factory=dict)
-    phrases: Told | None = None
+    separated: SeparatedTerms | None = None
 
     def determines(self, contrast: Any) -> bool:
-        """Whether the data determine this sum of means, and its error, by the model."""
-        return self.fit is not None and (self.phrases is None or self.phrases.determines(contrast))
+        """Return whether the data determine this contrast, and its error, by the model."""
+        if self.fit is None:
+            return False
+        return self.separated is None or self.separated.determines(contrast)
 
     @property
     def separates_outputs(self) -> bool:
-        """Whether outputs can be told apart: not where each has one rating of its own."""
+        """Whether outputs can be separated from chance: not where each has a single rating."""
         return self.fit is not None and any(term in self.tables for term in _OF_OUTPUTS)
 
 
 @dataclass(frozen=True, kw_only=True)
 class Layout:
-    """Who rates what, as the model takes it: the incidence of each term, the codes of the fixed
-    means, and the contrast of these for each pair of systems."""
+    """Who rates what: the incidence of each term, the codes of the fixed means, and the contrast of
+    these for each pair of systems."""
 
     tables: Mapping[str, Table]
     fixed: Codes
@@ -203,7 +204,7 @@ class Layout:
 
 
 def lay_out_scores(data: Scores, rater: Codes) -> Layout:
-    """What the model of all systems is made of, beside the values; every term it may have."""
+    """Return the layout of the model of all systems, with every term it may have."""
     unit = np.eye(len(data.systems))
     return Layout(
         tables={
@@ -227,8 +228,8 @@ def lay_out_pairs(
     sides: tuple[Codes, Codes],
     met: Sequence[tuple[int, int]],
 ) -> Layout:
-    """What the model of preferences is made of, beside the outcomes: a mean for each pair that
-    `met`, the lower place first in `sides`."""
+    """Return the layout of the model of preferences: a mean for each pair that `met`, the lower
+    number first in `sides`."""
     s, (low, high) = len(systems), sides
     place = {pair: number for number, pair in enumerate(met)}
     factors = {"rater:system": rater, "input:system": unit}
@@ -246,7 +247,7 @@ def lay_out_pairs(
 
 
 def fit_mixed(data: Scores) -> Mixed:
-    """The mixed model of all systems, with every term that the data can tell apart."""
+    """Fit the mixed model of all systems, with every term that the data can separate."""
     if data.rater is None:
         return Mixed(reason=Reason.RATERS_UNKNOWN)
     if data.raters == 1 or len(data.value) <= len(data.systems):
@@ -272,36 +273,40 @@ def fit_tables(
     dropped: Mapping[str, list[str]],
     blocks: Sequence[Codes] = (),
 ) -> Mixed:
-    """The model of these terms; without rater:group where it does not converge with that, or where
-    the correction of errors can't be relied on."""
-    told = split_tied(tables, fixed)
-    dropped = {**dropped, **told.tied}
-    found = _fit(value, told, fixed, dropped, blocks)
-    if "rater:group" in told.terms and (found.fit is None or _has_doubtful_error(found.fit)):
-        fewer = {name: one for name, one in tables.items() if name != "rater:group"}
-        told = split_tied(fewer, fixed)
+    """Fit the model of these terms; without rater:group where it doesn't converge with that, or
+    where the correction of standard errors can't be relied on."""
+    separated = split_tied(tables, fixed)
+    dropped = {**dropped, **separated.tied}
+    model = _fit(value, separated, fixed, dropped, blocks)
+    if "rater:group" in separated.terms and (model.fit is None or _has_doubtful_error(model.fit)):
+        fewer = {name: table for name, table in tables.items() if name != "rater:group"}
+        separated = split_tied(fewer, fixed)
         why = ["poorly_known"]
-        again = _fit(value, told, fixed, {**dropped, **told.tied, "rater:group": why}, blocks)
-        found = again if again.fit is not None else found
-    return found
+        again = _fit(
+            value, separated, fixed, {**dropped, **separated.tied, "rater:group": why}, blocks
+        )
+        model = again if again.fit is not None else model
+    return model
 
 
 def _fit(
     value: Floats,
-    told: Told,
+    separated: SeparatedTerms,
     fixed: Codes,
     dropped: Mapping[str, list[str]],
     blocks: Sequence[Codes],
 ) -> Mixed:
-    facts: dict[str, Any] = {"method": METHOD, "terms": list(told.terms), "dropped": dict(dropped)}
+    facts: dict[str, Any] = {
+        "method": METHOD,
+        "terms": list(separated.terms),
+        "dropped": dict(dropped),
+    }
     try:
-        fit = fit_reml(value, told.terms, system=fixed, blocks=blocks)
+        fit = fit_reml(value, separated.terms, system=fixed, blocks=blocks)
     except TooManyEffects:
-        why = "too_large"
-        return Mixed(reason=Reason.TOO_LARGE, facts=facts | {"fallback": why})
+        return Mixed(reason=Reason.TOO_LARGE, facts=facts | {"fallback": "too_large"})
     except np.linalg.LinAlgError:
-        why = "no_answer"
-        return Mixed(reason=Reason.NOT_CONVERGED, facts=facts | {"fallback": why})
+        return Mixed(reason=Reason.NOT_CONVERGED, facts=facts | {"fallback": "no_answer"})
     facts |= {
         "variances": dict(fit.variances),
         "residual": fit.residual,
@@ -309,20 +314,19 @@ def _fit(
         "converged": fit.converged,
     }
     if fit.residual < _NO_RESIDUAL * float(value.var()):
-        why = "nothing_varies"
-        return Mixed(reason=Reason.NO_VARIATION, facts=facts | {"fallback": why})
+        return Mixed(reason=Reason.NO_VARIATION, facts=facts | {"fallback": "nothing_varies"})
     if not fit.converged:
-        why = "not_converged"
-        return Mixed(reason=Reason.NOT_CONVERGED, facts=facts | {"fallback": why})
-    return Mixed(fit=fit, facts=facts, tables=told.terms, phrases=told)
+        return Mixed(reason=Reason.NOT_CONVERGED, facts=facts | {"fallback": "not_converged"})
+    return Mixed(fit=fit, facts=facts, tables=separated.terms, separated=separated)
 
 
 def _has_doubtful_error(fit: RemlFit) -> bool:
-    """Whether the correction of the error of some difference is beyond what it is good for."""
-    own, corrected = (
-        np.add.outer(np.diag(one), np.diag(one)) - 2 * one for one in (fit.covariance, fit.adjusted)
+    """Return whether the corrected error of some difference is too large to be relied on."""
+    plain, corrected = (
+        np.add.outer(np.diag(covariance), np.diag(covariance)) - 2 * covariance
+        for covariance in (fit.covariance, fit.adjusted)
     )
-    return bool((corrected > MOST_CORRECTION * own + 1e-300).any())
+    return bool((corrected > MOST_CORRECTION * plain + 1e-300).any())
 
 
 def _list_terms(data: Scores, rater: NDArray[np.int64]) -> dict[str, NDArray[np.int64]]:
@@ -339,50 +343,55 @@ def _list_terms(data: Scores, rater: NDArray[np.int64]) -> dict[str, NDArray[np.
 
 
 def mean_figures(data: Scores, mixed: Mixed) -> dict[str, Figure]:
-    """Of each system its mean by the model (of logarithms: taken back), `model_mean`."""
-    found = {}
+    """Return each system's mean by the model, `model_mean`; of logarithms, its exponential."""
+    figures = {}
     for place, system in enumerate(data.systems):
         n = data.take(data.system == place).counts()
         if mixed.fit is None:
             reason = mixed.reason or Reason.NO_DATA
-            found[system] = undefined("model_mean", reason, method=METHOD, n=n)
+            figures[system] = undefined("model_mean", reason, method=METHOD, n=n)
             continue
         weights = np.zeros(len(data.systems))
         weights[place] = 1.0
         if not mixed.determines(weights) or mixed.fit.is_overcorrected(weights):
-            found[system] = undefined("model_mean", Reason.TOO_FEW, method=METHOD, n=n)
+            figures[system] = undefined("model_mean", Reason.TOO_FEW, method=METHOD, n=n)
             continue
         estimate, se, df = mixed.fit.contrast(weights)
         figure = t_figure("model_mean", estimate=estimate, se=se, df=df, method=METHOD, n=n)
         # a test of a mean against 0 says nothing
-        details = {key: one for key, one in figure.details.items() if key not in ("p", "t", "test")}
+        details = {
+            key: value for key, value in figure.details.items() if key not in ("p", "t", "test")
+        }
         figure = replace(figure, details=details)
-        found[system] = _take_back(figure) if data.is_log else figure
-    return found
+        figures[system] = _take_back(figure) if data.is_log else figure
+    return figures
 
 
 def list_from_average(data: Scores, mixed: Mixed) -> dict[str, Figure]:
-    """Of each system how far its mean is from the average of all systems (of logarithms: a ratio).
+    """Return for each system the difference of its mean from the average of all systems; of
+    logarithms, the ratio.
 
-    Its interval carries only what systems don't share, unlike that of the mean itself.
+    Its interval leaves out the variation that systems share, unlike that of the mean itself.
     """
     systems = len(data.systems)
-    found: dict[str, Figure] = {}
+    figures: dict[str, Figure] = {}
     if mixed.fit is None or systems < 2:
-        return found
+        return figures
     for place, system in enumerate(data.systems):
         weights = np.full(systems, -1 / systems)
         weights[place] += 1
         n = data.take(data.system == place).counts()
         if not mixed.determines(weights) or mixed.fit.is_overcorrected(weights):
-            found[system] = undefined("from_average", Reason.TOO_FEW, method=METHOD, n=n)
+            figures[system] = undefined("from_average", Reason.TOO_FEW, method=METHOD, n=n)
             continue
         estimate, se, df = mixed.fit.contrast(weights)
         figure = t_figure("from_average", estimate=estimate, se=se, df=df, method=METHOD, n=n)
-        details = {key: one for key, one in figure.details.items() if key not in ("p", "t", "test")}
+        details = {
+            key: value for key, value in figure.details.items() if key not in ("p", "t", "test")
+        }
         figure = replace(figure, details=details)
-        found[system] = _take_back(figure) if data.is_log else figure
-    return found
+        figures[system] = _take_back(figure) if data.is_log else figure
+    return figures
 
 
 def _take_back(figure: Figure) -> Figure:
@@ -394,13 +403,13 @@ def _take_back(figure: Figure) -> Figure:
 
 
 def predict_outputs(data: Scores, mixed: Mixed) -> Floats | None:
-    """Of each rating (n,) what the model predicts of its output: the mean of its system and the
-    effects of its input and of the two together. Logarithms are taken back. None: no model, or one
-    that can't tell outputs from chance."""
+    """Return for each rating (n,) the model's prediction for its output: the mean of its system
+    plus the effects of its input and of the two together. Logarithms are exponentiated. None if
+    there is no model, or it can't separate outputs from chance."""
     if mixed.fit is None or not mixed.separates_outputs:
         return None
-    found = mixed.fit.means[data.system]
+    predicted = mixed.fit.means[data.system]
     for term in _OF_OUTPUTS:
         if term in mixed.tables:
-            found = found + mixed.tables[term] @ mixed.fit.effects[term]
-    return np.exp(found) if data.is_log else found
+            predicted = predicted + mixed.tables[term] @ mixed.fit.effects[term]
+    return np.exp(predicted) if data.is_log else predicted

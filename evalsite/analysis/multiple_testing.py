@@ -15,7 +15,7 @@ NAMES: dict[str, str] = {
 
 
 def correct(p_values: Any, method: Correction = "holm") -> NDArray[np.float64]:
-    """The corrected p values (m,), in the order given; NaN marks no test and is left out.
+    """Return the corrected p values (m,), in the same order; NaN marks no test and is left out.
 
     Holm (1979) keeps the chance of any false claim in the family; BH (1995) and BY (2001) keep the
     expected share of false claims, BY under any dependence.
@@ -23,9 +23,9 @@ def correct(p_values: Any, method: Correction = "holm") -> NDArray[np.float64]:
     p = np.asarray(p_values, dtype=np.float64)
     if method not in NAMES:
         raise ValueError(f"{method} is no correction; choose one of {', '.join(NAMES)}.")
-    there = ~np.isnan(p)
+    is_test = ~np.isnan(p)
     out = np.full(len(p), np.nan)
-    out[there] = _correct(p[there], method)
+    out[is_test] = _correct(p[is_test], method)
     return out
 
 
@@ -35,11 +35,11 @@ def _correct(p: NDArray[np.float64], method: str) -> NDArray[np.float64]:
         return p
     order = np.argsort(p, kind="stable")
     rank = np.arange(1, m + 1)
-    found = np.empty(m)
+    corrected = np.empty(m)
     if method == "holm":
-        found[order] = np.maximum.accumulate((m - rank + 1) * p[order])
+        corrected[order] = np.maximum.accumulate((m - rank + 1) * p[order])
     else:
         factor = (1.0 / rank).sum() if method == "by" else 1.0
         grown = factor * m / rank * p[order]
-        found[order] = np.minimum.accumulate(grown[::-1])[::-1]
-    return np.minimum(found, 1.0)
+        corrected[order] = np.minimum.accumulate(grown[::-1])[::-1]
+    return np.minimum(corrected, 1.0)

@@ -1,4 +1,4 @@
-"""Whether differences are 0 on average, over items or over raters alone."""
+"""The test of whether differences are 0 on average, over items or raters alone."""
 
 from dataclasses import replace
 from typing import Any
@@ -6,9 +6,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from evalsite.analysis.canonical_order import canonical_rows
 from evalsite.analysis.figure import Figure, Reason, undefined
 from evalsite.analysis.intervals import Units, describe_equal_differences, t_figure
-from evalsite.analysis.rated_order import canonical_rows
 
 Floats = NDArray[np.float64]
 
@@ -24,39 +24,40 @@ def mean_test(
     name: str = "difference",
     units: Units = "inputs",
 ) -> Figure:
-    """The mean of `value` with interval and p against 0, over one of raters and items.
+    """Test whether the mean of `value` is 0, over raters or items alone; return it with interval.
 
     All (n,): names or codes of raters (None: unknown, or not persons) and items, and a difference
-    or an outcome of +1, 0, -1. No or one rater, or all values equal: a t test over items, which
-    says nothing about other raters; one item: over raters. `units`: what the items are, for the
-    message if there is no spread.
+    or an outcome of +1, 0, -1. The t test is over items, which says nothing about other raters;
+    with one item and several raters it is over raters. `units`: what the items are, for the message
+    if there is no spread.
     """
     values = np.asarray(value, dtype=np.float64)
     if not len(values):
         return undefined(name, Reason.NO_DATA, method=METHOD_ITEMS)
     alone = rater is None
     who = np.zeros(len(values), dtype=np.int64) if alone else rater
-    rows, (who, what) = canonical_rows(values, who, item)
+    rows, (who, item_code) = canonical_rows(values, who, item)
     values = values[rows]
-    items = int(what.max()) + 1
+    items = int(item_code.max()) + 1
     n = {"raters": int(who.max()) + 1, "items": items, "differences": len(values)}
     if alone:
         del n["raters"]
     if items < 2 and n.get("raters", 1) > 1:
-        found, units = _over_one(name, METHOD_RATERS, who, values, n), "raters"
+        figure, units = _over_one(name, METHOD_RATERS, who, values, n), "raters"
     else:
-        found = _over_one(name, METHOD_ITEMS, what, values, n)
+        figure = _over_one(name, METHOD_ITEMS, item_code, values, n)
     if units == "clusters":
-        found = replace(
-            found, n={units if key == "items" else key: found.n[key] for key in found.n}
+        figure = replace(
+            figure, n={units if key == "items" else key: figure.n[key] for key in figure.n}
         )
-    return describe_equal_differences(found, units=units, is_of_means=bool(np.ptp(values) > 0))
+    return describe_equal_differences(figure, units=units, is_of_means=bool(np.ptp(values) > 0))
 
 
 def _over_one(
     name: str, method: str, item: NDArray[np.int64], value: Floats, n: dict[str, int]
 ) -> Figure:
-    # As many ratings for each level: the t test of their means. Else levels count by theirs.
+    # With equal numbers of ratings this is the t test of the levels' means; else levels are
+    # weighted by their numbers.
     count = np.bincount(item)
     if len(count) < 2:
         return undefined(name, Reason.TOO_FEW, method=method, n=n)

@@ -1,17 +1,17 @@
-"""What the other tests of a pair add to its finding: another question, or another reading."""
+"""Pairs on which the other tests disagree with each other, or with the comparison."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any
 
 from evalsite.analysis.figure import LEVEL, Figure
 
-_LEAST = 6  # of fewer differences not even the smallest p value of sign flips is below 5%
+_LEAST = 6  # with fewer differences even the smallest p value of sign flips is above 5%
 
 Pair = Mapping[str, Any]
 
 
 def list_disagreeing(pairs: Sequence[Pair]) -> list[dict[str, Any]]:
-    """The pairs that a rank test and a test of means, both over inputs alone, tell differently."""
+    """Return the pairs on which a rank test and a test of means, both over inputs, disagree."""
     return [
         {
             "system_1": pair["system_1"],
@@ -47,14 +47,15 @@ def list_narrower(pairs: Sequence[Pair]) -> list[dict[str, Any]]:
 
 
 def _read(pair: Pair) -> tuple[float, float] | None:
-    """p of the rank test and of the sign flips of means; None where there is too little."""
-    found: dict[str, Figure] = {one.name: one for one in pair["checks"]}
-    rank, means = found.get("wilcoxon"), found.get("sign_flip")
+    """Return p of the rank test and of the sign flips of means; None where there are too few
+    differences."""
+    checks: dict[str, Figure] = {check.name: check for check in pair["checks"]}
+    rank, means = checks.get("wilcoxon"), checks.get("sign_flip")
     if rank is None or means is None or rank.n["items"] - rank.n.get("zeros", 0) < _LEAST:
         return None
-    one, other = rank.details.get("p"), means.details.get("p")
-    return None if one is None or other is None else (one, other)
+    p_ranks, p_means = rank.details.get("p"), means.details.get("p")
+    return None if p_ranks is None or p_means is None else (p_ranks, p_means)
 
 
-def _differ(one: float, other: float) -> bool:
-    return (one < 1 - LEVEL) != (other < 1 - LEVEL)
+def _differ(p: float, other_p: float) -> bool:
+    return (p < 1 - LEVEL) != (other_p < 1 - LEVEL)

@@ -1,10 +1,10 @@
 """Plackett-Luce: strengths of systems from their order within one screen, with ties.
 
 P(a before b before c) = product over places of strength / sum of strengths still left (Luce 1959,
-Plackett 1975). A tie counts as the average over all orders of the systems tied: what breaking ties
-by chance gives, over and over, without the chance. So a tie says that systems are alike, as half a
-win each way does; the sum of the chances of all orders, which some use, would let it say nothing of
-them. Fitted by maximum likelihood; no order of presentation enters.
+Plackett 1975). A tie counts as the average log-likelihood over all orders of the tied systems: the
+mean result of breaking ties at random. So a tie says that systems are alike, as half a win each way
+does; with the sum of the probabilities of all orders, which some use, it would say nothing about
+them. Fitted by maximum likelihood; the order of presentation isn't modelled.
 """
 
 from collections.abc import Sequence
@@ -21,10 +21,10 @@ from scipy.sparse import csgraph
 from evalsite.analysis.bootstrap import METHOD as OVER_BOTH
 from evalsite.analysis.bootstrap import METHOD_ITEMS as OVER_ITEMS
 from evalsite.analysis.bootstrap import draws_for, two_way_sums
+from evalsite.analysis.canonical_order import canonical_rows
 from evalsite.analysis.clusters import certainly_above, find_clusters, order_ranges, rank_ranges
 from evalsite.analysis.figure import Figure, Reason, undefined
 from evalsite.analysis.newton import climb
-from evalsite.analysis.rated_order import canonical_rows
 from evalsite.analysis.resample import ALL_THE_SAME, SEED, describe_draws
 
 Floats = NDArray[np.float64]
@@ -65,10 +65,10 @@ def read_rankings(
     keep_ties: bool = True,
     screen: Any | None = None,
 ) -> Rankings:
-    """The orders within screens: the values of one rater on one item, highest first.
+    """Return the orders within screens: the values of one rater on one item, highest first.
 
-    All (n,); `screen` parts several screens of one rater and item. Without `keep_ties` screens with
-    a tie are left out, as are screens with one system or with more ties than MOST_ORDERS allows.
+    All (n,); `screen` separates several screens of one rater and item. Without `keep_ties` screens
+    with a tie are left out, as are screens with one system or more ties than MOST_ORDERS allows.
     """
     systems, place = np.unique(np.asarray(pd.Series(system).astype(str)), return_inverse=True)
     values = np.asarray(value, dtype=np.float64)
@@ -85,12 +85,17 @@ def read_rankings(
     kept = _usable(levels, keep_ties)
     distinct, inverse = np.unique(levels[kept], axis=0, return_inverse=True)
     code = inverse.ravel()
-    rows, (who, what) = canonical_rows(code, pages["rater"][kept], pages["item"][kept])
+    rows, (who, items) = canonical_rows(code, pages["rater"][kept], pages["item"][kept])
     return Rankings(
-        systems=[str(one) for one in systems],
-        orders=[_order(row) for row in distinct],
+        systems=[str(name) for name in systems],
+        orders=[
+            tuple(
+                tuple(np.flatnonzero(row == level).tolist()) for level in range(int(row.max()) + 1)
+            )
+            for row in distinct
+        ],
         rater=None if rater is None else who,
-        item=what,
+        item=items,
         order=np.asarray(code[rows], dtype=np.int64),
         screens=len(code),
         left_out=int((~kept).sum()),
@@ -98,25 +103,26 @@ def read_rankings(
 
 
 def _levels(unit: Codes, system: Codes, value: Floats, shape: tuple[int, int]) -> Codes:
-    """The place of each system on each screen (screens, systems): best 0, ties equal, absent -1."""
+    """Return the rank of each system on each screen (screens, systems): best 0, ties equal, absent
+    -1."""
     cell = unit * shape[1] + system
     count = np.bincount(cell, minlength=shape[0] * shape[1])
     sums = np.bincount(cell, weights=value, minlength=shape[0] * shape[1])
     with np.errstate(invalid="ignore", divide="ignore"):
         mean = np.round(sums / count, 9).reshape(shape)
     ordered = -np.sort(-mean, axis=1)  # the highest first, absent ones (NaN) last
-    found = np.full(shape, -1, dtype=np.int64)
+    levels = np.full(shape, -1, dtype=np.int64)
     step = np.zeros(shape[0], dtype=np.int64)
     for place in range(shape[1]):
         if place:
             step += ordered[:, place] < ordered[:, place - 1]
         rows, columns = np.nonzero(mean == ordered[:, place][:, None])
-        found[rows, columns] = step[rows]
-    return found
+        levels[rows, columns] = step[rows]
+    return levels
 
 
 def _usable(levels: Codes, keep_ties: bool) -> NDArray[np.bool_]:
-    """The screens with two systems or more, and no more of them tied than can be taken."""
+    """Return which screens have two systems or more, and no more ties than can be expanded."""
     orders = np.ones(len(levels))
     for level in range(levels.shape[1]):
         orders *= special.factorial((levels == level).sum(axis=1))
@@ -124,23 +130,16 @@ def _usable(levels: Codes, keep_ties: bool) -> NDArray[np.bool_]:
     return np.asarray((shown > 1) & (orders <= (MOST_ORDERS if keep_ties else 1)))
 
 
-def _order(levels: Codes) -> Order:
-    return tuple(
-        tuple(int(one) for one in np.flatnonzero(levels == level))
-        for level in range(int(levels.max()) + 1)
-    )
-
-
 @dataclass(frozen=True, kw_only=True)
 class _Choices:
-    """What orders say: one choice after another, each of a system from those that are left.
+    """Orders as successive choices, each of a system from those that are left.
 
-    A tie stands for all its orders in equal parts. So the log-likelihood of theta is the sum of
-    `ranked` * theta less the sum of `made` * log(sum of exp(theta) over the systems left).
+    A tie counts as all its orders in equal parts. So the log-likelihood of theta is the sum of
+    `ranked` * theta minus the sum of `made` * log(sum of exp(theta) over the systems left).
     """
 
     ranked: Floats  # (orders, systems): 1 for the systems of the order
-    left: NDArray[np.bool_]  # (sets, systems): what there was to choose from
+    left: NDArray[np.bool_]  # (sets, systems): the systems to choose from
     made: sparse.csr_matrix  # (orders, sets): how many choices an order makes from each set
 
 
@@ -152,10 +151,10 @@ def _list_choices(orders: Sequence[Order], systems: int) -> _Choices:
         for level in order:
             after = after[len(level) :]
             for size in range(1, len(level) + 1):
-                some = [*combinations(level, size)]
-                for one in some:
-                    place = sets.setdefault(tuple(sorted((*one, *after))), len(sets))
-                    cells.append((number, place, 1 / len(some)))
+                subsets = [*combinations(level, size)]
+                for subset in subsets:
+                    place = sets.setdefault(tuple(sorted((*subset, *after))), len(sets))
+                    cells.append((number, place, 1 / len(subsets)))
     left = np.zeros((len(sets), systems), dtype=bool)
     for members, place in sets.items():
         left[place, list(members)] = True
@@ -168,7 +167,7 @@ def _list_choices(orders: Sequence[Order], systems: int) -> _Choices:
 
 
 def _fit(counts: Floats, choices: _Choices, start: Floats) -> tuple[Floats, Floats]:
-    """Log strengths (draws, systems), the first at 0, and log-likelihoods (draws,).
+    """Return log strengths (draws, systems), the first at 0, and log-likelihoods (draws,).
 
     `counts` (draws, orders): how often each order was seen.
     """
@@ -184,18 +183,18 @@ def _fit(counts: Floats, choices: _Choices, start: Floats) -> tuple[Floats, Floa
 def _fit_together(counts: Floats, choices: _Choices, start: Floats) -> tuple[Floats, Floats]:
     ranked, made = counts @ choices.ranked, counts @ choices.made
 
-    def evaluate(free: Floats, which: NDArray[np.intp]) -> tuple[Floats, Floats, Floats]:
+    def evaluate(free: Floats, tables: NDArray[np.intp]) -> tuple[Floats, Floats, Floats]:
         theta = np.pad(free, ((0, 0), (1, 0)))
         top = theta.max(axis=1, keepdims=True)
         weight = np.exp(theta - top)[:, None, :] * choices.left
         sums = weight.sum(axis=2, keepdims=True)
         share = weight / sums
-        taken = share * made[which][:, :, None]
+        taken = share * made[tables][:, :, None]
         expected = taken.sum(axis=1)
-        gradient = ranked[which] - expected
+        gradient = ranked[tables] - expected
         hessian = expected[:, :, None] * np.eye(theta.shape[1]) - share.transpose(0, 2, 1) @ taken
         logs = np.log(sums[:, :, 0]) + top
-        loglik = (ranked[which] * theta).sum(axis=1) - (made[which] * logs).sum(axis=1)
+        loglik = (ranked[tables] * theta).sum(axis=1) - (made[tables] * logs).sum(axis=1)
         return gradient[:, 1:], hessian[:, 1:, 1:], loglik
 
     free, _, loglik = climb(evaluate, start[1:], answers=counts.sum(axis=1))
@@ -203,7 +202,7 @@ def _fit_together(counts: Floats, choices: _Choices, start: Floats) -> tuple[Flo
 
 
 def find_fault(orders: Sequence[Order], systems: int) -> Reason | None:
-    """Say why no finite strengths exist: some system is never above, or never below, others."""
+    """Return why no finite strengths exist; None if they do."""
     if not orders:
         return Reason.NO_DATA
     if all(len(order) == 1 for order in orders):
@@ -217,12 +216,12 @@ def find_fault(orders: Sequence[Order], systems: int) -> Reason | None:
 
 
 def find_levels(orders: Sequence[Order], systems: int) -> Codes:
-    """The place of each system in each order (orders, systems): best 0, absent -1."""
-    found = np.full((len(orders), systems), -1, dtype=np.int64)
+    """Return the rank of each system in each order (orders, systems): best 0, absent -1."""
+    levels = np.full((len(orders), systems), -1, dtype=np.int64)
     for number, order in enumerate(orders):
         for place, level in enumerate(order):
-            found[number, list(level)] = place
-    return found
+            levels[number, list(level)] = place
+    return levels
 
 
 def _find_separated(level: Codes, counts: Floats) -> NDArray[np.bool_]:
@@ -230,8 +229,8 @@ def _find_separated(level: Codes, counts: Floats) -> NDArray[np.bool_]:
 
     If so, their strengths are infinite.
     """
-    one, other = level[:, :, None], level[:, None, :]
-    above = (one >= 0) & (other >= 0) & (one <= other)  # or tied with it
+    upper, lower = level[:, :, None], level[:, None, :]
+    above = (upper >= 0) & (lower >= 0) & (upper <= lower)  # or tied
     systems = level.shape[1]
     links = (counts > 0) @ sparse.csr_matrix(above.reshape(len(level), -1).astype(np.float32))
     reached = (links > 0).reshape(-1, systems, systems).astype(np.float32)
@@ -256,7 +255,7 @@ class PlackettResult:
 def rank_within_screens(
     data: Rankings, *, seed: int = SEED, draws: int | None = None
 ) -> PlackettResult:
-    """Strengths of all systems from the orders, with two-way bootstrap intervals.
+    """Return the strengths of all systems from the orders, with two-way bootstrap intervals.
 
     Draws in which some systems are always above others have no finite strengths: they are left
     out and counted. Where they are more than 5% of all, there are no intervals and no ranks.
@@ -268,7 +267,7 @@ def rank_within_screens(
     fault = find_fault(data.orders, s)
     if fault is not None:
         figures = {
-            one: undefined("log_strength", fault, method=METHOD, n=n) for one in data.systems
+            system: undefined("log_strength", fault, method=METHOD, n=n) for system in data.systems
         }
         return PlackettResult(
             strengths=figures, loglik=None, rank_ranges={}, clusters=[], screens=data.screens,
@@ -296,9 +295,9 @@ def rank_within_screens(
 
 
 def _draw(data: Rankings, choices: _Choices, theta: Floats, draws: int, seed: int) -> Floats:
-    """The strengths (draws, systems) of each draw; NaN where a draw has none that are finite."""
-    one = sparse.csc_matrix((np.ones(data.screens), (np.arange(data.screens), data.order)))
-    tables = two_way_sums(data.rater, data.item, one, draws=draws, seed=seed)
+    """Return the strengths (draws, systems) of each draw; NaN where a draw has no finite ones."""
+    seen = sparse.csc_matrix((np.ones(data.screens), (np.arange(data.screens), data.order)))
+    tables = two_way_sums(data.rater, data.item, seen, draws=draws, seed=seed)
     has_end = ~_find_separated(find_levels(data.orders, len(data.systems)), tables)
     drawn = np.full((len(tables), len(data.systems)), np.nan)
     if has_end.any():
@@ -331,6 +330,6 @@ def _rank(
     above = certainly_above(drawn)
     if above is None:
         return {}, []
-    parts = [[systems[one] for one in part] for part in find_clusters(scores, above)]
+    parts = [[systems[system] for system in part] for part in find_clusters(scores, above)]
     ranges = dict(zip(systems, rank_ranges(above), strict=True))
     return order_ranges(dict(zip(systems, scores.tolist(), strict=True)), ranges), parts

@@ -1,4 +1,4 @@
-"""What was fixed before the results: which comparisons count, and against which margins."""
+"""The analysis plan, fixed before the results: which comparisons and margins count."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -42,13 +42,12 @@ class Hypothesis:
 
 @dataclass(frozen=True, kw_only=True)
 class Plan:
-    """The analysis plan as far as it decides figures.
+    """The parts of the analysis plan that decide figures.
 
     `primary`: the criterion whose corrected p values are the result; "": none, so the correction
     covers all criteria. `baseline`: the system that all others are compared with; "": every pair.
-    `has_own_errors`: each pair is tested with an error of its own. `hypotheses`: where there are
-    some, and no baseline, p values are corrected for the pairs that they name; the others are
-    exploratory.
+    `has_own_errors`: each pair is tested with its own error. `hypotheses`: without a baseline, p
+    values are corrected for the pairs that these name, if any; the others are exploratory.
     """
 
     primary: str = ""
@@ -59,13 +58,15 @@ class Plan:
 
     @classmethod
     def read(cls, stored: Mapping[str, Any]) -> "Plan":
-        """The plan from what a study stores; what it lacks is left open."""
+        """Return the plan that a study stores; what it lacks is left open."""
         return cls(
             primary=stored.get("primary") or "",
             baseline=stored.get("baseline") or "",
             has_own_errors=bool(stored.get("has_own_errors")),
-            margins=tuple(Margin(**one) for one in stored.get("margins") or ()),
-            hypotheses=tuple(Hypothesis(**one) for one in stored.get("hypotheses") or ()),
+            margins=tuple(Margin(**margin) for margin in stored.get("margins") or ()),
+            hypotheses=tuple(
+                Hypothesis(**hypothesis) for hypothesis in stored.get("hypotheses") or ()
+            ),
         )
 
     def of(self, criterion: str, systems: Sequence[str], better: Better = "higher") -> "Plan":
@@ -75,7 +76,9 @@ class Plan:
             for margin in self.margins
             if margin.criterion == criterion
         )
-        hypotheses = tuple(one for one in self.hypotheses if one.criterion == criterion)
+        hypotheses = tuple(
+            hypothesis for hypothesis in self.hypotheses if hypothesis.criterion == criterion
+        )
         baseline = self.baseline if self.baseline in systems else ""
         return replace(self, baseline=baseline, margins=margins, hypotheses=hypotheses)
 
@@ -84,7 +87,9 @@ class Plan:
         """The pairs of systems that p values are corrected for; none: all that are compared."""
         if self.baseline:
             return frozenset()
-        return frozenset(frozenset((one.system, one.other)) for one in self.hypotheses)
+        return frozenset(
+            frozenset((hypothesis.system, hypothesis.other)) for hypothesis in self.hypotheses
+        )
 
 
 NO_PLAN = Plan()

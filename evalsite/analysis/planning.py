@@ -3,9 +3,9 @@
 A study is drawn from variance parts (a pilot's, or typical ones), shown on the scale of the
 protocol, and tested as results are: one system is ahead of all others, which are equal; raters and
 inputs vary alike between systems, so their mean squares are pooled over all of these; p values are
-corrected by Holm over the comparisons that are planned. A closed form of two systems in complete
-designs is beside it as a check (Westfall, Judd & Kenny 2014); below five raters it is off:
-simulate. Power has a ceiling set by the smaller of items and raters.
+corrected by Holm over the comparisons that are planned. A closed form for two systems in complete
+designs serves as a check (Westfall, Judd & Kenny 2014); it isn't valid below five raters. The
+smaller of the numbers of items and raters limits power.
 """
 
 from collections.abc import Mapping, Sequence
@@ -57,7 +57,7 @@ class Plan:
 
 
 def closed_form(parts: Parts, design: Design, difference: float) -> tuple[float, float, float]:
-    """Power, degrees of freedom and standard error of the crossed test in a complete design.
+    """Return power, degrees of freedom and standard error of the crossed test in a complete design.
 
     Good from five raters; no floors or rounding of the scale.
     """
@@ -71,7 +71,8 @@ def closed_form(parts: Parts, design: Design, difference: float) -> tuple[float,
 
 
 def smallest_difference(parts: Parts, design: Design, *, power: float = 0.8) -> float:
-    """The smallest true difference that the design finds with this power, by the closed form.
+    """Return the smallest true difference that the design finds with this power, by the closed
+    form.
 
     With gaps the same form, with the ratings that there are.
     """
@@ -104,7 +105,7 @@ def plan(
     draws: int = DRAWS,
     seed: int = SEED,
 ) -> Plan:
-    """What `draws` simulated studies find, each tested as results are.
+    """Simulate `draws` studies, each tested as results are, and return what they find.
 
     `difference`: latent points (Likert), logarithms (magnitude), a share (decisions), log odds
     among decided answers (pairs). `points`: steps of the Likert scale. `tie_share`: ties between
@@ -120,24 +121,27 @@ def plan(
         raise ValueError("Plan with two raters and two items or more, each output rated once.")
     chosen = parts or PRESETS[scale]
     numbers = get_numbers(find_planned(scale))
-    found: list[_Tested] = []
+    tested: list[_Tested] = []
     shown = design.shown()
-    some = max(1, _CELLS // (systems * design.items * design.raters))
+    batch = max(1, _CELLS // (systems * design.items * design.raters))
     rng = np.random.default_rng(seed)
     compared = systems - 1 if has_baseline else systems * (systems - 1) // 2
-    for start in range(0, draws, some):
-        rows = min(some, draws - start)
+    for start in range(0, draws, batch):
+        rows = min(batch, draws - start)
         values = numbers.simulate(rng, design, chosen, difference, rows, points, tie_share, systems)
-        found.append(_test(values, shown, has_baseline, named, compared, further_tests))
+        tested.append(_test(values, shown, has_baseline, named, compared, further_tests))
+    whole = _Tested(
+        **{name: np.concatenate([vars(part)[name] for part in tested]) for name in vars(tested[0])}
+    )
     closed = None
     if design.is_complete and numbers.has_closed_form and systems == 2:
         closed = closed_form(chosen, design, difference)[0]
-    return _summarise(design, _join(found), difference, closed, seed)
+    return _summarise(design, whole, difference, closed, seed)
 
 
 @dataclass(frozen=True, kw_only=True)
 class _Tested:
-    """Of each simulated study: the pair of the system ahead and another, and what was found."""
+    """For each simulated study: the comparison of the system ahead, and what was found."""
 
     mean: Floats
     se: Floats
@@ -150,7 +154,7 @@ class _Tested:
 
 def _join(parts: Sequence[_Tested]) -> _Tested:
     names = vars(parts[0])
-    return _Tested(**{name: np.concatenate([vars(one)[name] for one in parts]) for name in names})
+    return _Tested(**{name: np.concatenate([vars(part)[name] for part in parts]) for name in names})
 
 
 def _test(
@@ -177,38 +181,37 @@ def _test(
     with np.errstate(divide="ignore", invalid="ignore"):
         t = np.where(se[:, None] > 0, np.abs(apart) / se[:, None], 0.0)
     p = 2 * special.stdtr(df[:, None], -t)
-    # of outcomes only one pair is drawn of those that are compared
+    # for outcomes only one of the compared pairs is drawn
     corrected = _correct(p, further + compared - len(pairs))
-    one = next(place for place, (m, n) in enumerate(pairs) if n in (0, count - 1) and m < 1)
+    first = next(place for place, (m, n) in enumerate(pairs) if n in (0, count - 1) and m < 1)
     ahead = [place for place, (_, n) in enumerate(pairs) if n == count - 1 or count == 1]
-    others = [place for place in (*ahead, *range(len(pairs))) if place != one]
-    planned = [one, *dict.fromkeys(others)][: named or len(pairs)]
+    planned = list(dict.fromkeys([first, *ahead, *range(len(pairs))]))[: named or len(pairs)]
     # of preferences, those that are named but not drawn
     more = max(named - len(pairs), 0) if named else compared - len(pairs)
     return _Tested(
-        mean=apart[:, one],
+        mean=apart[:, first],
         se=se,
         df=df,
         plain=plain,
-        is_alone=p[:, one] < ALPHA,
+        is_alone=p[:, first] < ALPHA,
         is_found=_correct(p[:, planned], further + more)[:, 0] < ALPHA,
         is_best=np.asarray(((corrected[:, ahead] < ALPHA) & (apart[:, ahead] > 0)).all(axis=1)),
     )
 
 
 def _correct(p: Floats, more: int) -> Floats:
-    """Correct each row by Holm, with so many further tests in which nothing is found."""
+    """Correct each row by Holm, with `more` further tests in which nothing is found."""
     count = p.shape[1]
     order = p.argsort(axis=1)
     factors = np.arange(count, 0, -1) + more
     sorted_p = np.maximum.accumulate(np.take_along_axis(p, order, axis=1) * factors, axis=1)
-    found = np.empty_like(p)
-    np.put_along_axis(found, order, np.minimum(sorted_p, 1.0), axis=1)
-    return found
+    corrected = np.empty_like(p)
+    np.put_along_axis(corrected, order, np.minimum(sorted_p, 1.0), axis=1)
+    return corrected
 
 
 def _average(values: Floats, shown: NDArray[np.bool_]) -> Floats:
-    """Return the mean of each system (studies, systems), of the ratings that there are."""
+    """Return the mean of each system's available ratings (studies, systems)."""
     return np.asarray((values * shown).sum(axis=(-2, -1)) / shown.sum())
 
 
@@ -223,17 +226,21 @@ def _contrast(values: Floats) -> Floats:
 
 
 def _pool(contrasts: Floats, shown: NDArray[np.bool_]) -> tuple[Floats, Floats]:
-    """Variance of the mean of a contrast, and degrees of freedom, pooled over the contrasts."""
+    """Return the variance of the mean of a contrast, and degrees of freedom, pooled over the
+    contrasts."""
     count = contrasts.shape[1]
     if not shown.all():
         return pool_moments(contrasts, shown)
     raters, items = contrasts.shape[-2:]
-    ms_rater, ms_item, ms_rest = (one.mean(axis=1) for one in mean_squares(contrasts)[1:])
+    ms_rater, ms_item, ms_rest = (
+        mean_square.mean(axis=1) for mean_square in mean_squares(contrasts)[1:]
+    )
     return find_error(ms_rater, ms_item, ms_rest, raters=raters, items=items, contrasts=count)
 
 
 def _expect_forms(seen: Floats) -> Floats:
-    """What the sums of squares by rater, by item and of all are made of (forms, parts)."""
+    """Return the coefficients of the variance parts in the sums of squares by rater, by item and of
+    all (forms, parts)."""
     by_rater, by_item, total = seen.sum(axis=1), seen.sum(axis=0), seen.sum()
     rater, item = (by_rater**2).sum() / total, (by_item**2).sum() / total
     mixed_rater = (seen**2 / by_item[None, :]).sum()
@@ -251,8 +258,8 @@ def _expect_forms(seen: Floats) -> Floats:
 
 
 def pool_moments(contrasts: Floats, shown: NDArray[np.bool_]) -> tuple[Floats, Floats]:
-    """Variance of the mean of a contrast where not every rater sees every item, and its degrees
-    of freedom.
+    """Return the variance of the mean of a contrast where not every rater sees every item, and its
+    degrees of freedom.
 
     `contrasts`: (studies, contrasts, raters, items), used where `shown` (raters, items). Variance
     parts by Henderson's first method (quadratic forms, averaged over the contrasts, equated to what
@@ -279,27 +286,27 @@ def pool_moments(contrasts: Floats, shown: NDArray[np.bool_]) -> tuple[Floats, F
     pieces = part * np.array([rater, item, 1.0]) / total
     variance = np.maximum(pieces.sum(axis=1), 1e-300)
     freedom = count * np.array([p - 1, q - 1, max(total - p - (q - 1) * (total > q), 1)])
-    # The residual is in the errors of the other parts as well, as in the complete design; with one
-    # rating for each item it is that of items too.
+    # The residual is part of the errors of the other parts, as in the complete design; with one
+    # rating for each item, items and residual are one part.
     extra = np.array([1.0, 1.0, 0.0]) if total > q else np.zeros(3)
-    own = pieces + pieces[:, 2:] * extra
-    df = variance**2 / np.maximum((own**2 / freedom).sum(axis=1), 1e-300)
+    errors = pieces + pieces[:, 2:] * extra
+    df = variance**2 / np.maximum((errors**2 / freedom).sum(axis=1), 1e-300)
     return variance, np.maximum(df, 1.0)
 
 
 def _summarise(
-    design: Design, found: _Tested, difference: float, closed: float | None, seed: int
+    design: Design, tested: _Tested, difference: float, closed: float | None, seed: int
 ) -> Plan:
-    mean, hit = found.mean, found.is_found
-    truth = float(found.plain.mean())
+    mean, hit = tested.mean, tested.is_found
+    truth = float(tested.plain.mean())
     n = {"studies": len(mean)}
     method = "simulated studies"
-    width = 2 * stats.t.ppf(0.975, found.df) * found.se
+    width = 2 * stats.t.ppf(0.975, tested.df) * tested.se
     wrong = int((np.sign(mean[hit]) != np.sign(difference)).sum())
     power, alone, best = (
-        replace(wilson_share(int(one.sum()), len(one), name=name), seed=seed)
-        for name, one in (
-            ("power", hit), ("power_alone", found.is_alone), ("power_best", found.is_best)
+        replace(wilson_share(int(is_hit.sum()), len(is_hit), name=name), seed=seed)
+        for name, is_hit in (
+            ("power", hit), ("power_alone", tested.is_alone), ("power_best", tested.is_best)
         )
     )  # fmt: skip
     sign, much = (
@@ -327,7 +334,7 @@ def _summarise(
 
 
 def parts_of_variances(variances: Mapping[str, float], residual: float) -> Parts:
-    """Variance parts from a pilot's mixed model (the terms of compare.compare_systems)."""
+    """Return the variance parts of a pilot's mixed model (the terms of compare.compare_systems)."""
 
     def sd(name: str) -> float:
         return sqrt(max(variances.get(name, 0.0), 0.0))
@@ -354,7 +361,7 @@ def items_needed(
     per_output: int | None = None,
     power: float = 0.8,
 ) -> int | None:
-    """The fewest items with which `raters` find the difference with this power.
+    """Return the fewest items with which `raters` find the difference with this power.
 
     None where MOST_ITEMS are not enough: raters who differ in which system they like set a limit
     that only more raters move. ValueError: no difference, or fewer than two raters.
@@ -389,8 +396,8 @@ def find_error(
     items: int,
     contrasts: int = 1,
 ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """Variance of a mean difference and its degrees of freedom, from mean squares of as many
-    contrasts.
+    """Return the variance of a mean difference and its degrees of freedom, from mean squares pooled
+    over `contrasts`.
 
     Error = MS_item + MS_rater - MS_residual, never below MS_residual; degrees of freedom by
     Satterthwaite (Westfall, Judd & Kenny 2014).
@@ -404,7 +411,7 @@ def find_error(
 
 
 def mean_squares(differences: NDArray[np.float64]) -> tuple[NDArray[np.float64], ...]:
-    """The mean, and the mean squares of raters, of items, and of what is left.
+    """Return the mean, and the mean squares of raters, of items, and of the residual.
 
     `differences`: (..., raters, items), no gaps, at least two of each. Leading axes are kept: a
     batch of studies at once.

@@ -1,6 +1,6 @@
-"""The classic rank and sign tests, for those who ask for them beside the crossed test.
+"""The classic rank and sign tests, for those who want them beside the crossed test.
 
-None of them knows that ratings share raters: they generalise over items at most.
+None of them allows for raters that ratings share: they generalise over items at most.
 """
 
 from math import sqrt
@@ -21,7 +21,8 @@ _RANK_SUM = "rank-sum test on single ratings (ignores that ratings share items a
 
 
 def wilcoxon_pratt(differences: Any) -> Figure:
-    """The signed-rank sum of positive differences with the two-sided p value, zeros by Pratt.
+    """Return the signed-rank sum of positive differences with the two-sided p value, zeros by
+    Pratt.
 
     `differences`: (items,), rounded to nine digits first. All 0: p = 1 and `no_difference`.
     """
@@ -46,13 +47,14 @@ def wilcoxon_pratt(differences: Any) -> Figure:
 
 
 def sign_test(differences: Any) -> Figure:
-    """The share of positive among the differences that are not 0, with the exact p value."""
+    """Return the share of positive among the nonzero differences, with the exact p value."""
     d = rounded(differences)
     return sign_test_of_counts(int((d > 0).sum()), int((d < 0).sum()), int((d == 0).sum()))
 
 
 def sign_test_of_counts(wins: int, losses: int, ties: int = 0) -> Figure:
-    """The share won among the decided, with Wilson's interval and the exact two-sided p value."""
+    """Return the share won among the decided, with Wilson's interval and the exact two-sided p
+    value."""
     n = {"wins": wins, "losses": losses, "ties": ties}
     if not wins + losses:
         reason = Reason.NO_DECIDED_PAIRS if ties else Reason.NO_DATA
@@ -71,7 +73,8 @@ def sign_test_of_counts(wins: int, losses: int, ties: int = 0) -> Figure:
 
 
 def friedman(table: Any) -> Figure:
-    """Friedman's chi-square over items (rows) with all systems (columns); gaps drop the item."""
+    """Compute Friedman's chi-square over items (rows) with all systems (columns); items with gaps
+    are dropped."""
     w = rounded(table)
     if w.ndim != 2 or not w.size:
         return undefined("friedman", Reason.NO_DATA, method=_FRIEDMAN)
@@ -105,7 +108,7 @@ _MOST_STEPS = 2_000_000
 def sign_flip_test(
     differences: Any, *, name: str = "difference", seed: int = SEED, flips: int = RANDOM_FLIPS
 ) -> Figure:
-    """The mean item difference with the two-sided p value under exchange of the two systems.
+    """Return the mean item difference with the two-sided p value under exchange of the two systems.
 
     `differences`: (items,), second system minus first. Exact to 20 items by all flips, beyond that
     by counting where the differences are multiples of 1/60, else from random flips (p counts the
@@ -123,7 +126,7 @@ def sign_flip_test(
 
 
 def _p_value(d: Floats, seed: int, flips: int) -> tuple[float, str, int | None]:
-    d = d[d != 0]  # a difference of 0 is the same either way
+    d = d[d != 0]  # flipping a difference of 0 changes nothing
     if not len(d):
         return 1.0, "all differences are 0", None
     if len(d) <= EXACT_ITEMS:
@@ -133,7 +136,7 @@ def _p_value(d: Floats, seed: int, flips: int) -> tuple[float, str, int | None]:
     if small and np.allclose(steps, d * _COMMON_STEP, atol=1e-6):
         return flip_by_counting(steps.astype(np.int64)), "exact, by counting", None
     rng = np.random.default_rng(seed)
-    d = np.sort(d)  # the order of items is no part of the answer
+    d = np.sort(d)  # the answer must not depend on the order of items
     observed, hits, done = abs(d.sum()), 0, 0
     while done < flips:
         rows = min(1000, flips - done)
@@ -145,35 +148,35 @@ def _p_value(d: Floats, seed: int, flips: int) -> tuple[float, str, int | None]:
 
 
 def flip_all(d: Floats) -> float:
-    """The exact p value over all 2**n flips of at most 20 differences."""
+    """Return the exact p value over all 2**n flips of at most 20 differences."""
     sums = np.zeros(1)
-    for one in np.sort(d):
-        sums = np.concatenate([sums + one, sums - one])
+    for difference in np.sort(d):
+        sums = np.concatenate([sums + difference, sums - difference])
     return float((np.abs(sums) >= abs(d.sum()) - 1e-9 * len(d)).mean())
 
 
 def flip_by_counting(steps: NDArray[np.int64]) -> float:
-    """The exact p value for whole-numbered differences: the chance of each sum, one by one."""
+    """Return the exact p value for integer differences, from the probability of each sum."""
     size = np.sort(np.abs(steps))
     chance = np.ones(1)
-    for one in size:
-        wider = np.zeros(len(chance) + 2 * one)
+    for step in size:
+        wider = np.zeros(len(chance) + 2 * step)
         wider[: len(chance)] += chance / 2
-        wider[2 * one :] += chance / 2
+        wider[2 * step :] += chance / 2
         chance = wider
     sums = np.arange(len(chance)) - size.sum()
     return float(min(1.0, chance[np.abs(sums) >= abs(steps.sum())].sum()))
 
 
 def majority_sign(item: Codes, outcome: Floats) -> Figure:
-    """The exact sign test on what more than half of the answers to each item say.
+    """Return the exact sign test on the majority of the answers to each item.
 
     `n` holds the items won, lost, tied, and those without a majority.
     """
-    table = np.stack([np.bincount(item, weights=outcome == one) for one in (1, 0, -1)])
+    table = np.stack([np.bincount(item, weights=outcome == answer) for answer in (1, 0, -1)])
     total = table.sum(axis=0)
     wins, ties, losses = ((row * 2 > total).sum() for row in table)
-    found = sign_test_of_counts(int(wins), int(losses), int(ties))
+    test = sign_test_of_counts(int(wins), int(losses), int(ties))
     none = int((total > 0).sum() - wins - ties - losses)
-    n = {**found.n, "no_majority": none}
-    return Figure(**{**found.__dict__, "method": f"{found.method}; majority of an item", "n": n})
+    n = {**test.n, "no_majority": none}
+    return Figure(**{**test.__dict__, "method": f"{test.method}; majority of an item", "n": n})

@@ -1,4 +1,4 @@
-"""How alike raters order things: Kendall's W, and the correlations of pairs of raters."""
+"""How similarly raters order outputs: Kendall's W, and the correlations of pairs of raters."""
 
 from typing import Any
 
@@ -9,10 +9,9 @@ from scipy import sparse, stats
 
 from evalsite.analysis.agreement_interval import BOTH, INPUTS
 from evalsite.analysis.bootstrap import METHOD, two_way_weights
-from evalsite.analysis.canonical_order import Coded, Floats, Ints, code, find_gap
+from evalsite.analysis.canonical_order import Coded, Floats, Ints, canonical_rows, code, find_gap
 from evalsite.analysis.correlation import METHODS, Cells, Kind
 from evalsite.analysis.figure import Figure, Reason, undefined
-from evalsite.analysis.rated_order import canonical_rows
 from evalsite.analysis.resample import DRAWS, SEED, bootstrap, describe_draws
 
 SHARED = 5  # fewer shared units than this: no figure for a pair of raters
@@ -23,7 +22,7 @@ _W = "Kendall's W, corrected for ties"
 
 
 def kendall_w(matrix: ArrayLike, *, name: str = "kendall_w") -> Figure:
-    """Kendall's W of a complete matrix (n units, m raters) of values: all raters, all units.
+    """Return Kendall's W of a complete matrix (n units, m raters) of values.
 
     `details`: chi2, df and p of Friedman's test (Kendall & Babington Smith 1939). Undefined:
     no_data, incomplete (a value is missing), no_overlap (one rater), too_few, no_variation.
@@ -45,7 +44,9 @@ def kendall_w(matrix: ArrayLike, *, name: str = "kendall_w") -> Figure:
     if reason:
         return undefined(name, reason, method=_W, n=counted)
     ranks = stats.rankdata(table, axis=0)
-    ties = sum(float((np.unique(one, return_counts=True)[1] ** 3.0).sum()) - n for one in ranks.T)
+    ties = sum(
+        float((np.unique(column, return_counts=True)[1] ** 3.0).sum()) - n for column in ranks.T
+    )
     squares = float(((ranks.sum(axis=1) - m * (n + 1) / 2) ** 2).sum())
     value = 12 * squares / (m**2 * (n**3 - n) - m * ties)
     chi2 = m * (n - 1) * value
@@ -58,12 +59,12 @@ def kendall_w_of_sets(
     *, group: ArrayLike, rater: ArrayLike | None, object_: ArrayLike, value: ArrayLike,
     draws: int = DRAWS, seed: int = SEED, name: str = "kendall_w_of_sets",
 ) -> Figure:  # fmt: skip
-    """The mean over sets of Kendall's W, for things that are ranked together, some at a time.
+    """Return the mean of Kendall's W over sets of objects that are ranked together.
 
-    One row for each rating (length n): the set (group) it belongs to, who rated, what (object_,
-    such as the system), and the value. A rater counts for a set if they rated all of it; a set
-    counts if two raters do. Sets that every rater tied throughout have no W and are counted.
-    Interval: bootstrap over raters and sets; a rater who is drawn twice doesn't agree with
+    One row for each rating (length n): the set (group) it belongs to, the rater, the object (such
+    as the system), and the value. A rater counts for a set if they rated all of it; a set counts if
+    two raters do. Sets in which every rater tied everything have no W and are counted. Interval:
+    bootstrap over raters and sets; a rater who is drawn twice doesn't count as agreeing with
     themselves. Undefined: no_data, raters_unknown, no_overlap, no_variation.
     """
     method = f"{_W}, mean over sets ranked together"
@@ -75,12 +76,12 @@ def kendall_w_of_sets(
     ).dropna()  # fmt: skip
     if rows.empty:
         return undefined(name, Reason.NO_DATA, method=method)
-    found = _rank_sets(rows)
-    if found.empty:
+    sets = _rank_sets(rows)
+    if sets.empty:
         return undefined(name, Reason.NO_OVERLAP, method=method)
-    each = np.sort(found.w.dropna().to_numpy())
-    n = {"sets": len(each), "ratings": int(found.ratings[found.w.notna()].sum()),
-         "sets_all_tied": int(found.w.isna().sum())}  # fmt: skip
+    each = np.sort(sets.w.dropna().to_numpy())
+    n = {"sets": len(each), "ratings": int(sets.ratings[sets.w.notna()].sum()),
+         "sets_all_tied": int(sets.w.isna().sum())}  # fmt: skip
     if not each.size:
         return undefined(name, Reason.NO_VARIATION, method=method, n=n)
     if len(each) < 2:
@@ -143,8 +144,8 @@ def _draw_sets(rows: pd.DataFrame, draws: int, seed: int) -> Floats:
 def _keep_whole(rows: pd.DataFrame) -> pd.DataFrame:
     """Return the ratings of sets that two raters ranked whole, by those raters."""
     size = rows.groupby("group").object.transform("nunique")
-    own = rows.groupby(["group", "rater"]).object.transform("nunique")
-    whole = rows[(size == own) & (size > 1)]
+    ranked = rows.groupby(["group", "rater"]).object.transform("nunique")
+    whole = rows[(size == ranked) & (size > 1)]
     raters = whole.groupby("group").rater.transform("nunique")
     return whole[raters > 1]
 
@@ -172,7 +173,7 @@ def pairwise_correlation(
     input: ArrayLike | None = None, shared: int = SHARED, draws: int = DRAWS, seed: int = SEED,
     name: str = "",
 ) -> Figure:  # fmt: skip
-    """The mean correlation of pairs of raters that share `shared` units or more.
+    """Return the mean correlation of pairs of raters that share `shared` units or more.
 
     Arguments as for `alpha`. A pair in which one rater never varies has none and is counted apart
     from the "rater pairs" that the mean is of. Of more than 400 pairs those that share most are
@@ -213,17 +214,12 @@ def pairwise_correlation(
         width = max(_weigh(pair, kind) for pair in pairs)
         drawn = bootstrap(find, data.n_blocks, draws=draws, seed=seed, width=width)
         spread = describe_draws(drawn)
-        low, high, details = spread.low, spread.high, details | _name_raters(spread.details)
+        low, high, details = spread.low, spread.high, details | spread.details
+        if details["interval"].startswith("bootstrap"):
+            interval = "bootstrap over inputs, for these raters, percentile"
+            details |= {"interval": interval, "over": INPUTS}
     return Figure(name=name, method=method, value=whole, low=low, high=high, n=n,
                   details=details, seed=seed)  # fmt: skip
-
-
-def _name_raters(details: dict[str, Any]) -> dict[str, Any]:
-    """The details of a spread, saying that raters are not drawn."""
-    if not details["interval"].startswith("bootstrap"):
-        return details
-    interval = "bootstrap over inputs, for these raters, percentile"
-    return details | {"interval": interval, "over": INPUTS}
 
 
 def _weigh(pair: Cells, kind: Kind) -> int:
@@ -231,23 +227,25 @@ def _weigh(pair: Cells, kind: Kind) -> int:
 
 
 def _pair_up(data: Coded, least: int) -> list[Cells]:
-    """For each pair of raters with enough shared units, both their values there."""
+    """Return for each pair of raters with enough shared units the values of both there."""
     rater = data.rater
     assert rater is not None
     shares = _find_shared(data.unit, rater, least)
-    rows = {int(one): np.flatnonzero(rater == one) for one in np.unique(shares[:, :2])}
-    found = []
+    rows = {int(number): np.flatnonzero(rater == number) for number in np.unique(shares[:, :2])}
+    pairs = []
     for first, second, _ in shares:
-        one, two = rows[int(first)], rows[int(second)]
-        _, at_one, at_two = np.intersect1d(data.unit[one], data.unit[two], return_indices=True)
-        mine, theirs = one[at_one], two[at_two]
-        found.append(Cells.of(data.value[mine], data.value[theirs], data.block[mine],
+        left, right = rows[int(first)], rows[int(second)]
+        _, at_left, at_right = np.intersect1d(
+            data.unit[left], data.unit[right], return_indices=True
+        )
+        left, right = left[at_left], right[at_right]
+        pairs.append(Cells.of(data.value[left], data.value[right], data.block[left],
                               data.n_blocks))  # fmt: skip
-    return found
+    return pairs
 
 
 def _find_shared(unit: Ints, rater: Ints, least: int) -> Ints:
-    """(pairs, 3): two raters and how many units they share, most first."""
+    """Return (pairs, 3): two raters and how many units they share, most first."""
     meet = pd.DataFrame({"unit": unit, "rater": rater})
     both = meet.merge(meet, on="unit", suffixes=("", "_2"))
     both = both[both.rater < both.rater_2]

@@ -3,10 +3,11 @@ degrees of freedom after Kenward and Roger (1997).
 
 value = mean of its system (or pair) + random effects + residual, all effects independent and
 normal. Fitted by average-information steps (Gilmour, Thompson & Cullis 1995) on variances, which
-stay at 0 or more: one at 0 is free again as soon as the criterion falls with it, so no optimum
-beside 0 is missed. Effects inside inputs (or raters) are integrated out block by block, see
-`effects_in_blocks`. Agrees with lme4, pbkrtest and emmeans; degrees of freedom count variances at 0
-too, which lmerTest leaves out. Set the threads of the linear algebra to 1 in workers.
+stay at 0 or more; a variance at 0 becomes free again as soon as the criterion falls with it, so
+that no optimum near 0 is missed. Effects inside inputs (or raters) are integrated out block by
+block, see `effects_in_blocks`. Agrees with lme4, pbkrtest and emmeans; degrees of freedom count
+variances at 0 too, which lmerTest leaves out. Set the threads of the linear algebra to 1 in
+workers.
 """
 
 from collections.abc import Mapping
@@ -18,25 +19,23 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import linalg, sparse
 
+from evalsite.analysis.canonical_order import Codes, factor_codes
 from evalsite.analysis.effects_in_blocks import (
     EffectsInBlocks,
     Inverted,
     Table,
-    TooManyEffects,
     one_hot,
 )
-from evalsite.analysis.rated_order import Codes, factor_codes
-
-__all__ = ["METHOD", "RemlFit", "TooManyEffects", "fit_reml", "signed", "usable_terms"]
 
 Floats = NDArray[np.float64]
 
 METHOD = "REML, crossed random effects (Kenward-Roger)"
-# about a variance, where that of all ratings is 1: with less, its standard error exceeds 10,000
+# information about a variance, where that of all ratings is 1: below it the standard error of the
+# variance exceeds 10,000
 _LEAST_INFORMATION = 1e-8
 _ROUNDS = 200
 _LEAST_DF = 1.0
-# of the model's own variance: an error above this many times it is no correction any more
+# times the model's own variance: above it a corrected error can't be relied on
 MOST_CORRECTION = 2.0
 
 
@@ -69,7 +68,7 @@ class RemlFit:
         return tuple(name for name, variance in self.variances.items() if variance == 0)
 
     def contrast(self, weights: Any) -> tuple[float, float, float]:
-        """Estimate, standard error and degrees of freedom of a sum of means, by Kenward-Roger."""
+        """Return estimate, standard error and degrees of freedom of a contrast (Kenward-Roger)."""
         w = np.asarray(weights, dtype=np.float64)
         variance = float(w @ self.covariance @ w)
         slope = np.einsum("i,kij,j->k", w, self.slopes, w)
@@ -79,7 +78,7 @@ class RemlFit:
         return float(w @ self.means), sqrt(error), max(df, _LEAST_DF)
 
     def is_overcorrected(self, weights: Any) -> bool:
-        """Whether the correction of the error grows beyond what it can be relied on for."""
+        """Return whether the corrected error is too large to be relied on."""
         w = np.asarray(weights, dtype=np.float64)
         return bool(w @ self.adjusted @ w > MOST_CORRECTION * (w @ self.covariance @ w))
 
@@ -117,28 +116,28 @@ class _Model:
         self.variance = float(((y - self.shift) ** 2).mean())
 
     def at(self, s: Floats) -> _State:
-        """The REML criterion (minus twice the restricted log-likelihood) at some variances."""
+        """Return the REML criterion (-2 times the restricted log-likelihood) at variances `s`."""
         p, rest = self.p, float(s[-1])
-        found = self.products.invert(dict(zip(self.names, s[:-1] / rest, strict=True)))
-        total = found.fixed / rest
+        inverted = self.products.invert(dict(zip(self.names, s[:-1] / rest, strict=True)))
+        total = inverted.fixed / rest
         root = linalg.cholesky(total[:p, :p], lower=True)
         cov = linalg.cho_solve((root, True), np.eye(p))
         beta = cov @ total[:p, p]
         ypy = float(total[p, p] - total[:p, p] @ beta)
-        deviance = self.n * log(rest) + found.logdet + 2 * float(np.log(np.diag(root)).sum())
+        deviance = self.n * log(rest) + inverted.logdet + 2 * float(np.log(np.diag(root)).sum())
         deviance += ypy + (self.n - p) * log(2 * pi)
-        return _State(s=s, deviance=deviance, at=found, cov=cov, beta=beta, ypy=ypy)
+        return _State(s=s, deviance=deviance, at=inverted, cov=cov, beta=beta, ypy=ypy)
 
     def derivatives(self, state: _State, *, with_expected: bool = False) -> _Slopes:
-        """The gradient of the criterion, its average and, if asked for, expected information.
+        """Return the gradient of the criterion, its average and, on request, expected information.
 
         Everything with the residual's own derivative follows from V = sum of s_k V_k.
         """
         s, k, p, cov = state.s, len(self.names), self.p, state.cov
         rest = float(s[k])
-        found = self.products.trace(state.at, state.beta, with_second=with_expected)
+        traces = self.products.trace(state.at, state.beta, with_second=with_expected)
         ends, middle = np.zeros((k + 1, p + 1, p + 1)), np.zeros((k + 1, k + 1, p + 1, p + 1))
-        ends[:k], middle[:k, :k] = found.ends / rest**2, found.middle / rest**3
+        ends[:k], middle[:k, :k] = traces.ends / rest**2, traces.middle / rest**3
         whole = np.zeros((p + 1, p + 1))  # [X, r]' V^-1 [X, r]
         whole[:p, :p], whole[p, p] = state.at.fixed[:p, :p] / rest, state.ypy
         ends[k] = (whole - np.tensordot(s[:k], ends[:k], 1)) / rest
@@ -149,15 +148,15 @@ class _Model:
         t, q = ends[:, :p, :p], middle[:, :, :p, :p]
         by_cov = cov @ t
         trace = np.zeros(k + 1)
-        trace[:k] = found.first / rest - np.trace(by_cov[:k], axis1=1, axis2=2)
+        trace[:k] = traces.first / rest - np.trace(by_cov[:k], axis1=1, axis2=2)
         trace[k] = (self.n - p - s[:k] @ trace[:k]) / rest
         side = ends[:, :p, p]  # X' V^-1 V_k P y
         average = middle[:, :, p, p] - side @ cov @ side.T
         expected = None
-        if found.second is not None:
+        if traces.second is not None:
             expected = np.zeros((k + 1, k + 1))
             flat = by_cov.reshape(k + 1, p * p)
-            expected[:k, :k] = found.second / rest**2
+            expected[:k, :k] = traces.second / rest**2
             expected[:k, :k] -= 2 * np.einsum("ij,klji->kl", cov, q[:k, :k])
             expected[:k, :k] += flat[:k] @ by_cov[:k].transpose(0, 2, 1).reshape(k, p * p).T
             expected[k, :k] = expected[:k, k] = (trace[:k] - expected[:k, :k] @ s[:k]) / rest
@@ -168,12 +167,12 @@ class _Model:
             expected=expected,
             ends=t,
             middle=q,
-            sums=[one / rest for one in found.sums],
+            sums=[sums / rest for sums in traces.sums],
         )
 
 
 def _step(model: _Model, state: _State, slopes: _Slopes) -> _State | None:
-    """A better point by an average-information step, shortened until it is better."""
+    """Return a better point by an average-information step, shortened until it is better."""
     s, gradient, floor = state.s, slopes.gradient, 1e-10 * model.variance
     free = (s > 0) | (gradient < 0)
     free[-1] = True
@@ -188,33 +187,33 @@ def _step(model: _Model, state: _State, slopes: _Slopes) -> _State | None:
         new[:-1][new[:-1] < floor] = 0.0
         new[-1] = max(new[-1], floor, s[-1] / 10)
         if abs(gradient @ (new - s)) < np.spacing(abs(state.deviance)):
-            return None  # what is to be won has no digit of the criterion
+            return None  # the possible gain is below the precision of the criterion
         try:
-            found = model.at(new)
+            point = model.at(new)
         except np.linalg.LinAlgError:
             continue
-        if found.deviance < state.deviance:
-            return found
+        if point.deviance < state.deviance:
+            return point
     return None
 
 
 def _towards_zero(model: _Model, state: _State, gradient: Floats) -> _State | None:
-    """A better point by setting a single small variance to 0, where the slope points there."""
+    """Return a better point with a single small variance set to 0, where the slope points there."""
     for i in np.argsort(state.s[:-1]):
         if state.s[i] > 0 and gradient[i] > 0:
             new = state.s.copy()
             new[i] = 0.0
             try:
-                found = model.at(new)
+                point = model.at(new)
             except np.linalg.LinAlgError:
                 continue
-            if found.deviance <= state.deviance:
-                return found
+            if point.deviance <= state.deviance:
+                return point
     return None
 
 
 def _search(model: _Model) -> tuple[_State, bool]:
-    """The variances at which no step makes the criterion smaller."""
+    """Find the variances at which no step makes the criterion smaller."""
     k = len(model.names)
     state = model.at(np.full(k + 1, model.variance / (k + 1)))
     for _ in range(_ROUNDS):
@@ -223,16 +222,17 @@ def _search(model: _Model) -> tuple[_State, bool]:
         free = (state.s > 0) | (gradient < 0)
         if np.abs(gradient[free] * np.maximum(state.s[free], 1e-3 * model.variance)).max() < 1e-7:
             return state, True
-        found = _step(model, state, slopes) or _towards_zero(model, state, gradient)
-        if found is None:
-            # No digit of the criterion is left to win; the slope says whether this is the end.
+        point = _step(model, state, slopes) or _towards_zero(model, state, gradient)
+        if point is None:
+            # the criterion can't improve by a digit; the slope says whether this is the optimum
             return state, bool(np.abs(gradient[free] * state.s[free]).max() < 1e-3)
-        state = found
+        state = point
     return state, False
 
 
 def _adjust(state: _State, slopes: _Slopes, spread: Floats) -> Floats:
-    """The covariance of the means after Kenward and Roger (1997), second derivatives of V none."""
+    """Return the covariance of the means after Kenward and Roger (1997); V has no second
+    derivatives."""
     t, q, cov = slopes.ends, slopes.middle, state.cov
     within = np.einsum("kl,klij->ij", spread, q)
     for k in range(len(t)):
@@ -241,10 +241,10 @@ def _adjust(state: _State, slopes: _Slopes, spread: Floats) -> Floats:
 
 
 def _invert_information(expected: Floats) -> Floats:
-    """Twice the inverse of the expected information; sums of variances it can't tell apart stay.
+    """Return twice the inverse of the expected information; sums of inseparable variances are kept.
 
-    A variance that the ratings say nothing of, such as that of raters who rate one system each, is
-    as good as unknown: its own variance is 2 / _LEAST_INFORMATION, where all ratings have 1.
+    A variance that the ratings say nothing about, such as that of raters who rate one system each,
+    is practically unknown: its own variance is 2 / _LEAST_INFORMATION, where all ratings have 1.
     """
     known = expected.copy()
     unknown = np.diag(expected) < _LEAST_INFORMATION
@@ -256,7 +256,7 @@ def _invert_information(expected: Floats) -> Floats:
 
 
 def usable_terms(terms: Mapping[str, Any], n: int) -> tuple[dict[str, Codes], dict[str, list[str]]]:
-    """The terms that the data can tell apart, as codes, and why each other one was left out.
+    """Return the terms that the data can separate, as codes, and why each other one was left out.
 
     Left out: one level for each rating (merges with the residual), a single level (merges with the
     mean), the same levels as an earlier term (merges with that one).
@@ -271,16 +271,17 @@ def usable_terms(terms: Mapping[str, Any], n: int) -> tuple[dict[str, Codes], di
         elif levels == 1:
             dropped[name] = ["one_level"]
         else:
-            for other, there in kept.items():
-                if int(there.max()) + 1 == levels == len(np.unique(code * levels + there)):
-                    dropped[name] = ["like_term", other]
+            for earlier, codes in kept.items():
+                if int(codes.max()) + 1 == levels == len(np.unique(code * levels + codes)):
+                    dropped[name] = ["like_term", earlier]
             if name not in dropped:
                 kept[name] = code
     return kept, dropped
 
 
 def signed(plus: Any, minus: Any) -> Table:
-    """The incidence of a term that adds the effect of one level and takes off that of another."""
+    """Return the incidence of a term that adds the effect of one level and subtracts that of
+    another."""
     codes = factor_codes(np.concatenate([np.asarray(plus), np.asarray(minus)]))
     levels, n = int(codes.max(initial=-1)) + 1, len(codes) // 2
     return sparse.csr_matrix(one_hot(codes[:n], levels) - one_hot(codes[n:], levels))
@@ -294,20 +295,20 @@ def fit_reml(
     blocks: Any = (),
     known: tuple[Mapping[str, float], float] | None = None,
 ) -> RemlFit:
-    """The fitted model of `value` (n,) with independent effects of each term, by REML.
+    """Fit a model of `value` (n,) with independent effects of each term, by REML.
 
     `terms`: name -> codes or names (n,), or an incidence (n, levels) as of `signed`. `system`:
     codes 0..p-1 (n,) of the fixed means; None: one mean for all. `blocks`: codes (n,) of factors
     that terms may lie within, beside the terms themselves. `known`: the variances of the terms and
-    of the residual, taken as they are. Raises TooManyEffects, and ValueError where the values do
-    not vary or the rows are no more than the means: ask first.
+    of the residual, which are not estimated. Raises TooManyEffects, and ValueError if the values
+    don't vary or there are no more rows than means.
     """
     y = np.asarray(value, dtype=np.float64)
     fixed = np.zeros(len(y), dtype=np.int64) if system is None else np.asarray(system)
     if len(y) <= int(fixed.max(initial=0)) + 1 or np.ptp(y) == 0:
         raise ValueError("REML needs values that vary, and more of them than systems.")
     tables: dict[str, Table] = {}
-    factors = [factor_codes(one) for one in blocks]
+    factors = [factor_codes(block) for block in blocks]
     for name, term in terms.items():
         if sparse.issparse(term):
             tables[name] = sparse.csr_matrix(term)
@@ -322,8 +323,8 @@ def fit_reml(
     if known is None:
         state, converged = _search(model)
     else:
-        given = [*(known[0][name] for name in model.names), known[1]]
-        state, converged = model.at(np.array(given) / scale**2), True
+        variances = [*(known[0][name] for name in model.names), known[1]]
+        state, converged = model.at(np.array(variances) / scale**2), True
     slopes = model.derivatives(state, with_expected=True)
     assert slopes.expected is not None
     spread = _invert_information(slopes.expected)

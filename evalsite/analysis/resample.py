@@ -1,7 +1,7 @@
 """Intervals by resampling blocks: the bootstrap and the jackknife over one factor.
 
-A statistic is given as a function of weights: an array (draws, blocks) of how often each block
-counts gives an array (draws,) or (draws, figures), NaN where a draw leaves it undefined.
+A statistic is a function of weights: it turns an array (draws, blocks) of how often each block
+counts into an array (draws,) or (draws, figures), NaN where a draw leaves it undefined.
 """
 
 from collections.abc import Callable, Iterator
@@ -39,12 +39,12 @@ class Spread:
 def draw_weights(
     n_blocks: int, *, draws: int, seed: int, width: int = 0
 ) -> Iterator[Floats]:  # fmt: skip
-    """Weights of the bootstrap, some draws at a time: arrays (some, n_blocks), each row of sum
+    """Yield bootstrap weights in batches of draws: arrays (batch, n_blocks), each row of sum
     n_blocks. `width`: how many columns the statistic makes of a draw, to keep memory flat."""
     rng = np.random.default_rng(seed)
-    some = max(1, min(draws, _CELLS // max(n_blocks, width, 1)))
-    for start in range(0, draws, some):
-        rows = min(some, draws - start)
+    batch = max(1, min(draws, _CELLS // max(n_blocks, width, 1)))
+    for start in range(0, draws, batch):
+        rows = min(batch, draws - start)
         drawn = rng.integers(0, n_blocks, size=(rows, n_blocks), dtype=np.int32)
         flat = drawn + (np.arange(rows, dtype=np.int64) * n_blocks)[:, None]
         counted = np.bincount(flat.ravel(), minlength=rows * n_blocks)
@@ -54,31 +54,31 @@ def draw_weights(
 def bootstrap(
     statistic: Statistic, n_blocks: int, *, draws: int = DRAWS, seed: int = SEED, width: int = 0
 ) -> Floats:
-    """The statistic of every draw: (draws,) or (draws, figures); 500 draws at most above 20,000
-    blocks."""
+    """Return the statistic of every draw: (draws,) or (draws, figures); at most 500 draws above
+    20,000 blocks."""
     if n_blocks > MANY_BLOCKS:
         draws = min(draws, FEW_DRAWS)
     weights = draw_weights(n_blocks, draws=draws, seed=seed, width=width)
-    return np.concatenate([statistic(one) for one in weights])
+    return np.concatenate([statistic(batch) for batch in weights])
 
 
 def jackknife(statistic: Statistic, n_blocks: int, *, width: int = 0) -> tuple[Floats, int]:
-    """The statistic with each block left out in turn, and how many parts were left out.
+    """Return the statistic with each block left out in turn, and how many parts were left out.
 
     Above 1000 blocks they are left out in 500 groups of nearly equal size.
     """
     parts = n_blocks if n_blocks <= _DELETED_ONE_BY_ONE else _GROUPS
     part = np.arange(n_blocks) % parts
-    some = max(1, _CELLS // max(n_blocks, width, 1))
-    found = []
-    for start in range(0, parts, some):
-        out = np.arange(start, min(start + some, parts))
-        found.append(statistic((part[None, :] != out[:, None]).astype(np.float64)))
-    return np.concatenate(found), parts
+    batch = max(1, _CELLS // max(n_blocks, width, 1))
+    drawn = []
+    for start in range(0, parts, batch):
+        out = np.arange(start, min(start + batch, parts))
+        drawn.append(statistic((part[None, :] != out[:, None]).astype(np.float64)))
+    return np.concatenate(drawn), parts
 
 
 def percentiles(drawn: Floats, level: float = LEVEL) -> tuple[float | None, float | None]:
-    """The percentile interval of the draws that are defined; None where there are none."""
+    """Return the percentile interval of the defined draws; None where there are none."""
     defined = drawn[~np.isnan(drawn)]
     if not defined.size:
         return None, None
@@ -87,10 +87,10 @@ def percentiles(drawn: Floats, level: float = LEVEL) -> tuple[float | None, floa
 
 
 def describe_draws(drawn: Floats, level: float = LEVEL) -> Spread:
-    """Interval and standard error of a figure from its draws (a flat array).
+    """Return interval and standard error of a figure from its draws (a flat array).
 
-    Draws that are all the same, or nearly all, tell nothing of how far off the figure may be: then
-    there is no interval.
+    Draws that are all, or nearly all, equal don't tell how far off the figure may be: then there is
+    no interval.
     """
     low, high = percentiles(drawn, level)
     defined = drawn[~np.isnan(drawn)]
@@ -109,7 +109,7 @@ def spread(
     statistic: Statistic, n_blocks: int, *, draws: int, seed: int, level: float = LEVEL,
     width: int = 0,
 ) -> Spread:  # fmt: skip
-    """The bootstrap interval of a figure, and beside it the jackknife's.
+    """Return the bootstrap interval of a figure, and the jackknife's for comparison.
 
     Hughes (2022) finds the bootstrap of alpha short at small samples and the jackknife's variance
     near its nominal coverage; so both are given. No draws: no interval.
@@ -117,7 +117,7 @@ def spread(
     if n_blocks < 2 or not draws:
         why = "only one block to draw" if draws else "not asked for"
         return Spread(low=None, high=None, details={"interval": f"none: {why}"})
-    found = describe_draws(
+    interval = describe_draws(
         bootstrap(statistic, n_blocks, draws=draws, seed=seed, width=width), level
     )
     left, parts = jackknife(statistic, n_blocks, width=width)
@@ -125,11 +125,11 @@ def spread(
     if len(left) == parts:
         error = float(np.sqrt((parts - 1) / parts * ((left - left.mean()) ** 2).sum()))
         if error <= _ROUNDING:
-            return found
+            return interval
         whole = float(statistic(np.ones((1, n_blocks)))[0])
         reach = float(stats.t.ppf((1 + level) / 2, parts - 1)) * error
-        found.details.update(
+        interval.details.update(
             se_jackknife=error, jackknife_low=whole - reach, jackknife_high=whole + reach,
             jackknife_parts=parts,
         )  # fmt: skip
-    return found
+    return interval

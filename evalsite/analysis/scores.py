@@ -1,4 +1,4 @@
-"""The ratings of one criterion as a comparison takes them, and what their design allows."""
+"""The ratings of one criterion in the form that comparisons use, and what their design allows."""
 
 from dataclasses import dataclass
 from typing import Any
@@ -8,8 +8,8 @@ import pandas as pd
 from numpy.typing import NDArray
 from scipy import sparse
 
+from evalsite.analysis.canonical_order import canonical_rows
 from evalsite.analysis.figure import Cautions
-from evalsite.analysis.rated_order import canonical_rows
 
 Floats = NDArray[np.float64]
 Codes = NDArray[np.int64]
@@ -22,8 +22,8 @@ class Scores:
     """Ratings as codes from 0, rows in an order that names and files do not decide.
 
     `group` is the input (the item factor), `block` what is resampled: the group, or its cluster.
-    `rater` is None where the participants of an import are no persons. `row`: which of the given
-    rows each rating was.
+    `rater` is None where the participants of an import aren't persons. `row`: the number of each
+    rating's row in the input.
     """
 
     systems: list[str]
@@ -39,12 +39,12 @@ class Scores:
 
     def counts(self) -> dict[str, int]:
         """Return the numbers of what went in, for a figure's `n`."""
-        found = {"items": int(self.group.max()) + 1, "ratings": len(self.value)}
+        counted = {"items": int(self.group.max()) + 1, "ratings": len(self.value)}
         if self.has_clusters:
-            found["clusters"] = len(np.unique(self.block))
+            counted["clusters"] = len(np.unique(self.block))
         if self.raters is not None:
-            found["raters"] = self.raters
-        return found
+            counted["raters"] = self.raters
+        return counted
 
     def take(self, rows: NDArray[np.bool_]) -> "Scores":
         """Return some of the rows, with raters and groups renumbered; systems stay."""
@@ -64,7 +64,7 @@ class Scores:
 
 
 def renumber(codes: Codes) -> Codes:
-    """The codes that occur, numbered from 0 in their order."""
+    """Return the codes that occur, numbered from 0 in their order."""
     return np.asarray(np.unique(codes, return_inverse=True)[1], dtype=np.int64)
 
 
@@ -77,42 +77,44 @@ def read_scores(
     cluster: Any | None = None,
     is_log: bool = False,
 ) -> Scores:
-    """The ratings of one criterion, from columns (n,) of names and numbers; no value: left out.
+    """Return the ratings of one criterion, from columns (n,) of names and numbers; rows without a
+    value are left out.
 
-    `rater` None: unknown. `is_log`: values are taken as magnitudes and their natural logarithms
+    `rater` None: unknown. `is_log`: values are magnitudes, and their natural logarithms are
     compared. ValueError: a magnitude of 0 or less.
     """
     values = np.asarray(value, dtype=np.float64)
-    there = np.isfinite(values)
-    values = values[there]
+    is_known = np.isfinite(values)
+    values = values[is_known]
     if is_log:
         if (values <= 0).any():
             raise ValueError("A magnitude must be above 0; leave out the ratings that are not.")
         values = np.log(values)
-    names = pd.Series(system).astype(str).to_numpy()[there]
+    names = pd.Series(system).astype(str).to_numpy()[is_known]
     systems, codes = np.unique(names, return_inverse=True)
-    groups = pd.Series(group).to_numpy()[there]
-    blocks = groups if cluster is None else pd.Series(cluster).to_numpy()[there]
-    who = np.zeros(len(values)) if rater is None else pd.Series(rater).to_numpy()[there]
+    groups = pd.Series(group).to_numpy()[is_known]
+    blocks = groups if cluster is None else pd.Series(cluster).to_numpy()[is_known]
+    who = np.zeros(len(values)) if rater is None else pd.Series(rater).to_numpy()[is_known]
     rows, (who_code, group_code, block_code, _) = canonical_rows(
         values, who, groups, blocks, codes.astype(np.int64)
     )
     return Scores(
-        systems=[str(one) for one in systems],
+        systems=[str(name) for name in systems],
         raters=None if rater is None else int(who_code.max(initial=-1)) + 1,
         rater=None if rater is None else who_code,
         group=group_code,
         block=block_code,
         system=np.asarray(codes, dtype=np.int64)[rows],
         value=values[rows],
-        row=np.flatnonzero(there)[rows],
+        row=np.flatnonzero(is_known)[rows],
         is_log=is_log,
         has_clusters=cluster is not None,
     )
 
 
 def cell_means(data: Scores, system: int) -> tuple[sparse.csr_matrix, sparse.csr_matrix]:
-    """Sums and counts (groups, raters) of one system, sparse; one column: raters are unknown."""
+    """Return sums and counts (groups, raters) of one system, sparse; one column if raters are
+    unknown."""
     rows = data.system == system
     rater = np.zeros(len(data.value), dtype=np.int64) if data.rater is None else data.rater
     shape = (int(data.group.max()) + 1, int(rater.max()) + 1)
@@ -124,7 +126,7 @@ def cell_means(data: Scores, system: int) -> tuple[sparse.csr_matrix, sparse.csr
 
 
 def item_means(data: Scores, system: int) -> Floats:
-    """The mean of each group under one system (groups,); NaN where it has no rating."""
+    """Return the mean of each group under one system (groups,); NaN where it has no rating."""
     rows = data.system == system
     size = int(data.group.max()) + 1
     count = np.bincount(data.group[rows], minlength=size)
@@ -134,33 +136,33 @@ def item_means(data: Scores, system: int) -> Floats:
 
 
 def find_thin(data: Scores) -> list[int]:
-    """The systems with ratings of fewer than two groups, or by fewer than two raters: of these
-    the system's own effect can't be separated from that group's or rater's."""
+    """Return the systems with ratings of fewer than two groups, or by fewer than two raters: the
+    system's own effect can't be separated from that group's or rater's."""
     fewest: NDArray[np.int64] = np.full(len(data.systems), 2)
     for codes in (data.group, data.rater):
         if codes is not None:
             both = np.unique(np.column_stack([data.system, codes]), axis=0)
             fewest = np.minimum(fewest, np.bincount(both[:, 0], minlength=len(fewest)))
-    return [int(one) for one in np.flatnonzero(fewest < 2)]
+    return [int(system) for system in np.flatnonzero(fewest < 2)]
 
 
 def design_cautions(data: Scores) -> Cautions:
-    """What the design does not allow to claim, as codes for the pages to word."""
+    """Return codes for what can't be claimed with this design, which the pages word."""
     outputs = len(np.unique(data.group * len(data.systems) + data.system))
     is_shared = outputs > int(data.group.max()) + 1
-    found: Cautions = {}
+    cautions: Cautions = {}
     if len(data.systems) > 1 and not is_shared:
-        found["no_shared_input"] = {}
+        cautions["no_shared_input"] = {}
     if data.raters is None or data.rater is None:
-        return {"raters_unknown": {}, **found}
+        return {"raters_unknown": {}, **cautions}
     if data.raters == 1:
-        found["one_rater"] = {}
+        cautions["one_rater"] = {}
     elif data.raters < FEW_RATERS:
-        found["few_raters"] = {}
+        cautions["few_raters"] = {}
     if int(data.group.max()) == 0:
-        found["one_item"] = {}
+        cautions["one_item"] = {}
     if data.raters > 1 and len(data.systems) > 1:
         seen = len(np.unique(data.rater * len(data.systems) + data.system))
         if seen == data.raters:
-            found["nested_raters"] = {}
-    return found
+            cautions["nested_raters"] = {}
+    return cautions

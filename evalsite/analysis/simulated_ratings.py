@@ -1,4 +1,4 @@
-"""Simulated studies: the design, what ratings are made of, and latent ratings."""
+"""Simulated studies: the design, the variance parts of ratings, and latent ratings."""
 
 from dataclasses import dataclass
 
@@ -10,7 +10,7 @@ Floats = NDArray[np.float64]
 
 @dataclass(frozen=True, kw_only=True)
 class Parts:
-    """Standard deviations of what a rating is made of, in the units of the scale.
+    """Standard deviations of the parts of a rating, in the units of the scale.
 
     Likert: points of the latent scale (one point = one step). Magnitude: natural logarithms.
     Pairs: log odds of the second system's win among decided answers (`item_system` and
@@ -43,7 +43,7 @@ class Design:
         return self.ratings_per_output == self.raters
 
     def shown(self) -> NDArray[np.bool_]:
-        """Which rater sees which item (raters, items): dealt round, so that loads are even."""
+        """Return which rater sees which item (raters, items), in rotation, with even loads."""
         k, table = self.ratings_per_output, np.zeros((self.raters, self.items), dtype=bool)
         for item in range(self.items):
             # Another stride each round, so that the same raters do not always meet.
@@ -60,7 +60,7 @@ def draw_latent(
     rows: int,
     systems: int = 2,
 ) -> Floats:
-    """Latent ratings (rows, systems, raters, items): the last system is ahead of all others."""
+    """Draw latent ratings (rows, systems, raters, items); the last system is ahead."""
     p, q = design.raters, design.items
     rater = rng.normal(0, parts.rater, (rows, 1, p, 1))
     item = rng.normal(0, parts.item, (rows, 1, 1, q))

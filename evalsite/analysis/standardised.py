@@ -1,4 +1,4 @@
-"""Effects in standard deviations of single ratings, and what these ratings vary by.
+"""Effects in standard deviations of single ratings, and the sources of variance of these ratings.
 
 The standard deviation is the root of the sum of all variances of the mixed model, the residual
 included (Westfall, Kenny and Judd 2014), so studies with other numbers of raters compare.
@@ -28,8 +28,8 @@ _SHORT = {
 def describe_effects(
     *, rater: Any, item: Any, system: Any, value: Any, cluster: Any = None
 ) -> dict[str, Any]:
-    """`sd_total`, `share` of each variance, and of each of the `pairs`, second minus first, `d`
-    with `low` and `high`, of ratings as columns (n,); {} where there is no model."""
+    """Return `sd_total`, the `share` of each variance, and for each of the `pairs`, second minus
+    first, `d` with `low` and `high`, of ratings as columns (n,); {} where there is no model."""
     data = read_scores(rater=rater, group=item, system=system, value=value, cluster=cluster)
     mixed = fit_mixed(data)
     if mixed.fit is None:
@@ -78,5 +78,5 @@ def add_effect(difference: Figure, model: Mapping[str, Any]) -> Figure:
     if sd is None or difference.value is None:
         return difference
     sides = (difference.value, difference.low, difference.high)
-    d, low, high = (None if one is None else one / sd for one in sides)
+    d, low, high = (None if end is None else end / sd for end in sides)
     return replace(difference, details={**difference.details, "d": d, "d_low": low, "d_high": high})

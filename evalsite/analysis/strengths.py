@@ -34,7 +34,7 @@ class Strengths:
     `strengths`: log strengths that sum to 0, with the share won among decided answers against a
     system of average strength in the details. `penalised` is filled only where the plain model has
     no finite answer, and `bradley_terry` drops the ties. Rank ranges and clusters come from the
-    plain model, from simultaneous intervals, and never say more than the tests of pairs do: see
+    plain model, from simultaneous intervals, and never claim more than the tests of pairs do: see
     `find_strengths`. `expected` compares the plain model with what was observed.
     """
 
@@ -51,7 +51,7 @@ class Strengths:
 
 @dataclass(frozen=True, kw_only=True)
 class _Drawn:
-    """A fit with what the bootstrap made of it: log strengths that sum to 0."""
+    """A fit and its bootstrap draws: log strengths that sum to 0."""
 
     fit: DavidsonFit
     method: str
@@ -71,12 +71,12 @@ def find_strengths(
     has_position: bool,
     is_upheld: NDArray[np.bool_] | None = None,
 ) -> Strengths:
-    """The models of counts (systems, systems, 3) with bootstrap tables (draws, ... , 3).
+    """Fit the models to counts (systems, systems, 3) with bootstrap tables (draws, ... , 3).
 
     Separated or disconnected comparisons: every strength has that reason. `is_upheld[i, j]`: the
     test of this pair finds i above j. A system ranks certainly above another where the simultaneous
-    interval of their strengths says so and the test of the pair upholds it; where the two were
-    never compared directly, only the model speaks, and counts only if it can be checked and fits.
+    interval of their strengths says so and the test of the pair confirms it. If the two were never
+    compared directly, the interval is enough, but only if the model can be checked and fits.
     """
     plain = _fit(counts, tables, has_position=has_position, method=DAVIDSON)
     soft = None
@@ -125,29 +125,29 @@ def _figures(
     systems: Sequence[str], model: _Drawn | Reason, method: str, n: Mapping[str, int], seed: int
 ) -> dict[str, Figure]:
     if isinstance(model, Reason):
-        return {one: undefined("log_strength", model, method=method, n=n) for one in systems}
-    found = {}
+        return {system: undefined("log_strength", model, method=method, n=n) for system in systems}
+    figures = {}
     for place, system in enumerate(systems):
         score = float(model.scores[place])
         low, high, details = _interval(model.drawn[:, place])
         details["beats_average"] = float(expit(score))
         details["se_hessian"] = float(model.errors[place])
-        found[system] = Figure(
+        figures[system] = Figure(
             name="log_strength", method=method, value=score, low=low, high=high, n=n, seed=seed,
             details=details,
         )  # fmt: skip
-    return found
+    return figures
 
 
 def _interval(drawn: Floats) -> tuple[float | None, float | None, dict[str, object]]:
-    """The percentile interval; an end at which draws have no finite strength is None."""
-    found = describe_draws(drawn)
-    details: dict[str, object] = dict(found.details)
+    """Return the percentile interval; an end at which draws have no finite strength is None."""
+    interval = describe_draws(drawn)
+    details: dict[str, object] = dict(interval.details)
     endless = int((np.abs(drawn) > FAR).sum())
     if endless:
         details["draws_without_end"] = endless
         details.pop("se_bootstrap", None)
-    low, high = (None if e is None or abs(e) > FAR else e for e in (found.low, found.high))
+    low, high = (None if e is None or abs(e) > FAR else e for e in (interval.low, interval.high))
     return low, high, details
 
 
@@ -162,7 +162,7 @@ def _one(
 
 
 def _tie(model: _Drawn | Reason, n: Mapping[str, int], seed: int) -> Figure:
-    """The chance of a tie between equals, from nu."""
+    """Return the probability of a tie between equals, from nu."""
     if isinstance(model, Reason):
         return undefined("tie_chance", model, method=DAVIDSON, n=n)
     if not model.fit.has_ties:
@@ -175,7 +175,7 @@ def _tie(model: _Drawn | Reason, n: Mapping[str, int], seed: int) -> Figure:
 def _position(
     model: _Drawn | Reason, has_position: bool, n: Mapping[str, int], seed: int
 ) -> Figure:
-    """The chance that the left of two equals wins among decided answers."""
+    """Return the probability that the left of two equals wins among decided answers."""
     if not has_position:
         reason = Reason.PLACES_UNKNOWN
         return undefined("left_chance", reason, method="positions are not modelled", n=n)
@@ -196,7 +196,7 @@ def _may_claim(
 
 
 def does_fit(expected: Mapping[str, Any]) -> bool:
-    """Whether the model was checked, and nothing spoke against it."""
+    """Return whether the model was checked and not rejected."""
     p = expected.get("p")
     return p is not None and p >= 1 - LEVEL
 
@@ -214,5 +214,5 @@ def _rank(
     ranges = dict(zip(systems, rank_ranges(above), strict=True))
     return (
         order_ranges(dict(zip(systems, model.scores.tolist(), strict=True)), ranges),
-        [[systems[one] for one in part] for part in clusters],
+        [[systems[system] for system in part] for part in clusters],
     )

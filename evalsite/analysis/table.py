@@ -23,7 +23,7 @@ from evalsite.lib.rating_guess import guess_mapping, is_direction
 TIE = "tie"
 _OUTCOMES = {"1": -1.0, TIE: 0.0, "2": 1.0}
 _ENDING = r"[-_.:/#]([^-_.:/#]+)$"
-_ENOUGH = 20  # decided answers for each ending, before ids are believed to tell the pair
+_ENOUGH = 20  # decided answers for each ending, before ids are trusted to identify the pair
 _SIDES = ("system_1", "system_2")
 # words for the first and the second of a pair, which are no names of systems
 _PLACES = {"1": 0, "first": 0, "system_1": 0, "2": 1, "second": 1, "system_2": 1}
@@ -34,20 +34,19 @@ Pair = tuple[str, str]
 def find_outcomes(
     rows: pd.DataFrame, text: pd.DataFrame, outputs: pd.DataFrame | None
 ) -> list[dict[str, Any]]:
-    """Gives `rows` of a table their `outcome`, and `preferred` a system's name or a tie.
+    """Set the `outcome` of each row, and `preferred` to a system's name or a tie; return notes.
 
-    `text`: the file's content. `outputs`: item and system, if given; group and cluster are
-    taken over. Where the pairs of some items stay unknown no row has an outcome: those with a
-    known pair are the decided ones, and would tell too few ties. Columns system_1 and system_2 of
-    the file name the pair before anything else does; then preferred may be first or second, too.
-    Returns notes. ValueError: an item compares more than two systems, or prefers
-    one it does not compare, or a place that no system is known of.
+    `text`: the file's content. `outputs`: item and system, if known, with group and cluster. If the
+    pairs of some items stay unknown, no row has an outcome: the items with a known pair are those
+    that were decided, and would show too few ties. Columns system_1 and system_2 of the file take
+    precedence; with them, preferred may be first or second, too. ValueError: an item compares more
+    than two systems, or prefers a system that it doesn't compare, or a place without a system.
     """
     rows["outcome"] = np.nan
     if "outcome" in text:  # as the site exports it
-        found = text["outcome"].map(_OUTCOMES).to_numpy(dtype=float)
-        rows["outcome"] = found
-        rows.loc[~np.isnan(found) & (rows.preferred == "").to_numpy(), "preferred"] = TIE
+        exported = text["outcome"].map(_OUTCOMES).to_numpy(dtype=float)
+        rows["outcome"] = exported
+        rows.loc[~np.isnan(exported) & (rows.preferred == "").to_numpy(), "preferred"] = TIE
         return []
     if "preferred" not in text:
         return []
@@ -73,7 +72,7 @@ def find_outcomes(
 
 
 def _names_systems(rows: pd.DataFrame) -> bool:
-    """Whether the file itself names both systems; ValueError where only some rows do."""
+    """Return whether the file itself names both systems; ValueError where only some rows do."""
     named = (rows.system_1.str.strip() != "") & (rows.system_2.str.strip() != "")
     if not ((rows.system_1 != "") | (rows.system_2 != "")).any():
         return False
@@ -84,25 +83,25 @@ def _names_systems(rows: pd.DataFrame) -> bool:
 
 
 def _read_sides(rows: pd.DataFrame) -> None:
-    """Gives each row its two systems in order of their names, and the name that it prefers."""
-    given = [rows[name].str.strip() for name in _SIDES]
+    """Set the two systems of each row, sorted by name, and the name that it prefers."""
+    names_of_side = [rows[name].str.strip() for name in _SIDES]
     place = rows.preferred.str.casefold().map(_PLACES)
-    is_name = (rows.preferred == given[0]) | (rows.preferred == given[1])
-    for number, names in enumerate(given):
+    is_name = (rows.preferred == names_of_side[0]) | (rows.preferred == names_of_side[1])
+    for number, names in enumerate(names_of_side):
         rows["preferred"] = rows.preferred.where(is_name | (place != number), names)
-    if (given[0] == given[1]).any():
-        row = rows[given[0] == given[1]].iloc[0]
+    if (names_of_side[0] == names_of_side[1]).any():
+        row = rows[names_of_side[0] == names_of_side[1]].iloc[0]
         raise ValueError(f"Row {row.row}: {row.system_1} is compared with itself.")
-    is_turned = given[0] > given[1]
-    rows["system_1"] = given[0].where(~is_turned, given[1])
-    rows["system_2"] = given[1].where(~is_turned, given[0])
+    is_turned = names_of_side[0] > names_of_side[1]
+    rows["system_1"] = names_of_side[0].where(~is_turned, names_of_side[1])
+    rows["system_2"] = names_of_side[1].where(~is_turned, names_of_side[0])
     pairs = rows.drop_duplicates(["item", *_SIDES])
     if (double := pairs["item"].duplicated()).any():
         raise ValueError(f"Item {pairs['item'][double].iloc[0]} compares more than two systems.")
 
 
 def _refuse_places(decided: pd.DataFrame) -> None:
-    """ValueError where what is preferred is a place on the page, and no system."""
+    """Raise ValueError where `preferred` holds a place on the page instead of a system."""
     words = set(decided.preferred.str.casefold())
     if not words or not words <= {*_PLACES, *_PLACES_ON_SCREEN}:
         return
@@ -128,7 +127,7 @@ def _refuse_strangers(rows: pd.DataFrame) -> None:
 def _find_pairs(
     rows: pd.DataFrame, outputs: pd.DataFrame | None
 ) -> tuple[dict[str, Pair], list[dict[str, Any]]]:
-    """The two systems of each compared item, sorted; only where both are known. And notes."""
+    """Return the two systems of each compared item, sorted, where both are known; and notes."""
     if outputs is not None:
         for name in ("item", "system"):
             if name not in outputs:
@@ -149,18 +148,19 @@ def _find_pairs(
 
 
 def _pair_up(named: pd.Series) -> dict[str, Pair]:
-    found = {}
+    pairs = {}
     for item, names in named.items():
         if len(names) > 2:
             raise ValueError(f"Item {item} compares more than two systems.")
         if len(names) == 2:
-            one, two = sorted(names)
-            found[str(item)] = (one, two)
-    return found
+            first, second = sorted(names)
+            pairs[str(item)] = (first, second)
+    return pairs
 
 
 def _split_by_ending(rows: pd.DataFrame, decided: pd.DataFrame) -> dict[str, Pair]:
-    """The pair of each ending of ids, such as -1 and -2; {} unless all endings tell it plainly."""
+    """Return the pair of each ending of ids, such as -1 and -2; {} unless every ending has exactly
+    one pair."""
     endings = rows["item"].str.extract(_ENDING, expand=False)
     if endings.isna().any():
         return {}
@@ -174,12 +174,12 @@ def _split_by_ending(rows: pd.DataFrame, decided: pd.DataFrame) -> dict[str, Pai
 
 
 def _take_groups(rows: pd.DataFrame, outputs: pd.DataFrame) -> None:
-    """Groups and clusters from the file of the items."""
+    """Set groups and clusters from the file of the items."""
     first = outputs.drop_duplicates("item").set_index("item")
     for name in ("group", "cluster"):
         if name in first:
-            given = rows["item"].map(first[name].astype(object)).fillna("")
-            rows[name] = given.where(given != "", rows[name])
+            cells = rows["item"].map(first[name].astype(object)).fillna("")
+            rows[name] = cells.where(cells != "", rows[name])
     rows["block"] = rows.cluster.where(rows.cluster != "", rows.group)
 
 
@@ -194,7 +194,7 @@ NUMBERS = ("value", "standard", "seconds", "trial", "place", "place_in_set", "se
 COUNTED = ("counted",)
 _KNOWN = frozenset([*TEXTS, *NUMBERS, "output_id", "outcome", "excluded", "person"])
 _SAMPLE = 50  # rows that show which columns hold numbers
-# what a value may be in words, where all values of a criterion are such words
+# words for values, where all values of a criterion are such words
 _WORDS = {"yes": 1, "true": 1, "no": 0, "false": 0}
 _DEFAULTS = {"kind": "main", "status": "counted", "origin": "own", "criterion": "rating"}
 
@@ -203,16 +203,16 @@ _DEFAULTS = {"kind": "main", "status": "counted", "origin": "own", "criterion": 
 class Table:
     """Ratings in the order of the file, and what was left out of them and why.
 
-    `rows` has the columns TEXTS and NUMBERS, and `outcome` (-1: system_1 is preferred, 0: a tie,
-    1: system_2; of preferences whose pair is known), `block` (the cluster, or else the group),
-    `is_excluded` and `row` (the place in the file, from 1). The group is the item factor. An
-    empty text is "", a missing number NaN.
+    `rows` has the columns TEXTS and NUMBERS, and `outcome` (-1: system_1 is preferred, 0: a tie, 1:
+    system_2; only if the pair is known), `block` (the cluster, or else the group), `is_excluded`
+    and `row` (the place in the file, from 1). The group is the item factor. An empty text is "", a
+    missing number NaN.
     """
 
     rows: pd.DataFrame
     raters_known: bool = True
     left_out: Mapping[str, int] = field(default_factory=dict)
-    # rows that say that a question doesn't apply, and nothing else
+    # rows that say only that a question doesn't apply
     silent: pd.DataFrame | None = None
     notes: tuple[dict[str, Any], ...] = ()
 
@@ -230,7 +230,7 @@ class Table:
         return self.rows.participant if self.raters_known else None
 
     def of(self, criterion: str) -> "Table":
-        """The ratings of one criterion."""
+        """Return the ratings of one criterion."""
         return replace(self, rows=self.rows[self.rows.criterion == criterion])
 
     def keep_silent(self, statuses: tuple[str, ...], *, with_excluded: bool) -> pd.DataFrame | None:
@@ -244,7 +244,7 @@ class Table:
     def results(
         self, *, with_excluded: bool = False, statuses: tuple[str, ...] = COUNTED
     ) -> "Table":
-        """The ratings that results are made of: main items, counted, not excluded.
+        """Return the ratings that results are made of: main items, counted, not excluded.
 
         A second rating of the same output by the same participant is left out: the first counts.
         What is left out is counted by its reason.
@@ -254,13 +254,13 @@ class Table:
                  ("not counted", ~rows.status.isin(statuses))]  # fmt: skip
         if not with_excluded:
             steps.append(("excluded", rows.is_excluded))
-        same = ["participant", "output", "criterion", "part", "turn"]
+        key = ["participant", "output", "criterion", "part", "turn"]
         gone = pd.Series(data=False, index=rows.index)
         for why, hit in steps:
             out[why] = int((hit & ~gone).sum())
             gone |= hit
         rows = rows[~gone]
-        double = rows.duplicated(same)
+        double = rows.duplicated(key)
         out["rated twice"] = int(double.sum())
         silent = self.keep_silent(statuses, with_excluded=with_excluded)
         return replace(self, rows=rows[~double], left_out=out, silent=silent)
@@ -269,7 +269,7 @@ class Table:
 def read_table(
     path: Path | str, *, outputs: Path | str | None = None, raters_known: bool = True
 ) -> Table:
-    """The table of a file. `outputs`: a batch file that names the two systems of each compared
+    """Read the table of a file. `outputs`: a batch file that names the two systems of each compared
     item, for a bare CSV of preferences. ValueError as for `make_table`."""
     frame = read_texts(path, usecols=lambda name: name in _KNOWN)
     known = None if outputs is None else read_texts(outputs)
@@ -290,11 +290,11 @@ def read_bare_table(
     path: Path | str, *, mapping: Mapping[str, str] | None = None,
     outputs: Path | str | None = None, raters_known: bool = True, has_options: bool = False,
 ) -> Table:  # fmt: skip
-    """The table of a file from anywhere: its columns have other names, or a row several ratings.
+    """Read a file from elsewhere: its columns have other names, or a row holds several ratings.
 
-    `mapping`: what columns hold where their names don't say it, as `lib.rating_columns` writes it.
-    `has_options`: values are the options of a choice. ValueError as for `make_table`, or with what
-    is wrong with the columns.
+    `mapping`: the fields of columns whose names don't tell them, in the form of
+    `lib.rating_columns`. `has_options`: values are the options of a choice. ValueError as for
+    `make_table`, or with what is wrong with the columns.
     """
     start = read_texts(path, nrows=_SAMPLE)
     header = [str(name) for name in start.columns]
@@ -303,7 +303,7 @@ def read_bare_table(
         numeric=[name for name in header if _is_numeric(start[name])],
         directed=[name for name in header if is_direction(start[name])],
     )
-    # what only an analysis knows of
+    # columns that only the analysis uses
     guess |= {name: name for name in header if name in _KNOWN - FIELDS.keys()}
     guess |= {name: field for name, field in (mapping or {}).items() if name in guess}
     problems = check_mapping({name: field for name, field in guess.items()
@@ -327,18 +327,18 @@ def read_bare_table(
 
 
 def _is_numeric(cells: pd.Series) -> bool:
-    given = cells[cells.str.strip() != ""]
-    return len(given) > 0 and bool(pd.to_numeric(given, errors="coerce").notna().all())
+    filled = cells[cells.str.strip() != ""]
+    return len(filled) > 0 and bool(pd.to_numeric(filled, errors="coerce").notna().all())
 
 
 def _melt(frame: pd.DataFrame, mapping: Mapping[str, str]) -> pd.DataFrame:
-    """One row for each rating, in the order of the file; the index is the file's row."""
+    """Return one row for each rating, in the order of the file; the index is the file's row."""
     header = [str(name) for name in frame.columns]
-    others = {name: name for name in header if mapping[name] in _KNOWN - FIELDS.keys()}
-    others = {mapping[name]: name for name in others}
+    further = {name: name for name in header if mapping[name] in _KNOWN - FIELDS.keys()}
+    further = {mapping[name]: name for name in further}
     parts = []
     for part in melt(header, mapping):
-        columns = {field: header[at] for field, at in part.columns.items()} | others
+        columns = {field: header[at] for field, at in part.columns.items()} | further
         rows = pd.DataFrame({field: frame[name] for field, name in columns.items()})
         rows = rows.assign(**part.fixed)
         if part.is_wide:
@@ -352,20 +352,21 @@ def make_table(
     frame: pd.DataFrame, *, outputs: pd.DataFrame | None = None, raters_known: bool = True,
     places: Sequence[int] | None = None, has_options: bool = False,
 ) -> Table:  # fmt: skip
-    """The tidy table of a frame with the columns of a ratings file.
+    """Return the tidy table of a frame with the columns of a ratings file.
 
-    `places`: the row of the file, from 1, that each row of the frame comes from, where several do.
-    `has_options`: values are options of a choice, which become `label`; their number, by name, is
-    the value. Where all values of a criterion are yes or no, true or false, they become 1 and 0.
-    ValueError, with a sentence to act on: a column is missing, or a value is no number. A column
-    `person` with "no" says that participants are no persons, as `raters_known` False does.
+    `places`: the row of the file, from 1, that each row of the frame comes from, if several come
+    from the same. `has_options`: values are options of a choice, which become `label`; their
+    number, by name, is the value. Where all values of a criterion are yes or no, true or false,
+    they become 1 and 0. ValueError, with a sentence to act on: a column is missing, or a value
+    isn't a number. A column `person` with "no" says that participants aren't persons, like
+    `raters_known` False.
     """
     text = _take_texts(frame)
     _refuse_missing(text)
     rows = pd.DataFrame(index=range(len(text)))
     for name in TEXTS:
-        given = text[name].to_numpy() if name in text else ""
-        rows[name] = given
+        cells = text[name].to_numpy() if name in text else ""
+        rows[name] = cells
         if default := _DEFAULTS.get(name):
             rows[name] = rows[name].where(rows[name] != "", default)
     rows["row"] = np.arange(1, len(rows) + 1) if places is None else np.asarray(places)
@@ -388,8 +389,8 @@ def make_table(
     missing = rows.value.isna() & (rows.preferred == "")
     if "person" in text and (text["person"] == "no").any():
         raters_known = False
-    own = rows.output.where(rows.output != "", rows["item"] + "|" + rows.system)
-    rows["output"] = own.where(rows.preferred == "", rows["item"])
+    output = rows.output.where(rows.output != "", rows["item"] + "|" + rows.system)
+    rows["output"] = output.where(rows.preferred == "", rows["item"])
     is_silent = missing & (rows.not_applicable == "yes")
     is_comment = missing & (rows.text != "") & ~is_silent
     out = {"no value": int((missing & ~is_silent & ~is_comment).sum())}
@@ -398,8 +399,8 @@ def make_table(
 
 
 def _check_directions(rows: pd.DataFrame) -> None:
-    """Leave no word in `better` but a direction, and the same for all of a criterion; ValueError
-    names the row."""
+    """Normalise `better` to a direction, the same in all rows of a criterion; ValueError names the
+    row."""
     rows["better"] = rows.better.str.strip().str.casefold()
     wrong = rows[~rows.better.isin(["", *DIRECTIONS])]
     if len(wrong):
@@ -422,11 +423,11 @@ def _read_options(rows: pd.DataFrame, text: pd.DataFrame) -> pd.Series:
     """Return the number of each option among those of its criterion, in order of their names."""
     option = text["value"].str.strip()
     rows["label"] = option.to_numpy()
-    given = option.where(option != "")
-    number = given.groupby(rows.criterion).transform(
+    filled = option.where(option != "")
+    number = filled.groupby(rows.criterion).transform(
         lambda cells: pd.Series(pd.factorize(cells, sort=True)[0] + 1, index=cells.index)
     )
-    return number.where(given.notna(), "").astype(str)
+    return number.where(filled.notna(), "").astype(str)
 
 
 def _read_words(rows: pd.DataFrame, text: pd.DataFrame) -> pd.Series:
@@ -442,7 +443,7 @@ def _read_words(rows: pd.DataFrame, text: pd.DataFrame) -> pd.Series:
 
 
 def _take_texts(frame: pd.DataFrame) -> pd.DataFrame:
-    """The columns that a table knows, as texts; missing cells are empty."""
+    """Return the columns that a table knows, as texts; missing cells are empty."""
     known = frame[[name for name in frame.columns if name in _KNOWN]].reset_index(drop=True)
     if all(isinstance(kind, pd.StringDtype) for kind in known.dtypes):
         return known.fillna("")
@@ -460,13 +461,13 @@ def _refuse_missing(text: pd.DataFrame) -> None:
 def _number(text: pd.DataFrame, name: str, rows: Any) -> Any:
     if name not in text:
         return np.nan
-    places, cells = pd.factorize(text[name])  # most cells are like another
+    places, cells = pd.factorize(text[name])  # most cells repeat others
     numbers = pd.to_numeric(pd.Series(cells), errors="coerce").to_numpy(dtype=float)
     empty = np.array([not str(cell).strip() for cell in cells], dtype=bool)
-    found = numbers[places]
+    values = numbers[places]
     wrong = np.flatnonzero((~np.isfinite(numbers) & ~empty)[places])
     if wrong.size:
         raise ValueError(
             f"Row {rows[wrong[0]]}: {text[name].iloc[wrong[0]]!r} in column {name} isn't a number."
         )
-    return found
+    return values

@@ -1,4 +1,5 @@
-"""Where a figure of a rater becomes a flag: starting values, which a study may replace.
+"""The thresholds at which a figure of a rater becomes a flag: starting values, which a study may
+replace.
 
 Nothing heavy is imported here: the page on which a study sets them needs the names and ranges only.
 """
@@ -45,11 +46,11 @@ START = Thresholds()
 
 @dataclass(frozen=True, kw_only=True)
 class Limit:
-    """A threshold that a study may set: what it is called and measures, and what it may be.
+    """A threshold that a study may set: its name, its meaning and its range.
 
-    `in_percent`: people read and enter it as percent; it is kept as a share. `of_scores`,
-    `of_points`: only criteria that are scored, or scored on points, are looked at; `needs`: what
-    else it takes.
+    `in_percent`: it is shown and entered as a percentage, but stored as a share. `of_scores`,
+    `of_points`: it applies only to criteria that are scored, or scored on points; `needs`: further
+    conditions.
     """
 
     key: str
@@ -202,12 +203,13 @@ BY_KEY = {limit.key: limit for limit in LIMITS}
 def list_limits(
     families: Iterable[str], *, has_reserved: bool = False, has_repeats: bool = False
 ) -> list[Limit]:
-    """The thresholds that a study with criteria of these families may set.
+    """Return the thresholds that a study with criteria of these families may set.
 
-    The other lines of flags are the same for every study: of ties, places and circles.
+    The other thresholds, for ties, places and circles, are the same for every study.
     """
-    given = [get_family(name) for name in families]
-    scored, on_points = (sum(one.is_scored for one in given), sum(one.has_points for one in given))
+    kinds = [get_family(name) for name in families]
+    scored = sum(kind.is_scored for kind in kinds)
+    on_points = sum(kind.has_points for kind in kinds)
     has = {
         "": True,
         RESERVED: has_reserved,
@@ -223,10 +225,10 @@ def list_limits(
     ]
 
 
-def make_thresholds(own: Mapping[str, float]) -> Thresholds:
-    """The starting values with a study's own in their stead; ValueError for an unknown name."""
-    known = [one.name for one in fields(Thresholds)]
-    for key in own:
+def make_thresholds(chosen: Mapping[str, float]) -> Thresholds:
+    """Return the starting values, replaced by the study's own; ValueError for an unknown name."""
+    known = [field.name for field in fields(Thresholds)]
+    for key in chosen:
         if key not in known:
             raise ValueError(f"There is no threshold {key}; choose one of {', '.join(known)}.")
-    return Thresholds(**dict(own))  # type: ignore[arg-type]
+    return Thresholds(**dict(chosen))  # type: ignore[arg-type]

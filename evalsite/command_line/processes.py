@@ -6,6 +6,7 @@ import socket
 import subprocess
 import sys
 import time
+from argparse import ArgumentTypeError
 from collections.abc import Iterable
 from http.client import HTTPConnection, HTTPException
 from types import FrameType
@@ -18,6 +19,7 @@ from evalsite.lib.folders import BASE_DIR, IS_CHECKOUT
 SECONDS_TO_START = 60
 SECONDS_TO_ANSWER = 5
 SECONDS_TO_STOP = 20
+_LAST_PORT = 65_535
 
 
 def build_command(*arguments: str) -> list[str]:
@@ -77,6 +79,13 @@ def take_signals() -> None:
 
 def _ask_to_stop(number: int, frame: FrameType | None) -> None:
     raise KeyboardInterrupt
+
+
+def parse_port(text: str) -> int:
+    """Read the port of an option."""
+    if not (text.isascii() and text.isdigit() and 0 < int(text) <= _LAST_PORT):
+        raise ArgumentTypeError(f"{text} is no port: write a number from 1 to {_LAST_PORT}")
+    return int(text)
 
 
 def refuse_taken_port(port: int, host: str = HOST) -> None:

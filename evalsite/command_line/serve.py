@@ -18,6 +18,7 @@ from evalsite.command_line.processes import (
     build_command,
     build_web_server,
     describe_ending,
+    parse_port,
     refuse_taken_port,
     start,
     stop,
@@ -33,7 +34,13 @@ PAUSE = 5
 
 def add_arguments(parser: ArgumentParser) -> None:
     add = parser.add_argument
-    add("--port", type=int, default=PORT, metavar="N", help=f"port on {HOST}; default: {PORT}")
+    add(
+        "--port",
+        type=parse_port,
+        default=PORT,
+        metavar="N",
+        help=f"port on {HOST}; default: {PORT}",
+    )
     add("--demo", action="store_true", help="make demo studies and simulate participants")
     add("--data", type=Path, metavar="DIR", help="the folder of the site, made if it is missing; "
         f"default: {default_data_folder()}")  # fmt: skip

@@ -7,7 +7,7 @@ from typing import Any
 from gunicorn.app.base import BaseApplication
 
 from evalsite.command_line.output import Result
-from evalsite.command_line.processes import refuse_taken_port
+from evalsite.command_line.processes import parse_port, refuse_taken_port
 from evalsite.command_line.site import HOST, PORT, say_data_folder
 
 _SHARED_MEMORY = "/dev/shm"  # noqa: S108 (gunicorn's heartbeat files must not wait for a disk)
@@ -39,9 +39,9 @@ def add_arguments(parser: ArgumentParser) -> None:
 
 def _parse_address(text: str) -> tuple[str, int]:
     host, _, port = text.rpartition(":")
-    if not host or not port.isdecimal():
+    if not host:
         raise ArgumentTypeError(f"write the address as {HOST}:{PORT}")
-    return host.strip("[]"), int(port)
+    return host.strip("[]"), parse_port(port)
 
 
 def run(options: Namespace) -> Result:

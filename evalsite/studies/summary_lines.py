@@ -30,7 +30,7 @@ def format_money(amount: Decimal, currency: str) -> str:
 
 
 def name_start(study: Study) -> str:
-    """How the names of a study's files begin: its title, as far as a file can be called so."""
+    """Return how the names of a study's files begin: its title, as far as file names allow it."""
     return slugify(study.title)[:60] or "study"
 
 
@@ -78,7 +78,7 @@ class Estimate:
 
 
 def minutes_per_set(study: Study) -> int:
-    """How long a set takes, in whole minutes: as the study says, or as its protocol expects."""
+    """Return how many whole minutes a set takes: as the study says, or as its protocol expects."""
     return study.minutes_per_set or _expected_minutes(study, items_per_set(study))
 
 
@@ -157,7 +157,7 @@ def describe_work(study: Study, items: int, groups: MetOnce | None = None) -> st
 
 
 def _describe_groups(study: Study, groups: MetOnce | None) -> str:
-    """Why sets are shorter than the settings ask, where they are: a sentence after the sum."""
+    """Return a sentence on why sets are shorter than the settings ask; "" if they aren't."""
     if groups is None or groups.groups >= mains_per_set(study):
         return ""
     count = groups.groups

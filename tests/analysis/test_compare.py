@@ -93,6 +93,7 @@ def describe_pairs(data):
     return verdicts, np.array([one.difference.high - one.difference.low for one in found])
 
 
+@pytest.mark.one_case
 @pytest.mark.parametrize(
     "row", [0, 479, *(pytest.param(row, marks=pytest.mark.torture) for row in (1, 17, 333))]
 )
@@ -119,9 +120,9 @@ def test_a_pair_has_an_error_of_its_own_beside_that_of_all():
     alone = compare_systems(
         read(read_data("compare_small7.csv").query("system in ['A', 'B']")), draws=FEW
     ).pairs[0]
-    assert one.own.details["se"] == pytest.approx(alone.difference.details["se"])
-    assert one.own.details["se"] != pytest.approx(one.difference.details["se"], rel=1e-3)
-    assert alone.own is None
+    assert one.own_error.details["se"] == pytest.approx(alone.difference.details["se"])
+    assert one.own_error.details["se"] != pytest.approx(one.difference.details["se"], rel=1e-3)
+    assert alone.own_error is None
 
 
 def test_a_plan_may_want_a_separate_error_for_each_pair():
@@ -130,13 +131,13 @@ def test_a_plan_may_want_a_separate_error_for_each_pair():
     found = find_differences(data, draws=FEW, has_own_errors=True).correct()
 
     assert [one.difference.details["se"] for one in found.pairs] == [
-        one.own.details["se"] for one in found.pairs
+        one.own_error.details["se"] for one in found.pairs
     ]
 
 
 def test_correction_covers_the_comparisons_of_other_criteria():
     tests = find_differences(read(read_data("compare_small7.csv")), draws=FEW)
-    alone, among = tests.correct(), tests.correct(others=[0.5] * 12)
+    alone, among = tests.correct(), tests.correct(other_p=[0.5] * 12)
 
     assert (alone.family_across, among.family_across, among.family) == (3, 15, 3)
     p = [one.difference.details["p"] for one in among.pairs]
@@ -335,6 +336,7 @@ def test_results_are_plain_data_without_nan():
         assert json.loads(json.dumps(found, allow_nan=False)) == found
 
 
+@pytest.mark.one_case
 @pytest.mark.parametrize("gap", [0.0, 0.3])
 def test_renamed_and_reordered_ratings_give_the_same_comparison(gap):
     data = make_ratings(systems="abc", gap=gap, shift=0.4)
@@ -368,6 +370,7 @@ def test_cells_rated_unevenly_are_no_complete_design():
     assert found.pairs[0].difference.method.startswith("REML")
 
 
+@pytest.mark.torture
 @given(st.integers(0, 500), st.sampled_from([0.0, 0.25]))
 @settings(max_examples=12, deadline=None)
 def test_exchanged_names_turn_the_difference_round(seed, gap):

@@ -7,6 +7,7 @@ from hypothesis import strategies as st
 
 from evalsite.analysis.binary_tests import cochran_q, mcnemar, wilson_share
 from evalsite.analysis.bootstrap import drawn_figure, two_way_means
+from evalsite.analysis.canonical_order import canonical_rows, factor_codes
 from evalsite.analysis.effects import (
     cliffs_delta,
     cohen_dz,
@@ -25,7 +26,6 @@ from evalsite.analysis.rank_tests import (
     sign_test_of_counts,
     wilcoxon_pratt,
 )
-from evalsite.analysis.rated_order import canonical_rows, factor_codes
 from tests.analysis.compared import crossed_parts
 from tests.analysis.vectors import compare, find_vectors, read_data, read_vector
 

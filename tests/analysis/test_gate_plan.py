@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from evalsite.analysis.gate_plan import plan_gate
+from evalsite.analysis.gate import plan_gate
 from tests.analysis.vectors import FOLDER, compare
 
 _VECTOR = json.loads((FOLDER / "expected" / "v3_gate_plan__grid.json").read_text(encoding="utf-8"))

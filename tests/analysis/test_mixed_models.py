@@ -7,9 +7,10 @@ import pandas as pd
 import pytest
 
 from evalsite.analysis import effects_in_blocks
+from evalsite.analysis.canonical_order import factor_codes
+from evalsite.analysis.effects_in_blocks import TooManyEffects
 from evalsite.analysis.mixed import fit_mixed
-from evalsite.analysis.rated_order import factor_codes
-from evalsite.analysis.reml import TooManyEffects, fit_reml, signed, usable_terms
+from evalsite.analysis.reml import fit_reml, signed, usable_terms
 from evalsite.analysis.scores import read_scores
 from tests.analysis.compared import crossed_parts
 from tests.analysis.vectors import compare, find_vectors, read_data, read_vector

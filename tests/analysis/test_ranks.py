@@ -7,10 +7,10 @@ from hypothesis import strategies as st
 from scipy import stats
 
 from evalsite.analysis.bootstrap import two_way_weights
+from evalsite.analysis.canonical_order import canonical_rows
 from evalsite.analysis.correlation import Cells, correlate, fisher_interval
 from evalsite.analysis.leave_one_out import against_others
 from evalsite.analysis.ranks import kendall_w, kendall_w_of_sets, pairwise_correlation
-from evalsite.analysis.rated_order import canonical_rows
 from tests.analysis.vectors import compare, find_vectors, read_data, read_vector
 
 FEW = 50

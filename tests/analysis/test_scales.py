@@ -6,8 +6,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from evalsite.analysis.components import split_variance
 from evalsite.analysis.correlation import correlate
-from evalsite.analysis.disagreement import split_variance
 from evalsite.analysis.intra_rater import POOLED, compare_passes, compare_swapped, find_passes
 from evalsite.analysis.magnitude import (
     describe_magnitude_use,

@@ -21,7 +21,7 @@ from scipy import stats
 
 from evalsite.analysis.binary_tests import wilson_share
 from evalsite.analysis.equivalence import test_margin as judge_difference
-from evalsite.analysis.gate_plan import plan_gate
+from evalsite.analysis.gate import plan_gate
 from evalsite.analysis.mixed import fit_mixed
 from evalsite.analysis.multiple_testing import correct
 from evalsite.analysis.scores import read_scores

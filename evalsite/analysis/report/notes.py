@@ -6,9 +6,9 @@ from typing import Any
 
 import pandas as pd
 
+from evalsite.analysis.components import SHARES
 from evalsite.analysis.design import count_parts
 from evalsite.analysis.direction import CLEAR
-from evalsite.analysis.disagreement import SHARES
 from evalsite.analysis.explanations import MODEL_MEANS, explain_disagreement
 from evalsite.analysis.families import find_family, get_numbers
 from evalsite.analysis.families.family import name_unit
@@ -168,7 +168,7 @@ def claim_error_rate(
 def warn_of_missing(
     criterion: Mapping[str, Any], absent: Sequence[Mapping[str, Any]]
 ) -> list[dict[str, Any]]:
-    """Warn of systems whose ratings of this criterion are missing more often than the others'."""
+    """Return a warning for each system whose ratings are missing more often than the others'."""
     pairs, better = criterion["pairs"], criterion["better"]
     effect = pairs[0]["effect"].name if pairs else "difference"
     return [

@@ -125,7 +125,7 @@ class Pick:
         return slot.item.group if self.study.groups == Study.Groups.ONCE else slot.item_id
 
     def has_room(self, place: Place) -> bool:
-        """Whole groups only; one that is larger than a set is dealt alone."""
+        """Return whether the set has room for this place; a group above its size is dealt alone."""
         total = self.filled + len(place)
         is_allowed = self.left is None or total <= self.left
         return is_allowed and (total <= self.size or not self.places)

@@ -404,7 +404,7 @@ class _Cell:
         return self.stacks[turn].pop(), turn
 
     def _choose(self, balance: _Balance) -> int:
-        """Of the turns that are not in the round yet, the one that shows what was shown least.
+        """Return the turn, of those not in the round yet, that shows what was shown least.
 
         Turns that have a unit more than others go first, so that no round breaks off.
         """
