@@ -47,8 +47,8 @@ torture: torture-cases torture-crashes torture-statistics ## run all that is too
 
 # Tests of servers, workers and browsers that are killed or stop.
 CRASHES := tests/accounts/test_lockout_soak.py tests/annotation/test_browser_durability.py \
-  tests/annotation/test_kill.py tests/annotation/test_soak.py tests/imports/test_upload_jobs.py \
-  tests/jobs tests/site/test_outage_log.py tests/site/test_proxies.py
+  tests/annotation/test_kill.py tests/annotation/test_soak.py tests/deploy \
+  tests/imports/test_upload_jobs.py tests/jobs tests/site/test_outage_log.py tests/site/test_proxies.py
 
 # Examples are drawn as often as Hypothesis does it by itself, and pages are looked at in both looks.
 torture-cases torture-crashes: DRAWN = --hypothesis-profile torture
@@ -62,7 +62,7 @@ torture-cases: .venv/.installed-dev system-tools ## run every case on both datab
 	$(BIN)/pytest -q -rs $$(grep -l find_faults_in_turn tests/*/test_*.py)
 
 torture-crashes: PROXIES = yes
-torture-crashes: .venv/.installed-dev system-tools var/test-tools/bin/caddy ## run kill -9, servers that stop, power cuts and slow clients
+torture-crashes: .venv/.installed-dev system-tools var/test-tools/bin/caddy ## run kill -9, servers that stop, power cuts, slow clients and the composed site
 	$(BIN)/pytest -m torture -q -rs $(DRAWN) $(CRASHES)
 	$(BIN)/pytest -m torture -q -rs $(DRAWN) $(CRASHES) --whole --database postgresql
 	$(BIN)/python -m tests.torture --runs 10

@@ -1,6 +1,5 @@
 """evalsite health: whether a site works, for health checks of containers and for monitoring."""
 
-import json
 from argparse import ArgumentParser, Namespace
 from http.client import HTTPConnection, HTTPException
 
@@ -9,9 +8,12 @@ import django
 from evalsite.command_line.output import DONE, NO, Result
 from evalsite.command_line.processes import parse_port
 from evalsite.command_line.site import HOST, PORT
+from evalsite.lib.limited import read_json
 from evalsite.lib.log_safety import READY
 
 _SECONDS_TO_ANSWER = 5
+# of an answer; what runs on this port may be another program
+_MOST_BYTES = 10_000
 
 
 def add_arguments(parser: ArgumentParser) -> None:
@@ -33,10 +35,11 @@ def run(options: Namespace) -> Result:
         return _read_worker()
     try:
         status, health = _ask_site(options.port)
-    except (OSError, HTTPException, ValueError) as error:
+    except (OSError, HTTPException, ValueError, TypeError) as error:
         text = f"No site answers at {HOST}:{options.port} ({error}). Check that evalsite web runs."
         return Result(NO, text, {"error": text})
-    return Result(DONE if status == 200 else NO, _describe(health), health)
+    is_well = status == 200 and health.get("database") == "ok"
+    return Result(DONE if is_well else NO, _describe(health), health)
 
 
 def _ask_site(port: int) -> tuple[int, dict[str, str]]:
@@ -44,7 +47,7 @@ def _ask_site(port: int) -> tuple[int, dict[str, str]]:
     try:
         link.request("GET", READY)
         response = link.getresponse()
-        return response.status, dict(json.loads(response.read()))
+        return response.status, dict(read_json(response.read(_MOST_BYTES)))
     finally:
         link.close()
 

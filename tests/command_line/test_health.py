@@ -3,6 +3,8 @@
 import json
 import re
 import socket
+from http.server import BaseHTTPRequestHandler, HTTPServer
+from threading import Thread
 
 import pytest
 from django.contrib.auth.models import User
@@ -63,6 +65,26 @@ def test_site_that_does_not_answer_is_not_well(capsys):
 
     assert code == NO
     assert f"127.0.0.1:{port}" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize("body", [b"", b"welcome", b"[1]", b"7", b"{}"])
+def test_another_program_on_this_port_is_no_site(body):
+    class Other(BaseHTTPRequestHandler):
+        def do_GET(self):
+            self.send_response(200)
+            self.end_headers()
+            self.wfile.write(body)
+
+        def log_message(self, *words):
+            pass
+
+    with HTTPServer(("127.0.0.1", 0), Other) as server:
+        thread = Thread(target=server.handle_request)
+        thread.start()
+        code = run_command(["health", "--port", str(server.server_port)])
+        thread.join()
+
+    assert code == NO
 
 
 @pytest.mark.django_db

@@ -1,6 +1,6 @@
-"""The documented nginx keeps slow clients away from the web server's threads.
+"""nginx, as deploy/ sets it up, keeps slow clients away from the web server's threads.
 
-What is tested is the text of docs/deploying.md: only ports, paths and the host name are replaced.
+What is tested is deploy/nginx.conf: only ports, paths and the host name are replaced.
 Caddy is tested with the rest of deploy/, in tests/deploy.
 """
 
@@ -29,20 +29,13 @@ from tests.support.webserver import WebServer
 ORDINARY_POSTS = 1_000
 
 
-def find_example(word: str) -> str:
-    """Return the example in the documentation that holds this word."""
-    text = (ROOT / "docs/deploying.md").read_text(encoding="utf-8")
-    (block,) = (block for block in re.findall(r"```\n(.*?)```", text, re.DOTALL) if word in block)
-    return block
-
-
 def prepare_nginx(folder: Path, port: int, site_port: int) -> list[str]:
     program = shutil.which("nginx") or shutil.which("nginx", path="/usr/sbin")
     if program is None:
         pytest.skip("nginx isn't installed (`make torture-crashes` installs it)")
     key, certificate = make_certificate(folder)
     example = replace_all(
-        find_example("proxy_pass"),
+        (ROOT / "deploy/nginx.conf").read_text(encoding="utf-8"),
         {
             "listen 80;": f"listen {HOST}:{find_free_port()};",
             "listen 443 ssl;": f"listen {HOST}:{port} ssl;",
@@ -69,7 +62,7 @@ def prepare_nginx(folder: Path, port: int, site_port: int) -> list[str]:
 @pytest.mark.torture
 @pytest.mark.slow
 @pytest.mark.django_db(transaction=True)
-def test_bad_81_slow_clients_hold_nobody_up_behind_the_documented_proxy(database_url, tmp_path):
+def test_bad_81_slow_clients_hold_nobody_up_behind_nginx(database_url, tmp_path):
     home = mint_link(make_participant(make_study()))
     folder, port = tmp_path / "nginx", find_free_port()
     folder.mkdir()

@@ -8,6 +8,7 @@ import subprocess
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass
 from http.client import HTTPSConnection
 from pathlib import Path
 
@@ -25,7 +26,7 @@ OLDEST_CADDY = (2, 7)  # it has `request_buffers`
 
 def replace_all(text: str, replacements: dict[str, str]) -> str:
     for old, new in replacements.items():
-        assert old in text, f"{old} isn't in the documented example any more"
+        assert old in text, f"{old} isn't in the example any more"
         text = text.replace(old, new)
     return text
 
@@ -78,6 +79,14 @@ def prepare_caddy(folder: Path) -> list[str]:
     return [program, "run", "--config", str(folder / "Caddyfile"), "--adapter", "caddyfile"]
 
 
+@dataclass(frozen=True, kw_only=True)
+class Answer:
+    status: int
+    location: str
+    cookies: list[str]
+    content: bytes
+
+
 class Proxy:
     """A running proxy, and ways to ask it."""
 
@@ -87,10 +96,21 @@ class Proxy:
         self.trust = ssl.create_default_context(cafile=logs / "certificate.pem")
 
     def ask(self, method: str, path: str, body: bytes | None = None, **headers: str) -> int:
+        return self.fetch(method, path, body, headers).status
+
+    def fetch(
+        self, method: str, path: str, body: bytes | None, headers: Mapping[str, str]
+    ) -> Answer:
         connection = HTTPSConnection(NAME, self.port, timeout=PATIENCE, context=self.trust)
         try:
-            connection.request(method, path, body, headers)
-            return connection.getresponse().status
+            connection.request(method, path, body, dict(headers))
+            response = connection.getresponse()
+            return Answer(
+                status=response.status,
+                location=response.getheader("Location") or "",
+                cookies=response.headers.get_all("Set-Cookie") or [],
+                content=response.read(),
+            )
         finally:
             connection.close()
 
