@@ -255,6 +255,7 @@ def test_account_page_lists_devices_and_signs_them_out(jane):
     assert is_signed_in(here)
 
 
+@pytest.mark.one_case
 @pytest.mark.parametrize("out", ["others", "mine", "999", "²", ""])
 def test_nobody_signs_out_someone_else(jane, out):
     other = make_user("other")

@@ -90,6 +90,7 @@ REFUSED = [
 ]
 
 
+@pytest.mark.one_case
 @pytest.mark.parametrize("fields", TAKEN, ids=str)
 def test_rating_has_a_value_or_a_text_or_is_not_applicable(answer, fields):
     pk = rate(answer, **fields).pk
@@ -98,6 +99,7 @@ def test_rating_has_a_value_or_a_text_or_is_not_applicable(answer, fields):
     assert {name: getattr(stored, name) for name in fields} == fields
 
 
+@pytest.mark.one_case
 @pytest.mark.parametrize("fields", REFUSED, ids=str)
 def test_rating_without_an_answer_or_with_a_value_that_is_not_applicable_is_refused(answer, fields):
     assert_only_refused_by(ANSWERED, lambda: rate(answer, **fields))

@@ -202,6 +202,7 @@ def test_who_comes_back_after_k_was_lowered_is_not_asked_for_what_nobody_needs()
     assert ItemSet.objects.get(participant=tab.me).total == 1
 
 
+@pytest.mark.torture
 def test_lowering_k_in_two_steps_and_raising_it_again_ends_with_k():
     study = make_live(items=3, k=4)
     answer_all(study, people=2)
@@ -246,6 +247,7 @@ def test_change_is_a_new_version_and_stands_in_the_log_with_its_numbers(research
     assert done.detail == {"k": 1, **numbers}
 
 
+@pytest.mark.one_case
 @pytest.mark.parametrize(
     ("k", "fit"),
     [

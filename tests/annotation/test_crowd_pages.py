@@ -81,6 +81,7 @@ def test_the_overview_warns_when_one_network_holds_a_tenth_of_the_places(staff_c
     assert "network" not in tasks_of(staff_client, study)
 
 
+@pytest.mark.torture
 def test_a_few_people_who_have_just_begun_are_no_reason_to_warn(staff_client):
     study = make_crowded(items=20)
 

@@ -265,6 +265,7 @@ def test_the_box_for_passages_has_its_words_and_its_hint(tab):
     assert "go into the text to highlight passages" in html
 
 
+@pytest.mark.torture
 @pytest.mark.slow
 def test_simulated_visitors_mark_passages_through_the_page(study):
     study.is_demo = True

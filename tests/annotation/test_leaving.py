@@ -96,6 +96,7 @@ def test_a_report_in_place_of_a_rating_frees_its_place():
     assert not annotation.ratings.exists()
 
 
+@pytest.mark.one_case
 @pytest.mark.parametrize("said", [{"reason": ""}, {"reason": "x"}, {"note": "a\x00b"}])
 def test_a_report_without_a_known_reason_is_asked_for_again(said):
     tab = open_tab()

@@ -70,6 +70,7 @@ def test_continue_retakes_what_lapsed_until_the_end_of_the_reservation(start):
         assert lease_of(tab.me) == start + until * MINUTE
 
 
+@pytest.mark.one_case
 @pytest.mark.parametrize("is_first", [True, False])
 def test_pressing_start_again_holds_nothing_for_longer(start, is_first):
     study = make_live(items=6)

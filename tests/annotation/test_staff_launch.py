@@ -211,6 +211,7 @@ def test_running_launch_shows_its_progress_and_is_followed(staff_client):
     assert "Start again" not in page.text
 
 
+@pytest.mark.one_case
 @pytest.mark.parametrize(
     "state",
     [

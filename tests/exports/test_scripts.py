@@ -494,6 +494,7 @@ def test_a_cell_that_differs_is_a_fault(
     ]
 
 
+@pytest.mark.torture
 def test_a_verdict_beside_5_percent_is_no_fault(decided: tuple[dict[str, Any], Path]) -> None:
     report, folder = decided
     pair = report["criteria"][0]["pairs"][0]

@@ -119,6 +119,7 @@ def test_the_same_ratings_give_the_same_result_in_one_file_and_in_two() -> None:
     assert all(0 < details["p"] < 1 for _, details in results[0])
 
 
+@pytest.mark.one_case
 @pytest.mark.parametrize(
     ("first", "later"),
     [
@@ -392,6 +393,7 @@ def test_scores_name_an_output_by_its_number_in_one_item() -> None:
 # --- launched studies, and undoing ----------------------------------------------------------
 
 
+@pytest.mark.one_case
 @pytest.mark.parametrize("groups", ["free", "together", "once"])
 def test_a_later_batch_of_a_launched_study_is_dealt_as_its_groups_ask(groups: str) -> None:
     study = make("one", k=2, set_size=20, groups=groups)
@@ -451,6 +453,7 @@ def test_undoing_a_batch_leaves_the_other_as_it_was() -> None:
 # --- size ---------------------------------------------------------------------------------
 
 
+@pytest.mark.one_case
 @pytest.mark.parametrize("kind", ["one", "pair"])
 def test_many_inputs_take_as_many_queries_as_few(kind: str) -> None:
     counts = []

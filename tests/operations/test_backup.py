@@ -76,6 +76,7 @@ def test_restored_site_has_equal_exports_and_an_equal_fsck(settings, tmp_path, p
         assert AuditEntry.objects.filter(action="backup restored").exists()
 
 
+@pytest.mark.torture
 def test_check_says_that_a_backup_can_be_restored_and_changes_nothing(data, path):
     make_full_study("fluency")
     keep(make_study())
@@ -163,6 +164,7 @@ def test_file_that_goes_while_the_backup_is_made_is_kept_in_it(path, monkeypatch
     assert check_backup(path).remarks == []
 
 
+@pytest.mark.torture
 def test_answers_saved_before_the_backup_began_are_in_it_though_saving_goes_on(
     settings, tmp_path, path
 ):

@@ -85,6 +85,7 @@ def test_database_with_tables_of_something_else_is_never_overwritten(settings, t
         assert not Study.objects.exists()
 
 
+@pytest.mark.one_case
 @pytest.mark.parametrize("is_check", [False, True])
 def test_bad_88_restore_of_a_backup_from_a_newer_version(is_check, settings, tmp_path, path):
     make_study()
@@ -335,6 +336,7 @@ def test_bad_100_a_backup_that_names_other_folders_is_refused(name, settings, pa
         assert list_paths(tmp_path) == before
 
 
+@pytest.mark.one_case
 @pytest.mark.parametrize("name", ["files/static/evil.js", "files/secret", "secret", "uploads/x"])
 def test_bad_100_a_backup_that_holds_other_files_is_refused(name, settings, path, tmp_path):
     make_backup(path)

@@ -307,6 +307,7 @@ def refuse(study, query) -> str:
     return str(answers[0].context["problem"])
 
 
+@pytest.mark.one_case
 @pytest.mark.parametrize(
     "query",
     ["PROLIFIC_PID=", "PROLIFIC_PID=%20", f"SESSION_ID={V}", f"STUDY_ID={STUDY_ID}", "sona_id="],
@@ -315,6 +316,7 @@ def test_bad_63_a_missing_id_is_said_to_be_missing(query):
     assert refuse(make_open(), query) == "missing"
 
 
+@pytest.mark.one_case
 @pytest.mark.parametrize(
     "query",
     [
@@ -332,6 +334,7 @@ def test_bad_63_84_an_id_that_was_not_filled_in_is_said_to_be_so(query):
     assert refuse(make_open(), query) == "not filled in"
 
 
+@pytest.mark.one_case
 @pytest.mark.parametrize(
     "person",
     [

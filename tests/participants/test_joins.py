@@ -194,6 +194,7 @@ def test_addresses_of_one_network_of_ipv6_count_as_one(one, other, is_same):
     assert (len(digests) == 1) == is_same
 
 
+@pytest.mark.torture
 def test_a_site_of_ipv6_takes_no_more_than_a_few_networks_may(noon, settings):
     settings.JOINS_PER_STUDY = 100
     study = make_open()

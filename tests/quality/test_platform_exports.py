@@ -66,6 +66,7 @@ def test_returned_and_timed_out_people_are_marked_and_their_places_freed_once():
     assert slow.visit.reported == ""
 
 
+@pytest.mark.one_case
 @pytest.mark.parametrize("separator", [",", ";", "\t", "|"])
 @pytest.mark.parametrize("start", [b"", b"\xef\xbb\xbf"])
 def test_separators_marks_unknown_columns_and_odd_names_are_read(separator, start):

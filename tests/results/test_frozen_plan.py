@@ -122,6 +122,7 @@ def test_rules_are_entered_row_by_row_and_nothing_is_saved_before_save(staff_cli
     ]
 
 
+@pytest.mark.one_case
 @pytest.mark.parametrize("threshold", ["", "1_0", "+2", "２", "2.5", "-1", "nan", "1e9"])
 def test_a_threshold_that_cannot_be_is_refused(staff_client, threshold):
     study = make_study()

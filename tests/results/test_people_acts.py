@@ -117,6 +117,7 @@ def test_all_people_of_a_list_are_those_of_that_list_alone(staff_client):
     assert f"Add a note about {working.pseudonym}" in page
 
 
+@pytest.mark.torture
 @pytest.mark.slow
 def test_five_hundred_people_are_acted_on_at_once(staff_client, django_assert_max_num_queries):
     study = make_study(items=1)

@@ -166,6 +166,7 @@ def list_queries(study: Study) -> list[str]:
     return [sql for sql in told if "submitted_at" in sql or "updated_at" in sql or '"no"' in sql]
 
 
+@pytest.mark.torture
 @pytest.mark.slow
 @only_sqlite
 def test_sqlite_finds_who_is_active_and_the_last_answer_by_index(large: Study) -> None:

@@ -35,6 +35,7 @@ def test_there_are_such_references() -> None:
     assert "studies.Item.repeat_of_id" in NAMES
 
 
+@pytest.mark.one_case
 @pytest.mark.django_db
 @pytest.mark.parametrize(("model", "column"), REFERENCES, ids=NAMES)
 def test_an_index_leads_to_what_refers_to_a_row(model: type[Model], column: str) -> None:

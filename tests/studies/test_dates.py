@@ -117,6 +117,7 @@ def test_overview_says_when_it_opens(staff_client):
     assert 'id="join-link"' in page.text
 
 
+@pytest.mark.one_case
 @pytest.mark.parametrize(
     ("fields", "sentence"),
     [
