@@ -28,7 +28,6 @@ def fail_from(networks, login="jane", times=5) -> list[int]:
     return [sign_in_from(network, "wrong", login) for network in networks for _ in range(times)]
 
 
-@pytest.mark.both_databases
 def test_five_wrong_passwords_lock_for_15_minutes_even_for_the_right_one(jane):
     client = Client()
     with time_machine.travel("2026-11-01T10:43Z", tick=False) as clock:
@@ -47,7 +46,6 @@ def test_five_wrong_passwords_lock_for_15_minutes_even_for_the_right_one(jane):
     assert free.status_code == 302
 
 
-@pytest.mark.both_databases
 def test_name_and_address_of_one_account_count_together(jane):
     for login in ("jane", "jane@example.org", "Jane", "jane", "jane@example.org"):
         response = sign_in(Client(), "wrong", login)
@@ -195,7 +193,6 @@ def test_fiftieth_failure_by_the_owner_shuts_out_others_only(jane):
     assert sign_in_from(HOME) == 302
 
 
-@pytest.mark.both_databases
 @pytest.mark.slow
 @pytest.mark.usefixtures("served_before")
 def test_ten_addresses_of_one_64_count_as_one(jane):

@@ -145,7 +145,6 @@ def test_people_who_were_invited_personally_join_while_joining_is_paused(staff_c
 # --- taking places back -------------------------------------------------------------------
 
 
-@pytest.mark.both_databases
 def test_places_without_an_answer_are_taken_back_after_a_look_at_them(
     staff_client, researcher, study
 ):

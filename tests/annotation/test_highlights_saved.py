@@ -59,7 +59,6 @@ def words_of(tab: Tab, first: int = 0, last: int = 1) -> str:
     return " ".join(text_of(tab).split()[first : last + 1])
 
 
-@pytest.mark.both_databases
 def test_highlights_are_stored_with_the_answer(tab):
     first, second = words_of(tab, 0, 0), words_of(tab, 2, 3)
 

@@ -47,7 +47,6 @@ def test_a_report_sent_twice_is_one_report():
     assert item.held_at is None
 
 
-@pytest.mark.both_databases
 def test_the_second_report_holds_the_item_for_the_researcher():
     study = make_live(items=1)
     first, second = open_tab(study), open_tab(study)

@@ -93,7 +93,6 @@ def test_people_of_one_network_who_claim_at_once_hold_no_more_than_their_share()
 # --- people who share an address --------------------------------------------------------
 
 
-@pytest.mark.both_databases
 def test_five_people_behind_one_address_each_get_a_set():
     fill(make_crowded(), 5)
 
@@ -227,7 +226,6 @@ def test_a_late_answer_is_kept_but_brings_back_no_places_that_the_network_has_us
 
 
 @pytest.mark.one_case
-@pytest.mark.both_databases
 @pytest.mark.parametrize("minutes", [0, 120])
 def test_who_has_answered_everything_may_continue_while_their_network_is_full(minutes):
     study = make_crowded(set_size=4)

@@ -139,7 +139,6 @@ def test_a_saved_answer_lets_earlier_reports_count():
     assert [held.key for held in Item.objects.filter(held_at__isnull=False)] == [item.key]
 
 
-@pytest.mark.both_databases
 def test_a_report_too_many_lets_all_of_its_author_count_no_more():
     study = make_live(items=6, k=6)
     item, *others = study.items.main()

@@ -132,7 +132,6 @@ def test_slot_item_and_draft_are_read_at_once():
 
 
 @pytest.mark.one_case
-@pytest.mark.both_databases
 @pytest.mark.parametrize(
     ("minutes", "most"), [(0, [11, 7, 7, 7, 7, 7]), (2, [11, 11, 11, 11, 11, 11])]
 )
@@ -150,7 +149,6 @@ def test_no_save_of_a_set_needs_more_queries_than_before_leases_grew_with_answer
 
 
 @pytest.mark.one_case
-@pytest.mark.both_databases
 @pytest.mark.parametrize("is_in_order", [True, False])
 @pytest.mark.parametrize(("minutes", "most"), [(0, 7), (2, 11)])
 def test_no_save_with_checks_needs_more_queries_than_before_leases_grew(minutes, most, is_in_order):

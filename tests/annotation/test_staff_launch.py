@@ -142,7 +142,6 @@ def test_launch_says_how_many_people_would_do(db):
 # --- what a launch leaves behind ------------------------------------------------------------
 
 
-@pytest.mark.both_databases
 def test_launch_makes_version_1_and_k_slots_for_each_item(staff_client):
     study = make_study(items=4, k=3)
 

@@ -286,7 +286,6 @@ def test_whom_a_new_system_meets_is_asked() -> None:
     assert [value for value, *_ in decision.choices] == ["every", ["alpha"], ["beta"]]
 
 
-@pytest.mark.both_databases
 @pytest.mark.parametrize(
     ("meets", "keys"),
     [("every", ["q1/1-3", "q1/2-3", "q2/1-3", "q2/2-3"]), (["beta"], ["q1/2-3", "q2/2-3"])],
@@ -363,7 +362,6 @@ def test_the_page_asks_whom_a_new_system_meets_and_says_what_joined(staff_client
 # --- ratings ------------------------------------------------------------------------------
 
 
-@pytest.mark.both_databases
 def test_ratings_find_an_item_by_the_id_in_the_file_and_the_system() -> None:
     study = make("one")
     join(study, rows_of("alpha", inputs=1))
@@ -433,7 +431,6 @@ def test_groups_of_two_files_stay_together_once_launched() -> None:
         assert len(items) == 3
 
 
-@pytest.mark.both_databases
 def test_undoing_a_batch_leaves_the_other_as_it_was() -> None:
     study = make("one")
     join(study, rows_of("alpha beta"))

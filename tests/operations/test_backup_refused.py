@@ -273,7 +273,6 @@ def test_password_of_the_database_is_on_no_command_line(settings, path, monkeypa
     assert not [command for command, _ in asked if "not-asked-for" in " ".join(command)]
 
 
-@pytest.mark.both_databases
 @only_postgresql
 def test_user_who_may_not_create_databases_is_told_that_nothing_was_tried(path):
     make_study()
@@ -304,7 +303,6 @@ def make_program(folder: Path, major: int) -> Path:
     return program
 
 
-@pytest.mark.both_databases
 def test_program_is_the_oldest_that_is_no_older_than_the_server(tmp_path, monkeypatch):
     monkeypatch.setenv("PATH", "/nowhere")
     programs = {major: make_program(tmp_path, major) for major in (9, 14, 17)}

@@ -233,7 +233,6 @@ def test_the_same_person_in_another_study_is_another_participant():
     assert owners[0].pseudonym != owners[1].pseudonym
 
 
-@pytest.mark.both_databases
 def test_two_people_with_one_visit_id_are_two_people():
     study = make_open()
 
@@ -242,7 +241,6 @@ def test_two_people_with_one_visit_id_are_two_people():
     assert len(owners) == Visit.objects.filter(visit_id=V).count() == 2
 
 
-@pytest.mark.both_databases
 @pytest.mark.parametrize("spelling", [P.upper(), f"  {P} ", f"\u00a0{P}\u200b"])
 def test_case_and_spaces_around_an_id_make_no_other_person(spelling):
     study = make_open()

@@ -91,7 +91,6 @@ def test_finished_work_is_due_in_full_also_when_late():
 
 
 @pytest.mark.one_case
-@pytest.mark.both_databases
 @pytest.mark.parametrize(("is_kept", "key"), [(True, "prolific"), (False, "open_link")])
 def test_people_who_withdraw_are_paid_by_the_item(is_kept, key):
     recruitment = begin(key, checks=0)
@@ -335,7 +334,6 @@ def test_further_sets_of_a_visit_are_bonus_lines():
     assert files["bonus"].text == f"{person.visit.visit_id},2.10\n"
 
 
-@pytest.mark.both_databases
 def test_the_block_list_has_everyone_who_came_once():
     recruitment = begin(sets_per_person=2)
     for number in (0, 1):

@@ -217,7 +217,6 @@ def test_a_list_that_has_changed_meanwhile_is_shown_again_and_nobody_is_excluded
     assert not Exclusion.objects.exists()
 
 
-@pytest.mark.both_databases
 def test_closing_applies_the_rules_and_then_results_are_shown(staff_client):
     study = make_planned_study(rules=[ONE_POINT])
     add_person(study)

@@ -44,7 +44,6 @@ def make_working(study: Study) -> Participant:
     return me
 
 
-@pytest.mark.both_databases
 def test_people_are_stopped_together_and_their_places_are_free(staff_client):
     study = launch(make_study(items=6, k=2, set_size=3))
     people = [make_working(study) for _ in range(2)]

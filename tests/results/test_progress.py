@@ -38,7 +38,6 @@ def study(researcher: Any) -> Study:
     return study
 
 
-@pytest.mark.both_databases
 def test_target_counts_added_places_whatever_the_log_says(researcher: Any, study: Study) -> None:
     first = study.participants.earliest("pk")
     Exclusion.objects.create(study=study, participant=first, reason="too fast")
