@@ -266,12 +266,12 @@ def describe_standardised(
         number = draws_for(len(values)) if draws is None else draws
         means, drawn = two_way_means(raters, items, systems, values, draws=number, seed=seed)
         flat = standardised.is_centred_only.to_numpy()[rows]
-        for index, system_ in enumerate(names):
+        for index, system_name in enumerate(names):
             mine = systems == index
             n = {"ratings": int(mine.sum()), "items": len(np.unique(items[mine])),
                  "raters": len(np.unique(raters[mine]))}  # fmt: skip
             details = {"centred_only": int(flat[mine].sum()), "imbalance": imbalance}
-            by_system.setdefault(system_, {})[name] = drawn_figure(
+            by_system.setdefault(system_name, {})[name] = drawn_figure(
                 name, float(means[index]), drawn[:, index], n=n, seed=seed, details=details
             )
-    return {system_: by_system[system_] for system_ in sorted(by_system)}
+    return {system_name: by_system[system_name] for system_name in sorted(by_system)}

@@ -63,12 +63,12 @@ def gwet(
     if not expect(tally.shares) > _TINY:
         reason = Reason.NO_VARIATION
         return undefined(name, reason, method=method, n=data.counts(), details=details)
-    value_, slope = _correct_for_chance(tally, near, expect, chance * (1 - 2 * tally.shares))
+    coefficient, slope = _correct_for_chance(tally, near, expect, chance * (1 - 2 * tally.shares))
     if draws is None:
         draws = make_draws(data, "categories" if weights == "identity" else "points", scale)
     key = {"identity": "ac1", "linear": "ac2_linear", "quadratic": "ac2"}[weights]
-    interval = find_interval(key, value_, draws, data, slope=slope)
-    return Figure(name=name, method=method, value=value_, low=interval.low, high=interval.high,
+    interval = find_interval(key, coefficient, draws, data, slope=slope)
+    return Figure(name=name, method=method, value=coefficient, low=interval.low, high=interval.high,
                   n=data.counts(), details=details | interval.details)  # fmt: skip
 
 
@@ -134,13 +134,13 @@ def fleiss(
         return undefined(name, reason, method=method, n=data.counts())
     scale = np.unique(data.value)
     tally = Tally.of(data, scale)
-    value_, slope = _correct_for_chance(
+    coefficient, slope = _correct_for_chance(
         tally, np.eye(len(scale)), lambda share: float((share**2).sum()), 2 * tally.shares
     )
     draws = make_draws(data, "categories") if draws is None else draws
-    interval = find_interval("alpha_nominal", value_, draws, data, slope=slope)
+    interval = find_interval("alpha_nominal", coefficient, draws, data, slope=slope)
     return Figure(
-        name=name, method=method, value=value_, low=interval.low, high=interval.high,
+        name=name, method=method, value=coefficient, low=interval.low, high=interval.high,
         n=data.counts(), details={"ratings_per_unit": int(data.sizes[0])} | interval.details,
     )  # fmt: skip
 

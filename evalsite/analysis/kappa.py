@@ -87,9 +87,9 @@ def kappa_matrix(
     if reason := _find_gap(data, kappa):
         mean = undefined("mean_kappa", reason, method=method, n=data.counts(), details=details)
     else:
-        value_ = float(np.nanmean(kappa))
-        interval = find_interval("alpha_interval", value_, draws or Draws(), data)
-        mean = Figure(name="mean_kappa", method=method, value=value_, low=interval.low,
+        mean_kappa = float(np.nanmean(kappa))
+        interval = find_interval("alpha_interval", mean_kappa, draws or Draws(), data)
+        mean = Figure(name="mean_kappa", method=method, value=mean_kappa, low=interval.low,
                       high=interval.high, n=data.counts(),
                       details=details | interval.details)  # fmt: skip
     return KappaMatrix(

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from django.core.management import BaseCommand, ManagementUtility
 
 from evalsite.command_line.faults import read_fault
-from evalsite.command_line.site import SECRET, describes_site, find_data_folder, use_folder
+from evalsite.command_line.site import SECRET, find_data_folder, find_site_variable, use_folder
 
 # which site it is makes no difference to these
 _WITHOUT_DATA = ("", "help", "version", "check", "diffsettings", "makemigrations", "verify_bundle")
@@ -73,7 +73,7 @@ def run(arguments: Sequence[str]) -> int:
 def _choose_site(arguments: Sequence[str]) -> None:
     """Choose the site of the data folder, if there is one, where no variable names another."""
     command = (*arguments, "")[0]
-    if describes_site() or command in _SERVERS:
+    if find_site_variable() or command in _SERVERS:
         return
     folder = find_data_folder()
     if command == "verify_bundle":

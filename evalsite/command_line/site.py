@@ -42,9 +42,9 @@ def say_data_folder() -> None:
         sys.stderr.write(f"Data folder: {find_data_folder()}\n")
 
 
-def describes_site() -> bool:
-    """Return whether the environment says which site to work on."""
-    return any(name in os.environ for name in _SITE_VARIABLES)
+def find_site_variable() -> str:
+    """Return the first variable that says which site to work on; "" if there is none."""
+    return next((name for name in _SITE_VARIABLES if name in os.environ), "")
 
 
 def make_site(folder: Path, port: int = PORT) -> None:
@@ -65,7 +65,9 @@ def use_site(chosen: Path | None = None) -> Path:
     """Set Django up for the site of the environment, or for the one in a data folder."""
     folder = find_data_folder(chosen)
     if not settings.configured:
-        if chosen is not None or not describes_site():
+        if chosen is not None and (name := find_site_variable()):
+            raise Refused(f"{name} names a site, and --data another one. Leave one of them out.")
+        if not find_site_variable():
             if not os.access(folder / SECRET, os.R_OK):
                 raise Refused(
                     f"There is no site in {folder}. Start one with evalsite serve, or name its "

@@ -128,7 +128,6 @@ def describe_at_launch(study: Study) -> Frozen:
         *(["the rule in words"] if plan.exclusion_rule else []),
     ]
     facts = [
-        ("Hash", " ".join(digest[start : start + 4] for start in range(0, 16, 4)) + "…"),
         ("Primary criterion", str(labels.get(plan.primary, "none"))),
         ("Hypotheses", f"{len(plan.hypotheses) + len(plan.margins) or 'none'}"),
         ("Exclude", "; ".join(rules) or "nobody by rule"),

@@ -143,6 +143,7 @@ def test_unknown_name_is_shut_to_new_networks_after_fifty_failures_like_a_known_
     assert sign_in_from("203.0.113.9", "wrong", "nobody") == 429
 
 
+@pytest.mark.torture
 def test_networks_are_known_for_90_days(jane):
     with time_machine.travel("2026-06-01T08:00Z", tick=False) as clock:
         sign_in_from(HOME)
@@ -156,6 +157,7 @@ def test_networks_are_known_for_90_days(jane):
         assert sign_in_from("192.0.2.50") == 302
 
 
+@pytest.mark.torture
 def test_known_network_of_another_account_is_new_to_this_one(jane):
     make_account("priya")
     sign_in_from(HOME, login="priya")
@@ -181,6 +183,7 @@ def test_failures_on_a_known_network_lock_that_network_after_five(jane):
     assert sign_in_from(HOME) == 429
 
 
+@pytest.mark.torture
 def test_fiftieth_failure_by_the_owner_shuts_out_others_only(jane):
     sign_in_from(HOME)
     fail_from(f"198.51.100.{number}" for number in range(9))

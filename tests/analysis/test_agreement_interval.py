@@ -223,6 +223,7 @@ ratings = st.lists(
 )  # fmt: skip
 
 
+@pytest.mark.torture
 @given(ratings, st.sampled_from(["points", "values", "categories"]), st.booleans())
 @settings(max_examples=150, deadline=None)
 def test_every_end_is_possible_and_holds_its_figure(rows, kind, is_extreme):

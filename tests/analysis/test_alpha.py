@@ -186,6 +186,7 @@ def test_alpha_by_counts_is_alpha_by_definition(rows, level):
     assert found.value == pytest.approx(wanted, abs=1e-10)
 
 
+@pytest.mark.torture
 @given(ratings, st.sampled_from(LEVELS), st.randoms(use_true_random=False))
 @settings(max_examples=40, deadline=None)
 def test_order_of_rows_and_names_change_no_digit(rows, level, random):

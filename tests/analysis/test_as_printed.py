@@ -20,6 +20,7 @@ def select(name, *options, mapping=None):
     return select_ratings(read_bare_table(file, mapping=mapping), chosen)
 
 
+@pytest.mark.torture
 @pytest.mark.slow
 def test_rankme_gives_the_published_figures_of_ln_1_plus_x_by_one_option(capsys):
     file = published_file("rankme/stp1_rankME.csv")

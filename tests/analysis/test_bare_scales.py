@@ -111,6 +111,7 @@ def test_numbers_with_bounds_have_the_shares_at_both_ends(tmp_path, capsys):
     assert shares["share_at_high"] == pytest.approx(own.count(100) / len(own))
 
 
+@pytest.mark.one_case
 @pytest.mark.parametrize(
     ("values", "family"), [([-2, -1, 0, 2], "points"), (["yes", "No", "no"], "decision")]
 )
@@ -127,6 +128,7 @@ def test_words_among_numbers_are_no_decisions(tmp_path, capsys):
     assert "in column value isn't a number" in capsys.readouterr().err
 
 
+@pytest.mark.one_case
 @pytest.mark.parametrize(
     ("protocol", "values", "families"),
     [
@@ -157,6 +159,7 @@ def test_options_of_a_choice_have_shares_and_no_ranks(tmp_path, capsys):
     assert all(system["rank"] is None for criterion in found for system in criterion["systems"])
 
 
+@pytest.mark.one_case
 @pytest.mark.parametrize(
     ("values", "line"),
     [

@@ -65,6 +65,7 @@ def test_grades_of_a_preference_have_the_mean_of_the_model_of_pairs():
     compare(found | {"alpha_ordinal": ordinal.value}, expected, tolerance)
 
 
+@pytest.mark.one_case
 @pytest.mark.parametrize(("primary", "role"), [("tone", "primary"), ("length", "secondary")])
 def test_options_of_a_choice_are_one_family_of_tests(tmp_path, primary, role):
     data, _, _ = read_vector("choice__choice")

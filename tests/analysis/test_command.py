@@ -138,6 +138,7 @@ def test_the_command_needs_no_django(file):
     assert done.returncode == 0, done.stderr.decode()
 
 
+@pytest.mark.torture
 def test_rankme_gives_the_published_figures_as_it_is(capsys):
     path = published_file("rankme/ratings_long.csv")
 
@@ -152,6 +153,7 @@ def test_rankme_gives_the_published_figures_as_it_is(capsys):
     assert means["sheffield_v2"] == pytest.approx(61.7924, abs=6e-5)
 
 
+@pytest.mark.torture
 def test_marco_gives_its_counts_as_it_is(capsys):
     path = published_file("marco_pairwise/ratings_long.csv")
 
@@ -191,6 +193,7 @@ def test_a_scale_may_be_as_wide_as_its_option_says(tmp_path, capsys):
     assert main(["report", path, "--scale", "1-1000", "--json"]) == 0
 
 
+@pytest.mark.torture
 def test_raters_who_differ_too_much_for_a_ratio_get_no_number_without_sense(tmp_path, capsys):
     path = write(tmp_path, rate_alternately())
 
@@ -260,6 +263,7 @@ def test_nothing_is_said_to_be_left_out_where_nothing_is(file, capsys):
     assert "left out" not in capsys.readouterr().out.split("==")[0]
 
 
+@pytest.mark.torture
 def test_text_tells_ranks_other_tests_and_how_intervals_were_made(tmp_path, capsys):
     # everybody gives A three points more than B, C between; levels differ by rater and input
     rows = [f"p{p},i{n},{system},{1 + (p * n + n) % 3 + more + (p + n) % 2 * (system == 'C')}"

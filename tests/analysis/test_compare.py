@@ -93,6 +93,7 @@ def describe_pairs(data):
     return verdicts, np.array([one.difference.high - one.difference.low for one in found])
 
 
+@pytest.mark.one_case
 @pytest.mark.parametrize(
     "row", [0, 479, *(pytest.param(row, marks=pytest.mark.torture) for row in (1, 17, 333))]
 )
@@ -335,6 +336,7 @@ def test_results_are_plain_data_without_nan():
         assert json.loads(json.dumps(found, allow_nan=False)) == found
 
 
+@pytest.mark.one_case
 @pytest.mark.parametrize("gap", [0.0, 0.3])
 def test_renamed_and_reordered_ratings_give_the_same_comparison(gap):
     data = make_ratings(systems="abc", gap=gap, shift=0.4)
@@ -368,6 +370,7 @@ def test_cells_rated_unevenly_are_no_complete_design():
     assert found.pairs[0].difference.method.startswith("REML")
 
 
+@pytest.mark.torture
 @given(st.integers(0, 500), st.sampled_from([0.0, 0.25]))
 @settings(max_examples=12, deadline=None)
 def test_exchanged_names_turn_the_difference_round(seed, gap):

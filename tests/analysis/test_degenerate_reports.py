@@ -139,6 +139,7 @@ def test_rater_who_is_always_as_far_from_the_others_does_not_drift(report: Repor
                 if flag["code"].startswith("drift")]  # fmt: skip
 
 
+@pytest.mark.one_case
 @pytest.mark.parametrize(
     ("kind", "values", "effect", "words"),
     [
@@ -218,6 +219,7 @@ def prefer(pick: Callable[[str, str], str], pairs: list[str], raters: int = 6) -
     ]  # fmt: skip
 
 
+@pytest.mark.one_case
 @pytest.mark.parametrize("pairs", [["AB"] * 8, ["AB", "BC", "AC"] * 6])
 def test_figure_of_preferences_has_an_interval_or_says_why_there_is_none(
     report: Report, pairs: list[str]
@@ -315,6 +317,7 @@ def test_one_input_alone_is_told_by_its_raters(report: Report) -> None:
     )
 
 
+@pytest.mark.one_case
 @pytest.mark.parametrize(
     ("step", "words"),
     [(1, "on average in every cluster of inputs"), (0, "with every rater on every input")],

@@ -59,6 +59,7 @@ def list_differences(criterion: dict[str, Any]) -> dict[str, tuple[float, ...]]:
     return found
 
 
+@pytest.mark.torture
 def test_where_lower_is_better_the_system_with_fewest_errors_is_first(tmp_path, capsys):
     path = write(tmp_path, draw())
     (plain,) = report(capsys, path)["criteria"]
@@ -73,6 +74,7 @@ def test_where_lower_is_better_the_system_with_fewest_errors_is_first(tmp_path, 
     assert first["effect"]["value"] < 0
 
 
+@pytest.mark.one_case
 @pytest.mark.parametrize("better", ["lower", "none"])
 def test_a_direction_changes_no_estimate_interval_or_p(tmp_path, capsys, better):
     path = write(tmp_path, draw())
@@ -123,6 +125,7 @@ def test_a_column_of_directions_is_the_direction(tmp_path, capsys):
     assert (criterion["better"], criterion["systems"][0]["system"]) == ("lower", "careful")
 
 
+@pytest.mark.torture
 def test_an_option_wins_over_the_column_and_names_criteria(tmp_path, capsys):
     rows = [*draw(), *(row | {"criterion": "flow"} for row in draw())]
     path = write(tmp_path, rows, better="lower")
@@ -170,6 +173,7 @@ def plan(tmp_path: Path, better: str, **planned: Any) -> dict[str, Any]:
     return found
 
 
+@pytest.mark.one_case
 @pytest.mark.parametrize(
     ("better", "outcomes"),
     [
@@ -189,6 +193,7 @@ def test_a_hypothesis_is_as_expected_where_the_better_system_was_named(tmp_path,
     assert [each["outcome"] for each in found] == outcomes
 
 
+@pytest.mark.one_case
 @pytest.mark.parametrize(
     ("better", "outcome"), [("higher", "fail"), ("lower", "pass"), ("none", None)]
 )
@@ -213,6 +218,7 @@ def test_a_system_within_a_margin_needs_no_direction(tmp_path):
     assert found["outcome"] == "pass"
 
 
+@pytest.mark.one_case
 @pytest.mark.parametrize(("better", "status"), [("higher", 1), ("lower", 0), ("none", 3)])
 def test_the_gate_takes_the_direction_of_the_file(tmp_path, capsys, better, status):
     path = write(tmp_path, draw(), better=better)
@@ -222,6 +228,7 @@ def test_the_gate_takes_the_direction_of_the_file(tmp_path, capsys, better, stat
     assert main(["report", str(path), *asked]) == status
 
 
+@pytest.mark.one_case
 @pytest.mark.parametrize("better", ["higher", "lower"])
 def test_a_plan_says_in_which_part_of_the_inputs_a_system_is_worse(tmp_path, better):
     worse = 1 if better == "lower" else -1

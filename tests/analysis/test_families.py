@@ -99,6 +99,7 @@ def test_means_of_a_slider_stay_between_its_ends(tmp_path):
     assert all(high <= 100 for high in ends)
 
 
+@pytest.mark.one_case
 @pytest.mark.parametrize(("rise", "flagged"), [(4, set()), (30, {"p0"})])
 def test_drift_on_a_slider_is_measured_by_its_width(tmp_path, rise, flagged):
     rows = [
@@ -185,6 +186,7 @@ def test_the_command_takes_unknown_numbers_for_points_and_says_so(tmp_path, caps
     assert codes(report)[0] == "unknown_kind"
 
 
+@pytest.mark.torture
 @pytest.mark.slow
 def test_the_command_finds_what_the_site_would_find(tmp_path, capsys):
     path = write(tmp_path, slide())

@@ -57,6 +57,7 @@ def shift_by_one(r, i, s):
     return (r + i) % 3 + 1 + (s == "b")
 
 
+@pytest.mark.one_case
 @pytest.mark.parametrize(
     ("system", "other", "margin", "status"),
     [
@@ -126,6 +127,7 @@ def test_means_without_spread_decide_nothing_where_ratings_vary(tmp_path, capsys
 # --- the margin -----------------------------------------------------------------------
 
 
+@pytest.mark.one_case
 @pytest.mark.parametrize(
     ("margin", "message"),
     [
@@ -209,6 +211,7 @@ def test_a_stricter_level_has_a_wider_interval(tmp_path, capsys):
     assert strict["low"] < usual["low"]
 
 
+@pytest.mark.torture
 def test_undecided_may_count_as_another_outcome(tmp_path, capsys):
     path = write_ratings(tmp_path / "ratings.csv", draw({}, noise=1.2), raters=3)
 
@@ -245,6 +248,7 @@ def split_in_two(i):
     return "de" if i < 24 else "en"
 
 
+@pytest.mark.torture
 def test_a_gate_fails_where_a_slice_is_worse(tmp_path, capsys):
     rate = draw(lambda i, s: 0 if s == "a" else (-1.2 if split_in_two(i) == "de" else 1.2))
     path = write_ratings(tmp_path / "ratings.csv", rate, inputs=60, language=split_in_two)
@@ -289,6 +293,7 @@ def test_a_slice_of_few_inputs_is_shown_and_not_tested(tmp_path, capsys):
     assert "not tested, with 19 inputs" in printed
 
 
+@pytest.mark.torture
 def test_a_slice_without_spread_needs_no_p(tmp_path, capsys):
     varied = draw({})
 

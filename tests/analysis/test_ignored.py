@@ -108,6 +108,7 @@ def test_shares_ignored_are_told_by_item_and_by_rater(tmp_path: Path) -> None:
     }
 
 
+@pytest.mark.torture
 def test_who_is_excluded_has_no_say_in_what_is_left_out(tmp_path: Path) -> None:
     both = analyse(tmp_path, excluded="p1")
 

@@ -93,6 +93,7 @@ def test_f_of_two_systems_is_the_square_of_t():
     assert (found["df1"], found["scaling"]) == pytest.approx((1, 1))
 
 
+@pytest.mark.torture
 def test_a_system_of_a_single_rater_leaves_no_f(tmp_path):
     data = read_data("compare_small7.csv")
     alone = data[data.system != "C"]
@@ -201,6 +202,7 @@ def test_systems_have_the_spread_and_number_of_their_ratings(small):
         assert system["sd"]["value"] == pytest.approx(own.value.std(ddof=1))
 
 
+@pytest.mark.torture
 def test_the_detectable_difference_is_of_the_widest_planned_pair_and_its_family(tmp_path):
     data = read_data("compare_crowd5.csv")
     named = (Hypothesis(criterion="quality", system="B", relation="differs", other="A"),)
@@ -233,6 +235,7 @@ def test_the_detectable_difference_counts_the_tests_of_all_criteria(tmp_path):
     assert [one["effect"]["details"]["family_within"] for one in found[0]["pairs"]] == [3, 3, 3]
 
 
+@pytest.mark.one_case
 @pytest.mark.parametrize(
     ("kind", "change"),
     [

@@ -53,6 +53,7 @@ def test_with_a_baseline_many_systems_keep_their_effect_sizes():
     assert "many_pairs" not in found.cautions
 
 
+@pytest.mark.torture
 @pytest.mark.slow
 def test_strengths_of_a_draw_are_those_that_make_its_answers_most_likely():
     rng = np.random.default_rng(9)

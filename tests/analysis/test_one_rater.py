@@ -17,6 +17,7 @@ VALUES = {
 }
 
 
+@pytest.mark.one_case
 @pytest.mark.parametrize("kind", VALUES)
 def test_systems_are_neither_tested_nor_ranked_by_one_rater(
     report: Report,  # noqa: F811

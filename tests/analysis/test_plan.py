@@ -30,6 +30,7 @@ def test_margins_are_those_of_the_vector():
         compare(got, wanted, tolerance)
 
 
+@pytest.mark.one_case
 @pytest.mark.parametrize(
     ("system", "other", "status"), [("a", "c", 0), ("c", "a", 1), ("a", "b", 2)]
 )
@@ -123,6 +124,7 @@ def ratings(tmp_path):
     return write_ratings(tmp_path / "ratings.csv")
 
 
+@pytest.mark.torture
 def test_without_a_primary_criterion_p_values_are_corrected_across_all(ratings):
     found = report(ratings)
 
@@ -184,6 +186,7 @@ def hypothesise(system, other, relation="better", criterion="style"):
     return Hypothesis(criterion=criterion, system=system, relation=relation, other=other)
 
 
+@pytest.mark.one_case
 @pytest.mark.parametrize("kind", ["points", "preference"])
 def test_p_values_are_corrected_for_what_hypotheses_name_and_the_rest_is_exploratory(
     kind, ratings, tmp_path
@@ -247,6 +250,7 @@ def test_a_hypothesis_says_how_it_came_out_and_no_p_value_is_halved(ratings):
     assert [one["p_corrected"] for one in found["hypotheses"]][:2] == [corrected, corrected]
 
 
+@pytest.mark.torture
 def test_with_a_baseline_the_comparisons_with_it_are_the_family(ratings):
     found = report(ratings, primary="style", baseline="c", hypotheses=(hypothesise("a", "c"),))
 
@@ -289,6 +293,7 @@ def test_an_exact_difference_is_in_no_family_of_tests():
     assert tests == [{"p": 0.03, "outcome": "pass"}, {"outcome": "pass", "reason": "constant"}]
 
 
+@pytest.mark.torture
 def test_the_p_of_a_failed_margin_is_that_of_failing(ratings):
     planned = Margin(criterion="style", system="c", relation="not_worse", other="a", margin=0.01)
 

@@ -86,6 +86,7 @@ def test_marco_ranks_leave_open_what_no_judge_compared() -> None:
     assert all(ranges[name][0] < ranges[name][1] for name in ("HDSA", "human"))
 
 
+@pytest.mark.torture
 @pytest.mark.slow
 def test_no_rank_says_more_than_the_sentence_of_the_pair() -> None:
     rng = np.random.default_rng(6)

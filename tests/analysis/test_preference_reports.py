@@ -80,6 +80,7 @@ def test_open_comparison_says_what_the_design_would_find(
     assert detectable["low"] < detectable["value"] < detectable["high"]
 
 
+@pytest.mark.torture
 @pytest.mark.slow
 def test_interval_without_zero_says_that_the_correction_is_why(report: Report) -> None:  # noqa: F811
     chance, told = random.Random(3), []
@@ -95,6 +96,7 @@ def test_interval_without_zero_says_that_the_correction_is_why(report: Report) -
     assert any(told)
 
 
+@pytest.mark.torture
 def test_single_raters_are_warned_of_and_the_model_of_pairs_is_told(report: Report) -> None:  # noqa: F811
     rows = with_outcomes(answer(random.Random(5), [("A", "B", 0.5)], items=20, share=0.4))
     alone = [row for row in rows if row["participant"] == "p0"]

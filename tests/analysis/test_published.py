@@ -138,6 +138,7 @@ def test_alphas_of_rankme_are_those_of_the_table(job):
     assert got == pytest.approx(ALPHAS[job], abs=6e-5)
 
 
+@pytest.mark.one_case
 @pytest.mark.parametrize("job", SYSTEMS)
 def test_systems_of_rankme_are_those_of_the_table(job):
     rows = read_job(job)

@@ -109,6 +109,7 @@ def make_texts(words: int, items: int = 10):
     ]  # fmt: skip
 
 
+@pytest.mark.one_case
 @pytest.mark.parametrize(("words", "is_flagged"), [(16, False), (80, True)])
 def test_a_fast_rater_is_a_speeder_only_with_too_little_time_to_read(look, words, is_flagged):
     values = {name: [1, 2, 3, 4, 5, 6, 7, 2, 4, 6] for name in ("p0", "p1", "p2")}

@@ -63,6 +63,7 @@ def codes(found):
     return {one["code"] for one in found["warnings"]}
 
 
+@pytest.mark.torture
 def test_every_figure_has_a_value_or_a_reason_and_its_method(tmp_path, capsys):
     found = compare(tmp_path, capsys, rate(), rate(day=2, shift=1), "--scale", "1-7")
 
@@ -92,6 +93,7 @@ def test_scale_is_shifted_to_nought_before_cv_star(tmp_path, capsys):
     )
 
 
+@pytest.mark.torture
 @pytest.mark.slow
 def test_what_was_found_again_is_told_in_words(tmp_path, capsys):
     again = compare(tmp_path, capsys, rate(), rate(day=2), "--scale", "1-7")
@@ -151,6 +153,7 @@ def test_other_items_leave_scores_and_no_agreement(tmp_path, capsys):
     assert "no_shared_outputs" in codes(found)
 
 
+@pytest.mark.torture
 @pytest.mark.slow
 def test_some_common_items_are_counted(tmp_path, capsys):
     found = compare(tmp_path, capsys, rate(), rate(day=2, items=range(4, 20)), "--scale", "1-7")
@@ -249,6 +252,7 @@ def test_preferences_are_compared_by_shares_and_outcomes(tmp_path, capsys):
     assert criterion["agreement"][0]["n"]["units"] == 10
 
 
+@pytest.mark.torture
 @pytest.mark.slow
 def test_score_correlations_of_preferences_count_answers(tmp_path, capsys):
     names = [("A", "B"), ("A", "C"), ("B", "C")]
@@ -301,6 +305,7 @@ def test_a_scale_that_one_file_does_not_tell_is_no_other_scale(tmp_path, capsys)
     assert found["criteria"][0]["systems"][0]["cv_star"]["value"] == pytest.approx(0)
 
 
+@pytest.mark.one_case
 @pytest.mark.slow
 @pytest.mark.parametrize("options", [[], ["--raters-unknown"]])
 def test_raters_are_said_to_be_drawn_only_where_they_are_known(tmp_path, capsys, options):
@@ -346,6 +351,7 @@ def read_setup_1(path):
     return write_file(path, rows)
 
 
+@pytest.mark.torture
 @pytest.mark.slow
 def test_the_two_setups_of_rankme_are_compared(tmp_path, capsys):
     second = published_file("rankme/ratings_long.csv")

@@ -136,6 +136,7 @@ def test_poor_data_give_reasons_and_no_exception(
             assert (figure["value"] is None) == (figure["reason"] is not None)
 
 
+@pytest.mark.one_case
 @pytest.mark.parametrize("outcomes", [[], ["A"], ["tie"] * 6, ["A"] * 6, ["A", "B", "tie"] * 3])
 def test_preferences_of_any_kind_give_a_report(report: Report, outcomes: list[str]) -> None:
     rows = [
@@ -172,6 +173,7 @@ def test_one_report_is_enough_where_nothing_is_excluded(report: Report) -> None:
     assert report(rate(random.Random(4)), both=True)["all"] is None
 
 
+@pytest.mark.torture
 @pytest.mark.slow
 @pytest.mark.parametrize("systems", ["AB", pytest.param("ABC", marks=pytest.mark.torture)])
 def test_slips_of_a_digit_do_not_move_a_system_by_more_than_its_interval(
@@ -258,6 +260,7 @@ def test_findings_stand_by_rank_the_best_against_the_next_first(report: Report) 
     assert name_pairs(criterion) == ["CA", "CD", "CB", "AD", "AB", "DB"]
 
 
+@pytest.mark.one_case
 @pytest.mark.slow
 @pytest.mark.parametrize("kind", ["likert", "magnitude"])
 def test_a_report_with_a_baseline_holds_its_pairs_only_and_says_so(
@@ -311,6 +314,7 @@ def test_a_baseline_without_ratings_is_told_and_every_pair_compared(report: Repo
     assert "no_baseline" in [warning["code"] for warning in found["warnings"]]
 
 
+@pytest.mark.torture
 def test_thresholds_of_a_study_draw_the_lines_of_its_flags(report: Report) -> None:
     rows = [row | {"seconds": 3.2 if row["participant"] == "p0" else 10}
             for row in rate(random.Random(8), items=10)]  # fmt: skip
@@ -329,6 +333,7 @@ def test_thresholds_of_a_study_draw_the_lines_of_its_flags(report: Report) -> No
     assert own["plan"]["thresholds"]["speed_ratio"] == 0.3
 
 
+@pytest.mark.one_case
 @pytest.mark.parametrize("kind", ["likert", "magnitude"])
 def test_who_rates_the_same_otherwise_the_second_time_is_flagged(report: Report, kind: str) -> None:
     rows = [row | {"kind": "main", "repeat_of": ""} for row in rate(random.Random(9), raters=6)]
@@ -347,6 +352,7 @@ def test_who_rates_the_same_otherwise_the_second_time_is_flagged(report: Report,
     assert found["data"]["ratings"] == len(rows)
 
 
+@pytest.mark.torture
 @pytest.mark.slow
 def test_published_geometric_means_of_rankme_lead_its_report() -> None:
     path = published_file("rankme/ratings_long.csv")

@@ -65,6 +65,7 @@ def test_few_raters_and_inputs_of_one_criterion_are_told_of_that_criterion(warn)
     assert not {("few_raters", None), ("few_items", None), ("few_raters", "fluency")} & set(found)
 
 
+@pytest.mark.one_case
 @pytest.mark.parametrize(
     ("raters", "said"),
     [
@@ -81,6 +82,7 @@ def test_few_raters_are_counted_and_what_simulations_show_is_said(report, raters
     assert ("simulations" in text) == (raters > 2)
 
 
+@pytest.mark.torture
 def test_few_raters_and_inputs_of_every_criterion_are_told_once(warn):
     rows = rate("fluency", raters=3, inputs=6) + rate("coherence", raters=3, inputs=5)
 
@@ -175,6 +177,7 @@ def test_copied_answers_are_warned_of_without_names_and_named_in_the_data(report
     assert not report(rows, raters_known=False)["copied"]["pairs"]
 
 
+@pytest.mark.torture
 def test_excluding_one_of_the_pair_ends_the_warning(report):
     rows = copy_answers(rate("fluency", raters=5, inputs=30), "p1", "p3")
     rows = [row | {"excluded": "yes" if row["participant"] == "p3" else "no"} for row in rows]

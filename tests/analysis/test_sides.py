@@ -85,6 +85,7 @@ def test_no_study_finds_more_than_can_be():
     assert keep_detectable(None, 4) is None
 
 
+@pytest.mark.one_case
 @pytest.mark.parametrize("better", "AB")
 def test_all_figures_of_a_pair_are_seen_from_the_system_named_first(
     report: Report,  # noqa: F811
@@ -107,6 +108,7 @@ def test_all_figures_of_a_pair_are_seen_from_the_system_named_first(
     assert sizes["superiority"]["method"].startswith("P(first > second)")
 
 
+@pytest.mark.one_case
 @pytest.mark.parametrize(("kind", "least", "most"), [("decision", 0, 1), ("likert", 1, 7)])
 def test_model_s_mean_near_an_end_of_the_scale_has_an_interval_within_it(
     report: Report,  # noqa: F811

@@ -54,6 +54,7 @@ def test_result_of_the_check_has_the_focus_and_wrong_answers_are_open(page, live
     assert faults == []
 
 
+@pytest.mark.torture
 def test_set_is_reviewed_and_finished_by_keyboard(page, live_server):
     reader = open_reader(reviews=1)
     for place in (1, 2, 3):
@@ -193,6 +194,7 @@ def test_report_waits_for_the_network(page, live_server):
     assert Annotation.objects.get().outcome == "reported"
 
 
+@pytest.mark.torture
 def test_problem_is_reported_without_scripts_and_with_the_item_in_view(browser, live_server):
     context = browser.new_context(java_script_enabled=False)
     page = context.new_page()

@@ -84,6 +84,7 @@ def test_bad_58_an_answer_sent_while_the_server_is_down_stays_and_is_saved_once(
     check_invariants(study)
 
 
+@pytest.mark.torture
 def test_what_is_changed_while_a_save_waits_is_not_sent_before_the_button_is_pressed(
     page, line, study
 ):
@@ -104,6 +105,7 @@ def test_what_is_changed_while_a_save_waits_is_not_sent_before_the_button_is_pre
     assert sorted(stored_scores()[0]) == [7, 80, 90]
 
 
+@pytest.mark.torture
 def test_bad_58_a_browser_closed_in_the_middle_of_a_set_goes_on_elsewhere_by_the_link(
     browser: Browser, line, study
 ):
@@ -151,6 +153,7 @@ def test_bad_56_two_tabs_on_one_item_leave_one_answer(page, line, study):
     check_invariants(study)
 
 
+@pytest.mark.torture
 def test_bad_58_a_laptop_that_slept_past_its_place_still_saves(page, line, study):
     take_a_set(page, line.url, study)
     line.cut()
@@ -167,6 +170,7 @@ def test_bad_58_a_laptop_that_slept_past_its_place_still_saves(page, line, study
     check_invariants(study)
 
 
+@pytest.mark.torture
 @pytest.mark.parametrize("year", [1999, pytest.param(2060, marks=pytest.mark.torture)])
 def test_bad_57_a_browser_clock_that_is_wrong_by_years_changes_nothing(page, line, study, year):
     page.clock.set_fixed_time(datetime(year, 10, 31, 1, 59, tzinfo=UTC))

@@ -168,6 +168,7 @@ def test_a_draft_comes_back_on_another_device(page, browser, live_server, study)
     elsewhere.context.close()
 
 
+@pytest.mark.torture
 def test_a_draft_made_offline_is_sent_when_the_network_is_back(page, live_server, study):
     take_a_set(page, str(live_server), study)
     page.context.set_offline(True)
@@ -192,6 +193,7 @@ def test_answers_that_never_reached_the_server_survive_a_reload(page, live_serve
     assert values(page) == ["70", "80", ""]
 
 
+@pytest.mark.torture
 def test_a_save_that_fails_keeps_the_page_and_can_be_tried_again(page, live_server, study):
     take_a_set(page, str(live_server), study)
     page.context.set_offline(True)
@@ -261,6 +263,7 @@ def test_keys_open_their_list_and_can_be_switched_off(page, live_server, study):
     expect(page.locator("#reporting")).to_be_visible()
 
 
+@pytest.mark.torture
 def test_single_keys_are_dead_in_a_box(page, live_server, study):
     take_a_set(page, str(live_server), study)
 
@@ -302,6 +305,7 @@ def test_device_and_times_travel_with_the_answer(page, live_server, study):
     assert 0 < annotation.active_ms <= annotation.client_ms
 
 
+@pytest.mark.torture
 def test_aids_say_ratio_order_and_sameness_and_copy_as_uploaded(page, live_server):
     study = make_study(items=1, set_size=1, is_aided=True)
     item = study.items.main().get()

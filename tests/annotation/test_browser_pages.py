@@ -37,6 +37,7 @@ def walk(page, live_server, **fields):
     yield from walk_to_the_end(page)
 
 
+@pytest.mark.torture
 @pytest.mark.parametrize("has_touch", [True, pytest.param(False, marks=pytest.mark.torture)])
 def test_pages_complain_of_nothing_fit_a_narrow_window_and_are_large_enough_to_press(
     browser, live_server, has_touch

@@ -14,6 +14,7 @@ def texts_and_scores() -> dict[str, int]:
     return {texts[rating.output_id]: rating.value for rating in Rating.objects.all()}
 
 
+@pytest.mark.one_case
 @pytest.mark.parametrize("seed", ["a", "b", "c", "d"])  # several orders on the page
 def test_a_changed_score_goes_to_the_text_that_stood_above_its_box(seed):
     tab = open_tab(make_live(items=1, seed=seed))

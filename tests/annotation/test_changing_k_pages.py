@@ -63,6 +63,7 @@ def test_page_that_is_older_than_the_last_change_changes_nothing(staff_client):
     assert places_of(study) == {3}
 
 
+@pytest.mark.one_case
 @pytest.mark.parametrize("k", ["", "0", "1001", "two", "2.5", "-3"])
 def test_number_that_is_none_is_refused_on_the_page(staff_client, k):
     study = make_live(items=1)

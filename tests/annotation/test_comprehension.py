@@ -136,6 +136,7 @@ def test_question_without_an_answer_is_named_and_costs_no_try():
     assert one.me.tries == 0
 
 
+@pytest.mark.one_case
 @pytest.mark.parametrize("value", ["0", "9", "x", "-1", "1 ", "１"])
 def test_answer_that_was_not_offered_is_refused(value):
     one = Candidate(without_gold(make_live()))
@@ -148,6 +149,7 @@ def test_answer_that_was_not_offered_is_refused(value):
     assert "Choose one of the answers to question 1" in refused.content.decode()
 
 
+@pytest.mark.torture
 @pytest.mark.slow
 def test_simulated_people_answer_questions_on_the_instructions():
     study = without_gold(make_live(items=6, is_demo=True))

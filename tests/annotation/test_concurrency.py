@@ -93,6 +93,7 @@ def test_people_with_two_tabs_on_sheets_rate_every_item_exactly_three_times(make
     assert not Annotation.objects.filter(status="surplus").exists()
 
 
+@pytest.mark.torture
 def test_what_some_walk_away_from_is_done_by_others_and_their_late_answers_are_kept(make_crowd):
     study = make_live_study(set_size=5, add_items=lambda study: add_batch(study, items=9))
     crowd = make_crowd(study)

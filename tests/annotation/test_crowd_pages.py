@@ -68,6 +68,7 @@ def test_the_overview_warns_when_people_without_an_answer_hold_a_fifth_of_the_fr
     assert url("study-places-unanswered", study) in page
 
 
+@pytest.mark.torture
 def test_the_overview_warns_when_one_network_holds_a_tenth_of_the_places(staff_client, study):
     bring(study, 5, answers=3, origin="192.0.2.1")
     assert "network" not in tasks_of(staff_client, study)
@@ -202,6 +203,7 @@ def test_the_list_of_places_without_an_answer_takes_as_many_queries_for_more_peo
         staff_client.get(url("study-places-unanswered", study))
 
 
+@pytest.mark.one_case
 @pytest.mark.parametrize("name", POSTS)
 @pytest.mark.parametrize(("role", "status"), [("editor", 302), ("viewer", 403)])
 def test_editors_act_and_viewers_do_not(client, study, name, role, status):

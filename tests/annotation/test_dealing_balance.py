@@ -38,6 +38,7 @@ def groups_in(item_set: ItemSet) -> list[str]:
 # --- sets of newcomers ------------------------------------------------------------------
 
 
+@pytest.mark.torture
 @pytest.mark.slow
 def test_three_utterances_side_by_side_are_each_in_each_place_equally_often_in_every_set():
     study = make_designed(side_by_side(100), k=3, set_size=10)
@@ -75,6 +76,7 @@ def test_in_every_set_of_contexts_each_system_comes_equally_often():
         assert sorted(systems.values()) == [3, 4, 4]
 
 
+@pytest.mark.torture
 @pytest.mark.slow
 def test_in_every_set_of_reviews_each_system_is_in_each_place_equally_often():
     study = make_designed(one_each(40), protocol="rrgen", groups="together", k=3, set_size=12)

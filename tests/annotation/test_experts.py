@@ -307,6 +307,7 @@ def test_who_finishes_a_set_reads_how_many_of_their_items_are_left_and_until_whe
     assert "another set" not in page + later
 
 
+@pytest.mark.one_case
 @pytest.mark.parametrize(("pay", "shown"), [(None, False), ("2.50", True)])
 def test_an_unpaid_study_shows_experts_no_pay_and_no_code(pay, shown):
     study = small(pay_per_set=pay)

@@ -52,6 +52,7 @@ def test_inviting_and_reassigning_works_by_keyboard(page: Page, live_server):
     assert watch.found == []
 
 
+@pytest.mark.torture
 def test_without_scripts_an_expert_gets_from_the_link_to_the_end(browser, live_server):
     [expert] = invite(small(), "Ana Costa", due_on=date(2126, 11, 30))
     context = browser.new_context(java_script_enabled=False, viewport={"width": 360, "height": 740})

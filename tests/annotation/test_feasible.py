@@ -97,6 +97,7 @@ def test_people_who_are_called_enough_finish_in_whatever_order_they_come(design,
     assert is_finished_by(study, people_needed(work), seed=seed)
 
 
+@pytest.mark.torture
 @PLAYED
 @given(design=designs(), seed=st.integers(0, 1000))
 def test_fewer_people_than_the_fewest_finish_in_no_order(design, seed):
@@ -256,6 +257,7 @@ def test_an_order_that_must_be_lucky_is_refused_and_said(staff_client):
     assert "With 9 the order does not matter." in page.text
 
 
+@pytest.mark.one_case
 @pytest.mark.parametrize(
     "posted",
     [

@@ -47,6 +47,7 @@ def test_fold_says_how_much_it_holds_and_stays_for_the_responses_to_one_review(p
     assert watch.found == []
 
 
+@pytest.mark.torture
 def test_fold_works_without_scripts(browser, live_server):
     context = browser.new_context(java_script_enabled=False)
     page = context.new_page()

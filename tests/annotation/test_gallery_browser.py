@@ -117,7 +117,7 @@ def test_arena_preference_is_rated_by_keyboard_by_touch_and_without_scripts(open
     assert Rating.objects.get(criterion="what_is_bad").text == "Answer the question."
 
 
-@pytest.mark.one_case
+@pytest.mark.torture
 @pytest.mark.parametrize(("answer", "is_asked"), [("Both are bad", True), ("A is better", False)])
 def test_verdicts_show_a_conditional_question_only_if_it_was_asked(
     page, live_server, answer, is_asked

@@ -98,6 +98,7 @@ def test_nothing_moves_once_a_page_is_painted(
             assert page.locator("html").get_attribute("style") is None
 
 
+@pytest.mark.torture
 def test_pair_that_is_refused_leaves_the_window_to_its_texts(browser: Browser, live_server) -> None:
     with open_window(browser, WIDE) as page:
         study = make_long_study("pairwise")
@@ -115,7 +116,7 @@ def test_pair_that_is_refused_leaves_the_window_to_its_texts(browser: Browser, l
         expect(page.locator(".bad .error:visible")).to_have_count(1)
 
 
-@pytest.mark.one_case
+@pytest.mark.torture
 @each_window
 @pytest.mark.parametrize("protocol", PROTOCOLS)
 def test_practice_with_its_verdicts_shows_all_it_asks_about(
@@ -130,7 +131,7 @@ def test_practice_with_its_verdicts_shows_all_it_asks_about(
         assert find_hidden(page, window) == []
 
 
-@pytest.mark.one_case
+@pytest.mark.torture
 @each_way
 @each_window
 def test_sheet_shows_all_it_asks_about(
@@ -143,7 +144,7 @@ def test_sheet_shows_all_it_asks_about(
         assert find_hidden(page, window, has_scripts=has_scripts) == []
 
 
-@pytest.mark.one_case
+@pytest.mark.torture
 @each_way
 @each_window
 @pytest.mark.parametrize("content", GALLERY, ids=lambda content: content["key"])
@@ -206,7 +207,7 @@ def check_pairs(browser: Browser, base: str, items: list, window: Size) -> None:
     assert {place: lines for place, lines in faults.items() if lines} == {}
 
 
-@pytest.mark.one_case
+@pytest.mark.torture
 @pytest.mark.parametrize("width", [360, 320])
 def test_the_number_of_the_item_is_on_one_line_of_the_header(page, live_server, width):
     study = make_example("dialogue", items=4)

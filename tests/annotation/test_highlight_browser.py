@@ -78,6 +78,7 @@ def test_mouse_selects_text_and_marks_it_with_the_button_beside(page, live_serve
     assert watch.found == []
 
 
+@pytest.mark.torture
 def test_pressed_button_marks_each_selection_that_is_let_go_and_overlaps_become_one(
     page, live_server
 ):
@@ -226,6 +227,7 @@ def test_words_are_found_by_a_browser_that_has_no_segmenter_too(page, live_serve
     expect_marked(page, ["thank you", "kind words"])
 
 
+@pytest.mark.torture
 def test_left_is_forwards_in_a_text_from_right_to_left(page, live_server):
     take_a_set(page, live_server.url, make_marking_study(HEBREW))
 
@@ -282,6 +284,7 @@ def test_marks_are_a_draft_and_come_back_with_the_page(page, live_server):
     expect(page.locator(".marks li")).to_have_count(1)
 
 
+@pytest.mark.torture
 def test_marks_that_never_reached_the_server_come_back_from_the_browser(page, live_server):
     # also what is sent while a page is left
     page.add_init_script("window.fetch = () => Promise.reject(new TypeError('offline'))")
@@ -295,6 +298,7 @@ def test_marks_that_never_reached_the_server_come_back_from_the_browser(page, li
     expect_marked(page, ["Hello"])
 
 
+@pytest.mark.torture
 def test_passages_are_copied_into_a_box_without_scripts(browser, live_server):
     context = browser.new_context(java_script_enabled=False)
     page = context.new_page()
@@ -323,6 +327,7 @@ def test_text_with_other_line_breaks_keeps_its_places(page, live_server):
     assert saved_marks() == ["two 🙂\rthree"]
 
 
+@pytest.mark.torture
 @pytest.mark.parametrize("width", [360, pytest.param(1280, marks=pytest.mark.torture)])
 def test_nothing_of_it_is_in_anybodys_way(page, live_server, width):
     page.set_viewport_size({"width": width, "height": 800})

@@ -87,6 +87,7 @@ def act_in_bulk(study: Study, hostile: int) -> None:
         act_hostile(study, number)
 
 
+@pytest.mark.torture
 def test_honest_people_find_places_after_all_hostile_people_came_first():
     study = make_crowded(items=100, k=3, set_size=SET_SIZE)
     act_in_bulk(study, 36)

@@ -397,6 +397,7 @@ def test_the_next_page_says_which_items_are_ignored_with_a_review():
     assert "Items 1 to 3 are ignored." in page.text
 
 
+@pytest.mark.one_case
 @pytest.mark.parametrize("place", ["", "0", "7", "2", "x", "1" * 50])
 def test_an_address_that_names_no_ignored_place_offers_no_undo(place):
     reader = open_reader()

@@ -55,6 +55,7 @@ def test_key_i_is_listed_and_leads_to_the_page(page, live_server):
     expect(page.locator("h1")).to_have_text("Ignore this example?")
 
 
+@pytest.mark.torture
 def test_answers_entered_before_ignoring_come_back_with_undo_and_not_without(page, live_server):
     take_a_set(page, str(live_server), make_reviews(reviews=1, responses=1))
     page.check("#relevance-4")

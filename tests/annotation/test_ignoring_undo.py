@@ -107,6 +107,7 @@ def test_undo_brings_back_marked_passages_too():
     assert after == before == [(0, 5, "Reply")]
 
 
+@pytest.mark.one_case
 @pytest.mark.parametrize("place", [1, 2, 3])
 def test_undo_at_any_response_takes_back_all_that_was_ignored_with_it(place):
     reader = open_reader()

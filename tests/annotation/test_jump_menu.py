@@ -173,6 +173,7 @@ def test_place_outside_the_set_is_the_nearest_inside(go, place):
     assert Tab().press(go).place == place
 
 
+@pytest.mark.one_case
 @pytest.mark.parametrize("go", ["", "-1", "3.0", "٣", "9" * 5000, "next", "<b>"])
 def test_what_is_no_place_saves_and_goes_on(go):
     tab = Tab()
@@ -303,6 +304,7 @@ def choose(page, *values: str) -> None:
         page.check(f"#{name}-{value}")
 
 
+@pytest.mark.torture
 def test_jumping_about_in_a_browser_loses_no_answer(page, live_server):
     study = make_talks()
     watch = Watch(page)
@@ -371,6 +373,7 @@ def test_menu_works_by_keyboard_and_enter_in_the_page_still_saves(page, live_ser
     assert Annotation.objects.get().place == 2
 
 
+@pytest.mark.torture
 @pytest.mark.parametrize("width", [360, pytest.param(1280, marks=pytest.mark.torture)])
 def test_menu_has_no_fault_and_fits_the_page(page, live_server, width):
     page.set_viewport_size({"width": width, "height": 800})

@@ -13,6 +13,7 @@ from tests.support.webserver import WebServer
 pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.both_databases]
 
 
+@pytest.mark.torture
 def test_no_acknowledged_answer_is_lost_or_doubled_when_web_processes_are_killed(
     database_url: str, tmp_path: Path
 ) -> None:

@@ -161,6 +161,7 @@ def test_entry_answers_of_people_who_are_refused_are_not_recorded():
 # --- what counts --------------------------------------------------------------------------
 
 
+@pytest.mark.torture
 def test_people_with_three_answers_leave_room_for_newcomers_up_to_the_larger_share():
     study = make_crowded()
     for visitor in fill(study, 5):
@@ -174,6 +175,7 @@ def test_people_with_three_answers_leave_room_for_newcomers_up_to_the_larger_sha
     assert gets_a_set(study)
 
 
+@pytest.mark.torture
 def test_in_a_large_study_a_share_of_its_places_is_more_than_five_sets():
     study = make_crowded(items=40, k=5, set_size=2)
     # a tenth of 200 places are 10 sets
@@ -182,6 +184,7 @@ def test_in_a_large_study_a_share_of_its_places_is_more_than_five_sets():
     assert not gets_a_set(study, ORIGIN)
 
 
+@pytest.mark.torture
 def test_the_networks_of_a_site_count_together_four_times():
     study = make_crowded()
     for number in range(4):
@@ -192,6 +195,7 @@ def test_the_networks_of_a_site_count_together_four_times():
     assert gets_a_set(study, "2001:db8:2::1")
 
 
+@pytest.mark.torture
 def test_places_that_lapsed_count_no_more_and_come_back_only_within_the_share():
     study = make_crowded()
     first = fill(study, 5)
@@ -220,6 +224,7 @@ def test_a_late_answer_is_kept_but_brings_back_no_places_that_the_network_has_us
         assert count_held_places(study) == 50
 
 
+@pytest.mark.one_case
 @pytest.mark.both_databases
 @pytest.mark.parametrize("minutes", [0, 120])
 def test_who_has_answered_everything_may_continue_while_their_network_is_full(minutes):

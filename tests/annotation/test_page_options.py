@@ -75,6 +75,7 @@ def test_outputs_in_the_given_order_are_shown_to_everyone_as_in_the_file():
     assert all(order == [0, 1, 2] for order in orders)
 
 
+@pytest.mark.torture
 @pytest.mark.slow
 def test_passages_of_a_document_come_in_the_order_of_the_file_where_that_is_given():
     rows = [
@@ -184,6 +185,7 @@ def test_words_of_ones_own_are_stored_with_their_option_exported_and_shown_again
         assert 'value="Too “late” &lt;b&gt; &amp; 2"' in again
 
 
+@pytest.mark.one_case
 @pytest.mark.slow
 @pytest.mark.usefixtures("checks_here")
 @pytest.mark.parametrize("has_free_text", [True, False])

@@ -190,6 +190,7 @@ def test_when_the_last_place_has_just_gone_nobody_has_to_read_for_nothing(is_eli
         assert "No places are free right now" in slow.get(path).text
 
 
+@pytest.mark.torture
 @pytest.mark.both_databases
 @pytest.mark.slow
 @pytest.mark.django_db(transaction=True)

@@ -217,6 +217,7 @@ def test_quotas_are_offered_for_the_answers_that_let_people_take_part(staff_clie
     assert "Irish English" not in page
 
 
+@pytest.mark.one_case
 @pytest.mark.parametrize("people", ["-1", "x", "1.5", "9999999", "1e3"])
 def test_number_that_is_no_number_of_people_is_refused_and_stays_on_the_page(
     staff_client, researcher, people

@@ -283,6 +283,7 @@ def test_a_lease_shorter_than_a_reservation_still_holds(start):
     assert lease_of(tab.me) == start + 18 * MINUTE - MARGIN
 
 
+@pytest.mark.one_case
 @pytest.mark.parametrize("drafts", [0, 1])
 @pytest.mark.parametrize("lease", [5, 10, 15, 60])
 def test_an_answer_within_a_minute_earns_its_lease_however_short(start, lease, drafts):

@@ -134,6 +134,7 @@ def test_whatever_is_typed_is_answered_with_the_form_and_all_that_was_entered():
         assert "<script>alert" not in page.page.content.decode()
 
 
+@pytest.mark.one_case
 @pytest.mark.both_databases
 @pytest.mark.parametrize(
     "sent",
@@ -150,6 +151,7 @@ def test_whatever_bytes_are_posted_nothing_breaks_and_nothing_is_stored(sent):
     assert snapshot() == before
 
 
+@pytest.mark.one_case
 @pytest.mark.parametrize("path", ["0/", "4/", f"{10**30}/", "1/report/", "0/report/"])
 def test_places_that_the_set_does_not_have_open_nothing(path):
     tab = open_tab()

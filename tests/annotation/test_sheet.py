@@ -179,6 +179,7 @@ def test_incomplete_answer_is_refused_at_its_question_and_whole_ones_are_saved(p
     assert given() == {1: [1, 2, 3], 3: [4, 4, 4]}
 
 
+@pytest.mark.one_case
 @pytest.mark.parametrize("wrong", ["0", "6", "3.0", "３", "<b>", "a" * 6000])
 def test_what_is_no_point_is_refused(wrong):
     sheet = Sheet()

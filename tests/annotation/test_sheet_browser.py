@@ -161,6 +161,7 @@ def test_whole_answer_is_saved_by_itself_and_ticked(page, live_server):
     assert annotation.device == "wide-landscape"
 
 
+@pytest.mark.torture
 def test_refused_question_says_so_in_place_and_what_else_is_entered_stays(page, live_server):
     open_sheet(page, str(live_server))
     choose(page, 2, 5)
@@ -273,6 +274,7 @@ def test_what_was_entered_comes_back_after_a_reload(page, live_server):
     assert Draft.objects.get().values == {"appropriateness": "2"}
 
 
+@pytest.mark.torture
 def test_what_never_reached_the_server_comes_back_from_the_browser(page, live_server):
     open_sheet(page, str(live_server))
     page.route("**/draft/", lambda route: route.abort())
@@ -340,6 +342,7 @@ def test_sheet_has_no_fault_in_any_look(page, live_server):
         assert min(box["width"], box["height"]) >= 44
 
 
+@pytest.mark.torture
 def test_sheet_is_one_page_and_three_files(page, live_server):
     study = make_sheet()
     page.goto(f"{live_server}{mint_link(make_annotator(study))}")

@@ -148,6 +148,7 @@ def test_no_save_of_a_set_needs_more_queries_than_before_leases_grew_with_answer
     assert all(count <= before for count, before in zip(counts, most, strict=True)), counts
 
 
+@pytest.mark.one_case
 @pytest.mark.both_databases
 @pytest.mark.parametrize("is_in_order", [True, False])
 @pytest.mark.parametrize(("minutes", "most"), [(0, 7), (2, 11)])

@@ -32,6 +32,7 @@ def due(study: Study) -> list[PaySet]:
     return describe_sets(study, list_payable(study))
 
 
+@pytest.mark.one_case
 @pytest.mark.parametrize("items", [0, 2])
 def test_for_our_reason_the_completed_code_and_the_full_reward_are_given(staff_client, items):
     recruitment = begin(checks=0)
@@ -87,6 +88,7 @@ def test_an_answer_sent_after_that_is_kept(staff_client):
     check_invariants(recruitment.study)
 
 
+@pytest.mark.one_case
 @pytest.mark.parametrize("sent", [{"kind": ""}, {"kind": "x"}, {"reason": ""}])
 def test_stopping_takes_a_kind_and_a_reason(staff_client, sent):
     person = Person(begin(checks=0)).enter()

@@ -74,6 +74,7 @@ def test_first_page_offers_start_again_once_a_place_is_free(page, live_server):
     expect(page.get_by_role("button", name="Start")).to_be_visible()
 
 
+@pytest.mark.torture
 @pytest.mark.parametrize(
     ("width", "scheme"), [pytest.param(*LOOKS[0], marks=pytest.mark.torture), LOOKS[1]]
 )

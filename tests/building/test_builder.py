@@ -75,6 +75,7 @@ def test_instrument_is_built_by_hand_saved_as_a_version_and_used(staff, jane):
     assert [one.key for one in Study.objects.get().config.criteria] == ["helpfulness", "is_true"]
 
 
+@pytest.mark.one_case
 @pytest.mark.parametrize(
     ("said", "anchor", "words"),
     [
@@ -222,6 +223,7 @@ def test_worked_example_is_rated_on_any_kind_of_question(staff, kind, said, rati
     assert instrument.newest.content["examples"][0]["ratings"] == {"quality": rating}
 
 
+@pytest.mark.one_case
 @pytest.mark.parametrize("title", ["A", "!!!", "7", "品質"])
 def test_instrument_of_any_name_can_be_saved(staff, title):
     instrument = begin(staff, title)
@@ -426,6 +428,7 @@ def test_column_follows_its_name_until_a_version_has_it_and_what_refers_to_it_fo
     assert instrument.draft["criteria"][0]["key"] == "tone"
 
 
+@pytest.mark.torture
 def test_condition_on_several_answers_says_of_which(staff):
     instrument = begin(staff)
     post(staff, instrument, do="add", outputs="several", questions="below")

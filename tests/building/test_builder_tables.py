@@ -30,6 +30,7 @@ def test_points_are_added_moved_and_removed_in_a_table(staff):
     assert [one["value"] for one in sides] == [-2, -1, 0, 1, 2]
 
 
+@pytest.mark.torture
 def test_graded_preference_with_reasons_is_built_by_hand(staff):
     instrument = begin(staff)
     points, reasons = "q-0-p-points", "q-0-p-tags-options"

@@ -145,6 +145,7 @@ def _ask_of(bundle: bytes, **values: Any) -> bytes:
     return change(bundle, "study.json", lambda about: about | values)
 
 
+@pytest.mark.one_case
 @pytest.mark.parametrize(
     ("tamper", "words"),
     [

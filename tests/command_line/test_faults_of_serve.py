@@ -150,3 +150,21 @@ def test_a_server_never_takes_the_site_of_a_data_folder_by_itself(command, tmp_p
 
     assert code == WRONG_USE
     assert "EVALSITE_SECRET_KEY" in errors
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("variables", "named"),
+    [
+        ({}, "There is no site in"),
+        ({"EVALSITE_DATABASE": "sqlite:////var/lib/another.sqlite3"}, "EVALSITE_DATABASE"),
+    ],
+)
+def test_a_command_works_on_the_site_of_its_folder_or_on_none(tmp_path, variables, named):
+    words = ["export", "a-study", "--data", str(tmp_path / "absent")]
+
+    code, errors = end_command(*words, **variables)
+
+    assert code == WRONG_USE
+    assert named in errors
+    assert list(tmp_path.iterdir()) == []

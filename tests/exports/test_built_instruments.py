@@ -79,6 +79,7 @@ def test_study_of_each_instrument_of_the_gallery_is_rated_exported_and_read_back
     )
 
 
+@pytest.mark.torture
 def test_reasons_about_both_outputs_together_are_read_back():
     content = next(one for one in read_gallery() if one["key"] == "arena_preference")
     content["criteria"][0]["scale"]["tags"] |= {"about": "comparison", "least": 1}
@@ -152,6 +153,7 @@ def test_papers_tell_of_options_conditions_and_questions_without_figures():
     assert "Question put" not in " ".join(one for one in list_open(sheet) if "Helpfulness" in one)
 
 
+@pytest.mark.torture
 def test_words_on_a_comparison_are_no_tie_in_files_and_figures():
     content = deepcopy(next(one for one in read_gallery() if one["key"] == "arena_preference"))
     content["criteria"][0]["comment"] = {"ask": "required"}
@@ -168,6 +170,7 @@ def test_words_on_a_comparison_are_no_tie_in_files_and_figures():
     assert report.content["kept"]["data"]["ratings"] <= len(given)
 
 
+@pytest.mark.torture
 def test_both_good_and_both_bad_are_counted_apart_and_steps_have_a_mean():
     """Four answers: both good twice, both bad, and two steps towards the first system by name."""
     content = next(one for one in read_gallery() if one["key"] == "arena_preference")

@@ -287,6 +287,7 @@ def test_descriptions_that_cannot_be_are_told(bundle, name, edit, fault):
     assert fault in report.codes, report.faults
 
 
+@pytest.mark.one_case
 @pytest.mark.parametrize(
     ("name", "edit", "fault"),
     [

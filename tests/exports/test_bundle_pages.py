@@ -112,6 +112,7 @@ def test_page_says_that_other_columns_of_uploaded_files_are_in_it(staff_client, 
     assert "What other columns of your uploaded files held is in items.csv, column extra" in page
 
 
+@pytest.mark.one_case
 @pytest.mark.parametrize(("role", "status"), [("owner", 200), ("editor", 200), ("viewer", 200)])
 def test_members_may_make_and_take_bundles(study, role, status):
     user = make_user(f"{role}-person")

@@ -133,6 +133,7 @@ def test_imported_ratings_are_never_said_to_come_after_the_plan():
 # --- made again ----------------------------------------------------------------------------
 
 
+@pytest.mark.one_case
 @pytest.mark.slow
 @pytest.mark.parametrize("is_copy", [False, True])
 def test_plan_comes_back_with_its_moments_where_the_data_do(is_copy):
@@ -188,6 +189,7 @@ def test_plan_that_only_names_what_is_repeated_comes_back():
     assert (AnalysisPlan.objects.get(study=draft.study).repeats, draft.remarks) == (None, [])
 
 
+@pytest.mark.one_case
 @pytest.mark.slow
 @pytest.mark.parametrize("why", ["elsewhere", "hidden", "other protocol"])
 def test_original_that_cannot_be_linked_is_told(why):
@@ -281,6 +283,7 @@ def test_threshold_that_a_bundle_sets_out_of_range_is_not_used():
 # --- formats -----------------------------------------------------------------------------------
 
 
+@pytest.mark.one_case
 @pytest.mark.parametrize("number", [0, 1, 4, True, "2", None])
 def test_format_that_is_not_known_is_refused(number):
     edit = {"format_version": number}
@@ -311,6 +314,7 @@ def test_commands_carry_the_plan_from_one_study_to_the_next(tmp_path, capsys):
     assert AnalysisPlan.objects.get(study=again).baseline == "neural"
 
 
+@pytest.mark.torture
 @pytest.mark.slow
 def test_answers_of_pilots_who_withdrew_are_not_counted():
     study = make_full_study("fluency")
@@ -332,6 +336,7 @@ MARGIN = {
 }  # fmt: skip
 
 
+@pytest.mark.torture
 @pytest.mark.slow
 def test_primary_criterion_and_margin_come_back():
     study = plan_draft(primary="informativeness", margins=[MARGIN])
@@ -345,6 +350,7 @@ def test_primary_criterion_and_margin_come_back():
     assert "Primary criterion: Informativeness" in readme_of(pack(study))
 
 
+@pytest.mark.one_case
 @pytest.mark.parametrize(
     "margin", ["all", {}, MARGIN | {"margin": 0}, MARGIN | {"relation": "better"},
                MARGIN | {"system": 1}],

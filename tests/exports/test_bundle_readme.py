@@ -60,6 +60,7 @@ def test_readme_says_what_the_scripts_compute_in_the_words_of_the_report():
     assert "--rerun" in readme
 
 
+@pytest.mark.one_case
 @pytest.mark.slow
 @pytest.mark.parametrize(
     ("state", "told"), [("live", "closed"), ("closed", "closed"), ("archived", "archived")]

@@ -75,6 +75,7 @@ def test_bundle_from_before_items_had_numbers_is_verified_by_its_values() -> Non
     assert all("isn't the script of Evalsite" in remark for remark in scripts)
 
 
+@pytest.mark.torture
 @pytest.mark.slow
 def test_every_figure_comes_out_as_before(bundle: bytes) -> None:
     report = examine(bundle)
@@ -92,6 +93,7 @@ def test_a_figure_that_was_changed_is_named(bundle: bytes) -> None:
     assert "kept.data.ratings" in report.faults[0].message
 
 
+@pytest.mark.torture
 @pytest.mark.slow
 def test_other_words_for_the_same_figures_are_remarked_on_and_no_fault(bundle: bytes) -> None:
     def reword(figures: dict[str, Any]) -> dict[str, Any]:
@@ -145,6 +147,7 @@ def rerun(bundle: bytes) -> Rerun:
         return rerun_scripts(opened)
 
 
+@pytest.mark.torture
 @pytest.mark.slow
 def test_scripts_run_again_give_every_cell_of_the_report(bundle: bytes) -> None:
     figures = json.loads(read_files(bundle)[REPORT])["kept"]["criteria"]
@@ -182,6 +185,7 @@ def test_scripts_of_the_bundle_itself_are_never_run(bundle: bytes) -> None:
     assert rerun(bundle).faults == []
 
 
+@pytest.mark.torture
 @pytest.mark.slow
 @pytest.mark.usefixtures("no_r")
 def test_a_figure_that_the_scripts_don_t_give_is_a_fault(bundle: bytes) -> None:

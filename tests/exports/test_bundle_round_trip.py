@@ -114,6 +114,7 @@ def test_bundle_makes_the_same_study_on_a_fresh_installation(protocol):
     assert pack(restored.study, has_free_text=True) == bundle
 
 
+@pytest.mark.one_case
 @pytest.mark.django_db
 @pytest.mark.parametrize("protocol", PROTOCOLS)
 def test_bundle_is_sound_and_holds_every_kind_of_row(protocol):
@@ -141,6 +142,7 @@ def test_people_who_reported_an_item_are_known_for_it_in_a_copy():
     assert [person.pseudonym for person in people] == [me.pseudonym]
 
 
+@pytest.mark.torture
 @pytest.mark.django_db
 def test_bundle_without_free_text_comes_back_as_it_was_packed():
     bundle = bundle_of("fluency", with_free_text=False)
@@ -268,6 +270,7 @@ def test_study_that_stands_here_already_is_refused():
     assert Study.objects.count() == 1
 
 
+@pytest.mark.torture
 @pytest.mark.django_db
 def test_copy_differs_in_ids_alone():
     bundle = bundle_of("fluency")

@@ -89,6 +89,7 @@ def test_the_page_of_exports_offers_the_scores(staff_client: Client) -> None:
     assert "metrics.csv,output_id," in codebook.content.decode()
 
 
+@pytest.mark.one_case
 @pytest.mark.parametrize(
     ("said", "code"),
     [

@@ -22,6 +22,7 @@ def read_rows(data: bytes) -> list[dict[str, str]]:
     return list(csv.DictReader(io.StringIO(data.decode(), newline=""), strict=True))
 
 
+@pytest.mark.torture
 def test_kept_bundle_is_verified(django_db_setup):
     with BUNDLE.open("rb") as file:
         report = verify_bundle(file)

@@ -376,6 +376,7 @@ def test_script_gives_every_cell_of_the_report_of_other_studies(
     assert comparison.left_out == 0
 
 
+@pytest.mark.one_case
 @pytest.mark.parametrize(
     ("name", "fails_in", "outcomes"),
     [
@@ -399,6 +400,7 @@ def test_python_gives_the_outcomes_of_margins(
     assert [row["outcome"] for row in margins][: len(outcomes)] == outcomes
 
 
+@pytest.mark.one_case
 @pytest.mark.parametrize(
     "name",
     [
@@ -464,6 +466,7 @@ def decided(tmp_path: Path) -> tuple[dict[str, Any], Path]:
     return report, tmp_path / PYTHON.folder
 
 
+@pytest.mark.one_case
 @pytest.mark.parametrize(
     ("table", "cells"),
     [

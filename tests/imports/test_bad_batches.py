@@ -139,6 +139,7 @@ def test_bad_20_blank_texts_are_refused_in_every_column(config, study):
         assert "is empty" in told(checked)[0]
 
 
+@pytest.mark.one_case
 def test_bad_27_a_cell_over_the_limit_is_refused_in_every_column(config, study):
     most = settings.UPLOAD_MAX_CELL
     for column in (*make_rows(config)[0], "more"):
@@ -184,6 +185,7 @@ def test_bad_76_a_hostile_name_of_a_system_is_kept_or_refused_but_never_changed(
             assert checked.items[0].outputs[0].system == text
 
 
+@pytest.mark.one_case
 def test_bad_77_ids_that_hold_names_of_systems_are_taken_and_never_shown(config, study):
     rows = make_rows(config, items=3)
     for row in rows:

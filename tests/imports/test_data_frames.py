@@ -98,6 +98,7 @@ def read_parquet(content: bytes, most_bytes: int = 10_000_000) -> bytes:
         return parquet.open_as_lines(source, most_bytes)().read()
 
 
+@pytest.mark.one_case
 @pytest.mark.parametrize(
     ("change", "code"),
     [

@@ -237,6 +237,7 @@ def test_k_can_change_again_once_the_study_runs(study: Study) -> None:
         assert find_breaches(study) == []
 
 
+@pytest.mark.one_case
 @pytest.mark.parametrize("protocol", ["rrgen", "pairwise", "dialogue"])
 def test_every_way_to_deal_groups_goes_on_after_an_import(
     make_study: Callable[..., Any], protocol: str

@@ -69,6 +69,7 @@ def test_rankme_ratings_of_an_output_keep_the_order_of_the_file(
     )
 
 
+@pytest.mark.torture
 @pytest.mark.slow
 def test_marco_judgements_have_the_published_outcomes(make_study: Callable[..., Any]) -> None:
     study = make_study(items=0, protocol="pairwise")

@@ -45,6 +45,7 @@ def codes(checked: Any) -> list[str]:
 # --- published files --------------------------------------------------------------------
 
 
+@pytest.mark.torture
 @pytest.mark.slow
 def test_the_published_file_of_rankme_is_imported_as_it_is(
     rankme: Study, tmp_path: Path, capsys: pytest.CaptureFixture[str]

@@ -288,6 +288,7 @@ def read_scores_of_the_tool(name: str) -> dict[tuple[str, str, str], float]:
     return found
 
 
+@pytest.mark.one_case
 @pytest.mark.django_db
 @pytest.mark.parametrize("name", ["inspect, JSON", "lm_eval", "promptfoo"])
 def test_scores_of_the_tool_become_metrics_in_one_click(name):

@@ -120,6 +120,7 @@ def import_by_command(dropped: Dropped) -> str:
     return export_items(study)
 
 
+@pytest.mark.one_case
 @pytest.mark.django_db
 @pytest.mark.parametrize("dropped", DROPPED, ids=str)
 def test_command_imports_what_a_tool_wrote(dropped: Dropped) -> None:
@@ -147,7 +148,7 @@ def work(page: Page) -> None:
         page.reload()
 
 
-@pytest.mark.one_case
+@pytest.mark.torture
 @pytest.mark.django_db(transaction=True)
 @pytest.mark.parametrize("dropped", IN_BROWSER, ids=str)
 def test_what_is_dropped_is_imported_in_a_few_clicks(

@@ -88,6 +88,7 @@ def test_bad_30_limits_are_of_what_is_unpacked(settings: Any) -> None:
     assert refuse(gzip.compress(text)).code == "too_large"
 
 
+@pytest.mark.torture
 @pytest.mark.slow
 def test_bad_30_bombs_are_refused_before_they_are_unpacked() -> None:
     bomb = b"a" * 100_000_000

@@ -89,6 +89,7 @@ def test_pages_of_files_are_accessible_quiet_run_nothing_and_fit_a_phone(
     assert {step: found for step, found in faults.items() if found} == {}
 
 
+@pytest.mark.torture
 def test_preview_stands_in_its_frame_with_the_participants_style(
     page: Page, live_server: Any, tmp_path: Path
 ) -> None:
@@ -151,6 +152,7 @@ def test_bad_24_direction_of_a_text_ends_with_it_on_the_rating_page(
     assert directions == ["ltr"]
 
 
+@pytest.mark.torture
 def test_ratings_are_downloaded_by_their_button(page: Page, live_server: Any) -> None:
     user = make_user()
     sign_in(page, live_server, user)

@@ -62,6 +62,7 @@ def post(client: Client, name: str, upload: Upload, **sent: str) -> Any:
     )
 
 
+@pytest.mark.one_case
 @pytest.mark.parametrize(
     ("answer", "code", "clusters"),
     [

@@ -58,6 +58,7 @@ def test_changed_select_takes_effect_at_once_and_keeps_its_place(
     assert watch.found == []
 
 
+@pytest.mark.torture
 def test_without_scripts_a_button_sends_what_columns_contain(
     browser: Browser, live_server: Any, tmp_path: Path
 ) -> None:

@@ -77,6 +77,7 @@ def list_endless() -> list[Any]:
     ]
 
 
+@pytest.mark.one_case
 @pytest.mark.slow
 @pytest.mark.parametrize("write", [write_csv, write_json, write_json_list])
 def test_bad_27_memory_does_not_grow_with_the_file(write: Callable[..., bytes]) -> None:
@@ -85,7 +86,7 @@ def test_bad_27_memory_does_not_grow_with_the_file(write: Callable[..., bytes]) 
     assert measure(many) < measure(few) + MEGABYTE / 2
 
 
-@pytest.mark.one_case
+@pytest.mark.torture
 @pytest.mark.slow
 @pytest.mark.parametrize(("start", "sign"), list_endless())
 def test_bad_27_line_of_50_mb_is_refused_without_reading_it_whole(

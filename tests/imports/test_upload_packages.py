@@ -59,6 +59,7 @@ def test_bad_30_31_other_formats_are_refused_by_their_content(
 # --- bombs ---------------------------------------------------------------------------------
 
 
+@pytest.mark.one_case
 @pytest.mark.slow
 @pytest.mark.parametrize("name", ["xl/worksheets/sheet1.xml", "xl/media/image1.png"])
 def test_bad_30_bomb_is_refused_by_its_directory_before_anything_is_unpacked(

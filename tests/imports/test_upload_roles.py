@@ -47,6 +47,7 @@ def addresses(make_study: Callable[..., Any]) -> dict[str, str]:
     return every_address(study, upload, Batch.objects.get(study=study))
 
 
+@pytest.mark.one_case
 @pytest.mark.slow
 @pytest.mark.parametrize("method", ["get", "post"])
 def test_viewer_sees_items_and_exports_and_uploads_nothing(

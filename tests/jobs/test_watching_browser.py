@@ -111,6 +111,7 @@ def test_what_came_with_the_finished_job_works(page: Page, live_server: Any) -> 
     assert downloading.value.path().read_bytes().startswith(b"study,")
 
 
+@pytest.mark.torture
 def test_focus_on_what_is_gone_goes_to_the_heading_and_to_no_other_control(
     page: Page, live_server: Any
 ) -> None:
@@ -157,6 +158,7 @@ def test_page_that_stands_still_is_not_touched(page: Page, live_server: Any) -> 
     assert page.evaluate("window.changes") == 0
 
 
+@pytest.mark.torture
 def test_job_that_stopped_says_so_by_its_alert_and_is_not_called_done(
     page: Page, live_server: Any
 ) -> None:
@@ -198,6 +200,7 @@ def test_message_stays_while_the_page_follows_a_job(page: Page, live_server: Any
     expect(said).to_contain_text("can't be read")
 
 
+@pytest.mark.torture
 def test_outage_is_survived_with_longer_pauses(page: Page, live_server: Any) -> None:
     page.clock.install()
     _, job = open_export(page, live_server)
@@ -244,6 +247,7 @@ def test_who_is_signed_out_is_led_to_the_way_in(page: Page, live_server: Any) ->
     page.wait_for_url("**/login/?next=**")
 
 
+@pytest.mark.torture
 def test_without_scripts_the_page_comes_anew_by_itself(browser: Browser, live_server: Any) -> None:
     context = browser.new_context(java_script_enabled=False)
     page = context.new_page()

@@ -112,6 +112,7 @@ def test_bad_50_page_without_files_refuses_a_large_body_unread(db, page):
     assert not response.cookies
 
 
+@pytest.mark.one_case
 @pytest.mark.parametrize("page", ["join", "consent", "draft", "login"])
 def test_bad_50_too_many_fields_are_refused_with_a_plain_page(db, page):
     fields = range(settings.DATA_UPLOAD_MAX_NUMBER_FIELDS + 1)

@@ -186,6 +186,7 @@ def test_a_part_may_name_any_charset_and_the_text_in_it_is_read_as_utf8(site, co
     assert me.consents.get().is_given is False
 
 
+@pytest.mark.one_case
 @pytest.mark.parametrize(
     "headers",
     [

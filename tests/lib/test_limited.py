@@ -122,7 +122,7 @@ def check_cost(ordinary: float, text: str, kind: str, language: str = "") -> Non
     assert measure_memory(lambda: draw(text, kind, language)) < MEBIBYTES
 
 
-@pytest.mark.one_case
+@pytest.mark.torture
 @pytest.mark.parametrize("text", TABLES.values(), ids=TABLES)
 def test_bad_91_a_table_is_drawn_or_shown_as_source_at_little_cost(text, ordinary):
     check_cost(ordinary, text, "table")

@@ -39,7 +39,7 @@ def collect(folder: Path) -> None:
         call_command("collectstatic", interactive=False, verbosity=0)
 
 
-@pytest.mark.one_case
+@pytest.mark.torture
 @pytest.mark.parametrize("style", STYLES, ids=lambda path: path.name)
 def test_a_browser_reads_the_same_rules_in_the_collected_style(
     style: Path, collected: Path, page: Page

@@ -116,6 +116,7 @@ def flip(data: bytes) -> bytes:
     return data[:middle] + bytes([data[middle] ^ 0xFF]) + data[middle + 1 :]
 
 
+@pytest.mark.one_case
 @pytest.mark.parametrize(
     "spoil",
     [
@@ -321,6 +322,7 @@ def list_paths(folder: Path) -> set[Path]:
     return {path for path in folder.rglob("*") if "sqlite3-" not in path.name}
 
 
+@pytest.mark.one_case
 @pytest.mark.parametrize("name", ["../../x", "static", "secret", "uploads/../../x", "/x", "."])
 def test_bad_100_a_backup_that_names_other_folders_is_refused(name, settings, path, tmp_path):
     make_backup(path)

@@ -88,6 +88,7 @@ def test_opening_the_link_makes_nothing_and_start_makes_one_participant():
     assert visit.flags == []
 
 
+@pytest.mark.one_case
 @pytest.mark.parametrize("agent", ["Slackbot-LinkExpanding 1.0", "Googlebot/2.1"])
 def test_bad_60_head_requests_bots_and_forty_looks_make_nothing(agent):
     study = make_open()
@@ -454,6 +455,7 @@ def test_whoever_arrived_by_an_id_is_shown_no_receipt_number(query, is_shown):
 # --- at once ------------------------------------------------------------------------------
 
 
+@pytest.mark.torture
 @pytest.mark.both_databases
 @pytest.mark.slow
 @pytest.mark.django_db(transaction=True)

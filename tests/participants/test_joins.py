@@ -175,6 +175,7 @@ def test_counts_are_gone_after_a_day():
     assert JoinCount.objects.count() == 1
 
 
+@pytest.mark.one_case
 @pytest.mark.parametrize(
     ("one", "other", "is_same"),
     [
@@ -217,6 +218,7 @@ def test_a_site_of_ipv6_is_known_again_after_midnight(settings):
         assert start_from(study, "2001:db8:0:ffff::1").status_code == 429
 
 
+@pytest.mark.one_case
 @pytest.mark.parametrize("address", ["", "unknown"])
 def test_without_an_address_only_the_study_has_a_limit(address):
     study = make_open()
@@ -238,6 +240,7 @@ def test_zero_sets_no_limit_and_counts_nobody(settings):
     }  # fmt: skip
 
 
+@pytest.mark.torture
 @pytest.mark.slow
 def test_simulated_people_are_not_counted():
     study = make_live(is_demo=True, items=PER_STUDY + 1, set_size=1)
@@ -248,6 +251,7 @@ def test_simulated_people_are_not_counted():
     assert not JoinCount.objects.exists()
 
 
+@pytest.mark.torture
 @pytest.mark.both_databases
 @pytest.mark.django_db(transaction=True)
 def test_twenty_people_at_once_are_let_in_up_to_the_limit():

@@ -119,6 +119,7 @@ def test_way_to_the_check_is_accessible_at_every_width(page: Page, live_server, 
     assert page.context.cookies() == []
 
 
+@pytest.mark.torture
 def test_questions_are_answered_by_keyboard_and_a_refused_browser_offers_no_new_start(
     page: Page, live_server, study
 ):

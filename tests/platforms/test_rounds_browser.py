@@ -85,7 +85,7 @@ def test_without_scripts_the_way_leads_to_a_code(browser, live_server, recruitme
     context.close()
 
 
-@pytest.mark.one_case
+@pytest.mark.torture
 @pytest.mark.parametrize(("is_phone", "shown"), [(True, "I’m on a phone"), (False, "Start")])
 def test_a_phone_is_shown_the_way_out_in_place_of_start(browser, live_server, is_phone, shown):
     study = make_live(items=1, set_size=1)
@@ -101,6 +101,7 @@ def test_a_phone_is_shown_the_way_out_in_place_of_start(browser, live_server, is
     context.close()
 
 
+@pytest.mark.torture
 def test_the_page_to_type_an_id_is_accessible_and_leads_on_by_keyboard(page: Page, live_server):
     study = make_live(items=1, set_size=1)
     recruitment = make_round(study, "prolific", takes_typed_ids=True)

@@ -178,6 +178,7 @@ def compare_outcomes(recruitment: Recruitment, prolific: SimulatedProlific) -> N
             assert visit.reported == submission.status.lower().replace("-", "_")
 
 
+@pytest.mark.torture
 @pytest.mark.parametrize(
     ("people", "items"), [(36, 24), pytest.param(60, 40, marks=pytest.mark.torture)]
 )

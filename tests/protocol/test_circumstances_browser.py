@@ -115,7 +115,7 @@ def test_focus_and_selection_are_seen_in_forced_colours(page, live_server, proto
     assert focused.evaluate(OUTLINE) == "dashed 3px"
 
 
-@pytest.mark.one_case
+@pytest.mark.torture
 @of_protocols("rrgen", "magnitude")
 def test_printed_item_has_all_of_its_text_and_nothing_to_press(page, live_server, protocol):
     page.set_viewport_size({"width": 360, "height": 500})

@@ -196,6 +196,7 @@ def test_example_batch_is_ready_to_import(config):
     )
 
 
+@pytest.mark.one_case
 @pytest.mark.slow
 @pytest.mark.parametrize("first", [FIRST, pytest.param(None, marks=pytest.mark.torture)])
 def test_crowd_rates_all_of_the_example_batch(config, first):

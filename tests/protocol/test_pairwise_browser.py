@@ -74,6 +74,7 @@ def test_every_sign_stays_as_it_was_uploaded_unless_aids_are_on(
     assert watch.found == []
 
 
+@pytest.mark.torture
 def test_chips_show_names_and_are_read_aloud_as_filled_in_later(
     page: Page, live_server: Any
 ) -> None:
@@ -136,6 +137,7 @@ def test_identical_responses_are_said_to_be_so(page: Page, live_server: Any) -> 
     assert page.locator(".pair u").count() == 0
 
 
+@pytest.mark.torture
 @pytest.mark.parametrize(
     ("width", "scheme"), [pytest.param(*LOOKS[0], marks=pytest.mark.torture), LOOKS[1]]
 )
@@ -151,7 +153,7 @@ def test_axe_finds_no_fault_with_aids(
     assert page.evaluate("document.documentElement.scrollWidth") <= width
 
 
-@pytest.mark.one_case
+@pytest.mark.torture
 @pytest.mark.parametrize(("is_aided", "exported"), [(True, "yes"), (False, "no")])
 def test_annotation_keeps_whether_it_was_aided(
     page: Page, live_server: Any, is_aided: bool, exported: str

@@ -39,6 +39,7 @@ def refuse(person: Person, typed: str) -> Any:
     return page
 
 
+@pytest.mark.one_case
 @pytest.mark.parametrize("hostile", HOSTILE, ids=ascii)
 def test_bad_96_an_id_that_no_file_should_hold_gets_the_page_for_links_that_are_cut_off(hostile):
     recruitment = begin("panel", checks=0)

@@ -198,6 +198,7 @@ def test_failed_attention_checks_are_a_reason_and_the_person_reads_which():
     assert files_of(recruitment)["reject"].text == line
 
 
+@pytest.mark.one_case
 @pytest.mark.parametrize(
     ("key", "scores", "reason", "message", "code"),
     [
@@ -414,6 +415,7 @@ def test_a_review_pauses_the_rejection_until_it_is_answered(is_approved, state):
     assert not ask_for_review(me=person.me, number=1, text="Again")
 
 
+@pytest.mark.one_case
 @pytest.mark.parametrize(
     ("sent", "status"),
     [

@@ -85,6 +85,7 @@ def test_what_was_marked_as_paid_by_mistake_is_to_be_paid_again(staff_client):
     assert {"approve", "bonus"} <= set(files_of(recruitment))
 
 
+@pytest.mark.one_case
 @pytest.mark.parametrize(("key", "is_by_hand"), [("open_link", True), ("prolific", False)])
 def test_a_bonus_that_no_text_names_is_marked_with_its_set(staff_client, key, is_by_hand):
     recruitment = begin(key, checks=0)

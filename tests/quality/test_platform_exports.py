@@ -86,6 +86,7 @@ def test_a_file_in_utf_16_and_short_rows_are_read():
     assert read(recruitment, text.encode("utf-16")).returned == 1
 
 
+@pytest.mark.one_case
 @pytest.mark.parametrize(
     ("data", "code"),
     [

@@ -55,6 +55,7 @@ def test_a_plan_is_written_before_the_launch_and_read_back(staff_client):
     assert "Worded before the first answer" in html
 
 
+@pytest.mark.one_case
 @pytest.mark.parametrize(
     "do", ["1.5e308", "and-0", "and-1", "drop-1-0", f"remove-rule-{'9' * 5_000}", "-", "and-٣", ""]
 )
@@ -155,6 +156,7 @@ def test_the_starting_thresholds_come_back_and_nothing_else_is_lost(staff_client
     assert (plan.baseline, plan.exclusion_rule) == ("neural", RULE)
 
 
+@pytest.mark.one_case
 @pytest.mark.parametrize(
     ("said", "words"),
     [
@@ -411,6 +413,7 @@ def test_margin_of_a_share_is_entered_in_percentage_points(staff_client):
     assert re.search(r'name="margin-1" inputmode="decimal" value="10"', read(staff_client, study))
 
 
+@pytest.mark.one_case
 @pytest.mark.parametrize(
     "said",
     [
@@ -447,6 +450,7 @@ def turn(better: str) -> dict[str, Any]:
     return content | {"key": "turned", "criteria": criteria}
 
 
+@pytest.mark.one_case
 @pytest.mark.parametrize(
     ("better", "relation", "margin", "status"),
     [

@@ -105,6 +105,7 @@ def test_printed_effect_is_that_of_the_printed_means(
     assert criterion["weighing"] is None
 
 
+@pytest.mark.one_case
 @pytest.mark.parametrize("kind", ["likert", "magnitude", "decision"])
 def test_means_of_all_ratings_stand_beside_those_of_the_model_and_both_are_named(
     find: Callable[..., dict[str, Any]], kind: str

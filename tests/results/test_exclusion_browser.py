@@ -68,6 +68,7 @@ def test_excluding_by_keyboard_and_taking_back_has_no_fault_of_accessibility(pag
     assert watch.found == []
 
 
+@pytest.mark.torture
 def test_boxes_to_tick_are_large_enough_for_a_thumb(page, live_server):
     page.set_viewport_size({"width": 360, "height": 900})
     next(walk(page, live_server))

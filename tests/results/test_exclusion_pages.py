@@ -197,6 +197,7 @@ def test_copied_answers_that_the_report_does_not_find_are_no_reason(staff_client
     assert Exclusion.objects.get().rule == ""
 
 
+@pytest.mark.one_case
 @pytest.mark.parametrize(
     ("copied", "is_shown"),
     [
@@ -472,6 +473,7 @@ def test_every_file_marks_what_is_excluded_with_its_reason(staff_client, study):
     assert people == {me.pseudonym: "Too fast", other.pseudonym: ""}
 
 
+@pytest.mark.torture
 @pytest.mark.slow
 def test_datasheet_and_report_list_the_reasons_as_they_stood(staff_client, study):
     me, other = people_of(study)

@@ -62,6 +62,7 @@ def criterion(tmp_path_factory: pytest.TempPathFactory) -> Criterion:
     return found
 
 
+@pytest.mark.torture
 def test_a_pair_has_two_figures_to_a_cell(criterion: Criterion) -> None:
     expected = read_expected("joint__compare_small7")["pairs"]["C-A"]
     effect = read_expected("v3_effect__compare_small7")["pairs"]["C-A"]
@@ -253,6 +254,7 @@ def test_secondary_criteria_say_so_and_the_primary_one_does_not(tmp_path: Path) 
     assert told not in describe_pairs(primary)
 
 
+@pytest.mark.one_case
 @pytest.mark.parametrize("kind", ["two systems", "one rater", "all equal"])
 def test_without_a_joint_test_nothing_is_said_of_one(kind: str, tmp_path: Path) -> None:
     data = read_data("compare_small7.csv")

@@ -280,6 +280,7 @@ def count_queries(client, study: Study) -> int:
     return len(captured)
 
 
+@pytest.mark.one_case
 @pytest.mark.parametrize("is_superuser", [False, True])
 def test_overview_asks_as_often_for_many_answers_as_for_few(db, is_superuser):
     study = make_live()

@@ -49,6 +49,7 @@ def test_answers_appear_without_a_reload_and_the_focus_stays(page, live_server, 
     assert watch.found == []
 
 
+@pytest.mark.torture
 def test_updating_stops_on_demand_and_that_is_remembered(page, live_server, study):
     open_overview(page, live_server, study)
     page.click("text=Stop updating")

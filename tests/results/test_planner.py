@@ -122,6 +122,7 @@ def test_each_scale_has_its_own_difference(staff_client, protocol, criterion, as
     assert f'value="{asked}"' in html
 
 
+@pytest.mark.one_case
 @pytest.mark.parametrize(
     ("said", "words"),
     [

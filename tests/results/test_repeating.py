@@ -204,6 +204,7 @@ def test_page_takes_no_more_queries_for_many_studies(
 # --- comparing ------------------------------------------------------------------------
 
 
+@pytest.mark.torture
 @pytest.mark.slow
 def test_a_job_compares_and_the_page_shows_it(pair: Pair) -> None:
     assert is_watched(pair.at_work)

@@ -87,6 +87,7 @@ def test_studies_of_other_systems_are_told_in_one_sentence(
     assert "Correlations of so few systems" not in html
 
 
+@pytest.mark.torture
 @pytest.mark.slow
 def test_titles_and_names_are_never_markup(
     staff_client: Client, study: Study, original: Study

@@ -33,6 +33,7 @@ def study() -> Study:
     return study
 
 
+@pytest.mark.torture
 @pytest.mark.slow
 def test_the_documented_lines_compare_two_batches(
     study: Study,

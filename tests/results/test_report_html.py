@@ -339,6 +339,7 @@ def test_a_report_begins_with_its_first_five_warnings(study: Study, report: Repo
     assert "differ: number 6." in further
 
 
+@pytest.mark.one_case
 @pytest.mark.slow
 @pytest.mark.parametrize("protocol", ["magnitude", "pairwise"])
 def test_every_figure_of_a_table_has_its_interval_or_says_why_it_has_none(

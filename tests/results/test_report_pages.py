@@ -58,6 +58,7 @@ def test_every_download_is_tested_here() -> None:
     assert {view.name for view in report_views} == set(TYPES)
 
 
+@pytest.mark.one_case
 @pytest.mark.parametrize("name", TYPES)
 def test_a_viewer_gets_the_file_as_an_attachment(name: str, study: Study, report: Report) -> None:
     response = sign_in(Membership.Role.VIEWER, study).get(address(name, report))
@@ -73,6 +74,7 @@ def test_who_is_no_member_gets_nothing(name: str, study: Study, report: Report) 
     assert sign_in(None, study).get(address(name, report)).status_code == 404
 
 
+@pytest.mark.one_case
 @pytest.mark.parametrize("name", TYPES)
 def test_a_report_of_another_study_is_not_found(name: str, study: Study, report: Report) -> None:
     other = make_study(title="Another")

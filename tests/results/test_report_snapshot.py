@@ -103,6 +103,7 @@ def read_all(study: Study, folder: Path) -> tuple[Any, ...]:
     return snapshot.fingerprint, snapshot.plan, snapshot.exclusions, files
 
 
+@pytest.mark.torture
 @pytest.mark.both_databases
 @pytest.mark.slow
 @pytest.mark.parametrize("step", [7, pytest.param(1, marks=pytest.mark.torture)])
@@ -189,6 +190,7 @@ def test_page_of_a_report_tells_its_version_and_software_not_the_newest(study: S
 # --- a command and a job at once --------------------------------------------------------------
 
 
+@pytest.mark.torture
 @pytest.mark.both_databases
 @pytest.mark.slow
 def test_report_computed_twice_at_once_is_kept_once(study: Study) -> None:

@@ -34,6 +34,7 @@ def test_summary_and_criterion_are_accessible_and_a_closed_section_opens_by_keyb
     assert faults == []
 
 
+@pytest.mark.torture
 def test_a_phone_folds_t_df_p_and_d(page, live_server, tmp_path):
     sign_in(page, live_server, make_user(is_superuser=True))
     compared = pair("a", "b", "higher")

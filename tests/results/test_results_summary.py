@@ -19,12 +19,13 @@ from evalsite.quality.models import AnalysisPlan
 from evalsite.quality.top_up import TOP_UP_ACTION
 from evalsite.results.report.charts import make_axis, make_mark
 from evalsite.results.report.criterion_tables import tabulate_checks
-from evalsite.results.report.criterion_view import view_criteria
+from evalsite.results.report.criterion_view import note_correction, view_criteria
 from evalsite.results.report.first_look import Look, find_first_look
 from evalsite.results.report.folds import list_folds
 from evalsite.results.report.limitations import Collection, Limitation, list_limitations
 from evalsite.results.report.methods import write_findings
 from evalsite.results.report.raters_met import RatersMet, find_raters_met
+from evalsite.results.report.sentences import write_sentence
 from evalsite.results.report.summary import summarise
 from evalsite.results.report.verdicts import count_changes, judge_criterion
 from evalsite.studies.models import Study
@@ -218,7 +219,7 @@ def test_hypotheses_say_how_they_came_out_and_other_pairs_are_exploratory() -> N
     (view,) = view_criteria({"criteria": [criterion]}, None)
 
     told = write_findings(criterion)
-    correction = render_to_string("results/_correction.html", {"view": view})
+    correction = note_correction(criterion)["facts"]
 
     for words in (
         "Hypothesis: a is rated higher than b. As expected (corrected $p = .012$).",
@@ -228,8 +229,8 @@ def test_hypotheses_say_how_they_came_out_and_other_pairs_are_exploratory() -> N
     ):
         assert words in told
     assert [row.is_exploratory for row in view.pairs] == [False, True]
-    assert "the 1 comparison that the plan names" in correction
-    assert "corrected for all 2" in correction
+    assert (correction["family"], correction["exploratory"], correction["pairs"]) == (1, 1, 2)
+    assert view.correction == write_sentence(note_correction(criterion))
 
 
 def test_folds_state_what_other_figures_change() -> None:
@@ -238,7 +239,7 @@ def test_folds_state_what_other_figures_change() -> None:
     criterion["systems"][1]["averages"] = [make_figure("trimmed_mean", 3.5)]
     criterion["systems"][2]["averages"] = [make_figure("trimmed_mean", 2.0)]
     whole = points(pair("a", "b", "not_enough"))
-    facts = {fold.key: fold.facts for fold in list_folds(criterion, whole)}
+    facts = {fold.key: fold.notes[0]["facts"] for fold in list_folds(criterion, whole)}
 
     assert facts["averages"] == {"number": 3, "other": 1}
     assert facts["counts"]["percent"] == 50

@@ -9,7 +9,7 @@ import random
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import replace
 from datetime import UTC, datetime
-from functools import cache
+from functools import cache, partial
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from types import SimpleNamespace
@@ -48,11 +48,17 @@ from evalsite.results.report.criterion_tables import (
     describe_variances,
     tabulate_pairs,
 )
-from evalsite.results.report.criterion_view import list_planned, view_criteria
+from evalsite.results.report.criterion_view import (
+    list_planned,
+    note_correction,
+    view_criteria,
+)
 from evalsite.results.report.first_look import Look
+from evalsite.results.report.folds import list_folds
 from evalsite.results.report.limitations import Collection, list_limitations
 from evalsite.results.report.methods import collect_tests
 from evalsite.results.report.sentences import SENTENCES, write_sentence
+from evalsite.results.report.summary import summarise
 from evalsite.results.report.verdicts import judge_criterion
 from evalsite.studies.models import Study
 from tests.analysis.compared import compare_systems
@@ -500,6 +506,22 @@ def choose_in_order(rater: int, number: int) -> int:
     return 0 if number % 5 == rater else (-1, -1, 1, 1, 1, -1)[number % 6]
 
 
+def describe_folds(study: str, everything: str = "") -> list[dict[str, Any]]:
+    """What the page of a criterion says in its headline, of its correction, and beside each of its
+    further analyses."""
+    (criterion,) = get_study(study)["criteria"]
+    whole = get_study(everything)["criteria"][0] if everything else None
+    notes = [note for fold in list_folds(criterion, whole) for note in fold.notes]
+    notes += [judge_criterion(criterion).note_in_brief(), note_correction(criterion)]
+    return [{"code": note["code"], "facts": note["facts"]} for note in notes]
+
+
+def describe_summary(study: str) -> list[dict[str, Any]]:
+    content = {"kept": get_study(study), "all": None}
+    summary = summarise(content, Collection(done=4, target=4), everyone=False)
+    return [{"code": "criteria_clear", "text": summary.headline}] if summary.main is None else []
+
+
 def answer_on_clusters(code: str) -> list[dict[str, Any]]:
     """What the methods say of an answer that was given at import."""
     facts = {"items": 10, "clusters": 5, "noun": "documents", "column": "doc"}
@@ -848,6 +870,21 @@ STUDIES: dict[str, Callable[[], Any]] = {
 }
 
 
+# the page of a criterion, made from the analyses above
+STUDIES |= {
+    f"folds of {name}": partial(describe_folds, name)
+    for name in (
+        "difference", "order", "chain", "magnitudes", "numbers", "divisive system", "one system",
+        "three systems, alike", "most ignore an item",
+    )
+}  # fmt: skip
+STUDIES |= {
+    "folds with everyone": lambda: describe_folds("difference", "no difference"),
+    "summary of two criteria": lambda: describe_summary("two criteria"),
+    "summary of one criterion": lambda: describe_summary("difference"),
+}
+
+
 # of each code a study that has it, and one that must not
 CASES: dict[str, tuple[str, str]] = {
     "simulated": ("simulated", "no difference"),
@@ -1015,6 +1052,28 @@ CASES |= {
     "pairs_undefined": ("pair of one rater", "chain"),
     "hypothesis": ("hypothesis and margin", "difference"),
     "planned_margin": ("hypothesis and margin", "difference"),
+}
+# headlines, and what closed sections say
+CASES |= {
+    "verdict_in_brief": ("folds of difference", "finished"),
+    "criteria_clear": ("summary of two criteria", "summary of one criterion"),
+    "correction": ("folds of difference", "finished"),
+    "averages_in_order": ("folds of difference", "finished"),
+    "rank_of_each": ("folds of difference", "folds of numbers"),
+    "order_settled": ("folds of difference", "folds of numbers"),
+    "order_within_page": ("folds of magnitudes", "folds of difference"),
+    "ties_of_answers": ("folds of order", "folds of difference"),
+    "most_used_answer": ("folds of difference", "folds of numbers"),
+    "range_of_ratings": ("folds of numbers", "folds of difference"),
+    "pairs_in_full": ("folds of difference", "folds of one system"),
+    "superiority_range": ("folds of difference", "folds of order"),
+    "other_tests": ("folds of difference", "folds of one system"),
+    "own_errors_change": ("folds of divisive system", "folds of difference"),
+    "own_error_of_pair": ("folds of divisive system", "folds of three systems, alike"),
+    "figures_of_papers": ("folds of chain", "folds of order"),
+    "agreement_in_full": ("folds of difference", "finished"),
+    "ignored_change": ("folds of most ignore an item", "folds of difference"),
+    "excluded_change": ("folds with everyone", "folds of difference"),
 }
 # flags
 CASES |= {

@@ -74,3 +74,46 @@ def test_a_single_percentage_point_is_singular(value: float, amount: str) -> Non
 
     for code, facts in (("detectable", detected), ("missing_by_system", missing)):
         assert f"{amount} " in write_sentence({"code": code, "facts": known | facts})
+
+
+@pytest.mark.parametrize(
+    ("facts", "text"),
+    [
+        ({"pairs": 0}, "nothing to compare"),
+        ({"is_tested": False}, "described, not tested"),
+        ({"clear": 0}, "no clear difference between systems"),
+        ({"leader": "a", "ahead": ["a"], "behind": ["b"], "systems": 2}, "a is ahead of b"),
+        ({"leader": "a", "ahead": ["a"], "behind": ["b", "c"]}, "a is ahead of both others"),
+        ({"leader": "a", "systems": 5}, "a is ahead of all 4 others"),
+        ({"ahead": ["a", "b"], "behind": ["c"]}, "a and b are ahead of c"),
+        ({}, "2 of 3 pairs differ clearly"),
+    ],
+)
+def test_the_headline_of_a_criterion_is_what_its_comparisons_come_to(facts, text) -> None:
+    known = {"pairs": 3, "clear": 2, "systems": 3, "is_tested": True, "leader": ""} | facts
+
+    assert SENTENCES["verdict_in_brief"](**known) == text
+    start = SENTENCES["verdict_in_brief"](**known, is_start=True)
+    # a name stays as it is
+    assert start == (text if "ahead" in text else text[0].upper() + text[1:])
+
+
+@pytest.mark.parametrize(
+    ("facts", "words"),
+    [
+        ({"family": 0}, "Nothing is tested"),
+        ({"is_across": True, "family": 2}, "both comparisons of all criteria"),
+        ({"is_across": True, "exploratory": 1}, "all 6 comparisons of all criteria"),
+        ({"exploratory": 4, "family": 2}, "the 2 comparisons that the plan names"),
+        ({"family": 1}, "no correction"),
+        ({"baseline": "A"}, "6 comparisons with A"),
+        ({}, "all 6 pairs"),
+    ],
+)
+def test_what_p_values_are_corrected_for_goes_by_the_facts(facts, words) -> None:
+    known = {"pairs": 6, "family": 6, "is_across": False, "exploratory": 0, "baseline": ""} | facts
+
+    text = SENTENCES["correction"](**known)
+
+    assert words in text
+    assert ("exploratory" in text) == bool(facts.get("exploratory"))

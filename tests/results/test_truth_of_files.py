@@ -177,6 +177,7 @@ def test_readme_report_datasheet_and_names_agree(has_simulated_people: bool) -> 
     assert find_number(r"([\d,]+) simulated, which", words["report"]) == 9
 
 
+@pytest.mark.torture
 def test_table_of_outputs_has_the_numbers_of_items_last() -> None:
     study = make_eventful_study(has_simulated_people=False)
 
@@ -191,6 +192,7 @@ def test_table_of_outputs_has_the_numbers_of_items_last() -> None:
         assert (row["item_no"], row["group_no"]) == numbers[row["item"]]
 
 
+@pytest.mark.one_case
 @pytest.mark.parametrize("has_free_text", [False, True])
 def test_readme_says_whether_comments_are_in_it_and_where(has_free_text: bool) -> None:
     study = make_eventful_study(has_simulated_people=False)

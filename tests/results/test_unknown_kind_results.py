@@ -42,6 +42,7 @@ def report(study, content) -> Report:
     return report
 
 
+@pytest.mark.torture
 @pytest.mark.slow
 def test_its_parts_have_tables_and_drawings(drawings, report):
     parts = {key: show_part(report, key) for key, _ in list_parts(report.content)}

@@ -58,6 +58,7 @@ def test_navigation_of_set_up_says_what_is_ready_until_the_launch(staff_client):
     assert live.context["frame"].setup is None
 
 
+@pytest.mark.one_case
 @pytest.mark.parametrize("name", ["study-launch", "setup-work", "setup-first-page", "setup-checks"])
 def test_page_of_set_up_takes_few_queries_however_many_items(
     staff_client, django_assert_max_num_queries, name

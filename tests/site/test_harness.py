@@ -39,6 +39,7 @@ def test_another_process_sees_the_rows_of_a_test(researcher, database_url):
     assert done.stdout.strip() == "1"
 
 
+@pytest.mark.torture
 @pytest.mark.django_db(transaction=True)
 def test_the_browser_signs_in_to_the_live_site(page, live_server, researcher):
     researcher.set_password("a long enough password")

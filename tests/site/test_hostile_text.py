@@ -170,7 +170,7 @@ def test_bad_22_every_text_is_shown_literally_where_it_is_a_fault(config, staff_
     assert not Item.objects.main().filter(study=study).exists()
 
 
-@pytest.mark.one_case
+@pytest.mark.torture
 @pytest.mark.slow
 def test_bad_22_every_text_is_shown_literally_in_the_tables_of_the_admin(config):
     study = make_hostile(config, is_short=True)

@@ -51,6 +51,7 @@ def test_after_make_run_a_command_runs_as_printed_and_says_on_which_site(project
     assert "make run" not in done.stdout
 
 
+@pytest.mark.one_case
 @pytest.mark.parametrize(
     "arguments",
     [[], ["check"], pytest.param(["import_batch", "--help"], marks=pytest.mark.torture)],
@@ -62,6 +63,7 @@ def test_command_that_needs_no_data_says_nothing_about_sites(project, arguments)
     assert done.stderr == ""
 
 
+@pytest.mark.one_case
 @pytest.mark.parametrize("command", ["runserver", "db_worker"])
 def test_server_and_worker_never_take_the_site_of_make_run_by_themselves(project, command):
     done = run(project, command)
@@ -70,6 +72,7 @@ def test_server_and_worker_never_take_the_site_of_make_run_by_themselves(project
     assert "Set EVALSITE_SECRET_KEY" in done.stderr
 
 
+@pytest.mark.one_case
 @pytest.mark.parametrize(
     "named", ["EVALSITE_SECRET_KEY", "EVALSITE_URL", "EVALSITE_DEBUG", "EVALSITE_DATABASE"]
 )
@@ -80,6 +83,7 @@ def test_site_that_is_set_up_by_half_is_refused_even_beside_that_of_make_run(pro
     assert "Set EVALSITE_SECRET_KEY" in done.stderr
 
 
+@pytest.mark.torture
 def test_command_that_verifies_bundles_asks_for_no_site(project):
     shutil.rmtree(project / "var")
 
@@ -137,6 +141,7 @@ def test_python_without_django_is_told_which_one_to_take(project):
     assert "Traceback" not in done.stderr
 
 
+@pytest.mark.torture
 def test_folder_and_database_that_the_site_makes_are_readable_by_its_user_only(project):
     data = project / "data"
 
@@ -150,6 +155,7 @@ def test_folder_and_database_that_the_site_makes_are_readable_by_its_user_only(p
     assert modes == ["0o700", "0o600"]
 
 
+@pytest.mark.one_case
 @pytest.mark.parametrize(
     "command",
     [

@@ -67,6 +67,7 @@ def test_it_refuses_to_start_unsafe_or_malformed(variables, named):
     assert "Traceback" not in done.stderr
 
 
+@pytest.mark.one_case
 @pytest.mark.parametrize("command", [("manage.py", "db_worker"), ("-c", "import evalsite.wsgi")])
 def test_neither_worker_nor_web_server_starts_with_a_key_that_can_be_guessed(command, tmp_path):
     weak = SAFE | {"EVALSITE_SECRET_KEY": "abc", "EVALSITE_DATA_DIR": str(tmp_path)}
@@ -130,6 +131,7 @@ def test_a_web_server_does_not_start_on_a_database_that_may_lose_answers(
     assert ("must run with" in done.stderr) == is_careless
 
 
+@pytest.mark.torture
 def test_a_web_server_starts_before_its_database_and_says_so(tmp_path):
     absent = f"postgresql://nobody@/evalsite?host={tmp_path}"
 

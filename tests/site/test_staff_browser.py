@@ -153,6 +153,7 @@ def test_link_to_share_is_copied_by_its_button(page, live_server):
     assert copied == f"{live_server}/join/{study.pk}/"
 
 
+@pytest.mark.torture
 def test_menu_closes_with_escape_and_a_click_elsewhere_and_a_long_title_fits_a_phone(
     page, live_server
 ):
@@ -187,6 +188,7 @@ def open_invitation(page, live_server, invitation) -> None:
     page.goto(f"{live_server}{reverse('invitation', args=[invitation.token])}")
 
 
+@pytest.mark.torture
 @pytest.mark.parametrize(
     ("width", "scheme"), [pytest.param(1280, "light", marks=pytest.mark.torture), (360, "dark")]
 )

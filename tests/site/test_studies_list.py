@@ -123,6 +123,7 @@ def test_search_that_finds_nothing_says_so(staff_client):
     assert "No study has “zebra”" in staff_client.get(HOME, {"q": "zebra"}).text
 
 
+@pytest.mark.one_case
 @pytest.mark.parametrize(
     ("state", "found"),
     [

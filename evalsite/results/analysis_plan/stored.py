@@ -246,7 +246,7 @@ def _describe_frozen(study: Study, stored: Stored) -> dict[str, Any]:
         "smallest": plan.smallest,
         "planned": {} if first is None else first.content.get("planned", {}),
         "frozen_at": "" if first is None else first.frozen_at.isoformat(),
-        "sha256": "" if first is None else first.sha256,
+        "sha256": "" if first is None else first.commitment,
         "deviations": [one.to_data() for one in list_deviations(study, stored.versions)],
     }
     return {name: value for name, value in known.items() if value}

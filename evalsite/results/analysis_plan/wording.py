@@ -88,9 +88,9 @@ def _describe_frozen(plan: Plan) -> Rows:
     """When the plan was frozen, and what departs from it."""
     rows = []
     if plan.get("frozen_at"):
-        rows.append(
-            ("Frozen", f"{_write_moment(plan['frozen_at'])}, SHA-256 {plan['sha256'][:12]}")
-        )
+        # that of the line, which a copy of a study doesn't have
+        digest = f", SHA-256 {plan['sha256'][:12]}" if "sha256" in plan else ""
+        rows.append(("Frozen", f"{_write_moment(plan['frozen_at'])}{digest}"))
     if planned := plan.get("planned"):
         answers = count_of(planned["answers"], "answer")
         words = f"{answers} to {count_of(planned['items'], 'item')}"

@@ -10,9 +10,10 @@ from django.utils.text import capfirst
 
 from evalsite.analysis.direction import SIGN
 from evalsite.analysis.families import find_family
+from evalsite.analysis.figure import make_note
 from evalsite.results.report.figure_details import Figure, count_figure, describe_n
 from evalsite.results.report.prose import write_prose
-from evalsite.results.report.sentences import SPREAD, write_sentence
+from evalsite.results.report.sentences import SPREAD, Note, write_sentence
 from evalsite.results.report.table import (
     INTERVAL,
     Column,
@@ -174,13 +175,16 @@ def write_distance_ends(criterion: dict[str, Any], estimate: Figure, distance: F
     return f"{low} to {high}"
 
 
+def list_variances(criterion: dict[str, Any]) -> list[Note]:
+    """Return the note on what single ratings vary by; [] without a model."""
+    shares = criterion["model"].get("shares")
+    unit = "answers" if is_compared(criterion) else "ratings"
+    return [make_note("variance_parts", shares=shares, unit=unit)] if shares else []
+
+
 def describe_variances(criterion: dict[str, Any]) -> str:
     """Return what single ratings vary by, in a sentence; "" without a model."""
-    shares = criterion["model"].get("shares")
-    if not shares:
-        return ""
-    unit = "answers" if is_compared(criterion) else "ratings"
-    return write_sentence({"code": "variance_parts", "facts": {"shares": shares, "unit": unit}})
+    return " ".join(map(write_sentence, list_variances(criterion)))
 
 
 def tabulate_variances(criterion: dict[str, Any]) -> Table | None:
@@ -462,15 +466,18 @@ def describe_pairs(criterion: dict[str, Any]) -> str:
     return " ".join(filter(None, (role, describe_joint_test(criterion))))
 
 
-def describe_joint_test(criterion: dict[str, Any]) -> str:
-    """Return what the test of all systems says; "" where there is none."""
+def list_joint_test(criterion: dict[str, Any]) -> list[Note]:
+    """Return the note on the test of all systems; [] where there is none."""
     joint = criterion["joint"]
     if joint is None or joint["value"] is None:
-        return ""
-    details = joint["details"]
-    facts = {"systems": len(criterion["systems"]), "f": joint["value"]}
-    facts |= {key: details[key] for key in ("df1", "df2", "p")}
-    return write_sentence({"code": "joint_test", "facts": facts})
+        return []
+    ends = {key: joint["details"][key] for key in ("df1", "df2", "p")}
+    return [make_note("joint_test", systems=len(criterion["systems"]), f=joint["value"], **ends)]
+
+
+def describe_joint_test(criterion: dict[str, Any]) -> str:
+    """Return what the test of all systems says; "" where there is none."""
+    return " ".join(map(write_sentence, list_joint_test(criterion)))
 
 
 def write_statistic(effect: Figure) -> str:

@@ -147,10 +147,8 @@ class CriterionView:
     of_pairs: str  # a sentence or two about all of them
     variances: str
     conclusions: list[str]  # beside the pairs: what a study like this one would find
-    family: int
     is_across: bool
-    baseline: str
-    exploratory: int  # pairs that the plan doesn't name
+    correction: str  # what p values are corrected for
     planned: list[str]  # hypotheses and tests against a margin, in sentences
     agreement_axis: Axis
     agreement: list[AgreementRow]
@@ -412,8 +410,6 @@ def _view_criterion(criterion: Figure, other: Figure | None, axis: Axis) -> Crit
     )
     figures = list_main_agreement(criterion)
     agreement_axis = make_axis([0.0, 1.0, *(one["low"] for one in figures)], is_bounded=True)
-    planned = [one["details"] for one in effects if not one["details"].get("is_exploratory")]
-    details = planned[0] if planned else {}
     return CriterionView(
         key=criterion["key"],
         label=criterion["label"],
@@ -437,15 +433,38 @@ def _view_criterion(criterion: Figure, other: Figure | None, axis: Axis) -> Crit
         conclusions=[
             hold_together(write_sentence(note)) for note in criterion.get("conclusions", ())
         ],
-        family=details.get("family") or 0,
-        is_across=(details.get("family") or 0) > (details.get("family_within") or 0) > 0,
-        baseline=criterion.get("baseline") or "",
-        exploratory=len(effects) - len(planned),
+        is_across=_is_across(criterion),
+        correction=write_sentence(note_correction(criterion)),
         planned=[write_sentence(note) for note in list_planned(criterion)],
         agreement_axis=agreement_axis,
         agreement=[_view_agreement(one, agreement_axis) for one in figures],
         agreement_words=write_agreement(criterion),
     )
+
+
+def note_correction(criterion: Figure) -> Note:
+    """Return what p values of the criterion are corrected for."""
+    details = _list_planned_details(criterion)
+    return make_note(
+        "correction",
+        pairs=len(criterion["pairs"]),
+        family=(details[0].get("family") or 0) if details else 0,
+        is_across=_is_across(criterion),
+        exploratory=len(criterion["pairs"]) - len(details),
+        baseline=criterion.get("baseline") or "",
+    )
+
+
+def _is_across(criterion: Figure) -> bool:
+    """Return whether p values are corrected across all criteria."""
+    first = next(iter(_list_planned_details(criterion)), {})
+    return (first.get("family") or 0) > (first.get("family_within") or 0) > 0
+
+
+def _list_planned_details(criterion: Figure) -> list[dict[str, Any]]:
+    """Return what is known of the tests that the plan names, or of all."""
+    details = [pair["effect"]["details"] for pair in criterion["pairs"]]
+    return [known for known in details if not known.get("is_exploratory")]
 
 
 def list_planned(criterion: Figure) -> list[Note]:

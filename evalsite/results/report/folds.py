@@ -4,11 +4,12 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+from evalsite.analysis.figure import make_note
 from evalsite.results.report.agreement_tables import tabulate_agreement
 from evalsite.results.report.criterion_tables import (
-    describe_joint_test,
-    describe_variances,
     find_estimate,
+    list_joint_test,
+    list_variances,
     tabulate_averages,
     tabulate_checks,
     tabulate_counts,
@@ -28,11 +29,12 @@ from evalsite.results.report.metric_tables import (
     tabulate_metrics,
 )
 from evalsite.results.report.person_tables import tabulate_kappas
+from evalsite.results.report.sentences import Note, write_sentence
 from evalsite.results.report.strength_tables import tabulate_fit, tabulate_order
 from evalsite.results.report.table import Table
 from evalsite.results.report.verdicts import count_changes, has_other_verdict_alone
 from evalsite.results.report.with_and_without import IGNORED, tabulate_both
-from evalsite.results.report.wording import is_compared, write_p, write_value
+from evalsite.results.report.wording import is_compared, write_value
 
 Criterion = dict[str, Any]
 # averages that may put systems in another order than the figure that is compared
@@ -45,15 +47,20 @@ _ALPHA = 0.05
 
 @dataclass(frozen=True, kw_only=True)
 class Fold:
-    """A closed section: `key` chooses the sentence of its template, which tells the `facts`.
+    """A closed section: `key` chooses the heading of its template, `notes` what it says: the first
+    when it is closed, the others when it is open.
 
     `pictures`: the name of the drawing of each table that has one.
     """
 
     key: str
     tables: Sequence[Table]
-    facts: dict[str, Any] = field(default_factory=dict)
+    notes: Sequence[Note] = ()
     pictures: dict[str, str] = field(default_factory=dict)
+
+    @property
+    def sentences(self) -> list[str]:
+        return [write_sentence(note) for note in self.notes]
 
 
 def list_folds(criterion: Criterion, everything: Criterion | None) -> list[Fold]:
@@ -67,18 +74,16 @@ def list_folds(criterion: Criterion, everything: Criterion | None) -> list[Fold]
         tables += [one for one in [tabulate_metric_pairs(criterion)] if one]
         pictures = {tables[1].name: "metrics"}
         found.append(Fold(key="metrics", tables=tables, pictures=pictures))
-    for key, other, kind in (
-        ("ignored", criterion.get("undropped"), [IGNORED]),
-        ("everyone", everything, []),
+    for key, code, other, kind in (
+        ("ignored", "ignored_change", criterion.get("undropped"), [IGNORED]),
+        ("everyone", "excluded_change", everything, []),
     ):
         if other:
             tables = tabulate_both(criterion, other, *kind)
-            found.append(Fold(key=key, tables=tables, facts=_describe_changes(criterion, other)))
+            changes, pairs = count_changes(criterion, other), len(criterion["pairs"])
+            note = make_note(code, changes=changes, pairs=pairs)
+            found.append(Fold(key=key, tables=tables, notes=[note]))
     return found
-
-
-def _describe_changes(criterion: Criterion, other: Criterion) -> dict[str, Any]:
-    return {"changes": count_changes(criterion, other), "pairs": len(criterion["pairs"])}
 
 
 # --- systems ------------------------------------------------------------------------------
@@ -90,39 +95,44 @@ def _list_averages(criterion: Criterion) -> Iterator[Fold]:
         yield Fold(
             key="averages",
             tables=[tabulate_systems(criterion), *tables],
-            facts=_compare_orders(criterion),
+            notes=[make_note("averages_in_order", **_compare_orders(criterion))],
             pictures={f"{criterion['key']}-systems": "systems"},
         )
     elif systems:
         pictures = {f"{criterion['key']}-systems": "systems"}
         yield Fold(key="systems", tables=[tabulate_systems(criterion)], pictures=pictures)
     if any(one["rank"] for one in systems):
-        ranks = [
-            {"system": one["system"], "rank": write_rank(one["rank"])}
-            for one in systems
-            if one["rank"]
-        ]
+        ranks = [[one["system"], write_rank(one["rank"])] for one in systems if one["rank"]]
         open_ranks = any(
             one["rank"]["low"] != one["rank"]["high"] for one in systems if one["rank"]
         )
-        yield Fold(key="ranks", tables=[], facts={"ranks": ranks, "is_open": open_ranks})
+        notes = [
+            make_note("rank_of_each", ranks=ranks), make_note("order_settled", is_open=open_ranks)
+        ]  # fmt: skip
+        yield Fold(key="ranks", tables=[], notes=notes)
     if criterion.get("order"):
         order = [str(one["system"]) for one in criterion["order"]]
-        yield Fold(key="order", tables=[tabulate_order(criterion)], facts={"order": order})
+        yield Fold(
+            key="order",
+            tables=[tabulate_order(criterion)],
+            notes=[make_note("order_within_page", systems=order)],
+        )
     if is_compared(criterion):
         fit = tabulate_fit(criterion)
         tables = [tabulate_outcomes(criterion), *([fit] if fit else [])]
         pictures = {tables[0].name: "pairs"}
         ties = sum(pair["counts"]["ties"] for pair in criterion["pairs"] if pair["counts"])
         total = sum(sum(pair["counts"].values()) for pair in criterion["pairs"] if pair["counts"])
-        facts = {"ties": ties, "total": total}
-        yield Fold(key="outcomes", tables=tables, facts=facts, pictures=pictures)
+        note = make_note("ties_of_answers", ties=ties, total=total)
+        yield Fold(key="outcomes", tables=tables, notes=[note], pictures=pictures)
     elif criterion["answers"]:
         pictures = {f"{criterion['key']}-counts": "distribution"}
+        most = find_ceiling(criterion)
+        note = make_note("most_used_answer", answer=most["answer"], percent=most["percent"])
         yield Fold(
             key="counts",
             tables=[tabulate_counts(criterion)],
-            facts=find_ceiling(criterion),
+            notes=[note],
             pictures=pictures,
         )
     elif histogram := criterion.get("histogram"):
@@ -132,7 +142,7 @@ def _list_averages(criterion: Criterion) -> Iterator[Fold]:
         yield Fold(
             key="histogram",
             tables=[table],
-            facts={"low": ends[0], "high": ends[1]},
+            notes=[make_note("range_of_ratings", low=ends[0], high=ends[1])],
             pictures={table.name: "distribution"},
         )
 
@@ -186,36 +196,41 @@ def _list_pairs(criterion: Criterion) -> Iterator[Fold]:
     pairs = criterion["pairs"]
     if not pairs:
         return
-    yield Fold(key="pairs", tables=[tabulate_pairs(criterion)], facts={"pairs": len(pairs)})
+    note = make_note("pairs_in_full", pairs=len(pairs))
+    yield Fold(key="pairs", tables=[tabulate_pairs(criterion)], notes=[note])
     if table := tabulate_sizes(criterion):
         named = [one for pair in pairs for one in pair["sizes"] if one["name"] == "superiority"]
-        yield Fold(key="sizes", tables=[table], facts={"superiority": _find_range(named)})
+        ends = _find_range(named)
+        yield Fold(
+            key="sizes",
+            tables=[table],
+            notes=[make_note("superiority_range", **ends)] if ends else [],
+        )
     if table := tabulate_checks(criterion):
-        facts = {"pairs": len(pairs), "other": sum(map(_has_other_check, pairs))}
-        yield Fold(key="checks", tables=[table], facts=facts)
+        other = sum(map(_has_other_check, pairs))
+        note = make_note("other_tests", pairs=len(pairs), other=other)
+        yield Fold(key="checks", tables=[table], notes=[note])
     if owns := [pair for pair in pairs if pair.get("own")]:
-        other = [
-            {
-                "first": str(pair["system_1"]),
-                "second": str(pair["system_2"]),
-                "p": write_p(pair["own"]["details"].get("p_corrected")),
-            }
+        changed = [
+            make_note(
+                "own_error_of_pair",
+                first=str(pair["system_1"]),
+                second=str(pair["system_2"]),
+                p=pair["own"]["details"]["p_corrected"],
+            )
             for pair in owns
             if has_other_verdict_alone(pair)
         ]
         table = tabulate_own_errors(criterion)
         tables = [table] if table else []
         unknown = sum(pair["own"]["value"] is None for pair in owns)
-        yield Fold(
-            key="own",
-            tables=tables,
-            facts={"pairs": len(owns), "other": other, "unknown": unknown},
-        )
+        note = make_note("own_errors_change", pairs=len(owns), other=len(changed), unknown=unknown)
+        yield Fold(key="own", tables=tables, notes=[note, *changed])
     if table := tabulate_variances(criterion):
-        yield Fold(key="variances", tables=[table], facts={"text": describe_variances(criterion)})
+        yield Fold(key="variances", tables=[table], notes=list_variances(criterion))
     if table := tabulate_tests(criterion):
-        of_all = {"number": len(table.rows), "text": describe_joint_test(criterion)}
-        yield Fold(key="tests", tables=[table], facts=of_all)
+        number = make_note("figures_of_papers", number=len(table.rows))
+        yield Fold(key="tests", tables=[table], notes=list_joint_test(criterion) or [number])
 
 
 def _has_other_check(pair: Criterion) -> bool:
@@ -241,7 +256,7 @@ def _list_agreement(criterion: Criterion) -> Iterator[Fold]:
         yield Fold(
             key="agreement",
             tables=tables,
-            facts={"number": len(criterion["agreement"])},
+            notes=[make_note("agreement_in_full", number=len(criterion["agreement"]))],
             pictures={tables[0].name: "agreement"},
         )
     if criterion["kappas"]:

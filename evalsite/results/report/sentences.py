@@ -1623,6 +1623,177 @@ def pairs_undefined(undefined: int, pairs: int) -> str:
     return f"{undefined:,} of {pairs:,} pairs can’t be compared."
 
 
+@sentence
+def verdict_in_brief(
+    pairs: int, clear: int, systems: int, is_tested: bool, leader: str,
+    ahead: Sequence[str] = (), behind: Sequence[str] = (), is_start: bool = False,
+) -> str:  # fmt: skip
+    """Write what a criterion comes to, as a headline or, unless `is_start`, as its end. `leader`: a
+    system that is ahead of all others; `ahead` and `behind`, where the only lead can be named."""
+    if not pairs:
+        text = "nothing to compare"
+    elif not is_tested:
+        text = "described, not tested"
+    elif not clear:
+        text = "no clear difference between systems"
+    elif leader:
+        all_others = {2: list_of(list(behind)), 3: "both others"}
+        return f"{leader} is ahead of {all_others.get(systems, f'all {systems - 1:,} others')}"
+    elif ahead:
+        are = "is" if len(ahead) == 1 else "are"
+        return f"{list_of(list(ahead))} {are} ahead of {list_of(list(behind))}"
+    else:
+        return f"{clear:,} of {pairs:,} pairs differ clearly"
+    return text[0].upper() + text[1:] if is_start else text
+
+
+@sentence
+def criteria_clear(clear: int, criteria: int) -> str:
+    if not clear:
+        return "No clear difference between systems"
+    number = f"{clear:,} of {criteria:,}"
+    if clear == criteria:
+        number = "both" if clear == 2 else f"all {clear:,}"
+    return f"Clear differences on {number} criteria"
+
+
+@sentence
+def correction(pairs: int, family: int, is_across: bool, exploratory: int, baseline: str) -> str:
+    """Say what p values are corrected for; `exploratory`: pairs that the plan doesn’t name."""
+    if not family:
+        return "Nothing is tested."
+    if is_across:
+        number = "both" if family == 2 else f"all {family:,}"
+        rest = " Comparisons that the plan doesn’t name are exploratory." if exploratory else ""
+        return (
+            f"p is corrected for {number} comparisons of all criteria, because no primary "
+            f"criterion was named (Holm).{rest}"
+        )
+    if exploratory:
+        return (
+            f"p is corrected for the {count_of(family, 'comparison')} that the plan names (Holm); "
+            f"the others are exploratory, and corrected for all {pairs:,}."
+        )
+    if family == 1:
+        return "One comparison, so p needs no correction."
+    if baseline:
+        return f"p is corrected for the {family:,} comparisons with {baseline} (Holm)."
+    pairs_of_all = "both pairs" if family == 2 else f"all {family:,} pairs"
+    return f"p is corrected for {pairs_of_all} (Holm)."
+
+
+# --- further analyses: what a closed section says -------------------------------------
+
+
+@sentence
+def averages_in_order(number: int, other: int) -> str:
+    """`other`: how many of the averages put two systems in another order than the figure that is
+    compared."""
+    if not number:
+        return "Each with its interval."
+    if other:
+        put = "puts" if other == 1 else "put"
+        return f"{other:,} of {number:,} {put} two systems in the opposite order."
+    return "It gives the same order." if number == 1 else f"All {number:,} give the same order."
+
+
+@sentence
+def rank_of_each(ranks: Sequence[Sequence[str]]) -> str:
+    return f"{'; '.join(f'{system} {rank}' for system, rank in ranks)}."
+
+
+@sentence
+def order_settled(is_open: bool) -> str:
+    if is_open:
+        return "Where ranges overlap, the data don’t settle the order."
+    return "The data settle the whole order."
+
+
+@sentence
+def order_within_page(systems: Sequence[str]) -> str:
+    return f"{list_of(list(systems))}, best first."
+
+
+@sentence
+def ties_of_answers(ties: int, total: int) -> str:
+    return f"{ties:,} of {count_of(total, 'answer')} {'is a tie' if ties == 1 else 'are ties'}."
+
+
+@sentence
+def most_used_answer(answer: str, percent: int) -> str:
+    if not answer:
+        return "No ratings."
+    return f"The most used answer is {answer}, in {percent}% of ratings."
+
+
+@sentence
+def range_of_ratings(low: str, high: str) -> str:
+    return f"From {low} to {high}."
+
+
+@sentence
+def pairs_in_full(pairs: int) -> str:
+    return f"{count_of(pairs, 'comparison')}, with what each figure is computed from."
+
+
+@sentence
+def superiority_range(low: str, high: str) -> str:
+    ends = low if low == high else f"{low} to {high}"
+    return f"Probability of a better answer: {ends}, with ties counted as half."
+
+
+@sentence
+def other_tests(pairs: int, other: int) -> str:
+    if other:
+        return f"For {other:,} of {count_of(pairs, 'pair')} a test is on the other side of .05."
+    return (
+        "On the same side of .05."
+        if pairs == 1
+        else f"On the same side of .05 for all {pairs:,} pairs."
+    )
+
+
+@sentence
+def own_errors_change(pairs: int, other: int, unknown: int) -> str:
+    """`unknown`: pairs without a standard error of their own."""
+    sentences = []
+    if other:
+        sentences.append(f"Changes {other:,} of {count_of(pairs, 'verdict')}.")
+    elif unknown != pairs:
+        sentences.append("Changes no verdict.")
+    if unknown:
+        sentences.append(f"{unknown:,} of {count_of(pairs, 'pair')} can’t be checked.")
+    return " ".join(sentences)
+
+
+@sentence
+def own_error_of_pair(first: str, second: str, p: float) -> str:
+    return f"{first} and {second}: corrected p {write_p(p)}"
+
+
+@sentence
+def figures_of_papers(number: int) -> str:
+    other = "figure that other papers report" if number == 1 else "figures that other papers report"
+    return f"{number:,} {other}."
+
+
+@sentence
+def agreement_in_full(number: int) -> str:
+    return f"{count_of(number, 'figure')}, with what went into each."
+
+
+@sentence
+def ignored_change(pairs: int, changes: int) -> str:
+    what = f"{changes:,} of {count_of(pairs, 'verdict')}" if changes else "no verdict"
+    return f"Keeping the items that most people ignored changes {what}."
+
+
+@sentence
+def excluded_change(pairs: int, changes: int) -> str:
+    what = f"{changes:,} of {count_of(pairs, 'verdict')}" if changes else "no verdict"
+    return f"The exclusions change {what}."
+
+
 # --- hypotheses, and planned tests against a margin -----------------------------------
 
 

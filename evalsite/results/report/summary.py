@@ -4,8 +4,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from evalsite.analysis.figure import make_note
 from evalsite.results.report.criterion_view import CriterionView, view_criteria
 from evalsite.results.report.limitations import Collection, Limitation, list_limitations
+from evalsite.results.report.sentences import write_sentence
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -23,10 +25,19 @@ class Summary:
     main: CriterionView | None  # the one that the headline is about
     clear: int  # criteria with a clear difference
     has_margins: bool
-    is_across: bool
-    comparisons: int
+    correction: str  # of the criteria beside the primary one
     limitations: list[Limitation]
     paper: list[PaperRow]
+
+    @property
+    def headline(self) -> str:
+        if self.main is None:
+            return write_sentence(
+                make_note("criteria_clear", clear=self.clear, criteria=len(self.criteria))
+            )
+        return (
+            f"{write_sentence(self.main.verdict.note_in_brief(is_start=True))} on {self.main.label}"
+        )
 
     @property
     def criteria(self) -> list[CriterionView]:
@@ -43,11 +54,21 @@ def summarise(content: dict[str, Any], collection: Collection, *, everyone: bool
         main=primary or (views[0] if len(views) == 1 else None),
         clear=sum(bool(one.verdict.clear) for one in views),
         has_margins=any(one.get("margins") for one in content["kept"]["criteria"]),
-        is_across=any(one.is_across for one in views),
-        comparisons=content["kept"].get("family", {}).get("comparisons", 0),
+        correction=_describe_correction(content, views, has_primary=primary is not None),
         limitations=list_limitations(content, views, collection),
         paper=_list_paper(views),
     )
+
+
+def _describe_correction(
+    content: dict[str, Any], views: Sequence[CriterionView], *, has_primary: bool
+) -> str:
+    if any(view.is_across for view in views):
+        comparisons = content["kept"].get("family", {}).get("comparisons", 0)
+        return write_sentence(make_note("across", comparisons=comparisons))
+    if has_primary:
+        return "Corrected within each criterion (Holm)."
+    return views[0].correction if views else ""
 
 
 def choose_report(

@@ -78,6 +78,28 @@ class Verdict:
             notes.append(make_note("pairs_undefined", undefined=self.undefined, pairs=self.pairs))
         return notes
 
+    def note_in_brief(self, *, is_start: bool = False) -> Note:
+        """Return what a headline says of the criterion, or its end unless `is_start`."""
+        lead = self.leads[0] if len(self.leads) == 1 and self.is_named else None
+        if self.leader:
+            lead = self.leads[0]
+        return make_note(
+            "verdict_in_brief",
+            pairs=self.pairs,
+            clear=self.clear,
+            systems=self.systems,
+            is_tested=self.is_tested,
+            leader=self.leader,
+            ahead=lead.ahead if lead else (),
+            behind=lead.behind if lead else (),
+            is_start=is_start,
+        )
+
+    @property
+    def brief(self) -> str:
+        """Return the end of the criterion's headline."""
+        return write_sentence(self.note_in_brief())
+
     @property
     def sentences(self) -> list[tuple[str, bool]]:
         """Return the sentences, each with whether it says that systems differ, or that none do."""
