@@ -48,6 +48,8 @@ def find_user(username: str | None) -> User:
     if len(found) == 1:
         return found[0]
     if not staff:
-        raise CommandError("There is no account yet. Create one with make run or createsuperuser.")
+        raise CommandError(
+            "There is no account yet. Run evalsite prepare, which prints a link to make one."
+        )
     names = ", ".join(user.get_username() for user in staff)
     raise CommandError(f"Say whose password it is: manage.py password NAME. There are: {names}")
