@@ -27,8 +27,8 @@ password: .venv/.installed ## set a new password for the researcher and print it
 
 # --- tests and checks ------------------------------------------------------------
 
-# Processes that run tests: for two cores, since some tests wait; more for more cores.
-WORKERS ?= 3
+# Processes that run tests: for two cores; more for more cores. Each collects all tests, which takes 8 s.
+WORKERS ?= 2
 
 # Tests start many processes. Without .pyc files each one would compile all of the code again.
 $(TEST_COMMANDS): export PYTHONDONTWRITEBYTECODE =

@@ -28,7 +28,6 @@ def fail_from(networks, login="jane", times=5) -> list[int]:
     return [sign_in_from(network, "wrong", login) for network in networks for _ in range(times)]
 
 
-@pytest.mark.both_databases
 def test_five_wrong_passwords_lock_for_15_minutes_even_for_the_right_one(jane):
     client = Client()
     with time_machine.travel("2026-11-01T10:43Z", tick=False) as clock:
@@ -47,7 +46,6 @@ def test_five_wrong_passwords_lock_for_15_minutes_even_for_the_right_one(jane):
     assert free.status_code == 302
 
 
-@pytest.mark.both_databases
 def test_name_and_address_of_one_account_count_together(jane):
     for login in ("jane", "jane@example.org", "Jane", "jane", "jane@example.org"):
         response = sign_in(Client(), "wrong", login)
@@ -137,6 +135,7 @@ def test_fifty_failures_from_ten_networks_shut_out_new_networks_only(jane):
     assert sign_in_from("203.0.113.10") == 429
 
 
+@pytest.mark.torture
 def test_unknown_name_is_shut_to_new_networks_after_fifty_failures_like_a_known_one():
     fail_from((f"198.51.100.{number}" for number in range(10)), "nobody")
 
@@ -194,7 +193,6 @@ def test_fiftieth_failure_by_the_owner_shuts_out_others_only(jane):
     assert sign_in_from(HOME) == 302
 
 
-@pytest.mark.both_databases
 @pytest.mark.slow
 @pytest.mark.usefixtures("served_before")
 def test_ten_addresses_of_one_64_count_as_one(jane):
@@ -221,6 +219,7 @@ def test_ten_failures_of_a_network_over_all_names_lock_it_for_every_name(jane):
         assert sign_in_from(HOME) == 302
 
 
+@pytest.mark.torture
 def test_signing_in_to_an_account_of_ones_own_gives_no_new_attempts_at_others(jane):
     make_account("mallory")
     statuses = []
@@ -235,6 +234,7 @@ def test_successes_are_no_failures(jane):
     assert {sign_in_from(HOME) for _ in range(15)} == {302}
 
 
+@pytest.mark.one_case
 @pytest.mark.parametrize("days", [1, 365])
 def test_clock_that_jumped_forward_and_back_leaves_no_lock(jane, days):
     with time_machine.travel("2026-11-01T10:00Z", tick=False) as clock:
@@ -267,6 +267,7 @@ def enter_code(network: str, code: str) -> tuple[int, Client]:
     return response.status_code, client
 
 
+@pytest.mark.torture
 def test_codes_are_counted_for_each_known_network_and_once_for_all_others(jane):
     with time_machine.travel(now(), tick=False) as clock:
         client = Client(REMOTE_ADDR=HOME)

@@ -41,7 +41,6 @@ def test_form_sent_after_the_session_ended_leads_back_to_its_page(client, jane):
 # --- with a password ----------------------------------------------------------------------
 
 
-@pytest.mark.both_databases
 @pytest.mark.parametrize("login", ["jane", "JANE", "jane@example.org", " Jane@Example.org"])
 def test_researcher_signs_in_by_user_name_or_address(jane, login):
     client = Client()
@@ -255,6 +254,7 @@ def test_account_page_lists_devices_and_signs_them_out(jane):
     assert is_signed_in(here)
 
 
+@pytest.mark.one_case
 @pytest.mark.parametrize("out", ["others", "mine", "999", "²", ""])
 def test_nobody_signs_out_someone_else(jane, out):
     other = make_user("other")

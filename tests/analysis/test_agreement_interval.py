@@ -47,6 +47,7 @@ def test_figures_of_agreement_and_their_ends_are_those_of_the_vector(name):
     compare(describe_agreement(**known), expected, tolerance)
 
 
+@pytest.mark.one_case
 @pytest.mark.parametrize("name", find_vectors("v3_agreement"))
 def test_ends_stay_the_same_in_any_order_of_rows(name):
     known, _, _ = read_design(name)
@@ -191,6 +192,7 @@ def test_notes_of_agreement_need_figures():
     assert list_agreement_notes("fluency", []) == []
 
 
+@pytest.mark.torture
 def test_alpha_of_ratios_is_drawn_from_the_logarithms():
     """Of very many raters and inputs little is left to draw, so both ends come near the value."""
     rng = np.random.default_rng(4)

@@ -50,6 +50,7 @@ def define_alpha(rows, level):
     return 1 - (n.sum() - 1) * (table * distance).sum() / expected if expected else None
 
 
+@pytest.mark.one_case
 @pytest.mark.parametrize("name", find_vectors("alpha"))
 def test_alpha_is_that_of_the_vector(name):
     data, expected, tolerance = read_vector(name)
@@ -74,6 +75,7 @@ def read_options(data):
     return {"unit": data["item"] + " " + data.system, "input": data["item"]}
 
 
+@pytest.mark.one_case
 @pytest.mark.parametrize(
     "name", [*find_vectors("agreement_interval"), *find_vectors("agreement_by_input")]
 )

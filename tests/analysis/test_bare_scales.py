@@ -97,6 +97,7 @@ def test_decimals_are_numbers_without_bounds(tmp_path, capsys):
     assert criterion["pairs"][0]["effect"]["details"]["p"] is not None
 
 
+@pytest.mark.torture
 def test_numbers_with_bounds_have_the_shares_at_both_ends(tmp_path, capsys):
     path = write(tmp_path, [0, 0, 33.3, 50, 100])
 

@@ -44,6 +44,7 @@ def test_the_report_of_a_bare_file_is_plain_text(file, capsys):
     assert "Seed 7" in text
 
 
+@pytest.mark.torture
 def test_plain_text_tells_items_from_inputs(tmp_path, capsys):
     lines = ["participant,item,group,system,criterion,value"]
     lines += [f"p{p},{system}{n},i{n},{system},clarity,{1 + (n + p * (system == 'A')) % 5}"
@@ -110,6 +111,7 @@ def test_a_file_that_cannot_be_read_is_told_and_fails(tmp_path, file, capsys):
     assert "outside the scale from 1 to 3" in capsys.readouterr().err
 
 
+@pytest.mark.torture
 def test_a_baseline_is_asked_for_by_its_name(file, capsys):
     text = file.read_text(encoding="utf-8")
     more = [line.replace(",A,", ",C,") for line in text.splitlines() if ",A," in line]
@@ -181,6 +183,7 @@ def rate_alternately():
             for rater, values in enumerate(both) for item, value in enumerate(values)]  # fmt: skip
 
 
+@pytest.mark.torture
 def test_a_scale_may_be_as_wide_as_its_option_says(tmp_path, capsys):
     path = write(tmp_path, rate_alternately())
 

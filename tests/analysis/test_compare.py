@@ -46,6 +46,7 @@ def make_ratings(*, raters=6, items=10, systems="ab", seed=1, gap=0.0, shift=0.0
     return data.sample(frac=1 - gap, random_state=seed) if gap else data
 
 
+@pytest.mark.one_case
 @pytest.mark.parametrize("name", ["joint__compare_small7", "joint__compare_crowd5"])
 def test_complete_and_incomplete_designs_get_one_method(name):
     data, expected, tolerance = read_vector(name)
@@ -295,6 +296,7 @@ def test_a_baseline_makes_the_family_smaller():
         compare_systems(read(data), baseline="z")
 
 
+@pytest.mark.torture
 def test_a_baseline_corrects_over_its_own_pairs_and_leaves_the_tests_as_they_are():
     data, expected, tolerance = read_vector("joint__compare_small7")
 

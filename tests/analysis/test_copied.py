@@ -111,6 +111,7 @@ def find_by_definition(rows: pd.DataFrame) -> set[tuple[str, str]]:
     return flagged
 
 
+@pytest.mark.one_case
 @pytest.mark.parametrize(
     "design",
     [
@@ -185,6 +186,7 @@ def test_everyone_who_gives_one_answer_is_no_copy():
     assert not result["can_be_seen"]
 
 
+@pytest.mark.torture
 def test_crowd_of_400_is_compared_pair_by_pair():
     rng = np.random.default_rng(6)
     rows = copy(answer(rng, raters=400, outputs=40), "r120", "r399")

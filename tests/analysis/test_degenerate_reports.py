@@ -183,6 +183,7 @@ def test_few_inputs_do_not_show_even_a_difference_that_is_always_there(report: R
     assert {one["rank"]["high"] - one["rank"]["low"] for one in criterion["systems"]} == {1}
 
 
+@pytest.mark.torture
 def test_two_raters_who_agree_on_everything_are_said_not_to_be_tested(report: Report) -> None:
     # the model has nothing to tell raters from the rest, and two raters can't be drawn again
     rows = rate(
@@ -269,6 +270,7 @@ def prefer_in_clusters(won: dict[int, str], raters: int = 5, clusters: int = 8) 
     ]  # fmt: skip
 
 
+@pytest.mark.one_case
 @pytest.mark.parametrize("raters", [5, 2])
 def test_means_of_clusters_that_are_equal_are_not_told_as_equal_answers(
     report: Report, raters: int
@@ -308,6 +310,7 @@ def test_wins_everywhere_are_told_of_every_input_of_clusters(report: Report) -> 
     )
 
 
+@pytest.mark.torture
 def test_one_input_alone_is_told_by_its_raters(report: Report) -> None:
     (criterion,) = report(prefer(lambda one, two: one, ["AB"]), "preference")["criteria"]
 

@@ -70,6 +70,7 @@ def test_noise_is_told_where_ratings_of_one_output_lie_apart(tmp_path: Path) -> 
     assert "The residual varies more" in find_why(found)
 
 
+@pytest.mark.torture
 def test_nothing_is_explained_where_raters_agree(tmp_path: Path) -> None:
     found = report(tmp_path / "ratings.csv", rate(lambda rater, item: 1 + item % 7))
 

@@ -88,6 +88,7 @@ def test_a_slider_is_analysed_as_points_between_its_ends(tmp_path):
     assert json.loads(json.dumps(made, allow_nan=False)) == made
 
 
+@pytest.mark.torture
 def test_means_of_a_slider_stay_between_its_ends(tmp_path):
     rows = [row | {"value": 100 if row["item"] < "i3" else 97} for row in slide()]
 
@@ -197,6 +198,7 @@ def test_the_command_finds_what_the_site_would_find(tmp_path, capsys):
     assert bare | {"label": "Effort"} == site
 
 
+@pytest.mark.torture
 def test_unknown_numbers_with_a_standard_are_magnitudes(tmp_path, capsys):
     report = run(capsys, write(tmp_path, slide(scale="dial", standard=100)))
 

@@ -172,6 +172,7 @@ def test_a_scale_of_unknown_width_takes_any_margin(tmp_path, capsys):
 # --- direction, level, status ---------------------------------------------------------
 
 
+@pytest.mark.torture
 def test_lower_is_better_turns_the_outcome_and_not_the_estimate(tmp_path, capsys):
     path = write_ratings(tmp_path / "ratings.csv", draw({"b": 1.0}))
 
@@ -201,6 +202,7 @@ def test_p_is_that_of_the_outcome(tmp_path, capsys):
     assert test["p_fail"] < 0.05
 
 
+@pytest.mark.torture
 def test_a_stricter_level_has_a_wider_interval(tmp_path, capsys):
     path = write_ratings(tmp_path / "ratings.csv", draw({}))
 
@@ -309,6 +311,7 @@ def test_a_slice_without_spread_needs_no_p(tmp_path, capsys):
     assert "p_fail" not in exact
 
 
+@pytest.mark.one_case
 @pytest.mark.parametrize(
     ("column", "message"), [("dialect", "no column dialect"), ("value", "is in two slices")]
 )
@@ -353,6 +356,7 @@ def test_an_undecided_gate_says_how_many_more_answers_would_decide(raters, tmp_p
     assert any(number is not None and number > 10 for number in needed)
 
 
+@pytest.mark.torture
 def test_outputs_dealt_singly_have_no_forecast(tmp_path, capsys):
     path = write_ratings(tmp_path / "ratings.csv", draw({}, noise=1.2), raters=6, inputs=14)
     rows = pd.read_csv(path)
@@ -369,6 +373,7 @@ def test_outputs_dealt_singly_have_no_forecast(tmp_path, capsys):
 # --- repeated runs --------------------------------------------------------------------
 
 
+@pytest.mark.torture
 def test_runs_are_counted_and_the_same_run_only_once(tmp_path, capsys):
     path = write_ratings(tmp_path / "ratings.csv", draw({}))
 
@@ -403,6 +408,7 @@ def test_a_folder_that_cannot_be_written_counts_nothing(tmp_path):
 # --- preferences and decisions --------------------------------------------------------
 
 
+@pytest.mark.one_case
 @pytest.mark.parametrize(("preferred", "status"), [("tie", 0), ("a", 1), ("b", 0)])
 def test_preferences_that_are_all_the_same_are_exact(preferred, status, tmp_path, capsys):
     rows = [

@@ -195,6 +195,7 @@ def estimate(w, x, v):
     return np.append(w @ cov @ x.T @ inverse, w @ cov @ w)
 
 
+@pytest.mark.one_case
 @pytest.mark.parametrize("seed", range(60))
 def test_ties_are_those_of_the_projected_covariances(seed):
     rater, item, system = draw_design(seed)

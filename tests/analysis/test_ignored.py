@@ -82,6 +82,7 @@ def test_item_that_most_ignored_is_out_of_results_which_stand_with_it_too(tmp_pa
     )
 
 
+@pytest.mark.torture
 def test_item_that_one_of_three_ignored_loses_that_rating_alone(tmp_path: Path) -> None:
     report = analyse(tmp_path)["kept"]
 
@@ -89,6 +90,7 @@ def test_item_that_one_of_three_ignored_loses_that_rating_alone(tmp_path: Path) 
     assert report["data"]["ratings"] == 2 * (7 * 3 + 2)
 
 
+@pytest.mark.torture
 def test_shares_ignored_are_told_by_item_and_by_rater(tmp_path: Path) -> None:
     together = analyse(tmp_path)["kept"]["together"]
 

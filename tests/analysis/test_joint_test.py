@@ -25,6 +25,7 @@ def take_columns(data):
     return columns | ({"cluster": data.cluster} if "cluster" in data else {})
 
 
+@pytest.mark.one_case
 @pytest.mark.parametrize("name", find_vectors("v3_f_test"))
 def test_f_is_that_of_kenward_and_roger(name):
     data, expected, tolerance = read_vector(name)
@@ -32,6 +33,7 @@ def test_f_is_that_of_kenward_and_roger(name):
     compare(joint_test.test_systems(**take_columns(data)), expected, tolerance)
 
 
+@pytest.mark.one_case
 @pytest.mark.parametrize("name", find_vectors("v3_effect"))
 def test_effects_are_in_sd_of_single_ratings(name):
     data, expected, tolerance = read_vector(name)

@@ -30,6 +30,7 @@ def rate_many(systems: int) -> Scores:
     return read_scores(group=items, system=names, value=values, rater=raters)
 
 
+@pytest.mark.torture
 @pytest.mark.slow
 def test_above_a_thousand_pairs_effect_sizes_are_left_out_and_the_warning_says_so():
     data = rate_many(46)  # 46 x 45 / 2 pairs

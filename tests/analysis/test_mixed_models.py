@@ -90,6 +90,7 @@ def contrast_pair(systems, first, second):
     return weights
 
 
+@pytest.mark.one_case
 @pytest.mark.parametrize("name", find_vectors("joint"))
 def test_comparison_of_systems_is_that_of_lme4_and_pbkrtest(name):
     data, expected, tolerance = read_vector(name)

@@ -87,6 +87,7 @@ def test_preferences_of_one_rater_are_not_tested(report: Report, pairs) -> None:
     check_nothing_is_claimed(criterion)
 
 
+@pytest.mark.torture
 def test_how_the_model_fits_one_rater_is_shown_without_a_p_value(report: Report) -> None:  # noqa: F811
     rows = prefer(
         lambda one, two: min(one, two), ["AB", "BC", "AC", "BA", "CB", "CA"] * 6, raters=1
@@ -104,6 +105,7 @@ def test_how_the_model_fits_one_rater_is_shown_without_a_p_value(report: Report)
     assert tabulate_fit(criterion) is not None
 
 
+@pytest.mark.torture
 def test_leaving_out_all_raters_but_one_shows_no_difference(tmp_path) -> None:
     rows = [
         "participant,item,system,criterion,value,excluded",

@@ -193,6 +193,7 @@ def test_renamed_and_reordered_answers_give_the_same_figures():
         assert (figure.value, figure.low) == pytest.approx((again.value, again.low), abs=1e-8)
 
 
+@pytest.mark.torture
 @given(
     st.lists(
         st.tuples(st.integers(0, 2), st.integers(0, 2), st.sampled_from([1, 0, -1])),

@@ -44,6 +44,7 @@ def test_gate_ends_with_what_the_ratings_were_made_to_show(system, other, status
     assert f"Gate, clarity, {outcome}: " in capsys.readouterr().err
 
 
+@pytest.mark.one_case
 @pytest.mark.parametrize(
     ("options", "said"),
     [
@@ -234,6 +235,7 @@ def report_preferences(tmp_path, **options):
     )["kept"]  # fmt: skip
 
 
+@pytest.mark.torture
 def test_a_hypothesis_says_how_it_came_out_and_no_p_value_is_halved(ratings):
     planned = (
         hypothesise("a", "c"), hypothesise("c", "a"), hypothesise("b", "a"),
@@ -303,6 +305,7 @@ def test_the_p_of_a_failed_margin_is_that_of_failing(ratings):
     assert found["p_fail"] == pytest.approx(1 - found["p"])
 
 
+@pytest.mark.torture
 def test_a_planned_margin_of_half_the_scale_is_none(ratings):
     planned = Margin(criterion="style", system="a", relation="equivalent", other="b", margin=2.0)
 

@@ -38,6 +38,7 @@ def test_power_of_complete_designs_is_that_of_the_vector():
     assert sizes[90] < needed["dz"] < sizes[89]
 
 
+@pytest.mark.one_case
 @pytest.mark.parametrize("scale", ["likert", "magnitude", "pairs"])
 @pytest.mark.parametrize("per_output", [None, 3, 1])
 def test_studies_without_a_difference_rarely_find_one(scale, per_output):
@@ -144,6 +145,7 @@ def test_no_difference_needs_no_plan():
 MEASURED = Parts(rater=0.6, item=0.6, item_system=0.5, rater_system=0.3, residual=0.9)
 
 
+@pytest.mark.one_case
 @pytest.mark.parametrize(
     ("systems", "raters", "items", "per_output", "alone", "corrected", "best"),
     [

@@ -134,6 +134,7 @@ def test_share_of_wins_of_each_of_three_has_its_interval(report: Report, circle)
         assert share["n"]["answers"] == system["n"] == met
 
 
+@pytest.mark.torture
 def test_raters_and_inputs_that_nothing_links_are_warned_of(report: Report) -> None:  # noqa: F811
     rows = rate(random.Random(1), raters=6, items=12)
     apart = [row for row in rows if (row["participant"] < "p3") == (row["item"] in ONE_HALF)]
@@ -227,6 +228,7 @@ def find_first_share(found):
     return next(one for one in criterion["tests"] if one["name"] == "share_of_first_place")
 
 
+@pytest.mark.torture
 def test_places_that_are_not_told_are_a_reason_of_their_own(report: Report) -> None:  # noqa: F811
     rows = answer_unevenly({f"p{rater}": (range(8), "AABAAAAA") for rater in range(6)})
 

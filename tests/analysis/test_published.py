@@ -261,6 +261,7 @@ def dialogues():
     ).results()
 
 
+@pytest.mark.one_case
 @pytest.mark.parametrize(("other", "criterion"), DIALOGUES)
 def test_agreement_of_marco_is_that_of_the_table(dialogues, other, criterion):
     table = dialogues.of(criterion)

@@ -167,6 +167,7 @@ def test_correlation_of_scores_is_that_of_the_means():
     assert "p" not in pearson.details
 
 
+@pytest.mark.one_case
 @pytest.mark.parametrize("place", [0, 1])
 def test_clusters_of_one_study_are_drawn_in_both_whichever_has_them(place):
     plain = [make_frame(1), make_frame(2)]

@@ -63,6 +63,7 @@ def rate(chance: random.Random, raters: int = 5, items: int = 8) -> list[Row]:
     ]  # fmt: skip
 
 
+@pytest.mark.torture
 def test_systems_of_whoever_liked_one_most_are_not_told_apart(report: Report) -> None:
     scores = {"A": ((90, 91, 92), (20, 21, 22)), "B": ((10, 12, 14), (80, 82, 84))}
     rows = [
@@ -253,6 +254,7 @@ def name_pairs(criterion: Any) -> list[str]:
     return [f"{pair['system_1']}{pair['system_2']}" for pair in criterion["pairs"]]
 
 
+@pytest.mark.torture
 def test_findings_stand_by_rank_the_best_against_the_next_first(report: Report) -> None:
     (criterion,) = report(rate_four(random.Random(5)))["criteria"]
 
@@ -305,6 +307,7 @@ def test_preferences_with_a_baseline_are_told_as_seen_from_it(report: Report) ->
     assert "A is preferred to B more often" in write_sentence(criterion["pairs"][0]["finding"])
 
 
+@pytest.mark.torture
 def test_a_baseline_without_ratings_is_told_and_every_pair_compared(report: Report) -> None:
     found = report(rate_four(random.Random(5)), baseline="E")
 

@@ -358,6 +358,7 @@ def test_a_file_that_is_no_table_of_scores_is_refused(
         read_metrics(path)
 
 
+@pytest.mark.torture
 def test_the_command_sets_metrics_beside_a_bare_file(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

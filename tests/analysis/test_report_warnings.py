@@ -107,6 +107,7 @@ def test_one_shared_input_is_told(warn):
     assert ("one_item", "fluency") in found
 
 
+@pytest.mark.torture
 def test_systems_without_a_shared_input_are_told(warn):
     shared = warn(rate("fluency", raters=6, inputs=12))
     own = warn(rate("fluency", raters=6, inputs=12, own_inputs=True))
@@ -185,6 +186,7 @@ def test_excluding_one_of_the_pair_ends_the_warning(report):
     assert not report(rows)["copied"]["pairs"]
 
 
+@pytest.mark.torture
 def test_two_raters_who_always_agree_are_noted(warn):
     rows = copy_answers(rate("fluency", raters=2, inputs=30), "p0", "p1")
 

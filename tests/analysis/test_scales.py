@@ -263,6 +263,7 @@ def test_two_systems_have_no_correlation_of_systems():
     assert {one.reason for one in system.values()} == {"too_few"}
 
 
+@pytest.mark.torture
 @given(st.randoms(use_true_random=False))
 @settings(max_examples=5, deadline=None)
 def test_order_and_names_change_no_figure_of_metrics(random):

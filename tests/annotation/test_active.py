@@ -8,7 +8,7 @@ from evalsite.studies.models import Study
 from tests.support.factories import make_user
 from tests.support.tabs import make_live, open_tab
 
-pytestmark = [pytest.mark.django_db, pytest.mark.both_databases]
+pytestmark = pytest.mark.django_db
 
 
 def count_active(study: Study) -> int:
@@ -16,6 +16,7 @@ def count_active(study: Study) -> int:
     return activity_of(study).active
 
 
+@pytest.mark.both_databases
 def test_people_who_have_finished_all_there_is_are_not_active():
     study = make_live(items=2, k=1)
     tab = open_tab(study)

@@ -257,7 +257,6 @@ def test_a_draft_right_after_a_save_is_answered_alike_for_every_kind_of_item():
 
 
 @pytest.mark.one_case
-@pytest.mark.both_databases
 @pytest.mark.parametrize("acts", [(save,), (report,), (skip,), (save, report), (save, skip)])
 def test_checks_are_kept_as_long_once_the_last_ordinary_place_is_gone(acts):
     person = Person(content_warning="War", is_practice_on=False)

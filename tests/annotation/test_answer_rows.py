@@ -10,7 +10,7 @@ from evalsite.annotation.models import Annotation, Highlight, Rating
 from tests.support.breaking import drop
 from tests.support.factories import answer_item, make_annotator, make_study
 
-pytestmark = [pytest.mark.django_db, pytest.mark.both_databases]
+pytestmark = pytest.mark.django_db
 
 ONE_OF_AN_OUTPUT = "one_rating_of_an_output_per_criterion_turn_and_part"
 ONE_OF_AN_ITEM = "one_rating_of_an_item_per_criterion_turn_and_part"
@@ -90,6 +90,8 @@ REFUSED = [
 ]
 
 
+@pytest.mark.both_databases
+@pytest.mark.one_case
 @pytest.mark.parametrize("fields", TAKEN, ids=str)
 def test_rating_has_a_value_or_a_text_or_is_not_applicable(answer, fields):
     pk = rate(answer, **fields).pk
@@ -98,6 +100,8 @@ def test_rating_has_a_value_or_a_text_or_is_not_applicable(answer, fields):
     assert {name: getattr(stored, name) for name in fields} == fields
 
 
+@pytest.mark.both_databases
+@pytest.mark.one_case
 @pytest.mark.parametrize("fields", REFUSED, ids=str)
 def test_rating_without_an_answer_or_with_a_value_that_is_not_applicable_is_refused(answer, fields):
     assert_only_refused_by(ANSWERED, lambda: rate(answer, **fields))
@@ -106,6 +110,7 @@ def test_rating_without_an_answer_or_with_a_value_that_is_not_applicable_is_refu
 # --- one rating of each thing ---------------------------------------------------------------
 
 
+@pytest.mark.both_databases
 def test_second_rating_of_the_same_turn_and_part_of_an_output_is_refused(answer):
     for turn, part in ((0, ""), (1, ""), (2, ""), (0, "comment"), (1, "comment")):
         rate(answer, turn=turn, part=part)
@@ -113,6 +118,7 @@ def test_second_rating_of_the_same_turn_and_part_of_an_output_is_refused(answer)
     assert_only_refused_by(ONE_OF_AN_OUTPUT, lambda: rate(answer, turn=1, part="comment"))
 
 
+@pytest.mark.both_databases
 def test_second_rating_of_the_same_turn_and_part_of_an_item_is_refused(answer):
     for turn, part in ((0, ""), (1, ""), (0, "comment")):
         rate(answer, output=None, turn=turn, part=part)
@@ -138,6 +144,7 @@ def test_comment_on_a_preference_stands_beside_its_one_rating(answer):
 # --- highlights -----------------------------------------------------------------------------
 
 
+@pytest.mark.both_databases
 @pytest.mark.parametrize("fields", [{}, {"category": "omission"}, {"severity": "major"}], ids=str)
 def test_two_highlights_without_a_criterion_never_start_at_one_place(answer, fields):
     mark(answer, 0, 5)
@@ -164,6 +171,7 @@ def test_highlights_of_a_criterion_may_overlap(answer, start, end, fields):
     assert answer.highlights.count() == 2
 
 
+@pytest.mark.both_databases
 def test_one_span_has_a_category_of_a_criterion_once(answer):
     span = {"criterion": "errors", "category": "number"}
     mark(answer, 0, 5, **span, severity="minor")
@@ -190,6 +198,7 @@ EMPTY = {
 }
 
 
+@pytest.mark.both_databases
 @pytest.mark.parametrize("model", EMPTY)
 def test_statement_in_sql_need_not_name_the_columns_that_are_empty(answer, model):
     row = rate(answer) if model is Rating else mark(answer, 0, 5)
@@ -224,6 +233,7 @@ def list_constraints(model: Any) -> dict[str, tuple[Any, ...]]:
     }
 
 
+@pytest.mark.both_databases
 @pytest.mark.parametrize("model", EMPTY)
 def test_table_has_the_constraints_and_indexes_that_the_model_declares(model):
     names = {one.name for one in (*model._meta.constraints, *model._meta.indexes)}

@@ -111,6 +111,7 @@ def test_bad_44_a_missing_answer_is_named_and_the_others_are_kept(config, page):
     assert what_became(page.post(answers)) == "saved"
 
 
+@pytest.mark.one_case
 @of_each_protocol
 def test_bad_44_all_that_is_missing_is_named_at_once(config, page):
     again = refused(page, page.post({}))
@@ -119,6 +120,7 @@ def test_bad_44_all_that_is_missing_is_named_at_once(config, page):
     assert len(set(again.errors.values())) == len(again.errors)
 
 
+@pytest.mark.one_case
 @of_each_protocol
 def test_answers_that_do_not_go_together_are_refused_with_the_protocols_words(config, page):
     strict = replace(config, hooks={**config.hooks, "clean": f"{__name__}.refuse_all"})
@@ -157,6 +159,7 @@ def another_right(question, right: str) -> str:
     return next(text for text in right_answers(question) if text != right)
 
 
+@pytest.mark.one_case
 @of_each_protocol
 def test_an_answer_sent_twice_with_the_same_value_is_one_answer(config, page):
     response = page.post({name: [text, text] for name, text in page.answers.items()})
@@ -199,6 +202,7 @@ def test_bad_46_fields_that_nobody_asked_for_change_nothing(config, page, caplog
     assert all(name in caplog.text for name in ("is_admin", "order_shown", *theirs))
 
 
+@pytest.mark.one_case
 @of_each_protocol
 def test_bad_46_an_output_cannot_be_named_by_whoever_rates(config, page):
     asked = len(page.questions)
@@ -211,6 +215,7 @@ def test_bad_46_an_output_cannot_be_named_by_whoever_rates(config, page):
     assert len(rated) == asked
 
 
+@pytest.mark.one_case
 @of_each_protocol
 def test_a_draft_keeps_only_what_the_page_asks(config, page):
     names = {question.name for question in page.questions}
@@ -238,6 +243,7 @@ def test_bad_49_a_note_is_stored_and_shown_as_text(config, page):
     assert Seen(again.html).breaches == []
 
 
+@pytest.mark.one_case
 @with_a_note
 @pytest.mark.parametrize(
     ("text", "message"),
@@ -259,6 +265,7 @@ def test_bad_49_a_note_that_cannot_be_stored_is_refused_and_kept(config, page, t
     assert {name: again.entered[name] for name in answers} == answers
 
 
+@pytest.mark.one_case
 @of_each_protocol
 def test_bad_49_a_note_of_a_megabyte_is_refused_or_left_out(config, page):
     response = page.post(page.answers | {"note": "x" * 1_000_000})

@@ -22,7 +22,6 @@ from tests.support.tabs import make_live, open_tab
 pytestmark = [
     pytest.mark.django_db,
     pytest.mark.usefixtures("promises"),
-    pytest.mark.both_databases,
 ]
 
 
@@ -56,6 +55,7 @@ def answer_all(study: Study, people: int = 1) -> list[Participant]:
 # --- raised ---------------------------------------------------------------------------------
 
 
+@pytest.mark.both_databases
 def test_raised_k_makes_more_places_behind_all_others():
     study = make_live(items=3, k=2)
     last = Slot.objects.latest("pos").pos
@@ -135,6 +135,7 @@ def test_bad_68_lowering_k_takes_free_places_before_any_others():
     assert not Slot.objects.free().exists()
 
 
+@pytest.mark.both_databases
 def test_bad_68_lowering_k_below_the_answers_makes_the_newest_surplus():
     study = make_live(items=2, k=3)
     first, second, third = answer_all(study, people=3)
@@ -202,6 +203,7 @@ def test_who_comes_back_after_k_was_lowered_is_not_asked_for_what_nobody_needs()
     assert ItemSet.objects.get(participant=tab.me).total == 1
 
 
+@pytest.mark.torture
 def test_lowering_k_in_two_steps_and_raising_it_again_ends_with_k():
     study = make_live(items=3, k=4)
     answer_all(study, people=2)
@@ -246,6 +248,7 @@ def test_change_is_a_new_version_and_stands_in_the_log_with_its_numbers(research
     assert done.detail == {"k": 1, **numbers}
 
 
+@pytest.mark.one_case
 @pytest.mark.parametrize(
     ("k", "fit"),
     [
@@ -272,6 +275,7 @@ def test_what_is_foreseen_is_what_happens(k, fit):
     assert Fit(**newest_places(study).params["done"]) == foreseen
 
 
+@pytest.mark.both_databases
 def test_job_that_was_stopped_goes_on_and_tells_all_that_was_done(monkeypatch, researcher):
     study = make_live(items=3, k=3)
     answer_all(study, people=3)
@@ -309,6 +313,7 @@ def stop_after(monkeypatch, times: int) -> None:
 # --- refused --------------------------------------------------------------------------------
 
 
+@pytest.mark.both_databases
 def test_bad_69_second_of_two_who_change_k_hears_who_was_first(researcher):
     study = make_live(items=1, k=3)
     change(study, 2)
@@ -340,6 +345,7 @@ def test_draft_and_closed_studies_are_refused(researcher):
             change_k(study=study, k=9, revision=study.revision, by=researcher)
 
 
+@pytest.mark.both_databases
 def test_second_change_waits_for_the_first(researcher):
     study = make_live(items=1, k=3)
     changed = change_k(study=study, k=2, revision=study.revision, by=researcher)

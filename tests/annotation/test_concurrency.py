@@ -203,6 +203,7 @@ def test_forty_arrivals_for_thirty_places_are_thirty_people_at_work_and_ten_poli
     check_invariants(study)
 
 
+@pytest.mark.torture
 def test_ten_items_in_sets_of_twelve_go_to_three_of_eight_people_at_once():
     study = launch(make_study(items=10, k=3, set_size=12))
     people = [make_annotator(study) for _ in range(8)]

@@ -96,6 +96,7 @@ def test_a_post_after_declining_changes_no_earlier_answer():
     assert list(Rating.objects.order_by("pk").values()) == before
 
 
+@pytest.mark.one_case
 @pytest.mark.parametrize("path", ["draft/", "sets/1/items/1/", "sets/1/items/1/report/"])
 def test_no_page_that_was_open_stores_what_was_entered_after_declining(path):
     tab = open_tab()

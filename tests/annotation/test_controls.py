@@ -67,6 +67,7 @@ def test_a_set_has_a_check_for_each_so_many_items_on_top_of_its_size():
     assert kinds[0] == "main"
 
 
+@pytest.mark.one_case
 @pytest.mark.parametrize(
     ("every", "percent", "checks", "repeats"),
     [(2, 0, 5, 0), (5, 0, 2, 0), (10, 0, 1, 0), (12, 0, 0, 0), (None, 10, 0, 1), (5, 10, 2, 1)],

@@ -87,6 +87,7 @@ def test_repeats_in_a_study_of_few_items_are_remarked_on():
     assert "Nobody can get more than 20 items" in told_of(study, "repeats")[1]
 
 
+@pytest.mark.one_case
 @pytest.mark.parametrize(
     ("fields", "checks", "words"),
     [

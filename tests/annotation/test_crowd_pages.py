@@ -81,6 +81,7 @@ def test_the_overview_warns_when_one_network_holds_a_tenth_of_the_places(staff_c
     assert "network" not in tasks_of(staff_client, study)
 
 
+@pytest.mark.torture
 def test_a_few_people_who_have_just_begun_are_no_reason_to_warn(staff_client):
     study = make_crowded(items=20)
 
@@ -144,7 +145,6 @@ def test_people_who_were_invited_personally_join_while_joining_is_paused(staff_c
 # --- taking places back -------------------------------------------------------------------
 
 
-@pytest.mark.both_databases
 def test_places_without_an_answer_are_taken_back_after_a_look_at_them(
     staff_client, researcher, study
 ):

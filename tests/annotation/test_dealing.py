@@ -23,7 +23,7 @@ from tests.support.factories import (
 )
 from tests.support.invariants import check_invariants
 
-pytestmark = [pytest.mark.django_db, pytest.mark.both_databases]
+pytestmark = pytest.mark.django_db
 
 
 def make_live(*, items: int = 10, **fields) -> Study:
@@ -108,6 +108,7 @@ def test_every_output_of_an_item_stands_once_in_every_place_over_three_slots():
             assert {order[place] for order in orders} == {0, 1, 2}
 
 
+@pytest.mark.both_databases
 def test_slots_made_twice_are_made_once():
     study = make_live(items=5, k=3)
     before = list(Slot.objects.order_by("id").values())
@@ -118,6 +119,7 @@ def test_slots_made_twice_are_made_once():
     assert list(Slot.objects.order_by("id").values()) == before
 
 
+@pytest.mark.both_databases
 def test_making_slots_goes_on_after_a_stop_in_the_middle_as_if_it_had_not_stopped():
     whole = make_live(items=5, k=3, seed="one")
     broken = make_study(items=5, k=3, seed="one")
@@ -156,6 +158,7 @@ def test_practice_items_have_no_slots():
 # --- dealing sets -------------------------------------------------------------------
 
 
+@pytest.mark.both_databases
 def test_every_item_is_dealt_once_before_any_is_dealt_twice():
     study = make_live(items=10, k=3, set_size=5)
 
@@ -289,6 +292,7 @@ _REFUSAL = {
 }
 
 
+@pytest.mark.both_databases
 def test_a_row_that_the_database_refuses_is_no_lost_race():
     me = make_annotator(make_live(items=3))
     with connection.cursor() as cursor:
@@ -298,6 +302,7 @@ def test_a_row_that_the_database_refuses_is_no_lost_race():
         claim_set(me)
 
 
+@pytest.mark.both_databases
 @pytest.mark.parametrize("model", [Slot, ItemSet])
 def test_a_lost_race_for_a_place_or_a_set_is_known_by_its_constraint(model):
     study = make_live(items=2)
@@ -352,6 +357,7 @@ def test_the_order_within_a_group_differs_between_people():
     assert len(orders) == 3
 
 
+@pytest.mark.both_databases
 def test_a_group_expires_and_returns_as_one():
     study = make_study(items=0, k=1, set_size=3, groups="together")
     launch(add_grouped_items(study, groups=2, size=3))
@@ -381,6 +387,7 @@ def test_abandoned_work_returns_when_its_lease_ends_and_not_before():
     check_invariants(study)
 
 
+@pytest.mark.both_databases
 def test_abandoned_work_of_other_studies_does_not_stand_in_the_way():
     elsewhere = make_live(items=9, k=1, set_size=9)
     deal(make_annotator(elsewhere))
@@ -405,6 +412,7 @@ def test_my_own_lapsed_set_comes_back_to_me():
     assert me.item_sets.count() == 1
 
 
+@pytest.mark.both_databases
 def test_what_others_took_meanwhile_drops_out_of_my_set():
     study = make_live(items=3, k=1, set_size=3)
     me, other = make_annotator(study), make_annotator(study)

@@ -51,6 +51,7 @@ def small(**fields) -> Study:
 # --- eight days ----------------------------------------------------------------------------------
 
 
+@pytest.mark.torture
 @pytest.mark.slow
 def test_three_experts_over_eight_days_lose_no_place_and_are_reminded_twice_at_most(mail_on):
     study, start = small(items=9, set_size=3, k=3), now()

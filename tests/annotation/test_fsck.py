@@ -21,7 +21,7 @@ from tests.support.breaking import (
 )
 from tests.support.factories import add_batch
 
-pytestmark = [pytest.mark.django_db, pytest.mark.both_databases]
+pytestmark = pytest.mark.django_db
 
 
 @pytest.fixture
@@ -45,6 +45,7 @@ def allow_no_breaches() -> None:
 ALL = {check.key for check in (*CHECKS, *SITE_CHECKS)}
 
 
+@pytest.mark.both_databases
 def test_broken_rows_are_named(world):
     """In one world, which is as before after each of them."""
     checks = {check.key: check for check in (*CHECKS, *SITE_CHECKS)}
@@ -68,6 +69,7 @@ def test_set_that_lost_what_it_never_had_is_named(world):
     assert [one.check.key for one in find_breaches(world.study)] == ["set_of_impossible_items"]
 
 
+@pytest.mark.both_databases
 def test_every_promise_is_broken_once_by_these_tests():
     # those of turns need a conversation: test_turns.py breaks them
     assert {*BREAKS, "rating_of_a_turn_that_is_not_asked", "answer_without_all_turns"} == ALL
@@ -76,6 +78,7 @@ def test_every_promise_is_broken_once_by_these_tests():
 # --- what is right -------------------------------------------------------------------------
 
 
+@pytest.mark.both_databases
 def test_highlights_and_numbers_with_space_around_them_are_right(world):
     output = world.answer.item.outputs.first()
     fields = {"study": world.study, "annotation": world.answer, "output": output}

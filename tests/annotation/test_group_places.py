@@ -93,6 +93,7 @@ def test_where_groups_are_free_nothing_is_told():
 # --- the order of the responses to a review -------------------------------------------------
 
 
+@pytest.mark.one_case
 @pytest.mark.parametrize("item_order", ["random", "uploaded"])
 def test_responses_to_a_review_follow_one_another_in_an_order_of_each_participant(item_order):
     study = make_reviews(reviews=2, k=8, item_order=item_order)

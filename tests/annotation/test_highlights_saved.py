@@ -59,7 +59,6 @@ def words_of(tab: Tab, first: int = 0, last: int = 1) -> str:
     return " ".join(text_of(tab).split()[first : last + 1])
 
 
-@pytest.mark.both_databases
 def test_highlights_are_stored_with_the_answer(tab):
     first, second = words_of(tab, 0, 0), words_of(tab, 2, 3)
 
@@ -265,6 +264,7 @@ def test_the_box_for_passages_has_its_words_and_its_hint(tab):
     assert "go into the text to highlight passages" in html
 
 
+@pytest.mark.torture
 @pytest.mark.slow
 def test_simulated_visitors_mark_passages_through_the_page(study):
     study.is_demo = True

@@ -289,6 +289,7 @@ def test_who_has_withdrawn_ignores_nothing_and_undoes_nothing():
     assert snapshot() == before
 
 
+@pytest.mark.one_case
 @pytest.mark.parametrize("reason", ["", "boredom", "review\x00"])
 def test_a_reason_that_the_protocol_does_not_have_is_refused(reason):
     reader = open_reader()

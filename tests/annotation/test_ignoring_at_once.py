@@ -46,6 +46,7 @@ def test_one_review_ignored_in_ten_tabs_at_once_is_ignored_once():
     check_invariants(study)
 
 
+@pytest.mark.torture
 def test_undo_in_ten_tabs_at_once_undoes_once():
     study = make_reviews(reviews=1)
     reader = open_reader(study)

@@ -144,6 +144,7 @@ def test_undo_of_a_review_brings_back_that_one_response_was_ignored_before():
     assert outcomes() == []
 
 
+@pytest.mark.torture
 def test_ignored_and_undone_again_and_again_the_first_scores_stand():
     reader = open_reader()
     reader.rate(1)
@@ -234,6 +235,7 @@ def test_what_was_entered_before_ignoring_is_in_the_boxes_after_undo():
     assert reader.open(1).page.text.count(" checked") == 1
 
 
+@pytest.mark.one_case
 @pytest.mark.parametrize("state", ["paused", "closed"])
 def test_undo_in_a_study_that_has_ended_leaves_the_place_to_be_answered(state):
     reader = open_reader(reviews=1)

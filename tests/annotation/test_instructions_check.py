@@ -160,6 +160,7 @@ def test_launch_is_refused_while_the_check_asks_fewer_than_two_questions(staff_c
     assert page.status_code == 200
 
 
+@pytest.mark.torture
 @pytest.mark.slow
 def test_simulated_people_answer_the_check():
     study = make_live(minimum_age=18, is_demo=True)

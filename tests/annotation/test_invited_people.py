@@ -81,6 +81,7 @@ def test_a_round_that_is_limited_gives_each_link_one_set():
     assert tab.me.item_sets.count() == 1
 
 
+@pytest.mark.one_case
 @pytest.mark.parametrize(
     ("is_unlimited", "most", "shown"), [(True, None, ""), (True, 3, "3 sets"), (False, 3, "1 set")]
 )
@@ -129,6 +130,7 @@ REACH = [
 ]
 
 
+@pytest.mark.one_case
 @pytest.mark.parametrize(("links", "k", "max_sets", "groups", "short"), REACH)
 def test_answers_out_of_reach_are_counted(links, k, max_sets, groups, short):
     study = make_live(items=6, k=k, set_size=2, max_sets=max_sets, groups=groups)

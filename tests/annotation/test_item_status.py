@@ -27,6 +27,7 @@ def test_item_after_a_saved_one_says_so_and_leads_back_to_it():
     assert tab.client.get(f"{tab.address_of(1)}?undo").context["status"] == "All answered, saved"
 
 
+@pytest.mark.one_case
 @pytest.mark.parametrize("after", ["", "0", "9", "x", "-1", "1" * 40])
 def test_address_that_names_no_place_offers_no_undo(after):
     tab = open_tab(make_live(items=2))

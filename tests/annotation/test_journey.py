@@ -30,6 +30,7 @@ def test_simulated_crowd_fills_every_slot_exactly_once():
     assert Rating.objects.filter(annotation__in=counted).count() == 108
 
 
+@pytest.mark.one_case
 @pytest.mark.parametrize("protocol", sorted(installed_protocols()))
 def test_who_returns_to_changed_instructions_is_told_and_reads_them_again(protocol):
     study = launch(make_study(protocol=protocol))

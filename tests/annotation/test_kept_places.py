@@ -39,7 +39,6 @@ def take_back(client, study: Study, **query: str):
     return client.post(url("study-places-take-back", study), sent, follow=True)
 
 
-@pytest.mark.both_databases
 def test_overview_counts_places_of_people_who_went_quiet_and_nobody_elses(staff_client, study):
     gone, at_work = open_tab(study), make_annotator(study)
     with standing_at(now() + AWAY):

@@ -47,7 +47,6 @@ def test_a_report_sent_twice_is_one_report():
     assert item.held_at is None
 
 
-@pytest.mark.both_databases
 def test_the_second_report_holds_the_item_for_the_researcher():
     study = make_live(items=1)
     first, second = open_tab(study), open_tab(study)
@@ -96,6 +95,7 @@ def test_a_report_in_place_of_a_rating_frees_its_place():
     assert not annotation.ratings.exists()
 
 
+@pytest.mark.one_case
 @pytest.mark.parametrize("said", [{"reason": ""}, {"reason": "x"}, {"note": "a\x00b"}])
 def test_a_report_without_a_known_reason_is_asked_for_again(said):
     tab = open_tab()

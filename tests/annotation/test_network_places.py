@@ -75,6 +75,7 @@ def test_people_of_three_networks_never_hold_all_places(answers):
     assert gets_a_set(study)
 
 
+@pytest.mark.torture
 @pytest.mark.both_databases
 @pytest.mark.django_db(transaction=True)
 def test_people_of_one_network_who_claim_at_once_hold_no_more_than_their_share():
@@ -92,7 +93,6 @@ def test_people_of_one_network_who_claim_at_once_hold_no_more_than_their_share()
 # --- people who share an address --------------------------------------------------------
 
 
-@pytest.mark.both_databases
 def test_five_people_behind_one_address_each_get_a_set():
     fill(make_crowded(), 5)
 
@@ -137,6 +137,7 @@ def test_people_who_joined_before_are_refused_when_they_ask_for_a_place():
         assert late.item_set.total == 10
 
 
+@pytest.mark.torture
 def test_entry_answers_of_people_who_are_refused_are_not_recorded():
     study = make_crowded(is_eligibility_on=True)
     late = Visitor(study, ORIGIN)
@@ -225,7 +226,6 @@ def test_a_late_answer_is_kept_but_brings_back_no_places_that_the_network_has_us
 
 
 @pytest.mark.one_case
-@pytest.mark.both_databases
 @pytest.mark.parametrize("minutes", [0, 120])
 def test_who_has_answered_everything_may_continue_while_their_network_is_full(minutes):
     study = make_crowded(set_size=4)
@@ -280,6 +280,7 @@ def test_a_network_is_kept_as_a_digest_for_a_day():
         assert (visitor.me.network, visitor.me.network_at) == ("", None)
 
 
+@pytest.mark.torture
 def test_the_same_network_is_known_over_midnight_and_by_no_other_study():
     study, other = make_crowded(), make_crowded()
     late = now().replace(hour=23, minute=55)

@@ -99,6 +99,7 @@ def test_passages_of_a_document_come_in_the_order_of_the_file_where_that_is_give
         assert [place for _, place in sorted(own)] == sorted(place for _, place in own)
 
 
+@pytest.mark.torture
 @pytest.mark.slow
 def test_statements_of_each_output_come_from_its_row_and_items_of_one_input_stay_a_group():
     content = read_instrument("factual_checklist")
@@ -154,6 +155,7 @@ def open_page(content: dict[str, Any]) -> RatingPage:
 WORDS = "  Too\t“late” <b> & 2 "
 
 
+@pytest.mark.one_case
 @pytest.mark.slow
 @pytest.mark.parametrize(
     ("kind", "sent", "ticked"),

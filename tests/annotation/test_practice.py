@@ -62,6 +62,7 @@ def told(page) -> list[str]:
 # --- what is asked --------------------------------------------------------------------
 
 
+@pytest.mark.one_case
 @pytest.mark.parametrize("gold", [{"fluency": "5"}, {"fluency": "  ", "coherence": "4"}, {}])
 def test_practice_asks_what_the_work_asks_whatever_has_a_gold(gold):
     study = make_study(items=3, protocol="fluency")

@@ -89,6 +89,7 @@ def test_every_sentence_of_every_page_can_be_translated(key, screen):
     assert {name: texts for name, texts in left.items() if texts} == {}
 
 
+@pytest.mark.one_case
 @pytest.mark.slow
 @pytest.mark.parametrize(("key", "screen"), [("pairwise", "one"), ("dialogue", "sheet")])
 def test_pages_of_a_study_from_right_to_left_say_so(key, screen):

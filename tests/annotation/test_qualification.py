@@ -67,6 +67,7 @@ def test_page_before_the_test_tells_the_same_and_counts_nothing():
     assert one.me.tries == 0
 
 
+@pytest.mark.one_case
 @pytest.mark.parametrize(("mark", "needed"), [(1, 1), (50, 6), (75, 9), (76, 10), (100, 12)])
 def test_pass_mark_is_a_share_rounded_up(mark, needed):
     study = practise_every_gold(make_study(is_qualification_on=True, pass_mark=mark))
@@ -157,6 +158,7 @@ def test_who_fails_once_hears_the_score_and_may_read_again_and_begin_again():
     assert (one.me.is_qualified, one.me.tries) == (True, 2)
 
 
+@pytest.mark.torture
 @pytest.mark.slow
 def test_both_tries_are_kept():
     one = Candidate(make_live())
@@ -193,6 +195,7 @@ def test_who_fails_twice_is_thanked_and_told_what_to_do():
     assert "jane@example.org" in page.content.decode()
 
 
+@pytest.mark.one_case
 @pytest.mark.parametrize("is_pilot", [False, True])
 def test_who_fails_twice_gets_no_work_by_any_address(is_pilot):
     study = make_live()

@@ -103,6 +103,7 @@ def test_questions_on_the_instructions_are_accessible(page, live_server):
     assert faults == []
 
 
+@pytest.mark.torture
 @pytest.mark.both_databases
 def test_last_answer_from_two_tabs_at_once_counts_one_try():
     one = Candidate(make_live())

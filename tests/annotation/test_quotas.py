@@ -119,6 +119,7 @@ def test_person_who_finished_counts_for_good():
         assert second.holds() == 0
 
 
+@pytest.mark.one_case
 @pytest.mark.parametrize("state", ["paused", "closed"])
 def test_nobody_gets_a_place_while_the_study_is_not_open(state):
     study = make_live({"man": 1})

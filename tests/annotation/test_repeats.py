@@ -58,6 +58,7 @@ def test_without_a_cap_repeats_begin_once_a_person_has_been_dealt_24_items():
     assert [len(repeats_in(one.item_ids)) for one in sets] == [0, 0, 1, 1]
 
 
+@pytest.mark.one_case
 @pytest.mark.parametrize(
     ("caps", "found"),
     [
@@ -116,6 +117,7 @@ def test_repeats_stand_far_enough_from_what_they_repeat(sizes, past, count, dist
     assert len(places) == min(count, len(room))
 
 
+@pytest.mark.torture
 @pytest.mark.slow
 def test_distance_holds_across_sets():
     study = make_repeated(items=60, set_size=10, repeat_distance=12, repeat_percent=40)
@@ -159,6 +161,7 @@ def test_no_repeat_comes_between_the_responses_to_one_review():
     assert changes == list(dict.fromkeys(runs))
 
 
+@pytest.mark.one_case
 @pytest.mark.parametrize("outcome", ["ignored", "reported"])
 def test_what_a_person_ignored_or_reported_is_not_shown_to_them_again(outcome):
     study = make_repeated(items=48, set_size=24, repeat_percent=50)

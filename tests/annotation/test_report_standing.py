@@ -139,7 +139,6 @@ def test_a_saved_answer_lets_earlier_reports_count():
     assert [held.key for held in Item.objects.filter(held_at__isnull=False)] == [item.key]
 
 
-@pytest.mark.both_databases
 def test_a_report_too_many_lets_all_of_its_author_count_no_more():
     study = make_live(items=6, k=6)
     item, *others = study.items.main()
@@ -210,6 +209,7 @@ def test_a_person_who_never_reported_saves_without_asking_about_reports():
 # --- the share --------------------------------------------------------------------------
 
 
+@pytest.mark.one_case
 @pytest.mark.parametrize(("items", "most"), [(12, 3), (30, 3), (40, 4)])
 def test_reports_hold_a_tenth_of_the_items_and_at_least_three(items, most):
     study = make_live(items=items, k=2, set_size=6)
@@ -252,6 +252,7 @@ def test_an_item_that_had_to_wait_is_held_once_another_is_released():
     assert count_held(study) == 3
 
 
+@pytest.mark.torture
 @pytest.mark.both_databases
 @pytest.mark.django_db(transaction=True)
 def test_people_who_report_at_once_hold_no_more_than_the_share():

@@ -17,7 +17,6 @@ from tests.support.tabs import BOXES, Tab, make_live, open_tab
 pytestmark = [
     pytest.mark.django_db,
     pytest.mark.usefixtures("promises"),
-    pytest.mark.both_databases,
 ]
 
 MINUTE = timedelta(minutes=1)
@@ -52,6 +51,7 @@ def test_a_set_without_an_answer_is_reserved_for_a_quarter_of_an_hour(start):
     assert lease_of(tab.me) == start + 15 * MINUTE
 
 
+@pytest.mark.both_databases
 def test_drafts_extend_a_reservation_to_half_an_hour_and_no_longer(start):
     tab = open_tab()
 
@@ -70,6 +70,7 @@ def test_continue_retakes_what_lapsed_until_the_end_of_the_reservation(start):
         assert lease_of(tab.me) == start + until * MINUTE
 
 
+@pytest.mark.one_case
 @pytest.mark.parametrize("is_first", [True, False])
 def test_pressing_start_again_holds_nothing_for_longer(start, is_first):
     study = make_live(items=6)
@@ -95,6 +96,7 @@ def test_pressing_start_again_leaves_the_lease_that_an_answer_earned(start):
     assert lease_of(tab.me) == start + 15 * MINUTE
 
 
+@pytest.mark.both_databases
 def test_what_is_retaken_beside_places_still_held_is_held_as_long_as_they_are(start):
     tab = open_tab()
     tab.save()
@@ -117,6 +119,7 @@ def press_start_every_minute(me: Participant, start: datetime, minutes: range) -
             claim_set(me)
 
 
+@pytest.mark.both_databases
 def test_nobody_keeps_places_from_others_by_pressing_start(start):
     study = make_live(k=1)
     tab = open_tab(study)
@@ -247,6 +250,7 @@ def test_where_an_item_takes_long_an_answer_earns_three_times_its_announced_minu
     assert earned == ends
 
 
+@pytest.mark.both_databases
 def test_an_answer_sent_twice_earns_once(start):
     tab = open_tab()
     tab.save()
@@ -298,6 +302,7 @@ def test_an_answer_within_a_minute_earns_its_lease_however_short(start, lease, d
     assert lease_of(tab.me) == start + timedelta(seconds=30) + min(lease, 15) * MINUTE
 
 
+@pytest.mark.both_databases
 def test_a_save_right_after_another_writes_no_lease(start):
     tab = open_tab(items=7, set_size=7)
     for place in (1, 2, 3, 4):

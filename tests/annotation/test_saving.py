@@ -15,7 +15,6 @@ pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("promises")]
 # --- what is saved ------------------------------------------------------------------
 
 
-@pytest.mark.both_databases
 def test_an_answer_is_stored_whole_with_the_slot_that_it_fills():
     tab = open_tab()
     slot = Slot.objects.get(participant=tab.me, item=tab.item)

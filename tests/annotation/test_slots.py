@@ -14,7 +14,7 @@ from evalsite.studies.models import Study
 from tests.support.designs import add_design, all_pairs, make_designed, one_each, side_by_side
 from tests.support.factories import launch, make_study
 
-pytestmark = [pytest.mark.django_db, pytest.mark.both_databases]
+pytestmark = pytest.mark.django_db
 
 
 def open_batches(study: Study) -> Study:
@@ -33,6 +33,7 @@ def planned_rows(study: Study) -> list[tuple]:
     return [(one.no, one.rank, keys[one.item_id], one.arrangement) for one in planned_slots(study)]
 
 
+@pytest.mark.both_databases
 @pytest.mark.parametrize(
     ("design", "groups"),
     [(one_each(5), "once"), (one_each(5), "together"), (side_by_side(7), "free")],
@@ -121,6 +122,7 @@ def test_slots_that_were_taken_away_come_back_where_they_were():
     assert rows_of(study) == before
 
 
+@pytest.mark.both_databases
 def test_a_stop_in_the_middle_of_a_layer_changes_nothing(monkeypatch):
     whole = make_designed(one_each(7), groups="together", seed="one", k=2)
     broken = make_study(items=0, groups="together", seed="one", k=2)
@@ -168,6 +170,7 @@ def test_progress_counts_every_slot(monkeypatch):
     assert told == [(2, 10), (4, 10), (5, 10), (7, 10), (9, 10), (10, 10)]
 
 
+@pytest.mark.both_databases
 def test_no_group_stands_in_part_while_places_are_being_made(monkeypatch):
     monkeypatch.setattr(slots, "CHUNK", 4)
     study = make_designed(one_each(4), k=1, set_size=3, groups="together")

@@ -131,7 +131,7 @@ def test_slot_item_and_draft_are_read_at_once():
     assert len([sql for sql in asked if '"annotation_draft"' in sql]) == 1
 
 
-@pytest.mark.both_databases
+@pytest.mark.one_case
 @pytest.mark.parametrize(
     ("minutes", "most"), [(0, [11, 7, 7, 7, 7, 7]), (2, [11, 11, 11, 11, 11, 11])]
 )
@@ -149,7 +149,6 @@ def test_no_save_of_a_set_needs_more_queries_than_before_leases_grew_with_answer
 
 
 @pytest.mark.one_case
-@pytest.mark.both_databases
 @pytest.mark.parametrize("is_in_order", [True, False])
 @pytest.mark.parametrize(("minutes", "most"), [(0, 7), (2, 11)])
 def test_no_save_with_checks_needs_more_queries_than_before_leases_grew(minutes, most, is_in_order):
@@ -189,6 +188,7 @@ def test_a_claim_calls_no_more_functions_than_it_needs():
     assert len(queries_of(lambda: claim_set(other))) <= MOST_QUERIES_OF_CLAIM
 
 
+@pytest.mark.torture
 def test_finishing_a_set_and_starting_the_next_calls_no_more_functions_than_it_needs():
     def go_on(tab: Tab) -> None:
         tab.client.post(f"{tab.home}sets/1/review/", {"go": "finish"})
@@ -218,6 +218,7 @@ def test_the_last_page_asks_as_many_queries_after_one_set_as_after_three():
     assert counts[0] == counts[1] == counts[2] <= MOST_QUERIES_OF_FINISH
 
 
+@pytest.mark.torture
 def test_the_review_page_calls_no_more_functions_than_it_needs():
     for _ in range(2):
         # the first one builds the SQL that is kept

@@ -142,7 +142,6 @@ def test_launch_says_how_many_people_would_do(db):
 # --- what a launch leaves behind ------------------------------------------------------------
 
 
-@pytest.mark.both_databases
 def test_launch_makes_version_1_and_k_slots_for_each_item(staff_client):
     study = make_study(items=4, k=3)
 
@@ -211,6 +210,7 @@ def test_running_launch_shows_its_progress_and_is_followed(staff_client):
     assert "Start again" not in page.text
 
 
+@pytest.mark.one_case
 @pytest.mark.parametrize(
     "state",
     [

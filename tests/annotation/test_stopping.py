@@ -98,6 +98,7 @@ def test_stopping_takes_a_kind_and_a_reason(staff_client, sent):
     assert person.me.stopped_at is None
 
 
+@pytest.mark.one_case
 @pytest.mark.parametrize("key", ["prolific", "open_link"])
 def test_whose_place_ended_with_the_study_gets_the_code_by_asking(key):
     recruitment = begin(key, checks=0)

@@ -99,6 +99,7 @@ def test_turn_without_an_answer_is_named_and_nothing_is_stored():
     assert not Annotation.objects.exists()
 
 
+@pytest.mark.one_case
 @pytest.mark.parametrize(
     ("turn", "broken"),
     [
@@ -120,6 +121,7 @@ def test_fsck_names_ratings_of_turns_that_are_not_asked_or_lack(turn, broken):
     assert [one.check.key for one in found] == broken
 
 
+@pytest.mark.one_case
 @pytest.mark.parametrize(
     ("marked", "said", "code"),
     [

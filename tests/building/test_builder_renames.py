@@ -45,6 +45,7 @@ def test_inputs_that_swap_their_columns_keep_their_own_texts(staff):
     assert instrument.draft["practice"][0]["inputs"] == {"input": "A question", "source": "A hint"}
 
 
+@pytest.mark.torture
 def test_an_input_that_takes_the_name_of_another_and_gives_it_back_loses_no_text(staff):
     instrument = begin(staff)
     post(staff, instrument, do="add-input")
@@ -60,6 +61,7 @@ def test_an_input_that_takes_the_name_of_another_and_gives_it_back_loses_no_text
     assert instrument.draft["practice"][0]["inputs"] == {"source": "A question", "hint": "A hint"}
 
 
+@pytest.mark.torture
 def test_a_column_renamed_on_a_page_that_was_only_looked_at_loses_nothing(staff, jane):
     """Without scripts, the page with what participants will see comes before it is kept."""
     content = next(item for item in read_gallery() if item["key"] == "adequacy_fluency")

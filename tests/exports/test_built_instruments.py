@@ -130,6 +130,7 @@ def test_new_version_of_the_instrument_leaves_a_running_study_and_its_bundle_as_
     assert check(pack(study)).faults == []
 
 
+@pytest.mark.torture
 def test_papers_tell_of_options_conditions_and_questions_without_figures():
     content = deepcopy(next(one for one in read_gallery() if one["key"] == "helpsteer2"))
     content["criteria"].append({

@@ -41,6 +41,7 @@ def make_rated_draft(protocol: str = "rrgen") -> Study:
     return study
 
 
+@pytest.mark.one_case
 @pytest.mark.slow
 @pytest.mark.parametrize("has_data", [True, False])
 def test_study_without_a_version_comes_with_what_would_be_shown(has_data):

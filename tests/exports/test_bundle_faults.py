@@ -263,6 +263,7 @@ def test_records_that_cannot_be_are_faults(bundle, file, edit, fault):
     assert fault in report.codes, report.faults
 
 
+@pytest.mark.one_case
 @pytest.mark.parametrize(
     ("name", "edit", "fault"),
     [
@@ -366,6 +367,7 @@ def test_kind_of_question_that_is_not_installed_is_named(any_bundle):
     assert "theremin" in fault.message
 
 
+@pytest.mark.one_case
 @pytest.mark.parametrize(
     "edit",
     [

@@ -150,6 +150,7 @@ def test_bundle_without_free_text_comes_back_as_it_was_packed():
     assert pack(restore(bundle).study) == bundle
 
 
+@pytest.mark.torture
 @pytest.mark.django_db
 def test_other_columns_of_uploaded_files_come_back_as_they_were_packed():
     with transaction.atomic():
@@ -176,6 +177,7 @@ def run_on(about: dict[str, Any]) -> None:
     about["study"] |= {"state": "live", "closed_at": None}
 
 
+@pytest.mark.one_case
 @pytest.mark.django_db
 @pytest.mark.parametrize("protocol", PROTOCOLS)
 def test_draft_from_a_bundle_gets_the_same_plan_when_it_is_launched(protocol):
@@ -382,6 +384,7 @@ def test_imported_ratings_come_back_in_their_order_and_name_nobody():
     assert b"annotations are imported" in files["README.md"]
 
 
+@pytest.mark.torture
 @pytest.mark.django_db
 def test_places_that_were_added_come_back_with_an_entry_in_the_log():
     study = make_full_study("magnitude", k=2)
@@ -395,6 +398,7 @@ def test_places_that_were_added_come_back_with_an_entry_in_the_log():
     assert Slot.objects.filter(study=copy, no__gte=TOP_UP_FROM).count() == added
 
 
+@pytest.mark.torture
 @pytest.mark.django_db
 def test_batches_opened_later_are_planned_as_they_were_opened():
     study = launch(make_study(items=5))

@@ -21,6 +21,7 @@ def test_scripts_of_this_software_are_said_to_be_so():
     assert report.checks[-1].startswith("analysis.R and analysis.py: as in Evalsite ")
 
 
+@pytest.mark.one_case
 @pytest.mark.slow
 @pytest.mark.parametrize("name", SCRIPTS)
 def test_script_that_was_changed_is_noted_and_no_fault(name, tmp_path, capsys):

@@ -48,6 +48,7 @@ def config() -> Protocol:
     return next(iter(installed_protocols().values()))
 
 
+@pytest.mark.one_case
 @pytest.mark.parametrize("protocol", sorted(installed_protocols()))
 def test_codebook_lists_the_columns_of_every_file_in_order(
     make_study: Callable[..., Any], protocol: str

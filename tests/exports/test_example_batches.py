@@ -50,6 +50,7 @@ def upload(instrument: str, batch: str) -> Study:
     return study
 
 
+@pytest.mark.torture
 @pytest.mark.parametrize(("instrument", "batch", "items", "systems"), LONGER)
 def test_example_batch_is_uploaded(instrument, batch, items, systems):
     study = upload(instrument, batch)

@@ -293,7 +293,6 @@ def test_no_file_holds_what_identifies_a_person_or_a_link(
         assert participant.receipt not in text
 
 
-@pytest.mark.both_databases
 def test_outputs_of_an_item_with_one_more_system_keep_their_order(
     study: Study, make_participant: Callable[..., Any]
 ) -> None:

@@ -108,7 +108,6 @@ def test_annotations_hold_reasons_problems_and_notes(
     assert rows[0]["ratings"] == "3"
 
 
-@pytest.mark.both_databases
 def test_running_numbers_count_what_the_file_leaves_out(
     study: Study, make_participant: Callable[..., Any]
 ) -> None:
@@ -147,7 +146,6 @@ def test_ratings_of_a_criterion_that_the_protocol_dropped_are_still_exported(
     ]  # fmt: skip
 
 
-@pytest.mark.both_databases
 def test_preferences_speak_of_systems_and_never_of_sides(
     make_study: Callable[..., Any], make_participant: Callable[..., Any]
 ) -> None:
@@ -215,7 +213,6 @@ def test_excluded_rows_stay_marked_with_their_reasons(
     ]
 
 
-@pytest.mark.both_databases
 def test_rows_of_another_study_never_get_in(
     study: Study, make_study: Callable[..., Any], make_participant: Callable[..., Any]
 ) -> None:

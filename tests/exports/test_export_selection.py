@@ -76,7 +76,6 @@ CHOICES: list[tuple[dict[str, Any], set[str]]] = [
 
 
 @pytest.mark.one_case
-@pytest.mark.both_databases
 @pytest.mark.parametrize(("chosen", "wanted"), CHOICES, ids=[str(one) for one, _ in CHOICES])
 def test_files_hold_the_rows_that_are_chosen_and_their_counts_agree(
     study: Study, answers: dict[str, Annotation], chosen: dict[str, Any], wanted: set[str]

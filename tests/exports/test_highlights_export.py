@@ -53,7 +53,6 @@ def mark(me: Participant, text: str, *quotes: str, **said: Any) -> Annotation:
     return Annotation.objects.get(participant=me, item=item)
 
 
-@pytest.mark.both_databases
 def test_highlight_says_what_was_marked_by_whom_and_where(study: Study) -> None:
     me = make_annotator(study)
     annotation = mark(me, TEXT, "staff", "kind words")

@@ -31,7 +31,6 @@ def test_kept_bundle_is_verified(django_db_setup):
     assert report.about["format_version"] == 2
 
 
-@pytest.mark.both_databases
 @pytest.mark.django_db
 def test_kept_bundle_makes_its_study_again():
     with BUNDLE.open("rb") as file:

@@ -77,7 +77,6 @@ def compute_hash(bundle: bytes) -> str:
     ).hexdigest()
 
 
-@pytest.mark.both_databases
 @pytest.mark.parametrize("plan", [{}, {"primary": "informativeness", "baseline": "neural"}])
 def test_line_is_made_of_what_a_bundle_holds(plan):
     study = launch_planned(**plan)

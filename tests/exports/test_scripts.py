@@ -494,6 +494,7 @@ def test_a_cell_that_differs_is_a_fault(
     ]
 
 
+@pytest.mark.torture
 def test_a_verdict_beside_5_percent_is_no_fault(decided: tuple[dict[str, Any], Path]) -> None:
     report, folder = decided
     pair = report["criteria"][0]["pairs"][0]
@@ -540,7 +541,7 @@ def rows_of(name: str) -> Rows:
 
 
 # complete, with a variance at 0, one rating missing, pages, single outputs, clusters
-@pytest.mark.each_once
+@pytest.mark.one_case
 @pytest.mark.parametrize(
     "name",
     ["compare_small7", "joint_alike", "joint_minus1", "joint_pages", "joint_singles",
@@ -564,7 +565,7 @@ def test_scripts_give_the_figures_of_the_recommended_model(
         assert float(row["p_corrected"]) == pytest.approx(pair["p_holm"], abs=1e-5)
 
 
-@pytest.mark.each_once
+@pytest.mark.one_case
 @pytest.mark.parametrize("name", ["compare_small7", "joint_clusters"])
 def test_scripts_give_the_joint_test_and_standardised_effects_of_other_software(
     name: str, script: Script, tmp_path: Path
@@ -586,7 +587,7 @@ def test_scripts_give_the_joint_test_and_standardised_effects_of_other_software(
             assert float(row["d_low"]) == pytest.approx(pair["low"], abs=3e-3)
 
 
-@pytest.mark.each_once
+@pytest.mark.one_case
 @pytest.mark.parametrize(
     ("name", "scale", "names"),
     [
@@ -702,7 +703,7 @@ def test_the_plan_is_read_whatever_its_words(script: Script, tmp_path: Path) -> 
     assert {row["family"] for row in tables["pairs"]} == {"2"}
 
 
-@pytest.mark.each_once
+@pytest.mark.one_case
 @pytest.mark.parametrize("baseline", [None, "nobody rated it"])
 def test_without_a_baseline_that_was_rated_every_two_systems_are_compared(
     script: Script, baseline: str | None, tmp_path: Path

@@ -115,6 +115,7 @@ def test_bad_08_nul_is_refused_in_every_column(config, study):
     assert "a control character (U+0000, character" in told(named)[0]
 
 
+@pytest.mark.one_case
 @pytest.mark.parametrize("name", ["item", "group", "cluster"])
 def test_bad_21_no_hostile_text_can_be_an_id(config, study, name):
     for text in TEXTS.values():

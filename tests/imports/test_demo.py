@@ -84,6 +84,7 @@ def test_demo_is_live_with_the_protocols_own_words_where_it_has_no_texts_for_it(
     assert (study.title, study.summary) == (fluency.protocol.title, fluency.protocol.summary)
 
 
+@pytest.mark.one_case
 @pytest.mark.parametrize(
     ("spoil", "reason"),
     [

@@ -54,6 +54,7 @@ def squeeze(text: str) -> str:
     return " ".join(text.casefold().split())
 
 
+@pytest.mark.one_case
 @pytest.mark.parametrize("name", CASES)
 def test_a_file_becomes_what_its_reader_would_expect(name: str) -> None:
     case = CASES[name]

@@ -44,7 +44,6 @@ def load(study: Any, content: str = GOOD, sha256: str = "1", **fields: Any) -> B
     )
 
 
-@pytest.mark.both_databases
 def test_batch_holds_what_the_file_holds(study: Any) -> None:
     text = 'He said "no",\r\n<b>twice</b> – e\u0301'
     content = GOOD.replace("One.", '"' + text.replace('"', '""') + '"')
@@ -103,7 +102,6 @@ def test_bad_38_failure_half_way_leaves_nothing(study: Any, monkeypatch: Any) ->
     assert not Item.objects.filter(batch__isnull=False).exists()
 
 
-@pytest.mark.both_databases
 def test_rows_that_wait_for_an_import_are_gone_after_it(study: Any) -> None:
     if connection.vendor != "sqlite":
         pytest.skip("Only on SQLite rows wait in temporary tables.")
@@ -215,7 +213,6 @@ def test_undone_batch_leaves_nothing_but_the_log(study: Any) -> None:
     assert AuditEntry.objects.filter(study_id=study.pk, action="batch undone").count() == 1
 
 
-@pytest.mark.both_databases
 def test_systems_that_other_batches_need_survive_an_undo(study: Any) -> None:
     batch = load(study)
     load(study, GOOD.replace("m1", "m2").replace("gamma", "delta"), "2")
@@ -246,7 +243,6 @@ def test_batch_that_somebody_works_on_cannot_be_undone(
         undo_batch(batch=batch, by=None)
 
 
-@pytest.mark.both_databases
 def test_pilot_answers_go_with_a_batch_that_is_undone(study: Any) -> None:
     batch = load(study)
     me = make_annotator(study, is_pilot=True)

@@ -119,6 +119,7 @@ def test_the_same_ratings_give_the_same_result_in_one_file_and_in_two() -> None:
     assert all(0 < details["p"] < 1 for _, details in results[0])
 
 
+@pytest.mark.one_case
 @pytest.mark.parametrize(
     ("first", "later"),
     [
@@ -285,7 +286,6 @@ def test_whom_a_new_system_meets_is_asked() -> None:
     assert [value for value, *_ in decision.choices] == ["every", ["alpha"], ["beta"]]
 
 
-@pytest.mark.both_databases
 @pytest.mark.parametrize(
     ("meets", "keys"),
     [("every", ["q1/1-3", "q1/2-3", "q2/1-3", "q2/2-3"]), (["beta"], ["q1/2-3", "q2/2-3"])],
@@ -362,7 +362,6 @@ def test_the_page_asks_whom_a_new_system_meets_and_says_what_joined(staff_client
 # --- ratings ------------------------------------------------------------------------------
 
 
-@pytest.mark.both_databases
 def test_ratings_find_an_item_by_the_id_in_the_file_and_the_system() -> None:
     study = make("one")
     join(study, rows_of("alpha", inputs=1))
@@ -392,6 +391,7 @@ def test_scores_name_an_output_by_its_number_in_one_item() -> None:
 # --- launched studies, and undoing ----------------------------------------------------------
 
 
+@pytest.mark.one_case
 @pytest.mark.parametrize("groups", ["free", "together", "once"])
 def test_a_later_batch_of_a_launched_study_is_dealt_as_its_groups_ask(groups: str) -> None:
     study = make("one", k=2, set_size=20, groups=groups)
@@ -431,7 +431,6 @@ def test_groups_of_two_files_stay_together_once_launched() -> None:
         assert len(items) == 3
 
 
-@pytest.mark.both_databases
 def test_undoing_a_batch_leaves_the_other_as_it_was() -> None:
     study = make("one")
     join(study, rows_of("alpha beta"))
@@ -451,6 +450,7 @@ def test_undoing_a_batch_leaves_the_other_as_it_was() -> None:
 # --- size ---------------------------------------------------------------------------------
 
 
+@pytest.mark.one_case
 @pytest.mark.parametrize("kind", ["one", "pair"])
 def test_many_inputs_take_as_many_queries_as_few(kind: str) -> None:
     counts = []

@@ -283,7 +283,6 @@ def test_scores_of_items_outside_results_stay_out(study: Study) -> None:
     assert [remark.code for remark in checked.remarks] == ["rows_left_out"]
 
 
-@pytest.mark.both_databases
 def test_a_file_that_is_taken_back_leaves_only_its_trace(study: Study) -> None:
     file = store(study, LONG)
     store(study, "item,system,chrF\nitem-001,neural,1\n", name="other.csv")
@@ -307,7 +306,6 @@ def test_an_archived_study_takes_no_scores(study: Study) -> None:
         store(study, LONG)
 
 
-@pytest.mark.both_databases
 def test_scores_go_with_the_batch_that_is_undone(study: Study) -> None:
     store(study, LONG)
 

@@ -149,7 +149,6 @@ def test_k_that_came_down_and_up_again_makes_no_place_too_many(study: Study) -> 
     assert find_breaches(study) == []
 
 
-@pytest.mark.both_databases
 def test_a_launch_leaves_places_that_keep_other_numbers_after_a_lower_k(
     make_study: Callable[..., Any],
 ) -> None:

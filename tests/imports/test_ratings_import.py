@@ -92,7 +92,6 @@ def test_annotations_are_marked_as_imported_and_keep_what_the_file_says(study: S
     assert "w1" not in str(entry.detail)
 
 
-@pytest.mark.both_databases
 def test_rows_may_stand_in_any_order_and_keep_it(study: Study) -> None:
     rows = rows_for(study, ["w1", "w2"])
     turned = [*rows[::2], *rows[1::2]]
@@ -123,7 +122,6 @@ def test_participants_stand_under_pseudonyms_and_get_no_pages(study: Study) -> N
         assert b"jane" not in export(study, file)
 
 
-@pytest.mark.both_databases
 def test_a_later_file_knows_its_participants_again(study: Study) -> None:
     first, second = study.items.main()
     load(study, rows_for(study, ["w1", "w2"], [first]))
@@ -176,7 +174,6 @@ def test_two_files_checked_at_once_are_not_both_imported(study: Study) -> None:
 # --- places ---------------------------------------------------------------------------------
 
 
-@pytest.mark.both_databases
 def test_answers_beyond_k_are_surplus_in_the_order_of_the_file(study: Study) -> None:
     load(study, rows_for(study, ["w1", "w2", "w3"]))
 
@@ -207,7 +204,6 @@ def test_an_answer_takes_the_place_that_shows_what_was_shown(
     assert [row["shown_first"] for row in read(export(study))] == ["beta"] * 2 + ["alpha"] * 2
 
 
-@pytest.mark.both_databases
 def test_a_live_study_fills_free_places_and_leaves_people_theirs(study: Study) -> None:
     launch(study)
     me = make_annotator(study)
@@ -371,7 +367,6 @@ def test_an_undone_file_can_be_imported_again(study: Study) -> None:
     assert find_breaches(study) == []
 
 
-@pytest.mark.both_databases
 def test_participants_of_another_file_survive_an_undo(study: Study) -> None:
     first, second = study.items.main()
     file = load(study, rows_for(study, ["w1", "w2"], [first]))
@@ -399,7 +394,6 @@ def test_an_undo_in_a_live_study_gives_its_places_to_answers_that_wait(study: St
     assert find_breaches(study) == []
 
 
-@pytest.mark.both_databases
 def test_exclusions_of_an_undone_file_go_with_it(study: Study) -> None:
     file = load(study, rows_for(study))
     Exclusion.objects.create(study=study, annotation=Annotation.objects.first(), reason="odd")

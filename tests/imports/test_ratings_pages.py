@@ -301,6 +301,7 @@ def test_a_file_of_another_study_is_not_found(
     assert staff_client.get(address("upload-preview", study, waiting.pk)).status_code == 404
 
 
+@pytest.mark.one_case
 @pytest.mark.parametrize("name", ["study-overview", "study-progress", "study-export"])
 def test_pages_say_what_was_imported(staff_client: Client, study: Study, name: str) -> None:
     load(study, rows_for(study))

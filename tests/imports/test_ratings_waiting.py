@@ -142,6 +142,7 @@ def test_viewers_see_no_files_that_wait(staff_client: Client, study: Study) -> N
     assert "Waiting uploads" not in list_ratings(client, study)
 
 
+@pytest.mark.one_case
 @pytest.mark.parametrize("name", ["ratings-list", "batch-list"])
 def test_number_of_queries_is_the_same_for_many_waiting_ratings(
     staff_client: Client, study: Study, name: str, settings: Any

@@ -190,7 +190,6 @@ def test_a_wide_row_is_left_out_whole(study: Study) -> None:
     assert (answer.line, answer.record) == (3, 2)
 
 
-@pytest.mark.both_databases
 def test_answers_that_the_study_has_already_can_be_left_out(study: Study) -> None:
     load(study, rows_for(study, ["w1"]))
     rows = rows_for(study, ["w1", "w2"])

@@ -210,7 +210,6 @@ def test_import_whose_worker_is_killed_can_be_finished(moment: str, database_url
     assert not upload.path.exists()
 
 
-@pytest.mark.both_databases
 def test_large_batch_is_undone_by_a_job(
     staff_client: Client, study: Study, monkeypatch: Any
 ) -> None:

@@ -83,6 +83,7 @@ def test_list_that_is_none_is_refused_with_its_line(
     assert refuse(content) == (code, line)
 
 
+@pytest.mark.one_case
 @pytest.mark.parametrize(
     ("value", "code"),
     [

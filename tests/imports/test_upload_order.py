@@ -58,6 +58,7 @@ def test_systems_that_take_turns_are_fine_where_items_are_shuffled() -> None:
     assert find_remarks(IN_TURN, item_order="uploaded", groups="together") == []
 
 
+@pytest.mark.one_case
 @pytest.mark.parametrize("seed", range(20))
 def test_mixed_file_is_not_remarked_on(seed: int) -> None:
     order = SORTED.copy()

@@ -29,6 +29,7 @@ def with_part(name: str, part: str | bytes | None) -> bytes:
 # --- other formats, told by their content --------------------------------------------------
 
 
+@pytest.mark.one_case
 @pytest.mark.parametrize(
     ("data", "code"),
     [

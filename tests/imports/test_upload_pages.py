@@ -294,7 +294,6 @@ def test_preview_is_the_participants_page_and_blind(staff_client: Client, study:
     assert ' sandbox="allow-same-origin" ' in response.content.decode()
 
 
-@pytest.mark.both_databases
 def test_bad_22_hostile_texts_are_shown_literally_on_every_page(
     staff_client: Client, study: Study
 ) -> None:

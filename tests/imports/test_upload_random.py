@@ -111,6 +111,7 @@ def tables(draw: st.DrawFn) -> Rows:
     return [names, *draw(st.lists(rows, min_size=1, max_size=5))]
 
 
+@pytest.mark.one_case
 @every_format
 @_fuzz
 @given(rows=tables())

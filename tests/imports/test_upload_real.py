@@ -28,6 +28,7 @@ def check(protocol: str, data: bytes, mapping: dict[str, str] | None = None) -> 
     return check_file(io.BytesIO(data), study=study, mapping=mapping)
 
 
+@pytest.mark.one_case
 @pytest.mark.parametrize(
     ("name", "protocol", "items", "systems"),
     [
@@ -61,6 +62,7 @@ def test_pairs_of_letters_go_in_once_their_input_is_mapped() -> None:
     assert (len(firsts), firsts.count("supervised")) == (9, 4)
 
 
+@pytest.mark.one_case
 @pytest.mark.parametrize(
     ("name", "protocol", "words"),
     [

@@ -82,7 +82,6 @@ def test_cancelled_file_makes_room(staff_client: Client, study: Study, settings:
     assert send(staff_client, study, GOOD).status_code == 302
 
 
-@pytest.mark.both_databases
 @pytest.mark.parametrize("size", [100, 101])
 def test_waiting_files_of_a_study_have_so_many_bytes_at_most(
     study: Study, settings: Any, size: int, data_dir: Path
@@ -99,7 +98,6 @@ def test_waiting_files_of_a_study_have_so_many_bytes_at_most(
         assert len(list((data_dir / "uploads").iterdir())) == 1
 
 
-@pytest.mark.both_databases
 def test_person_has_so_many_waiting_files_in_all_studies_together(
     make_study: Callable[..., Any], researcher: Any, settings: Any
 ) -> None:

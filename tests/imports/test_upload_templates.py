@@ -17,6 +17,7 @@ from tests.support.factories import make_study
 pytestmark = pytest.mark.django_db
 
 
+@pytest.mark.one_case
 @pytest.mark.parametrize("protocol", sorted(installed_protocols()))
 @pytest.mark.parametrize("form", TEMPLATES)
 def test_template_uploads_without_a_fault_or_a_remark_on_its_form(protocol: str, form: str) -> None:

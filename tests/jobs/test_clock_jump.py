@@ -19,7 +19,7 @@ from evalsite.participants.models import ParticipantIdentity
 from evalsite.studies.models import Study
 from tests.support.factories import launch, make_participant, make_study, make_user
 
-pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.both_databases]
+pytestmark = pytest.mark.django_db(transaction=True)
 
 NOON = datetime(2026, 11, 20, 12, tzinfo=UTC)
 YEAR, MINUTE = timedelta(days=365), timedelta(minutes=1)
@@ -80,6 +80,7 @@ def count_rows() -> tuple[int, ...]:
     return tuple(model.objects.count() for model in models)
 
 
+@pytest.mark.both_databases
 def test_clock_that_jumps_a_year_and_back_deletes_nothing_and_silences_nothing(server):
     make_rows_to_delete()
     server.tick()
@@ -105,6 +106,7 @@ def test_clock_that_jumps_a_year_and_back_deletes_nothing_and_silences_nothing(s
     assert OutgoingMail.objects.get(recipient="ben@example.org").sent_at is not None
 
 
+@pytest.mark.torture
 def test_tasks_that_delete_run_again_after_a_steady_day(server):
     make_rows_to_delete()
     server.tick()

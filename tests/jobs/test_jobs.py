@@ -22,7 +22,6 @@ from evalsite.studies.models import Study
 from tests.support.factories import make_study, make_user
 from tests.support.queues import run_waiting_jobs
 
-pytestmark = pytest.mark.both_databases
 ROOT = Path(__file__).resolve().parents[2]
 
 # A worker that is killed (kill -9) at the moment when it would call the function named.
@@ -54,6 +53,7 @@ def in_ten_minutes(job: Job) -> Job:
     return job
 
 
+@pytest.mark.both_databases
 @pytest.mark.one_case
 @pytest.mark.django_db(transaction=True)
 @pytest.mark.parametrize("moment", ["before it says that it runs", "in the middle"])
@@ -80,6 +80,7 @@ def test_launch_whose_worker_is_killed_can_be_finished(moment, database_url):
     assert Slot.objects.filter(study=study).count() == 6
 
 
+@pytest.mark.both_databases
 @pytest.mark.django_db(transaction=True)
 def test_job_and_its_place_in_the_queue_are_saved_together_or_not_at_all():
     study = make_study()
@@ -102,6 +103,7 @@ def test_job_that_waits_for_a_moment_is_not_started_again(db):
         restart_job(job, by=None)
 
 
+@pytest.mark.both_databases
 def test_job_that_was_given_up_is_not_run_by_a_worker_that_comes_late(db):
     study = make_study(items=1)
     launch_study(study=study, by=make_user())
@@ -116,6 +118,7 @@ def test_job_that_was_given_up_is_not_run_by_a_worker_that_comes_late(db):
     assert (first.state, first.done, second.state) == ("failed", 0, "done")
 
 
+@pytest.mark.both_databases
 def test_worker_that_was_given_up_does_not_say_that_its_job_is_done(db, monkeypatch):
     job = start_job("slow", study_id=None, by=None)
 
@@ -138,6 +141,7 @@ def test_job_that_ran_is_not_run_again(db):
     assert Job.objects.get().finished_at == job.finished_at
 
 
+@pytest.mark.both_databases
 @pytest.mark.django_db(transaction=True)
 def test_progress_is_shown_of_a_job_that_only_reads_from_a_snapshot(monkeypatch):
     monkeypatch.setitem(run_job.__globals__, "BEAT_SECONDS", 0.01)

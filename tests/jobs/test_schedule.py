@@ -22,7 +22,7 @@ from evalsite.jobs.schedule import LEASE, Task, run_schedule
 from evalsite.studies.models import Study
 from tests.support.factories import launch, make_annotator, make_study, make_user
 
-pytestmark = [pytest.mark.django_db, pytest.mark.both_databases]
+pytestmark = pytest.mark.django_db
 
 NOON = datetime(2026, 11, 20, 12, tzinfo=UTC)
 
@@ -63,6 +63,7 @@ def clock():
         yield traveller
 
 
+@pytest.mark.both_databases
 def test_task_runs_once_in_its_time_however_many_workers_look(task, clock):
     for _ in range(5):
         run_schedule()
@@ -85,6 +86,7 @@ def test_task_missed_for_days_runs_once(task, clock):
     assert task.runs == 2
 
 
+@pytest.mark.both_databases
 def test_worker_that_read_the_table_before_another_claimed_the_task_leaves_it(task, clock):
     run_schedule()
     clock.shift(timedelta(hours=1))
@@ -95,6 +97,7 @@ def test_worker_that_read_the_table_before_another_claimed_the_task_leaves_it(ta
     assert task.runs == 2
 
 
+@pytest.mark.both_databases
 def test_task_whose_worker_died_runs_again_after_its_lease(task, clock):
     task.error = OperationalError("the connection was closed")
     task.error.__cause__ = None
@@ -150,6 +153,7 @@ def make_due() -> Study:
     return study
 
 
+@pytest.mark.both_databases
 def test_study_closes_at_its_time_and_the_log_says_why(clock):
     study = make_due()
     Study.objects.filter(pk=study.pk).update(closes_at=NOON + timedelta(minutes=1))

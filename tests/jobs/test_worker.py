@@ -47,7 +47,6 @@ from tests.support.workers import (
     wait_until,
 )
 
-pytestmark = pytest.mark.both_databases
 WORKER = 'call_command("db_worker", "--interval", "0.05")'
 # a launch whose worker is killed when the places are made, and before the job is done
 DYING = """
@@ -83,6 +82,7 @@ def kinds(monkeypatch) -> dict[str, services.JobFunction]:
 # --- taking over ------------------------------------------------------------------
 
 
+@pytest.mark.both_databases
 @pytest.mark.django_db(transaction=True)
 def test_job_of_a_worker_that_was_killed_is_taken_over_and_done_once(database_url):
     study = make_study(items=2)
@@ -150,6 +150,7 @@ def test_a_clock_that_jumps_takes_over_nothing(db, days):
     assert (taken, job.state) == (0, "running")
 
 
+@pytest.mark.both_databases
 def test_two_workers_that_see_one_lost_job_take_it_over_once(db):
     seen = make_running("gone")
 
@@ -159,6 +160,7 @@ def test_two_workers_that_see_one_lost_job_take_it_over_once(db):
     assert Job.objects.filter(state="waiting").count() == 1
 
 
+@pytest.mark.both_databases
 def test_job_that_was_heard_of_since_it_was_seen_is_not_taken_over(db):
     seen = make_running("elsewhere.one", minutes=10)
     report_progress(seen, 1, 2)
@@ -224,6 +226,7 @@ def test_second_job_of_a_study_waits_behind_the_first_of_another(kinds):
     assert order == ["1a", "2a", "3a", "1b", "2b", "1c"]
 
 
+@pytest.mark.both_databases
 def test_order_of_the_queue_takes_as_many_queries_for_many_jobs(db, django_assert_num_queries):
     for number in range(30):
         start_job("slow", study_id=make_study().pk, by=None, subject=str(number))
@@ -235,6 +238,7 @@ def test_order_of_the_queue_takes_as_many_queries_for_many_jobs(db, django_asser
 # --- a database that is away ------------------------------------------------------
 
 
+@pytest.mark.both_databases
 @only_sqlite
 @pytest.mark.django_db(transaction=True)
 def test_worker_outlives_a_database_that_another_process_locks(database_url):
@@ -376,6 +380,7 @@ def hold(job):
 """
 
 
+@pytest.mark.torture
 @pytest.mark.slow
 @pytest.mark.django_db(transaction=True)
 def test_study_closes_at_the_next_tick_while_a_job_runs_and_another_waits(database_url):

@@ -228,6 +228,7 @@ NO_TEXT = [
 ]
 
 
+@pytest.mark.one_case
 @pytest.mark.both_databases
 @pytest.mark.slow
 @pytest.mark.parametrize("sent", NO_TEXT)

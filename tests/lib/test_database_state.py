@@ -238,7 +238,6 @@ def test_commands_that_only_look_run_on_any_database(newer, site, command):
     assert done.returncode == 0, done.stderr
 
 
-@pytest.mark.both_databases
 @pytest.mark.django_db
 def test_all_migrations_of_this_code_are_known():
     assert find_unknown_migrations(database_state.list_applied_migrations(connection)) == []

@@ -20,7 +20,7 @@ from evalsite.participants.models import Participant
 from evalsite.studies.models import Item
 from tests.support.factories import launch, make_annotator, make_study
 
-pytestmark = [pytest.mark.django_db, pytest.mark.both_databases]
+pytestmark = pytest.mark.django_db
 
 slot_of = Prepared(
     lambda item, no: Slot.objects.select_related("item__batch", "participant").filter(
@@ -39,6 +39,7 @@ def columns_of(row: Model) -> dict:
     return {field.attname: getattr(row, field.attname) for field in row._meta.concrete_fields}
 
 
+@pytest.mark.both_databases
 def test_a_prepared_query_finds_the_same_rows_with_the_same_related_rows():
     launch(make_study(items=3))
     for expected in Slot.objects.select_related("item__batch"):
@@ -70,6 +71,7 @@ def test_single_columns_come_as_tuples():
     assert sorted(keys_of.all(study.pk)) == [("item-001", {}), ("item-002", {})]
 
 
+@pytest.mark.both_databases
 @pytest.mark.parametrize("microsecond", [0, 1, 999_999])
 def test_a_moment_parts_the_rows_as_it_does_in_a_plain_query(microsecond):
     moment = datetime(2026, 1, 2, 3, 4, 5, microsecond, tzinfo=UTC)
@@ -81,6 +83,7 @@ def test_a_moment_parts_the_rows_as_it_does_in_a_plain_query(microsecond):
     assert held_before.all(study.pk, moment) == [("item-001",)]
 
 
+@pytest.mark.both_databases
 @pytest.mark.parametrize("number", [10**30, -(10**30), 2**63])
 def test_a_number_that_no_column_holds_finds_nothing(number):
     assert slot_of.one(number, 0) is None
@@ -101,6 +104,7 @@ def test_a_query_that_would_keep_the_moment_of_its_first_run_is_refused(moment, 
         late.all(make_study().pk)
 
 
+@pytest.mark.both_databases
 def test_a_query_that_can_find_nothing_finds_nothing():
     study = make_study(items=2)
 
@@ -138,6 +142,7 @@ def test_a_row_that_is_found_can_be_saved_as_any_other():
     assert Item.objects.count() == study.items.count()
 
 
+@pytest.mark.both_databases
 @pytest.mark.django_db(transaction=True)
 def test_rows_are_locked_inside_a_transaction_only():
     me = make_annotator(make_study())
@@ -148,6 +153,7 @@ def test_rows_are_locked_inside_a_transaction_only():
         locked.one(me.pk)
 
 
+@pytest.mark.both_databases
 @pytest.mark.django_db(transaction=True)
 def test_every_connection_has_statements_of_its_own():
     study = launch(make_study(items=2))
@@ -167,6 +173,7 @@ def test_every_connection_has_statements_of_its_own():
     assert found == [["item-001", "item-002"]] * 4
 
 
+@pytest.mark.both_databases
 def test_inserted_rows_are_as_those_that_django_creates():
     study = launch(make_study(items=2))
     me = make_annotator(study)
@@ -191,6 +198,7 @@ def test_inserted_rows_are_as_those_that_django_creates():
     assert stored["item_id"] == item.pk
 
 
+@pytest.mark.both_databases
 def test_several_rows_are_inserted_in_one_statement_and_know_their_keys():
     study = launch(make_study(items=1))
     item = study.items.main().get()

@@ -46,13 +46,13 @@ pytestmark = [
     pytest.mark.django_db(transaction=True),
     pytest.mark.usefixtures("data"),
     pytest.mark.slow,
-    pytest.mark.both_databases,
 ]
 
 
 # --- the same site again ----------------------------------------------------------------
 
 
+@pytest.mark.both_databases
 def test_restored_site_has_equal_exports_and_an_equal_fsck(settings, tmp_path, path):
     study = close(make_full_study("magnitude"))
     upload = keep(make_study())
@@ -76,6 +76,7 @@ def test_restored_site_has_equal_exports_and_an_equal_fsck(settings, tmp_path, p
         assert AuditEntry.objects.filter(action="backup restored").exists()
 
 
+@pytest.mark.torture
 def test_check_says_that_a_backup_can_be_restored_and_changes_nothing(data, path):
     make_full_study("fluency")
     keep(make_study())
@@ -130,6 +131,7 @@ def test_backup_into_a_folder_gets_a_name_of_its_own(tmp_path):
     assert backup.path.name.startswith("evalsite-")
 
 
+@pytest.mark.both_databases
 def test_backup_says_what_is_in_it(path, tmp_path):
     study = make_study(items=3)
 
@@ -147,6 +149,7 @@ def settings_secret() -> str:
     return os.environ["EVALSITE_SECRET_KEY"]
 
 
+@pytest.mark.both_databases
 def test_file_that_goes_while_the_backup_is_made_is_kept_in_it(path, monkeypatch):
     """Here it goes right after the moment at which the database was copied."""
     upload = keep(make_study())
@@ -163,6 +166,7 @@ def test_file_that_goes_while_the_backup_is_made_is_kept_in_it(path, monkeypatch
     assert check_backup(path).remarks == []
 
 
+@pytest.mark.torture
 def test_answers_saved_before_the_backup_began_are_in_it_though_saving_goes_on(
     settings, tmp_path, path
 ):
@@ -198,6 +202,7 @@ def test_answers_saved_before_the_backup_began_are_in_it_though_saving_goes_on(
         assert find_breaches(Study.objects.get()) == []
 
 
+@pytest.mark.both_databases
 def test_other_secret_key_is_said_after_restoring(settings, tmp_path, path):
     make_study()
     make_backup(path)
@@ -209,6 +214,7 @@ def test_other_secret_key_is_said_after_restoring(settings, tmp_path, path):
     assert Examination(manifest=same.manifest).has_other_secret_key
 
 
+@pytest.mark.both_databases
 @only_sqlite
 def test_server_that_was_left_running_sees_what_was_restored(settings, tmp_path, path):
     make_study()

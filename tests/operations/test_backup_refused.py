@@ -85,6 +85,7 @@ def test_database_with_tables_of_something_else_is_never_overwritten(settings, t
         assert not Study.objects.exists()
 
 
+@pytest.mark.one_case
 @pytest.mark.parametrize("is_check", [False, True])
 def test_bad_88_restore_of_a_backup_from_a_newer_version(is_check, settings, tmp_path, path):
     make_study()
@@ -272,7 +273,6 @@ def test_password_of_the_database_is_on_no_command_line(settings, path, monkeypa
     assert not [command for command, _ in asked if "not-asked-for" in " ".join(command)]
 
 
-@pytest.mark.both_databases
 @only_postgresql
 def test_user_who_may_not_create_databases_is_told_that_nothing_was_tried(path):
     make_study()
@@ -303,7 +303,6 @@ def make_program(folder: Path, major: int) -> Path:
     return program
 
 
-@pytest.mark.both_databases
 def test_program_is_the_oldest_that_is_no_older_than_the_server(tmp_path, monkeypatch):
     monkeypatch.setenv("PATH", "/nowhere")
     programs = {major: make_program(tmp_path, major) for major in (9, 14, 17)}
@@ -335,6 +334,7 @@ def test_bad_100_a_backup_that_names_other_folders_is_refused(name, settings, pa
         assert list_paths(tmp_path) == before
 
 
+@pytest.mark.one_case
 @pytest.mark.parametrize("name", ["files/static/evil.js", "files/secret", "secret", "uploads/x"])
 def test_bad_100_a_backup_that_holds_other_files_is_refused(name, settings, path, tmp_path):
     make_backup(path)

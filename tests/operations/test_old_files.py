@@ -51,6 +51,7 @@ def put_file(path: Path) -> None:
         os.utime(changed, (now().timestamp(),) * 2)
 
 
+@pytest.mark.one_case
 @pytest.mark.parametrize("name", KEPT)
 def test_file_is_deleted_once_its_time_is_over_though_nobody_makes_another(folder, clock, name):
     path = folder / name

@@ -40,7 +40,7 @@ from tests.support.factories import make_user
 from tests.support.invariants import check_invariants
 from tests.support.rounds import Person
 
-pytestmark = [pytest.mark.django_db, pytest.mark.both_databases]
+pytestmark = pytest.mark.django_db
 
 DAY = timedelta(days=1)
 
@@ -159,6 +159,7 @@ def remark_on(person, study) -> None:
     Annotation.objects.update(language="da-DK,da;q=0.9", device="wide-landscape")
 
 
+@pytest.mark.both_databases
 @pytest.mark.slow
 def test_nothing_written_about_an_erased_person_is_left_in_rows_or_files(
     served_before, settings, tmp_path, django_capture_on_commit_callbacks
@@ -200,6 +201,7 @@ def test_nothing_written_about_an_erased_person_is_left_in_rows_or_files(
     check_invariants(study)
 
 
+@pytest.mark.both_databases
 def test_nobody_is_erased_while_a_file_is_written_that_may_hold_their_answers():
     recruitment = begin(checks=0)
     person = work(recruitment)

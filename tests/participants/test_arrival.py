@@ -233,7 +233,6 @@ def test_the_same_person_in_another_study_is_another_participant():
     assert owners[0].pseudonym != owners[1].pseudonym
 
 
-@pytest.mark.both_databases
 def test_two_people_with_one_visit_id_are_two_people():
     study = make_open()
 
@@ -242,7 +241,6 @@ def test_two_people_with_one_visit_id_are_two_people():
     assert len(owners) == Visit.objects.filter(visit_id=V).count() == 2
 
 
-@pytest.mark.both_databases
 @pytest.mark.parametrize("spelling", [P.upper(), f"  {P} ", f"\u00a0{P}\u200b"])
 def test_case_and_spaces_around_an_id_make_no_other_person(spelling):
     study = make_open()
@@ -307,6 +305,7 @@ def refuse(study, query) -> str:
     return str(answers[0].context["problem"])
 
 
+@pytest.mark.one_case
 @pytest.mark.parametrize(
     "query",
     ["PROLIFIC_PID=", "PROLIFIC_PID=%20", f"SESSION_ID={V}", f"STUDY_ID={STUDY_ID}", "sona_id="],
@@ -315,6 +314,7 @@ def test_bad_63_a_missing_id_is_said_to_be_missing(query):
     assert refuse(make_open(), query) == "missing"
 
 
+@pytest.mark.one_case
 @pytest.mark.parametrize(
     "query",
     [
@@ -332,6 +332,7 @@ def test_bad_63_84_an_id_that_was_not_filled_in_is_said_to_be_so(query):
     assert refuse(make_open(), query) == "not filled in"
 
 
+@pytest.mark.one_case
 @pytest.mark.parametrize(
     "person",
     [

@@ -54,6 +54,7 @@ def read_files(client: Client, recruitment: Recruitment) -> dict[str, PayFile]:
     return {file.key: file for file, _ in page.context["files"]}
 
 
+@pytest.mark.one_case
 @pytest.mark.parametrize(
     ("seconds", "minutes", "amount"),
     [

@@ -158,6 +158,7 @@ def test_bundle_is_not_found_in_another_study(study):
     assert take(sign_in(make_user("root", is_superuser=True)), other, job).status_code == 404
 
 
+@pytest.mark.one_case
 @pytest.mark.parametrize("role", WITH)
 def test_bundle_of_whoever_may_see_identities_has_them_as_before(study, role):
     client = client_of(study, role)

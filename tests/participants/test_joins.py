@@ -59,7 +59,6 @@ def fill(study, address: str = "192.0.2.1") -> None:
         assert start_from(study, address).status_code == 302
 
 
-@pytest.mark.both_databases
 def test_one_more_than_may_join_from_an_address_is_asked_to_come_back(noon):
     study = make_open()
     fill(study)
@@ -75,7 +74,6 @@ def test_one_more_than_may_join_from_an_address_is_asked_to_come_back(noon):
     assert start_from(make_open(), "192.0.2.1").status_code == 302
 
 
-@pytest.mark.both_databases
 def test_a_study_that_many_join_takes_one_more_an_hour_from_each_further_network(noon):
     study = make_open()
     crowd = [start_from(study, f"192.0.2.{number}").status_code for number in range(PER_STUDY)]
@@ -162,7 +160,6 @@ def test_no_address_is_kept_and_no_digest_is_the_same_in_another_study_or_on_ano
     assert {len(digest) for digest in digests} == {64}
 
 
-@pytest.mark.both_databases
 def test_counts_are_gone_after_a_day():
     with standing_at(NOON):
         join(make_open())
@@ -194,6 +191,7 @@ def test_addresses_of_one_network_of_ipv6_count_as_one(one, other, is_same):
     assert (len(digests) == 1) == is_same
 
 
+@pytest.mark.torture
 def test_a_site_of_ipv6_takes_no_more_than_a_few_networks_may(noon, settings):
     settings.JOINS_PER_STUDY = 100
     study = make_open()

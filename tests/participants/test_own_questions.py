@@ -103,6 +103,7 @@ def test_text_is_compared_without_case_and_spaces():
     assert list(Participant.objects.values_list("is_eligible", flat=True)) == [True, True, False]
 
 
+@pytest.mark.one_case
 @pytest.mark.parametrize(
     ("name", "value"),
     [
@@ -289,6 +290,7 @@ def test_protocols_questions_are_changed_like_the_researchers_own(staff_client, 
     assert study.questions == {}
 
 
+@pytest.mark.one_case
 @pytest.mark.parametrize(
     ("changes", "field", "code"),
     [

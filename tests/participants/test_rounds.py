@@ -255,7 +255,6 @@ def test_screening_without_a_code_for_it_keeps_a_round_off_where_the_platform_wa
     turn_on(recruitment=recruitment, by=make_user())
 
 
-@pytest.mark.both_databases
 def test_counts_by_outcome_and_arrivals_are_on_the_rounds_page(staff_client):
     study = make_live(items=3, set_size=1, is_practice_on=False)
     recruitment = make_round(study, "prolific", places=9)

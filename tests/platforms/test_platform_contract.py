@@ -48,6 +48,7 @@ def test_it_says_what_to_paste_where_and_what_it_demands(key):
         assert get_template(f"platforms/{key}/{name}.html").render({}).strip()
 
 
+@pytest.mark.one_case
 @pytest.mark.parametrize("key", ALL)
 def test_codes_that_a_round_begins_with_are_letters_and_differ(key):
     codes = codes_of(begin(key)).values()
@@ -135,6 +136,7 @@ def test_a_link_without_an_id_is_refused_where_people_need_one(key):
     assert (page.status_code == 400) == recruitment.adapter.needs_person
 
 
+@pytest.mark.one_case
 @pytest.mark.parametrize("key", IDENTIFIED)
 def test_two_different_ids_in_one_link_are_refused(key):
     recruitment = begin(key)
@@ -324,6 +326,7 @@ def test_a_round_that_is_off_lets_nobody_new_in_and_people_at_work_finish(key):
     assert person.finish().visit.outcome == "completed"
 
 
+@pytest.mark.one_case
 @pytest.mark.parametrize("key", IDENTIFIED)
 def test_ids_in_links_are_encoded(key):
     recruitment = begin(key)

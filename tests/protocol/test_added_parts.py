@@ -1,6 +1,6 @@
 """A protocol, a scale and kinds of questions are added, all of them in one process.
 
-Most of the time of each would go into its start. `make torture` runs each alone, and more of it.
+Most of the time of each would go into its start. `make torture` runs each alone, and all of it.
 """
 
 from pathlib import Path
@@ -9,7 +9,6 @@ import pytest
 from django.db import connection
 
 from tests.protocol import test_fifth_scale as scale
-from tests.protocol import test_kinds as kinds
 from tests.protocol import test_sixth_protocol as protocol
 from tests.support.kinds import install, read_kinds
 from tests.support.plugins import run_tests
@@ -17,14 +16,15 @@ from tests.support.plugins import run_tests
 pytestmark = pytest.mark.slow
 
 SETTINGS = ("fifth_settings", "sixth_settings", "kinds_settings")
-SUBJECTS = (*scale.CONTRACT, *scale.BAD_INPUT, *kinds.SUBJECTS)
-# files and imports are the same for any protocol
-FILES = "instruments or round_trip or ratings_import or export_exact"
+SUBJECTS = ("contract", "contract_answers", "bundle_round_trip")
+# Of the contract what depends most on a scale, a page or a kind of question.
+MOST = "shows_every_output or says_what_is_missing or crowd_rates or comes_back_to_be_reviewed"
 ONLY = f"""
-    (thermometers and not ({scale.LONG}))
-    or (sixth and not ({protocol.LONG} or {FILES}))
-    or {protocol.OTHERS}
-    or ({kinds.ONLY} and not ({kinds.LONG} or bad_answers or bad_batches))
+    (thermometers and ({MOST} or report_is_computed or same_study_on_a_fresh))
+    or (sixth and ({MOST}))
+    or (faulty and shows_every_output)
+    or (summaries and ({MOST}))
+    or (kinds_of and ({MOST}))
 """
 
 
@@ -41,4 +41,4 @@ def test_what_is_added_in_a_folder_passes_the_contract_unless_it_is_at_fault(tmp
 
     done = run_tests(tmp_path, SETTINGS[-1], " ".join(ONLY.split()), sorted({*SUBJECTS}))
 
-    protocol.check_that_faults_fail(done, passed=150)
+    protocol.check_that_faults_fail(done, passed=25)

@@ -84,7 +84,6 @@ def test_exclusion_without_a_reason_or_with_a_long_one_is_refused(researcher, st
     assert not Exclusion.objects.exists()
 
 
-@pytest.mark.both_databases
 def test_exclusion_that_is_taken_back_is_kept_with_who_and_when(researcher, study):
     [exclusion] = leave_out(study, first_person(study), by=researcher)
 
@@ -115,7 +114,6 @@ def test_standing_exclusion_names_nobody_who_revoked_it(researcher, study):
         Exclusion.objects.filter(pk=exclusion.pk).update(revoked_by=researcher)
 
 
-@pytest.mark.both_databases
 def test_somebody_can_be_excluded_again_after_it_was_taken_back(researcher, study):
     me = first_person(study)
     [first] = leave_out(study, me, by=researcher)

@@ -50,6 +50,7 @@ def test_bad_96_an_id_that_no_file_should_hold_gets_the_page_for_links_that_are_
     assert hostile not in page.text
 
 
+@pytest.mark.one_case
 @pytest.mark.parametrize("platform", WITH_PERSON, ids=lambda one: one.key)
 def test_bad_96_no_platform_takes_a_formula(platform: Platform):
     recruitment = begin(platform.key, checks=0)
@@ -58,6 +59,7 @@ def test_bad_96_no_platform_takes_a_formula(platform: Platform):
         refuse(Person(recruitment), hostile)
 
 
+@pytest.mark.one_case
 @pytest.mark.parametrize("good", GOOD)
 def test_ids_of_letters_digits_and_five_signs_are_taken(good):
     recruitment = begin("panel", checks=0)

@@ -90,7 +90,7 @@ def test_finished_work_is_due_in_full_also_when_late():
     assert (one.state, one.amount) == ("waiting", Decimal("2.10"))
 
 
-@pytest.mark.both_databases
+@pytest.mark.one_case
 @pytest.mark.parametrize(("is_kept", "key"), [(True, "prolific"), (False, "open_link")])
 def test_people_who_withdraw_are_paid_by_the_item(is_kept, key):
     recruitment = begin(key, checks=0)
@@ -289,6 +289,7 @@ def test_returned_work_is_paid_by_a_bonus_line_that_adds_up():
     assert files_of(recruitment) == {}
 
 
+@pytest.mark.torture
 def test_long_texts_come_in_parts_that_can_be_marked():
     recruitment = begin()
     person = work(recruitment)
@@ -333,7 +334,6 @@ def test_further_sets_of_a_visit_are_bonus_lines():
     assert files["bonus"].text == f"{person.visit.visit_id},2.10\n"
 
 
-@pytest.mark.both_databases
 def test_the_block_list_has_everyone_who_came_once():
     recruitment = begin(sets_per_person=2)
     for number in (0, 1):
@@ -363,6 +363,7 @@ def test_deciding_at_once_decides_once():
     assert Approval.objects.get().state in ("approved", "paid")
 
 
+@pytest.mark.one_case
 @pytest.mark.both_databases
 @pytest.mark.parametrize(
     "fields",
@@ -386,6 +387,7 @@ def reject_one(recruitment: Recruitment) -> Person:
     return person
 
 
+@pytest.mark.one_case
 @pytest.mark.parametrize(("is_approved", "state"), [(True, "approved"), (False, "rejected")])
 def test_a_review_pauses_the_rejection_until_it_is_answered(is_approved, state):
     recruitment = begin()

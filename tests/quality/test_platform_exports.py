@@ -41,7 +41,6 @@ def row_of(person: Person, status: str) -> str:
     return f"{person.visit.visit_id},{person.visit.person_id},{status},"
 
 
-@pytest.mark.both_databases
 def test_returned_and_timed_out_people_are_marked_and_their_places_freed_once():
     recruitment = begin(places=3)
     back, slow, done = (Person(recruitment, n, n).enter() for n in range(3))
@@ -66,6 +65,7 @@ def test_returned_and_timed_out_people_are_marked_and_their_places_freed_once():
     assert slow.visit.reported == ""
 
 
+@pytest.mark.one_case
 @pytest.mark.parametrize("separator", [",", ";", "\t", "|"])
 @pytest.mark.parametrize("start", [b"", b"\xef\xbb\xbf"])
 def test_separators_marks_unknown_columns_and_odd_names_are_read(separator, start):
@@ -146,7 +146,6 @@ def test_rounds_of_a_second_study_are_never_touched():
     assert person.me.slots.leased().exists()
 
 
-@pytest.mark.both_databases
 def test_codes_join_whatever_their_case_spaces_and_hyphens_and_get_decisions():
     recruitment = begin("mturk")
     for number, scores in enumerate(("90 90 90", BAD, "90 90 90")):

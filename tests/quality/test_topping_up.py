@@ -46,7 +46,6 @@ def test_exclusion_frees_nothing_by_itself(study):
     assert find_shortage(study) == Shortage(items=2, places=2)
 
 
-@pytest.mark.both_databases
 def test_top_up_asks_one_more_person_for_each_excluded_answer(researcher, study):
     exclude(study, participant=first_person(study))
 
@@ -111,7 +110,6 @@ def test_answer_excluded_twice_is_one_answer_short(study):
     assert find_shortage(study) == Shortage(items=2, places=2)
 
 
-@pytest.mark.both_databases
 def test_places_of_a_group_that_stays_together_are_added_together(researcher):
     study = make_live(items=4, k=1, set_size=4, groups="together")
     Item.objects.main().filter(key__in=["item-001", "item-002"]).update(group="g1")

@@ -81,7 +81,6 @@ def test_a_change_stands_in_the_log_by_name_and_number_without_the_rule(staff_cl
     assert RULE not in str(entry.detail)
 
 
-@pytest.mark.both_databases
 def test_each_part_tells_whether_it_was_changed_before_the_first_answer(staff_client):
     study = make_study(items=3)
     with standing_at(MOMENT):

@@ -310,7 +310,6 @@ def test_the_report_takes_as_many_queries_for_2_items_as_for_40():
     assert counts[0] == counts[1] <= 10
 
 
-@pytest.mark.both_databases
 def test_groups_of_several_sizes_take_no_more_queries_than_groups_of_one_size():
     counts, tables = [], []
     for sizes in ([2, 2], [2, 3, 4, 5]):

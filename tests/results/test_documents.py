@@ -55,6 +55,7 @@ def study() -> Study:
     return study
 
 
+@pytest.mark.one_case
 @pytest.mark.parametrize("name", ["appendix", "ethics-application"])
 @pytest.mark.parametrize("kind", ["html", "tex"])
 def test_document_of_a_draft_is_sent_as_a_file(

@@ -81,6 +81,7 @@ def test_exclusion_is_made_with_its_reason_and_leads_to_what_it_changes(staff_cl
     assert AuditEntry.objects.filter(action="excluded from results").count() == 1
 
 
+@pytest.mark.torture
 def test_same_post_sent_twice_makes_one_exclusion(staff_client, study):
     me, _ = people_of(study)
 
@@ -329,6 +330,7 @@ def test_people_answers_and_exclusions_of_another_study_are_not_found(staff_clie
     assert Exclusion.objects.active().count() == 1
 
 
+@pytest.mark.one_case
 @pytest.mark.parametrize(
     "asked", [{"participant": "p-\0"}, {"participant": ""}, {"annotation": "<b>"}, {"rule": "\0"}]
 )
@@ -384,6 +386,7 @@ def test_interval_that_is_missing_says_why_and_nothing_stands_beside_what_is_tak
     assert "needs two raters" not in taken_back
 
 
+@pytest.mark.torture
 @pytest.mark.slow
 def test_report_from_before_the_exclusion_is_called_that_and_can_be_computed_again(
     staff_client, study

@@ -83,6 +83,7 @@ def simulate(seed: int) -> tuple[list[datetime], float]:
     return [START + hours * HOUR for hours in times[:target]], chance.uniform(0.35, 0.9)
 
 
+@pytest.mark.torture
 @pytest.mark.slow
 def test_band_holds_in_four_of_five_simulated_studies():
     inside = []

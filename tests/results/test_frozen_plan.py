@@ -122,6 +122,7 @@ def test_rules_are_entered_row_by_row_and_nothing_is_saved_before_save(staff_cli
     ]
 
 
+@pytest.mark.one_case
 @pytest.mark.parametrize("threshold", ["", "1_0", "+2", "２", "2.5", "-1", "nan", "1e9"])
 def test_a_threshold_that_cannot_be_is_refused(staff_client, threshold):
     study = make_study()
@@ -216,7 +217,6 @@ def test_a_list_that_has_changed_meanwhile_is_shown_again_and_nobody_is_excluded
     assert not Exclusion.objects.exists()
 
 
-@pytest.mark.both_databases
 def test_closing_applies_the_rules_and_then_results_are_shown(staff_client):
     study = make_planned_study(rules=[ONE_POINT])
     add_person(study)

@@ -130,6 +130,7 @@ def test_variances_stand_with_their_shares_and_what_was_not_found(criterion: Cri
     assert "see inputs differently" not in sentence
 
 
+@pytest.mark.torture
 def test_the_joint_test_is_told_in_every_form(criterion: Criterion, db: None) -> None:
     expected = read_expected("v3_f_test__compare_small7")
     told = f"F(2, {expected['df2']:.1f}) = {expected['f']:.2f}"

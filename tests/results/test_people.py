@@ -31,7 +31,6 @@ def found(client, study: Study, search: str) -> list[str]:
     return [person.participant.pseudonym for person in page.context["people"]]
 
 
-@pytest.mark.both_databases
 def test_code_pseudonym_and_receipt_each_find_their_person(staff_client):
     study = make_study(items=1)
     me, other = make_participant(study), make_participant(study)
@@ -65,7 +64,6 @@ def test_row_tells_code_answers_receipt_and_state(staff_client):
     assert [code for _, code in person.finished] == ["K7QF-3M2X"]
 
 
-@pytest.mark.both_databases
 @pytest.mark.parametrize(
     ("fields", "state"),
     [

@@ -44,7 +44,6 @@ def make_working(study: Study) -> Participant:
     return me
 
 
-@pytest.mark.both_databases
 def test_people_are_stopped_together_and_their_places_are_free(staff_client):
     study = launch(make_study(items=6, k=2, set_size=3))
     people = [make_working(study) for _ in range(2)]
@@ -117,6 +116,7 @@ def test_all_people_of_a_list_are_those_of_that_list_alone(staff_client):
     assert f"Add a note about {working.pseudonym}" in page
 
 
+@pytest.mark.torture
 @pytest.mark.slow
 def test_five_hundred_people_are_acted_on_at_once(staff_client, django_assert_max_num_queries):
     study = make_study(items=1)

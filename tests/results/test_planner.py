@@ -88,6 +88,7 @@ def test_the_fewest_inputs_are_looked_for_where_none_are_named(staff_client):
     assert html.count("smallest that is enough") == 1
 
 
+@pytest.mark.torture
 @pytest.mark.slow
 def test_too_few_people_are_told_that_no_number_of_inputs_is_enough(staff_client, monkeypatch):
     monkeypatch.setattr(design_search, "_MOST_CELLS", 6_000)
@@ -101,6 +102,7 @@ def test_too_few_people_are_told_that_no_number_of_inputs_is_enough(staff_client
     assert "With fewer than 5 participants, no test says much" in html
 
 
+@pytest.mark.one_case
 @pytest.mark.parametrize(
     ("protocol", "criterion", "asked", "taken"),
     [

@@ -38,7 +38,6 @@ def study(researcher: Any) -> Study:
     return study
 
 
-@pytest.mark.both_databases
 def test_target_counts_added_places_whatever_the_log_says(researcher: Any, study: Study) -> None:
     first = study.participants.earliest("pk")
     Exclusion.objects.create(study=study, participant=first, reason="too fast")
@@ -166,6 +165,7 @@ def list_queries(study: Study) -> list[str]:
     return [sql for sql in told if "submitted_at" in sql or "updated_at" in sql or '"no"' in sql]
 
 
+@pytest.mark.torture
 @pytest.mark.slow
 @only_sqlite
 def test_sqlite_finds_who_is_active_and_the_last_answer_by_index(large: Study) -> None:

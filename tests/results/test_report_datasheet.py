@@ -75,6 +75,7 @@ def test_every_section_of_the_form_is_there(study: Study, report: Report) -> Non
     assert "official form" in sheet.about
 
 
+@pytest.mark.one_case
 @pytest.mark.parametrize(
     ("better", "words"),
     [
@@ -266,6 +267,7 @@ def test_pay_that_nobody_stated_is_open_and_pay_that_is_stated_is_told(
     assert find(fill_datasheet(study, report), "Payment") == "£3.50 for a set of 20 minutes"
 
 
+@pytest.mark.one_case
 @pytest.mark.parametrize(
     ("screens", "option", "words"),
     [

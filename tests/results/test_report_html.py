@@ -84,6 +84,7 @@ def test_hostile_names_are_shown_as_they_are(study: Study, report: Report) -> No
         assert name not in page or name == escape(name)
 
 
+@pytest.mark.one_case
 @pytest.mark.parametrize("p", [0.00004, 0.0124, 1.0])
 def test_every_number_of_systems_and_pairs_is_the_report_s(
     study: Study, report: Report, p: float
@@ -260,6 +261,7 @@ def test_failed_margin_has_the_p_of_failing(study: Study, report: Report) -> Non
     )
 
 
+@pytest.mark.one_case
 @pytest.mark.parametrize(
     ("on_all", "p", "words"),
     [

@@ -69,6 +69,7 @@ def test_a_viewer_gets_the_file_as_an_attachment(name: str, study: Study, report
     assert response["X-Content-Type-Options"] == "nosniff"
 
 
+@pytest.mark.one_case
 @pytest.mark.parametrize("name", TYPES)
 def test_who_is_no_member_gets_nothing(name: str, study: Study, report: Report) -> None:
     assert sign_in(None, study).get(address(name, report)).status_code == 404

@@ -66,6 +66,7 @@ def report(db: None, settings: Any, tmp_path: Path, kept: dict[str, Any]) -> Rep
     return Report.objects.create(study=study, fingerprint="0", **kept)
 
 
+@pytest.mark.torture
 @pytest.mark.slow
 def test_only_comparisons_with_the_baseline_are_found_and_tabulated(report: Report) -> None:
     (criterion,) = report.content["kept"]["criteria"]

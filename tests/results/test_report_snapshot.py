@@ -156,6 +156,7 @@ def reads_ratings(number: int, sql: str) -> bool:
     return "annotation_rating" in sql and "annotation_ratingsfile" not in sql
 
 
+@pytest.mark.torture
 @pytest.mark.slow
 def test_report_keeps_its_moment_when_it_is_asked_for_again(study: Study) -> None:
     first = compute_report(study)
@@ -171,6 +172,7 @@ def test_report_keeps_its_moment_when_it_is_asked_for_again(study: Study) -> Non
     assert Report.objects.get(pk=first.pk).made_at == first.made_at
 
 
+@pytest.mark.torture
 @pytest.mark.slow
 def test_page_of_a_report_tells_its_version_and_software_not_the_newest(study: Study) -> None:
     report = compute_report(study)

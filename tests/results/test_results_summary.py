@@ -411,7 +411,6 @@ def test_everyone_included_is_another_view_of_the_same_report(
     assert whole[0].value == "88.0"
 
 
-@pytest.mark.both_databases
 def test_first_look_is_told_with_its_answers_and_the_top_up_after_it(
     db: None, study: Study, staff_client: Client
 ) -> None:

@@ -1,11 +1,13 @@
 """Every sentence that a report can print: a study that has it and, beside it, one that must not.
 
-A code without an entry in CASES fails. Studies are small, and each is analysed once a run.
+A code without an entry in CASES fails. Studies are small, and each is analysed once a run; those
+that few sentences share are for `make torture`.
 """
 
 import csv
 import json
 import random
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import replace
 from datetime import UTC, datetime
@@ -1331,7 +1333,26 @@ def test_every_sentence_has_a_study_that_has_it() -> None:
     assert set(SENTENCES) == set(CASES) | set(SITE_CASES)
 
 
-@pytest.mark.parametrize("code", CASES)
+# The suite looks at the sentences of the studies that most of them share: each study is analysed.
+USES = Counter(name for names in CASES.values() for name in names)
+SHARED = {name for name, _ in USES.most_common(24)}
+# No other test of the suite has these.
+ALONE = {
+    "joint_test", "many_pairs", "no_baseline", "no_shared_input", "only_first", "only_second",
+    "other_criteria", "too_alike", "unlinked", "upheld",
+}  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    "code",
+    [
+        pytest.param(
+            code,
+            marks=[] if code in ALONE or SHARED.issuperset(names) else [pytest.mark.torture],
+        )
+        for code, names in CASES.items()
+    ],
+)
 def test_a_sentence_is_printed_where_its_facts_hold_and_not_beside(code: str) -> None:
     study, beside = CASES[code]
 

@@ -51,6 +51,7 @@ def test_data_tables_are_registered_but_not_the_links(db):
     assert ParticipantLink not in admin.site._registry
 
 
+@pytest.mark.one_case
 @pytest.mark.parametrize("model", OURS, ids=lambda model: model.__name__)
 def test_stock_page_is_for_superusers_to_read(superuser_client, staff_client, model):
     make_study()
@@ -96,6 +97,7 @@ def test_the_table_below_has_a_row_of_every_model_with_a_stock_page(db):
     assert [model.__name__ for model in EVERY_MODEL if not model.objects.exists()] == []
 
 
+@pytest.mark.one_case
 @pytest.mark.parametrize("page", OF_ONE_ROW)
 def test_stock_page_does_not_tell_other_staff_whether_a_row_exists(db, page):
     make_one_of_each()

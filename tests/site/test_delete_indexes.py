@@ -10,8 +10,6 @@ from django.db.models import ForeignKey, Model
 from evalsite.annotation.models import Annotation, Draft
 from evalsite.studies.models import Batch, Item, Output
 
-pytestmark = pytest.mark.both_databases
-
 # taken back by the thousand: with a batch, a file of ratings, or a pilot
 TAKEN_BACK = (Batch, Item, Output, Annotation)
 # what may be looked through: a row for each item that somebody has before them
@@ -35,6 +33,8 @@ def test_there_are_such_references() -> None:
     assert "studies.Item.repeat_of_id" in NAMES
 
 
+@pytest.mark.both_databases
+@pytest.mark.one_case
 @pytest.mark.django_db
 @pytest.mark.parametrize(("model", "column"), REFERENCES, ids=NAMES)
 def test_an_index_leads_to_what_refers_to_a_row(model: type[Model], column: str) -> None:

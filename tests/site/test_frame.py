@@ -92,6 +92,7 @@ def test_old_addresses_lead_to_the_new_ones(staff_client, old, name, more):
     assert response.url == f"{url(name, study)}{more}?page=2"
 
 
+@pytest.mark.one_case
 @pytest.mark.parametrize(
     ("state", "editor", "owner"),
     [

@@ -139,6 +139,7 @@ def test_staff_pages_are_accessible_complain_of_nothing_and_fit_a_phone(page, li
     assert watch.found == []
 
 
+@pytest.mark.torture
 def test_link_to_share_is_copied_by_its_button(page, live_server):
     user = make_user()
     sign_in(page, live_server, user)

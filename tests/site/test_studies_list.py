@@ -163,6 +163,7 @@ def test_more_drafts_than_fit_are_behind_a_link(staff_client):
     assert len(titles(staff_client, state="drafts")) == 7
 
 
+@pytest.mark.one_case
 @pytest.mark.parametrize("query", [{}, {"state": "drafts"}, {"q": "study", "by": "latest"}])
 def test_list_of_many_studies_takes_the_queries_of_few(staff_client, query):
     for number in range(2):

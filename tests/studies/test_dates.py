@@ -27,7 +27,7 @@ from tests.support.factories import (
     mint_link,
 )
 
-pytestmark = [pytest.mark.django_db, pytest.mark.both_databases]
+pytestmark = pytest.mark.django_db
 
 HOUR = timedelta(hours=1)
 MAY = datetime(2099, 5, 1, 8, tzinfo=UTC)
@@ -117,6 +117,7 @@ def test_overview_says_when_it_opens(staff_client):
     assert 'id="join-link"' in page.text
 
 
+@pytest.mark.one_case
 @pytest.mark.parametrize(
     ("fields", "sentence"),
     [
@@ -153,6 +154,7 @@ def state_after_closing(study: Study) -> str:
     return str(study.state)
 
 
+@pytest.mark.both_databases
 def test_study_closes_with_its_last_answer_if_that_is_chosen():
     chosen, other = make_full(), make_full(closes_when_full=False)
 

@@ -44,7 +44,6 @@ def practise(client, study: Study) -> None:
     client.post(path, hidden | {f"informativeness-{number}": "90" for number in (1, 2, 3)})
 
 
-@pytest.mark.both_databases
 def test_draft_is_deleted_on_its_pages_with_pilots_reports_and_files(
     staff_client, client, researcher, settings, tmp_path, django_capture_on_commit_callbacks
 ):

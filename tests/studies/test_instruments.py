@@ -155,7 +155,6 @@ def test_version_never_changes():
     assert version.title == read_gallery()[0]["title"]
 
 
-@pytest.mark.both_databases
 def test_drafts_of_two_people_overwrite_nothing_and_become_versions_only_without_fault():
     jane = make_user()
     version, _ = import_instrument(data=read_gallery()[0], by=jane)

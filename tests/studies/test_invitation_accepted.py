@@ -77,6 +77,7 @@ def test_whoever_has_no_account_makes_one_that_may_sign_in_and_no_more(study):
     assert roles(study)["ann"] == "owner"
 
 
+@pytest.mark.one_case
 @pytest.mark.parametrize(
     "said",
     [
