@@ -1,18 +1,19 @@
-"""Comparing systems on one criterion: one method for complete and incomplete designs.
+"""Comparisons of systems on one criterion: one method for complete and incomplete designs.
 
 A mixed model (REML) of all systems with raters, inputs, input:system, rater:system and, where
 raters have several outputs of an input, rater:input; with clusters also these and cluster:system.
 Errors and degrees of freedom by Kenward and Roger. Too many effects for the model, or no
 convergence: the bootstrap over inputs and raters. One rater, or raters unknown: a t test over
-inputs, which says nothing about other raters. A system with one input or one rater is not compared,
-save over raters on one input that both share; nor are systems whose difference the ratings do not
-determine (see `split_tied`). Beside it, of each pair, the same model of its two systems alone.
+inputs, which says nothing about other raters. A system with one input or one rater isn't compared,
+except over raters on the only input that both systems share; nor are systems whose difference the
+ratings don't determine (see `split_tied`). In addition, for each pair, the same model of its two
+systems alone.
 
-p values are corrected over the comparisons of this criterion and, where no criterion is the primary
-one, over those of the others too. With a baseline only the pairs that hold it are tested, so the
-family is smaller. Rank ranges rest on simultaneous intervals of all differences and on the p values
-of all pairs, corrected together, not on that family, and stay; clusters rest on the corrected p
-values alone, and there are none.
+p values are corrected over the comparisons of this criterion and, if no criterion is primary, over
+those of the others too. With a baseline only the pairs that include it are tested, so the family is
+smaller. Rank ranges come from simultaneous intervals of all differences and from the p values of
+all pairs, corrected together, not from that family, so they stay the same; clusters come from the
+corrected p values of all pairs, so with a baseline there are none.
 """
 
 from collections.abc import Sequence
@@ -71,8 +72,8 @@ from evalsite.analysis.scores import (
 )
 
 MANY_PAIRS = 1000
-MOST_OWN = 45  # pairs, of which each gets a model of its own
-MOST_OWN_RATINGS = 200_000  # that these models take together
+MOST_OWN = 45  # pairs that get a separate model each
+MOST_OWN_RATINGS = 200_000  # ratings in all of these models together
 
 Floats = NDArray[np.float64]
 Pairs = list[tuple[int, int]]
@@ -80,12 +81,12 @@ Pairs = list[tuple[int, int]]
 
 @dataclass(frozen=True, kw_only=True)
 class PairComparison:
-    """One pair, second minus first (of logarithms for magnitudes, with `ratio` beside).
+    """A pair, second minus first (of logarithms for magnitudes, then with `ratio`).
 
     `difference` has the interval, p, standard error and degrees of freedom; `low_all`, `high_all`
-    bound it in all pairs at once, tested or not; `own` is the difference with the error of this
-    pair alone; `p_within` is corrected within the criterion only; `checks` are tests that see less
-    of the design. `effects`: {} where there are more than MANY_PAIRS pairs.
+    bound it in all pairs at once, tested or not; `own_error` is the difference with the error of
+    this pair alone; `p_within` is corrected within the criterion only; `checks` are tests that see
+    less of the design. `effects`: {} if there are more than MANY_PAIRS pairs.
     """
 
     first: str
@@ -93,7 +94,7 @@ class PairComparison:
     difference: Figure
     p_corrected: float | None
     p_within: float | None
-    own: Figure | None
+    own_error: Figure | None
     low_all: float | None
     high_all: float | None
     ratio: Figure | None
@@ -106,11 +107,11 @@ class PairComparison:
 class Comparison:
     """All pairs of one criterion (or all against the baseline), means, rank ranges, clusters.
 
-    `model` tells of the mixed model, where one was fitted: variances, terms left out and why,
-    terms at 0. `family` is how many tests of this criterion the correction counts, `family_across`
-    those of other criteria too. `raw_ranges`: rank ranges before they are put in order. `thin`: the
-    systems of one input or rater, of several, which have no ranks; with some there is no test of
-    all systems. `joint`: the test of three systems or more by the model; `overall` is Friedman's,
+    `model`: facts of the mixed model if one was fitted: variances, terms left out and why, terms at
+    0. `family`: how many tests of this criterion the correction counts; `family_across`: those of
+    other criteria too. `raw_ranges`: rank ranges before they are put in order. `thin`: the systems
+    with only one of several inputs or raters, which have no ranks; if there are some, nothing tests
+    all systems. `joint`: the test of three systems or more by the model; `overall`: Friedman's,
     which ignores raters.
     """
 
@@ -121,7 +122,7 @@ class Comparison:
     baseline: str | None
     cautions: Cautions
     family_across: int = 0
-    exploratory: int = 0  # tests of pairs that the plan does not name
+    exploratory: int = 0  # tests of pairs that the plan doesn't name
     rank_ranges: dict[str, tuple[int, int]] = field(default_factory=dict)
     raw_ranges: dict[str, tuple[int, int]] = field(default_factory=dict)
     clusters: list[list[str]] = field(default_factory=list)
@@ -133,7 +134,7 @@ class Comparison:
 
 @dataclass(frozen=True, kw_only=True)
 class Differences:
-    """All pairs of one criterion with their tests, before any correction; see `correct`."""
+    """All pairs of a criterion with their tests, before any correction; see `correct`."""
 
     data: Scores
     baseline: str | None
@@ -142,9 +143,9 @@ class Differences:
     pairs: Pairs  # those to test first, then the others
     chosen: int  # how many are to test
     differences: list[Figure]
-    own: list[Figure | None]
+    own_errors: list[Figure | None]
     means: Floats
-    order: Floats  # the means that systems are put in order by
+    order: Floats  # the means that put systems in order
     drawn: Floats
     model: dict[str, Any]
     joint: Figure | None
@@ -159,17 +160,17 @@ class Differences:
 
     @property
     def p(self) -> list[float]:
-        """The p values of the family, those that are defined."""
+        """Return the defined p values of the family."""
         tested = zip(self.differences, self.is_named, strict=False)
-        found = (one.details.get("p") for one, is_named in tested if is_named)
-        return [float(one) for one in found if one is not None]
+        p = (figure.details.get("p") for figure, is_named in tested if is_named)
+        return [float(value) for value in p if value is not None]
 
     def correct(
-        self, correction: Correction = "holm", others: Sequence[float] = ()
+        self, correction: Correction = "holm", other_p: Sequence[float] = ()
     ) -> "Comparison":
-        """The comparison with p values corrected over its family and `others`, the p values of
-        other criteria."""
-        return _compare(self, correction, list(others))
+        """Return the comparison with p values corrected over its family and `other_p`, the p values
+        of other criteria."""
+        return _compare(self, correction, list(other_p))
 
 
 def find_differences(
@@ -183,13 +184,12 @@ def find_differences(
     named: Named = frozenset(),
     better: Better = "higher",
 ) -> Differences:
-    """Every pair of systems, or every system against `baseline`, by the method that fits.
+    """Compare every pair of systems, or every system with `baseline`, by the method that fits.
 
-    Draws: 2000, or 500 above 1e5 ratings; of effect sizes 300. `mixed`: the model of these scores,
-    where it has been fitted. `has_own_errors`: the plan wants a separate error for each pair.
-    `named`: the pairs that it names, for which p values are corrected. `better` puts systems in
-    order, and changes no difference.
-    ValueError: a baseline without ratings.
+    Draws: 2000, or 500 above 1e5 ratings; 300 for effect sizes. `mixed`: the model of these scores,
+    if it has been fitted. `has_own_errors`: the plan wants a separate error for each pair. `named`:
+    the pairs that the plan names, for which p values are corrected. `better` puts systems in order,
+    and changes no difference. ValueError: a baseline without ratings.
     """
     if baseline is not None and baseline not in data.systems:
         raise ValueError(f"{baseline} has no ratings here; choose one of the systems.")
@@ -199,72 +199,81 @@ def find_differences(
     )
     chosen, rest = _choose_pairs(data.systems, baseline)
     pairs = chosen + rest
-    differences, mixed, cautions = _differences(data, pairs, means, drawn, seed, mixed)
-    own = _find_own_errors(data, pairs, differences)
+    differences, mixed, cautions = _test_pairs(data, pairs, means, drawn, seed, mixed)
+    own_errors = _find_own_errors(data, pairs, differences)
     if has_own_errors:
         differences = [
-            one if other is None or other.value is None else replace(
+            figure if other is None or other.value is None else replace(
                 other, name="difference", details={**other.details, "error": "of this pair alone"})
-            for one, other in zip(differences, own, strict=True)
+            for figure, other in zip(differences, own_errors, strict=True)
         ]  # fmt: skip
     differences = [
-        _describe_of_what(data, *ij, one) for ij, one in zip(pairs, differences, strict=True)
+        _describe_spread(data, *ij, figure) for ij, figure in zip(pairs, differences, strict=True)
     ]
     fit = None if mixed is None else mixed.fit
     return Differences(
         data=data, baseline=baseline, seed=seed, draws=used, pairs=pairs, chosen=len(chosen),
-        differences=differences, own=own, means=means, drawn=drawn,
+        differences=differences, own_errors=own_errors, means=means, drawn=drawn,
         order=means if fit is None else fit.means, model={} if mixed is None else mixed.facts,
         joint=_test_jointly(data, mixed), cautions=cautions, named=named, better=better,
     )  # fmt: skip
 
 
-def _compare(tested: Differences, correction: Correction, others: list[float]) -> Comparison:
+def _compare(tested: Differences, correction: Correction, other_p: list[float]) -> Comparison:
     data, every, number = tested.data, tested.differences, tested.chosen
     is_many = number > MANY_PAIRS
     cautions = tested.cautions | ({"many_pairs": {}} if is_many else {})
-    reach = _reach(tested.means, tested.drawn, every)
+    reach = _find_reach(tested.means, tested.drawn, every)
     is_named = tested.is_named
-    corrected = _correct(every[:number], correction, others, is_named)
+    corrected = _correct(every[:number], correction, other_p, is_named)
     within = _correct(every[:number], correction, (), is_named)
-    own = [one or undefined("own_error", Reason.NOT_COMPUTED, method=REML) for one in tested.own]
-    own_corrected = _correct(own[:number], correction, others, is_named)
+    not_computed = undefined("own_error", Reason.NOT_COMPUTED, method=REML)
+    own_errors = [figure or not_computed for figure in tested.own_errors[:number]]
+    own_corrected = _correct(own_errors, correction, other_p, is_named)
     pairs = []
     for place, ij in enumerate(tested.pairs[:number]):
+        own_error = tested.own_errors[place]
+        if own_error is not None:
+            details = {**own_error.details, "p_corrected": own_corrected[place]}
+            own_error = replace(own_error, details=details)
         pairs.append(
-            _pair(
+            _describe_pair(
                 data,
                 ij,
                 every[place],
                 (corrected[place], within[place], reach[place]),
-                _with_p(tested.own[place], own_corrected[place]),
+                own_error,
                 tested.seed,
                 0 if is_many else min(tested.draws, EFFECT_DRAWS),
                 is_exploratory=not is_named[place],
             )
         )
     cautions |= _find_other_verdicts(pairs)
-    # the tests of all pairs, those that a baseline leaves out too
-    upheld = [q is not None and q < 1 - LEVEL for q in _correct(every, correction, others)]
+    # the tests of all pairs, including those that a baseline leaves out
+    upheld = [q is not None and q < 1 - LEVEL for q in _correct(every, correction, other_p)]
     thin = [] if data.rater is None or data.raters == 1 else find_thin(data)
     sign = SIGN[tested.better]
     raw = _find_ranges(data.systems, thin, tested.pairs, every, reach, upheld, sign=sign)
+    overall = None
+    if len(data.systems) > 2 and not thin:
+        columns = [item_means(data, place) for place in range(len(data.systems))]
+        overall = friedman(np.column_stack(columns))
     clusters = _find_clusters(data.systems, thin, sign * tested.order, pairs, upheld, sign=sign)
     return Comparison(
-        systems=_system_figures(data, tested.means, tested.drawn, tested.seed),
+        systems=_list_means(data, tested.means, tested.drawn, tested.seed),
         pairs=pairs,
         correction=correction,
         family=len(tested.p),
-        family_across=len(tested.p) + len(others),
+        family_across=len(tested.p) + len(other_p),
         exploratory=sum(q is not None for q in corrected) - len(tested.p),
         baseline=tested.baseline,
         rank_ranges=order_ranges(dict(zip(data.systems, sign * tested.order, strict=True)), raw),
         raw_ranges=raw,
         clusters=clusters if raw and number == len(tested.pairs) else [],
         joint=tested.joint,
-        overall=None if thin else _overall(data),
+        overall=overall,
         model=tested.model,
-        thin=[data.systems[one] for one in thin],
+        thin=[data.systems[place] for place in thin],
         cautions=cautions,
     )
 
@@ -272,49 +281,46 @@ def _compare(tested: Differences, correction: Correction, others: list[float]) -
 def _correct(
     differences: Sequence[Figure],
     correction: Correction,
-    others: Sequence[float] = (),
+    other_p: Sequence[float] = (),
     is_named: Sequence[bool] = (),
 ) -> list[float | None]:
-    p = [one.details.get("p", np.nan) for one in differences]
-    return correct_named(p, is_named, others, correction)
-
-
-def _with_p(figure: Figure | None, p: float | None) -> Figure | None:
-    if figure is None:
-        return None
-    return replace(figure, details={**figure.details, "p_corrected": p})
+    p = [figure.details.get("p", np.nan) for figure in differences]
+    return correct_named(p, is_named, other_p, correction)
 
 
 def _find_own_errors(data: Scores, pairs: Pairs, differences: list[Figure]) -> list[Figure | None]:
-    """Of each pair the difference by a model of it alone; None: there is no other, or too many."""
+    """Return the difference of each pair by a separate model of it.
+
+    None: the criterion has no other pair, or too many, or the model of all systems has no test.
+    """
     systems = len(data.systems)
     cost = len(pairs) * 2 / max(systems, 1) * len(data.value)
     if systems < 3 or len(pairs) > MOST_OWN or cost > MOST_OWN_RATINGS:
         return [None] * len(pairs)
     return [
-        compare_alone(data, i, j) if one.method == REML and one.value is not None else None
-        for (i, j), one in zip(pairs, differences, strict=True)
+        compare_alone(data, i, j) if figure.method == REML and figure.value is not None else None
+        for (i, j), figure in zip(pairs, differences, strict=True)
     ]
 
 
 def _find_other_verdicts(pairs: list[PairComparison]) -> Cautions:
-    """Name the pairs whose own error leads to another verdict, both p corrected."""
+    """Return a caution with the pairs whose own error changes the verdict, both p corrected."""
     named = []
     errors: dict[str, float] = {}  # of each system, summed over its pairs
-    for one in pairs:
-        for name in (one.first, one.second):
-            error = 0.0 if one.own is None else one.own.details.get("se") or 0.0
+    for pair in pairs:
+        for name in (pair.first, pair.second):
+            error = 0.0 if pair.own_error is None else pair.own_error.details.get("se") or 0.0
             errors[name] = errors.get(name, 0.0) + error
-    for one in pairs:
-        p = None if one.own is None else one.own.details.get("p_corrected")
-        if p is None or one.p_corrected is None:
+    for pair in pairs:
+        p = None if pair.own_error is None else pair.own_error.details.get("p_corrected")
+        if p is None or pair.p_corrected is None:
             continue
-        if (p < 1 - LEVEL) != (one.p_corrected < 1 - LEVEL):
-            by_size = sorted((one.first, one.second), key=lambda name: errors[name])
+        if (p < 1 - LEVEL) != (pair.p_corrected < 1 - LEVEL):
+            by_size = sorted((pair.first, pair.second), key=lambda name: errors[name])
             named.append(
                 {
-                    "system_1": one.first,
-                    "system_2": one.second,
+                    "system_1": pair.first,
+                    "system_2": pair.second,
                     "p": p,
                     # the one that raters differ more, or less, about
                     "system": by_size[-1] if p >= 1 - LEVEL else by_size[0],
@@ -324,50 +330,51 @@ def _find_other_verdicts(pairs: list[PairComparison]) -> Cautions:
 
 
 def _choose_pairs(systems: Sequence[str], baseline: str | None) -> tuple[Pairs, Pairs]:
-    """The pairs to test, and those that are not: with a baseline, all that do not hold it."""
+    """Return the pairs to test, and the others: with a baseline, those that don't include it."""
     every = list(combinations(range(len(systems)), 2))
     if baseline is None:
         return every, []
     first = list(systems).index(baseline)
-    chosen = [(first, one) for one in range(len(systems)) if one != first]
+    chosen = [(first, place) for place in range(len(systems)) if place != first]
     return chosen, [pair for pair in every if first not in pair]
 
 
-def _system_figures(data: Scores, means: Floats, drawn: Floats, seed: int) -> dict[str, Figure]:
-    """The mean of each system; the geometric mean where values are magnitudes."""
-    found = {}
+def _list_means(data: Scores, means: Floats, drawn: Floats, seed: int) -> dict[str, Figure]:
+    """Return the mean of each system, or the geometric mean of magnitudes."""
+    figures = {}
     for place, system in enumerate(data.systems):
         n = data.take(data.system == place).counts()
         value, draws = float(means[place]), drawn[:, place]
         if data.is_log:
             value, draws = exp(value), np.exp(draws)
-        found[system] = drawn_figure(
+        figures[system] = drawn_figure(
             "geometric_mean" if data.is_log else "mean", value, draws, n=n, seed=seed,
             over_raters=data.rater is not None,
         )  # fmt: skip
-    return found
+    return figures
 
 
-def _differences(
+def _test_pairs(
     data: Scores, pairs: Pairs, means: Floats, drawn: Floats, seed: int, mixed: Mixed | None
 ) -> tuple[list[Figure], Mixed | None, Cautions]:
-    """The test of each pair, the mixed model, and what cannot be claimed."""
+    """Return the test of each pair, the mixed model, and what can't be claimed."""
     cautions = design_cautions(data)
     if data.rater is None or data.raters == 1:
-        return [_over_items(data, i, j) for i, j in pairs], None, cautions
+        return [_test_over_items(data, i, j) for i, j in pairs], None, cautions
     if np.ptp(data.value) == 0:
-        same = t_figure(
+        equal = t_figure(
             "difference", estimate=0.0, se=0.0, df=1.0, method=ALL_EQUAL, n=data.counts()
         )
-        return [same for _ in pairs], None, cautions
+        return [equal for _ in pairs], None, cautions
     mixed = mixed or fit_mixed(data)
     by_model = ModelPairs(data=data, mixed=mixed, means=means, drawn=drawn, seed=seed)
-    found, more = by_model.compare(pairs)
-    return found, mixed, cautions | more
+    figures, more = by_model.compare(pairs)
+    return figures, mixed, cautions | more
 
 
-def _describe_of_what(data: Scores, first: int, second: int, figure: Figure) -> Figure:
-    """A difference without spread says whether every rating shows it, or only their means."""
+def _describe_spread(data: Scores, first: int, second: int, figure: Figure) -> Figure:
+    """Return the difference; without spread, with a note whether all ratings or only means are
+    equal."""
     if not has_no_spread(figure) or figure.method == METHOD_RATERS:
         return figure
     pair = data.take((data.system == first) | (data.system == second))
@@ -383,43 +390,43 @@ def _describe_of_what(data: Scores, first: int, second: int, figure: Figure) -> 
     return describe_equal_differences(figure, units=units, is_of_means=bool(varies))
 
 
-def _over_items(data: Scores, first: int, second: int) -> Figure:
-    """The t test over the items that both systems have, on differences of item means."""
+def _test_over_items(data: Scores, first: int, second: int) -> Figure:
+    """Return the t test over the items that both systems have, on differences of item means."""
     d = item_means(data, second) - item_means(data, first)
     block = np.zeros(len(d), dtype=np.int64)
     block[data.group] = data.block
-    there = np.isfinite(d)
-    has_clusters = len(np.unique(block[there])) < there.sum()
+    is_known = np.isfinite(d)
+    has_clusters = len(np.unique(block[is_known])) < is_known.sum()
     units: Units = "clusters" if has_clusters else "inputs"
-    return mean_test(None, block[there], rounded(d[there]), units=units)
+    return mean_test(None, block[is_known], rounded(d[is_known]), units=units)
 
 
-def _reach(means: Floats, drawn: Floats, differences: list[Figure]) -> list[float | None]:
-    """How far each difference may be off, in all pairs at once; None where that is unknown.
+def _find_reach(means: Floats, drawn: Floats, differences: list[Figure]) -> list[float | None]:
+    """Return how far each difference may be off, in all pairs at once; None if that isn't known.
 
-    One that never varies isn't off, if its p stays significant among so many pairs.
+    A difference that never varies isn't off if its p stays significant among so many pairs.
     """
     critical = max_t(means, drawn) if len(means) > 1 else None
-    found: list[float | None] = []
-    for one in differences:
-        if has_no_spread(one):
-            stands = float(one.details.get("p", 1.0)) * len(differences) < 1 - LEVEL
-            found.append(0.0 if stands else abs(one.value or 0.0))
+    reach: list[float | None] = []
+    for figure in differences:
+        if has_no_spread(figure):
+            is_upheld = float(figure.details.get("p", 1.0)) * len(differences) < 1 - LEVEL
+            reach.append(0.0 if is_upheld else abs(figure.value or 0.0))
             continue
-        se = one.details.get("se", one.details.get("se_bootstrap"))
-        if critical is None or se is None or one.value is None:
-            found.append(None)
+        se = figure.details.get("se", figure.details.get("se_bootstrap"))
+        if critical is None or se is None or figure.value is None:
+            reach.append(None)
             continue
-        found.append(float(simultaneous_reach(critical, one.details.get("df", np.inf))) * se)
-    return found
+        reach.append(float(simultaneous_reach(critical, figure.details.get("df", np.inf))) * se)
+    return reach
 
 
-def _pair(
+def _describe_pair(
     data: Scores,
     ij: tuple[int, int],
     difference: Figure,
     p_and_reach: tuple[float | None, float | None, float | None],
-    own: Figure | None,
+    own_error: Figure | None,
     seed: int,
     draws: int,
     *,
@@ -438,18 +445,18 @@ def _pair(
         difference=difference,
         p_corrected=p_corrected,
         p_within=p_within,
-        own=own,
+        own_error=own_error,
         low_all=value - reach if known else None,  # type: ignore[operator]
         high_all=value + reach if known else None,  # type: ignore[operator]
-        ratio=_ratio(difference) if data.is_log else None,
-        effects={name: leave_open(one, difference) for name, one in effects.items()},
-        checks={name: leave_open(one, difference) for name, one in checks.items()},
+        ratio=_find_ratio(difference) if data.is_log else None,
+        effects={name: leave_open(figure, difference) for name, figure in effects.items()},
+        checks={name: leave_open(figure, difference) for name, figure in checks.items()},
         is_exploratory=is_exploratory,
     )
 
 
-def _ratio(difference: Figure) -> Figure | None:
-    """How many times the first the second is rated, from the difference of logarithms."""
+def _find_ratio(difference: Figure) -> Figure | None:
+    """Return the ratio of the second to the first, from the difference of logarithms."""
     if difference.value is None:
         return replace(difference, name="ratio_of_geometric_means")
     low, high = (None if e is None else exp(e) for e in (difference.low, difference.high))
@@ -473,15 +480,17 @@ def _find_ranges(
     *,
     sign: float,
 ) -> dict[str, tuple[int, int]]:
-    """Rank ranges, from simultaneous intervals of the differences of all pairs, as far as the
-    corrected p values of all pairs uphold them: so no rank says more than a sentence does. Thin
-    systems have none, and count in none: one input alone doesn't rank systems. Without a direction
-    (`sign` 0) there are none."""
+    """Return rank ranges from simultaneous intervals of the differences of all pairs.
+
+    They hold only as far as the corrected p values of all pairs do, so no rank claims more than the
+    sentence on its pair. Thin systems have no ranks and count in none, since one input alone
+    doesn't rank systems. Without a direction (`sign` 0) there are none.
+    """
     compared = [
-        (pair, one.value, far, holds)
-        for pair, one, far, holds in zip(pairs, differences, reach, upheld, strict=True)
-        # an undefined comparison ranks neither above the other
-        if one.value is not None and not {*pair} & {*thin}
+        (pair, figure.value, far, holds)
+        for pair, figure, far, holds in zip(pairs, differences, reach, upheld, strict=True)
+        # an undefined comparison ranks neither system above the other
+        if figure.value is not None and not {*pair} & {*thin}
     ]
     if not sign or not compared or any(far is None for _, _, far, _ in compared):
         return {}
@@ -489,9 +498,9 @@ def _find_ranges(
     for (i, j), value, far, holds in compared:
         off, ahead = far or 0.0, sign * value
         above[j, i], above[i, j] = holds and ahead - off > 0, holds and ahead + off < 0
-    kept = [one for one in range(len(systems)) if one not in thin]
-    found = rank_ranges(above[np.ix_(kept, kept)])
-    return {systems[one]: ends for one, ends in zip(kept, found, strict=True)}
+    kept = [place for place in range(len(systems)) if place not in thin]
+    ranges = rank_ranges(above[np.ix_(kept, kept)])
+    return {systems[place]: ends for place, ends in zip(kept, ranges, strict=True)}
 
 
 def _find_clusters(
@@ -503,31 +512,23 @@ def _find_clusters(
     *,
     sign: float,
 ) -> list[list[str]]:
-    """Clusters of all but thin systems, from the p values of all pairs, corrected together."""
-    place = {name: number for number, name in enumerate(systems)}
+    """Return clusters without thin systems, from p values of all pairs, corrected together."""
+    places = {name: place for place, name in enumerate(systems)}
     beats = np.zeros((len(systems),) * 2, dtype=bool)
-    for one, holds in zip(pairs, upheld, strict=False):
+    for pair, holds in zip(pairs, upheld, strict=False):
         if holds:
-            up = sign * (one.difference.value or 0.0) > 0
-            i, j = place[one.first], place[one.second]
+            up = sign * (pair.difference.value or 0.0) > 0
+            i, j = places[pair.first], places[pair.second]
             beats[(j, i) if up else (i, j)] = True
-    kept = [one for one in range(len(systems)) if one not in thin]
+    kept = [place for place in range(len(systems)) if place not in thin]
     parts = find_clusters(goodness[kept], beats[np.ix_(kept, kept)])
-    return [[systems[kept[one]] for one in part] for part in parts]
+    return [[systems[kept[place]] for place in part] for part in parts]
 
 
 def _test_jointly(data: Scores, mixed: Mixed | None) -> Figure | None:
-    """Return the test of three systems or more; undefined where some aren't compared."""
+    """Return the test of three systems or more; undefined if some aren't compared."""
     if len(data.systems) < 3:
         return None
     if data.rater is not None and data.raters != 1 and find_thin(data):
         return undefined("joint_f", Reason.TOO_FEW, method=JOINT, n=data.counts())
     return find_joint_test(mixed or fit_mixed(data), len(data.systems), n=data.counts())
-
-
-def _overall(data: Scores) -> Figure | None:
-    """Friedman's test over items, for three systems or more."""
-    if len(data.systems) < 3:
-        return None
-    table = np.column_stack([item_means(data, one) for one in range(len(data.systems))])
-    return friedman(table)

@@ -1,7 +1,7 @@
 """Marked passages: how much is marked, and whether raters mark the same words.
 
-A passage is a span of code points; a token is a word or a sign of the text, marked if any part of
-it is. Krippendorff's unitised alpha and gamma are not offered; nominal alpha over tokens is.
+A passage is a span of code points. A token is a word or a symbol of the text, and is marked if any
+part of it is. Krippendorff's unitised alpha and gamma aren't offered; nominal alpha over tokens is.
 """
 
 import re
@@ -28,8 +28,8 @@ _MOST_PAIRS = 200  # pairs of raters of one output
 
 
 @dataclass(frozen=True, kw_only=True)
-class Seen:
-    """One output as one rater marked it; no spans: nothing was marked."""
+class MarkedOutput:
+    """An output as a rater marked it; without spans, nothing was marked."""
 
     output: str
     rater: str
@@ -38,94 +38,99 @@ class Seen:
 
 
 def split_tokens(text: str) -> list[Span]:
-    """Words and signs of a text as spans of code points."""
-    return [one.span() for one in _TOKEN.finditer(text)]
+    """Return the words and symbols of a text as spans of code points."""
+    return [token.span() for token in _TOKEN.finditer(text)]
 
 
 def mark_tokens(tokens: list[Span], spans: Iterable[Span]) -> Marked:
-    """Which tokens a passage touches."""
-    found = np.zeros(len(tokens), dtype=bool)
+    """Return for each token whether a passage touches it."""
+    is_marked = np.zeros(len(tokens), dtype=bool)
     if not tokens:
-        return found
+        return is_marked
     starts, ends = np.array(tokens).T
     for start, end in spans:
-        found |= (starts < end) & (ends > start)
-    return found
+        is_marked |= (starts < end) & (ends > start)
+    return is_marked
 
 
 def compare_highlights(
-    seen: Iterable[Seen], texts: Mapping[str, str], *, draws: int = DRAWS, seed: int = SEED
+    marked: Iterable[MarkedOutput],
+    texts: Mapping[str, str],
+    *,
+    draws: int = DRAWS,
+    seed: int = SEED,
 ) -> list[Figure]:
-    """Share of tokens marked, token F1 and exact-span F1 of pairs of raters, alpha over tokens.
+    """Return the share of tokens marked, token F1 and exact-span F1 of pairs of raters, and alpha
+    over tokens.
 
     `texts`: of each output, as it was uploaded; outputs without a text are left out and counted.
-    F1 of a pair is 2 x both / (one + other); pairs in which neither marked anything are left out
+    F1 of a pair is 2 x both / (first + second); pairs in which neither marked anything are left out
     of `token_f1` and `span_f1` and count as 1 in `token_f1_with_empty`. Intervals: bootstrap over
     blocks and raters; a rater who is drawn twice isn't compared with themselves. Undefined:
-    no_data, no_overlap, no_variation (alpha: nothing or all is marked).
+    no_data, no_overlap, no_variation (alpha: nothing or everything is marked).
     """
-    everything = sorted(seen, key=lambda one: (one.output, one.rater))
-    kept = [one for one in everything if texts.get(one.output, "").strip()]
-    tokens = {one.output: split_tokens(texts[one.output]) for one in kept}
-    marks = [mark_tokens(tokens[one.output], one.spans) for one in kept]
+    everything = sorted(marked, key=lambda view: (view.output, view.rater))
+    kept = [view for view in everything if texts.get(view.output, "").strip()]
+    tokens = {view.output: split_tokens(texts[view.output]) for view in kept}
+    marks = [mark_tokens(tokens[view.output], view.spans) for view in kept]
     n = {"outputs": len(tokens), "outputs and raters": len(kept),
          "without_text": len(everything) - len(kept)}  # fmt: skip
     shares = pd.DataFrame(
-        {"block": [one.block or one.output for one in kept],
-         "rater": [marked.rater for marked in kept],
-         "value": [float(one.mean()) for one in marks]}
+        {"block": [view.block or view.output for view in kept],
+         "rater": [view.rater for view in kept],
+         "value": [float(mark.mean()) for mark in marks]}
     )  # fmt: skip
     codes = [factor_codes(shares.block), factor_codes(shares.rater)]
     orders = canonical_order(codes, shares.value.to_numpy())
     shares["block"], shares["first"] = (order[of] for order, of in zip(orders, codes, strict=True))
     pairs = _pair_up(kept, marks, shares)
     decided = pairs[pairs.token.notna()] if len(pairs) else pairs
-    phrases: dict[str, Any] = {"draws": draws, "seed": seed}
+    drawing: dict[str, Any] = {"draws": draws, "seed": seed}
     of_pairs, of_decided = (
-        {"outputs": n["outputs"], "pairs of raters": len(some), "without_text": n["without_text"]}
-        for some in (pairs, decided)
+        {"outputs": n["outputs"], "pairs of raters": len(rows), "without_text": n["without_text"]}
+        for rows in (pairs, decided)
     )
     return [
         _mean("highlighted_share", "share of tokens marked, mean over outputs and raters",
-              shares, n, **phrases),
+              shares, n, **drawing),
         _mean("token_f1", "F1 of marked tokens, mean over pairs of raters",
-              _column(decided, "token"), of_decided, gap=_find_gap(kept, pairs), **phrases),
+              _column(decided, "token"), of_decided, gap=_find_gap(kept, pairs), **drawing),
         _mean("span_f1", "F1 of passages marked exactly alike, mean over pairs of raters",
-              _column(decided, "span"), of_decided, gap=_find_gap(kept, pairs), **phrases),
+              _column(decided, "span"), of_decided, gap=_find_gap(kept, pairs), **drawing),
         _mean("token_f1_with_empty", "F1 of marked tokens, 1 where neither marked any",
-              _column(pairs.fillna(1.0), "token"), of_pairs, gap=_find_gap(kept, pairs), **phrases),
+              _column(pairs.fillna(1.0), "token"), of_pairs, gap=_find_gap(kept, pairs), **drawing),
         _alpha_over_tokens(kept, marks, n),
     ]  # fmt: skip
 
 
-def _find_gap(kept: list[Seen], pairs: pd.DataFrame) -> Reason:
-    """Why there is no mean over pairs, should there be none."""
+def _find_gap(kept: list[MarkedOutput], pairs: pd.DataFrame) -> Reason:
+    """Return why there is no mean over pairs, if there is none."""
     if not kept:
         return Reason.NO_DATA
     return Reason.NO_VARIATION if len(pairs) else Reason.NO_OVERLAP
 
 
-def _pair_up(kept: list[Seen], marks: list[Marked], shares: pd.DataFrame) -> pd.DataFrame:
-    """Return for each pair of raters of an output: block, the two, and F1 of tokens and of spans
-    (or missing)."""
+def _pair_up(kept: list[MarkedOutput], marks: list[Marked], shares: pd.DataFrame) -> pd.DataFrame:
+    """Return for each pair of raters of an output its block, both raters, and F1 of tokens and of
+    spans (or missing)."""
     blocks, raters = shares.block.tolist(), shares["first"].tolist()
     by_output: dict[str, list[int]] = {}
     for place, each in enumerate(kept):
         by_output.setdefault(each.output, []).append(place)
     rows: list[tuple[int, int, int, float, float]] = []
     for places in by_output.values():
-        for one, two in list(combinations(places, 2))[:_MOST_PAIRS]:
-            first, second = kept[one], kept[two]
-            token = _f1(int((marks[one] & marks[two]).sum()), int(marks[one].sum()),
-                        int(marks[two].sum()))  # fmt: skip
+        for left, right in list(combinations(places, 2))[:_MOST_PAIRS]:
+            first, second = kept[left], kept[right]
+            token = _f1(int((marks[left] & marks[right]).sum()), int(marks[left].sum()),
+                        int(marks[right].sum()))  # fmt: skip
             span = _f1(len(set(first.spans) & set(second.spans)), len(set(first.spans)),
                        len(set(second.spans)))  # fmt: skip
-            rows.append((blocks[one], raters[one], raters[two], token, span))
+            rows.append((blocks[left], raters[left], raters[right], token, span))
     return pd.DataFrame(rows, columns=["block", "first", "second", "token", "span"])
 
 
-def _f1(both: int, one: int, other: int) -> float:
-    return 2 * both / (one + other) if one + other else np.nan
+def _f1(both: int, first: int, second: int) -> float:
+    return 2 * both / (first + second) if first + second else np.nan
 
 
 def _column(pairs: pd.DataFrame, name: str) -> pd.DataFrame:
@@ -165,22 +170,22 @@ def _mean(
                   details=details, seed=seed)  # fmt: skip
 
 
-def _alpha_over_tokens(kept: list[Seen], marks: list[Marked], n: dict[str, int]) -> Figure:
-    """Nominal alpha of "marked or not" over tokens."""
+def _alpha_over_tokens(kept: list[MarkedOutput], marks: list[Marked], n: dict[str, int]) -> Figure:
+    """Return nominal alpha of "marked or not" over tokens."""
     name = "token_alpha"
     if not kept:
         return undefined(name, Reason.NO_DATA, method="Krippendorff's alpha, nominal", n=n)
-    outputs = {one: place for place, one in enumerate(sorted({each.output for each in kept}))}
-    raters = {one: place for place, one in enumerate(sorted({each.rater for each in kept}))}
-    blocks = sorted({one.block or one.output for one in kept})
-    number = {one: place for place, one in enumerate(blocks)}
-    longest = max(len(one) for one in marks)
-    lengths = [len(one) for one in marks]
-    unit = np.concatenate([outputs[one.output] * longest + np.arange(length)
-                           for one, length in zip(kept, lengths, strict=True)])  # fmt: skip
-    rater = np.repeat([raters[one.rater] for one in kept], lengths)
-    block = np.repeat([number[one.block or one.output] for one in kept], lengths)
+    outputs = {output: place for place, output in enumerate(sorted({each.output for each in kept}))}
+    raters = {rater: place for place, rater in enumerate(sorted({each.rater for each in kept}))}
+    blocks = sorted({view.block or view.output for view in kept})
+    number = {block: place for place, block in enumerate(blocks)}
+    longest = max(len(mark) for mark in marks)
+    lengths = [len(mark) for mark in marks]
+    unit = np.concatenate([outputs[view.output] * longest + np.arange(length)
+                           for view, length in zip(kept, lengths, strict=True)])  # fmt: skip
+    rater = np.repeat([raters[view.rater] for view in kept], lengths)
+    block = np.repeat([number[view.block or view.output] for view in kept], lengths)
     value = np.concatenate(marks).astype(float)
-    found = alpha(unit=unit, rater=rater, value=value, level="nominal", input=block,
+    figure = alpha(unit=unit, rater=rater, value=value, level="nominal", input=block,
                   name=name)  # fmt: skip
-    return replace(found, details={**found.details, "unit": "word"})
+    return replace(figure, details={**figure.details, "unit": "word"})

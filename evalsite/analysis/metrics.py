@@ -1,7 +1,7 @@
-"""Scores of automatic metrics beside human ratings, at four levels.
+"""Scores of automatic metrics compared with human ratings, at four levels.
 
-Output: one row for each output. Within inputs: over the systems of an input, mean over inputs.
-Item-centred: over outputs less the mean of their group, which is not the mean within inputs.
+Output: a row for each output. Within inputs: over the systems of an input, mean over inputs.
+Item-centred: over outputs minus the mean of their group, which isn't the mean within inputs.
 System: means by system; n is the number of systems.
 """
 
@@ -34,8 +34,8 @@ _ACCURACY = "share of pairs of systems that the metric orders as raters do"
 
 
 @dataclass(frozen=True, kw_only=True)
-class Beside:
-    """One metric beside one criterion: figures by level, then by kind of correlation."""
+class MetricFigures:
+    """A metric compared with a criterion: figures by level, then by kind of correlation."""
 
     metric: str
     levels: dict[str, dict[str, Figure]]
@@ -44,42 +44,43 @@ class Beside:
 def correlate_metrics(
     human: pd.DataFrame, metrics: pd.DataFrame, *, levels: Collection[str] = LEVELS,
     draws: int = DRAWS, seed: int = SEED,
-) -> list[Beside]:  # fmt: skip
-    """Every metric beside the mean human rating.
+) -> list[MetricFigures]:  # fmt: skip
+    """Return every metric compared with the mean human rating.
 
-    `human`: group, system, value, one row for each output; `metrics`: group, system, metric,
-    value. Where a group has several outputs of a system, both have `item` as well; where groups
-    hang together, `human` has `block`, which the bootstrap draws. Outputs without both are left out
-    and counted in `n`. System level: systems kept; no p below 10 systems. Undefined as for
-    `correlate`; `pairwise_accuracy` no_variation where raters rate all systems alike.
+    `human`: group, system, value, a row for each output; `metrics`: group, system, metric, value.
+    If a group has several outputs of a system, both have `item` as well; if groups form clusters,
+    `human` has `block`, which the bootstrap draws. Outputs without both scores are left out and
+    counted in `n`. System level: systems kept; no p below 10 systems. Undefined as for `correlate`;
+    `pairwise_accuracy`: no_variation if raters rate all systems equally.
     """
-    found = []
-    for name, own in metrics.groupby("metric"):
-        both = join_scores(human, own)
-        made: dict[str, dict[str, Figure]] = {}
+    correlated = []
+    for name, scores in metrics.groupby("metric"):
+        both = join_scores(human, scores)
+        figures: dict[str, dict[str, Figure]] = {}
         if "output" in levels:
-            made["output"] = _at_level(both.value, both.value_metric, both.block, draws, seed)
+            sides = both.value, both.value_metric
+            figures["output"] = _correlate_at_level(*sides, both.block, draws, seed)
         tables = tabulate_inputs(both) if "within_inputs" in levels and len(both) else None
         if tables is not None:
             ties = calibrate_ties(tables)
-            made["within_inputs"] = correlate_within(tables) | {ties.name: ties}
+            figures["within_inputs"] = correlate_within(tables) | {ties.name: ties}
         if "item_centred" in levels:
             centred = center_on_groups(both)
-            made["item_centred"] = _at_level(*centred, both.block, draws, seed)
+            figures["item_centred"] = _correlate_at_level(*centred, both.block, draws, seed)
         if "system" in levels:
-            made["system"] = _at_system_level(both, draws, seed)
+            figures["system"] = _correlate_at_system_level(both, draws, seed)
             if tables is not None:
                 soft = find_soft_accuracy(tables)
-                made["system"][soft.name] = soft
-        found.append(Beside(metric=str(name), levels=made))
-    return found
+                figures["system"][soft.name] = soft
+        correlated.append(MetricFigures(metric=str(name), levels=figures))
+    return correlated
 
 
 def describe_metric(*, item: Any, system: Any, human: Any, metric: Any) -> dict[str, Any]:
-    """The figures of one metric beside people, without draws, as plain data.
+    """Return the figures of a metric compared with people, without draws, as plain data.
 
     All (n,): names of inputs and systems, people's mean of each output and the metric's score, NaN
-    where there is none. What is undefined is None.
+    where there is none. Undefined values are None.
     """
     human = pd.DataFrame({"group": item, "system": system, "value": human})
     scores = pd.DataFrame({"group": item, "system": system, "value": metric})
@@ -93,9 +94,9 @@ def describe_metric(*, item: Any, system: Any, human: Any, metric: Any) -> dict[
     return {
         "within_inputs": {
             "tau" if kind == "kendall" else kind: {
-                "value": one.value, "low": one.low, "high": one.high, **one.n
+                "value": figure.value, "low": figure.low, "high": figure.high, **figure.n
             }
-            for kind, one in correlate_within(tables).items()
+            for kind, figure in correlate_within(tables).items()
         },
         "centred": {
             name: correlate(x=centred[0], y=centred[1], kind=kind, by="none").value
@@ -110,39 +111,38 @@ def describe_metric(*, item: Any, system: Any, human: Any, metric: Any) -> dict[
     }  # fmt: skip
 
 
-def join_scores(human: pd.DataFrame, own: pd.DataFrame) -> pd.DataFrame:
-    """The outputs that have both: human `value` and `value_metric`, with their `block`."""
-    keys = ["group", "system", *(["item"] if "item" in human and "item" in own else [])]
-    both = human.merge(own[[*keys, "value"]], on=keys, suffixes=("", "_metric"))
+def join_scores(human: pd.DataFrame, scores: pd.DataFrame) -> pd.DataFrame:
+    """Return the outputs with both scores, human `value` and `value_metric`, and their `block`."""
+    keys = ["group", "system", *(["item"] if "item" in human and "item" in scores else [])]
+    both = human.merge(scores[[*keys, "value"]], on=keys, suffixes=("", "_metric"))
     both = both[both.value.notna() & both.value_metric.notna()]
     return both if "block" in both else both.assign(block=both.group)
 
 
 def center_on_groups(both: pd.DataFrame) -> tuple[pd.Series, pd.Series]:
-    """Both values less the mean of their group."""
+    """Return both values minus the mean of their group."""
     columns = both[["value", "value_metric"]]
     centred = columns - both.groupby("group")[["value", "value_metric"]].transform("mean")
     centred = centred.round(10)
     return centred.value, centred.value_metric
 
 
-def _at_level(
+def _correlate_at_level(
     x: pd.Series, y: pd.Series, group: pd.Series, draws: int, seed: int
 ) -> dict[str, Figure]:
     return {kind: correlate(x=x, y=y, kind=kind, block=group, draws=draws, seed=seed)
             for kind in KINDS}  # fmt: skip
 
 
-def _at_system_level(both: pd.DataFrame, draws: int, seed: int) -> dict[str, Figure]:
+def _correlate_at_system_level(both: pd.DataFrame, draws: int, seed: int) -> dict[str, Figure]:
     names = (*KINDS, "pairwise_accuracy")
     methods = dict(METHODS) | {"pairwise_accuracy": _ACCURACY}
     systems = sorted(set(both.system))
     over = "clusters" if (both.block != both.group).any() else "groups"
-    phrases = over.replace("groups", "inputs")
     n = {"systems": len(systems), over: int(both.block.nunique())}
     if len(systems) < 3:
         reason = Reason.TOO_FEW if systems else Reason.NO_DATA
-        return {one: undefined(one, reason, method=methods[one], n=n) for one in names}
+        return {name: undefined(name, reason, method=methods[name], n=n) for name in names}
     sums = _sum_by_group(both, systems)
     ones = np.ones((1, sums.shape[0]))
     whole = _find_at_system_level(sums, ones)[0]
@@ -150,31 +150,29 @@ def _at_system_level(both: pd.DataFrame, draws: int, seed: int) -> dict[str, Fig
         lambda weights: _find_at_system_level(sums, weights), len(sums), draws=draws, seed=seed,
         width=3 * len(systems) ** 2,
     )  # fmt: skip
-    found = {}
-    for place, one in enumerate(names):
+    figures = {}
+    for place, name in enumerate(names):
         if np.isnan(whole[place]):
-            found[one] = undefined(one, Reason.NO_VARIATION, method=methods[one], n=n)
+            figures[name] = undefined(name, Reason.NO_VARIATION, method=methods[name], n=n)
             continue
         spread = describe_draws(drawn[:, place])
         details: dict[str, Any] = dict(spread.details)
         if spread.low is not None:
-            details["interval"] = f"bootstrap over {phrases}, systems kept, percentile"
-        if one == "pearson" and len(systems) >= _NO_P_BELOW:
-            details["p"] = float(_p_of(whole[place], len(systems)))
-        found[one] = Figure(name=one, method=methods[one], value=float(whole[place]), n=n,
-                            low=spread.low, high=spread.high, details=details,
-                            seed=seed)  # fmt: skip
-    return found
-
-
-def _p_of(r: float, n: int) -> float:
-    t = r * np.sqrt((n - 2) / max(1 - r**2, 1e-300))
-    return float(2 * stats.t.sf(abs(t), n - 2))
+            drawn_units = over.replace("groups", "inputs")
+            details["interval"] = f"bootstrap over {drawn_units}, systems kept, percentile"
+        if name == "pearson" and len(systems) >= _NO_P_BELOW:
+            r, df = whole[place], len(systems) - 2
+            t = r * np.sqrt(df / max(1 - r**2, 1e-300))
+            details["p"] = float(2 * stats.t.sf(abs(t), df))
+        figures[name] = Figure(name=name, method=methods[name], value=float(whole[place]), n=n,
+                               low=spread.low, high=spread.high, details=details,
+                               seed=seed)  # fmt: skip
+    return figures
 
 
 def _sum_by_group(both: pd.DataFrame, systems: list[str]) -> Floats:
-    """(groups, 3, systems): outputs, human sums, metric sums; groups in an order of content."""
-    system = both.system.map({name: at for at, name in enumerate(systems)}).to_numpy()
+    """Return outputs, human sums and metric sums (groups, 3, systems), in an order of content."""
+    system = both.system.map({name: code for code, name in enumerate(systems)}).to_numpy()
     content = np.unique(both[["value", "value_metric"]].to_numpy(), axis=0, return_inverse=True)[1]
     codes = np.unique(both.block.astype(str), return_inverse=True)[1].astype(np.intp)
     orders = canonical_order([codes, system], content.ravel().astype(float))
@@ -186,39 +184,39 @@ def _sum_by_group(both: pd.DataFrame, systems: list[str]) -> Floats:
 
 
 def _find_at_system_level(sums: Floats, weights: Floats) -> Floats:
-    """Pearson, Spearman, tau-b and pairwise accuracy of system means, by draw (draws, 4)."""
+    """Return Pearson, Spearman, tau-b and pairwise accuracy of system means (draws, 4)."""
     drawn = np.tensordot(weights, sums, axes=1)
     with np.errstate(divide="ignore", invalid="ignore"):
-        human, metric = (np.round(drawn[:, at] / drawn[:, 0], 10) for at in (1, 2))
-        one, two = np.triu_indices(human.shape[1], 1)
-        up, down = (np.sign(side[:, one] - side[:, two]) for side in (human, metric))
+        human, metric = (np.round(drawn[:, part] / drawn[:, 0], 10) for part in (1, 2))
+        first, second = np.triu_indices(human.shape[1], 1)
+        up, down = (np.sign(side[:, first] - side[:, second]) for side in (human, metric))
         met = (up * down).sum(axis=1)
         decided = (up != 0).sum(axis=1)
         tau = met / np.sqrt(decided * (down != 0).sum(axis=1))
         accuracy = ((up == down) & (up != 0)).sum(axis=1) / decided
         ranks = (stats.rankdata(side, axis=1) for side in (human, metric))
-        found = np.column_stack([_pearson(human, metric), _pearson(*ranks), tau, accuracy])
+        figures = np.column_stack([_pearson(human, metric), _pearson(*ranks), tau, accuracy])
     lost = np.isnan(human + metric).any(axis=1)
-    found[lost] = np.nan
-    return np.where(np.isfinite(found), found, np.nan)
+    figures[lost] = np.nan
+    return np.where(np.isfinite(figures), figures, np.nan)
 
 
-def _pearson(one: Floats, two: Floats) -> Floats:
-    one = one - one.mean(axis=1, keepdims=True)
-    two = two - two.mean(axis=1, keepdims=True)
-    spread = np.sqrt((one**2).sum(axis=1) * (two**2).sum(axis=1))
-    # without variation on a side there is no correlation
-    found = np.full(len(spread), np.nan)
-    return np.divide((one * two).sum(axis=1), spread, out=found, where=spread > 1e-12)
+def _pearson(x: Floats, y: Floats) -> Floats:
+    x = x - x.mean(axis=1, keepdims=True)
+    y = y - y.mean(axis=1, keepdims=True)
+    spread = np.sqrt((x**2).sum(axis=1) * (y**2).sum(axis=1))
+    # without variation on one side there is no correlation
+    correlations = np.full(len(spread), np.nan)
+    return np.divide((x * y).sum(axis=1), spread, out=correlations, where=spread > 1e-12)
 
 
 def williams(*, human: ArrayLike, first: ArrayLike, second: ArrayLike) -> Figure:
-    """Williams' test (1959): do two metrics correlate equally with the same human scores?
+    """Test whether two metrics correlate equally with the same human scores (Williams 1959).
 
     Arrays of length n, row by row. The value is r(human, first) - r(human, second); `details` hold
     t, df and the two-sided p. Undefined: no_data, too_few (fewer than 4 rows), no_variation.
     """
-    table = np.column_stack([np.asarray(one, dtype=float) for one in (human, first, second)])
+    table = np.column_stack([np.asarray(side, dtype=float) for side in (human, first, second)])
     table = table[~np.isnan(table).any(axis=1)]
     n, method = len(table), "Williams' test of two dependent Pearson correlations"
     counted = {"rows": n}
@@ -247,12 +245,13 @@ def williams(*, human: ArrayLike, first: ArrayLike, second: ArrayLike) -> Figure
 def find_ceiling(
     *, output: ArrayLike, value: ArrayLike, splits: int = _SPLITS, seed: int = SEED
 ) -> Figure:
-    """How well the mean of half of the ratings of an output agrees with that of the other half.
+    """Return how well half of the ratings of an output predict the other half.
 
     The ratings of each output (arrays of length n) are split at random, `splits` times; the mean
-    Pearson correlation of both halves is stepped up to all of them (Spearman-Brown): what as many
-    other raters would reach. A metric without any error could reach its square root. Interval: the
-    middle 95% of splits, not of outputs. Undefined: no_data, no_overlap, too_few, no_variation.
+    Pearson correlation of the means of both halves is stepped up to all ratings (Spearman-Brown):
+    the correlation that as many other raters would reach. A metric without any error could reach
+    its square root. Interval: the middle 95% of splits, not of outputs. Undefined: no_data,
+    no_overlap, too_few, no_variation.
     """
     values = np.asarray(value, dtype=float)
     codes = np.unique(np.asarray(output).astype(str), return_inverse=True)[1]
@@ -269,13 +268,13 @@ def find_ceiling(
     if n["outputs"] < 3:
         return undefined("ceiling", Reason.TOO_FEW, method=method, n=n)
     rng = np.random.default_rng(seed)
-    found = np.array([_split(values, codes, rng) for _ in range(splits)])
-    found = found[~np.isnan(found)]
-    if not found.size:
+    correlations = np.array([_split(values, codes, rng) for _ in range(splits)])
+    correlations = correlations[~np.isnan(correlations)]
+    if not correlations.size:
         return undefined("ceiling", Reason.NO_VARIATION, method=method, n=n)
-    half = float(found.mean())
-    stepped = 2 * found / (1 + np.abs(found))
-    low, high = (float(one) for one in np.quantile(stepped, [0.025, 0.975]))
+    half = float(correlations.mean())
+    stepped = 2 * correlations / (1 + np.abs(correlations))
+    low, high = (float(end) for end in np.quantile(stepped, [0.025, 0.975]))
     details = {"half": half, "splits": splits, "interval": "the middle 95% of splits"}
     return Figure(name="ceiling", method=method, value=2 * half / (1 + abs(half)), low=low,
                   high=high, n=n, details=details, seed=seed)  # fmt: skip
@@ -285,10 +284,10 @@ def find_ceilings_within(
     *, group: ArrayLike, system: ArrayLike, rater: ArrayLike | None, value: ArrayLike,
     splits: int = _SPLITS, seed: int = SEED,
 ) -> list[Figure]:  # fmt: skip
-    """Return how well half of the people of an input order its systems as the other half does.
+    """Return how well half of the people of an input order its systems like the other half.
 
-    Arrays of length n. The people of each input are split at random, `splits` times (its ratings,
-    where raters are unknown); the mean over inputs of each correlation over systems is stepped up
+    Arrays of length n. The people of each input are split at random, `splits` times (its ratings
+    if raters are unknown); the mean over inputs of each correlation over systems is stepped up
     to all people, as for `find_ceiling`. Undefined: too_few, no_variation.
     """
     values = np.asarray(value, dtype=np.float64)
@@ -323,7 +322,7 @@ def find_ceilings_within(
 
 
 def _average_cells(place: Any, value: Floats, shape: tuple[int, int]) -> Floats:
-    """Return the mean of each cell of a table; NaN: it has no value."""
+    """Return the mean of each cell of a table; NaN if it has no value."""
     size = shape[0] * shape[1]
     number = np.bincount(place, minlength=size)
     total = np.bincount(place, weights=value, minlength=size)
@@ -334,7 +333,7 @@ def _average_cells(place: Any, value: Floats, shape: tuple[int, int]) -> Floats:
 def _step_up(
     kind: Kind, half: Sequence[float], *, splits: int, n: dict[str, int], seed: int
 ) -> Figure:
-    """Return the mean correlation of halves, stepped up to the whole by Spearman and Brown."""
+    """Return the mean correlation of halves, stepped up to the whole (Spearman-Brown)."""
     name = f"ceiling_{kind}"
     method = f"{METHODS[kind]} within inputs of half of the people with the others, Spearman-Brown"
     if not half:
@@ -348,7 +347,7 @@ def _step_up(
 
 
 def _split(values: Floats, codes: Any, rng: np.random.Generator) -> float:
-    """Pearson's r of the means of two random halves of the ratings of each output."""
+    """Return Pearson's r of the means of two random halves of the ratings of each output."""
     order = np.lexsort((rng.random(len(codes)), codes))
     starts = np.searchsorted(codes, np.arange(codes.max() + 1))
     is_first = (np.arange(len(codes)) - starts[codes]) % 2 == 0

@@ -1,6 +1,6 @@
-"""A metric beside people within inputs: correlations over systems, and pairs of systems in order.
+"""A metric compared with people within inputs: correlations over systems, and order of pairs.
 
-Tables are inputs by systems, with NaN where an output lacks a human score or one of the metric.
+Tables are inputs by systems, with NaN where an output lacks a human score or the metric's score.
 """
 
 from collections.abc import Iterator
@@ -19,7 +19,7 @@ Floats = NDArray[np.float64]
 
 TIES = "tie_calibrated_accuracy"
 SOFT = "soft_pairwise_accuracy"
-# systems of an input that it takes for a correlation within it
+# the fewest systems of an input for a correlation within it
 LEAST_SYSTEMS: dict[Kind, int] = {"pearson": 3, "spearman": 3, "kendall": 2}
 _METHOD_TIES = "share of pairs of systems ordered alike or tied on both sides, mean over inputs"
 _METHOD_SOFT = (
@@ -27,22 +27,22 @@ _METHOD_SOFT = (
     "systems; normal form of sign flips over inputs, raters fixed"
 )
 _DIGITS = 10  # means of thirds differ in the sixteenth
-_CELLS = 2_000_000  # pairs of systems of inputs held at once
-MOST_PAIRS = 20_000_000  # that thresholds are sought among: all are held in memory
+_CELLS = 2_000_000  # pairs of systems in memory at once, over inputs
+MOST_PAIRS = 20_000_000  # for thresholds, which need all of them in memory
 
 
 @dataclass(frozen=True, kw_only=True)
 class InputTables:
-    """Both sides (inputs, systems), and the block, an input or its cluster, of each input."""
+    """The scores of both sides (inputs, systems), and each input's block: itself or its cluster."""
 
     human: Floats
     metric: Floats
     block: NDArray[np.int64]
-    scale: float  # of the metric, whose values are shares of it
+    scale: float  # of the metric, whose values are divided by it
 
 
 def tabulate_inputs(both: pd.DataFrame) -> InputTables:
-    """The tables of outputs that have both scores; several outputs of a system are averaged.
+    """Return the tables of outputs with both scores; several outputs of a system are averaged.
 
     `both` has group, block, system, value and value_metric.
     """
@@ -52,7 +52,7 @@ def tabulate_inputs(both: pd.DataFrame) -> InputTables:
     scale = float(np.nanmax(np.abs(metric), initial=0.0)) or 1.0
     return InputTables(
         human=np.round(wide["value"].to_numpy(dtype=np.float64), _DIGITS),
-        # rounded beside its largest value: metrics have scales of their own
+        # rounded relative to the largest value, since metrics differ in scale
         metric=np.round(metric / scale, _DIGITS),
         block=np.unique(block.astype(str), return_inverse=True)[1].astype(np.int64),
         scale=scale,
@@ -63,9 +63,9 @@ def tabulate_inputs(both: pd.DataFrame) -> InputTables:
 
 
 def correlate_within(tables: InputTables) -> dict[str, Figure]:
-    """The mean over inputs of each correlation over an input's systems.
+    """Return the mean over inputs of each correlation over an input's systems.
 
-    `n` counts the inputs, and those left out since people's scores, or the metric's, are all
+    `n` counts the inputs, and those left out because people's scores, or the metric's, are all
     equal. Interval: t over inputs or clusters, for these people. Undefined: too_few (no input has
     enough systems), no_variation.
     """
@@ -92,33 +92,28 @@ def correlate_within(tables: InputTables) -> dict[str, Figure]:
 
 
 def correlate_halves(first: Floats, second: Floats) -> dict[Kind, float | None]:
-    """Return the mean over inputs of each correlation of two tables (inputs, systems), NaN where a
-    half has no rating; None: no input has systems enough that differ in both."""
+    """Return the mean over inputs of each correlation of two tables (inputs, systems).
+
+    NaN: a half has no rating. None: no input has enough systems that differ in both halves.
+    """
     is_known = np.isfinite(first) & np.isfinite(second)
     sides = [np.where(is_known, side, np.nan) for side in (first, second)]
-    found: dict[Kind, float | None] = {}
+    correlations: dict[Kind, float | None] = {}
     for kind, least in LEAST_SYSTEMS.items():
         kept = is_known.sum(axis=1) >= least
         for side in sides:
-            high, low = (fill(side) for fill in (_find_highest, _find_lowest))
-            kept &= high > low
+            highest = np.where(is_known, side, -np.inf).max(axis=1)
+            lowest = np.where(is_known, side, np.inf).min(axis=1)
+            kept &= highest > lowest
         r = _CORRELATE[kind](sides[0][kept], sides[1][kept]) if kept.any() else np.zeros(0)
-        found[kind] = float(r.mean()) if len(r) else None
-    return found
-
-
-def _find_highest(side: Floats) -> Floats:
-    return np.where(np.isfinite(side), side, -np.inf).max(axis=1)
-
-
-def _find_lowest(side: Floats) -> Floats:
-    return np.where(np.isfinite(side), side, np.inf).min(axis=1)
+        correlations[kind] = float(r.mean()) if len(r) else None
+    return correlations
 
 
 def _average(
     name: str, value: Floats, block: NDArray[np.int64], method: str, n: dict[str, int]
 ) -> Figure:
-    """The mean with its t interval over blocks, which count by their inputs."""
+    """Return the mean with its t interval over blocks, weighted by their inputs."""
     mean = float(value.mean())
     off = np.bincount(np.unique(block, return_inverse=True)[1], weights=value - mean)
     if (blocks := len(off)) < 2:
@@ -142,7 +137,7 @@ def _find_pearson(x: Floats, y: Floats) -> Floats:
 
 
 def _find_spearman(x: Floats, y: Floats) -> Floats:
-    # what is missing ranks last, and then goes
+    # missing values rank last and are then dropped
     ranks = [
         np.where(np.isfinite(side), stats.rankdata(np.nan_to_num(side, nan=np.inf), axis=1), np.nan)
         for side in (x, y)
@@ -163,16 +158,18 @@ _CORRELATE = {"pearson": _find_pearson, "spearman": _find_spearman, "kendall": _
 
 
 def _list_pairs(x: Floats, y: Floats) -> Iterator[tuple[Floats, Floats]]:
-    """The differences of both sides for every pair of systems (inputs, pairs), NaN where a system
-    is missing; so many inputs at once as keep memory flat."""
+    """Yield the differences of both sides for every pair of systems (inputs, pairs).
+
+    NaN: a system is missing. Each part has as many inputs as keep memory flat.
+    """
     i, j = np.triu_indices(x.shape[1], 1)
     rows_at_once = max(1, _CELLS // max(1, len(i)))
 
     def subtract(side: Floats, rows: slice) -> Floats:
         return np.round(side[rows][:, i] - side[rows][:, j], _DIGITS)
 
-    for at in range(0, len(x), rows_at_once):
-        rows = slice(at, at + rows_at_once)
+    for start in range(0, len(x), rows_at_once):
+        rows = slice(start, start + rows_at_once)
         yield subtract(x, rows), subtract(y, rows)
 
 
@@ -180,10 +177,12 @@ def _list_pairs(x: Floats, y: Floats) -> Iterator[tuple[Floats, Floats]]:
 
 
 def calibrate_ties(tables: InputTables) -> Figure:
-    """Pairwise accuracy with ties (Deutsch, Foster and Freitag 2023): people tie if they are equal,
-    the metric if its difference is at most a threshold, which is the one in the data that makes
-    accuracy largest, the smallest of several. Undefined: too_few, too_many_pairs (above
-    MOST_PAIRS)."""
+    """Return pairwise accuracy with ties (Deutsch, Foster and Freitag 2023).
+
+    People tie two systems if their scores are equal, the metric if its difference is at most a
+    threshold: the one in the data with the highest accuracy, the smallest if several have it.
+    Undefined: too_few, too_many_pairs (above MOST_PAIRS).
+    """
     inputs, systems = tables.human.shape
     if inputs * systems * (systems - 1) // 2 > MOST_PAIRS:
         n = {"inputs": inputs}
@@ -202,7 +201,7 @@ def calibrate_ties(tables: InputTables) -> Figure:
     human, metric, weight = np.concatenate(parts, axis=1)
     is_tie, is_alike = human == 0, (np.sign(human) == np.sign(metric)) & (human != 0)
     size, place = np.unique(np.abs(metric), return_inverse=True)
-    # with a higher threshold a pair is tied: right if people tie, else no longer right
+    # above its threshold a pair is tied: now right if people tie, no longer right if they don't
     gain = np.bincount(place, weights=weight * (is_tie * 1.0 - is_alike))
     accuracy = float(weight[is_alike].sum()) + np.cumsum(gain)
     at_0 = float(weight[is_alike | (is_tie & (metric == 0))].sum())
@@ -216,7 +215,7 @@ def calibrate_ties(tables: InputTables) -> Figure:
 
 
 def find_soft_accuracy(tables: InputTables) -> Figure:
-    """Soft pairwise accuracy as WMT24 has it (Thompson and others 2024), without draws."""
+    """Return soft pairwise accuracy as in WMT24 (Thompson and others 2024), without draws."""
     ahead, shared = [], []
     systems = tables.human.shape[1]
     number = systems * (systems - 1) // 2

@@ -1,4 +1,4 @@
-"""The comparisons that a plan names: p values are corrected for them, others are exploratory."""
+"""The comparisons that a plan names: p values are corrected for these, others are exploratory."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Protocol
@@ -13,7 +13,7 @@ from evalsite.analysis.plan import Hypothesis, Named
 
 
 class Corrected(Protocol):
-    """What was corrected: `exploratory` counts the tests of pairs that the plan doesn't name."""
+    """Corrected comparisons; `exploratory` counts tests of pairs that the plan doesn't name."""
 
     @property
     def family_across(self) -> int: ...
@@ -22,35 +22,37 @@ class Corrected(Protocol):
 
 
 def mark_named(pairs: Iterable[Iterable[str]], named: Named) -> list[bool]:
-    """Return of each pair whether the plan names it; all, where it names none of them."""
-    found = [frozenset(pair) in named for pair in pairs]
-    return found if any(found) else [True] * len(found)
+    """Return for each pair whether the plan names it; True for all if it names none of them."""
+    is_named = [frozenset(pair) in named for pair in pairs]
+    return is_named if any(is_named) else [True] * len(is_named)
 
 
 def correct_named(
     p: Sequence[float],
     is_named: Sequence[bool] = (),
-    others: Sequence[float] = (),
+    other_p: Sequence[float] = (),
     method: Correction = "holm",
 ) -> list[float | None]:
-    """The p values of named pairs corrected for one another and `others`, the rest for all."""
+    """Return p values, of named pairs corrected for these and `other_p`, of others for all."""
     every = np.asarray(p, dtype=np.float64)
     named = np.asarray(is_named or [True] * len(every), dtype=bool)
-    found = correct([*every, *others], method)[: len(every)]
-    found[named] = correct([*every[named], *others], method)[: named.sum()]
-    return [None if np.isnan(q) else float(q) for q in found]
+    corrected = correct([*every, *other_p], method)[: len(every)]
+    corrected[named] = correct([*every[named], *other_p], method)[: named.sum()]
+    return [None if np.isnan(q) else float(q) for q in corrected]
 
 
 def describe_family(result: Corrected, within: int, *, is_exploratory: bool) -> dict[str, Any]:
-    """How many comparisons the corrected p of a pair covers, in all and of its criterion; `within`
-    counts those that the plan names."""
+    """Return how many comparisons the corrected p of a pair covers, in all and of its criterion.
+
+    `within` counts those that the plan names.
+    """
     more = result.exploratory if is_exploratory else 0
-    found = {"family": result.family_across + more, "family_within": within + more}
-    return found | ({"is_exploratory": True} if is_exploratory else {})
+    family = {"family": result.family_across + more, "family_within": within + more}
+    return family | ({"is_exploratory": True} if is_exploratory else {})
 
 
 def find_effect(pairs: Sequence[Mapping[str, Any]], system: str, other: str) -> Figure:
-    """The effect of `system` over or minus `other`; undefined if they weren't compared."""
+    """Return the effect of `system` over or minus `other`; undefined if they weren't compared."""
     for pair in pairs:
         if (pair["system_1"], pair["system_2"]) == (system, other):
             effect: Figure = pair["effect"]
@@ -66,10 +68,12 @@ def judge_hypotheses(
     equal: float,
     better: Better = "higher",
 ) -> list[dict[str, Any]]:
-    """Return what became of each hypothesis: "better" or "worse" is how `system` came out,
-    "different" that it differs where neither is better, "unclear" that the corrected test found
-    nothing; None: there is no test. The direction halves no p value."""
-    found = []
+    """Return the outcome of each hypothesis.
+
+    "better" or "worse": of `system`; "different": it differs, without a direction; "unclear": the
+    corrected test isn't significant; None: there is no test. p values stay two-sided.
+    """
+    outcomes = []
     for hypothesis in hypotheses:
         effect = find_effect(pairs, hypothesis.system, hypothesis.other)
         p = effect.details.get("p_corrected")
@@ -78,10 +82,10 @@ def judge_hypotheses(
             goodness = SIGN[better] * (effect.value - equal)
             outcome = "better" if goodness > 0 else "worse" if goodness < 0 else "different"
             outcome = outcome if p < 1 - LEVEL else "unclear"
-        found.append(
+        outcomes.append(
             {
                 "system": hypothesis.system, "relation": hypothesis.relation,
                 "other": hypothesis.other, "outcome": outcome, "p_corrected": p,
             }
         )  # fmt: skip
-    return found
+    return outcomes

@@ -1,4 +1,4 @@
-"""What preferences show beside strengths: position, ties by rater, and circles."""
+"""What preferences show in addition to strengths: position, ties by rater, and circles."""
 
 from dataclasses import dataclass
 from typing import Any
@@ -21,10 +21,10 @@ _CIRCLES = (
 
 
 def position_bias(rater: Codes | None, item: Codes, outcome: Floats, *, seed: int = SEED) -> Figure:
-    """The share of "left" among decided answers; p of the exact test against one half.
+    """Return the share of "left" among decided answers, and p of the exact test against one half.
 
     `outcome` (n,): 1 left, 0 tie, -1 right, as shown. The p value takes answers as independent;
-    the interval does not.
+    the interval doesn't.
     """
     decided = outcome != 0
     left, total = int((outcome > 0).sum()), int(decided.sum())
@@ -50,18 +50,18 @@ def position_bias(rater: Codes | None, item: Codes, outcome: Floats, *, seed: in
 
 
 def tie_shares(rater: Codes, outcome: Floats) -> list[dict[str, Any]]:
-    """For each rater: answers, share of ties, and whether there are none or only ties."""
+    """Return each rater's answers, share of ties, and whether there are none or only ties."""
     total = np.bincount(rater)
     ties = np.bincount(rater, weights=outcome == 0)
     return [
         {
-            "rater": one,
-            "answers": int(total[one]),
-            "tie_share": float(ties[one] / total[one]),
-            "never_ties": bool(ties[one] == 0),
-            "always_ties": bool(ties[one] == total[one]),
+            "rater": code,
+            "answers": int(total[code]),
+            "tie_share": float(ties[code] / total[code]),
+            "never_ties": bool(ties[code] == 0),
+            "always_ties": bool(ties[code] == total[code]),
         }
-        for one in np.flatnonzero(total)
+        for code in np.flatnonzero(total)
     ]
 
 
@@ -78,7 +78,7 @@ class _Edges:
 def _find_preferred(
     unit: Codes, first: Codes, second: Codes, outcome: Floats, systems: int
 ) -> _Edges:
-    """What each unit prefers of two systems over all its answers on them; nothing: no edge."""
+    """Return which of two systems each unit prefers over all its answers; no edge if neither."""
     low, high = np.minimum(first, second), np.maximum(first, second)
     cell, place = np.unique((unit * systems + low) * systems + high, return_inverse=True)
     net = np.bincount(place, weights=np.where(first < second, outcome, -outcome))
@@ -89,10 +89,10 @@ def _find_preferred(
 
 
 def _count_triples(edges: _Edges, systems: int) -> tuple[int, Codes]:
-    """How many threes of systems are decided all three, and the unit of each that is a circle.
+    """Return how many triples have all three pairs decided, and the unit of each that is a circle.
 
-    Pairs that meet in the middle system of three are joined, one middle at a time: the work grows
-    with what was answered, not with the threes that there are.
+    Pairs that meet in the middle system of a triple are joined, one middle system at a time: the
+    work grows with the number of answers, not with the number of possible triples.
     """
     cells = (edges.unit * systems + edges.low) * systems + edges.high
     triples, circular = 0, [np.zeros(0, dtype=np.int64)]
@@ -103,26 +103,26 @@ def _count_triples(edges: _Edges, systems: int) -> tuple[int, Codes]:
             for side in ("left", "right")
         )
         number = end - start
-        one = np.repeat(below, number)
-        within = np.arange(len(one)) - np.repeat(number.cumsum() - number, number)
-        other = above[np.repeat(start, number) + within]
-        wanted = (edges.unit[one] * systems + edges.low[one]) * systems + edges.high[other]
-        third = np.minimum(np.searchsorted(cells, wanted), len(cells) - 1)
-        there = cells[third] == wanted
-        triples += int(there.sum())
-        x, y, z = edges.sign[one], edges.sign[other], -edges.sign[third]
-        circular.append(edges.unit[one[there & (x == y) & (y == z)]])
+        lower = np.repeat(below, number)
+        within = np.arange(len(lower)) - np.repeat(number.cumsum() - number, number)
+        upper = above[np.repeat(start, number) + within]
+        closing = (edges.unit[lower] * systems + edges.low[lower]) * systems + edges.high[upper]
+        third = np.minimum(np.searchsorted(cells, closing), len(cells) - 1)
+        is_closed = cells[third] == closing
+        triples += int(is_closed.sum())
+        x, y, z = edges.sign[lower], edges.sign[upper], -edges.sign[third]
+        circular.append(edges.unit[lower[is_closed & (x == y) & (y == z)]])
     return triples, np.concatenate(circular)
 
 
 def circular_triads(
     unit: Codes, first: Codes, second: Codes, outcome: Floats, systems: int
 ) -> Figure:
-    """How often a > b > c > a in the answers of one rater on one item (Kendall & Babington Smith).
+    """Return how often a rater's answers on an item go in a circle, a > b > c > a.
 
-    `unit` (n,): codes of rater-and-item; `outcome`: 1 the first is preferred, -1 the second, 0 a
-    tie. Only triples with all three decided count. Details: zeta (1 = no circle, 0 = as many as
-    can be), of the units in which all systems met all others without a tie.
+    After Kendall and Babington Smith. `unit` (n,): codes of rater-and-item; `outcome`: 1 the first
+    is preferred, -1 the second, 0 a tie. Only triples with all three pairs decided count. Details:
+    zeta (1 = no circle, 0 = as many as possible), for the units that decided all pairs of systems.
     """
     edges = _find_preferred(unit, first, second, outcome, systems)
     triples, circular = _count_triples(edges, systems)

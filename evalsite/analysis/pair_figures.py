@@ -1,4 +1,4 @@
-"""The figures of a pair as a reader sees them: from one side, and within what can be."""
+"""The figures of a pair as a reader sees them: from one side, within what is possible."""
 
 from dataclasses import replace
 
@@ -14,9 +14,9 @@ _LOST = {"wins": "losses", "losses": "wins"}
 
 
 def turn_figure(figure: Figure) -> Figure:
-    """The figure seen from the other system of the pair: value, interval, statistics, counts.
+    """Return the figure from the side of the pair's other system.
 
-    A ratio is turned over, a share becomes the rest, a sum of ranks that of the other sign;
+    A ratio is inverted, a share becomes 1 minus the share, a sum of ranks that of the other sign;
     everything else changes its sign.
     """
     details = {
@@ -42,18 +42,17 @@ def turn_figure(figure: Figure) -> Figure:
         value=turn(figure.value),
         low=turn(figure.high),
         high=turn(figure.low),
-        n={_LOST.get(what, what): number for what, number in figure.n.items()},
+        n={_LOST.get(unit, unit): number for unit, number in figure.n.items()},
         details=details,
     )
 
 
 def keep_possible(figure: Figure, least: float, most: float) -> Figure:
-    """Return the figure with an interval that holds nothing impossible; undefined if it is
-    impossible itself, as a model without ends can make it of a few ratings.
+    """Return the figure with an interval that holds only possible values.
 
-    An end beyond `least` or `most` is cut there, which takes no true value away. What is left of an
-    interval of all that can be, or of nothing that can be, says nothing: then there is none, since
-    there is too little.
+    It is undefined if its value is impossible, as a model without ends can yield from few ratings.
+    An end beyond `least` or `most` is cut there, which loses no possible value. An interval of all
+    possible values, or of none, says nothing and is dropped as too_few.
     """
     slack = 1e-9 * max(1.0, abs(figure.value or 0.0))
     if figure.value is not None and not least - slack <= figure.value <= most + slack:
@@ -72,7 +71,7 @@ def keep_possible(figure: Figure, least: float, most: float) -> Figure:
 
 
 def keep_detectable(figure: Figure | None, most: float) -> Figure | None:
-    """The smallest difference that the design finds; `too_few` where none that can be is found."""
+    """Return the smallest difference that the design detects; too_few if it isn't possible."""
     if figure is None or figure.value is None:
         return figure
     if figure.value > most:

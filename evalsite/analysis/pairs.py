@@ -37,7 +37,7 @@ _ONE_RATER = "by_one_rater"
 
 @dataclass(frozen=True, kw_only=True)
 class Preferences:
-    """Answers as codes, rows in an order that names do not decide; see `read_preferences`."""
+    """Answers as codes, rows in an order that doesn't depend on names; see `read_preferences`."""
 
     systems: list[str]
     raters: list[str]
@@ -52,7 +52,7 @@ class Preferences:
 
 @dataclass(frozen=True, kw_only=True)
 class PairResult:
-    """One pair: counts seen from `first`, shares with intervals, tests and corrected p."""
+    """A pair: counts from the side of `first`, shares with intervals, tests and corrected p."""
 
     first: str
     second: str
@@ -71,12 +71,12 @@ class PairResult:
 
 @dataclass(frozen=True, kw_only=True)
 class PairsResult:
-    """Everything that preferences on one criterion say.
+    """Everything that preferences on a criterion show.
 
-    `model` is None for two systems: one share says all that strengths would. `through_others`: the
-    pairs that were never compared directly, whether or not something links them. `win_shares`: of
-    each system the share of its answers in which it is preferred, a tie as half. `facts` are those
-    of the mixed model of all pairs, `joint` the test that all pairs of three systems or more are
+    `model`: None for two systems, where one share shows all that strengths would. `through_others`:
+    the pairs that were never compared directly, whether or not something links them. `win_shares`:
+    for each system the share of its answers in which it is preferred, a tie as half. `facts`: of
+    the mixed model of all pairs. `joint`: the test that all pairs of three systems or more are
     balanced.
     """
 
@@ -93,7 +93,7 @@ class PairsResult:
     family_across: int
     facts: dict[str, Any]
     joint: Figure | None
-    exploratory: int = 0  # tests of pairs that the plan does not name
+    exploratory: int = 0  # tests of pairs that the plan doesn't name
 
 
 def read_preferences(
@@ -106,12 +106,12 @@ def read_preferences(
     cluster: Any | None = None,
     is_position_known: bool = True,
 ) -> Preferences:
-    """Preferences as codes.
+    """Return preferences as codes.
 
     All (n,): names of raters (None: unknown), items (groups), the two systems, and the outcome: 1
-    or "left", 0 or "tie", -1 or "right". Where it is not known which system stood left, give them
-    in any order and say so; the position is then left out. ValueError: another outcome, or a system
-    against itself.
+    or "left", 0 or "tie", -1 or "right". If nobody knows which system was on the left, pass them in
+    any order with `is_position_known` False. ValueError: another outcome, or a system against
+    itself.
     """
     words = {"left": 1.0, "tie": 0.0, "right": -1.0, 1: 1.0, 0: 0.0, -1: -1.0}
     won = pd.Series(outcome).map(words)
@@ -120,15 +120,18 @@ def read_preferences(
     value = won.to_numpy(dtype=np.float64)
     who = np.zeros(len(value)) if rater is None else rater
     drawn = item if cluster is None else cluster
-    systems = sorted({str(one) for one in (*left, *right)})
+    systems = sorted({str(name) for name in (*left, *right)})
     place = {name: number for number, name in enumerate(systems)}
     sides = [pd.Series(side).astype(str).map(place).to_numpy(np.int64) for side in (left, right)]
     if (sides[0] == sides[1]).any():
         raise ValueError("A system is compared with itself; leave out such items.")
     rows, (who_code, item_code, unit_code, *_) = canonical_rows(value, who, drawn, item, *sides)
+    raters = [""] * (int(who_code.max(initial=-1)) + 1)
+    for code, name in zip(who_code, pd.Series(who).astype(str).to_numpy()[rows], strict=True):
+        raters[code] = str(name)
     return Preferences(
         systems=systems,
-        raters=_name_codes(who_code, pd.Series(who).astype(str).to_numpy()[rows]),
+        raters=raters,
         rater=None if rater is None else who_code,
         item=item_code,
         unit=unit_code,
@@ -139,16 +142,9 @@ def read_preferences(
     )
 
 
-def _name_codes(codes: Codes, names: NDArray[Any]) -> list[str]:
-    found = [""] * (int(codes.max(initial=-1)) + 1)
-    for code, name in zip(codes, names, strict=True):
-        found[code] = str(name)
-    return found
-
-
 @dataclass(frozen=True, kw_only=True)
 class PairTests:
-    """All pairs that have answers with their tests, before any correction; see `correct`."""
+    """All pairs with answers and their tests, before any correction; see `correct`."""
 
     data: Preferences
     baseline: str | None
@@ -162,25 +158,27 @@ class PairTests:
 
     @property
     def chosen(self) -> list[PairResult]:
-        """The pairs to test: with a baseline those that hold it."""
-        return [one for one in self.every if self.baseline in (None, one.first, one.second)]
+        """Return the pairs to test: with a baseline, those that include it."""
+        return [pair for pair in self.every if self.baseline in (None, pair.first, pair.second)]
 
     @property
     def is_named(self) -> list[bool]:
-        return mark_named(((one.first, one.second) for one in self.chosen), self.named)
+        return mark_named(((pair.first, pair.second) for pair in self.chosen), self.named)
 
     @property
     def p(self) -> list[float]:
-        """The p values of the family, those that are defined."""
+        """Return the defined p values of the family."""
         tested = zip(self.chosen, self.is_named, strict=True)
-        found = (one.test.details.get("p") for one, is_named in tested if is_named)
-        return [float(one) for one in found if one is not None]
+        p = (pair.test.details.get("p") for pair, is_named in tested if is_named)
+        return [float(value) for value in p if value is not None]
 
     def correct(
-        self, correction: Correction = "holm", others: Sequence[float] = ()
+        self, correction: Correction = "holm", other_p: Sequence[float] = ()
     ) -> "PairsResult":
-        """All figures, with p values corrected over these pairs and `others`, the p values of
-        other criteria; rank ranges uphold the tests of all pairs."""
+        """Return all figures, with p values corrected over these pairs and `other_p`.
+
+        `other_p`: the p values of other criteria. Rank ranges uphold the tests of all pairs.
+        """
         data, seed, every = self.data, self.seed, self.every
         model = None
         if len(data.systems) > 2:
@@ -188,23 +186,23 @@ class PairTests:
             model = find_strengths(
                 data.systems, self.counts, self.tables, n=n, seed=seed,
                 has_position=data.is_position_known,
-                is_upheld=_find_upheld(data.systems, _correct(every, correction, others)),
+                is_upheld=_find_upheld(data.systems, _correct(every, correction, other_p)),
             )  # fmt: skip
         return PairsResult(
             systems=data.systems,
-            pairs=_correct(self.chosen, correction, others, self.is_named),
+            pairs=_correct(self.chosen, correction, other_p, self.is_named),
             correction=correction,
             model=model,
-            left_share=_left_share(data, seed),
-            circles=_circles(data),
-            ties_by_rater=_ties(data),
-            cautions=_cautions(data, every, model),
+            left_share=_find_left_share(data, seed),
+            circles=_find_circles(data),
+            ties_by_rater=_list_ties(data),
+            cautions=_list_cautions(data, every, model),
             through_others=list_through_others(data.systems, every),
             win_shares=_share_wins(data, self.counts, self.tables, seed),
-            family_across=len(self.p) + len(others),
+            family_across=len(self.p) + len(other_p),
             facts=self.facts,
             joint=self.joint,
-            exploratory=sum("p" in one.test.details for one in self.chosen) - len(self.p),
+            exploratory=sum("p" in pair.test.details for pair in self.chosen) - len(self.p),
         )
 
 
@@ -216,11 +214,11 @@ def find_pair_tests(
     draws: int | None = None,
     named: Named = frozenset(),
 ) -> PairTests:
-    """The tests of all pairs; without answers there are none.
+    """Return the tests of all pairs; without answers there are none.
 
-    With a `baseline` only the pairs that hold it are tested; strengths, rank ranges and clusters
-    come from the model of all answers either way. `named`: the pairs that a plan names, for which
-    p values are corrected. ValueError: a baseline without answers.
+    With a `baseline`, only the pairs that include it are tested; strengths, rank ranges and
+    clusters come from the model of all answers either way. `named`: the pairs that a plan names,
+    for which p values are corrected. ValueError: a baseline without answers.
     """
     s = len(data.systems)
     if baseline is not None and baseline not in data.systems:
@@ -229,7 +227,7 @@ def find_pair_tests(
     tables = draw_tables(data, draws=draws or draws_for(len(data.outcome)), seed=seed)
     met = [(i, j) for i, j in combinations(range(s), 2) if (counts[i, j] + counts[j, i]).sum()]
     mixed = fit_pairs(data, met)
-    every = [_compare_one(data, i, j, counts, tables, seed, mixed, met) for i, j in met]
+    every = [_compare_pair(data, i, j, counts, tables, seed, mixed, met) for i, j in met]
     n = _count(data, np.ones(len(data.outcome), dtype=bool), len(data.outcome))
     return PairTests(
         data=data, baseline=baseline, seed=seed, counts=counts, tables=tables, every=every,
@@ -239,8 +237,11 @@ def find_pair_tests(
 
 
 def fit_pairs(data: Preferences, met: Sequence[tuple[int, int]]) -> Mixed:
-    """The mixed model of all pairs: a mean for each, and what raters and inputs add to the one
-    system and take off the other. Seen from the system of the lower place."""
+    """Return the mixed model of all pairs, from the side of the system with the lower code.
+
+    It has a mean for each pair, and what raters and inputs add to one system and take off the
+    other.
+    """
     if data.rater is None:
         return Mixed(reason=Reason.RATERS_UNKNOWN)
     if len(data.raters) < 2 or len(data.outcome) <= len(met):
@@ -256,54 +257,50 @@ def fit_pairs(data: Preferences, met: Sequence[tuple[int, int]]) -> Mixed:
 
 
 def draw_tables(data: Preferences, *, draws: int, seed: int) -> Floats:
-    """The counts (draws, systems, systems, 3) of each draw of the two-way bootstrap."""
+    """Return the counts (draws, systems, systems, 3) of each draw of the two-way bootstrap."""
     s = len(data.systems)
     if not len(data.outcome):
         return np.zeros((0, s, s, 3))
     place = (data.left * s + data.right) * 3 + (1 - data.outcome.astype(np.int64))
     where = np.arange(len(place)), place
-    one = sparse.csc_matrix((np.ones(len(place)), where), shape=(len(place), s * s * 3))
-    tables = two_way_sums(data.rater, data.item, one, draws=draws, seed=seed)
+    pair_counts = sparse.csc_matrix((np.ones(len(place)), where), shape=(len(place), s * s * 3))
+    tables = two_way_sums(data.rater, data.item, pair_counts, draws=draws, seed=seed)
     return tables.reshape(draws, s, s, 3)
 
 
 def _correct(
     pairs: list[PairResult],
     correction: Correction,
-    others: Sequence[float] = (),
+    other_p: Sequence[float] = (),
     is_named: Sequence[bool] = (),
 ) -> list[PairResult]:
-    """The pairs with their p values corrected for one another, and for `others`."""
-    p = [one.test.details.get("p", np.nan) for one in pairs]
+    """Return the pairs with p values corrected for each other, and for `other_p`."""
+    p = [pair.test.details.get("p", np.nan) for pair in pairs]
     named = is_named or [True] * len(p)
-    within, across = (correct_named(p, named, some, correction) for some in ((), others))
+    within = correct_named(p, named, (), correction)
+    across = correct_named(p, named, other_p, correction)
     return [
-        replace(one, p_corrected=q, p_within=w, is_exploratory=not is_planned)
-        for one, q, w, is_planned in zip(pairs, across, within, named, strict=True)
+        replace(pair, p_corrected=q, p_within=w, is_exploratory=not is_planned)
+        for pair, q, w, is_planned in zip(pairs, across, within, named, strict=True)
     ]
 
 
 def _find_upheld(systems: list[str], pairs: list[PairResult]) -> NDArray[np.bool_]:
-    """Which system is above which (systems, systems) by the corrected test of the pair; what holds
-    on one input only ranks no systems."""
-    found = np.zeros((len(systems),) * 2, dtype=bool)
-    for one in (pair for pair in pairs if "only" not in pair.test.details):
-        if one.p_corrected is not None and one.p_corrected < 1 - LEVEL:
-            i, j = systems.index(one.first), systems.index(one.second)
-            is_first = (one.test.value or 0.0) > 0
-            found[(i, j) if is_first else (j, i)] = True
-    return found
+    """Return which system is above which (systems, systems) by the corrected test of the pair.
 
-
-def _seen_from(data: Preferences, i: int, j: int) -> tuple[NDArray[np.bool_], Floats]:
-    """The rows of a pair, and their outcomes as the first system sees them."""
-    forth, back = (data.left == i) & (data.right == j), (data.left == j) & (data.right == i)
-    rows = forth | back
-    return rows, np.where(forth, data.outcome, -data.outcome)[rows]
+    A test on one input only ranks no systems.
+    """
+    is_upheld = np.zeros((len(systems),) * 2, dtype=bool)
+    for pair in (pair for pair in pairs if "only" not in pair.test.details):
+        if pair.p_corrected is not None and pair.p_corrected < 1 - LEVEL:
+            i, j = systems.index(pair.first), systems.index(pair.second)
+            is_first = (pair.test.value or 0.0) > 0
+            is_upheld[(i, j) if is_first else (j, i)] = True
+    return is_upheld
 
 
 def _count(data: Preferences, rows: NDArray[np.bool_], answers: int) -> dict[str, int]:
-    """What these answers are of, for the `n` of a figure; clusters where some hold several."""
+    """Return the `n` of a figure on these answers; with clusters if some hold several inputs."""
     items, blocks = (len(np.unique(codes[rows])) for codes in (data.unit, data.item))
     n = {"answers": answers, "items": items}
     if blocks < items:
@@ -313,7 +310,7 @@ def _count(data: Preferences, rows: NDArray[np.bool_], answers: int) -> dict[str
     return n
 
 
-def _compare_one(
+def _compare_pair(
     data: Preferences,
     i: int,
     j: int,
@@ -323,12 +320,15 @@ def _compare_one(
     mixed: Mixed,
     met: Sequence[tuple[int, int]],
 ) -> PairResult:
-    wins, ties, losses = (int(one) for one in counts[i, j] + counts[j, i, ::-1])
+    wins, ties, losses = (int(count) for count in counts[i, j] + counts[j, i, ::-1])
     total = wins + ties + losses
     drawn = tables[:, i, j] + tables[:, j, i, ::-1]
     with np.errstate(invalid="ignore", divide="ignore"):
         share = drawn / drawn.sum(axis=1, keepdims=True)
-    rows, outcome = _seen_from(data, i, j)
+    # outcomes from the side of the first system
+    forth, back = (data.left == i) & (data.right == j), (data.left == j) & (data.right == i)
+    rows = forth | back
+    outcome = np.where(forth, data.outcome, -data.outcome)[rows]
     n = _count(data, rows, total)
     rater = None if data.rater is None else data.rater[rows]
     known: dict[str, Any] = {"n": n, "seed": seed, "over_raters": rater is not None}
@@ -373,9 +373,10 @@ def _test(
     weights: list[float],
     by_draws: Figure,
 ) -> Figure:
-    """The test of a pair: none by one of several raters, and on one input of that input only.
+    """Return the test of a pair by the mixed model of all pairs, or `by_draws` without a model.
 
-    By the mixed model of all pairs (`weights`: this one); `by_draws` where there is none.
+    `weights`: the contrast of this pair. Undefined if only one of several raters compared the pair;
+    a test on one input holds for that input only.
     """
     if len(data.raters) > 1 and n.get("raters") == 1:
         return undefined(
@@ -384,36 +385,36 @@ def _test(
     units: Units = "clusters" if "clusters" in n else "inputs"
     blocks = n.get("clusters", n["items"])
     if data.rater is not None and len(data.raters) > 1 and blocks > 1 and not np.ptp(outcome):
-        found = t_figure(
+        figure = t_figure(
             "net_win_share", estimate=float(outcome[0]), se=0.0, df=1.0, method=REML, n=n,
             units=blocks,
         )  # fmt: skip
-        found = describe_equal_differences(found, units=units, is_of_means=False)
+        figure = describe_equal_differences(figure, units=units, is_of_means=False)
     elif data.rater is None or len(data.raters) == 1 or blocks == 1:
         who = None if data.rater is None else data.rater[rows]
-        found = mean_test(who, data.item[rows], outcome, name="net_win_share", units=units)
+        figure = mean_test(who, data.item[rows], outcome, name="net_win_share", units=units)
     elif mixed.fit is None and _has_equal_means(data.item[rows], outcome):
-        found = t_figure(
+        figure = t_figure(
             "net_win_share", estimate=float(outcome.mean()), se=0.0, df=1.0, method=REML, n=n,
             units=blocks,
         )  # fmt: skip
-        found = describe_equal_differences(found, units=units, is_of_means=True)
+        figure = describe_equal_differences(figure, units=units, is_of_means=True)
     elif mixed.fit is None or mixed.fit.is_overcorrected(weights):
         why = mixed.facts.get("fallback", "error_poorly_known")
-        found = replace(by_draws, details={**by_draws.details, "fallback": why})
+        figure = replace(by_draws, details={**by_draws.details, "fallback": why})
     elif not mixed.determines(weights):
         details = {"why": "undetermined"}
         return undefined("net_win_share", Reason.TOO_FEW, method=REML, n=n, details=details)
     else:
         estimate, se, df = mixed.fit.contrast(weights)
-        found = t_figure("net_win_share", estimate=estimate, se=se, df=df, method=REML, n=n)
+        figure = t_figure("net_win_share", estimate=estimate, se=se, df=df, method=REML, n=n)
     if n["items"] == 1:
-        return replace(found, details={**found.details, "only": ONE_INPUT})
-    return found
+        return replace(figure, details={**figure.details, "only": ONE_INPUT})
+    return figure
 
 
 def _has_equal_means(block: Codes, outcome: Floats) -> bool:
-    """Whether every input, or cluster, has the same mean, so that there is no error over them."""
+    """Return whether every input or cluster has the same mean, so that there is no error."""
     count = np.bincount(block)
     mean = np.bincount(block, weights=outcome)[count > 0] / count[count > 0]
     return bool(np.ptp(mean) < TINY)
@@ -423,34 +424,34 @@ def _share_wins(data: Preferences, counts: Floats, tables: Floats, seed: int) ->
     points, total = _count_points(counts)
     won, drawn = _count_points(tables)
     with np.errstate(invalid="ignore", divide="ignore"):
-        shares = won / drawn
+        drawn_shares = won / drawn
     known: dict[str, Any] = {"seed": seed, "over_raters": data.rater is not None}
-    found = {}
+    shares = {}
     for place, system in enumerate(data.systems):
-        there = (data.left == place) | (data.right == place)
-        n = _count(data, there, int(total[place]))
+        is_shown = (data.left == place) | (data.right == place)
+        n = _count(data, is_shown, int(total[place]))
         value = float(points[place] / total[place])
-        one = drawn_figure("win_share", value, shares[:, place], n=n, **known)
-        found[system] = replace(one, method="share of answers won, a tie as half")
-    return found
+        figure = drawn_figure("win_share", value, drawn_shares[:, place], n=n, **known)
+        shares[system] = replace(figure, method="share of answers won, a tie as half")
+    return shares
 
 
 def _count_points(counts: Floats) -> tuple[Floats, Floats]:
-    """Wins of each system, ties as half, and its answers, both (..., systems)."""
-    # sums of whole tables make no copy of them
+    """Return the wins of each system, ties as half, and its answers, both (..., systems)."""
+    # sums over whole tables don't copy them
     as_left, as_right = counts.sum(axis=-2), counts.sum(axis=-3)
     won = as_left[..., 0] + as_right[..., 2] + (as_left[..., 1] + as_right[..., 1]) / 2
     return won, as_left.sum(axis=-1) + as_right.sum(axis=-1)
 
 
-def _left_share(data: Preferences, seed: int) -> Figure:
+def _find_left_share(data: Preferences, seed: int) -> Figure:
     if not data.is_position_known:
         reason = Reason.PLACES_UNKNOWN if len(data.outcome) else Reason.NO_DATA
         return undefined("left_share", reason, method="positions are not known")
     return position_bias(data.rater, data.item, data.outcome, seed=seed)
 
 
-def _circles(data: Preferences) -> Figure:
+def _find_circles(data: Preferences) -> Figure:
     if data.rater is None:
         return undefined("circular_share", Reason.RATERS_UNKNOWN, method="circular triads")
     unit = data.rater * (int(data.unit.max(initial=0)) + 1) + data.unit
@@ -458,42 +459,43 @@ def _circles(data: Preferences) -> Figure:
     return circular_triads(unit, data.left, data.right, data.outcome, len(data.systems))
 
 
-def _ties(data: Preferences) -> list[dict[str, Any]]:
+def _list_ties(data: Preferences) -> list[dict[str, Any]]:
     if data.rater is None:
         return []
-    found = tie_shares(data.rater, data.outcome)
-    named = [{**one, "rater": data.raters[one["rater"]]} for one in found]
-    return sorted(named, key=lambda one: str(one["rater"]))
+    rows = [
+        {**row, "rater": data.raters[row["rater"]]} for row in tie_shares(data.rater, data.outcome)
+    ]
+    return sorted(rows, key=lambda row: str(row["rater"]))
 
 
-def _cautions(data: Preferences, pairs: list[PairResult], model: Strengths | None) -> Cautions:
-    found: Cautions = {}
+def _list_cautions(data: Preferences, pairs: list[PairResult], model: Strengths | None) -> Cautions:
+    cautions: Cautions = {}
     if data.rater is None:
-        found["raters_unknown"] = {}
+        cautions["raters_unknown"] = {}
     elif len(data.raters) == 1:
-        found["one_rater"] = {}
+        cautions["one_rater"] = {}
     elif 0 < len(data.raters) < 5:
-        found["few_raters"] = {}
-    methods = {one.test.method for one in pairs}
-    if thin := [one for one in pairs if one.test.details.get("why") == _ONE_RATER]:
-        found["thin_pairs"] = {"pairs": [[one.first, one.second] for one in thin]}
+        cautions["few_raters"] = {}
+    methods = {pair.test.method for pair in pairs}
+    if thin := [pair for pair in pairs if pair.test.details.get("why") == _ONE_RATER]:
+        cautions["thin_pairs"] = {"pairs": [[pair.first, pair.second] for pair in thin]}
     if OVER_BOTH in methods:
-        found["bootstrap_instead_of_model"] = {}
-    return found if model is None else found | _doubt_model(model, data.systems, pairs)
+        cautions["bootstrap_instead_of_model"] = {}
+    return cautions if model is None else cautions | _doubt_model(model, data.systems, pairs)
 
 
 def _doubt_model(model: Strengths, systems: list[str], pairs: list[PairResult]) -> Cautions:
-    found: Cautions = {}
+    cautions: Cautions = {}
     if model.fault in (Reason.SEPARATED, Reason.DISCONNECTED):
-        found[str(model.fault)] = {}
+        cautions[str(model.fault)] = {}
     if model.expected.get("p") is not None and not does_fit(model.expected):
-        found["model_misfit"] = {}
+        cautions["model_misfit"] = {}
     if model.fault != Reason.DISCONNECTED and list_through_others(systems, pairs):
-        found["through_others"] = {}
-    return found
+        cautions["through_others"] = {}
+    return cautions
 
 
 def list_through_others(systems: list[str], pairs: list[PairResult]) -> list[tuple[str, str]]:
-    """The pairs that were never compared directly."""
-    met = {frozenset((one.first, one.second)) for one in pairs}
-    return [(one, two) for one, two in combinations(systems, 2) if frozenset((one, two)) not in met]
+    """Return the pairs that were never compared directly."""
+    met = {frozenset((pair.first, pair.second)) for pair in pairs}
+    return [names for names in combinations(systems, 2) if frozenset(names) not in met]

@@ -1,14 +1,14 @@
-"""A study and its repetition in numbers: how near the second comes to the first.
+"""A study and its replication in numbers: how close the second comes to the first.
 
 CV* is the coefficient of variation for small samples of Belz, Popovic and Mille (2022, Quantified
 Reproducibility Assessment of NLP Results, ACL), with the corrections of the code that they
 published with it (coeff-var) and of the reference vector: 100 (1 + 1/(4n)) s / (c4(n) |mean|),
-s with n - 1 degrees of freedom, c4 what makes it unbiased for normal scores. The scale has to
-begin at 0. Their later QRA++ has more measures; those are not computed here.
+where s has n - 1 degrees of freedom and c4 makes it unbiased for normal scores. The scale must
+begin at 0. Their later QRA++ has more measures, which aren't computed here.
 
-A frame holds one row for each rating: `rater` (missing: unknown), `group` and `block` (the input,
-and what is drawn as a whole), `unit` (the output, named alike in both studies), `system`, `value`;
-of preferences a row for each system and the number of the `answer` that both rows are of.
+A frame has a row for each rating: `rater` (missing: unknown), `group` and `block` (the input, and
+what is drawn as a whole), `unit` (the output, with the same name in both studies), `system`,
+`value`; for preferences a row for each system, and the number of their common `answer`.
 """
 
 from collections.abc import Mapping, Sequence
@@ -28,7 +28,7 @@ from evalsite.analysis.figure import Figure, Reason, undefined
 from evalsite.analysis.resample import DRAWS, SEED, describe_draws
 
 CV_STAR = "coefficient of variation, corrected for small samples (Belz et al. 2022), in %"
-FEW_SYSTEMS = 10  # below so many a correlation of systems has an interval, and no p
+FEW_SYSTEMS = 10  # below this, a correlation over systems has an interval but no p
 _TINY = 1e-12
 
 Outcome = Literal["upheld", "reversed", "not_again", "not_compared", "new", "open"]
@@ -36,18 +36,18 @@ Pair = tuple[str, str]
 
 
 def cv_star(scores: Sequence[float], *, name: str = "cv_star") -> Figure:
-    """How far scores of the same thing lie apart, in percent of their mean.
+    """Return how far scores of the same quantity vary, in percent of their mean.
 
-    `scores` are on a scale that begins at 0; ValueError: one is below it. Undefined: too_few (one
+    `scores`: on a scale that begins at 0; ValueError: one is below 0. Undefined: too_few (one
     score), no_variation (all are 0).
     """
-    given = np.asarray(scores, dtype=np.float64)
-    n = len(given)
-    if (given < 0).any():
+    values = np.asarray(scores, dtype=np.float64)
+    n = len(values)
+    if (values < 0).any():
         raise ValueError("Shift the scale to begin at 0: a score is below it.")
     if n < 2:
         return undefined(name, Reason.TOO_FEW, method=CV_STAR, n={"scores": n})
-    mean, sd = float(given.mean()), float(given.std(ddof=1))
+    mean, sd = float(values.mean()), float(values.std(ddof=1))
     if mean < _TINY:
         return undefined(name, Reason.NO_VARIATION, method=CV_STAR, n={"scores": n})
     c4 = sqrt(2 / (n - 1)) * exp(lgamma(n / 2) - lgamma((n - 1) / 2))
@@ -63,10 +63,10 @@ def cv_star(scores: Sequence[float], *, name: str = "cv_star") -> Figure:
 
 @dataclass(frozen=True, kw_only=True)
 class Twice:
-    """The scores of the systems that both studies rated, and how they move in each draw.
+    """The scores of the systems that both studies rated, and their draws.
 
-    `first` and `second` are means (of logarithms if `is_log`), arrays (systems,); those drawn are
-    (draws, systems), NaN where a draw leaves a score undefined.
+    `first` and `second`: means (of logarithms if `is_log`), arrays (systems,). Draws: (draws,
+    systems), NaN where a draw leaves a score undefined.
     """
 
     systems: list[str]
@@ -87,13 +87,13 @@ def score_twice(
     first: pd.DataFrame, second: pd.DataFrame, *, low: float = 0.0, is_log: bool = False,
     seed: int = SEED, draws: int | None = None,
 ) -> Twice:  # fmt: skip
-    """The scores of the systems in common, each study's from all of its own ratings.
+    """Return the scores of the systems in common, each study's from all of its own ratings.
 
     Inputs that both have are drawn together, raters of both from one pool. `low`: where the scale
-    begins; `is_log`: values are magnitudes, compared by their logarithms.
+    begins. `is_log`: values are magnitudes, compared by their logarithms.
     """
     systems = sorted(set(first.system) & set(second.system))
-    parts = [one[one.system.isin(systems)] for one in (first, second)]
+    parts = [part[part.system.isin(systems)] for part in (first, second)]
     rows = _join(*parts)
     value = np.log(rows.value) if is_log else rows.value
     place = {name: number for number, name in enumerate(systems)}
@@ -103,19 +103,27 @@ def score_twice(
     order, (who_code, block_code, _) = canonical_rows(
         value.to_numpy(np.float64), np.asarray(who), rows.block.to_numpy(), column
     )
-    means, drawn = _draw(
-        who_code if is_known else None, block_code, column[order],
-        value.to_numpy(np.float64)[order], draws or draws_for(len(rows)), seed,
-    )  # fmt: skip
-    n = {"systems": len(systems), **_count_given(parts)}
-    raters = [one.rater.nunique() for one in parts]
+    draws = draws or draws_for(len(rows))
+    means, drawn = np.zeros(0), np.zeros((draws, 0))
+    if len(rows):
+        means, drawn = two_way_means(
+            who_code if is_known else None, block_code, column[order],
+            value.to_numpy(np.float64)[order], draws=draws, seed=seed,
+        )  # fmt: skip
+    n = {"systems": len(systems)}
+    if all("answer" in part for part in parts):
+        # each answer has two rows
+        n["answers"] = sum(part.answer.nunique() for part in parts)
+    else:
+        n["ratings"] = len(rows)
+    raters = [part.rater.nunique() for part in parts]
     return Twice(
         systems=systems,
         first=means[: len(systems)],
         second=means[len(systems) :],
         first_drawn=drawn[:, : len(systems)],
         second_drawn=drawn[:, len(systems) :],
-        counts=[_count(one) for one in parts],
+        counts=[_count_by_system(part) for part in parts],
         n=n | ({"raters": sum(raters)} if is_known else {}),
         low=low,
         is_log=is_log,
@@ -126,33 +134,18 @@ def score_twice(
 
 
 def _join(first: pd.DataFrame, second: pd.DataFrame) -> pd.DataFrame:
-    """Both studies in one frame: raters are other people, inputs of one name the same."""
+    """Return both studies in one frame; raters differ, inputs with the same name are the same."""
     rows = pd.concat([first.assign(study=0), second.assign(study=1)], ignore_index=True)
     is_known = rows.rater.notna()
     rows["rater"] = (rows.study.astype(str) + "|" + rows.rater.astype(str)).where(is_known, None)
-    # a file without clusters takes those of the other; where both have some, the first's
+    # a file without clusters takes those of the other; if both have some, the first's count
     known = rows[rows.block != rows.group].drop_duplicates("group").set_index("group").block
     if len(known):
         rows["block"] = rows.group.map(known).fillna(rows.block)
     return rows
 
 
-def _count_given(parts: Sequence[pd.DataFrame]) -> dict[str, int]:
-    """Count the ratings; for preferences the answers, each of which has two rows."""
-    if all("answer" in one for one in parts):
-        return {"answers": sum(one.answer.nunique() for one in parts)}
-    return {"ratings": sum(map(len, parts))}
-
-
-def _draw(
-    rater: Any, block: Any, column: Any, value: Floats, draws: int, seed: int
-) -> tuple[Floats, Floats]:
-    if not len(value):
-        return np.zeros(0), np.zeros((draws, 0))
-    return two_way_means(rater, block, column, value, draws=draws, seed=seed)
-
-
-def _count(rows: pd.DataFrame) -> dict[str, dict[str, int]]:
+def _count_by_system(rows: pd.DataFrame) -> dict[str, dict[str, int]]:
     parts = rows.groupby("system")
     return {
         str(name): {"ratings": len(part), "outputs": part.unit.nunique()} for name, part in parts
@@ -160,7 +153,7 @@ def _count(rows: pd.DataFrame) -> dict[str, dict[str, int]]:
 
 
 def find_scores(twice: Twice, study: Literal[0, 1]) -> dict[str, Figure]:
-    """Return the score of each system in one study, as in its own report with the intervals."""
+    """Return the score of each system in one study; its own report has the intervals."""
     means = (twice.first, twice.second)[study]
     return {
         system: Figure(
@@ -175,42 +168,43 @@ def find_scores(twice: Twice, study: Literal[0, 1]) -> dict[str, Figure]:
 
 
 def find_differences(twice: Twice) -> dict[str, Figure]:
-    """Second minus first for each system; the ratio of both where scores are magnitudes."""
+    """Return second minus first for each system, or the ratio of both for magnitudes."""
     name = "repeat_ratio" if twice.is_log else "repeat_difference"
-    found = {}
+    differences = {}
     for place, system in enumerate(twice.systems):
         value = float(twice.second[place] - twice.first[place])
         drawn = twice.second_drawn[:, place] - twice.first_drawn[:, place]
         if twice.is_log:
             value, drawn = exp(value), np.exp(drawn)
-        figure = Figure(name=name, method=_method(twice), value=value, n=_both(twice, system))
-        found[system] = _bound(figure, drawn, twice)
-    return found
+        figure = Figure(
+            name=name, method=_name_method(twice), value=value, n=_count_ratings(twice, system)
+        )
+        differences[system] = _add_interval(figure, drawn, twice)
+    return differences
 
 
 def find_cv_stars(twice: Twice) -> dict[str, Figure]:
-    """CV* of the two scores of each system, on the scale shifted to begin at 0."""
-    found = {}
-    pairs = zip(twice.systems, twice.first, twice.second, strict=True)
-    for system, one, two in pairs:
-        scores = [exp(one), exp(two)] if twice.is_log else [one - twice.low, two - twice.low]
+    """Return CV* of the two scores of each system, on the scale shifted to begin at 0."""
+    stars = {}
+    for system, *means in zip(twice.systems, twice.first, twice.second, strict=True):
+        scores = [exp(mean) if twice.is_log else mean - twice.low for mean in means]
         figure = cv_star([max(score, 0.0) if score > -_TINY else score for score in scores])
-        known = {**figure.details, "interval": "none: of two scores; see their difference"}
-        known["shifted_by"] = 0.0 if twice.is_log else twice.low
-        found[system] = replace(figure, details=known)
-    return found
+        details = {**figure.details, "interval": "none: of two scores; see their difference"}
+        details["shifted_by"] = 0.0 if twice.is_log else twice.low
+        stars[system] = replace(figure, details=details)
+    return stars
 
 
 def correlate_scores(twice: Twice, kind: Kind) -> Figure:
-    """The correlation of the systems' scores in both studies, systems kept in every draw.
+    """Return the correlation of the systems' scores in both studies; each draw keeps all systems.
 
     Undefined: nothing_in_common, too_few (fewer than 3 systems), no_variation.
     """
     name = f"score_{kind}"
     if not twice.systems:
         return undefined(name, Reason.NOTHING_IN_COMMON, method=METHODS[kind], n={"systems": 0})
-    one, two = steady(twice.first), steady(twice.second)
-    figure = correlate(x=one, y=two, kind=kind, by="none", name=name)
+    first, second = steady(twice.first), steady(twice.second)
+    figure = correlate(x=first, y=second, kind=kind, by="none", name=name)
     n = {key: number for key, number in twice.n.items() if key != "raters"}
     known = {key: value for key, value in figure.details.items() if key != "blocks"}
     known["transform"] = "ln" if twice.is_log else "none"
@@ -219,32 +213,32 @@ def correlate_scores(twice: Twice, kind: Kind) -> Figure:
     if len(twice.systems) < FEW_SYSTEMS:
         known.pop("p", None)
     figure = replace(figure, n=n, details=known)
-    return _bound(figure, _correlate_rows(twice, kind), twice)
+    return _add_interval(figure, _correlate_rows(twice, kind), twice)
 
 
 def _correlate_rows(twice: Twice, kind: Kind) -> Floats:
-    one, two = steady(twice.first_drawn), steady(twice.second_drawn)
+    sides = [steady(twice.first_drawn), steady(twice.second_drawn)]
     if kind == "spearman":
-        one, two = (stats.rankdata(part, axis=1, nan_policy="propagate") for part in (one, two))
-    one, two = (part - part.mean(axis=1, keepdims=True) for part in (one, two))
-    spread = np.sqrt((one**2).sum(axis=1) * (two**2).sum(axis=1))
+        sides = [stats.rankdata(side, axis=1, nan_policy="propagate") for side in sides]
+    first, second = (side - side.mean(axis=1, keepdims=True) for side in sides)
+    spread = np.sqrt((first**2).sum(axis=1) * (second**2).sum(axis=1))
     is_flat = ~(spread > _TINY)
-    return np.where(is_flat, np.nan, (one * two).sum(axis=1) / np.where(is_flat, 1, spread))
+    return np.where(is_flat, np.nan, (first * second).sum(axis=1) / np.where(is_flat, 1, spread))
 
 
-def _both(twice: Twice, system: str) -> dict[str, int]:
+def _count_ratings(twice: Twice, system: str) -> dict[str, int]:
     return {
         f"ratings_{name}": counts[system]["ratings"]
         for name, counts in zip(("first", "second"), twice.counts, strict=True)
     }
 
 
-def _method(twice: Twice) -> str:
+def _name_method(twice: Twice) -> str:
     return METHOD if twice.over_raters else METHOD_ITEMS
 
 
-def _bound(figure: Figure, drawn: Floats, twice: Twice) -> Figure:
-    """The figure with the percentile interval of its draws."""
+def _add_interval(figure: Figure, drawn: Floats, twice: Twice) -> Figure:
+    """Return the figure with the percentile interval of its draws."""
     known = dict(figure.details)
     if not twice.can_be_drawn:
         raters = " and two raters" if twice.over_raters else ""
@@ -253,7 +247,7 @@ def _bound(figure: Figure, drawn: Floats, twice: Twice) -> Figure:
     spread = describe_draws(drawn)
     known |= spread.details
     if spread.low is not None:
-        known["interval"] = f"{_method(twice)}, percentile"
+        known["interval"] = f"{_name_method(twice)}, percentile"
     return replace(figure, low=spread.low, high=spread.high, details=known, seed=twice.seed)
 
 
@@ -264,11 +258,11 @@ def agree_across(
     first: pd.DataFrame, second: pd.DataFrame, *, level: Level, is_log: bool = False,
     draws: int = DRAWS, seed: int = SEED,
 ) -> list[Figure]:  # fmt: skip
-    """Krippendorff's alpha on the outputs that both studies rated.
+    """Return Krippendorff's alpha on the outputs that both studies rated.
 
-    `alpha_across`: of all ratings together; `alpha_first`, `alpha_second`: of each study by
-    itself, on the same outputs; `alpha_of_scores`: the two studies taken as two raters, each with
-    the mean of its ratings of an output. Undefined: nothing_in_common, and as alpha.
+    `alpha_across`: of all ratings together; `alpha_first`, `alpha_second`: of each study alone, on
+    the same outputs; `alpha_of_scores`: the two studies taken as two raters, each with the mean of
+    its ratings of an output. Undefined: nothing_in_common, and as for alpha.
     """
     names = ("alpha_across", "alpha_first", "alpha_second", "alpha_of_scores")
     common = set(first.unit) & set(second.unit)
@@ -277,11 +271,11 @@ def agree_across(
             undefined(name, Reason.NOTHING_IN_COMMON, method="Krippendorff's alpha", n={"units": 0})
             for name in names
         ]
-    rows = _join(*(one[one.unit.isin(common)] for one in (first, second)))
+    rows = _join(*(rows[rows.unit.isin(common)] for rows in (first, second)))
     if is_log:
         rows["value"] = np.log(rows.value)
     parts = [rows, rows[rows.study == 0], rows[rows.study == 1]]
-    found = [
+    figures = [
         alpha(
             unit=part.unit, rater=part.rater if part.rater.notna().all() else None,
             value=part.value, input=part.block, level=level, name=name,
@@ -291,17 +285,15 @@ def agree_across(
     scores = rows.groupby(["unit", "study"], as_index=False).agg(
         {"value": "mean", "block": "first"}
     )
-    found.append(
+    figures.append(
         alpha(
             unit=scores.unit, rater=scores.study, value=steady(scores.value.to_numpy()),
             input=scores.block, level="interval", name=names[-1],
         )
     )  # fmt: skip
-    return [_describe_scale(figure) if is_log else figure for figure in found]
-
-
-def _describe_scale(figure: Figure) -> Figure:
-    return replace(figure, details={**figure.details, "transform": "ln"})
+    if not is_log:
+        return figures
+    return [replace(figure, details={**figure.details, "transform": "ln"}) for figure in figures]
 
 
 # --- findings -------------------------------------------------------------------------
@@ -310,38 +302,39 @@ def _describe_scale(figure: Figure) -> Figure:
 def share_upheld(
     first: Mapping[Pair, str], second: Mapping[Pair, str]
 ) -> tuple[Figure, dict[Pair, Outcome]]:
-    """The share of the first study's findings that the second finds too, in the same direction.
+    """Return the share of the first study's findings that the second upholds, and each outcome.
 
-    By pair, its names sorted, the system that a study finds higher at the corrected level, or ""
-    where it cannot tell; a pair that is not compared is missing. Findings whose pair the second
-    does not compare are counted apart. Undefined: nothing_in_common (no pair is compared in both),
-    no_difference (the first finds none that could be upheld).
+    `first`, `second`: by pair, its names sorted, the system that is higher at the corrected level,
+    or "" if no difference is clear; pairs that aren't compared are missing. A finding is upheld if
+    the second study has the same direction; findings whose pair it doesn't compare are counted
+    separately. Undefined: nothing_in_common (no pair is compared in both), no_difference (the first
+    has no finding that could be upheld).
     """
-    phrases: dict[Pair, Outcome] = {
+    outcomes: dict[Pair, Outcome] = {
         pair: _judge(first.get(pair), second.get(pair)) for pair in sorted({*first, *second})
     }
-    counts = {str(name): sum(one == name for one in phrases.values()) for name in _COUNTED}
+    counts = {str(name): sum(outcome == name for outcome in outcomes.values()) for name in _COUNTED}
     tested = sum(counts[name] for name in ("upheld", "reversed", "not_again"))
     n = {"findings": tested, "pairs": len(set(first) & set(second))}
     method = "share of findings upheld, each study's p corrected within itself"
     known: dict[str, Any] = {**counts, "interval": "none: findings share systems and raters"}
     if not tested:
         reason = Reason.NO_DIFFERENCE if n["pairs"] else Reason.NOTHING_IN_COMMON
-        return undefined("share_upheld", reason, method=method, n=n, details=known), phrases
+        return undefined("share_upheld", reason, method=method, n=n, details=known), outcomes
     figure = Figure(
         name="share_upheld", method=method, value=counts["upheld"] / tested, n=n, details=known
     )
-    return figure, phrases
+    return figure, outcomes
 
 
 _COUNTED: tuple[Outcome, ...] = ("upheld", "reversed", "not_again", "not_compared", "new")
 
 
-def _judge(one: str | None, two: str | None) -> Outcome:
-    if one is None or two is None:
-        return "not_compared" if one else "open"
-    if not one:
-        return "new" if two else "open"
-    if not two:
+def _judge(first: str | None, second: str | None) -> Outcome:
+    if first is None or second is None:
+        return "not_compared" if first else "open"
+    if not first:
+        return "new" if second else "open"
+    if not second:
         return "not_again"
-    return "upheld" if one == two else "reversed"
+    return "upheld" if first == second else "reversed"

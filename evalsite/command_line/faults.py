@@ -57,8 +57,8 @@ def _describe_database_fault(error: Exception) -> str | None:
         return f"can't be written. {_FREE_SOME_ROOM}"
     if text.startswith("no such table") or getattr(cause, "pgcode", "") == _UNDEFINED_TABLE:
         return (
-            "lacks tables. Run evalsite prepare, and evalsite manage createsuperuser if nobody "
-            "can sign in yet. Then run this again."
+            "lacks tables. Run evalsite prepare, which also prints a link to the first account. "
+            "Then run this again."
         )
     if text.startswith("connection to server") or "could not translate host name" in text:
         return f"can't be reached: {text.splitlines()[0]} Check EVALSITE_DATABASE."

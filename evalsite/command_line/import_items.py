@@ -29,9 +29,9 @@ def _add_data(parser: ArgumentParser) -> None:
 
 def run(options: Namespace) -> Result:
     # its options are those of the management command, which need the site's apps
-    own = ArgumentParser(add_help=False, allow_abbrev=False)
-    _add_data(own)
-    chosen, words = own.parse_known_args(options.words)
+    before = ArgumentParser(add_help=False, allow_abbrev=False)
+    _add_data(before)
+    chosen, words = before.parse_known_args(options.words)
     words = [word for word in words if word != "--json"]
     if not words:
         raise Refused("Name a study and a file: evalsite import STUDY FILE.")

@@ -5,6 +5,7 @@ import secrets
 import sys
 from collections.abc import Sequence
 
+from django.conf import settings
 from django.core.management import BaseCommand, ManagementUtility
 
 from evalsite.command_line.faults import read_fault
@@ -12,6 +13,7 @@ from evalsite.command_line.site import SECRET, find_data_folder, find_site_varia
 
 # which site it is makes no difference to these
 _WITHOUT_DATA = ("", "help", "version", "check", "diffsettings", "makemigrations", "verify_bundle")
+_WITHOUT_SETTINGS = ("", "help", "version", "startapp", "startproject")
 _HELP = ("-h", "--help", "--version")
 # they answer people, or work for a site that does: it says which one it is
 _SERVERS = ("runserver", "db_worker")
@@ -60,6 +62,9 @@ def run(arguments: Sequence[str]) -> int:
     if command in _FOR_DEVELOPERS:
         os.umask(0o022)
     try:
+        if command not in _WITHOUT_SETTINGS:
+            # raises what is wrong with them; Django would go on, and fail with a traceback
+            _ = settings.INSTALLED_APPS
         _CommandLine(["evalsite manage", *arguments]).execute()
     except Exception as error:
         fault = read_fault(error)

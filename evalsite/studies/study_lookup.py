@@ -62,7 +62,8 @@ def find_owner(name: str | None) -> Any:
         raise CommandError(f"There is no active member of staff named {name}.")
     if not users.exists():
         raise CommandError(
-            "There is no account that could own it. Create one: manage.py createsuperuser"
+            "There is no account that could own it. Run evalsite prepare, which prints a link to "
+            "make one."
         )
     superusers = list(users.filter(is_superuser=True)[:2])
     if len(superusers) != 1:

@@ -121,9 +121,9 @@ def test_a_pair_has_an_error_of_its_own_beside_that_of_all():
     alone = compare_systems(
         read(read_data("compare_small7.csv").query("system in ['A', 'B']")), draws=FEW
     ).pairs[0]
-    assert one.own.details["se"] == pytest.approx(alone.difference.details["se"])
-    assert one.own.details["se"] != pytest.approx(one.difference.details["se"], rel=1e-3)
-    assert alone.own is None
+    assert one.own_error.details["se"] == pytest.approx(alone.difference.details["se"])
+    assert one.own_error.details["se"] != pytest.approx(one.difference.details["se"], rel=1e-3)
+    assert alone.own_error is None
 
 
 def test_a_plan_may_want_a_separate_error_for_each_pair():
@@ -132,13 +132,13 @@ def test_a_plan_may_want_a_separate_error_for_each_pair():
     found = find_differences(data, draws=FEW, has_own_errors=True).correct()
 
     assert [one.difference.details["se"] for one in found.pairs] == [
-        one.own.details["se"] for one in found.pairs
+        one.own_error.details["se"] for one in found.pairs
     ]
 
 
 def test_correction_covers_the_comparisons_of_other_criteria():
     tests = find_differences(read(read_data("compare_small7.csv")), draws=FEW)
-    alone, among = tests.correct(), tests.correct(others=[0.5] * 12)
+    alone, among = tests.correct(), tests.correct(other_p=[0.5] * 12)
 
     assert (alone.family_across, among.family_across, among.family) == (3, 15, 3)
     p = [one.difference.details["p"] for one in among.pairs]

@@ -12,7 +12,7 @@ from evalsite.analysis.acceptance import (
     find_contradictions,
     find_majority,
 )
-from evalsite.analysis.highlights import Seen, compare_highlights, mark_tokens, split_tokens
+from evalsite.analysis.highlights import MarkedOutput, compare_highlights, mark_tokens, split_tokens
 from tests.analysis.vectors import read_vector
 
 FEW = 50
@@ -69,7 +69,7 @@ TEXT = "The room was clean, but small."
 
 def seen(rater, *words, output="o"):
     spans = [(TEXT.index(word), TEXT.index(word) + len(word)) for word in words]
-    return Seen(output=output, rater=rater, spans=tuple(spans))
+    return MarkedOutput(output=output, rater=rater, spans=tuple(spans))
 
 
 def highlights(*marked, **options):

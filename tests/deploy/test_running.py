@@ -128,7 +128,6 @@ def test_slow_clients_hold_nobody_up(site, record_property):
         logs = proxy.read_logs()
 
     record_property("seconds", (alone, beside_bodies, beside_all))
-    print(f"seconds: {alone:.2f} {beside_bodies:.2f} {beside_all:.2f}")  # noqa: T201
     assert ordinary == {200}
     assert beside_bodies < 3 * alone
     assert beside_all < 3 * alone

@@ -7,11 +7,12 @@ import pytest
 from django.template import Context, Engine
 
 from evalsite.results.report import methods
-from evalsite.results.report.prose import join_lines, list_entries, write_prose
+from evalsite.results.report.prose import join_lines, list_entries
+from evalsite.results.report.sentences import OTHER_METHODS
 
 TEMPLATES = Path(__file__).resolve().parents[2] / "templates" / "results" / "report"
 # what may be written in LaTeX: what is escaped, counts, and numbers made by this software
-_SAFE = re.compile(r"\|(tex|tex_listing|tex_finding|tt|paragraph|count:\"[^\"]+\"|number|length)$")
+_SAFE = re.compile(r"\|(tex|tex_finding|tt|paragraph|count:\"[^\"]+\"|number|length)$")
 _NUMBERS = {"seed", "pass_mark", "repeat_percent", "repeat_distance", "level", "least", "most",
             "median", "draws", "digest"}  # fmt: skip
 
@@ -65,7 +66,6 @@ def test_items_of_a_loop_are_separated_as_a_sentence_lists_them() -> None:
 
 def test_values_in_latex_are_escaped() -> None:
     assert render("{{ name|tex }}", name="a_b\n&") == r"a\_b \&"
-    assert render("{{ names|tex_listing }}", names=["a_b", "50%"]) == r"a\_b and 50\%"
 
 
 def test_every_value_in_a_latex_template_is_escaped_or_a_number() -> None:
@@ -81,21 +81,36 @@ def test_every_value_in_a_latex_template_is_escaped_or_a_number() -> None:
 
 
 @pytest.mark.parametrize(
-    ("name", "key", "kinds"),
+    ("key", "kinds"),
     [
-        ("_agreement", "agreement", methods._AGREEMENT),
-        ("_other_methods", "checks", methods._OTHER_TESTS),
-        ("_other_methods", "tests_of_all", methods._TESTS_OF_ALL),
-        ("_other_methods", "sizes", methods._SIZES),
-        ("_other_methods", "other_agreement", methods._OTHER_AGREEMENT),
+        ("agreement", methods._AGREEMENT),
+        ("checks", methods._OTHER_TESTS),
+        ("tests_of_all", methods._TESTS_OF_ALL),
+        ("sizes", methods._SIZES),
+        ("other_agreement", methods._OTHER_AGREEMENT),
     ],
 )
 def test_every_kind_of_figure_that_methods_choose_is_named(
-    name: str, key: str, kinds: tuple[str, ...]
+    key: str, kinds: tuple[str, ...]
 ) -> None:
-    nothing = write_prose(f"latex/{name}.tex", {key: ["unknown"]}).rstrip(".")
+    words = OTHER_METHODS[key][1]
 
-    written = [write_prose(f"latex/{name}.tex", {key: [kind]}) for kind in kinds]
+    assert list(words) == list(kinds)
+    assert len(set(words.values())) == len(kinds)
 
-    assert len(set(written)) == len(kinds)
-    assert all(len(text) > len(nothing) + 3 for text in written)
+
+def test_a_sentence_in_latex_is_escaped_and_cites() -> None:
+    asked = '{% tex_sentence "baseline_chosen" moment=moment %}'
+
+    assert render(asked, moment=r"\input{x} [@gwet2008] *τ_b* **bold**") == (
+        r"The baseline was chosen \textbackslash{}input\{x\} \citep{gwet2008} $\tau_b$ "
+        "{*}{*}bold{*}{*}."
+    )
+
+
+def test_no_latex_template_writes_a_sentence_without_escaping_it() -> None:
+    assert [
+        path.name
+        for path in TEMPLATES.rglob("*.tex")
+        if "{% sentence " in path.read_text(encoding="utf-8")
+    ] == []

@@ -16,6 +16,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from types import SimpleNamespace
 from typing import Any
+from unittest.mock import patch
 
 import pandas as pd
 import pytest
@@ -58,8 +59,9 @@ from evalsite.results.report.criterion_view import (
 from evalsite.results.report.first_look import Look
 from evalsite.results.report.folds import list_folds
 from evalsite.results.report.limitations import Collection, list_limitations
-from evalsite.results.report.methods import collect_tests
+from evalsite.results.report.methods import collect_tests, summarise_method, write_methods
 from evalsite.results.report.sentences import SENTENCES, write_sentence
+from evalsite.results.report.study_facts import Facts, describe_collection, describe_evaluated
 from evalsite.results.report.summary import summarise
 from evalsite.results.report.verdicts import judge_criterion
 from evalsite.studies.models import Study
@@ -228,6 +230,12 @@ def turn_findings(criterion: dict[str, Any]) -> dict[str, Any]:
 
 LOOK = Look(at=datetime(2026, 5, 12, 10, 42, tzinfo=UTC), answers=2, asked_later=0)
 PLAN = {"baseline": {"at": "2026-05-03T10:00:00+00:00", "answers": 0}}
+PLANNED_FACTS: dict[str, Any] = {
+    "exclusion_rule": "",
+    "moments": PLAN | {"exclusion_rule": PLAN["baseline"]},
+    "has_imported": False,
+    "baseline": "A",
+}
 SIZE = {"criterion": "fit", "words": "50 inputs: 80% power", "at": "2026-05-19T10:00:00+00:00"}
 CHAIN = [("A", "B", 0.6), ("B", "C", 0.6)]
 
@@ -522,6 +530,56 @@ def describe_summary(study: str) -> list[dict[str, Any]]:
     content = {"kept": get_study(study), "all": None}
     summary = summarise(content, Collection(done=4, target=4), everyone=False)
     return [{"code": "criteria_clear", "text": summary.headline}] if summary.main is None else []
+
+
+def record_sentences(write: Callable[[], Any]) -> list[dict[str, Any]]:
+    """The sentences that templates ask for."""
+    notes: list[dict[str, Any]] = []
+
+    def record(note: dict[str, Any]) -> str:
+        notes.append(note)
+        return write_sentence(note)
+
+    with patch("evalsite.results.templatetags.prose.write_sentence", record):
+        write()
+    return notes
+
+
+def make_facts(**known: Any) -> Facts:
+    """Facts of a study, with these changes to its settings, data and other parts."""
+    settings = {
+        "k": 3, "set_size": 4, "max_sets": 2, "max_items": None, "groups": "free", "seed": 1,
+        "item_order": "random", "is_qualification_on": False, "pass_mark": 80, "check_every": 5,
+        "repeat_percent": 10, "repeat_distance": 8, "pay_per_set": None, "currency": "GBP",
+        "minutes_per_set": 5, "has_bonus": True, "bonus": "1.00",
+    }  # fmt: skip
+    data = {
+        "origins": {"own": 9, "imported": 3, "simulated": 0}, "groups": 12, "items": 12,
+        "clusters": 3, "ratings": 12, "annotations": 6, "raters_known": True, "participants": 4,
+        "systems": ["A", "B"], "first_at": "2026-05-03T10:00:00+00:00",
+        "last_at": "2026-05-09T10:00:00+00:00", "left_out": {"excluded": 1},
+    }  # fmt: skip
+    return Facts(
+        title="Study", organisation="", protocol="Likert", origin="A paper; licence", language="en",
+        version="1", criteria=(), data=data | known.get("data", {}), texts={"consent": ""},
+        settings=settings | known.get("settings", {}), has_practice=True,
+        has_sheet=known.get("has_sheet", False), offers_sheet=False,
+        exclusions=known.get("exclusions", ()), import_notes=(), plan=known.get("plan", {}),
+        sharing=known.get("sharing", {}), software="", methods="1", seed=1, draws=10, sha256="",
+        made_at=LOOK.at,
+    )  # fmt: skip
+
+
+def describe_study(**known: Any) -> list[dict[str, Any]]:
+    """What a report says of a study and its collection, with these facts."""
+    facts = make_facts(**known)
+    return record_sentences(lambda: (describe_evaluated(facts), describe_collection(facts)))
+
+
+def describe_methods(study: str, **known: Any) -> list[dict[str, Any]]:
+    """What the methods say on the page of a report and in a paper, with these facts."""
+    found, facts = get_study(study), make_facts(**known)
+    return record_sentences(lambda: (summarise_method(facts, found), write_methods(facts, found)))
 
 
 def answer_on_clusters(code: str) -> list[dict[str, Any]]:
@@ -881,6 +939,42 @@ STUDIES |= {
     )
 }  # fmt: skip
 STUDIES |= {
+    "study": lambda: describe_study(),
+    "study, collected elsewhere": lambda: describe_study(
+        data={"origins": {"own": 0, "imported": 12, "simulated": 0}}
+    ),
+    "study, inputs shared": lambda: describe_study(data={"items": 24}),
+    "study, paid": lambda: describe_study(settings={"pay_per_set": "2.50"}),
+    "study, asked to share": lambda: describe_study(sharing={"asked": 4, "not_sharing": 1}),
+    "study, excluded": lambda: describe_study(exclusions=(("Too fast", 1),)),
+    "methods of difference": lambda: describe_methods("difference"),
+    "methods without a model": lambda: describe_methods("ranks part"),
+    "methods of one rater": lambda: describe_methods("one rater"),
+    "methods of decisions": lambda: describe_methods("decisions"),
+    "methods of magnitudes": lambda: describe_methods("magnitudes"),
+    "methods of two criteria": lambda: describe_methods("two criteria"),
+    "methods of a metric": lambda: describe_methods("metric"),
+    "methods of a chain": lambda: describe_methods("chain"),
+    "methods, collected elsewhere": lambda: describe_methods(
+        "difference", data={"origins": {"own": 0, "imported": 12, "simulated": 0}}
+    ),
+    "methods, simulated": lambda: describe_methods(
+        "difference", data={"origins": {"own": 0, "imported": 0, "simulated": 12}}
+    ),
+    "methods, a sheet": lambda: describe_methods("difference", has_sheet=True),
+    "methods, inputs once": lambda: describe_methods("difference", settings={"groups": "once"}),
+    "methods, paid": lambda: describe_methods("difference", settings={"pay_per_set": "2.50"}),
+    "methods, asked to share": lambda: describe_methods(
+        "difference", sharing={"asked": 4, "not_sharing": 1}
+    ),
+    "methods, rule planned": lambda: describe_methods(
+        "baseline behind", plan=PLANNED_FACTS | {"rules": ["median seconds below 2"]}
+    ),
+    "methods, rule worded": lambda: describe_methods(
+        "difference",
+        plan=PLANNED_FACTS | {"exclusion_rule": "Too fast", "size": SIZE | {"answers": 0}},
+    ),
+    "methods, no rule": lambda: describe_methods("difference", plan=PLANNED_FACTS),
     "folds with everyone": lambda: describe_folds("difference", "no difference"),
     "summary of two criteria": lambda: describe_summary("two criteria"),
     "summary of one criterion": lambda: describe_summary("difference"),
@@ -1054,6 +1148,58 @@ CASES |= {
     "pairs_undefined": ("pair of one rater", "chain"),
     "hypothesis": ("hypothesis and margin", "difference"),
     "planned_margin": ("hypothesis and margin", "difference"),
+}
+# how ratings came about, and how systems were compared
+CASES |= {
+    "limit_per_participant": ("study", "study, collected elsewhere"),
+    "checks_in_sets": ("study", "study, collected elsewhere"),
+    "repeats_in_sets": ("study", "study, collected elsewhere"),
+    "practice_before_work": ("study", "study, collected elsewhere"),
+    "order_of_items": ("study", "study, collected elsewhere"),
+    "items_of_one_input": ("study, inputs shared", "study"),
+    "pay_for_set": ("study, paid", "study"),
+    "sharing_of_answers": ("study, asked to share", "study"),
+    "exclusion_reasons": ("study, excluded", "study"),
+    "inputs_rated": ("study", "finished"),
+    "ratings_given": ("study", "finished"),
+    "raters_of_study": ("study", "finished"),
+    "days_of_ratings": ("study", "finished"),
+    "origins_of_ratings": ("study", "finished"),
+    "left_out_of_results": ("study", "finished"),
+    "instrument_used": ("methods of difference", "finished"),
+    "work_dealt": ("methods of difference", "methods, collected elsewhere"),
+    "page_of_set": ("methods, a sheet", "methods of difference"),
+    "inputs_met": ("methods, inputs once", "methods of difference"),
+    "items_ordered": ("methods of difference", "methods, collected elsewhere"),
+    "practice_done": ("methods of difference", "methods, collected elsewhere"),
+    "checks_followed": ("methods of difference", "methods, collected elsewhere"),
+    "repeats_shown": ("methods of difference", "methods, collected elsewhere"),
+    "participants_paid": ("methods, paid", "methods of difference"),
+    "answers_kept_back": ("methods, asked to share", "methods of difference"),
+    "size_planned": ("methods, rule worded", "methods, no rule"),
+    "ratings_collected": ("methods of difference", "finished"),
+    "ratings_elsewhere": ("methods of difference", "methods, simulated"),
+    "ratings_simulated": ("methods, simulated", "methods of difference"),
+    "ratings_of_output": ("methods of difference", "finished"),
+    "annotations_excluded": ("methods of difference", "finished"),
+    "rules_of_exclusion": ("methods, rule planned", "methods, rule worded"),
+    "rule_in_words": ("methods, rule worded", "methods, rule planned"),
+    "no_rule_set": ("methods, no rule", "methods, rule planned"),
+    "figure_reported": ("methods of difference", "finished"),
+    "intervals_drawn": ("methods of difference", "finished"),
+    "means_of_model": ("methods of difference", "methods without a model"),
+    "systems_tested": ("methods of difference", "methods of one rater"),
+    "systems_untested": ("methods of one rater", "methods of difference"),
+    "baseline_chosen": ("methods, rule planned", "methods, no rule"),
+    "tests_corrected": ("methods of difference", "methods of one rater"),
+    "order_analysed": ("methods of magnitudes", "methods of difference"),
+    "figures_given": ("methods of difference", "finished"),
+    "scale_of_criteria": ("methods of two criteria", "methods of difference"),
+    "raters_in_pairs": ("methods of difference", "methods of one rater"),
+    "criteria_correlated": ("methods of two criteria", "methods of difference"),
+    "metrics_correlated": ("methods of a metric", "methods of difference"),
+    "place_has_term": ("methods of a chain", "methods of difference"),
+    "systems_compared": ("methods of difference", "methods of one rater"),
 }
 # headlines, and what closed sections say
 CASES |= {

@@ -5,7 +5,8 @@ import sys
 
 import pytest
 
-from evalsite.results.report.sentences import SENTENCES, write_sentence
+from evalsite.analysis.reml import METHOD
+from evalsite.results.report.sentences import REML, SENTENCES, write_sentence
 
 
 def test_a_note_becomes_the_sentence_of_its_code() -> None:
@@ -15,10 +16,17 @@ def test_a_note_becomes_the_sentence_of_its_code() -> None:
     assert write_sentence(note | {"study": "second"}) == f"Repeat: {SENTENCES['few_items']()}"
 
 
-def test_sentences_need_no_django() -> None:
-    code = "import sys, evalsite.results.report.sentences; sys.exit('django' in sys.modules)"
+def test_sentences_need_neither_django_nor_numpy() -> None:
+    code = (
+        "import sys, evalsite.results.report.sentences;"
+        "sys.exit(bool({'django', 'numpy'} & sys.modules.keys()))"
+    )
 
     assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0
+
+
+def test_the_model_is_called_what_figures_call_it() -> None:
+    assert REML == METHOD
 
 
 def test_copied_answers_name_nobody_in_a_report() -> None:

@@ -83,6 +83,15 @@ def test_site_that_is_set_up_by_half_is_refused_even_beside_that_of_make_run(pro
     assert "Set EVALSITE_SECRET_KEY" in done.stderr
 
 
+def test_what_is_wrong_with_the_settings_is_a_sentence_for_every_command(project):
+    key = "kT9-" + "only-for-this-test" * 4
+    done = run(project, "makemigrations", "--check", EVALSITE_SECRET_KEY=key)
+
+    assert done.returncode == 1
+    assert done.stderr.startswith("Set EVALSITE_URL")
+    assert "Traceback" not in done.stderr
+
+
 @pytest.mark.torture
 def test_command_that_verifies_bundles_asks_for_no_site(project):
     shutil.rmtree(project / "var")
@@ -120,12 +129,12 @@ def test_database_without_tables_is_told_with_what_makes_them(project):
 
     assert done.returncode != 0
     assert "Traceback" not in done.stderr
-    assert "Run evalsite prepare, and evalsite manage createsuperuser" in done.stderr
+    assert "Run evalsite prepare" in done.stderr
 
 
 @pytest.mark.django_db
 def test_import_of_a_bundle_where_nobody_can_sign_in_says_what_makes_somebody():
-    with pytest.raises(CommandError, match="createsuperuser"):
+    with pytest.raises(CommandError, match="evalsite prepare"):
         call_command("import_bundle", "study.zip")
 
 

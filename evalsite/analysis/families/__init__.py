@@ -1,7 +1,7 @@
 """The families of analysis: each kind of question is analysed as one of them.
 
-A family is a folder with its words (a `Family`) and its `numbers` (a `Numbers`), and one line of
-`FAMILIES`. Words are plain, so that pages can import them; numbers are imported when needed.
+A family is a folder with its words (a `Family`) and its `numbers` (a `Numbers`), and one entry in
+`FAMILIES`. Words import nothing heavy, so pages can use them; numbers are imported when needed.
 """
 
 from collections.abc import Mapping
@@ -22,10 +22,10 @@ if TYPE_CHECKING:
     from evalsite.analysis.families.numbers import Numbers
 
 FAMILIES: Mapping[str, Family] = {
-    one.name: one
-    for one in (POINTS, MAGNITUDE, DECISION, PREFERENCE, CATEGORIES, SHARES, TEXT, TURNS)
+    family.name: family
+    for family in (POINTS, MAGNITUDE, DECISION, PREFERENCE, CATEGORIES, SHARES, TEXT, TURNS)
 }
-# of the kinds of questions whose answers a file alone tells enough about
+# the families of the kinds of questions whose answers can be analysed from a file alone
 KNOWN_KINDS: Mapping[str, Family] = {
     "likert": POINTS,
     "slider": POINTS,
@@ -37,7 +37,7 @@ KNOWN_KINDS: Mapping[str, Family] = {
     "choices": CATEGORIES,
     "preference": PREFERENCE,
 }
-# what `--protocol` may say
+# values of `--protocol`
 NAMES: Mapping[str, Family] = {**KNOWN_KINDS, "pairwise": PREFERENCE}
 
 
@@ -66,30 +66,33 @@ def find_family(criterion: Mapping[str, Any]) -> Family:
 
 
 def guess_family(*, is_compared: bool, has_standard: bool) -> Family:
-    """Return the family of answers that a file describes by its columns only."""
+    """Return the family of answers of which only the columns of a file are known."""
     if is_compared:
         return PREFERENCE
     return MAGNITUDE if has_standard else POINTS
 
 
 def name_kind(family: Family) -> str:
-    """Return the kind of question that version 0.1 analysed so; the family if it had none."""
-    return next((kind for kind, one in KNOWN_KINDS.items() if one is family), family.name)
+    """Return the kind of question that version 0.1 analysed this way, or the family's own name."""
+    return next((kind for kind, known in KNOWN_KINDS.items() if known is family), family.name)
 
 
 def get_numbers(family: Family) -> "Numbers":
     """Return what computes the reports of a family."""
-    found: Numbers = import_module(f"{__name__}.{family.name}.numbers").NUMBERS
-    return found
+    numbers: Numbers = import_module(f"{__name__}.{family.name}.numbers").NUMBERS
+    return numbers
 
 
 def list_planners() -> dict[str, Planner]:
     """Return the planners of all families by the name of their simulation."""
-    return {one.planner.simulation: one.planner for one in FAMILIES.values() if one.planner}
+    planners = [family.planner for family in FAMILIES.values() if family.planner]
+    return {planner.simulation: planner for planner in planners}
 
 
 def find_planned(simulation: str) -> Family:
     """Return the family that a stored plan was simulated for."""
     return next(
-        one for one in FAMILIES.values() if one.planner and one.planner.simulation == simulation
+        family
+        for family in FAMILIES.values()
+        if family.planner and family.planner.simulation == simulation
     )

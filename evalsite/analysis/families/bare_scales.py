@@ -1,7 +1,7 @@
 """What the numbers of a bare file are: points of a scale, places on a slider, numbers, decisions.
 
-Decided from the values, and the ends of the scale where the file or the command names them. No
-file is refused because its values have decimals.
+This is decided from the values, and from the ends of the scale if the file or the command names
+them. No file is refused because its values have decimals.
 """
 
 from dataclasses import dataclass
@@ -13,15 +13,18 @@ from evalsite.analysis.figure import make_note
 
 Ends = tuple[float, float]
 Kind = Literal["likert", "slider", "number", "decision"]
-MOST_POINTS = 11  # different values that are taken for points
+MOST_POINTS = 11  # different values that still count as points
 MOST_STEPS = 21  # of half a point, between the ends
 _WIDEST = 20  # from the first to the last of whole points
 
 
 @dataclass(frozen=True, kw_only=True)
 class BareScale:
-    """How the values of a criterion are read. `ends`: None of numbers without bounds; of points,
-    `step` is 1 or a half. `is_range_found`: the ends are the lowest and highest value."""
+    """How the values of a criterion are read.
+
+    `ends`: None for numbers without bounds. `step`: 1 or a half, between points. `is_range_found`:
+    the ends are the lowest and highest value in the file.
+    """
 
     kind: Kind
     ends: Ends | None = None
@@ -53,22 +56,25 @@ class BareScale:
 
 
 def read_scale(key: str, value: Any, *, ends: Ends | None, kind: str = "") -> BareScale:
-    """Return how the values of a criterion are read; `kind`, where it is known, is kept as far as
-    the values allow. ValueError: a value lies outside the ends."""
+    """Return how the values of a criterion are read.
+
+    A known `kind` is kept as far as the values allow. ValueError: a value lies outside the ends.
+    """
     values = np.unique(np.asarray(value, dtype=np.float64))
     if ends is not None and len(values) and not ends[0] <= values[0] <= values[-1] <= ends[1]:
         raise ValueError(
             f"The values of {key} go from {values[0]:g} to {values[-1]:g}, outside the scale from "
             f"{ends[0]:g} to {ends[1]:g}. Name their scale with --scale."
         )
-    if kind == "decision" or (not kind and ends is None and _are_decisions(values)):
+    is_binary = len(values) > 0 and values[0] == 0 and set(values) <= {0.0, 1.0}
+    if kind == "decision" or (not kind and ends is None and is_binary):
         return BareScale(kind="decision", ends=(0.0, 1.0))
     reach = ends or ((float(values[0]), float(values[-1])) if len(values) else (0.0, 0.0))
     is_found = ends is None
     if kind == "slider":
         return BareScale(kind="slider", ends=reach, is_range_found=is_found)
     step = _find_step(values, reach, is_chosen=kind == "likert")
-    # nothing tells where a scale with values below 0 ends
+    # with values below 0, the values don't show where the scale ends
     if kind != "number" and step and (kind == "likert" or ends is not None or reach[0] >= 0):
         return BareScale(kind="likert", ends=reach, step=step, is_range_found=is_found)
     if ends is None or kind == "number":
@@ -76,13 +82,11 @@ def read_scale(key: str, value: Any, *, ends: Ends | None, kind: str = "") -> Ba
     return BareScale(kind="slider", ends=ends)
 
 
-def _are_decisions(values: Any) -> bool:
-    return len(values) > 0 and values[0] == 0 and set(values) <= {0.0, 1.0}
-
-
 def _find_step(values: Any, reach: Ends, *, is_chosen: bool) -> float | None:
-    """Return how far points lie apart, 1 or a half; None where the values are no points.
-    `is_chosen`: they are said to be points, however many there are."""
+    """Return the distance between points, 1 or a half; None if the values aren't points.
+
+    `is_chosen`: the file or the command says that they are, however many there are.
+    """
     width = reach[1] - reach[0]
     if _are_whole([*values, *reach]):
         is_short = len(values) <= MOST_POINTS and width <= _WIDEST

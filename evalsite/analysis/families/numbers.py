@@ -1,4 +1,4 @@
-"""What is computed of a criterion by its family; the defaults are those of scores of outputs."""
+"""What a family computes for a criterion; the defaults are those of scores of outputs."""
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -23,8 +23,11 @@ Ends = tuple[float, float]
 
 @dataclass(frozen=True, kw_only=True)
 class Prepared:
-    """A criterion whose comparisons are tested but not corrected: their p values `p`, and `finish`,
-    which makes the report, given the p values of other criteria that the correction covers."""
+    """A criterion whose comparisons are tested but not corrected.
+
+    `p`: their p values. `finish`: makes the report from the p values of other criteria that the
+    correction covers.
+    """
 
     p: list[float]
     finish: Callable[[Sequence[float]], dict[str, Any]]
@@ -33,9 +36,9 @@ class Prepared:
 class Numbers:
     """How the answers to a criterion are analysed.
 
-    `levels`: those at which automatic metrics are set beside them. `repeat_level` and
+    `levels`: those at which automatic metrics are compared with them. `repeat_level` and
     `repetition_level`: the level of alpha for answers given twice by one person, and by two
-    studies. `change`: the figure of a rater, and its label, that says how much answers change.
+    studies. `change`: the figure of a rater that shows how much answers change, and its label.
     """
 
     family: Family
@@ -46,45 +49,47 @@ class Numbers:
     has_closed_form = True
 
     def prepare(
-        self, table: Table, described: Mapping[str, Any], seed: int, plan: Plan
+        self, table: Table, criterion: Mapping[str, Any], seed: int, plan: Plan
     ) -> Prepared:
-        """Return the tests of one criterion; finished: systems, pairs, tests and agreement.
+        """Return the tests of a criterion; finished: systems, pairs, tests and agreement.
 
-        `plan.baseline`: all comparisons are with this system, which has ratings here; "": every
-        pair.
+        `plan.baseline`: all comparisons are with this system, which has ratings here; "": all pairs
+        are compared.
         """
         raise NotImplementedError
 
     def judge_margins(self, table: Table, seed: int, plan: Plan) -> list[dict[str, Any]]:
-        """Return the tests of the plan's margins on some of the ratings; that the margins suit the
-        scale was checked on all."""
+        """Return the tests of the plan's margins on some of the ratings.
+
+        The margins were checked against the scale of all ratings.
+        """
         raise NotImplementedError
 
     def lay_out(self, rows: pd.DataFrame) -> Layout:
-        """Return who rates what as the model of `prepare` takes it, without the values.
+        """Return who rates what in the form that the model of `prepare` takes, without the values.
 
-        `rows`: a row for each rating with participant, group, block and system; of a family that
-        compares with system_1 and system_2.
+        `rows`: a row for each rating with participant, group, block and system, or with system_1
+        and system_2 in a family that compares.
         """
         raise NotImplementedError
 
     def keep_detectable(self, figure: Figure | None, most: float) -> Figure | None:
-        """Return the smallest effect that the design finds, if there can be such an effect."""
+        """Return the smallest effect that the design detects, if such an effect is possible."""
         return keep_detectable(figure, most)
 
     def list_notes(self, criterion: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
-        """Yield what the notes of a criterion say of this family alone."""
+        """Yield the notes that only this family adds to a criterion."""
         yield from ()
 
-    # --- beside automatic metrics
+    # --- compared with automatic metrics
 
     def measure(self, table: Table) -> Any:
-        """Return the values of ratings, such that their mean is the score of an output."""
+        """Return a value for each rating; their mean is the score of an output."""
         return table.rows.value
 
     def score_outputs(self, table: Table) -> pd.DataFrame:
         """Return a row for each output: item, system, group, block, and its score as `value`."""
-        return average_outputs(table.rows.assign(given=self.measure(table)))
+        return average_outputs(table.rows.assign(score=self.measure(table)))
 
     # --- answered twice by the same person
 
@@ -98,21 +103,21 @@ class Numbers:
             seed=seed,
         )[POOLED]
 
-    # --- a study beside its repetition
+    # --- a study compared with its replication
 
     def find_common_standard(self, first: Table, second: Table) -> float | None:
-        """Return the standard that the scores of both studies are put in relation to, if any."""
+        """Return the standard that the scores of both studies relate to, if there is one."""
         return None
 
     def take_values(self, table: Table, standard: float | None) -> tuple[pd.DataFrame, pd.Series]:
-        """Return the rows that a repetition compares, and their values."""
+        """Return the rows that a replication compares, and their values."""
         return table.rows, table.rows.value
 
     def score_systems(self, rows: pd.DataFrame) -> pd.DataFrame:
-        """Return the rows of a repetition such that each is a score of one system."""
+        """Return the rows of a replication, each a score of one system."""
         return rows
 
-    def find_low(self, tables: Sequence[Table], described: Mapping[str, Any]) -> float:
+    def find_low(self, tables: Sequence[Table], criterion: Mapping[str, Any]) -> float:
         """Return where the scale begins."""
         return 0.0
 
@@ -124,15 +129,15 @@ class Numbers:
     ) -> Floats:  # fmt: skip
         """Return simulated values (rows, systems, raters, items), the last system ahead.
 
-        Of a family that compares: outcomes of one pair, as the only system.
+        A family that compares returns outcomes of one pair, as the only system.
         """
         raise NotImplementedError
 
 
 def average_outputs(rows: pd.DataFrame) -> pd.DataFrame:
-    """Return a row for each output with the mean of its column `given` as `value`."""
+    """Return a row for each output with the mean of its column `score` as `value`."""
     by_output = rows.groupby(["item", "system", "group", "block"], sort=True)
-    return by_output.given.mean().rename("value").reset_index()
+    return by_output.score.mean().rename("value").reset_index()
 
 
 def find_scale(table: Table) -> Ends | None:

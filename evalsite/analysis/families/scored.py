@@ -61,18 +61,19 @@ COLUMNS = (
 def aggregate_outputs(
     table: Table, *, is_log: bool = False, predicted: Floats | None = None, reason: str = ""
 ) -> pd.DataFrame:
-    """A row for each output of one criterion, with the columns COLUMNS, by item and output.
+    """Return a row for each output of a criterion, with the columns COLUMNS, by item and output.
 
-    `predicted` (n,): of each rating what the mixed model says of its output; without it `reason`
-    says why. Empty cells: what needs raters where they are unknown, the mode of magnitudes, the
-    geometric mean of other scales. Rater-centred means have the grand mean put back; those of
-    magnitudes, and rater-z, are of logarithms, the centred ones taken back. `centred_only` counts
-    ratings whose rater has too few, or too equal, ratings for a z.
+    `predicted` (n,): for each rating, what the mixed model predicts for its output; without it,
+    `reason` says why. Cells are empty for what needs raters where they are unknown, the mode of
+    magnitudes, and the geometric mean of other scales. Rater-centred means have the grand mean
+    added back; those of magnitudes, and rater-z, use logarithms, and the centred means are
+    exponentiated. `centred_only` counts ratings whose rater has too few ratings, or too equal ones,
+    for a z.
     """
-    own = _list_ratings(table, predicted, is_log=is_log)
-    by = own.groupby("output", sort=False)
-    found = by[["item", "group", "cluster", "system"]].first()
-    found["n"] = by.size()
+    ratings = _list_ratings(table, predicted, is_log=is_log)
+    by = ratings.groupby("output", sort=False)
+    outputs = by[["item", "group", "cluster", "system"]].first()
+    outputs["n"] = by.size()
     for name, column, how in (
         ("mean", "value", "mean"),
         ("median", "value", "median"),
@@ -83,56 +84,56 @@ def aggregate_outputs(
         ("centred_only", "is_centred_only", "sum"),
         ("blup", "predicted", "first"),
     ):
-        found[name] = by[column].agg(how, **({"min_count": 1} if how == "sum" else {}))
+        outputs[name] = by[column].agg(how, **({"min_count": 1} if how == "sum" else {}))
     if is_log:
-        found[["geometric_mean", "rater_centred"]] = np.exp(
-            found[["geometric_mean", "rater_centred"]]
+        outputs[["geometric_mean", "rater_centred"]] = np.exp(
+            outputs[["geometric_mean", "rater_centred"]]
         )
-        found[["mode", "mode_share"]] = np.nan
+        outputs[["mode", "mode_share"]] = np.nan
     else:
-        found = found.join(_find_modes(own))
-    found["centred_only"] = found.centred_only.astype("Int64")
-    if (found["mode"].dropna() % 1 == 0).all():
-        found["mode"] = found["mode"].astype("Int64")
-    found["blup_reason"] = np.where(found.blup.isna(), reason, "")
-    found["criterion"] = table.rows.criterion.iloc[0] if len(table) else ""
-    found = found.reset_index().sort_values(["item", "output"], kind="stable")
-    return found[list(COLUMNS)].reset_index(drop=True)
+        outputs = outputs.join(_find_modes(ratings))
+    outputs["centred_only"] = outputs.centred_only.astype("Int64")
+    if (outputs["mode"].dropna() % 1 == 0).all():
+        outputs["mode"] = outputs["mode"].astype("Int64")
+    outputs["blup_reason"] = np.where(outputs.blup.isna(), reason, "")
+    outputs["criterion"] = table.rows.criterion.iloc[0] if len(table) else ""
+    outputs = outputs.reset_index().sort_values(["item", "output"], kind="stable")
+    return outputs[list(COLUMNS)].reset_index(drop=True)
 
 
 def _list_ratings(table: Table, predicted: Floats | None, *, is_log: bool) -> pd.DataFrame:
-    """Every rating with what is averaged of it, rows by output and value."""
+    """Return every rating with the values to average, sorted by output and value."""
     rows = table.rows
-    own = rows[["output", "item", "group", "cluster", "system", "value"]].copy()
-    own["predicted"] = np.nan if predicted is None else predicted
-    own["log"] = np.log(rows.value) if is_log else np.nan
-    own["centred"] = own["z"] = own["is_centred_only"] = np.nan
+    ratings = rows[["output", "item", "group", "cluster", "system", "value"]].copy()
+    ratings["predicted"] = np.nan if predicted is None else predicted
+    ratings["log"] = np.log(rows.value) if is_log else np.nan
+    ratings["centred"] = ratings["z"] = ratings["is_centred_only"] = np.nan
     if table.rater is not None:
         value: Any = rows.value
         if is_log:
             value = log_ratio(rows.value, None if rows.standard.isna().any() else rows.standard)
         scaled = standardise(rater=table.rater, value=value)
-        grand = float(np.mean(own.log if is_log else rows.value)) if len(own) else 0.0
-        own["centred"] = scaled.centred.to_numpy() + grand
-        own["z"] = scaled.z.to_numpy()
-        own["is_centred_only"] = scaled.is_centred_only.to_numpy().astype(float)
-    own = own.sort_values(["output", "value"], kind="stable")
-    own["trimmed"] = own.value * _weigh(own.output)
-    return own
+        grand = float(np.mean(ratings.log if is_log else rows.value)) if len(ratings) else 0.0
+        ratings["centred"] = scaled.centred.to_numpy() + grand
+        ratings["z"] = scaled.z.to_numpy()
+        ratings["is_centred_only"] = scaled.is_centred_only.to_numpy().astype(float)
+    ratings = ratings.sort_values(["output", "value"], kind="stable")
+    ratings["trimmed"] = ratings.value * _weigh(ratings.output)
+    return ratings
 
 
 def _weigh(output: pd.Series) -> Any:
-    """What each rating counts in the trimmed mean of its output, rows by output and value."""
+    """Return the weight of each rating in the trimmed mean of its output."""
     by = output.groupby(output, sort=False)
     place, number = by.cumcount(), by.transform("size")
-    upper, lower = ((place + one) / number for one in (1, 0))
+    upper, lower = (place + 1) / number, place / number
     kept = upper.clip(TRIM, 1 - TRIM) - lower.clip(TRIM, 1 - TRIM)
     return kept / (1 - 2 * TRIM)
 
 
-def _find_modes(own: pd.DataFrame) -> pd.DataFrame:
-    """The most frequent value of each output, the lowest of several, and its share."""
-    counted = own.groupby(["output", "value"], sort=True).size().rename("count").reset_index()
+def _find_modes(ratings: pd.DataFrame) -> pd.DataFrame:
+    """Return the most frequent value of each output, the lowest if tied, and its share."""
+    counted = ratings.groupby(["output", "value"], sort=True).size().rename("count").reset_index()
     counted = counted.sort_values(["output", "count", "value"], ascending=[True, False, True])
     top = counted.drop_duplicates("output").set_index("output")
     number = counted.groupby("output")["count"].sum()
@@ -140,21 +141,19 @@ def _find_modes(own: pd.DataFrame) -> pd.DataFrame:
 
 
 # --- the family -----------------------------------------------------------------------
-
-
-_FEW_DRAWS = 100  # of what tests against margins don't use
+_FEW_DRAWS = 100  # tests against margins don't use them
 _SIZES = ("superiority", "dz", "gz", "rank_biserial", "cliffs_delta")
 
-# of each system: what is shown beside the headline figure, and the other ways to average
+# by system, the figures beside the headline figure, and the other ways to average
 Others = dict[str, tuple[list[Figure], list[Figure]]]
 
 
 class ScoredNumbers(Numbers):
     """A family whose answers are numbers, one for each output.
 
-    `effect` names what two systems are compared by, `equal` is its value where they are equal;
-    `names`: figures that this family calls otherwise. `has_standardised_effect`: units don't speak
-    for themselves, as shares and ratios do.
+    `effect` names what two systems are compared by, `equal` is its value if they are equal;
+    `names`: figures that have another name in this family. `has_standardised_effect`: units aren't
+    clear by themselves, as shares and ratios are.
     """
 
     effect = "difference"
@@ -163,7 +162,7 @@ class ScoredNumbers(Numbers):
     names: Mapping[str, str] = {}
 
     def prepare(
-        self, table: Table, described: Mapping[str, Any], seed: int, plan: Plan
+        self, table: Table, criterion: Mapping[str, Any], seed: int, plan: Plan
     ) -> Prepared:
         """Return the tests; the finished part has `outputs`, a function that makes the table of
         outputs, which is too long for a report."""
@@ -171,32 +170,35 @@ class ScoredNumbers(Numbers):
         mixed = fit_mixed(scores)
         tested = find_differences(
             scores, baseline=plan.baseline or None, seed=seed, mixed=mixed,
-            has_own_errors=plan.has_own_errors, named=plan.named, better=find_better(described),
+            has_own_errors=plan.has_own_errors, named=plan.named, better=find_better(criterion),
         )  # fmt: skip
-        finish = partial(self._finish, table, described, seed, plan, scores, mixed, tested)
+        finish = partial(self._finish, table, criterion, seed, plan, scores, mixed, tested)
         return Prepared(p=tested.p, finish=finish)
 
     def _finish(
-        self, table: Table, described: Mapping[str, Any], seed: int, plan: Plan, scores: Scores,
-        mixed: Mixed, tested: Differences, others: Sequence[float],
+        self, table: Table, criterion: Mapping[str, Any], seed: int, plan: Plan, scores: Scores,
+        mixed: Mixed, tested: Differences, other_p: Sequence[float],
     ) -> dict[str, Any]:  # fmt: skip
-        answers = list(described["answers"])
+        answers = list(criterion["answers"])
         scale = [float(answer["value"]) for answer in answers] or None
-        ends = self.find_ends(described)
-        comparison = tested.correct(others=others)
+        ends = self.find_ends(criterion)
+        comparison = tested.correct(other_p=other_p)
         systems = self._list_systems(table, scale, ends, comparison, tested.better, seed)
+        kind: ScaleKind = "share" if self.family.decides else "points"
+        kind = "ratio" if self.family.is_log else kind
+        limit = find_limit(scale=kind, ends=ends, value=scores.value)
         slips = self.count_slips(table)
         from_average = list_from_average(scores, mixed)
         for name, figure in mean_figures(scores, mixed).items():
             figure = self._rename(figure)
-            # a linear model knows no ends of the scale
+            # a linear model doesn't know the ends of the scale
             figure = keep_possible(figure, *ends) if ends else figure
-            system = next(one for one in systems if one["system"] == name)
+            system = next(system for system in systems if system["system"] == name)
             system["averages"].append(figure)
             distance = from_average.get(name)
             system["from_average"] = distance and keep_possible(distance, *self.find_bounds(ends))
         pairs = [
-            self._describe(pair, comparison, ends, tested.better, name_unit(described))
+            self._describe(pair, comparison, ends, tested.better, name_unit(criterion))
             for pair in self.check_pairs(comparison.pairs, table)
         ]
         estimator = find_estimator(systems, pairs)
@@ -205,17 +207,17 @@ class ScoredNumbers(Numbers):
         shares = share_variances(comparison.model)
         return {
             "answers": answers,
-            # of numbers without labels: what they may be
+            # possible values of numbers without labels
             **({} if answers or ends is None else {"range": list(ends)}),
             **({"histogram": histogram} if histogram else {}),
-            # of systems that are compared: the means of the model, or those of all ratings
+            # whether systems are compared by the model's means or by those of all ratings
             "estimator": estimator,
             "standard": self.find_standard(table),
             "systems": systems,
             "pairs": order_pairs(pairs, systems),
             "joint": comparison.joint,
             "detectable": self.keep_detectable(detect_in(pairs), self.find_bounds(ends)[1]),
-            "margins": self._judge_margins(tested, plan, self._find_limit(scores, ends)),
+            "margins": self._judge_margins(tested, plan, limit),
             **({"hypotheses": hypotheses} if hypotheses else {}),
             "weighing": explain_weighing(systems, pairs, estimator),
             "order": self.list_order(table, tested.better, seed),
@@ -233,7 +235,7 @@ class ScoredNumbers(Numbers):
         systems, codes = np.unique(rows.system.to_numpy(str), return_inverse=True)
         rater, group, block = map(factor_codes, (rows.participant, rows.group, rows.block))
         scores = Scores(
-            systems=[str(one) for one in systems],
+            systems=[str(system) for system in systems],
             raters=int(rater.max()) + 1,
             rater=rater,
             group=group,
@@ -246,16 +248,16 @@ class ScoredNumbers(Numbers):
         )
         return lay_out_scores(scores, rater)
 
-    # --- what a family may do otherwise
+    # --- what a family may do differently
 
-    def find_ends(self, described: Mapping[str, Any]) -> Ends | None:
-        """Return the lowest and highest value that there can be, where figures are cut there."""
-        values = [float(answer["value"]) for answer in described["answers"]]
+    def find_ends(self, criterion: Mapping[str, Any]) -> Ends | None:
+        """Return the lowest and highest possible value, if figures are cut there."""
+        values = [float(answer["value"]) for answer in criterion["answers"]]
         return (min(values), max(values)) if values else None
 
     def count_in_bins(self, table: Table, ends: Ends | None) -> dict[str, Any] | None:
-        """Return how often values of each system lie between edges; None where points are counted,
-        or another figure shows the distribution."""
+        """Return how often values of each system lie between edges; None if points are counted or
+        another figure shows the distribution."""
         return None
 
     def compare_values(self, table: Table) -> Any:
@@ -266,13 +268,13 @@ class ScoredNumbers(Numbers):
         self, table: Table, known: dict[str, Any], described: dict[str, Described],
         better: Better, seed: int,
     ) -> Others:  # fmt: skip
-        """Return what is shown beside the headline figure, and the other ways to average."""
+        """Return the figures beside the headline figure, and the other ways to average."""
         raise NotImplementedError
 
     def check_pairs(
         self, pairs: Sequence[PairComparison], table: Table
     ) -> Sequence[PairComparison]:
-        """Return the pairs with the tests that this family has beside the usual ones."""
+        """Return the pairs with the additional tests of this family."""
         return pairs
 
     def choose_effect(self, pair: PairComparison) -> Figure:
@@ -280,7 +282,7 @@ class ScoredNumbers(Numbers):
         return pair.difference
 
     def find_bounds(self, ends: Ends | None) -> Ends:
-        """Return the least and the largest effect that there can be."""
+        """Return the smallest and the largest possible effect."""
         most = ends[1] - ends[0] if ends else inf
         return -most, most
 
@@ -289,7 +291,7 @@ class ScoredNumbers(Numbers):
         return [] if comparison.overall is None else [comparison.overall]
 
     def agree(self, table: Table, scale: list[float] | None, seed: int) -> list[Figure]:
-        """Return how far raters agree."""
+        """Return the figures of agreement between raters."""
         raise NotImplementedError
 
     def compare_raters(self, table: Table) -> dict[str, Any] | None:
@@ -316,7 +318,7 @@ class ScoredNumbers(Numbers):
     def _read(self, table: Table) -> Scores:
         rows = table.rows
         has_clusters = bool((rows.cluster != "").any())
-        # values, not logs of ratios: a shared standard moves all systems alike
+        # values, not logs of ratios: a shared standard moves all systems equally
         return read_scores(
             group=rows.group,
             system=rows.system,
@@ -327,11 +329,11 @@ class ScoredNumbers(Numbers):
         )
 
     def _list_outputs(self, table: Table, scores: Scores, mixed: Mixed) -> pd.DataFrame:
-        """The table of outputs, with what the mixed model predicts of each."""
-        found = predict_outputs(scores, mixed)
+        """Return the table of outputs, with what the mixed model predicts for each."""
+        predictions = predict_outputs(scores, mixed)
         predicted = np.full(len(table), np.nan)
-        if found is not None:
-            predicted[scores.row] = found
+        if predictions is not None:
+            predicted[scores.row] = predictions
         return aggregate_outputs(
             table,
             is_log=self.family.is_log,
@@ -344,7 +346,7 @@ class ScoredNumbers(Numbers):
         better: Better,
         seed: int,
     ) -> list[dict[str, Any]]:  # fmt: skip
-        """Return the systems, the best first; in the order of the file where none is better."""
+        """Return the systems, the best first; without a direction, in the order of the file."""
         rows = table.rows
         known = {
             "rater": table.rater,
@@ -353,40 +355,46 @@ class ScoredNumbers(Numbers):
             "value": rows.value,
         }
         described = {
-            each.system: each
-            for each in describe_systems(scale=scale, ends=ends, seed=seed, **known)
+            system.system: system
+            for system in describe_systems(scale=scale, ends=ends, seed=seed, **known)
         }
-        others = self.describe_others(table, known, described, better, seed)
+        further = self.describe_others(table, known, described, better, seed)
         outputs = rows.groupby("system").output.nunique()
-        found = [
+        clusters = {
+            name: number
+            for number, names in enumerate(comparison.clusters, start=1)
+            for name in names
+        }
+        systems = [
             {
                 "system": name,
                 "n": described[name].figures["mean"].n["ratings"],
                 "outputs": int(outputs[name]),
                 "sd": self._find_sd(table, name),
                 "headline": self._rename(figure),
-                "others": others[name][0],
-                "averages": others[name][1],
-                "counts": _count(described[name], scale),
+                "others": further[name][0],
+                "averages": further[name][1],
+                "counts": None
+                if scale is None
+                else {f"{value:.10g}": number for value, number in described[name].counts.items()},
                 "rank": write_rank(comparison.rank_ranges.get(name)),
                 "rank_raw": write_rank(comparison.raw_ranges.get(name)),
-                "cluster": _find_cluster(comparison, name),
+                "cluster": clusters.get(name),
             }
             for name, figure in comparison.systems.items()
         ]
         if better == "none":
             places = {name: place for place, name in enumerate(rows.system.unique())}
-            return sorted(found, key=lambda system: places[system["system"]])
+            return sorted(systems, key=lambda system: places[system["system"]])
         sign = SIGN[better]
         return sorted(
-            found, key=lambda system: (-sign * (system["headline"].value or 0), system["system"])
+            systems, key=lambda system: (-sign * (system["headline"].value or 0), system["system"])
         )
 
     def _find_sd(self, table: Table, system: str) -> Figure:
-        """Return the standard deviation of a system's ratings; for magnitudes, of their
-        logarithms."""
+        """Return the standard deviation of a system's ratings, or of the logs of magnitudes."""
         values = np.asarray(self.compare_values(table), dtype=np.float64)
-        # sorted: rounding doesn't depend on the order of rows
+        # sorted, so that rounding doesn't depend on the order of rows
         values = np.sort(values[(table.rows.system == system).to_numpy()])
         name, n = "sd_log" if self.family.is_log else "sd", {"ratings": len(values)}
         method = "standard deviation of ratings (n - 1)"
@@ -402,34 +410,29 @@ class ScoredNumbers(Numbers):
         tested = find_differences(self._read(table), seed=seed, draws=_FEW_DRAWS)
         return self._judge_margins(tested, plan, MarginLimit(scale="numbers"))
 
-    def _find_limit(self, data: Scores, ends: Ends | None) -> MarginLimit:
-        scale: ScaleKind = "share" if self.family.decides else "points"
-        scale = "ratio" if self.family.is_log else scale
-        return find_limit(scale=scale, ends=ends, value=data.value)
-
     def _judge_margins(
         self, tested: Differences, plan: Plan, limit: MarginLimit
     ) -> list[dict[str, Any]]:
-        """The planned tests against margins, each on the difference as the plan names it."""
+        """Return the planned tests against margins, each on the difference that the plan names."""
         data, is_log = tested.data, self.family.is_log
-        found = []
+        tests = []
         for planned in plan.margins:
             effect, exact = undefined("difference", Reason.NO_DATA, method=""), None
             if {planned.system, planned.other} <= set(data.systems):
-                ij = tuple(data.systems.index(one) for one in (planned.other, planned.system))
+                ij = tuple(data.systems.index(name) for name in (planned.other, planned.system))
                 exact = find_exact_scores(data, *ij)
                 effect = _find_difference(tested, *ij) or effect
-            found.append(judge_margin(effect, planned, is_log=is_log, limit=limit, exact=exact))
-        return found
+            tests.append(judge_margin(effect, planned, is_log=is_log, limit=limit, exact=exact))
+        return tests
 
     def _describe(
         self, pair: PairComparison, comparison: Comparison, ends: Ends | None, better: Better,
         unit: str,
     ) -> dict[str, Any]:  # fmt: skip
-        """Return the pair, the better system first; the effect is of the first over or minus the
-        second, as rated: below 0 for the better system where lower is better.
+        """Return the pair, the better system first.
 
-        A baseline is always second, so that all effects are relative to it.
+        The effect is of the first over or minus the second, as rated: below 0 for the better system
+        if lower is better. A baseline is always second, so that all effects are relative to it.
         """
         effect = self.choose_effect(pair)
         details = {
@@ -446,29 +449,30 @@ class ScoredNumbers(Numbers):
         first, second = pair.second, pair.first
         effects = [pair.effects[key] for key in _SIZES if key in pair.effects]
         checks = [replace(check, name=name) for name, check in pair.checks.items()]
-        own = None if pair.own is None else keep_possible(pair.own, least, most)
-        # without a direction the higher system is first, so that differences have no sign
+        own_error = None if pair.own_error is None else keep_possible(pair.own_error, least, most)
+        # without a direction the higher system is first, so differences have no sign
         apart = 0.0 if effect.value is None else effect.value - self.equal
         is_behind = apart > 0 if better == "lower" else apart < 0
         if is_behind and comparison.baseline is None:
             first, second = second, first
             effect = turn_figure(effect)
-            effects, checks = ([turn_figure(one) for one in some] for some in (effects, checks))
-            own = None if own is None else turn_figure(own)
+            effects = [turn_figure(figure) for figure in effects]
+            checks = [turn_figure(figure) for figure in checks]
+            own_error = None if own_error is None else turn_figure(own_error)
         return {
             "system_1": first,
             "system_2": second,
             "effect": effect,
             "sizes": [_name_sides(figure, better) for figure in effects],
             "checks": checks,
-            "own": own,
+            "own": own_error,
             "counts": None,
             "finding": describe_finding(first, second, effect, better, unit),
         }
 
 
 def _find_difference(tested: Differences, first: int, second: int) -> Figure | None:
-    """The tested difference, second minus first; None where the pair isn't among those to test."""
+    """Return the tested difference, second minus first; None if the pair isn't tested."""
     chosen = zip(tested.pairs[: tested.chosen], tested.differences, strict=False)
     for pair, figure in chosen:
         if pair == (first, second):
@@ -479,29 +483,20 @@ def _find_difference(tested: Differences, first: int, second: int) -> Figure | N
 
 
 def name_drawn(table: Table) -> str:
-    """Return what a bootstrap resamples: clusters, if the study has some."""
+    """Return what a bootstrap resamples: clusters if the study has some, else inputs."""
     return "clusters of inputs" if (table.rows.cluster != "").any() else "inputs"
 
 
-def write_rank(found: tuple[int, int] | None) -> dict[str, int] | None:
-    """The ends of a rank range as plain data."""
-    return None if found is None else {"low": found[0], "high": found[1]}
-
-
-def _count(described: Described, scale: list[float] | None) -> dict[str, int] | None:
-    if scale is None:
-        return None
-    return {f"{value:.10g}": number for value, number in described.counts.items()}
-
-
-def _find_cluster(comparison: Comparison, name: str) -> int | None:
-    parts = enumerate(comparison.clusters, start=1)
-    return next((number for number, systems in parts if name in systems), None)
+def write_rank(ranks: tuple[int, int] | None) -> dict[str, int] | None:
+    """Return the ends of a rank range as plain data."""
+    return None if ranks is None else {"low": ranks[0], "high": ranks[1]}
 
 
 def _name_sides(figure: Figure, better: Better) -> Figure:
-    """Return the figure with its method as the report names the two: the first is system_1.
-    Superiority is the probability that the first is better or, without a direction, higher."""
+    """Return the figure with its method in the words of the report, where system_1 is the first.
+
+    Superiority is the probability that the first is better or, without a direction, higher.
+    """
     if figure.name != "superiority":
         return figure
     figure, sign = (turn_figure(figure), "<") if better == "lower" else (figure, ">")
@@ -512,9 +507,9 @@ def _name_sides(figure: Figure, better: Better) -> Figure:
 def _list_cautions(
     comparison: Comparison, pairs: list[dict[str, Any]], slips: Figure | None
 ) -> Cautions:
-    found = dict(comparison.cautions)
+    cautions = dict(comparison.cautions)
     if disagreeing := list_disagreeing(pairs):
-        found["models_disagree"] = {"pairs": disagreeing}
+        cautions["models_disagree"] = {"pairs": disagreeing}
     if slips is not None and slips.value:
-        found["possible_slips"] = {}
-    return found
+        cautions["possible_slips"] = {}
+    return cautions

@@ -306,7 +306,7 @@ class Family:
         return cls(primary=primary if primary in known else "", p=p, choices=choices)
 
     def is_primary(self, criterion: str) -> bool:
-        """Whether this is the primary criterion, or an option of it."""
+        """Return whether this is the primary criterion, or an option of it."""
         return self.primary in (criterion, self.choices.get(criterion, criterion))
 
     @property
@@ -372,7 +372,7 @@ def _judge_slices(
     result: dict[str, Any], table: Table, criterion: Mapping[str, Any], plan: Plan,
     by_item: pd.DataFrame, seed: int,
 ) -> None:  # fmt: skip
-    """Let the slices that the plan names overrule tests of "not worse"."""
+    """Change tests of "not worse" by the slices that the plan names."""
     better, judge = find_better(criterion), get_numbers(find_family(criterion)).judge_margins
     planned = plan.of(result["key"], list_systems(table), better).margins
     # by one rater nothing is tested

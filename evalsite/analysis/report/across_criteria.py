@@ -16,7 +16,7 @@ from evalsite.analysis.correlation import correlate
 from evalsite.analysis.direction import Better
 from evalsite.analysis.families.family import Family
 from evalsite.analysis.figure import Figure, Reason, make_note, undefined
-from evalsite.analysis.highlights import Seen, Span, compare_highlights
+from evalsite.analysis.highlights import MarkedOutput, Span, compare_highlights
 from evalsite.analysis.report.ignored import Ignored, report_ignored
 from evalsite.analysis.resample import DRAWS, SEED, spread
 from evalsite.analysis.table import Table
@@ -306,8 +306,10 @@ def report_marked(
     ):
         spans[annotation, output].append((int(start), int(end)))
     looked_at = table.rows.drop_duplicates(["annotation", "output"])
-    seen = [
-        Seen(output=output, rater=rater, spans=tuple(spans[annotation, output]), block=block)
+    marked = [
+        MarkedOutput(
+            output=output, rater=rater, spans=tuple(spans[annotation, output]), block=block
+        )
         for annotation, output, rater, block in zip(
             looked_at.annotation,
             looked_at.output,
@@ -317,4 +319,4 @@ def report_marked(
         )
     ]
     texts = dict(zip(items.output_id, items.output, strict=True))
-    return compare_highlights(seen, texts, seed=seed)
+    return compare_highlights(marked, texts, seed=seed)

@@ -56,6 +56,7 @@ def split_parts(table: Table, instrument: Instrument) -> tuple[Table, list[Mappi
 
 
 def _has_parts(criterion: Mapping[str, Any]) -> bool:
+    """Return whether answers to the criterion aren't one plain number for each output."""
     family = find_family(criterion)
     is_plain = family.is_analysed and not family.splits and not family.averages
     return not is_plain or criterion.get("per") == "item"

@@ -14,7 +14,7 @@ from evalsite.analysis.families import get_numbers
 from evalsite.analysis.families.family import Family
 from evalsite.analysis.figure import Figure, make_note
 from evalsite.analysis.metrics import (
-    Beside,
+    MetricFigures,
     correlate_metrics,
     find_ceiling,
     find_ceilings_within,
@@ -142,13 +142,13 @@ def report_metrics(
     }
 
 
-def _find_closeness(metric: Beside, main: str) -> float:
+def _find_closeness(metric: MetricFigures, main: str) -> float:
     """Return how strongly the metric correlates with people's ratings, in either direction."""
     kind = "kendall" if main == "within_inputs" else "pearson"
     return abs(metric.levels[main][kind].value or 0) if main in metric.levels else 0.0
 
 
-def _describe(metric: Beside, human: pd.DataFrame, metrics: pd.DataFrame) -> dict[str, Any]:
+def _describe(metric: MetricFigures, human: pd.DataFrame, metrics: pd.DataFrame) -> dict[str, Any]:
     both = join_scores(human, metrics[metrics.metric == metric.metric])
     means = both.groupby("system")[["value", "value_metric"]].agg(["mean", "size"])
     return {
@@ -171,7 +171,11 @@ def _describe(metric: Beside, human: pd.DataFrame, metrics: pd.DataFrame) -> dic
 
 
 def _compare(
-    human: pd.DataFrame, metrics: pd.DataFrame, correlated: Sequence[Beside], *, has_outputs: bool
+    human: pd.DataFrame,
+    metrics: pd.DataFrame,
+    correlated: Sequence[MetricFigures],
+    *,
+    has_outputs: bool,
 ) -> tuple[list[dict[str, Any]], int]:
     """Return Williams' test of every two of the closest metrics, corrected, and how many these
     are."""

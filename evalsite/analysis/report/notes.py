@@ -168,7 +168,7 @@ def claim_error_rate(
 def warn_of_missing(
     criterion: Mapping[str, Any], absent: Sequence[Mapping[str, Any]]
 ) -> list[dict[str, Any]]:
-    """Warn of systems whose ratings of this criterion are missing more often than the others'."""
+    """Return a warning for each system whose ratings are missing more often than the others'."""
     pairs, better = criterion["pairs"], criterion["better"]
     effect = pairs[0]["effect"].name if pairs else "difference"
     return [

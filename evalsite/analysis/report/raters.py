@@ -35,10 +35,10 @@ from evalsite.analysis.thresholds import START, Thresholds
 # --- preferences of single raters -----------------------------------------------------
 LEAST_TRIPLES = 20  # of a rater; a share of fewer says little
 _LEAST_RATERS = 5
-Looked = dict[str, tuple[Figure, Flag | None]]
+Flagged = dict[str, tuple[Figure, Flag | None]]
 
 
-def count_chosen_places(*, rater: ArrayLike, outcome: ArrayLike, first: ArrayLike) -> Looked:
+def count_chosen_places(*, rater: ArrayLike, outcome: ArrayLike, first: ArrayLike) -> Flagged:
     """Return by rater how often they prefer the first place, of their decided answers.
 
     Arrays of length n; `outcome` is 0 for a tie, `first` the outcome that means the first place,
@@ -49,7 +49,7 @@ def count_chosen_places(*, rater: ArrayLike, outcome: ArrayLike, first: ArrayLik
     )
     rows["is_first"] = rows.outcome == np.asarray(first, dtype=float)
     by = rows[rows.outcome != 0].groupby("rater").is_first.agg(["sum", "count"])
-    places: Looked = {}
+    places: Flagged = {}
     for name, hits, count in zip(by.index, by["sum"], by["count"], strict=True):
         figure = wilson_share(int(hits), int(count), name="share_of_first_place")
         places[str(name)] = figure, _find_side(figure, int(hits), int(count))
@@ -70,7 +70,7 @@ def _find_side(figure: Figure, hits: int, count: int) -> Flag | None:
 
 def count_circles(
     *, rater: ArrayLike, unit: ArrayLike, first: ArrayLike, second: ArrayLike, outcome: ArrayLike
-) -> Looked:  # fmt: skip
+) -> Flagged:  # fmt: skip
     """Return by rater the share of answered triples that go in a circle: A over B, B over C, C
     over A.
 
@@ -97,9 +97,9 @@ def count_circles(
     return _flag_circles(figures)
 
 
-def _flag_circles(figures: dict[str, Figure]) -> Looked:
+def _flag_circles(figures: dict[str, Figure]) -> Flagged:
     enough = [figure.value for figure in figures.values() if figure.n["triples"] >= LEAST_TRIPLES]
-    circles: Looked = {name: (figure, None) for name, figure in figures.items()}
+    circles: Flagged = {name: (figure, None) for name, figure in figures.items()}
     if len(enough) < _LEAST_RATERS:
         return circles
     threshold = float(np.quantile([value or 0.0 for value in enough], START.change_quantile))

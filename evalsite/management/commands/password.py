@@ -44,10 +44,12 @@ class Command(BaseCommand):
 def find_user(username: str | None) -> User:
     """Return the member of staff of this name, or the only one."""
     staff = User.objects.filter(is_staff=True, is_active=True).order_by("username")
-    found = staff.filter(username=username) if username else staff
-    if len(found) == 1:
-        return found[0]
+    matching = staff.filter(username=username) if username else staff
+    if len(matching) == 1:
+        return matching[0]
     if not staff:
-        raise CommandError("There is no account yet. Create one with make run or createsuperuser.")
+        raise CommandError(
+            "There is no account yet. Run evalsite prepare, which prints a link to make one."
+        )
     names = ", ".join(user.get_username() for user in staff)
     raise CommandError(f"Say whose password it is: manage.py password NAME. There are: {names}")

@@ -53,6 +53,10 @@ _SIGNS = {
 _SPACES = re.compile(r"[^\S\N{NO-BREAK SPACE}]+")
 _DRAWN_AS_ONE = re.compile(r"-{2,}|'{2,}|,{2,}")
 _P = re.compile(r"\bp[ ~]\$?([<>=])\$?[ ~](\.\d+)")
+# as `escape` leaves "[@key]", *t* and *τ_b* of a sentence
+_UNDERSCORE = r"\_"
+_SYMBOL = re.compile(r"\{\*\}((?:[A-Za-z]|\$\\tau\$)(?:\\_[a-z])?)\{\*\}")
+_CITED = re.compile(r"\{\[\}@([a-z0-9,]+)\{\]\}")
 # a figure and its interval, or what it is of
 _FIGURE = re.compile(r"^(\S+(?: \S+)*?)[ \N{NO-BREAK SPACE}](\([^()]{6,}\))$")
 _UNSAFE_IN_KEYS = re.compile(r"[^A-Za-z0-9]+")
@@ -69,6 +73,14 @@ def escape(text: str) -> str:
     # signs that LaTeX would draw as one are kept apart: two hyphens in a name are no dash
     apart = _DRAWN_AS_ONE.sub(lambda found: "\0".join(found[0]), plain)
     return "".join(_SIGNS.get(sign, sign) for sign in apart).replace("\0", "{}")
+
+
+def set_sentence(text: str) -> str:
+    """Return the sentence in LaTeX: "[@key]" is a citation, and *t* or *τ_b* a formula."""
+    cited = _CITED.sub(lambda known: rf"\citep{{{known[1]}}}", escape(text))
+    return _SYMBOL.sub(
+        lambda known: f"${known[1].replace('$', '').replace(_UNDERSCORE, '_')}$", cited
+    )
 
 
 def set_p(text: str) -> str:

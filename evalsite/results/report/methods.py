@@ -40,6 +40,8 @@ def write_methods(facts: Facts, found: dict[str, Any]) -> str:
     criteria = found["criteria"]
     context = {
         **make_context(facts),
+        "scales": [(asked.label, asked.scale) for asked in facts.criteria],
+        "pay": write_prose("facts/_pay.txt", make_context(facts)),
         # what is said of authors and licence is in the datasheet
         "source": facts.origin.partition(";")[0].rstrip("."),
         "per_output": _find_per_output(found),
@@ -120,8 +122,7 @@ def _collect_rule(facts: Facts) -> Context:
 def _collect_headlines(criteria: Criteria) -> Context:
     named = [one for one in criteria if _headline(one).get("name")]
     headlines = [
-        {"name": name, "spelt": name.replace("_", " "), "labels": _list_labels(some)}
-        for name, some in _group(named, _name_headline)
+        {"name": name, "labels": _list_labels(some)} for name, some in _group(named, _name_headline)
     ]
     bootstrapped = [one for one in criteria if _headline(one).get("details", {}).get("draws")]
     drawn = [
@@ -137,6 +138,7 @@ def _collect_headlines(criteria: Criteria) -> Context:
     return {
         "headlines": headlines,
         "modelled": _list_labels([one for one in criteria if is_by_model(one)]),
+        "are_all_modelled": all(is_by_model(one) for one in criteria),
         "has_position_effect": any(
             figure["name"] == "position_effect" and figure["value"] is not None
             for one in criteria

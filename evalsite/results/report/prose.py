@@ -1,7 +1,7 @@
 """The sentences of a report in formats other than HTML, from templates.
 
 These templates don't escape by themselves: the code that renders their text does that
-next, and LaTeX templates use the filters `tex` and `tex_listing`.
+next, and LaTeX templates use the tag `tex_sentence` and the filter `tex`.
 """
 
 import re

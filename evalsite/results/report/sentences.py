@@ -2341,6 +2341,580 @@ def finding_in_brief(code: str, first: str, second: str, effect: str, better: st
     }.get(code, "not compared")
 
 
+# --- how the ratings came about: words beside a name, or within a sentence -------------
+
+
+@sentence
+def limit_per_participant(max_sets: int | None, max_items: int | None) -> str:
+    limits = [
+        count_of(number, noun)
+        for number, noun in ((max_sets, "set"), (max_items, "item"))
+        if number is not None
+    ]
+    return f"at most {list_of(limits)}" if limits else "none"
+
+
+@sentence
+def checks_in_sets(every: int | None) -> str:
+    if every is None:
+        return "none"
+    return f"a gold or attention item after every {count_of(every, 'item')}"
+
+
+@sentence
+def repeats_in_sets(percent: int, distance: int) -> str:
+    if not percent:
+        return "none"
+    return (
+        f"{percent}% of the items shown again without notice, at least "
+        f"{count_of(distance, 'item')} later; the second ratings count in no result"
+    )
+
+
+@sentence
+def practice_before_work(has_practice: bool, is_test: bool, pass_mark: int) -> str:
+    if not has_practice:
+        return "none"
+    if is_test:
+        return f"a test before any work, passed with {pass_mark}% correct answers"
+    return "practice items with feedback before any work"
+
+
+@sentence
+def pay_for_set(pay: str, minutes: int | None, bonus: str) -> str:
+    """`pay` and `bonus` are written, with their currency."""
+    time = f" of {count_of(minutes, 'minute')}" if minutes else ""
+    return f"{pay} for a set{time}" + (f", and {bonus} as a bonus" if bonus else "")
+
+
+@sentence
+def sharing_of_answers(asked: int, not_sharing: int) -> str:
+    if not asked:
+        return ""
+    if not not_sharing:
+        return f"all {count_of(asked, 'participant')} agreed to have their answers published"
+    return (
+        f"{not_sharing:,} of {count_of(asked, 'participant')} didn’t agree to have their answers "
+        "published; their answers are in these results, but not in published files"
+    )
+
+
+@sentence
+def items_of_one_input(groups: str) -> str:
+    return {
+        "free": "any of them in a set",
+        "together": "one after another, in one set",
+        "once": "a participant gets only one of them",
+    }.get(groups, groups)
+
+
+@sentence
+def order_of_items(order: str) -> str:
+    return {
+        "random": "random for each participant",
+        "uploaded": "as uploaded",
+        "blocked": "related items one after another",
+    }.get(order, order)
+
+
+@sentence
+def inputs_rated(inputs: int, clusters: int, items: int) -> str:
+    within = f"{count_of(clusters, 'cluster')} and " if clusters else ""
+    return f"{inputs:,}, in {within}{count_of(items, 'item')}"
+
+
+@sentence
+def ratings_given(ratings: int, annotations: int) -> str:
+    return f"{ratings:,}, in {count_of(annotations, 'annotation')}"
+
+
+@sentence
+def raters_of_study(participants: int, are_persons: bool) -> str:
+    if are_persons:
+        return count_of(participants, "participant")
+    return f"{count_of(participants, 'rater')}, not all of them individual people"
+
+
+@sentence
+def days_of_ratings(first: str | None, last: str | None) -> str:
+    days = [_write_local_day(moment) for moment in (first, last) if moment]
+    return " to ".join(dict.fromkeys(days))
+
+
+def _write_local_day(moment: str) -> str:
+    """Return the day as the report holds it, in whatever zone that is."""
+    at = datetime.fromisoformat(moment)
+    return f"{at.day} {at:%B %Y}"
+
+
+@sentence
+def origins_of_ratings(own: int = 0, imported: int = 0, simulated: int = 0) -> str:
+    phrases = [
+        *([f"{own:,} collected with this software"] if own else []),
+        *([f"{imported:,} imported: collected elsewhere"] if imported else []),
+        *([f"{simulated:,} simulated, which show nothing about real systems"] if simulated else []),
+    ]
+    return "; ".join(phrases)
+
+
+_LEFT_OUT = {
+    "excluded": ("annotation", "excluded"),
+    "ignored": ("annotation", "in which the rater ignored the item"),
+    "reported": ("annotation", "in which the rater reported the item"),
+    "rated_twice": ("second rating", "of an output by the same participant"),
+    "no_value": ("row", "without a value"),
+}
+
+
+@sentence
+def left_out_of_results(counts: Sequence[tuple[str, int]]) -> str:
+    """`counts`: of each kind how many."""
+    phrases = [
+        f"{count_of(number, _LEFT_OUT[kind][0])} {_LEFT_OUT[kind][1]}" for kind, number in counts
+    ]
+    return "; ".join(phrases) or "nothing"
+
+
+@sentence
+def exclusion_reasons(reasons: Sequence[tuple[str, int]]) -> str:
+    return ", ".join(f"“{reason}” ({count_of(number, 'decision')})" for reason, number in reasons)
+
+
+# --- how systems were compared: a report's page, and the LaTeX of a paper ---------------
+
+_RANDOM = {
+    "rater": "raters",
+    "group": "inputs",
+    "cluster": "clusters of inputs",
+    "group:system": "inputs by systems",
+    "input:system": "inputs by systems",
+    "cluster:system": "clusters of inputs by systems",
+    "rater:system": "raters by systems",
+    "rater:group": "raters by inputs",
+}
+
+
+def _list_effects(terms: Sequence[str]) -> str:
+    return list_of([_RANDOM.get(term, term) for term in terms])
+
+
+# as figures name it; importing it would load numpy
+REML = "REML, crossed random effects (Kenward-Roger)"
+_TESTED_BY = {
+    "bootstrap over items and raters": "a bootstrap over inputs and raters",
+    "bootstrap over items": "a bootstrap over inputs, which says nothing about other raters",
+    "t test over items (generalises over items, not raters)": "a t test over inputs, which says "
+    "nothing about other raters",
+    "t test over raters (generalises over raters, not items)": "a t test over raters, which says "
+    "nothing about other inputs",
+}
+
+
+@sentence
+def systems_compared(
+    labels: Sequence[str], methods: Sequence[str], terms: Sequence[str], baseline: str,
+    is_equal: bool, is_all: bool, is_rest: bool,
+) -> str:  # fmt: skip
+    """`labels`: of criteria that are compared alike, which are all of them or the rest; `terms`: of
+    the mixed model, if that is one of the `methods`."""
+    if is_equal:
+        return f"On {list_of(list(labels))}, all ratings are equal, so nothing is tested."
+    start = "Systems"
+    if not is_all:
+        start = f"On {'all other criteria' if is_rest else list_of(list(labels))}, systems"
+    with_whom = f"with the baseline {baseline}" if baseline else "in pairs"
+    effects = f" with random effects of {_list_effects(terms)}" if terms else ""
+    model = f"{METHOD_WORDS['model']}{effects}, with {METHOD_WORDS['errors']}"
+    tests = [model if method == REML else _TESTED_BY.get(method, method) for method in methods]
+    return f"{start} are compared {with_whom} by {list_of(tests)}."
+
+
+# --- methods of a paper: "[@key]" cites references.bib, and *t* is a symbol of statistics ---
+
+
+@sentence
+def instrument_used(
+    systems: Sequence[str], inputs: int, clusters: int, criteria: Sequence[tuple[str, str]],
+    instrument: str, source: str,
+) -> str:  # fmt: skip
+    """`criteria`: of each its name and its scale in words."""
+    within = f" in {count_of(clusters, 'cluster')}" if clusters else ""
+    named = list_of([f"{label} ({scale})" for label, scale in criteria])
+    text = (
+        f"We evaluated the outputs of {count_of(len(systems), 'system')} "
+        f"({list_of(list(systems))}) for {count_of(inputs, 'input')}{within} on "
+        f"{count_of(len(criteria), 'criterion', 'criteria')}: {named}."
+    )
+    return f"{text} The instrument was “{instrument}”, based on {source}." if source else text
+
+
+@sentence
+def work_dealt(k: int, set_size: int, has_imported: bool) -> str:
+    start = "The following applies to the ratings that were not imported. " if has_imported else ""
+    return (
+        f"{start}Each item was to be rated by {count_of(k, 'participant')}, who worked in sets of "
+        f"{count_of(set_size, 'item')}."
+    )
+
+
+@sentence
+def page_of_set(has_sheet: bool) -> str:
+    if has_sheet:
+        return "All items of a set were on one page."
+    return (
+        "Items were shown one per page; this departs from the protocol, which has all items of a "
+        "set on one page."
+    )
+
+
+@sentence
+def inputs_met(groups: str) -> str:
+    return {
+        "together": "Items of one input were shown one after another, in one set.",
+        "once": "A participant saw only one item of each input.",
+        "free": "A participant could see an input in several items.",
+    }[groups]
+
+
+@sentence
+def items_ordered(order: str) -> str:
+    return {
+        "random": "The order of items was random for each participant.",
+        "uploaded": "Items were shown in the order of the batch.",
+        "blocked": "Related items were shown one after another.",
+    }[order]
+
+
+@sentence
+def practice_done(is_test: bool, pass_mark: int, may_skip: bool) -> str:
+    if is_test:
+        return f"Before rating, participants took a test with a pass mark of {pass_mark}%."
+    did = "could do" if may_skip else "did"
+    return f"Before rating, participants {did} practice items with feedback."
+
+
+@sentence
+def checks_followed(every: int) -> str:
+    return f"A gold or attention item followed every {count_of(every, 'item')}."
+
+
+@sentence
+def repeats_shown(percent: int, distance: int) -> str:
+    return (
+        f"Of the items, {percent}% were shown to a participant a second time, at least "
+        f"{count_of(distance, 'item')} later; only their first ratings count."
+    )
+
+
+@sentence
+def participants_paid(pay: str) -> str:
+    return f"Participants were paid {pay}."
+
+
+@sentence
+def answers_kept_back(asked: int, not_sharing: int) -> str:
+    return (
+        f"Of {count_of(asked, 'participant')}, {not_sharing:,} did not agree to have their answers "
+        "published; their answers are in these results, but not in published files."
+    )
+
+
+@sentence
+def size_planned(size: str) -> str:
+    return f"The planned size was {size}."
+
+
+@sentence
+def ratings_collected(
+    raters: int, are_persons: bool, ratings: int, annotations: int, first: str | None,
+    last: str | None,
+) -> str:  # fmt: skip
+    who = count_of(raters, "participant")
+    if not are_persons:
+        who = f"{raters:,} raters, not all individual people,"
+    text = f"{who} gave {count_of(ratings, 'rating')} in {count_of(annotations, 'annotation')}"
+    if first and last:
+        start, end = _write_local_day(first), _write_local_day(last)
+        text += f" on {start}" if start == end else f" from {start} to {end}"
+    return f"{text}."
+
+
+@sentence
+def ratings_elsewhere(imported: int, ratings: int) -> str:
+    which = "They" if imported == ratings else f"Of these, {count_of(imported, 'rating')}"
+    return f"{which} {'was' if imported == 1 else 'were'} collected elsewhere."
+
+
+@sentence
+def ratings_simulated(simulated: int, ratings: int) -> str:
+    which = "All of these are"
+    if simulated != ratings:
+        are = "is" if simulated == 1 else "are"
+        which = f"Of these, {count_of(simulated, 'rating')} {are}"
+    return f"{which} simulated, so they show nothing about real systems."
+
+
+@sentence
+def ratings_of_output(is_about_pairs: bool, count: int, least: str, most: str, median: str) -> str:
+    unit, noun = ("A comparison has", "answer") if is_about_pairs else ("An output has", "rating")
+    if least == most:
+        return f"{unit} {count_of(count, noun)}."
+    return f"{unit} {least} to {most} {noun}s (median {median})."
+
+
+@sentence
+def annotations_excluded(excluded: int) -> str:
+    if not excluded:
+        return "No annotation was excluded."
+    return (
+        f"We left out {count_of(excluded, 'excluded annotation')}. Headline figures are given both "
+        "without and with what we left out."
+    )
+
+
+@sentence
+def rules_of_exclusion(rules: Sequence[str]) -> str:
+    return f"The analysis plan excludes anyone who meets any of these rules: {'; '.join(rules)}."
+
+
+@sentence
+def rule_in_words(rule: str, moment: str) -> str:
+    end = "" if rule.endswith(".") else "."
+    worded = f" was worded {moment}" if moment else ""
+    return f"The exclusion rule{worded}: “{rule}”{end}"
+
+
+@sentence
+def no_rule_set() -> str:
+    return "No exclusion rule was set."
+
+
+_REPORTED = {
+    "mean": "the mean of all ratings of a system, with the full distribution",
+    "mean_of_turns": "the mean over conversations, each rater’s answers about the turns of a "
+    "conversation being averaged first",
+    "geometric_mean": "the geometric mean of the scores of a system; scores are analysed as "
+    "logarithms, so that systems differ by ratios",
+    "share": "the share of decisions that are yes",
+    "win_share": "the share of answers in which a system is preferred, a tie counting as half",
+    "strength": "the log strengths of Davidson’s model with ties, which sum to zero "
+    "[@davidson1970]",
+}
+
+
+@sentence
+def figure_reported(name: str, labels: Sequence[str]) -> str:
+    figure = _REPORTED.get(name, name.replace("_", " "))
+    return f"For {list_of(list(labels))} we report {figure}."
+
+
+@sentence
+def intervals_drawn(
+    level: int, draws: int, labels: Sequence[str], is_all: bool, has_raters: bool,
+    has_clusters: bool,
+) -> str:  # fmt: skip
+    of = "" if is_all else f" for {list_of(list(labels))}"
+    over = "clusters of inputs" if has_clusters else "inputs"
+    raters = " and raters [@owen2007]" if has_raters else ""
+    return (
+        f"The {level}% intervals of these figures{of} are percentiles of {draws:,} draws of a "
+        f"bootstrap over {over}{raters}."
+    )
+
+
+@sentence
+def means_of_model(labels: Sequence[str], is_all: bool) -> str:
+    tables = "The main tables" if is_all else f"For {list_of(list(labels))}, the main tables"
+    return (
+        f"{tables} show the systems’ means in the mixed model instead, with intervals from the *t* "
+        "distribution; systems are compared by these."
+    )
+
+
+_PAPER_MODEL = (
+    "a linear mixed model of all systems{effects}, fitted by restricted maximum likelihood, with "
+    "Kenward–Roger standard errors and degrees of freedom [@kenward1997]"
+)
+_CITED_TESTS = {"bootstrap over items and raters": " [@owen2007]"}
+
+
+@sentence
+def systems_tested(
+    labels: Sequence[str], methods: Sequence[str], terms: Sequence[str], baseline: str,
+    is_equal: bool, is_all: bool, is_rest: bool,
+) -> str:  # fmt: skip
+    """As `systems_compared`, with the references of the tests."""
+    if is_equal:
+        return f"For {list_of(list(labels))}, all ratings are equal, so nothing was tested."
+    start = "Systems"
+    if not is_all:
+        start = f"For {'all other criteria' if is_rest else list_of(list(labels))}, systems"
+    with_whom = f"with the baseline {baseline}" if baseline else "in pairs"
+    effects = f" with random effects of {_list_effects(terms)}" if terms else ""
+    tests = [
+        _PAPER_MODEL.format(effects=effects)
+        if method == REML
+        else _TESTED_BY.get(method, method) + _CITED_TESTS.get(method, "")
+        for method in methods
+    ]
+    return f"{start} are compared {with_whom} by {list_of(tests)}."
+
+
+@sentence
+def systems_untested(labels: Sequence[str], is_all: bool, has_effects: bool) -> str:
+    start = "" if is_all else f"{list_of(list(labels))}: "
+    if has_effects:
+        return (
+            f"{start}One rater says nothing about others, so nothing was tested; intervals of "
+            "differences are of other inputs that this rater would rate."
+        )
+    return f"{start}No two systems could be compared by these ratings."
+
+
+@sentence
+def baseline_chosen(moment: str) -> str:
+    return f"The baseline was chosen {moment}."
+
+
+@sentence
+def tests_corrected(
+    is_across: bool, comparisons: int, has_baseline: bool, has_named: bool, primary: str
+) -> str:
+    """`has_named`: the plan names comparisons; the others are exploratory."""
+    over = "the pairs of a criterion"
+    if is_across:
+        over = (
+            f"all {comparisons:,} comparisons of all criteria, since no primary criterion was named"
+        )
+    elif has_baseline:
+        over = "these comparisons of a criterion"
+    elif has_named:
+        over = (
+            "the comparisons that the plan names, or all pairs where it names none, of a criterion"
+        )
+    if primary and not is_across:
+        over += f", not across criteria; the primary criterion is {primary}"
+    rest = " Comparisons that the plan does not name are exploratory." if has_named else ""
+    return (
+        "Tests are two-sided. Their p values are corrected by Holm’s method [@holm1979] over "
+        f"{over}; intervals of differences are for each pair alone.{rest}"
+    )
+
+
+@sentence
+def order_analysed() -> str:
+    return (
+        "The order within a page is analysed by the Plackett–Luce model [@luce1959,plackett1975]; "
+        "a tie counts as the average over all orders of the systems tied."
+    )
+
+
+# figures of other methods, by how their names begin
+OTHER_METHODS = {
+    "agreement": (
+        "Agreement of raters is given as",
+        {
+            "alpha": "Krippendorff’s α [@krippendorff2004]",
+            "ac1": "Gwet’s AC1 [@gwet2008]",
+            "ac2": "Gwet’s AC2 [@gwet2008]",
+            "ICC": "intraclass correlations [@shrout1979]",
+            "kendall_w": "Kendall’s *W* [@kendall1939]",
+            "fleiss": "Fleiss’ κ [@fleiss1971]",
+        },
+    ),
+    "checks": (
+        "Further analyses report, without correction,",
+        {
+            "wilcoxon": "Wilcoxon’s signed-rank test over inputs [@wilcoxon1945]",
+            "sign_flip": "sign-flip tests of the differences by input",
+            "sign_test": "exact sign tests of answers",
+            "sign_test_of_majorities": "exact sign tests of majorities",
+            "sign_within": "a sign test of the order within pages",
+        },
+    ),
+    "tests_of_all": (
+        "Further analyses also compare all systems at once by",
+        {
+            "friedman": "Friedman’s test over inputs [@friedman1937]",
+            "mcnemar": "McNemar’s exact test [@mcnemar1947]",
+            "cochran_q": "Cochran’s *Q* test [@cochran1950]",
+        },
+    ),
+    "sizes": (
+        "Effect sizes are",
+        {
+            "superiority": "the probability that one output of an input is rated better (a tie "
+            "counts as half)",
+            "dz": "*d_z*, the standardised mean difference of the inputs’ means",
+            "gz": "Hedges’ *g* of the same means [@hedges1981]",
+            "rank_biserial": "the matched rank-biserial correlation over inputs [@kerby2014]",
+            "cliffs_delta": "Cliff’s δ over inputs [@cliff1993]",
+            "win_share": "the share of answers won (a tie counts as half)",
+        },
+    ),
+    "other_agreement": (
+        "We also report agreement as",
+        {
+            "percent_agreement": "the share of pairs of ratings that agree",
+            "within_1": "the share of pairs within one point",
+            "pairwise_spearman": "the mean Spearman correlation of two raters",
+            "pairwise_tau_b": "the mean Kendall’s *τ_b* of two raters",
+        },
+    ),
+}
+
+
+@sentence
+def figures_given(of: str, kinds: Sequence[str]) -> str:
+    """List the coefficients, tests or sizes of one sort, `of`, that have a figure."""
+    start, words = OTHER_METHODS[of]
+    return f"{start} {list_of([words[kind] for kind in kinds])}."
+
+
+@sentence
+def scale_of_criteria() -> str:
+    return (
+        "Cronbach’s α is given for all criteria as one scale [@cronbach1951]; that the mean of the "
+        "criteria measures one thing is assumed, not shown [@amidei2019]."
+    )
+
+
+@sentence
+def raters_in_pairs() -> str:
+    return "All pairs of raters are compared by quadratically weighted κ [@cohen1968]."
+
+
+@sentence
+def criteria_correlated() -> str:
+    return "Criteria are correlated over outputs by Spearman’s ρ [@spearman1904]."
+
+
+@sentence
+def metrics_correlated(
+    metrics: Sequence[str], has_levels: bool, has_means_within: bool, are_compared: bool
+) -> str:
+    named = f"{len(metrics)} automatic metrics" if len(metrics) > 6 else list_of(list(metrics))
+    over, interval = "over systems", ""
+    if has_means_within:
+        over = (
+            "over outputs, within inputs (mean over inputs), over outputs with inputs’ means "
+            "removed, and over systems"
+        )
+        interval = ", and within inputs from Student’s *t* over inputs"
+    elif has_levels:
+        over = "over outputs, over outputs with inputs’ means removed, and over systems"
+    tests = "; metrics were compared by Williams’ test [@williams1959]" if are_compared else ""
+    return (
+        f"The scores of {named} were correlated with the human scores {over} (Pearson, Spearman, "
+        f"Kendall’s *τ_b*), with intervals from a bootstrap over inputs{interval}{tests}."
+    )
+
+
+@sentence
+def place_has_term() -> str:
+    return "The model has a term for the place of an output on the page."
+
+
 # --- methods: README and scripts of a bundle have the same words ----------------------
 
 METHOD_WORDS = {

@@ -9,8 +9,9 @@ from django import template
 from django.utils.formats import date_format
 from django.utils.translation import get_language_info
 
-from evalsite.results.report.latex import escape, set_p
+from evalsite.results.report.latex import escape, set_p, set_sentence
 from evalsite.results.report.prose import join_lines, quote_markdown
+from evalsite.results.report.sentences import write_sentence
 from evalsite.studies.summary_lines import count_of, format_moment, format_money, list_of
 
 register = template.Library()
@@ -87,12 +88,6 @@ def tex(value: object) -> str:
 
 
 @register.filter
-def tex_listing(words: Iterable[str]) -> str:
-    """List the words, each escaped for LaTeX."""
-    return list_of([escape(word) for word in words])
-
-
-@register.filter
 def tex_finding(text: str) -> str:
     """Escape the sentence for LaTeX, with every p value as a formula."""
     return set_p(escape(text))
@@ -116,6 +111,18 @@ def comma(loop: dict[str, Any]) -> str:
     if loop["first"]:
         return ""
     return " and " if loop["last"] else ", "
+
+
+@register.simple_tag
+def sentence(code: str, **facts: Any) -> str:
+    """Write the sentence of a code from its facts, as results/report/sentences.py words it."""
+    return write_sentence({"code": code, "facts": facts})
+
+
+@register.simple_tag
+def tex_sentence(code: str, **facts: Any) -> str:
+    """Write the sentence of a code in LaTeX, with its citations."""
+    return set_sentence(write_sentence({"code": code, "facts": facts}))
 
 
 @register.simple_block_tag(takes_context=True, end_name="endentry")

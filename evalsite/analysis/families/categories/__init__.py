@@ -1,4 +1,4 @@
-"""Options without an order: for each of them, the share of answers that took it."""
+"""Options without an order: for each of them, the share of answers that chose it."""
 
 from evalsite.analysis.families.family import Family
 

@@ -36,34 +36,40 @@ class DecisionNumbers(ScoredNumbers):
         self, table: Table, known: dict[str, Any], described: dict[str, Described],
         better: Better, seed: int,
     ) -> Others:  # fmt: skip
-        return {name: ([_wilson(one)], []) for name, one in described.items()}
+        # Wilson's interval takes all decisions as independent: it is shown beside the right one
+        return {
+            name: (
+                [
+                    wilson_share(
+                        system.counts.get(1.0, 0), system.figures["mean"].n["ratings"],
+                        name="share_wilson",
+                    )
+                ],
+                [],
+            )
+            for name, system in described.items()
+        }  # fmt: skip
 
     def list_tests(self, table: Table, comparison: Comparison) -> list[Figure]:
-        found = super().list_tests(table, comparison)
-        # of a system with one input or one rater none of them is a test
+        tests = super().list_tests(table, comparison)
+        # with one input or one rater for a system, nothing tests all systems
         if comparison.thin:
-            return found
+            return tests
         rows = table.rows
         classic = compare_majorities(group=rows.group, system=rows.system, value=rows.value)
-        return found if classic is None else [*found, classic]
+        return tests if classic is None else [*tests, classic]
 
     def simulate(
         self, rng: np.random.Generator, design: Design, parts: Parts, difference: float, rows: int,
         points: int, tie_share: float, systems: int = 2,
     ) -> Floats:  # fmt: skip
-        """Return yes or no, half of them yes; `difference` is one of shares."""
-        spread = sqrt(sum(one**2 for one in vars(parts).values()))
+        """Return yes (1) or no (0), half of each; `difference` is a difference in shares."""
+        spread = sqrt(sum(part**2 for part in vars(parts).values()))
         apart = 2 * spread * NormalDist().inv_cdf((1 + difference) / 2)
         return (draw_latent(rng, design, parts, apart, rows, systems) > 0).astype(np.float64)
 
     def agree(self, table: Table, scale: list[float] | None, seed: int) -> list[Figure]:
         return agree_on_categories(table, table.rows.value, scale or [0.0, 1.0], unit="output")
-
-
-def _wilson(described: Described) -> Figure:
-    """The naive interval, which takes all decisions as independent: beside the right one."""
-    hits = described.counts.get(1.0, 0)
-    return wilson_share(hits, described.figures["mean"].n["ratings"], name="share_wilson")
 
 
 NUMBERS = DecisionNumbers()
@@ -74,11 +80,11 @@ _HALF = 0.5
 
 
 def compare_majorities(*, group: ArrayLike, system: ArrayLike, value: ArrayLike) -> Figure | None:
-    """McNemar's exact test of two systems, Cochran's Q of three or more; None of fewer.
+    """Return McNemar's exact test of two systems, or Cochran's Q of three or more; None of fewer.
 
     Arrays of length n: inputs, systems, and 0 or 1. Only inputs with a majority for every system
-    count; `n` says how many do not, since as many said yes as no or a system is missing. Of two
-    systems the figure names the one with more majorities first.
+    count; `n` says how many don't, because yes and no are tied or a system is missing. With two
+    systems, the figure names the one with more majorities first.
     """
     wide, left_out = _tabulate(group, system, value)
     names = list(wide.columns)
@@ -100,7 +106,7 @@ def compare_majorities(*, group: ArrayLike, system: ArrayLike, value: ArrayLike)
 def _tabulate(
     group: ArrayLike, system: ArrayLike, value: ArrayLike
 ) -> tuple[pd.DataFrame, dict[str, int]]:
-    """Majorities, inputs by systems, of the complete rows, and how many rows are not."""
+    """Return the majorities (inputs, systems) of complete inputs, and how many are left out."""
     rows = pd.DataFrame(
         {
             "group": np.asarray(group).astype(str),

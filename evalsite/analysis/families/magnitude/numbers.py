@@ -1,4 +1,4 @@
-"""Figures of magnitudes: geometric means and ratios, and what the order on a page says."""
+"""Figures of magnitudes: geometric means and ratios, and what the order on a page shows."""
 
 from collections.abc import Sequence
 from dataclasses import replace
@@ -32,7 +32,7 @@ _MOST_LOG = log(1e6)  # scores have six digits at most: no true ratio is larger
 
 
 class MagnitudeNumbers(ScoredNumbers):
-    """Logarithms are analysed, so that a difference is a ratio."""
+    """Logarithms are analysed, so a difference is a ratio."""
 
     family = MAGNITUDE
     effect = "ratio"
@@ -46,7 +46,7 @@ class MagnitudeNumbers(ScoredNumbers):
         rows = table.rows
         if rows.standard.isna().any() or rows.standard.nunique() < 2:
             return rows.value
-        # standards that differ between items: all on the scale of the most usual one
+        # where standards differ between items, all scores move to the most frequent one
         return rows.value / rows.standard * float(rows.standard.mode()[0])
 
     def describe_others(
@@ -71,11 +71,18 @@ class MagnitudeNumbers(ScoredNumbers):
         """Return the pairs with a sign test of the order within pages, which needs no ratios."""
         if table.rater is None:
             return pairs
-        # what each rater gave to each system on one page, a page in a row
+        # a row for each page of a rater, with the score of each system
         screens = table.rows.pivot_table(
             index=["participant", "group"], columns="system", values="value", aggfunc="mean"
         )
-        return [_add_check(pair, screens) for pair in pairs]
+        checked = []
+        for pair in pairs:
+            check = sign_test((screens[pair.second] - screens[pair.first]).dropna())
+            order = "order of the two on a rater's page, pages taken as independent"
+            check = replace(check, method=f"{check.method}; {order}")
+            check = leave_open(check, pair.difference)
+            checked.append(replace(pair, checks=pair.checks | {"sign_within": check}))
+        return checked
 
     def choose_effect(self, pair: PairComparison) -> Figure:
         return pair.ratio or pair.difference
@@ -92,21 +99,21 @@ class MagnitudeNumbers(ScoredNumbers):
         return replace(figure, value=exp(figure.value), low=low, high=high)
 
     def agree(self, table: Table, scale: list[float] | None, seed: int) -> list[Figure]:
-        """Return agreement on log scores, on raw ratios, and on the order within a screen."""
+        """Return agreement on log scores, on raw ratios, and on the order within a page."""
         rows = table.rows
         known = describe_ratings(table, np.asarray(self.measure(table)))
-        # alpha takes the logarithms itself, and says so
+        # alpha takes the logarithms itself and notes that
         in_logs = known | {"value": np.exp(known["value"]), "transform": "ln"}
         ranks = rows.groupby(["participant", "group"]).value.rank(ascending=False)
         draws = draw_agreement(kind="values", is_log=True, **known)
         first = alpha(level="interval", name="alpha_log", draws=draws, **in_logs)
+        of_ranks = alpha(level="ordinal", name="alpha_ranks", **known | {"value": ranks})
+        transform = {"transform": "rank on a rater's page"}
         return [
             first,
             alpha(level="ratio", name="alpha_ratio", draws=draws, **known | {"value": rows.value}),
             find_reliability(first),
-            _rank_within_pages(
-                alpha(level="ordinal", name="alpha_ranks", **known | {"value": ranks})
-            ),
+            replace(of_ranks, details={**of_ranks.details, **transform}),
             *icc(transform="ln", draws=draws, **known).values(),
             *split(known),
             kendall_w_of_sets(
@@ -117,29 +124,31 @@ class MagnitudeNumbers(ScoredNumbers):
         ]  # fmt: skip
 
     def find_standard(self, table: Table) -> float | None:
-        """Return the score of the standard, where all ratings have the same one."""
-        found = table.rows.standard.dropna().unique()
-        return float(found[0]) if len(found) == 1 else None
+        """Return the score of the standard, if all ratings have the same one."""
+        standards = table.rows.standard.dropna().unique()
+        return float(standards[0]) if len(standards) == 1 else None
 
     def count_slips(self, table: Table) -> Figure | None:
-        """Return how many scores are so far from the others of their page as slips would be."""
+        """Return how many scores are as far from the others on their page as slips would be."""
         if table.rater is None:
             return None
         rows = table.rows
         page = rows.groupby(["participant", "group"]).ngroup()
-        found = find_slips(page=page, logs=np.log(rows.value), rater=rows.participant)
+        slips = find_slips(page=page, logs=np.log(rows.value), rater=rows.participant)
         return Figure(
             name="slips",
             method=f"scores over {SLIP:g} times above or below the median of a rater's page, or of "
             "all their scores where a page has two or one",
-            value=float(found.sum()),
+            value=float(slips.sum()),
             n={"ratings": len(rows)},
             details={"interval": "none: a count"},
         )
 
     def list_order(self, table: Table, better: Better, seed: int) -> list[dict[str, Any]]:
-        """Return the ranking by the order within a page, which needs no ratios, the strongest
-        system first; [] of one system, and where none is better."""
+        """Return the ranking by the order within a page, the strongest system first.
+
+        It needs no ratios. [] for one system, or without a direction.
+        """
         rows = table.rows
         if rows.system.nunique() < 2 or better == "none":
             return []
@@ -148,8 +157,10 @@ class MagnitudeNumbers(ScoredNumbers):
             value=SIGN[better] * rows.value, screen=rows.group,
         )  # fmt: skip
         result = rank_within_screens(screens, seed=seed)
-        tiers = {name: tier for tier, some in enumerate(result.clusters, start=1) for name in some}
-        found = [
+        tiers = {
+            name: tier for tier, names in enumerate(result.clusters, start=1) for name in names
+        }
+        ranking = [
             {
                 "system": system,
                 "strength": replace(figure, name="order_strength"),
@@ -159,21 +170,20 @@ class MagnitudeNumbers(ScoredNumbers):
             }
             for system, figure in result.strengths.items()
         ]
-        return sorted(found, key=lambda one: (-(one["strength"].value or 0), one["system"]))
+        return sorted(ranking, key=lambda row: (-(row["strength"].value or 0), row["system"]))
 
     def measure(self, table: Table) -> Any:
         rows = table.rows
         return log_ratio(rows.value, None if rows.standard.isna().any() else rows.standard)
 
-    # --- a study beside its repetition
+    # --- a study compared with its replication
 
     def find_common_standard(self, first: Table, second: Table) -> float | None:
-        """Return the standard of most of the first study, where standards differ."""
-        known = [table.rows.standard for table in (first, second)]
-        if any(one.isna().any() for one in known):
+        """Return the most frequent standard of the first study, if standards differ."""
+        standards = pd.concat([first.rows.standard, second.rows.standard])
+        if standards.isna().any() or standards.nunique() < 2:
             return None
-        together = pd.concat(known)
-        return float(known[0].mode()[0]) if together.nunique() > 1 else None
+        return float(first.rows.standard.mode()[0])
 
     def take_values(self, table: Table, standard: float | None) -> tuple[pd.DataFrame, pd.Series]:
         rows = table.rows
@@ -188,16 +198,8 @@ class MagnitudeNumbers(ScoredNumbers):
         return draw_latent(rng, design, parts, difference, rows, systems)
 
 
-def _add_check(pair: PairComparison, screens: pd.DataFrame) -> PairComparison:
-    apart = (screens[pair.second] - screens[pair.first]).dropna()
-    found = sign_test(apart)
-    method = f"{found.method}; order of the two on a rater's page, pages taken as independent"
-    found = leave_open(replace(found, method=method), pair.difference)
-    return replace(pair, checks=pair.checks | {"sign_within": found})
-
-
 def _list_centred(of: dict[str, Figure]) -> list[Figure]:
-    """What is left of a system's magnitudes without each rater's own modulus, and own spread."""
+    """Return a system's means without each rater's modulus, and without each rater's spread."""
     if "mean_log_z" not in of:
         return []
     centred = of["geo_mean_ratio_rater_centred"]
@@ -208,10 +210,6 @@ def _list_centred(of: dict[str, Figure]) -> list[Figure]:
     )
     shown = replace(centred, name="geo_mean_centred", value=value, low=low, high=high)
     return [shown, of["mean_log_z"]]
-
-
-def _rank_within_pages(figure: Figure) -> Figure:
-    return replace(figure, details={**figure.details, "transform": "rank on a rater's page"})
 
 
 NUMBERS = MagnitudeNumbers()

@@ -27,25 +27,26 @@ _OTHERS = ("median", "first_quartile", "third_quartile", "share_at_low", "share_
 _BINS = 10
 _ROUND = (1.0, 2.0, 5.0, 10.0)
 _AVERAGES = ("trimmed_mean", "mode_share")
+_STANDARDISED = ("mean_centred", "mean_z")
 _MOST_RATERS_SHOWN = 40
 
 
 class PointsNumbers(ScoredNumbers):
-    """Points lie equally far apart: their means and differences are compared."""
+    """Points are equally far apart, so means and differences are compared."""
 
     family = POINTS
     change = ("mean_abs_change", "Mean change")
 
-    def find_ends(self, described: Mapping[str, Any]) -> Ends | None:
+    def find_ends(self, criterion: Mapping[str, Any]) -> Ends | None:
         """Return the first and last point, or the ends of a scale without labelled points."""
-        ends = described.get("minimum"), described.get("maximum")
-        if not described["answers"] and None not in ends:
+        ends = criterion.get("minimum"), criterion.get("maximum")
+        if not criterion["answers"] and None not in ends:
             return float(ends[0]), float(ends[1])  # type: ignore[arg-type]
-        return super().find_ends(described)
+        return super().find_ends(criterion)
 
     def count_in_bins(self, table: Table, ends: Ends | None) -> dict[str, Any] | None:
-        """Return the histogram of each system: tenths of the scale, or of what was entered as far
-        as round numbers allow."""
+        """Return the histogram of each system, in tenths of the scale, or of the range of values as
+        far as round numbers allow."""
         rows = table.rows
         edges = np.linspace(*ends, _BINS + 1) if ends else _find_edges(rows.value.to_numpy())
         return {
@@ -60,21 +61,21 @@ class PointsNumbers(ScoredNumbers):
         self, table: Table, known: dict[str, Any], described: dict[str, Described],
         better: Better, seed: int,
     ) -> Others:  # fmt: skip
-        own = {} if table.rater is None else describe_standardised(seed=seed, **known)
+        standardised = {} if table.rater is None else describe_standardised(seed=seed, **known)
         return {
             name: (
-                [one.figures[key] for key in _OTHERS if key in one.figures],
+                [system.figures[key] for key in _OTHERS if key in system.figures],
                 [
-                    *(one.figures[key] for key in _AVERAGES if key in one.figures),
-                    *(own[name][key] for key in ("mean_centred", "mean_z") if name in own),
+                    *(system.figures[key] for key in _AVERAGES if key in system.figures),
+                    *(standardised[name][key] for key in _STANDARDISED if name in standardised),
                 ],
             )
-            for name, one in described.items()
+            for name, system in described.items()
         }
 
     def agree(self, table: Table, scale: list[float] | None, seed: int) -> list[Figure]:
-        """Return agreement: of points the ordinal coefficients first, of numbers no others than
-        those that take distances."""
+        """Return agreement: for points, ordinal coefficients first; for numbers, only coefficients
+        that use distances."""
         known = describe_ratings(table, table.rows.value)
         draws = draw_agreement(kind="points" if scale else "values", scale=scale, **known)
         drawn = known | {"draws": draws}
@@ -101,23 +102,23 @@ class PointsNumbers(ScoredNumbers):
     def compare_raters(self, table: Table) -> dict[str, Any] | None:
         """Return the weighted kappas of all pairs of raters, as a square."""
         rows = table.rows
-        found = kappa_matrix(unit=rows.output, rater=table.rater, value=rows.value)
-        raters = sorted(found.raters)
-        if not 2 <= len(raters) <= _MOST_RATERS_SHOWN or not len(found.kappa):
+        kappas = kappa_matrix(unit=rows.output, rater=table.rater, value=rows.value)
+        raters = sorted(kappas.raters)
+        if not 2 <= len(raters) <= _MOST_RATERS_SHOWN or not len(kappas.kappa):
             return None
         square = pd.DataFrame(np.nan, index=raters, columns=raters)
-        for one, two, kappa in zip(found.first, found.second, found.kappa, strict=True):
-            names = found.raters[one], found.raters[two]
+        for first, second, kappa in zip(kappas.first, kappas.second, kappas.kappa, strict=True):
+            names = kappas.raters[first], kappas.raters[second]
             square.loc[names] = square.loc[names[::-1]] = kappa
         values = [
             [None if np.isnan(cell) else float(cell) for cell in row] for row in square.to_numpy()
         ]
         return {"raters": raters, "values": values}
 
-    def find_low(self, tables: Sequence[Table], described: Mapping[str, Any]) -> float:
-        """Return the lowest point, as the files tell it or else the criterion."""
+    def find_low(self, tables: Sequence[Table], criterion: Mapping[str, Any]) -> float:
+        """Return the lowest point, from the files or else from the criterion."""
         scales = [scale[0] for scale in map(find_scale, tables) if scale]
-        ends = self.find_ends(described)
+        ends = self.find_ends(criterion)
         return min(scales) if scales else ends[0] if ends else 0.0
 
     def simulate(
@@ -132,7 +133,7 @@ NUMBERS = PointsNumbers()
 
 
 def _find_edges(value: Floats) -> Floats:
-    """Return the edges of about ten bins that are a round number wide."""
+    """Return the edges of about ten bins whose width is a round number."""
     low, high = float(value.min()), float(value.max())
     width = (high - low) / _BINS
     if not width:

@@ -44,11 +44,11 @@ from evalsite.analysis.table import Table
 _OUTCOMES = [-1.0, 0.0, 1.0]
 _BOTH = ("good", "bad")
 
-_FEW_DRAWS = 100  # of what tests against margins don't use
+_FEW_DRAWS = 100  # tests against margins don't use them
 
 
 class PreferenceNumbers(Numbers):
-    """Pairs of systems are compared; with more than two, strengths are estimated."""
+    """Pairs of systems are compared; with more than two systems, strengths are estimated."""
 
     family = PREFERENCE
     levels = ("system",)
@@ -57,7 +57,7 @@ class PreferenceNumbers(Numbers):
     has_closed_form = False
 
     def prepare(
-        self, table: Table, described: Mapping[str, Any], seed: int, plan: Plan
+        self, table: Table, criterion: Mapping[str, Any], seed: int, plan: Plan
     ) -> Prepared:
         rows = table.rows
         table = replace(table, rows=rows[rows.outcome.notna()])
@@ -68,21 +68,27 @@ class PreferenceNumbers(Numbers):
         return Prepared(p=tested.p, finish=finish)
 
     def _finish(
-        self, table: Table, seed: int, plan: Plan, tested: PairTests, others: Sequence[float]
+        self, table: Table, seed: int, plan: Plan, tested: PairTests, other_p: Sequence[float]
     ) -> dict[str, Any]:
         rows = table.rows
-        result = tested.correct(others=others)
-        systems = _rank(result)
+        result = tested.correct(other_p=other_p)
+        wins = result.win_shares
+        systems = [_describe(name, wins[name], result) for name in result.systems]
+        systems.sort(key=lambda system: (-(wins[system["system"]].value or 0), system["system"]))
         pairs = [_explain_finding(pair, result, plan.baseline or None) for pair in result.pairs]
+        graded = []
+        for pair in order_pairs(pairs, systems):
+            grades = _describe_grades(rows, pair["system_1"], pair["system_2"])
+            graded.append(pair | {"grades": grades} if grades else pair)
         hypotheses = judge_hypotheses(pairs, plan.hypotheses, 0.0)
         outcome = rows.outcome
-        # each preference has the effects of two systems
+        # each preference involves the effects of two systems
         shares = share_variances(result.facts, times=2)
         return {
             "answers": [],
             "standard": None,
             "systems": systems,
-            "pairs": _add_grades(order_pairs(pairs, systems), rows),
+            "pairs": graded,
             "joint": result.joint,
             "detectable": self.keep_detectable(detect_in(pairs), 1.0),
             "margins": _judge_margins(tested, plan),
@@ -111,7 +117,7 @@ class PreferenceNumbers(Numbers):
         codes = np.sort(codes.reshape(sides.shape).astype(np.int64), axis=1)
         low, high = codes.T
         return lay_out_pairs(
-            [str(one) for one in systems],
+            [str(system) for system in systems],
             factor_codes(rows.participant),
             unit=factor_codes(rows.group),
             block=factor_codes(rows.block),
@@ -120,11 +126,11 @@ class PreferenceNumbers(Numbers):
         )
 
     def keep_detectable(self, figure: Figure | None, most: float) -> Figure | None:
-        # a net share
+        # a net share is at most 1
         return keep_detectable(figure, min(most, 1.0))
 
     def list_notes(self, criterion: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
-        """Yield the model of strengths, how far it fits, and the model of each pair."""
+        """Yield notes on the model of strengths and on pairs that were never compared."""
         if fit := criterion.get("fit"):
             yield make_note("davidson")
             if missing := fit["through_others"]:
@@ -135,13 +141,13 @@ class PreferenceNumbers(Numbers):
         rows = table.rows
         answered = rows[rows.outcome.notna()]
         sides = [
-            answered.assign(system=answered[name], given=sign * answered.outcome)
+            answered.assign(system=answered[name], score=sign * answered.outcome)
             for name, sign in (("system_1", -1), ("system_2", 1))
         ]
         return average_outputs(pd.concat(sides))
 
     def compare_repeats(self, passes: pd.DataFrame, seed: int) -> dict[str, Figure]:
-        """Return how often the outcome, and how often the side, stays."""
+        """Return how often people choose the same outcome, and the same side, again."""
         sides = compare_swapped(
             first=passes["first"],
             second=passes["second"],
@@ -150,16 +156,16 @@ class PreferenceNumbers(Numbers):
         )
         return {"same_outcome": sides.same_outcome, "same_side": sides.same_side}
 
-    # --- a study beside its repetition
+    # --- a study compared with its replication
 
     def take_values(self, table: Table, standard: float | None) -> tuple[pd.DataFrame, pd.Series]:
-        """Return outcomes as seen from the system whose name comes first."""
+        """Return outcomes from the side of the system whose name comes first."""
         rows = table.rows
         rows = rows[rows.outcome.notna()]
         return rows, rows.outcome.where(rows.system_1 <= rows.system_2, -rows.outcome)
 
     def score_systems(self, rows: pd.DataFrame) -> pd.DataFrame:
-        """Return two rows for each `answer`: what each system gets of it, a tie as half."""
+        """Return two rows for each `answer`: the share of the win of each system, a tie as half."""
         rows = rows.assign(answer=np.arange(len(rows)))
         named = rows[["system_1", "system_2"]]
         low, high = named.min(axis=1), named.max(axis=1)
@@ -177,7 +183,7 @@ class PreferenceNumbers(Numbers):
         self, rng: np.random.Generator, design: Design, parts: Parts, difference: float, rows: int,
         points: int, tie_share: float, systems: int = 2,
     ) -> Floats:  # fmt: skip
-        """Return outcomes 1, 0, -1 by Davidson's model, strengths differing by item and rater."""
+        """Return outcomes 1, 0, -1 by Davidson's model; strengths differ by item and rater."""
         p, q = design.raters, design.items
         theta = difference + rng.normal(0, parts.item_system, (rows, 1, q))
         theta = theta + rng.normal(0, parts.rater_system, (rows, p, 1))
@@ -189,7 +195,7 @@ class PreferenceNumbers(Numbers):
 
 
 def _agree_by_pair(table: Table) -> list[Figure]:
-    """Nominal alpha of the outcomes of each two systems, where more than two were compared."""
+    """Return nominal alpha of the outcomes of each pair, if there is more than one."""
     parts = table.rows.groupby(["system_1", "system_2"])
     if parts.ngroups < 2:
         return []
@@ -211,12 +217,12 @@ def _agree_by_pair(table: Table) -> list[Figure]:
 
 def _read(table: Table) -> Any:
     rows = table.rows
-    # the side of each system, if the file has it
+    # the side of each system, if the file has them
     is_known = bool((rows.shown_first != "").all()) and len(rows) > 0
     is_turned = (rows.shown_first == rows.system_2).to_numpy() & is_known
     left = np.where(is_turned, rows.system_2, rows.system_1)
     right = np.where(is_turned, rows.system_1, rows.system_2)
-    # the table's -1 is a win of system_1, which is a win of the left unless turned
+    # the table's -1 is a win of system_1, which is a win of the left one unless turned
     won = -rows.outcome.to_numpy() * np.where(is_turned, -1, 1)
     return read_preferences(
         rater=table.rater,
@@ -229,37 +235,32 @@ def _read(table: Table) -> Any:
     )
 
 
-def _rank(result: PairsResult) -> list[dict[str, Any]]:
-    shares = result.win_shares
-    found = [_describe(name, shares[name], result) for name in result.systems]
-    found.sort(key=lambda one: (-(shares[one["system"]].value or 0), one["system"]))
-    return found
-
-
 def _describe(name: str, share: Figure, result: PairsResult) -> dict[str, Any]:
     model = result.model
     if model is None:
-        headline, others, ranks = _share_of_pair(name, share, result), [], None
+        headline, further, ranks = _share_of_pair(name, share, result), [], None
     else:
         headline = replace(model.strengths[name], name="strength")
-        others = [share, _beat_average(headline)]
+        further = [share, _beat_average(headline)]
         ranks = model.rank_ranges.get(name)
         if name in model.penalised:
-            others.append(replace(model.penalised[name], name="penalised_strength"))
+            further.append(replace(model.penalised[name], name="penalised_strength"))
     clusters = [] if model is None else model.clusters
     return {
         "system": name,
         "n": share.n["answers"],
         "headline": headline,
-        "others": others,
+        "others": further,
         "counts": None,
         "rank": None if ranks is None else {"low": ranks[0], "high": ranks[1]},
-        "cluster": next((n for n, one in enumerate(clusters, start=1) if name in one), None),
+        "cluster": next(
+            (number for number, names in enumerate(clusters, start=1) if name in names), None
+        ),
     }
 
 
 def _beat_average(strength: Figure) -> Figure:
-    """How often a decided answer prefers the system to one of average strength."""
+    """Return how often a decided answer prefers the system to one of average strength."""
 
     def chance(value: float | None) -> float | None:
         return None if value is None else 1 / (1 + exp(-value))
@@ -275,7 +276,7 @@ def _beat_average(strength: Figure) -> Figure:
 
 
 def _share_of_pair(name: str, share: Figure, result: PairsResult) -> Figure:
-    """With two systems the share of one says all, with its interval."""
+    """Return the share of wins with its interval; with two systems it shows everything."""
     if not result.pairs:
         return share
     pair = result.pairs[0]
@@ -284,23 +285,23 @@ def _share_of_pair(name: str, share: Figure, result: PairsResult) -> Figure:
 
 
 def _judge_margins(tested: PairTests, plan: Plan) -> list[dict[str, Any]]:
-    """The planned tests against margins, on net win shares."""
+    """Return the planned tests against margins, on net win shares."""
     limit = find_limit(scale="share")
-    found = []
+    tests = []
     for planned in plan.margins:
         named = {planned.system, planned.other}
-        pair = next((one for one in tested.chosen if {one.first, one.second} == named), None)
+        pair = next((pair for pair in tested.chosen if {pair.first, pair.second} == named), None)
         effect, exact = undefined("net_win_share", Reason.NO_DATA, method=""), None
         if pair is not None:
             is_first = pair.first == planned.system
             effect = pair.test if is_first else turn_figure(pair.test)
             exact = _find_exact(pair, is_first=is_first)
-        found.append(judge_margin(effect, planned, is_log=False, limit=limit, exact=exact))
-    return found
+        tests.append(judge_margin(effect, planned, is_log=False, limit=limit, exact=exact))
+    return tests
 
 
 def _find_exact(pair: PairResult, *, is_first: bool) -> ExactDifference | None:
-    """The net share of the system, where every answer is the same; n counts what these are of."""
+    """Return the exact net share of the system, if all answers are the same."""
     sign = 1.0 if is_first else -1.0
     counts = {sign: pair.wins, 0.0: pair.ties, -sign: pair.losses}
     kinds = np.array([value for value, count in counts.items() if count])
@@ -309,8 +310,8 @@ def _find_exact(pair: PairResult, *, is_first: bool) -> ExactDifference | None:
 
 
 def _explain_finding(pair: PairResult, result: PairsResult, baseline: str | None) -> dict[str, Any]:
-    """The pair, the system that won more named first; with a baseline, that always second."""
-    within = sum(one.p_corrected is not None for one in result.pairs)
+    """Return the pair, the system with more wins first; a baseline is always second."""
+    within = sum(pair.p_corrected is not None for pair in result.pairs)
     details = {
         **pair.test.details,
         "p_corrected": pair.p_corrected,
@@ -330,7 +331,7 @@ def _explain_finding(pair: PairResult, result: PairsResult, baseline: str | None
     if is_turned:
         first, second, counts = second, first, counts[::-1]
         effect, half = turn_figure(effect), turn_figure(half)
-        checks = [turn_figure(one) for one in checks]
+        checks = [turn_figure(check) for check in checks]
     return {
         "system_1": first,
         "system_2": second,
@@ -343,16 +344,18 @@ def _explain_finding(pair: PairResult, result: PairsResult, baseline: str | None
 
 
 def _show_fit(result: PairsResult) -> dict[str, Any] | None:
-    """What the model expects of each pair beside what was observed, and who never met; None where
-    there is no model, or no finite one."""
+    """Return the expected and observed counts of each pair, and the pairs that were never compared.
+
+    None: there is no model, or no finite one.
+    """
     if result.model is None or not result.model.expected:
         return None
     fit = result.model.expected
     return {
         "pairs": [
-            {"system_1": one["first"], "system_2": one["second"]}
-            | {key: one[key] for key in ("observed", "expected")}
-            for one in fit["pairs"]
+            {"system_1": pair["first"], "system_2": pair["second"]}
+            | {key: pair[key] for key in ("observed", "expected")}
+            for pair in fit["pairs"]
         ],
         "through_others": [list(pair) for pair in result.through_others],
     }
@@ -362,7 +365,7 @@ def _test_fit(result: PairsResult, fit: dict[str, Any]) -> Figure:
     method = (
         "Pearson's chi-square of observed and expected counts; p by a bootstrap of the residuals"
     )
-    n = {"answers": int(sum(sum(one["observed"].values()) for one in fit["pairs"]))}
+    n = {"answers": int(sum(sum(pair["observed"].values()) for pair in fit["pairs"]))}
     if fit["p"] is None:
         return undefined("davidson_fit", Reason.TOO_FEW, method=method, n=n)
     details = {key: fit[key] for key in ("df", "p", "draws")} | {"interval": "none: a test"}
@@ -371,18 +374,18 @@ def _test_fit(result: PairsResult, fit: dict[str, Any]) -> Figure:
 
 def _list_tests(result: PairsResult) -> list[Figure]:
     left_share = keep_possible(result.left_share, 0.0, 1.0)
-    found = [replace(left_share, name="share_of_first_place")]
+    tests = [replace(left_share, name="share_of_first_place")]
     if result.model is not None:
-        found += [
+        tests += [
             replace(result.model.position, name="position_effect"),
             replace(result.model.tie, name="tie_parameter"),
             replace(result.circles, name="circular_triads"),
         ]
         if result.model.expected:
-            found.append(_test_fit(result, result.model.expected))
+            tests.append(_test_fit(result, result.model.expected))
         zeta = result.circles.details.get("zeta")
         if zeta is not None:
-            found.append(
+            tests.append(
                 Figure(
                     name="kendall_zeta",
                     method="Kendall's zeta of a rater's answers on an input: 1, no circle; 0, as "
@@ -392,41 +395,33 @@ def _list_tests(result: PairsResult) -> list[Figure]:
                     details={"interval": result.circles.details["interval"]},
                 )
             )
-    return found
-
-
-NUMBERS = PreferenceNumbers()
+    return tests
 
 
 # --- graded answers: by how much an output is preferred, and why it is a tie ----------------------
 
 
 def _describe_grades(rows: pd.DataFrame, first: str, second: str) -> dict[str, Any] | None:
-    """Return the mean step of a pair, and how often both were good or bad; None: nothing graded.
+    """Return the mean step of a pair, and how often both were good or bad; None: nothing is graded.
 
-    Steps towards `first` count as positive ones, and every tie as 0.
+    Steps towards `first` count as positive, ties as 0.
     """
     if not (rows.both != "").any() and not (rows.value.abs() > 1).any():
         return None
-    own = rows[
+    answers = rows[
         ((rows.system_1 == first) & (rows.system_2 == second))
         | ((rows.system_1 == second) & (rows.system_2 == first))
     ]
-    towards = -own.outcome.where(own.system_1 == first, -own.outcome)
-    steps = own.value.fillna(0) * towards
+    towards = -answers.outcome.where(answers.system_1 == first, -answers.outcome)
+    steps = answers.value.fillna(0) * towards
     mean = Figure(
         name="mean_step",
         method="mean of steps, a tie as 0",
         value=float(steps.mean()),
-        n={"answers": len(own)},
+        n={"answers": len(answers)},
         details={"interval": "none: the test of the pair is of its net wins"},
     )
-    return {"mean": mean, **{f"both_{name}": int((own.both == name).sum()) for name in _BOTH}}
+    return {"mean": mean, **{f"both_{name}": int((answers.both == name).sum()) for name in _BOTH}}
 
 
-def _add_grades(pairs: list[dict[str, Any]], rows: pd.DataFrame) -> list[dict[str, Any]]:
-    """Return the pairs, each with what its answers say of it where they were graded."""
-    found: list[tuple[dict[str, Any], Mapping[str, Any] | None]] = [
-        (pair, _describe_grades(rows, pair["system_1"], pair["system_2"])) for pair in pairs
-    ]
-    return [pair | {"grades": grades} if grades else pair for pair, grades in found]
+NUMBERS = PreferenceNumbers()

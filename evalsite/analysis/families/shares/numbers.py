@@ -18,14 +18,14 @@ from evalsite.analysis.table import Table
 
 
 class SharesNumbers(ScoredNumbers):
-    """Several statements about one output aren't independent: their mean is one value."""
+    """Statements about one output aren't independent, so their mean is one value."""
 
     family = SHARES
     has_standardised_effect = False
     repeat_level: Level = "interval"
     repetition_level: Level = "interval"
 
-    def find_ends(self, described: Mapping[str, Any]) -> Ends | None:
+    def find_ends(self, criterion: Mapping[str, Any]) -> Ends | None:
         return 0.0, 1.0
 
     def describe_others(
@@ -33,8 +33,8 @@ class SharesNumbers(ScoredNumbers):
         better: Better, seed: int,
     ) -> Others:  # fmt: skip
         return {
-            name: ([one.figures["median"]] if "median" in one.figures else [], [])
-            for name, one in described.items()
+            name: ([system.figures["median"]] if "median" in system.figures else [], [])
+            for name, system in described.items()
         }
 
     def agree(self, table: Table, scale: list[float] | None, seed: int) -> list[Figure]:

@@ -1,4 +1,4 @@
-"""What is asked of each turn of a conversation: the mean of its turns, as one score of it."""
+"""Questions about each turn of a conversation: the mean of its turns is one score of it."""
 
 from evalsite.analysis.families.family import Family
 

@@ -9,13 +9,13 @@ from evalsite.analysis.families.turns import TURNS
 
 
 class TurnsNumbers(SharesNumbers):
-    """Several turns of one conversation aren't independent: their mean is one value."""
+    """Turns of one conversation aren't independent, so their mean is one value."""
 
     family = TURNS
     has_standardised_effect = True
 
-    def find_ends(self, described: Mapping[str, Any]) -> Ends | None:
-        ends = described.get("minimum"), described.get("maximum")
+    def find_ends(self, criterion: Mapping[str, Any]) -> Ends | None:
+        ends = criterion.get("minimum"), criterion.get("maximum")
         return None if None in ends else (float(ends[0]), float(ends[1]))  # type: ignore[arg-type]
 
 
