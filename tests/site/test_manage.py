@@ -116,6 +116,7 @@ def test_bundle_is_verified_where_no_site_was_ever_set_up(project):
     assert "study.zip: nothing is wrong." in done.stdout
 
 
+@pytest.mark.torture
 def test_database_without_tables_is_told_with_what_makes_them(project):
     empty = f"sqlite:///{project}/var/new.sqlite3"
 
