@@ -211,6 +211,7 @@ ratings = st.lists(
 )  # fmt: skip
 
 
+@pytest.mark.torture
 @pytest.mark.slow
 @given(ratings, st.randoms(use_true_random=False))
 @settings(max_examples=25, deadline=None)

@@ -129,6 +129,7 @@ def test_a_baseline_is_asked_for_by_its_name(file, capsys):
     assert "No system is called b. There are: A, B, C." in capsys.readouterr().err
 
 
+@pytest.mark.torture
 def test_the_command_needs_no_django(file):
     code = (
         "import sys; from evalsite.analysis.__main__ import main; "

@@ -65,7 +65,7 @@ SHAPES: dict[str, Callable[[int, int, str], int]] = {
 }
 
 
-@pytest.mark.each_once
+@pytest.mark.one_case
 @pytest.mark.slow
 @pytest.mark.parametrize("kind", ["likert", "decision", "magnitude"])
 @pytest.mark.parametrize("shape", SHAPES)

@@ -266,7 +266,7 @@ def _find_turned(content: Any) -> Iterator[str]:
 
 
 @pytest.mark.slow
-@pytest.mark.each_once
+@pytest.mark.one_case
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("shape", [*SHAPES, "one item", "one rater", "one system"])
 def test_data_that_leave_little_to_say_have_possible_intervals(kind: str, shape: str) -> None:

@@ -108,6 +108,7 @@ def test_problem_is_reported_without_leaving_the_text(page, live_server):
     assert annotation.note == "No price."
 
 
+@pytest.mark.torture
 def test_verdicts_of_practice_come_in_place_and_wait_for_the_network(page, live_server):
     study = launch(practise_every_gold(make_study(protocol="pairwise")))
     page.goto(f"{live_server}{mint_link(make_learner(study))}")

@@ -132,6 +132,7 @@ def test_a_refused_page_leads_to_each_fault(page, live_server, study):
     assert values(page) == ["70", "80", "90"]
 
 
+@pytest.mark.torture
 def test_back_shows_the_answer_and_a_change_is_kept(page, live_server, study):
     take_a_set(page, str(live_server), study)
     type_scores(page, 70, 100, 90)

@@ -159,7 +159,7 @@ def test_item_of_each_gallery_instrument_shows_all_it_asks_about(
         assert find_hidden(page, window, has_scripts=has_scripts) == []
 
 
-@pytest.mark.one_case
+@pytest.mark.torture
 @each_way
 @each_window
 @pytest.mark.parametrize("layout", LAYOUTS)

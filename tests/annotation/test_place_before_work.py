@@ -211,6 +211,7 @@ def test_bad_83_of_many_people_who_answer_at_once_three_have_the_three_places(co
     check_invariants(study)
 
 
+@pytest.mark.torture
 @pytest.mark.both_databases
 @pytest.mark.django_db(transaction=True)
 def test_agreeing_twice_at_once_takes_one_set():

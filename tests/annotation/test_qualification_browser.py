@@ -38,6 +38,7 @@ def choose_first(page: Page) -> None:
         question.locator("label").first.click()
 
 
+@pytest.mark.torture
 def test_test_can_be_taken_by_keyboard_alone(page, live_server):
     watch = Watch(page)
     arrive(page, str(live_server), make_live())

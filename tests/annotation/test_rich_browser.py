@@ -63,6 +63,7 @@ def make_rich_study(kind: str, texts: list[str], *, source: str, of: str) -> Stu
     return study
 
 
+@pytest.mark.torture
 def test_markdown_and_a_conversation_are_shown_as_such(page: Page, live_server):
     watch = Watch(page)
     study = make_rich_study(

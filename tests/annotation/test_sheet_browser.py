@@ -145,6 +145,7 @@ def test_a_whole_sheet_is_rated_by_touch_alone(browser, live_server):
 # --- saved, refused, moved on -------------------------------------------------------------
 
 
+@pytest.mark.torture
 def test_whole_answer_is_saved_by_itself_and_ticked(page, live_server):
     open_sheet(page, str(live_server))
 

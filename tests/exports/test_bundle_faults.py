@@ -428,6 +428,7 @@ def test_child_hands_back_what_it_finds(bundle):
     assert report.about == {}
 
 
+@pytest.mark.torture
 @pytest.mark.parametrize("is_first", [False, pytest.param(True, marks=pytest.mark.torture)])
 def test_check_asks_nothing_of_the_database_of_the_site_and_leaves_an_empty_one_alone(
     bundle, django_assert_num_queries, settings, tmp_path, is_first

@@ -163,6 +163,7 @@ def test_scripts_run_again_give_every_cell_of_the_report(bundle: bytes) -> None:
         assert check.partition(": ")[2].startswith(beginning)
 
 
+@pytest.mark.torture
 @pytest.mark.slow
 @pytest.mark.usefixtures("no_r")
 def test_without_r_it_is_said_what_was_left_out(bundle: bytes) -> None:

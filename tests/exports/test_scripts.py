@@ -777,6 +777,7 @@ cat(summary(m)$coefficients["systemB", "z value"])
 """
 
 
+@pytest.mark.torture
 def test_ordinal_check_refers_z_to_the_degrees_of_freedom_of_the_pair(tmp_path: Path) -> None:
     need_r()
     ratings = write(rate("quality", 20, raters=3, items=8, A=0, B=1.5, C=0.5), tmp_path)
@@ -794,6 +795,7 @@ def test_ordinal_check_refers_z_to_the_degrees_of_freedom_of_the_pair(tmp_path: 
     assert p < float(row["p_ordinal_corrected"]) <= 3 * p * (1 + 1e-9)
 
 
+@pytest.mark.torture
 def test_ordinal_check_that_fails_stops_nothing(tmp_path: Path) -> None:
     need_r()
     chance = random.Random(2)

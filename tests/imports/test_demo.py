@@ -154,6 +154,7 @@ def test_crowd_leaves_a_half_made_demo_of_an_earlier_version_alone():
         assert Annotation.objects.filter(study=study, origin="simulated").exists()
 
 
+@pytest.mark.torture
 @pytest.mark.slow
 def test_crowd_that_fails_is_named_and_the_others_come(monkeypatch):
     make_demo_studies(by=make_user())

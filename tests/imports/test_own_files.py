@@ -115,7 +115,7 @@ def test_the_command_takes_a_file_as_people_have_it(own_file: OwnFile) -> None:
 
 
 # one that is taken as it is, and one of each for which something has to be said
-@pytest.mark.each_once(of=lambda file: {("says", bool(file.buttons)), ("maps", bool(file.mapping))})
+@pytest.mark.one_case
 @pytest.mark.django_db(transaction=True)
 @pytest.mark.parametrize("own_file", OWN_FILES, ids=str)
 def test_a_file_as_people_have_it_goes_from_upload_to_import_in_a_browser(

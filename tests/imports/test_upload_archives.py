@@ -79,6 +79,7 @@ def test_archive_without_a_table_of_its_own_is_refused(data: bytes) -> None:
     assert refuse(data).code == "archive_unreadable"
 
 
+@pytest.mark.torture
 @pytest.mark.slow
 def test_bad_30_limits_are_of_what_is_unpacked(settings: Any) -> None:
     settings.UPLOAD_MAX_TEXT = 20_000_000
@@ -88,7 +89,6 @@ def test_bad_30_limits_are_of_what_is_unpacked(settings: Any) -> None:
     assert refuse(gzip.compress(text)).code == "too_large"
 
 
-@pytest.mark.torture
 @pytest.mark.slow
 def test_bad_30_bombs_are_refused_before_they_are_unpacked() -> None:
     bomb = b"a" * 100_000_000

@@ -106,6 +106,7 @@ def test_newest_backup_of_the_folder_is_checked(data, settings, tmp_path):
     assert output.getvalue().startswith("This backup can be restored: ")
 
 
+@pytest.mark.torture
 def test_backup_holds_every_folder_of_files_that_the_site_keeps():
     found = subprocess.run(
         ["git", "grep", "-hoE", r'settings\.DATA_DIR / "[a-z]+"', "evalsite"],

@@ -164,6 +164,7 @@ def test_questions_after_the_work_are_accessible(page: Page, live_server):
     assert Answer.objects.get().value == "prefer not to say"
 
 
+@pytest.mark.torture
 def test_without_scripts_the_questions_and_the_check_work(browser, live_server, study):
     context = browser.new_context(java_script_enabled=False)
     page = context.new_page()

@@ -273,7 +273,7 @@ def each_place(value: Any, path: tuple[Any, ...] = ()) -> list[tuple[Any, ...]]:
     return [path, *(found for key, part in parts for found in each_place(part, (*path, key)))]
 
 
-@pytest.mark.each_once
+@pytest.mark.one_case
 @pytest.mark.parametrize("key", KEYS)
 @pytest.mark.parametrize("wrong", [None, [], {}, "?", -1, True, [None], {"a": None}], ids=str)
 def test_no_value_in_any_place_makes_the_check_fail_with_an_error(key, wrong):

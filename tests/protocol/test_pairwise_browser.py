@@ -115,6 +115,7 @@ def test_brackets_that_are_no_slot_stay_as_they_are(page: Page, live_server: Any
     assert page.locator(".dialogue .text").nth(1).inner_text() == "which [ area_ ] ?"
 
 
+@pytest.mark.torture
 def test_words_of_one_response_only_are_underlined(page: Page, live_server: Any) -> None:
     take_a_set(page, live_server.url, make_live(is_aided=True))
 

@@ -47,6 +47,7 @@ def test_a_researcher_decides_by_keyboard(page: Page, live_server):
     assert watch.found == []
 
 
+@pytest.mark.torture
 def test_a_person_asks_for_a_review_without_scripts(browser, page, live_server):
     recruitment = begin()
     person = reject_one(recruitment)

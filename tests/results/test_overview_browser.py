@@ -28,6 +28,7 @@ def open_overview(page, live_server, study: Study) -> None:
     page.goto(f"{live_server}{reverse('admin:study-overview', args=[study.pk])}")
 
 
+@pytest.mark.torture
 def test_answers_appear_without_a_reload_and_the_focus_stays(page, live_server, study):
     watch = Watch(page)
     open_overview(page, live_server, study)

@@ -43,6 +43,7 @@ def run_tex(folder: Path, *command: str) -> str:
     return done.stdout
 
 
+@pytest.mark.torture
 @pytest.mark.skipif(bool(MISSING), reason=MISSING)
 @pytest.mark.parametrize("protocol", each_protocol("magnitude"))
 def test_the_fragment_compiles_with_hostile_names(

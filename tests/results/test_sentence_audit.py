@@ -245,9 +245,11 @@ def turn_findings(criterion: dict[str, Any]) -> dict[str, Any]:
 LOOK = Look(at=datetime(2026, 5, 12, 10, 42, tzinfo=UTC), answers=2, asked_later=0)
 PLAN = {"baseline": {"at": "2026-05-03T10:00:00+00:00", "answers": 0}}
 PLANNED_FACTS: dict[str, Any] = {
-    "exclusion_rule": "", "has_imported": False, "baseline": "A",
+    "exclusion_rule": "",
     "moments": PLAN | {"exclusion_rule": PLAN["baseline"]},
-}  # fmt: skip
+    "has_imported": False,
+    "baseline": "A",
+}
 SIZE = {"criterion": "fit", "words": "50 inputs: 80% power", "at": "2026-05-19T10:00:00+00:00"}
 CHAIN = [("A", "B", 0.6), ("B", "C", 0.6)]
 

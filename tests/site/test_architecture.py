@@ -95,6 +95,7 @@ def test_every_contract_has_its_planted_breach():
     assert set(BREACHES) == {contract["id"] for contract in CONTRACTS}
 
 
+@pytest.mark.torture
 @pytest.mark.slow
 def test_each_planted_breach_is_refused_by_its_contract(copied_tree):
     """All are planted at once: to read the code takes longer than to check a contract."""
@@ -116,6 +117,7 @@ def test_each_planted_breach_is_refused_by_its_contract(copied_tree):
         assert f"{module} -> {line.removeprefix('import ')} " in part, contract
 
 
+@pytest.mark.torture
 def test_a_part_without_a_place_in_the_layers_is_refused(copied_tree):
     folders = {
         "layers": "evalsite",

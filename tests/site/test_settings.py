@@ -91,6 +91,7 @@ def test_earlier_keys_come_from_the_environment_or_a_file(tmp_path):
     assert told.stdout == filed.stdout == f"{[older, oldest]}\n", told.stderr + filed.stderr
 
 
+@pytest.mark.torture
 def test_a_safe_site_passes_the_deploy_check_without_a_warning(tmp_path):
     done = run_site(
         "check", "--deploy", "--fail-level", "WARNING", "--database", "default",

@@ -201,7 +201,7 @@ def across(comparisons: int) -> str:
     all_of_them = "both" if comparisons == 2 else f"all {comparisons:,}"
     return (
         f"No primary criterion was named, so p values are corrected across {all_of_them} "
-        "comparisons."
+        "comparisons (Holm)."
     )
 
 
