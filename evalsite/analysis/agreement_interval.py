@@ -62,6 +62,10 @@ class Interval:
     details: dict[str, Any] = field(default_factory=dict)
 
 
+# of a value below -1, to which the formula leads where there are two raters of two inputs
+_BELOW = Interval(details={"interval": "none: too few raters or inputs"})
+
+
 @dataclass(frozen=True, kw_only=True)
 class Draws:
     """Draws of coefficients for other raters and inputs, by name; empty where they can't be drawn.
@@ -78,6 +82,8 @@ class Draws:
     def find_interval(self, name: str, value: float) -> Interval | None:
         """Return the 95% interval of a coefficient, which holds its value; None if it wasn't
         drawn."""
+        if value < -1:
+            return _BELOW
         drawn = self.figures.get(name, np.zeros(0))
         drawn = drawn[np.isfinite(drawn)]
         if not drawn.size:
@@ -157,6 +163,8 @@ def find_interval(
     if value >= 1 or (shape == "share" and value <= 0):
         details = {"interval": "none: the value is exactly 1", "none": ALL_EQUAL}
         return Interval(details=details)
+    if value < -1:
+        return _BELOW
     drawn = draws.find_interval(name, value)
     if slope is None:
         return drawn or Interval(details={"interval": "none: too few raters or inputs"})
