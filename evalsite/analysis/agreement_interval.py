@@ -28,7 +28,7 @@ ALL_EQUAL = "all_equal"
 Kind = Literal["points", "decision", "values", "categories"]
 Shape = Literal["coefficient", "share"]
 Slope = Callable[[], tuple[Floats, float]]
-FEW_RATERS = 3  # so many show little about others
+SHOW_LITTLE_UP_TO = 3  # raters, who show little about others
 _BOTH = "draws of a crossed model of raters and inputs"
 _INPUTS = "over inputs, for these raters"
 _TAIL, _WIDE_TAIL = (1 - LEVEL) / 2, (1 - LEVEL) / 4
@@ -168,7 +168,7 @@ def find_interval(
     drawn = draws.find_interval(name, value)
     if slope is None:
         return drawn or Interval(details={"interval": "none: too few raters or inputs"})
-    if drawn is not None and (drawn.low is None or draws.counts["raters"] > FEW_RATERS):
+    if drawn is not None and (drawn.low is None or draws.counts["raters"] > SHOW_LITTLE_UP_TO):
         return drawn
     of_these = find_over_inputs(value, *slope(), data, shape=shape)
     if drawn is None or of_these.low is None:
