@@ -21,6 +21,7 @@ from evalsite.command_line.output import (
     Result,
     escape_controls,
 )
+from evalsite.command_line.processes import take_signals
 
 # A command is a line here and a module of this folder, with add_arguments(parser) and
 # run(options), which returns a Result. `options.output` writes what comes before the end.
@@ -43,6 +44,8 @@ COMMANDS = {
 _NOT_ON_WINDOWS = ("serve", "rate", "web", "worker")  # their web server doesn't run there
 # they run until they are stopped, or have an output of their own
 _WITHOUT_JSON = ("serve", "web", "worker", "manage")
+# they take signals themselves
+_WITH_SIGNALS = ("web", "worker", "manage")
 
 
 class _Parser(ArgumentParser):
@@ -62,6 +65,8 @@ def main() -> int:
     if isinstance(sys.stdout, TextIOWrapper):
         # on a terminal without UTF-8
         sys.stdout.reconfigure(errors="backslashreplace")
+    if sys.argv[1:2] and sys.argv[1] not in _WITH_SIGNALS:
+        take_signals()
     try:
         return run_command(sys.argv[1:])
     except BrokenPipeError:

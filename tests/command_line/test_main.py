@@ -5,6 +5,7 @@ import io
 import json
 import os
 import shlex
+import signal
 import sqlite3
 import subprocess
 import sys
@@ -22,6 +23,7 @@ from evalsite import __version__
 from evalsite.command_line import main, output
 from evalsite.command_line.main import COMMANDS, run_command
 from evalsite.command_line.output import NO, STOPPED, UNDECIDED, WRONG_USE, Refused, Result
+from evalsite.command_line.processes import take_signals
 from evalsite.lib.database_state import OtherDatabase
 from evalsite.lib.env import BadSetting
 
@@ -304,3 +306,38 @@ def test_the_exit_code_stays_true_where_nobody_reads_the_result(tmp_path, shell,
 
 def test_the_exit_code_stays_true_where_no_error_can_be_written(tmp_path):
     assert run_with_output("2>/dev/full", "verify", tmp_path / "none.zip") == WRONG_USE
+
+
+# --- signals ----------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
+def test_a_command_that_is_stopped_says_so_and_leaves_no_folder(tmp_path, number):
+    """It reads a bundle from a pipe that nobody writes into, in a folder of its own."""
+    bundle = tmp_path / "bundle.zip"
+    os.mkfifo(bundle)
+    process = subprocess.Popen(
+        [sys.executable, "-m", "evalsite", "verify", str(bundle), "--json"],
+        stdout=subprocess.PIPE, cwd=settings.BASE_DIR, env={**os.environ, "TMPDIR": str(tmp_path)},
+    )  # fmt: skip
+    # returns when the command opens the pipe to read
+    with bundle.open("wb"):
+        process.send_signal(number)
+        written, _ = process.communicate(timeout=60)
+
+    assert process.returncode == STOPPED
+    assert json.loads(written)["exit"] == STOPPED
+    assert list(tmp_path.iterdir()) == [bundle]
+
+
+@pytest.mark.parametrize("is_ignored", [True, False])
+def test_the_end_of_a_terminal_is_ignored_under_nohup(is_ignored):
+    before = {number: signal.getsignal(number)
+              for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)}  # fmt: skip
+    try:
+        signal.signal(signal.SIGHUP, signal.SIG_IGN if is_ignored else signal.SIG_DFL)
+        take_signals()
+        assert (signal.getsignal(signal.SIGHUP) == signal.SIG_IGN) == is_ignored
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)
