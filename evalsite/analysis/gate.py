@@ -94,8 +94,8 @@ def read_gate(
     criteria = table.criteria
     criterion = options.primary or (criteria[0] if len(criteria) == 1 else "")
     if criterion not in criteria:
-        unknown = f"No criterion is called {criterion}. " if criterion else ""
-        raise ValueError(f"{unknown}Say which criterion decides: {', '.join(criteria)}.")
+        problem = f"No criterion is called {criterion}. " if criterion else ""
+        raise ValueError(f"{problem}Say which criterion decides: {', '.join(criteria)}.")
     described = next(each for each in instrument if each["key"] == criterion)
     if (better := find_better(described)) == "none":
         raise ValueError(
