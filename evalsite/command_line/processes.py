@@ -94,7 +94,9 @@ def describe_ending(name: str, process: subprocess.Popen[bytes]) -> str:
 def take_signals() -> None:
     """Let every signal that asks to stop raise KeyboardInterrupt, as Ctrl-C does."""
     for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
-        signal.signal(number, _ask_to_stop)
+        # nohup ignores the end of a terminal
+        if number != signal.SIGHUP or signal.getsignal(number) != signal.SIG_IGN:
+            signal.signal(number, _ask_to_stop)
 
 
 def _ask_to_stop(number: int, frame: FrameType | None) -> None:

@@ -133,7 +133,7 @@ def test_means_without_spread_decide_nothing_where_ratings_vary(tmp_path, capsys
     [
         ("9", "on a scale from 1 to 5 would pass any system. Use less than 2."),
         ("2", "on a scale from 1 to 5 is too wide. Use less than 2."),
-        ("inf", "--margin above 0"),
+        ("inf", "margin above 0"),
     ],
 )
 def test_a_margin_that_is_too_wide_is_a_fault(margin, message, tmp_path, capsys):
