@@ -56,12 +56,26 @@ from evalsite.results.report.criterion_view import (
     note_correction,
     view_criteria,
 )
+from evalsite.results.report.datasheet import collect_criterion
 from evalsite.results.report.first_look import Look
 from evalsite.results.report.folds import list_folds
 from evalsite.results.report.limitations import Collection, list_limitations
-from evalsite.results.report.methods import collect_tests, summarise_method, write_methods
+from evalsite.results.report.methods import (
+    collect_tests,
+    summarise_method,
+    write_findings,
+    write_methods,
+)
+from evalsite.results.report.prose import list_entries
 from evalsite.results.report.sentences import SENTENCES, write_sentence
-from evalsite.results.report.study_facts import Facts, describe_collection, describe_evaluated
+from evalsite.results.report.study_facts import (
+    Asked,
+    Facts,
+    describe_collection,
+    describe_evaluated,
+    describe_making,
+    make_context,
+)
 from evalsite.results.report.summary import summarise
 from evalsite.results.report.verdicts import judge_criterion
 from evalsite.studies.models import Study
@@ -551,7 +565,7 @@ def make_facts(**known: Any) -> Facts:
         "k": 3, "set_size": 4, "max_sets": 2, "max_items": None, "groups": "free", "seed": 1,
         "item_order": "random", "is_qualification_on": False, "pass_mark": 80, "check_every": 5,
         "repeat_percent": 10, "repeat_distance": 8, "pay_per_set": None, "currency": "GBP",
-        "minutes_per_set": 5, "has_bonus": True, "bonus": "1.00",
+        "minutes_per_set": 5, "lease_minutes": 60, "has_bonus": True, "bonus": "1.00",
     }  # fmt: skip
     data = {
         "origins": {"own": 9, "imported": 3, "simulated": 0}, "groups": 12, "items": 12,
@@ -561,7 +575,8 @@ def make_facts(**known: Any) -> Facts:
     }  # fmt: skip
     return Facts(
         title="Study", organisation="", protocol="Likert", origin="A paper; licence", language="en",
-        version="1", criteria=(), data=data | known.get("data", {}), texts={"consent": ""},
+        version="1", criteria=(), data=data | known.get("data", {}),
+        texts={"consent": ""} | known.get("texts", {}),
         settings=settings | known.get("settings", {}), has_practice=True,
         has_sheet=known.get("has_sheet", False), offers_sheet=False,
         exclusions=known.get("exclusions", ()), import_notes=(), plan=known.get("plan", {}),
@@ -580,6 +595,28 @@ def describe_methods(study: str, **known: Any) -> list[dict[str, Any]]:
     """What the methods say on the page of a report and in a paper, with these facts."""
     found, facts = get_study(study), make_facts(**known)
     return record_sentences(lambda: (summarise_method(facts, found), write_methods(facts, found)))
+
+
+def fill_sheet(study: str, **known: Any) -> list[dict[str, Any]]:
+    """What the datasheet says of a study, with these facts."""
+    found, facts = get_study(study), make_facts(**known)
+    asked = Asked(
+        key="fit", label="Fit", definition="", question="?", scale="1 to 7", answers=(),
+        better="higher",
+    )  # fmt: skip
+    planned = {name: known[name] for name in ("size", "comparisons") if name in known}
+    shared = make_context(facts) | {"units": 24, "is_about_pairs": False} | planned
+
+    def write() -> None:
+        for name in ("evaluators", "outputs", "design", "resources"):
+            list_entries(f"datasheet/{name}.txt", shared)
+        about = collect_criterion(asked, (), found, facts) if found else {"asked": asked}
+        list_entries("datasheet/criterion.txt", shared | about | planned)
+        describe_making(facts)
+        if found:
+            write_findings(found["criteria"][0])
+
+    return record_sentences(write)
 
 
 def answer_on_clusters(code: str) -> list[dict[str, Any]]:
@@ -975,6 +1012,13 @@ STUDIES |= {
         plan=PLANNED_FACTS | {"exclusion_rule": "Too fast", "size": SIZE | {"answers": 0}},
     ),
     "methods, no rule": lambda: describe_methods("difference", plan=PLANNED_FACTS),
+    "sheet of difference": lambda: fill_sheet("difference"),
+    "sheet, planned": lambda: fill_sheet(
+        "difference", size="50 inputs", comparisons="A and B", texts={"contact_email": "a@b.c"}
+    ),
+    "sheet, collected elsewhere": lambda: fill_sheet(
+        "one rater", data={"origins": {"own": 0, "imported": 12, "simulated": 0}}
+    ),
     "folds with everyone": lambda: describe_folds("difference", "no difference"),
     "summary of two criteria": lambda: describe_summary("two criteria"),
     "summary of one criterion": lambda: describe_summary("difference"),
@@ -1200,6 +1244,20 @@ CASES |= {
     "metrics_correlated": ("methods of a metric", "methods of difference"),
     "place_has_term": ("methods of a chain", "methods of difference"),
     "systems_compared": ("methods of difference", "methods of one rater"),
+}
+# the datasheet
+CASES |= {
+    "evaluators_counted": ("sheet of difference", "finished"),
+    "outputs_sampled": ("sheet of difference", "finished"),
+    "sample_planned": ("sheet, planned", "sheet of difference"),
+    "responses_collected": ("sheet of difference", "sheet, collected elsewhere"),
+    "work_at_will": ("sheet of difference", "sheet, collected elsewhere"),
+    "contact_given": ("sheet, planned", "sheet of difference"),
+    "resources_made": ("sheet of difference", "finished"),
+    "pairs_named": ("sheet, planned", "sheet of difference"),
+    "figures_listed": ("sheet of difference", "finished"),
+    "draws_at_most": ("sheet of difference", "finished"),
+    "agreement_of_criterion": ("sheet of difference", "finished"),
 }
 # headlines, and what closed sections say
 CASES |= {

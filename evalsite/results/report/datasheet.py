@@ -107,7 +107,7 @@ def fill_datasheet(study: Study, report: Report) -> Datasheet:
             *(
                 fill(
                     "4", f"Quality criterion: {asked.label}", "criterion",
-                    **_collect_criterion(asked, options.get(asked.key, ()), found, facts),
+                    **collect_criterion(asked, options.get(asked.key, ()), found, facts),
                 )
                 for asked in facts.criteria
             ),
@@ -135,7 +135,7 @@ def _list_power(found: dict[str, Any]) -> list[str]:
     ]
 
 
-def _collect_criterion(
+def collect_criterion(
     asked: Asked, options: Iterable[tuple[str, str]], found: dict[str, Any], facts: Facts
 ) -> dict[str, Any]:
     """Describe one criterion for the sheet: of a choice each option; of texts there is nothing."""

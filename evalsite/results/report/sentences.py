@@ -201,7 +201,7 @@ def across(comparisons: int) -> str:
     all_of_them = "both" if comparisons == 2 else f"all {comparisons:,}"
     return (
         f"No primary criterion was named, so p values are corrected across {all_of_them} "
-        "comparisons."
+        "comparisons (Holm)."
     )
 
 
@@ -2529,6 +2529,103 @@ def systems_compared(
     return f"{start} are compared {with_whom} by {list_of(tests)}."
 
 
+# --- answers of the datasheet ---------------------------------------------------------
+
+
+@sentence
+def evaluators_counted(participants: int, are_persons: bool, is_simulated: bool) -> str:
+    if is_simulated:
+        return f"none: {count_of(participants, 'simulated participant')} gave all ratings"
+    if are_persons:
+        return f"{count_of(participants, 'participant')}, each one person under a pseudonym"
+    return f"{count_of(participants, 'rater')}, not all of them individual people"
+
+
+@sentence
+def outputs_sampled(
+    units: int | None, is_about_pairs: bool, systems: int, inputs: int, items: int, ratings: int,
+    annotations: int,
+) -> str:  # fmt: skip
+    """`units`: outputs or comparisons that were rated; None where that isn't known."""
+    outputs = "outputs" if units is None else count_of(units, "output")
+    if units is not None and is_about_pairs:
+        outputs = f"{count_of(units, 'comparison')} of outputs"
+    return (
+        f"{outputs} of {count_of(systems, 'system')} for {count_of(inputs, 'input')}, in "
+        f"{count_of(items, 'item')}; {count_of(ratings, 'rating')} in "
+        f"{count_of(annotations, 'annotation')}"
+    )
+
+
+@sentence
+def sample_planned(size: str) -> str:
+    return f"Planned: {size}."
+
+
+@sentence
+def responses_collected(
+    software: str, first: str | None, last: str | None, k: int, set_size: int, seed: int,
+    has_sheet: bool, offers_sheet: bool, max_sets: int | None, max_items: int | None,
+) -> str:  # fmt: skip
+    layout = []
+    if has_sheet:
+        layout = ["all items of a set on one page"]
+    elif offers_sheet:
+        layout = [
+            "one item per page, a departure from the protocol, which has all items of a set on one "
+            "page"
+        ]
+    phrases = [
+        f"on web pages of {software}, {days_of_ratings(first, last)}",
+        f"{count_of(k, 'participant')} planned per item, sets of {count_of(set_size, 'item')}",
+        *layout,
+        f"limit per participant: {limit_per_participant(max_sets, max_items)}",
+        f"items dealt with the seed {seed}",
+    ]
+    return "; ".join(phrases)
+
+
+@sentence
+def work_at_will(minutes: int) -> str:
+    return (
+        "whenever they wished while the study was open; dealt items were reserved for "
+        f"{count_of(minutes, 'minute')}"
+    )
+
+
+@sentence
+def contact_given(email: str) -> str:
+    return f"they were given a contact: {email}"
+
+
+@sentence
+def resources_made(software: str, sha256: str) -> str:
+    return (
+        f"Collected or analysed with {software}; SHA-256 of ratings.csv: {sha256}. The study’s "
+        "bundle holds its data and design; you need to say where it is published."
+    )
+
+
+@sentence
+def pairs_named(comparisons: str) -> str:
+    return f"Compared: {comparisons}."
+
+
+@sentence
+def figures_listed(figures: Sequence[Mapping[str, str]]) -> str:
+    """`figures`: of each its name, its value and, where it has one, its interval, as written."""
+    return "; ".join(
+        f"{figure['name']} {figure['value']}"
+        + (f" (95% CI {figure['interval']})" if figure["interval"] else "")
+        for figure in figures
+    )
+
+
+@sentence
+def draws_at_most(draws: int) -> str:
+    return f"at most {draws:,}; each figure gives its own number"
+
+
 # --- methods of a paper: "[@key]" cites references.bib, and *t* is a symbol of statistics ---
 
 
@@ -2908,6 +3005,12 @@ def metrics_correlated(
         f"The scores of {named} were correlated with the human scores {over} (Pearson, Spearman, "
         f"Kendall’s *τ_b*), with intervals from a bootstrap over inputs{interval}{tests}."
     )
+
+
+@sentence
+def agreement_of_criterion(name: str, value: str, interval: str, level: int | None) -> str:
+    ends = f" ({level}% CI {interval})" if interval else ""
+    return f"Agreement ({name}): {value}{ends}."
 
 
 @sentence
