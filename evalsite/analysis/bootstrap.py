@@ -170,13 +170,11 @@ def drawn_figure(
     if single := [words for factor, words in factors.items() if n.get(factor, 2) < 2]:
         known["interval"] = f"none: needs two {single[0]} or more"
     else:
-        spread = describe_draws(drawn, level)
+        spread = describe_draws(drawn, value, level)
         low, high = spread.low, spread.high
         known |= spread.details
-        if low is not None and high is not None:
+        if low is not None:
             known["interval"] = f"{over}, percentile"
-            # draws of a handful of ratings may all be on one side of their figure
-            low, high = min(low, float(value)), max(high, float(value))
         if test:
             known["p"] = bootstrap_p(drawn)
     return Figure(

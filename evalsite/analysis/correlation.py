@@ -103,7 +103,7 @@ def _bound(
         lambda weights: cells.find(weights, kind), cells.n_blocks, draws=draws, seed=seed,
         width=cells.n_cells if kind == "kendall" else len(cells.left),
     )  # fmt: skip
-    return describe_draws(drawn)
+    return describe_draws(drawn, value)
 
 
 def _align(x: ArrayLike, y: ArrayLike, block: ArrayLike | None) -> tuple[Floats, Floats, Ints]:

@@ -187,7 +187,7 @@ def _figure(
     if n["items"] < 2:
         details: dict[str, Any] = {"interval": "none: needs two inputs or more"}
         return Figure(name=name, method=how, value=value, n=n, details=details)
-    spread = describe_draws(drawn)
+    spread = describe_draws(drawn, value)
     by = {} if spread.low is None else {"interval": f"{over}, percentile"}
     return Figure(
         name=name, method=how, value=value, low=spread.low, high=spread.high, n=n, seed=seed,

@@ -162,7 +162,7 @@ def _mean(
             weight = weight * by_rater[:, of]
         total = weight.sum(axis=1)
         drawn.append(np.where(total > 0, weight @ value / np.where(total > 0, total, 1), np.nan))
-    spread = describe_draws(np.concatenate(drawn))
+    spread = describe_draws(np.concatenate(drawn), mean)
     details = spread.details
     if spread.low is not None:
         details |= {"interval": f"{METHOD}, percentile", "over": BOTH}

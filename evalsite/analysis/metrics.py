@@ -155,7 +155,7 @@ def _correlate_at_system_level(both: pd.DataFrame, draws: int, seed: int) -> dic
         if np.isnan(whole[place]):
             figures[name] = undefined(name, Reason.NO_VARIATION, method=methods[name], n=n)
             continue
-        spread = describe_draws(drawn[:, place])
+        spread = describe_draws(drawn[:, place], whole[place])
         details: dict[str, Any] = dict(spread.details)
         if spread.low is not None:
             drawn_units = over.replace("groups", "inputs")

@@ -35,7 +35,7 @@ def position_bias(rater: Codes | None, item: Codes, outcome: Floats, *, seed: in
     columns = np.column_stack([outcome > 0, decided]).astype(np.float64)
     sums = two_way_sums(rater, item, columns, draws=draws_for(len(item)), seed=seed)
     with np.errstate(invalid="ignore", divide="ignore"):
-        spread = describe_draws(sums[:, 0] / sums[:, 1])
+        spread = describe_draws(sums[:, 0] / sums[:, 1], left / total)
     p = float(stats.binomtest(left, total).pvalue)
     return Figure(
         name="left_share",

@@ -316,7 +316,7 @@ def _figure(score: float, drawn: Floats, n: dict[str, int], seed: int) -> Figure
         return Figure(
             name="log_strength", method=METHOD, value=score, n=n, seed=seed, details=known
         )
-    spread = describe_draws(drawn)
+    spread = describe_draws(drawn, score)
     over = OVER_BOTH if "raters" in n else OVER_ITEMS
     return Figure(
         name="log_strength", method=METHOD, value=score, low=spread.low, high=spread.high, n=n,

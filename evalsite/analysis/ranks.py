@@ -88,7 +88,7 @@ def kendall_w_of_sets(
         return Figure(name=name, method=method, value=float(each.mean()), n=n,
                       details={"interval": "none: only one set"}, seed=seed)  # fmt: skip
     drawn = _draw_sets(rows, draws, seed)
-    spread = describe_draws(drawn)
+    spread = describe_draws(drawn, float(each.mean()))
     details = dict(spread.details)
     if spread.low is not None:
         details |= {"interval": f"{METHOD}, percentile", "over": BOTH}
@@ -213,7 +213,7 @@ def pairwise_correlation(
         draws = min(draws, max(_LEAST_DRAWS, _WORK // work))
         width = max(_weigh(pair, kind) for pair in pairs)
         drawn = bootstrap(find, data.n_blocks, draws=draws, seed=seed, width=width)
-        spread = describe_draws(drawn)
+        spread = describe_draws(drawn, whole)
         low, high, details = spread.low, spread.high, details | spread.details
         if details["interval"].startswith("bootstrap"):
             interval = "bootstrap over inputs, for these raters, percentile"

@@ -244,7 +244,8 @@ def _add_interval(figure: Figure, drawn: Floats, twice: Twice) -> Figure:
         raters = " and two raters" if twice.over_raters else ""
         known["interval"] = f"none: needs two inputs{raters} or more"
         return replace(figure, details=known)
-    spread = describe_draws(drawn)
+    assert figure.value is not None
+    spread = describe_draws(drawn, figure.value)
     known |= spread.details
     if spread.low is not None:
         known["interval"] = f"{_name_method(twice)}, percentile"

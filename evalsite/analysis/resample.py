@@ -86,11 +86,12 @@ def percentiles(drawn: Floats, level: float = LEVEL) -> tuple[float | None, floa
     return float(low), float(high)
 
 
-def describe_draws(drawn: Floats, level: float = LEVEL) -> Spread:
-    """Return interval and standard error of a figure from its draws (a flat array).
+def describe_draws(drawn: Floats, value: float, level: float = LEVEL) -> Spread:
+    """Return interval and standard error of a figure from its value and its draws (a flat array).
 
     Draws that are all, or nearly all, equal don't tell how far off the figure may be: then there is
-    no interval.
+    no interval. Draws of a handful of ratings may all be on one side of the value: then the
+    interval ends at it.
     """
     low, high = percentiles(drawn, level)
     defined = drawn[~np.isnan(drawn)]
@@ -98,6 +99,8 @@ def describe_draws(drawn: Floats, level: float = LEVEL) -> Spread:
     if low is not None and high is not None and high - low <= _ROUNDING * max(1.0, abs(low)):
         low = high = None
         details["interval"] = ALL_THE_SAME
+    elif low is not None and high is not None:
+        low, high = min(low, float(value)), max(high, float(value))
     if len(defined) < len(drawn):
         details["draws_undefined"] = len(drawn) - len(defined)
     if len(defined) > 1:
@@ -117,8 +120,9 @@ def spread(
     if n_blocks < 2 or not draws:
         why = "only one block to draw" if draws else "not asked for"
         return Spread(low=None, high=None, details={"interval": f"none: {why}"})
+    whole = float(statistic(np.ones((1, n_blocks)))[0])
     interval = describe_draws(
-        bootstrap(statistic, n_blocks, draws=draws, seed=seed, width=width), level
+        bootstrap(statistic, n_blocks, draws=draws, seed=seed, width=width), whole, level
     )
     left, parts = jackknife(statistic, n_blocks, width=width)
     left = left[~np.isnan(left)]
@@ -126,7 +130,6 @@ def spread(
         error = float(np.sqrt((parts - 1) / parts * ((left - left.mean()) ** 2).sum()))
         if error <= _ROUNDING:
             return interval
-        whole = float(statistic(np.ones((1, n_blocks)))[0])
         reach = float(stats.t.ppf((1 + level) / 2, parts - 1)) * error
         interval.details.update(
             se_jackknife=error, jackknife_low=whole - reach, jackknife_high=whole + reach,

@@ -129,7 +129,7 @@ def _figures(
     figures = {}
     for place, system in enumerate(systems):
         score = float(model.scores[place])
-        low, high, details = _interval(model.drawn[:, place])
+        low, high, details = _interval(model.drawn[:, place], score)
         details["beats_average"] = float(expit(score))
         details["se_hessian"] = float(model.errors[place])
         figures[system] = Figure(
@@ -139,9 +139,9 @@ def _figures(
     return figures
 
 
-def _interval(drawn: Floats) -> tuple[float | None, float | None, dict[str, object]]:
+def _interval(drawn: Floats, value: float) -> tuple[float | None, float | None, dict[str, object]]:
     """Return the percentile interval; an end at which draws have no finite strength is None."""
-    interval = describe_draws(drawn)
+    interval = describe_draws(drawn, value)
     details: dict[str, object] = dict(interval.details)
     endless = int((np.abs(drawn) > FAR).sum())
     if endless:
@@ -154,7 +154,7 @@ def _interval(drawn: Floats) -> tuple[float | None, float | None, dict[str, obje
 def _one(
     name: str, value: float, drawn: Floats, n: Mapping[str, int], seed: int, **known: object
 ) -> Figure:
-    low, high, details = _interval(drawn)
+    low, high, details = _interval(drawn, value)
     return Figure(
         name=name, method=DAVIDSON, value=value, low=low, high=high, n=n, seed=seed,
         details=details | known,

@@ -3,7 +3,7 @@
 import numpy as np
 
 from evalsite.analysis.bootstrap import drawn_figure
-from evalsite.analysis.resample import spread
+from evalsite.analysis.resample import describe_draws, spread
 from tests.analysis.vectors import compare, read_vector
 
 
@@ -44,3 +44,13 @@ def test_bootstrap_interval_holds_its_figure_where_draws_are_all_on_one_side():
 
     assert figure.low < -2.4
     assert figure.high == -1.41
+
+
+def test_interval_holds_its_figure_where_all_draws_are_on_one_side():
+    above, below = (describe_draws(np.array([2.0, 3.0, 4.0]), value) for value in (1.5, 9.0))
+
+    assert (above.low, below.high) == (1.5, 9.0)
+    assert (above.high, below.low) == (
+        describe_draws(np.array([2.0, 3.0, 4.0]), 3.0).high,
+        describe_draws(np.array([2.0, 3.0, 4.0]), 3.0).low,
+    )
