@@ -195,7 +195,8 @@ def test_pairs_without_an_own_error_are_not_said_to_keep_their_verdict(
     page = staff_client.get(reverse("admin:study-results", args=[study.pk]), {"part": "quality"})
 
     fold = next(fold for fold, _ in page.context["folds"] if fold.key == "own")
-    assert (fold.facts["pairs"], fold.facts["unknown"]) == (3, 1)
+    facts = fold.notes[0]["facts"]
+    assert (facts["pairs"], facts["unknown"]) == (3, 1)
     assert "1 of 3 pairs can’t be checked" in page.content.decode()
 
 
