@@ -182,7 +182,6 @@ def test_copied_answers_are_warned_of_without_names_and_named_in_the_data(report
     assert not report(rows, raters_known=False)["copied"]["pairs"]
 
 
-@pytest.mark.torture
 def test_excluding_one_of_the_pair_ends_the_warning(report):
     rows = copy_answers(rate("fluency", raters=5, inputs=30), "p1", "p3")
     rows = [row | {"excluded": "yes" if row["participant"] == "p3" else "no"} for row in rows]

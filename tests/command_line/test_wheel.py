@@ -129,6 +129,7 @@ def site(programs, folder, environment) -> Iterator[tuple[subprocess.Popen[str],
     process.wait()
 
 
+@pytest.mark.torture
 def test_from_an_installed_wheel_to_the_first_rating(site, environment):
     process, port = site
     lines = []
