@@ -191,7 +191,7 @@ def test_a_complete_packet_says_so_and_changes_nothing(begun, words, capsys):
 # --- the study ----------------------------------------------------------------------------
 
 
-@pytest.mark.django_db(transaction=True)
+@pytest.mark.django_db
 def test_everybody_has_every_item_without_limit_practice_or_recognition(words):
     margin = "neural not worse than template by 1.2"
     options = parse([*words, "--primary", "informativeness", "--margin", margin])
@@ -202,7 +202,6 @@ def test_everybody_has_every_item_without_limit_practice_or_recognition(words):
     slots = Slot.objects.filter(item__study=study)
     assert (study.k, study.state) == (2, Study.State.LIVE)
     assert (slots.count(), slots.assigned().count()) == (8, 8)
-    assert not slots.filter(lease_until__isnull=False).exists()
     assert (study.recognise_days, study.is_practice_on, study.is_eligibility_on) == (
         0,
         False,
@@ -221,7 +220,7 @@ def test_everybody_has_every_item_without_limit_practice_or_recognition(words):
     }  # fmt: skip
 
 
-@pytest.mark.django_db(transaction=True)
+@pytest.mark.django_db
 @pytest.mark.parametrize(
     ("option", "named"),
     [
@@ -242,7 +241,7 @@ def test_what_cannot_be_planned_or_asked_is_refused_before_launch(words, option,
     assert not Study.objects.filter(launched_at__isnull=False).exists()
 
 
-@pytest.mark.django_db(transaction=True)
+@pytest.mark.django_db
 @pytest.mark.parametrize("text", ["", "item,mr,system,output\n", "a,b\n1,2\n", "\x00\x01\x02"])
 def test_faults_of_the_file_are_listed_and_end_with_1(words, file, text):
     file.write_text(text)
@@ -255,7 +254,7 @@ def test_faults_of_the_file_are_listed_and_end_with_1(words, file, text):
     assert result.facts["faults"]
 
 
-@pytest.mark.django_db(transaction=True)
+@pytest.mark.django_db
 def test_faults_of_an_instrument_are_listed_and_end_with_1(words, tmp_path):
     path = tmp_path / "rubric.json"
     path.write_text('{"format": "evalsite.instrument/1"}')
