@@ -33,6 +33,7 @@ from evalsite.command_line.processes import (
     wait_until_ready,
 )
 from evalsite.command_line.site import HOST, forget_settings, make_site, use_further_host
+from evalsite.lib.limited import read_json
 
 PORT = 8038
 MOST_PEOPLE = 100
@@ -179,7 +180,7 @@ def _refuse_other_results(out: Path, folder: Path) -> None:
 def _read_state(folder: Path) -> dict[str, Any] | None:
     """Return what was asked for and which files were written; None if nobody was invited yet."""
     path = folder / _STATE
-    return json.loads(path.read_text(encoding="utf-8")) if path.exists() else None
+    return dict(read_json(path.read_bytes())) if path.exists() else None
 
 
 def _write_state(folder: Path, asked: Mapping[str, Any], files: Mapping[str, str]) -> None:
@@ -398,7 +399,9 @@ def _list_links(study: Any, address: str) -> list[str]:
     from django.urls import reverse
 
     people = study.experts.select_related("link").order_by("pk")
-    return [f"{address}{reverse('participant-home', args=[one.link.token])}" for one in people]
+    return [
+        f"{address}{reverse('participant-home', args=[expert.link.token])}" for expert in people
+    ]
 
 
 def _announce(options: Namespace, links: Sequence[str], line: str) -> None:
