@@ -104,9 +104,9 @@ def _describe_people(study: Any) -> Iterator[str]:
     from evalsite.quality.person_measures import measure_people
 
     measures = list(measure_people(study).values())
-    seconds = [f"{one.seconds:.0f}" for one in measures if one.seconds is not None]
-    checks = sum(one.checks for one in measures)
-    failed = sum(one.failed_checks for one in measures)
+    seconds = [f"{person.seconds:.0f}" for person in measures if person.seconds is not None]
+    checks = sum(person.checks for person in measures)
+    failed = sum(person.failed_checks for person in measures)
     consents = Consent.objects.filter(study=study, is_given=True)
     versions = sorted(set(consents.values_list("version__number", flat=True)))
     links = study.experts.count()
