@@ -180,7 +180,7 @@ def _refuse_other_results(out: Path, folder: Path) -> None:
 def _read_state(folder: Path) -> dict[str, Any] | None:
     """Return what was asked for and which files were written; None if nobody was invited yet."""
     path = folder / _STATE
-    return dict(read_json(path.read_bytes())) if path.exists() else None
+    return read_json(path.read_bytes()) if path.exists() else None
 
 
 def _write_state(folder: Path, asked: Mapping[str, Any], files: Mapping[str, str]) -> None:
@@ -325,9 +325,8 @@ def _choose_instrument(name: str, by: Any) -> dict[str, Any]:
 
 def _plan(study: Any, options: Namespace, by: Any) -> None:
     """Write the primary criterion and the margin into the plan, which the launch freezes."""
-    from evalsite.analysis.families import get_family
     from evalsite.quality.plan_state import plan_of
-    from evalsite.results.analysis_plan.plan_rows import PlanRows
+    from evalsite.results.analysis_plan.plan_rows import PlanRows, show_margin
     from evalsite.results.analysis_plan.stored import change_plan, list_analysed, mark_plan
 
     criteria = {criterion.key: criterion for criterion in list_analysed(study)}
@@ -344,12 +343,10 @@ def _plan(study: Any, options: Namespace, by: Any) -> None:
                 raise Refused(
                     f"--margin names the system {name}. The file has: {', '.join(systems)}."
                 )
-        family, margin = get_family(criteria[key].family), options.margin["margin"]
-        if family.compares or family.decides:
-            # rows of a plan are in percentage points
-            margin = f"{round(100 * float(margin), 4):g}"
-        row = options.margin | {"relation": "not_worse", "criterion": key, "margin": margin}
-        rows = PlanRows(hypotheses=[row])
+        row = options.margin | {"relation": "not_worse", "criterion": key}
+        # rows of a plan have percentage points where the option has a share
+        margin = show_margin(study, row | {"margin": float(row["margin"])})
+        rows = PlanRows(hypotheses=[row | {"margin": margin}])
         margins = rows.clean(study, "")["margins"]
         if rows.errors:
             raise Refused(f"--margin: {' '.join(rows.errors.values())}")
@@ -398,9 +395,9 @@ def _collect(options: Namespace, study: Any, line: str) -> bool:
 def _list_links(study: Any, address: str) -> list[str]:
     from django.urls import reverse
 
-    people = study.experts.select_related("link").order_by("pk")
+    experts = study.experts.select_related("link").order_by("pk")
     return [
-        f"{address}{reverse('participant-home', args=[expert.link.token])}" for expert in people
+        f"{address}{reverse('participant-home', args=[expert.link.token])}" for expert in experts
     ]
 
 

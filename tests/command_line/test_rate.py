@@ -8,6 +8,8 @@ import subprocess
 import sys
 from argparse import ArgumentParser
 from collections.abc import Iterator
+from csv import DictReader
+from io import StringIO
 from pathlib import Path
 from types import SimpleNamespace
 from urllib.parse import urlsplit
@@ -22,6 +24,7 @@ from evalsite.command_line.lock import only_one
 from evalsite.command_line.main import run_command
 from evalsite.command_line.output import DONE, NO, STOPPED, WRONG_USE, Refused
 from evalsite.command_line.site import HOST
+from evalsite.protocol import get_protocol
 from evalsite.quality.plan_commitment import list_lines
 from evalsite.studies.models import Study
 from tests.support.annotators import Annotator
@@ -263,6 +266,35 @@ def test_faults_of_an_instrument_are_listed_and_end_with_1(words, tmp_path):
 
     assert result.code == NO
     assert {fault["place"] for fault in result.facts["faults"]} >= {"title", "criteria"}
+
+
+@pytest.mark.django_db
+def test_a_margin_of_preferences_is_a_share(words, file):
+    whole = (ROOT / "protocols/pairwise/example_batch.csv").read_text(encoding="utf-8")
+    file.write_text(whole, encoding="utf-8")
+    first, second = sorted({row["system"] for row in DictReader(StringIO(whole))})[:2]
+    criterion = get_protocol("pairwise").criteria[0].key
+    margin = ["--primary", criterion, "--margin", f"{second} not worse than {first} by 0.05"]
+
+    assert rate.make_study(parse([*words, "--instrument", "pairwise", *margin])).code == DONE
+
+    (planned,) = Study.objects.get().plan_versions.get().content["margins"]
+    assert planned["margin"] == pytest.approx(0.05)
+
+
+@pytest.mark.django_db
+def test_one_system_can_be_rated_where_each_output_is_alone(words, file):
+    rows = (ROOT / "fixtures/instruments/batches/adequacy_fluency.csv").read_text("utf-8")
+    lines = rows.splitlines(keepends=True)
+    kept = [line for line in lines if "tuned" in line.split(",")[0] or line is lines[0]]
+    file.write_text("".join(kept), "utf-8")
+    words = [*words, "--instrument", "adequacy_fluency"]
+
+    assert rate.make_study(parse(words)).code == DONE
+
+    margin = ["--primary", "adequacy", "--margin", "tuned not worse than baseline by 0.2"]
+    with pytest.raises(Refused, match="baseline"):
+        rate.make_study(parse([*words, *margin]))
 
 
 # --- the whole way ------------------------------------------------------------------------

@@ -21,6 +21,7 @@ import pytest
 from evalsite import __version__
 from evalsite.command_line.site import HOST
 from tests.command_line.test_rate import answer, read_event
+from tests.command_line.test_results import write_ratings
 from tests.support.annotators import Annotator
 from tests.support.raters import Diary, TirelessBrowser
 
@@ -224,21 +225,10 @@ def test_two_people_rate_for_an_installed_wheel_and_a_gate_decides(
         return done.returncode
 
     assert end("verify", "human/bundle.zip", "--plan-hash", digest) == 0
-    (folder / "far.csv").write_text(write_ratings(far=3))
-    (folder / "near.csv").write_text(write_ratings(far=0))
-    names = ["--system", "B", "--against", "A", "--margin", "0.5"]
-    assert end("gate", "near.csv", *names) == 0
-    assert end("gate", "far.csv", *names) == 1
-    packet = ["--system", "neural", "--against", "template", "--margin", "1.1"]
-    assert end("gate", "human/bundle.zip", *packet) == 2
-
-
-def write_ratings(*, far: int) -> str:
-    """Return ratings by six people of 20 inputs, where B is `far` points below A."""
-    rows = ["participant,item,system,criterion,value"]
-    for person in range(6):
-        for item in range(20):
-            base = 5 + (person + item) % 3
-            rows.append(f"p{person},i{item},A,clarity,{base}")
-            rows.append(f"p{person},i{item},B,clarity,{base - far}")
-    return "\n".join(rows) + "\n"
+    gate = ["gate", "ratings.csv", "--system", "B", "--against", "A", "--margin"]
+    assert end("gate", "human/bundle.zip", "--system", "neural", "--against", "template",
+               "--margin", "1.1") == 2  # fmt: skip
+    write_ratings(folder / "ratings.csv", 0)
+    assert end(*gate, "1.5") == 0
+    write_ratings(folder / "ratings.csv", -3)
+    assert end(*gate, "0.5") == 1
