@@ -114,6 +114,10 @@ def test_with_json_all_else_goes_to_standard_error(command, capsys):
         (["instruments", "--colour"], "--colour"),
         (["serve", "--port", "many"], "--port"),
         (["web", "--bind", "8000"], "--bind"),
+        (["web", "--bind", "nowhere.invalid:8000"], "no address of this machine"),
+        (["web", "--workers", "0"], "--workers"),
+        (["web", "--workers", "-1"], "--workers"),
+        (["import", "study", "items.csv", "--data"], "expected one argument"),
     ],
 )
 def test_wrong_use_is_a_sentence_and_ends_with_3(words, named, capsys):
