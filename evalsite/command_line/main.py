@@ -28,6 +28,7 @@ from evalsite.command_line.processes import take_signals
 COMMANDS = {
     # command: (module, what it does)
     "serve": ("serve", "run a site on this machine until Ctrl-C"),
+    "rate": ("rate", "let a few people rate a file, each by a link, and write the results"),
     "report": ("report", "print the results of ratings in a file"),
     "gate": ("gate", "decide whether a system is worse than another by more than a margin"),
     "verify": ("verify", "check that a bundle holds what it says"),

@@ -60,7 +60,6 @@ def test_what_columns_hold_can_be_said(tmp_path, capsys):
     assert ["who", "participant"] in note["facts"]["columns"]
 
 
-@pytest.mark.torture
 def test_winners_by_criterion_are_preferences(capsys):
     said = [
         "--map",
@@ -111,7 +110,6 @@ def test_a_file_without_ratings_says_how_to_name_them(tmp_path, capsys):
     assert "“value:” and its criterion" in capsys.readouterr().err
 
 
-@pytest.mark.torture
 def test_turns_of_a_conversation_are_one_value_by_their_mean(tmp_path, capsys):
     rows = [
         (f"p{rater}", f"i{item}", system, 3 + better + (rater + item) % 2)
