@@ -5,6 +5,7 @@ import json
 import random
 import re
 import shutil
+from argparse import Namespace
 from pathlib import Path
 from typing import Any
 
@@ -12,7 +13,9 @@ import pytest
 
 from evalsite.analysis.__main__ import main as analyse
 from evalsite.annotation.running.launch import launch_study
+from evalsite.command_line import gate
 from evalsite.command_line.main import run_command
+from evalsite.command_line.output import Refused
 from evalsite.exports.bundle.format import Contents
 from evalsite.exports.bundle.write import write_bundle
 from evalsite.jobs.services import run_job
@@ -244,6 +247,19 @@ def test_gate_follows_the_committed_plan(study: Study, tmp_path: Path, capsys):
 
     assert list(codes.values()) == [0, 3, 3, 3]
     assert "The committed plan has --margin 1.5, not 1.4." in capsys.readouterr().err
+
+
+def test_gate_of_a_plan_with_margins_on_several_criteria_asks_for_one():
+    margins = [MARGIN, {**MARGIN, "criterion": "quality", "margin": 1.2}]
+    options = Namespace(
+        plan_hash="0" * 12, criterion=None, gate="neural", against="baseline", margin=1.5,
+        level=None, slices=None,
+    )  # fmt: skip
+    plan = {"frozen": {"versions": [{"number": 1, "content": {"margins": margins}}]}}
+    versions = [{"number": 1, "sha256": "0" * 64}]
+
+    with pytest.raises(Refused, match=r"informativeness, quality.*--criterion"):
+        gate._follow_plan(options, plan, versions)
 
 
 def test_gate_of_an_old_bundle_without_a_plan_decides_about_its_only_criterion(
