@@ -48,7 +48,7 @@ def test_gate_ends_with_what_the_ratings_were_made_to_show(system, other, status
 @pytest.mark.parametrize(
     ("options", "said"),
     [
-        (["--gate", "a", "--against", "b"], "needs all of"),
+        (["--gate", "a", "--against", "b"], "needs the names of two systems"),
         (["--gate", "a", "--against", "a", "--margin", "1"], "two different systems"),
         (["--gate", "x", "--against", "a", "--margin", "1"], "There are: a, b, c"),
         (["--gate", "a", "--against", "b", "--margin", "1"], "--primary: clarity, style"),

@@ -203,7 +203,7 @@ def test_overview_counts_answers_sets_people_and_time(staff_client):
     assert page.context["progress"].target == 6
     activity = page.context["activity"]
     assert (activity.finished_sets, activity.needed_sets) == (1, 3)
-    assert (activity.stopped, activity.people, activity.reports) == (0, 1, 1)
+    assert (activity.left_early, activity.people, activity.reports) == (0, 1, 1)
     assert page.context["seconds"] == 50
     assert (page.context["spent"], page.context["planned"]) == ("£1.75", "£5.25")
 
