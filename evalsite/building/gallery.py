@@ -13,10 +13,10 @@ from django.urls import reverse
 
 from evalsite.building.pictures import Picture, draw
 from evalsite.exports.bundle.uploaded import find_check, list_checks
+from evalsite.instruments.texts import digest_content
 from evalsite.jobs.models import Job
 from evalsite.lib.limited import read_json
 from evalsite.protocol import Protocol, installed_protocols
-from evalsite.protocol.translations import digest_content
 from evalsite.studies.instruments import adopt_instrument, find_faults
 from evalsite.studies.models import Instrument, InstrumentVersion
 from evalsite.studies.summary_lines import count_of

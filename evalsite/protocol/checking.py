@@ -10,6 +10,7 @@ from typing import Any
 
 from django.conf import settings
 
+from evalsite.instruments.texts import LANGUAGE
 from evalsite.protocol.data import FORMAT
 from evalsite.protocol.entry_questions import check_eligibility
 from evalsite.protocol.examples import check_comprehension, check_examples
@@ -30,7 +31,7 @@ from evalsite.protocol.question_checks import (
     check_criteria,
     check_statement_columns,
 )
-from evalsite.protocol.translations import LANGUAGE, check_translations
+from evalsite.protocol.translations import check_translations
 
 HOOKS = frozenset(
     {

@@ -1,30 +1,13 @@
-"""Faults of plain data: each has a code, the place where it is, and what is wrong there."""
+"""Checks of plain data, one value at a time."""
 
 import re
 from collections.abc import Collection, Mapping
-from dataclasses import dataclass
 from typing import Any
 
+from evalsite.instruments.faults import Fault as Fault
+from evalsite.instruments.faults import Faults as Faults
+
 KEY = re.compile(r"[a-z][a-z0-9_]{0,39}")
-
-
-@dataclass(frozen=True)
-class Fault:
-    """What is wrong with plain data. `code` is stable; tests and pages may rely on it."""
-
-    code: str
-    place: str
-    message: str
-
-    def __str__(self) -> str:
-        return f"{self.place or 'the instrument'} {self.message} ({self.code})"
-
-
-class Faults(list[Fault]):
-    """The faults found so far."""
-
-    def add(self, code: str, place: str, message: str) -> None:
-        self.append(Fault(code, place, message))
 
 
 def check_keys(

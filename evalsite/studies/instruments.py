@@ -9,9 +9,9 @@ from django.core.exceptions import PermissionDenied, ValidationError
 from django.db import transaction
 
 from evalsite.audit.models import AuditEntry
+from evalsite.instruments.texts import digest_content
 from evalsite.lib.limited import make_decoder, read_json
 from evalsite.protocol import Fault, Faults, Protocol, check_instrument, installed_folders
-from evalsite.protocol.translations import digest_content
 from evalsite.studies.models import Instrument, InstrumentMember, InstrumentVersion, Study
 
 Plain = dict[str, Any]

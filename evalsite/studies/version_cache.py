@@ -6,9 +6,9 @@ from uuid import UUID
 
 from django.apps import apps
 
+from evalsite.instruments.texts import translate
 from evalsite.protocol import Protocol
 from evalsite.protocol.bundle_format_2 import read_stored
-from evalsite.protocol.translations import translate
 
 
 # Safe to keep for the life of the process, for a version is never changed. By study as well: what a

@@ -24,9 +24,17 @@ ORIGINALS = {
     "summarize_feedback": "285cec7fb3640907",
     "summeval": "3e17f205fb1b07ef",
     "webnlg": "68f2077874786aff",
+    "accuracy_errors": "7e69f6b145f190ed",
+    "best_worst_four": "64b0ea1eda7f1118",
+    "esa": "85ddf65b2a84fa08",
+    "mqm": "2258044cca550711",
+    "post_edit": "ad5044eeecc9c8af",
+    "ranking": "1e751a1765b93e75",
 }
-# asks what this version can't: passages of an output
-LATER = {"attribution"}
+# ask what this version can't: passages, orders and corrections of outputs
+LATER = {
+    "attribution", "accuracy_errors", "best_worst_four", "esa", "mqm", "post_edit", "ranking",
+}  # fmt: skip
 LONGEST_INSTRUCTIONS = 150  # words
 FREE = {"CC BY 4.0", "BSD-3-Clause", "Etalab 2.0"}
 FILES = sorted(GALLERY.glob("*.json"))
