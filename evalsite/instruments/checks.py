@@ -2,18 +2,21 @@
 
 import json
 from collections.abc import Iterator, Mapping
+from dataclasses import replace
 from typing import Any, NamedTuple
 
 from django.conf import settings
 
 from evalsite.instruments.faults import Fault, Faults
-from evalsite.instruments.kinds import COMMENT, NA, Scale, Spans, find_twice, is_among
+from evalsite.instruments.kinds import COMMENT, NA, Scale, find_twice, is_among
 from evalsite.instruments.parts import check_language, read_part
 from evalsite.instruments.schema import (
     FORMAT,
     SEPARATOR,
+    CheckQuestion,
     Condition,
     Criterion,
+    Eligibility,
     EntryQuestion,
     Example,
     InputColumn,
@@ -22,6 +25,7 @@ from evalsite.instruments.schema import (
     NumberRange,
     OutputColumn,
     Rule,
+    StudyQuestions,
 )
 from evalsite.instruments.texts import list_texts
 from evalsite.lib.conversations import MOST_PARTS, count_parts, read_numbers, read_turns
@@ -76,9 +80,19 @@ def read_instrument(data: Any, *, is_foreign: bool = False) -> Instrument:
         faults = list(_find_faults(instrument, is_foreign=is_foreign))
     if not faults:  # these are read against the rest, so the rest has to be right
         faults = [*_check_examples(instrument), *_check_translations(instrument)]
+        faults = [replace(fault, place=_name_as_written(fault.place, data)) for fault in faults]
     if faults:
         raise InvalidInstrument(Faults(faults))
     return _write_tables(instrument)
+
+
+def _name_as_written(place: str, data: Any) -> str:
+    """Return the place with the old name of a key, if the file has that."""
+    part, _, rest = place.partition(".")
+    number, _, key = rest.partition(".")
+    if key.startswith("marked.") and "x_marked" in data[part][int(number)]:
+        return f"{part}.{number}.x_{key}"
+    return place
 
 
 def _write_tables(instrument: Instrument) -> Instrument:
@@ -119,12 +133,10 @@ def _find_faults(instrument: Instrument, *, is_foreign: bool) -> Iterator[Fault]
     yield from _check_criteria(instrument)
     if instrument.ignore:
         yield from find_twice(instrument.ignore.reasons, "ignore.reasons")
-    yield from _check_eligibility(instrument)
+    if instrument.eligibility:
+        yield from _check_eligibility(instrument.eligibility)
     yield from _check_hooks(instrument, is_foreign=is_foreign)
-    for number, question in enumerate(instrument.comprehension):
-        if question.right not in question.choices:
-            at = f"comprehension.{number}.right"
-            yield Fault("no_right_answer", at, "must be one of the choices")
+    yield from _check_comprehension(instrument.comprehension)
 
 
 def _check_columns(instrument: Instrument) -> Iterator[Fault]:
@@ -357,17 +369,36 @@ def _check_named_answers(answers: list[Any], scale: Scale, at: str) -> Iterator[
 # --- people -----------------------------------------------------------------------
 
 
-def _check_eligibility(instrument: Instrument) -> Iterator[Fault]:
-    if instrument.eligibility is None:
-        return
-    questions, at = instrument.eligibility.questions, "eligibility.questions"
+def check_study_questions(data: Any) -> Faults:
+    """Return the faults of questions that a study asks in place of its instrument's."""
+    questions, faults = read_part(StudyQuestions, data)
+    if not faults:
+        faults = list(_check_comprehension(questions.comprehension))
+        faults += _check_entry_questions(questions.background, "background")
+        if questions.eligibility:
+            faults += _check_eligibility(questions.eligibility)
+    return Faults(faults)
+
+
+def _check_comprehension(questions: list[CheckQuestion]) -> Iterator[Fault]:
+    for number, question in enumerate(questions):
+        if question.right not in question.choices:
+            at = f"comprehension.{number}.right"
+            yield Fault("no_right_answer", at, "must be one of the choices")
+
+
+def _check_entry_questions(questions: list[EntryQuestion], at: str) -> Iterator[Fault]:
     for number, question in enumerate(questions):
         yield from _check_entry_question(question, f"{at}.{number}")
     yield from find_twice(questions, at)
-    if isinstance(instrument.eligibility.accept, str):
+
+
+def _check_eligibility(eligibility: Eligibility) -> Iterator[Fault]:
+    yield from _check_entry_questions(eligibility.questions, "eligibility.questions")
+    if isinstance(eligibility.accept, str):
         return
-    asked = {question.key: question for question in questions}
-    for key, rule in instrument.eligibility.accept.items():
+    asked = {question.key: question for question in eligibility.questions}
+    for key, rule in eligibility.accept.items():
         at = f"eligibility.accept.{key}"
         if key not in asked:
             yield Fault("unknown_question", at, "is not one of the questions")
@@ -477,7 +508,7 @@ def _check_example(instrument: Instrument, example: Example, at: str) -> Iterato
         for passage in passages:
             if passage not in str(example.inputs.get(column, "")):
                 words = f"has {passage!r}, which isn't in this input"
-                yield Fault("quote_not_found", f"{at}.x_marked.{column}", words)
+                yield Fault("quote_not_found", f"{at}.marked.{column}", words)
 
 
 def _check_cells(instrument: Instrument, example: Example, at: str) -> Iterator[Fault]:
@@ -541,8 +572,8 @@ class Asked(NamedTuple):
 def _check_answer(asked: Asked, answer: Any, at: str) -> Iterator[Fault]:
     """Check the answer to a question: of the item, or a list with one for each output."""
     criterion, count = asked.criterion, len(asked.example.outputs)
-    is_order = asked.is_gold and criterion.scale.kind == "magnitude"
-    if criterion.per == "item" or is_order:
+    is_of_all = asked.is_gold and criterion.scale.gold_of_all
+    if criterion.per == "item" or is_of_all:
         yield from _check_value(asked, answer, at, count)
         return
     if not isinstance(answer, list) or len(answer) != count:
@@ -573,15 +604,16 @@ def _check_value(asked: Asked, value: Any, at: str, outputs: int) -> Iterator[Fa
         if not scale.is_gold(value, outputs):
             yield Fault("bad_gold", at, "isn't a right answer on this scale")
         return
-    if value == NA and getattr(scale, "not_applicable", None):
+    if value == NA and scale.has_na:
         return
     if not scale.is_answer(value, outputs):
         yield Fault("unknown_answer", at, "isn't an answer on this scale")
-    elif isinstance(scale, Spans):
-        texts = [*asked.example.outputs, *asked.example.inputs.values()]
-        for mark in value:
-            if not any(mark["quote"] in str(text) for text in texts):
-                yield Fault("quote_not_found", at, f"has {mark['quote']!r}, which isn't a passage")
+        return
+    texts = [str(text) for text in (*asked.example.outputs, *asked.example.inputs.values())]
+    for quote in scale.list_quotes(value):
+        if not any(quote in text for text in texts):
+            words = f"has {quote!r}, which isn't in the texts of this item"
+            yield Fault("quote_not_found", at, words)
 
 
 def _count_turns(

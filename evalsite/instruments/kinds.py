@@ -4,6 +4,7 @@ import re
 from collections.abc import Iterator
 from typing import Annotated, Any, ClassVar, Literal
 
+from django.apps import apps
 from pydantic import AfterValidator, AliasChoices, Field
 
 from evalsite.instruments.faults import Fault
@@ -32,6 +33,7 @@ class Scale(Part):
 
     `asked`: what it may be asked of, its default first. `tests`: what conditions may ask of its
     answers, beside whether there is one. `directed`: a criterion may say which values are better.
+    `gold_of_all`: gold is about all outputs together, also where each is answered by itself.
     """
 
     kind: str
@@ -39,6 +41,7 @@ class Scale(Part):
     tests: ClassVar[frozenset[str]] = frozenset()
     directed: ClassVar[bool] = True
     needs: ClassVar[Literal["", "pair", "several"]] = ""
+    gold_of_all: ClassVar[bool] = False
 
     def find_faults(self, at: str) -> Iterator[Fault]:
         """Find what is wrong between its parameters; each by itself has no fault."""
@@ -58,6 +61,15 @@ class Scale(Part):
     def is_gold(self, gold: Any, outputs: int) -> bool:
         """Tell whether this says what is right; None asks nothing."""
         return gold is None or self.is_answer(gold, outputs)
+
+    @property
+    def has_na(self) -> bool:
+        """Tell whether it may be answered that the question doesn't apply."""
+        return bool(getattr(self, "not_applicable", None))
+
+    def list_quotes(self, answer: Any) -> list[str]:
+        """List the passages that an answer quotes."""
+        return []
 
     @property
     def has_decimals(self) -> bool:
@@ -101,13 +113,12 @@ class NumberScale(Scale):
     """A kind whose answer is a number. Gold is a number or a range of numbers: 4 or 4..5."""
 
     tests: ClassVar[frozenset[str]] = frozenset({"is", "at_least", "at_most"})
-    not_applicable: Words | None = None
 
     def is_gold(self, gold: Any, outputs: int) -> bool:
         if gold is None or gold == "":
             return True
         if isinstance(gold, str) and gold.strip().casefold() == NA:
-            return bool(self.not_applicable)
+            return self.has_na
         ends = _RANGE.fullmatch(str(gold)) if isinstance(gold, str) or is_number(gold) else None
         if ends is None:
             return False
@@ -128,6 +139,7 @@ class Likert(NumberScale):
     shown: Literal["rising", "falling"] = "rising"
     display: Literal["row", "stacked"] = "row"
     reserved_note: str = ""
+    not_applicable: Words | None = None
     out_of: bool = Field(False, validation_alias=AliasChoices("out_of", "x_out_of"))
 
     def find_faults(self, at: str) -> Iterator[Fault]:
@@ -158,7 +170,7 @@ class Bounded(NumberScale):
 
     def is_answer(self, answer: Any, outputs: int) -> bool:
         if answer == NA:
-            return bool(self.not_applicable)
+            return self.has_na
         return (
             is_number(answer)
             and (self.has_decimals or isinstance(answer, int))
@@ -173,6 +185,7 @@ class Bounded(NumberScale):
 class Number(Bounded):
     kind: Literal["number"]
     unit: Words | None = None
+    not_applicable: Words | None = None
 
 
 class Mark(Part):
@@ -184,6 +197,7 @@ class Mark(Part):
 class Slider(Bounded):
     kind: Literal["slider"]
     step: Numeric = 1
+    not_applicable: Words | None = None
     low: Words | None = None
     high: Words | None = None
     marks: Annotated[list[Mark], Field(max_length=21)] = []
@@ -213,6 +227,7 @@ class Standard(Part):
 class Magnitude(Scale):
     kind: Literal["magnitude"]
     asked: ClassVar[tuple[Per, ...]] = ("output",)
+    gold_of_all: ClassVar[bool] = True
     minimum: int = Field(1, ge=1, le=999_999)
     maximum: int = Field(999_999, ge=1, le=999_999)
     standard: Standard | None = None
@@ -550,6 +565,9 @@ class Spans(Scale):
     def is_answer(self, answer: Any, outputs: int) -> bool:
         return isinstance(answer, list) and all(self._is_mark(mark) for mark in answer)
 
+    def list_quotes(self, answer: Any) -> list[str]:
+        return [mark["quote"] for mark in answer]
+
     def _is_mark(self, mark: Any) -> bool:
         if not isinstance(mark, dict) or not isinstance(mark.get("quote"), str):
             return False
@@ -615,11 +633,27 @@ KINDS: dict[str, type[Scale]] = {
 }
 
 
+def list_kinds() -> dict[str, type[Scale]]:
+    """Return the kinds of questions: those of the format, and those that apps on this site add."""
+    configs: list[Any] = [c for c in apps.get_app_configs() if getattr(c, "shape", None)]
+    return KINDS | {config.scale.kind: config.shape for config in configs}
+
+
 def read_scale(data: Any) -> Scale:
     """Read a scale by its kind."""
     if not isinstance(data, dict):
         raise refuse("type", "must be an object")
-    kind = KINDS.get(str(data.get("kind")))
+    kinds = list_kinds()
+    kind = kinds.get(str(data.get("kind")))
     if kind is None:
-        raise refuse("unknown_scale", f"must be one of: {', '.join(sorted(KINDS))}")
+        raise refuse("unknown_scale", f"must be one of: {', '.join(sorted(kinds))}")
     return kind.model_validate(data)
+
+
+def is_scale(data: Any) -> bool:
+    """Tell whether this is a scale without any fault."""
+    try:
+        scale = read_scale(data)
+    except ValueError:
+        return False
+    return not list(scale.find_faults(""))

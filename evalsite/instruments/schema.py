@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, Literal, get_args
 
 from pydantic import AfterValidator, AliasChoices, Field, PlainValidator, SerializeAsAny
 
@@ -32,6 +32,11 @@ InputKind = Literal[
     "review", "whole number", "statements", "spans", "turns",
 ]  # fmt: skip
 Screen = Literal["one", "sheet"]
+OUTPUT_KINDS = frozenset(get_args(TextKind))
+# those that this version can show
+INPUT_KINDS = frozenset(get_args(InputKind)) - {"spans"}
+# of inputs and columns of outputs: for a question, and not to be read
+KINDS_OF_OUTPUTS = frozenset({"statements", "turns"})
 _SCREENS = ("one", "sheet")
 
 
@@ -218,7 +223,7 @@ def read_rule(value: Any) -> Rule:
     if isinstance(value, list):
         answers: list[str] = _read_answers(value)
         return answers
-    if isinstance(value, dict) and "none_of" in value:
+    if isinstance(value, dict) and value.keys() - {"least", "most"}:
         return NoneOf.model_validate(value)
     return NumberRange.model_validate(value)
 
@@ -257,6 +262,14 @@ class CheckQuestion(Part):
     choices: Annotated[list[Words], Field(min_length=2, max_length=6)]
     right: str
     why: Words
+
+
+class StudyQuestions(Part):
+    """Questions that a study asks in place of its instrument's, and after the work."""
+
+    eligibility: Eligibility | None = None
+    background: Annotated[list[EntryQuestion], Field(min_length=1, max_length=20)] = []
+    comprehension: Annotated[list[CheckQuestion], Field(max_length=200)] = []
 
 
 class Design(Part):

@@ -76,7 +76,7 @@ BREACHES = [
      "item.inputs.1.name"),
     ("fluency", lambda d: d["item"]["inputs"][0].update(kind="poem"), "not_allowed",
      "item.inputs.0.kind"),
-    ("fluency", lambda d: d["item"]["inputs"][0].update(kind="spans"), "not_supported",
+    ("fluency", lambda d: d["item"]["inputs"][0].update(kind="spans"), "not_yet",
      "item.inputs.0.kind"),
     ("fluency", lambda d: d["item"]["outputs"].update(most=11), "out_of_range",
      "item.outputs.most"),
@@ -136,8 +136,8 @@ BREACHES = [
      "criteria.fluency.scale.points.0.reserved"),
     ("fluency", lambda d: d["criteria"][0]["scale"].update(shown="random"), "not_allowed",
      "criteria.fluency.scale.shown"),
-    ("fluency", lambda d: d["criteria"][0]["scale"].update(x_out_of="5"), "type",
-     "criteria.fluency.scale.x_out_of"),
+    ("fluency", lambda d: d["criteria"][0]["scale"].update(out_of="5"), "type",
+     "criteria.fluency.scale.out_of"),
     ("pairwise", lambda d: d["examples"][0].update(criterion="nothing"), "unknown_criterion",
      "examples.0.criterion"),
     ("pairwise", lambda d: d["examples"][0].update(label=""), "empty_text", "examples.0.label"),
@@ -193,8 +193,8 @@ BREACHES = [
      "unknown_answer", "examples.0.ratings.informativeness.2"),
     ("magnitude", lambda d: d["examples"][0]["ratings"].update(informativeness=[70]), "length",
      "examples.0.ratings.informativeness"),
-    ("magnitude", lambda d: d["examples"][0].update(x_marked={"mr": ["area[moon]"]}),
-     "quote_not_found", "examples.0.x_marked.mr"),
+    ("magnitude", lambda d: d["examples"][0].update(marked={"mr": ["area[moon]"]}),
+     "quote_not_found", "examples.0.marked.mr"),
 ]  # fmt: skip
 
 
