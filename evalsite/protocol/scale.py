@@ -395,7 +395,7 @@ class Scale:
 
     @classmethod
     def from_data(cls, data: Mapping[str, Any]) -> Self:
-        """Read plain data that `check_data` found no fault with."""
+        """Read plain data that has no fault."""
         raise NotImplementedError
 
     @classmethod

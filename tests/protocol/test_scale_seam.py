@@ -18,7 +18,7 @@ ORDINARY = frozenset({"choice", "choices", "number", "text"})
 KINDS = frozenset(SCALES) - ORDINARY
 CLASSES = frozenset(one.__name__ for one in SCALES.values())
 
-# who may: the shapes of scales, the scales themselves, their families, and scripts that run without the site
+# who may: scales and their shapes, their families, and scripts that run without the site
 INSIDE = (
     "evalsite/instruments/kinds.py",
     "evalsite/scales",

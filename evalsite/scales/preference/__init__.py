@@ -13,8 +13,8 @@ from evalsite.protocol import Criterion
 from evalsite.protocol.faults import Faults, check_whole
 from evalsite.protocol.scale import PLAIN, Judged, Row, Scale, Stored
 from evalsite.scales.points import quote, verdict_in_words
-from evalsite.scales.preference.checking import BOTH, PLAIN_VALUES, is_plain
 from evalsite.scales.preference.graded import Graded
+from evalsite.scales.preference.plain import BOTH, PLAIN_VALUES, is_plain
 
 TIE = "tie"
 _SIDES = ("first", TIE, "second")

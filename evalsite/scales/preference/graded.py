@@ -14,8 +14,8 @@ from evalsite.protocol.faults import Faults
 from evalsite.protocol.scale import Judged, Row, Scale, Stored
 from evalsite.scales.options import read_options
 from evalsite.scales.points import quote, verdict_in_words
-from evalsite.scales.preference.checking import BOTH
 from evalsite.scales.preference.grades import Grade, GradedField, Judgement, Tags
+from evalsite.scales.preference.plain import BOTH
 
 TIE = "tie"
 # reasons that are about neither output alone

@@ -1,4 +1,4 @@
-"""Checks of the parameters of a preference."""
+"""Which preferences have only three answers: first, second and a tie."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -6,7 +6,6 @@ from typing import Any
 BOTH = ("both_good", "both_bad")
 # in data: the first output better below 0
 PLAIN_VALUES = [-1, 0, 1]
-_ABOUT = {"preferred", "each output", "comparison"}
 
 
 def is_plain(data: Mapping[str, Any]) -> bool:
