@@ -10,8 +10,6 @@ KINDS: tuple[AnswerKind, ...] = ("choice", "several", "number", "text")
 SEPARATOR = ";"
 LONGEST_TEXT = 100
 LARGEST_NUMBER = 10**9
-MOST_QUESTIONS = 20
-MOST_CHOICES = 100
 
 
 @dataclass(frozen=True, kw_only=True)

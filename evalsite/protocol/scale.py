@@ -71,8 +71,6 @@ class Scale:
     title: ClassVar[str] = ""  # what a researcher calls it: "Likert scale"; "": its kind
     family: ClassVar[str]  # of the analysis: a module of evalsite.analysis.families
     per: ClassVar[Literal["output", "item"]] = "output"
-    # it may be asked of the item as a whole, too
-    may_ask_item: ClassVar[bool] = False
     starts_optional: ClassVar[bool] = False  # a new question of this kind needs no answer
     has_parts: ClassVar[bool] = False  # an answer is several rows
     is_typed: ClassVar[bool] = False  # what is entered varies too much for a page to be kept

@@ -12,8 +12,6 @@ from evalsite.protocol import Criterion
 from evalsite.protocol.scale import NA
 from evalsite.scales.points import Parts, ScaleOfParts, parse_parts, parse_range
 
-_LARGEST = 999_999_999
-
 
 class BoundedOrNotField(BoundedField):
     """A whole number, or in place of it the tick that the question doesn't apply."""
@@ -42,7 +40,6 @@ class BoundedScale(ScaleOfParts):
     maximum: int
     family: ClassVar[str] = "points"
     is_typed: ClassVar[bool] = True
-    may_ask_item: ClassVar[bool] = True
     tests: ClassVar[frozenset[str]] = frozenset({"is", "at_least", "at_most"})
     needed: ClassVar[frozenset[str]] = frozenset({"minimum", "maximum"})
 

@@ -8,12 +8,8 @@ from dataclasses import dataclass, replace
 from typing import Any, ClassVar, Self
 
 from evalsite.lib.seeds import make_random
-from evalsite.protocol.parts import COMMENT
-from evalsite.protocol.scale import NA
 from evalsite.scales.points import ScaleOfParts
 
-# a part of a stored rating that is called so is a comment, an entry that the question is not asked
-_TAKEN = frozenset({COMMENT, NA})
 LONGEST_WORDS = 500
 
 

@@ -47,7 +47,6 @@ class Choice(ScaleOfOptions):
     title: ClassVar[str] = "Choose one"
     family: ClassVar[str] = "categories"
     is_told_in_words: ClassVar[bool] = True
-    may_ask_item: ClassVar[bool] = True
     tests: ClassVar[frozenset[str]] = frozenset({"is"})
     note_on_values: ClassVar[str] = "Choice: the place of the option in the instrument, from 1"
     needed: ClassVar[frozenset[str]] = frozenset({"options"})

@@ -94,7 +94,6 @@ class Choices(ScaleOfOptions):
     counted: ClassVar[str] = "options ticked"
     has_parts: ClassVar[bool] = True
     is_told_in_words: ClassVar[bool] = True
-    may_ask_item: ClassVar[bool] = True
     tests: ClassVar[frozenset[str]] = frozenset({"includes"})
     note_on_values: ClassVar[str] = "Choices: 1 if the option was ticked, 0 if not"
     needed: ClassVar[frozenset[str]] = frozenset({"options"})

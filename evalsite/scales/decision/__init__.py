@@ -31,7 +31,6 @@ class Decision(ScaleOfParts):
     note_on_values: ClassVar[str] = "Decision: 1 for yes, 0 for no"
     needed: ClassVar[frozenset[str]] = frozenset({"yes", "no"})
     optional: ClassVar[frozenset[str]] = frozenset({"not_applicable"})
-    may_ask_item: ClassVar[bool] = True
     tests: ClassVar[frozenset[str]] = frozenset({"is"})
 
     def label_of(self, value: Any) -> str:

@@ -25,7 +25,6 @@ _SHORT_LABEL = 32
 _LONG_WORD, _LONGEST_WORD, _LONGEST_IN_COLUMN = 10, 12, 24
 # numbers of points that the stylesheet has a row for
 _ROWS = (5, 7)
-_FEWEST, _MOST = 2, 21
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -63,7 +62,6 @@ class Likert(ScaleOfParts):
     is_out_of: bool = False
     stacked: bool = False
     reserved_note: str = ""
-    may_ask_item: ClassVar[bool] = True
     tests: ClassVar[frozenset[str]] = frozenset({"is", "at_least", "at_most"})
     kind: ClassVar[str] = "likert"
     title: ClassVar[str] = "Likert scale"

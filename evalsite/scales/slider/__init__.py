@@ -6,8 +6,6 @@ from typing import Any, ClassVar, Self
 
 from evalsite.scales.bounded import BoundedScale
 
-_MOST_MARKS = 21
-
 
 @dataclass(frozen=True, kw_only=True)
 class Mark:

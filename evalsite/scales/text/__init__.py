@@ -13,7 +13,7 @@ from evalsite.protocol import Criterion
 from evalsite.protocol.faults import Faults
 from evalsite.protocol.scale import Judged, Row, Scale, Stored
 
-_LINES, _MOST_LINES = 3, 30
+_LINES = 3
 # by simulated people, of what is worth more or less
 _SAID = ("It reads well.", "Fair.", "Some of it is wrong.")
 
@@ -55,7 +55,6 @@ class Text(Scale):
     has_direction: ClassVar[bool] = False
     counted: ClassVar[str] = "characters"
     is_typed: ClassVar[bool] = True
-    may_ask_item: ClassVar[bool] = True
     starts_optional: ClassVar[bool] = True
     optional: ClassVar[frozenset[str]] = frozenset({"lines", "least", "most"})
 
