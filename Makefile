@@ -74,7 +74,7 @@ torture-statistics: .venv/.installed-dev ## simulate studies: false alarms, inte
 	$(BIN)/python -m tests.torture.gates --studies 1000
 	$(BIN)/python -m tests.torture.people
 
-check: lint types contracts ## run what CI runs: lint, types, contracts, migrations, deploy check, tests on both databases
+check: lint types contracts ## run what CI runs: lint, types, contracts, migrations, deploy check, tests on both databases, the wheel
 	@folder=$$(mktemp -d) && trap 'rm -rf "$$folder"' EXIT && \
 	export EVALSITE_DATA_DIR=$$folder EVALSITE_URL=https://evalsite.example && \
 	export EVALSITE_SECRET_KEY=$$($(PYTHON) -c "import secrets; print(secrets.token_urlsafe(50))") && \
@@ -85,6 +85,7 @@ check: lint types contracts ## run what CI runs: lint, types, contracts, migrati
 	$(MAKE) --no-print-directory test-postgresql || postgresql=FAILED; \
 	echo "SQLite: $$sqlite. PostgreSQL: $$postgresql."; \
 	[ "$$sqlite$$postgresql" = passedpassed ]
+	$(BIN)/pytest -q -rs -m torture tests/command_line/test_wheel.py
 
 lint: .venv/.installed-dev ## check the style of code and templates
 	$(BIN)/ruff format --check .

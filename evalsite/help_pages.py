@@ -27,6 +27,8 @@ CHAPTERS: dict[str, dict[str, str]] = {
     "Results": {
         "results": "The pages of results, the analysis plan, the report and its files.",
         "analysis": "How every figure is computed, and how often its tests and intervals err.",
+        "ci": "A gate on people's ratings in a workflow, and how to collect them in a repository.",
+        "agents": "A block for the AGENTS.md of a repository whose systems people judge.",
         "files": "Every kind of file that comes in or goes out, bundles included.",
     },
     "Running the site": {

@@ -122,8 +122,8 @@ def add_reading(parser: ArgumentParser) -> None:
     add("--independent", action="store_true", help="treat items as independent: no warning "
         "about clusters that the file doesn't name")  # fmt: skip
     add("--with-excluded", action="store_true", help="keep excluded rows")
-    add("--seed", type=int, default=SEED, metavar="NUMBER", help="seed of everything drawn at "
-        "random; default: %(default)s")  # fmt: skip
+    add("--seed", type=_parse_seed, default=SEED, metavar="NUMBER", help="seed of everything drawn "
+        "at random; default: %(default)s")  # fmt: skip
 
 
 def _parse_pair(text: str) -> tuple[str, str]:
@@ -131,6 +131,12 @@ def _parse_pair(text: str) -> tuple[str, str]:
     if not sign:
         raise ArgumentTypeError("Write COLUMN=FIELD.")
     return column.strip(), field.strip()
+
+
+def _parse_seed(text: str) -> int:
+    if not (text.isascii() and text.isdigit()):
+        raise ArgumentTypeError("Write a whole number, 0 or more.")
+    return int(text)
 
 
 def _parse_scale(text: str) -> Ends:

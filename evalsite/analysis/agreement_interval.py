@@ -28,7 +28,7 @@ ALL_EQUAL = "all_equal"
 Kind = Literal["points", "decision", "values", "categories"]
 Shape = Literal["coefficient", "share"]
 Slope = Callable[[], tuple[Floats, float]]
-FEW_RATERS = 3  # so many show little about others
+SHOW_LITTLE_UP_TO = 3  # raters, who show little about others
 _BOTH = "draws of a crossed model of raters and inputs"
 _INPUTS = "over inputs, for these raters"
 _TAIL, _WIDE_TAIL = (1 - LEVEL) / 2, (1 - LEVEL) / 4
@@ -62,6 +62,10 @@ class Interval:
     details: dict[str, Any] = field(default_factory=dict)
 
 
+# of a value below -1, to which the formula leads where there are two raters of two inputs
+_BELOW = Interval(details={"interval": "none: too few raters or inputs"})
+
+
 @dataclass(frozen=True, kw_only=True)
 class Draws:
     """Draws of coefficients for other raters and inputs, by name; empty where they can't be drawn.
@@ -78,6 +82,8 @@ class Draws:
     def find_interval(self, name: str, value: float) -> Interval | None:
         """Return the 95% interval of a coefficient, which holds its value; None if it wasn't
         drawn."""
+        if value < -1:
+            return _BELOW
         drawn = self.figures.get(name, np.zeros(0))
         drawn = drawn[np.isfinite(drawn)]
         if not drawn.size:
@@ -157,10 +163,12 @@ def find_interval(
     if value >= 1 or (shape == "share" and value <= 0):
         details = {"interval": "none: the value is exactly 1", "none": ALL_EQUAL}
         return Interval(details=details)
+    if value < -1:
+        return _BELOW
     drawn = draws.find_interval(name, value)
     if slope is None:
         return drawn or Interval(details={"interval": "none: too few raters or inputs"})
-    if drawn is not None and (drawn.low is None or draws.counts["raters"] > FEW_RATERS):
+    if drawn is not None and (drawn.low is None or draws.counts["raters"] > SHOW_LITTLE_UP_TO):
         return drawn
     of_these = find_over_inputs(value, *slope(), data, shape=shape)
     if drawn is None or of_these.low is None:

@@ -15,8 +15,6 @@ from scipy.sparse import csgraph
 from evalsite.analysis.figure import Figure
 from evalsite.analysis.table import Table
 
-_MOST_RATERS = 5  # fewer than this and no method rescues a claim about raters
-
 
 def describe_design(table: Table) -> dict[str, Any]:
     """Return the facts at the top of a report, of the ratings in `table`.
@@ -57,7 +55,6 @@ def describe_design(table: Table) -> dict[str, Any]:
         facts["outputs_per_rater"] = _range(rows.groupby("participant").output.nunique())
         timed = rows[rows.seconds.notna()].drop_duplicates(["participant", "item", "trial"])
         facts["seconds_per_annotation"] = _range(timed.seconds) if len(timed) else None
-        facts["fewer_than_5_raters"] = facts["raters"] < _MOST_RATERS
     return facts
 
 

@@ -85,7 +85,7 @@ def read_gate(
     if not any([*named, options.slices, options.undecided]):
         return None
     if not all(named) or not 0 < options.margin < inf:
-        raise ValueError("A gate needs all of --gate, --against, and --margin above 0.")
+        raise ValueError("A gate needs the names of two systems, and a margin above 0.")
     if unknown := [name for name in named[:2] if name not in systems]:
         known = ", ".join(systems) or "none"
         raise ValueError(f"No system is called {unknown[0]}. There are: {known}.")
@@ -94,7 +94,8 @@ def read_gate(
     criteria = table.criteria
     criterion = options.primary or (criteria[0] if len(criteria) == 1 else "")
     if criterion not in criteria:
-        raise ValueError(f"Say which criterion decides, by --primary: {', '.join(criteria)}.")
+        problem = f"No criterion is called {criterion}. " if criterion else ""
+        raise ValueError(f"{problem}Say which criterion decides: {', '.join(criteria)}.")
     described = next(each for each in instrument if each["key"] == criterion)
     if (better := find_better(described)) == "none":
         raise ValueError(

@@ -474,8 +474,6 @@ def _list_cautions(data: Preferences, pairs: list[PairResult], model: Strengths 
         cautions["raters_unknown"] = {}
     elif len(data.raters) == 1:
         cautions["one_rater"] = {}
-    elif 0 < len(data.raters) < 5:
-        cautions["few_raters"] = {}
     methods = {pair.test.method for pair in pairs}
     if thin := [pair for pair in pairs if pair.test.details.get("why") == _ONE_RATER]:
         cautions["thin_pairs"] = {"pairs": [[pair.first, pair.second] for pair in thin]}

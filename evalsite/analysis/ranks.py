@@ -138,7 +138,8 @@ def _draw_sets(rows: pd.DataFrame, draws: int, seed: int) -> Floats:
         total = (is_defined * of_sets.T).sum(axis=0)
         sums = (each * of_sets.T).sum(axis=0)
         drawn.append(np.where(total > 0, sums / np.where(total > 0, total, 1), np.nan))
-    return np.concatenate(drawn)
+    # a rater who is drawn twice isn't compared with themselves, which may lead below 0
+    return np.clip(np.concatenate(drawn), 0, 1)
 
 
 def _keep_whole(rows: pd.DataFrame) -> pd.DataFrame:

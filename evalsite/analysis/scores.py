@@ -14,8 +14,6 @@ from evalsite.analysis.figure import Cautions
 Floats = NDArray[np.float64]
 Codes = NDArray[np.int64]
 
-FEW_RATERS = 5
-
 
 @dataclass(frozen=True, kw_only=True)
 class Scores:
@@ -157,8 +155,6 @@ def design_cautions(data: Scores) -> Cautions:
         return {"raters_unknown": {}, **cautions}
     if data.raters == 1:
         cautions["one_rater"] = {}
-    elif data.raters < FEW_RATERS:
-        cautions["few_raters"] = {}
     if int(data.group.max()) == 0:
         cautions["one_item"] = {}
     if data.raters > 1 and len(data.systems) > 1:

@@ -193,6 +193,10 @@ NUMBERS = ("value", "standard", "seconds", "trial", "place", "place_in_set", "se
            "scale_max")  # fmt: skip
 COUNTED = ("counted",)
 _KNOWN = frozenset([*TEXTS, *NUMBERS, "output_id", "outcome", "excluded", "person"])
+_ARCHIVE = b"PK\3\4"
+_LONGEST_HEADER = 1_000_000  # bytes; a binary file may have no line break
+# in the words of pandas, and in ours
+_OPEN_QUOTE = ("EOF inside string starting at", "a quotation mark isn't closed, in")
 _SAMPLE = 50  # rows that show which columns hold numbers
 # words for values, where all values of a criterion are such words
 _WORDS = {"yes": 1, "true": 1, "no": 0, "false": 0}
@@ -277,13 +281,40 @@ def read_table(
 
 
 def read_texts(path: Path | str, **known: Any) -> pd.DataFrame:
-    """Return every cell of a file as text; tabs separate if the header has them and no commas."""
-    with Path(path).open(encoding="utf-8-sig") as file:
-        header = file.readline()
-    separator = "\t" if "\t" in header and "," not in header else ","
-    return pd.read_csv(
-        path, sep=separator, dtype=str, keep_default_na=False, encoding="utf-8-sig", **known
-    )
+    """Return every cell of a file as text; tabs separate if the header has them and no commas.
+
+    ValueError: it isn't CSV in UTF-8; the message names the file.
+    """
+    with Path(path).open("rb") as file:
+        start = file.readline(_LONGEST_HEADER)
+    if start.startswith(_ARCHIVE):
+        raise ValueError(
+            f"{path} is an archive. Unpack it and name the file in it; of a bundle that is "
+            "data/ratings.csv."
+        )
+    try:
+        header = start.decode("utf-8-sig")
+        if "\0" in header:
+            raise ValueError(_describe_binary(path))
+        separator = "\t" if "\t" in header and "," not in header else ","
+        return pd.read_csv(
+            path, sep=separator, dtype=str, keep_default_na=False, encoding="utf-8-sig",
+            compression=None, **known,
+        )  # fmt: skip
+    except UnicodeDecodeError:
+        raise ValueError(_describe_binary(path)) from None
+    except pd.errors.EmptyDataError:
+        raise ValueError(
+            f"{path} is empty. It needs a row with the names of its columns."
+        ) from None
+    except pd.errors.ParserError as error:
+        reason = str(error).rpartition("C error: ")[2].strip().removesuffix(".")
+        reason = reason.replace(*_OPEN_QUOTE)
+        raise ValueError(f"{path} can't be read as CSV: {reason}. Correct it there.") from None
+
+
+def _describe_binary(path: Path | str) -> str:
+    return f"{path} isn't text in UTF-8. Save it as CSV in UTF-8."
 
 
 def read_bare_table(

@@ -1,10 +1,12 @@
 """evalsite gate: whether a system is worse than another by more than a margin, for workflows."""
 
+import re
 import shutil
-from argparse import ArgumentParser, Namespace
+from argparse import ArgumentParser, ArgumentTypeError, Namespace
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from hashlib import file_digest
+from math import inf, nan
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
@@ -19,6 +21,7 @@ from evalsite.command_line.verify import add_plan_hash
 from evalsite.results.report.sentences import write_sentence
 
 _MOST_SHOWN = 3
+_MARKDOWN = re.compile(r"[\\`*_\[\]|~]|<(?=[^\s])")
 
 
 def add_arguments(parser: ArgumentParser) -> None:
@@ -27,9 +30,9 @@ def add_arguments(parser: ArgumentParser) -> None:
         "a file of ratings")  # fmt: skip
     add("--system", dest="gate", required=True, metavar="NAME", help="the system to decide about")
     add("--against", required=True, metavar="NAME", help="what it is compared with")
-    add("--margin", required=True, type=float, metavar="NUMBER", help="in units of the scale; of "
-        "decisions and preferences a share, such as 0.05; of magnitudes a ratio, such as "
-        "1.1")  # fmt: skip
+    add("--margin", required=True, type=_parse_margin, metavar="NUMBER", help="in units of the "
+        "scale; of decisions and preferences a share, such as 0.05; of magnitudes a ratio, such "
+        "as 1.1")  # fmt: skip
     add("--criterion", metavar="KEY", help="the criterion that decides; default: the primary one "
         "of the bundle's plan")  # fmt: skip
     add("--level", type=float, choices=LEVELS, help="the level of the one-sided test; 0.025 for "
@@ -46,6 +49,16 @@ def add_arguments(parser: ArgumentParser) -> None:
     )
 
 
+def _parse_margin(text: str) -> float:
+    try:
+        margin = float(text)
+    except ValueError:
+        margin = nan
+    if not 0 < margin < inf:
+        raise ArgumentTypeError("write a number above 0, such as 0.2")
+    return margin
+
+
 def run(options: Namespace) -> Result:
     with _open_ratings(options):
         options.primary = options.criterion or options.primary
@@ -60,8 +73,11 @@ def run(options: Namespace) -> Result:
         digest = file_digest(file, "sha256").hexdigest()
     sentence = write_sentence({"code": "gate", "facts": decision})
     if options.summary is not None:
-        with options.summary.open("a", encoding="utf-8") as summary:
-            summary.write(_write_summary(options, sentence, digest))
+        try:
+            with options.summary.open("a", encoding="utf-8") as summary:
+                summary.write(_write_summary(options, sentence, digest))
+        except OSError as error:
+            raise Refused(f"{options.summary} can't be written: {error.strerror}.") from None
     return Result(
         decision["status"],
         f"{sentence}\n{options.file}: SHA-256 {digest}",
@@ -75,10 +91,15 @@ def run(options: Namespace) -> Result:
 
 
 def _write_summary(options: Namespace, sentence: str, digest: str) -> str:
+    title, text = map(_escape, (f"{options.gate} against {options.against}", sentence))
     return (
-        f"### Human evaluation: {options.gate} against {options.against}\n\n{sentence}\n\n"
-        f"`{options.file.name}`, SHA-256 `{digest}`\n\n"
+        f"### Human evaluation: {title}\n\n{text}\n\n`{options.file.name}`, SHA-256 `{digest}`\n\n"
     )
+
+
+def _escape(text: str) -> str:
+    """Return text as one line of Markdown: names of systems hold `_`, `*` and `<`."""
+    return _MARKDOWN.sub(r"\\\g<0>", " ".join(text.split()))
 
 
 @contextmanager
@@ -121,7 +142,7 @@ def _unpack(options: Namespace, folder: Path) -> None:
                 with bundle.open(name_data(name)) as source, (folder / name).open("wb") as target:
                     shutil.copyfileobj(source, target)
     options.ratings, options.items = folder / "ratings", folder / "items"
-    options.primary = options.primary or plan["primary"]
+    options.primary = options.primary or plan.get("primary", "")
     if options.plan_hash is not None:
         _follow_plan(options, plan, report.plan_versions)
 
@@ -149,7 +170,13 @@ def _follow_plan(
         raise Refused(
             f"The committed plan has no margin for {options.gate} against {options.against}."
         )
-    (margin, *_) = planned
+    if len(planned) > 1:
+        criteria = ", ".join(margin["criterion"] for margin in planned)
+        raise Refused(
+            f"The committed plan has margins on several criteria: {criteria}. Say which one "
+            "decides, with --criterion."
+        )
+    (margin,) = planned
     fixed = {
         "margin": margin["margin"],
         "level": margin.get("level", LEVELS[0]),

@@ -37,12 +37,13 @@ def run(options: Namespace) -> Result:
         raise Refused("Name a study and a file: evalsite import STUDY FILE.")
     if set(words) & set(_HELP):
         with without_site():
-            return _import(words)
+            return import_items(words)
     use_site(chosen.data or options.data)
-    return _import(words)
+    return import_items(words)
 
 
-def _import(words: list[str]) -> Result:
+def import_items(words: list[str]) -> Result:
+    """Import what these words say: a study, a file, and options for both."""
     from evalsite.imports.command import FaultyFile
     from evalsite.imports.management.commands.import_batch import Command
 

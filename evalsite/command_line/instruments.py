@@ -17,19 +17,27 @@ def add_arguments(parser: ArgumentParser) -> None:
 
 def run(options: Namespace) -> Result:
     with without_site():
-        from evalsite.building.gallery import list_gallery, list_protocols
-
-        entries = {entry.config.key: entry for entry in [*list_protocols(), *list_gallery()]}
         if options.name is None:
-            return _list(list(entries.values()))
-        entry = entries.get(options.name)
-        if entry is None:
-            nearest = get_close_matches(options.name, entries, n=1)
-            hint = f"Did you mean {nearest[0]}?" if nearest else "Leave NAME out to list them all."
-            raise Refused(f"There is no instrument {options.name}. {hint}")
-        content = entry.config.to_data()
+            return _list(list(_read_entries().values()))
+        content = find_instrument(options.name).config.to_data()
     text = json.dumps(content, ensure_ascii=False, indent=2)
     return Result(text=text, facts={"instrument": content})
+
+
+def _read_entries() -> dict[str, Any]:
+    from evalsite.building.gallery import list_gallery, list_protocols
+
+    return {entry.config.key: entry for entry in [*list_protocols(), *list_gallery()]}
+
+
+def find_instrument(name: str) -> Any:
+    """Return the entry of the protocol, or of the gallery, that has this name."""
+    entries = _read_entries()
+    if name not in entries:
+        nearest = get_close_matches(name, entries, n=1)
+        hint = f"Did you mean {nearest[0]}?" if nearest else "evalsite instruments lists them all."
+        raise Refused(f"There is no instrument {name}. {hint}")
+    return entries[name]
 
 
 def _list(entries: list[Any]) -> Result:

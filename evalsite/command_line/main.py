@@ -5,20 +5,30 @@ import sys
 import traceback
 from argparse import ArgumentParser
 from collections.abc import Sequence
-from contextlib import redirect_stdout
+from contextlib import redirect_stdout, suppress
 from difflib import get_close_matches
 from importlib import import_module
+from io import TextIOWrapper
 from typing import Any, NoReturn
 
 from evalsite import __version__
 from evalsite.command_line.faults import read_fault
-from evalsite.command_line.output import DONE, STOPPED, WRONG_USE, Output, Refused, Result
+from evalsite.command_line.output import (
+    DONE,
+    STOPPED,
+    Output,
+    Refused,
+    Result,
+    escape_controls,
+)
+from evalsite.command_line.processes import take_signals
 
 # A command is a line here and a module of this folder, with add_arguments(parser) and
 # run(options), which returns a Result. `options.output` writes what comes before the end.
 COMMANDS = {
     # command: (module, what it does)
     "serve": ("serve", "run a site on this machine until Ctrl-C"),
+    "rate": ("rate", "let a few people rate a file, each by a link, and write the results"),
     "report": ("report", "print the results of ratings in a file"),
     "gate": ("gate", "decide whether a system is worse than another by more than a margin"),
     "verify": ("verify", "check that a bundle holds what it says"),
@@ -35,6 +45,8 @@ COMMANDS = {
 _NOT_ON_WINDOWS = ("serve", "rate", "web", "worker")  # their web server doesn't run there
 # they run until they are stopped, or have an output of their own
 _WITHOUT_JSON = ("serve", "web", "worker", "manage")
+# they take signals themselves
+_WITH_SIGNALS = ("web", "worker", "manage")
 
 
 class _Parser(ArgumentParser):
@@ -48,16 +60,20 @@ def main() -> int:
     # whatever it makes may hold answers: for nobody but its own user to read
     os.umask(0o077)
     os.environ.setdefault("DJANGO_SETTINGS_MODULE", "evalsite.settings")
+    # None if whoever starts this has closed them
+    sys.stdout = sys.stdout or open(os.devnull, "w", encoding="utf-8")  # noqa: SIM115 (to the end)
+    sys.stderr = sys.stderr or open(os.devnull, "w", encoding="utf-8")  # noqa: SIM115
+    if isinstance(sys.stdout, TextIOWrapper):
+        # on a terminal without UTF-8
+        sys.stdout.reconfigure(errors="backslashreplace")
+    if sys.argv[1:2] and sys.argv[1] not in _WITH_SIGNALS:
+        take_signals()
     try:
         return run_command(sys.argv[1:])
     except BrokenPipeError:
-        # whoever read the output has seen enough
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        return DONE
-    except Exception:
-        # a mistake of ours; Python's own exit code would read as "the answer is no"
-        traceback.print_exc()
-        return WRONG_USE
+        # whoever read what a command says while it runs has gone
+        _drop_output()
+        return STOPPED
 
 
 def run_command(words: Sequence[str]) -> int:
@@ -75,13 +91,30 @@ def run_command(words: Sequence[str]) -> int:
             result = _run(name, rest, output)
     except KeyboardInterrupt:
         result = _refuse(Refused("Stopped.", STOPPED))
+    except SystemExit as ended:
+        # --help was answered
+        result = Result(ended.code if isinstance(ended.code, int) else DONE)
+    except BrokenPipeError:
+        raise
     except Exception as error:
-        fault = read_fault(error)
-        if fault is None:
-            raise
-        result = _refuse(fault)
-    output.write_result(result)
+        result = _refuse(read_fault(error) or _report_mistake(error))
+    return _write(output, result)
+
+
+def _write(output: Output, result: Result) -> int:
+    """Write the result and return its exit code, which stays true if nobody reads on."""
+    try:
+        output.write_result(result)
+    except OSError as error:
+        _drop_output()
+        if not isinstance(error, BrokenPipeError):
+            return _refuse(Refused(f"The result can't be written: {error.strerror}.")).code
     return result.code
+
+
+def _drop_output() -> None:
+    # Python would try again to write at its end, and change the exit code
+    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
 def _run(name: str, words: list[str], output: Output) -> Result:
@@ -96,7 +129,9 @@ def _run(name: str, words: list[str], output: Output) -> Result:
     if name == "manage":
         # its options are those of Django's commands
         return Result(module.run(words))
-    parser = _Parser(prog=f"evalsite {name}", description=_sentence(COMMANDS[name][1]))
+    parser = _Parser(
+        prog=f"evalsite {name}", description=_sentence(COMMANDS[name][1]), allow_abbrev=False
+    )
     module.add_arguments(parser)
     if name not in _WITHOUT_JSON:
         parser.add_argument("--json", action="store_true", help="write one JSON document")
@@ -107,8 +142,19 @@ def _run(name: str, words: list[str], output: Output) -> Result:
 
 
 def _refuse(fault: Refused) -> Result:
-    sys.stderr.write(f"{fault}\n")
+    with suppress(OSError):  # the exit code still tells
+        sys.stderr.write(f"{escape_controls(str(fault))}\n")
     return Result(fault.code, facts={"error": str(fault)})
+
+
+def _report_mistake(error: Exception) -> Refused:
+    """Return what to do about a mistake of ours; its traceback is for those who mend it."""
+    with suppress(OSError):
+        traceback.print_exception(error)
+    return Refused(
+        f"Evalsite failed ({type(error).__name__}: {error}). This is a mistake in Evalsite: "
+        "please report it, with the lines above."
+    )
 
 
 def describe_commands() -> str:
@@ -135,4 +181,4 @@ def _describe_unknown(name: str) -> str:
 
 
 def _sentence(words: str) -> str:
-    return f"{words[:1].upper()}{words[1:]}."
+    return f"{words[:1].upper()}{words[1:].removesuffix('.')}."

@@ -54,12 +54,23 @@ class Output:
         if self.is_json:
             self._write_document({"exit": result.code, **result.facts})
         elif result.text:
-            self._write(self._stream, result.text.removesuffix("\n"))
+            self._write(self._stream, escape_controls(result.text.removesuffix("\n")))
 
     def _write_document(self, content: Mapping[str, Any]) -> None:
         document = {"evalsite": __version__, "command": self.command, **content}
-        self._write(self._stream, json.dumps(document, ensure_ascii=False, allow_nan=False))
+        self._write(self._stream, json.dumps(document, allow_nan=False))
 
     def _write(self, stream: TextIO, line: str) -> None:
         stream.write(f"{line}\n")
         stream.flush()
+
+
+# what a terminal obeys instead of showing it, from a bundle or a file of anybody's
+_CONTROLS = {
+    code: f"\\x{code:02x}" for code in (*range(0x20), *range(0x7F, 0xA0)) if chr(code) not in "\n\t"
+}
+
+
+def escape_controls(text: str) -> str:
+    """Show control characters as \\x1b; line breaks and tabs stay."""
+    return text.translate(_CONTROLS)

@@ -7,7 +7,8 @@ import subprocess
 import sys
 import time
 from argparse import ArgumentTypeError
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
+from contextlib import suppress
 from http.client import HTTPConnection, HTTPException
 from types import FrameType
 from typing import IO
@@ -19,6 +20,8 @@ from evalsite.lib.folders import BASE_DIR, IS_CHECKOUT
 SECONDS_TO_START = 60
 SECONDS_TO_ANSWER = 5
 SECONDS_TO_STOP = 20
+# seconds before a process that ended is started again
+PAUSE = 5
 _LAST_PORT = 65_535
 
 
@@ -53,6 +56,23 @@ def wait_until_ready(port: int, server: subprocess.Popen[bytes]) -> None:
         time.sleep(0.1)
 
 
+def start_again(
+    processes: dict[str, subprocess.Popen[bytes]],
+    commands: dict[str, list[str]],
+    say: Callable[[str], None],
+    output: IO[str] | None = None,
+) -> None:
+    """Start each of these commands again whose process has ended."""
+    for name, command in commands.items():
+        if processes[name].poll() is not None:
+            say(f"{describe_ending(name, processes[name])} Starting it again in {PAUSE} s.")
+            time.sleep(PAUSE)
+            # web processes that outlived their master keep the port
+            with suppress(ProcessLookupError):
+                os.killpg(processes[name].pid, signal.SIGTERM)
+            processes[name] = start(command, output)
+
+
 def stop(processes: Iterable[subprocess.Popen[bytes]]) -> None:
     """End all of them, and wait until they have ended."""
     for process in processes:
@@ -74,7 +94,9 @@ def describe_ending(name: str, process: subprocess.Popen[bytes]) -> str:
 def take_signals() -> None:
     """Let every signal that asks to stop raise KeyboardInterrupt, as Ctrl-C does."""
     for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
-        signal.signal(number, _ask_to_stop)
+        # nohup ignores the end of a terminal
+        if number != signal.SIGHUP or signal.getsignal(number) != signal.SIG_IGN:
+            signal.signal(number, _ask_to_stop)
 
 
 def _ask_to_stop(number: int, frame: FrameType | None) -> None:

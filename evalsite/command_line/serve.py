@@ -1,11 +1,8 @@
 """evalsite serve: a whole site on this machine, until Ctrl-C."""
 
-import os
-import signal
 import subprocess
 import time
 from argparse import ArgumentParser, Namespace
-from contextlib import suppress
 from pathlib import Path
 
 import django
@@ -17,19 +14,16 @@ from evalsite.command_line.prepare import prepare_site
 from evalsite.command_line.processes import (
     build_command,
     build_web_server,
-    describe_ending,
     parse_port,
     refuse_taken_port,
     start,
+    start_again,
     stop,
     take_signals,
     wait_until_ready,
 )
 from evalsite.command_line.site import HOST, PORT, find_data_folder, make_site
 from evalsite.lib.folders import default_data_folder
-
-# seconds before a process that ended is started again
-PAUSE = 5
 
 
 def add_arguments(parser: ArgumentParser) -> None:
@@ -92,15 +86,7 @@ def _serve(output: Output, address: str, options: Namespace) -> None:
         if options.demo:
             processes["demo crowd"] = start(build_command("manage", "demo", "--crowd"))
         while True:
-            for name, command in commands.items():
-                if processes[name].poll() is not None:
-                    ending = describe_ending(name, processes[name])
-                    output.say(f"{ending} Starting it again in {PAUSE} s.")
-                    time.sleep(PAUSE)
-                    # web processes that outlived their master keep the port
-                    with suppress(ProcessLookupError):
-                        os.killpg(processes[name].pid, signal.SIGTERM)
-                    processes[name] = start(command)
+            start_again(processes, commands, output.say)
             time.sleep(0.2)
     finally:
         stop(processes.values())

@@ -87,6 +87,17 @@ def use_folder(folder: Path, port: int = PORT) -> None:
     os.environ.setdefault("EVALSITE_URL", f"http://{HOST}:{port}")
 
 
+def use_further_host(name: str) -> None:
+    """Let the site answer under this name too, as a tunnel passes it on."""
+    os.environ["EVALSITE_HOSTS"] = name
+
+
+def forget_settings() -> None:
+    """Leave out what the environment says about a site: this command doesn't work on that one."""
+    for name in [name for name in os.environ if name.startswith("EVALSITE_")]:
+        del os.environ[name]
+
+
 @contextmanager
 def without_site() -> Iterator[None]:
     """Set Django up for a command that needs no site: a key and a folder that don't last."""
@@ -94,8 +105,7 @@ def without_site() -> Iterator[None]:
         yield
         return
     folder = mkdtemp(prefix="evalsite-")
-    for name in [name for name in os.environ if name.startswith("EVALSITE_")]:
-        del os.environ[name]
+    forget_settings()
     os.environ |= {
         "EVALSITE_DATA_DIR": folder,
         "EVALSITE_SECRET_KEY": secrets.token_urlsafe(50),

@@ -4,13 +4,11 @@ import re
 from argparse import ArgumentParser, ArgumentTypeError, Namespace
 from dataclasses import asdict
 from pathlib import Path
-from typing import Any
 
 from evalsite.command_line.output import DONE, NO, Result
 from evalsite.command_line.site import without_site
 
 _HASH = re.compile(r"[0-9a-f]{12,64}")
-_MOST_SHOWN = 100
 
 
 def add_arguments(parser: ArgumentParser) -> None:
@@ -43,29 +41,15 @@ def _read_hash(text: str) -> str:
 
 def run(options: Namespace) -> Result:
     with without_site():
-        from evalsite.exports.bundle.verify import check_plan_hash, verify_bundle
+        from evalsite.exports.bundle.verify import check_plan_hash, verify_file, write_lines
 
-        with options.bundle.open("rb") as file:
-            report = verify_bundle(file)
-            if options.rerun and report.is_sound:
-                _rerun(file, report)
+        report = verify_file(options.bundle, is_rerun=options.rerun)
         is_committed, about_plan = True, list[str]()
         if options.plan_hash is not None and report.is_sound:
             is_committed, about_plan = check_plan_hash(report, options.plan_hash)
-    lines = [
-        *report.checks,
-        *(f"Note: {remark}" for remark in report.remarks),
-        *(f"WRONG: {fault}" for fault in report.faults[:_MOST_SHOWN]),
-    ]
-    if more := len(report.faults) - len(report.faults[:_MOST_SHOWN]):
-        lines.append(f"… and {more:,} more faults.")
-    lines += about_plan
-    if report.is_sound:
-        verdict = "nothing else is wrong" if report.remarks else "nothing is wrong"
-        lines.append(f"{options.bundle}: {verdict}.")
     return Result(
         DONE if report.is_sound and is_committed else NO,
-        "\n".join(lines),
+        "\n".join(write_lines(report, options.bundle, about_plan)),
         {
             "is_sound": report.is_sound,
             "checks": report.checks,
@@ -75,14 +59,3 @@ def run(options: Namespace) -> Result:
                if about_plan else {}),
         },
     )  # fmt: skip
-
-
-def _rerun(file: Any, report: Any) -> None:
-    from evalsite.exports.bundle.read import open_bundle
-    from evalsite.exports.bundle.rerun import rerun_scripts
-
-    with open_bundle(file) as opened:
-        result = rerun_scripts(opened)
-    report.checks += result.checks
-    report.remarks += result.remarks
-    report.faults += result.faults

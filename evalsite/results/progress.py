@@ -232,7 +232,7 @@ class Activity:
     needed_sets: int
     active: int
     people: int
-    stopped: int
+    left_early: int
     reports: int
     surplus: int
     held: int
@@ -274,7 +274,7 @@ def activity_of(study: Study) -> Activity:
     columns = {
         **_edge_columns(study),
         "people": _count_in_study(study, starters),
-        "stopped": _count_in_study(study, starters.filter(gone)),
+        "left_early": _count_in_study(study, starters.filter(gone)),
         "finished": _count_in_study(study, finished),
         "active": _count_in_study(study, _find_active(study)),
         "has_work": Exists(unfinished_places(study)),
@@ -305,7 +305,7 @@ def activity_of(study: Study) -> Activity:
         review_due_at=row["review_due_at"],
         to_approve=row["to_approve"],
         people=row["people"],
-        stopped=row["stopped"],
+        left_early=row["left_early"],
         reports=answers["reports"],
         surplus=answers["surplus"],
         held=row["held"],

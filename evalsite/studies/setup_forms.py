@@ -180,8 +180,9 @@ class SectionForm(forms.ModelForm):
             "bonus": "In the currency of the pay. Leave empty to promise a bonus without a sum.",
             "groups": "Items that share one input, such as the replies to one review.",
             "lease_minutes": (
-                "A place that is left unfinished goes to someone else after this time. Until "
-                "a person saves a first answer, their places are kept for 15 to 30 minutes at most."
+                "The longest time that unfinished places wait for a person. Each answer in a set "
+                "keeps its places for 15 minutes more, or for longer if items take long, up to "
+                "this time. Until a first answer, places are kept for 15 to 30 minutes at most."
             ),
             "expected_participants": (
                 "If you know it. The checklist then says if this many can finish the design."

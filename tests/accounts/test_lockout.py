@@ -135,14 +135,12 @@ def test_fifty_failures_from_ten_networks_shut_out_new_networks_only(jane):
     assert sign_in_from("203.0.113.10") == 429
 
 
-@pytest.mark.torture
 def test_unknown_name_is_shut_to_new_networks_after_fifty_failures_like_a_known_one():
     fail_from((f"198.51.100.{number}" for number in range(10)), "nobody")
 
     assert sign_in_from("203.0.113.9", "wrong", "nobody") == 429
 
 
-@pytest.mark.torture
 def test_networks_are_known_for_90_days(jane):
     with time_machine.travel("2026-06-01T08:00Z", tick=False) as clock:
         sign_in_from(HOME)
@@ -156,7 +154,6 @@ def test_networks_are_known_for_90_days(jane):
         assert sign_in_from("192.0.2.50") == 302
 
 
-@pytest.mark.torture
 def test_known_network_of_another_account_is_new_to_this_one(jane):
     make_account("priya")
     sign_in_from(HOME, login="priya")
@@ -182,7 +179,6 @@ def test_failures_on_a_known_network_lock_that_network_after_five(jane):
     assert sign_in_from(HOME) == 429
 
 
-@pytest.mark.torture
 def test_fiftieth_failure_by_the_owner_shuts_out_others_only(jane):
     sign_in_from(HOME)
     fail_from(f"198.51.100.{number}" for number in range(9))
@@ -219,7 +215,6 @@ def test_ten_failures_of_a_network_over_all_names_lock_it_for_every_name(jane):
         assert sign_in_from(HOME) == 302
 
 
-@pytest.mark.torture
 def test_signing_in_to_an_account_of_ones_own_gives_no_new_attempts_at_others(jane):
     make_account("mallory")
     statuses = []
@@ -267,7 +262,6 @@ def enter_code(network: str, code: str) -> tuple[int, Client]:
     return response.status_code, client
 
 
-@pytest.mark.torture
 def test_codes_are_counted_for_each_known_network_and_once_for_all_others(jane):
     with time_machine.travel(now(), tick=False) as clock:
         client = Client(REMOTE_ADDR=HOME)

@@ -60,7 +60,6 @@ def test_what_columns_hold_can_be_said(tmp_path, capsys):
     assert ["who", "participant"] in note["facts"]["columns"]
 
 
-@pytest.mark.torture
 def test_winners_by_criterion_are_preferences(capsys):
     said = [
         "--map",
@@ -111,7 +110,6 @@ def test_a_file_without_ratings_says_how_to_name_them(tmp_path, capsys):
     assert "“value:” and its criterion" in capsys.readouterr().err
 
 
-@pytest.mark.torture
 def test_turns_of_a_conversation_are_one_value_by_their_mean(tmp_path, capsys):
     rows = [
         (f"p{rater}", f"i{item}", system, 3 + better + (rater + item) % 2)
@@ -135,3 +133,41 @@ def test_turns_of_a_conversation_are_one_value_by_their_mean(tmp_path, capsys):
     (pair,), (same,) = criterion["pairs"], of_whole["pairs"]
     assert pair["effect"]["value"] == pytest.approx(same["effect"]["value"])
     assert pair["effect"]["details"]["p"] == pytest.approx(same["effect"]["details"]["p"])
+
+
+HEADER = "participant,item,system,criterion,value\n"
+
+
+@pytest.mark.parametrize(
+    ("content", "advice"),
+    [
+        (b"", "is empty"),
+        (b"\n\n", "is empty"),
+        (HEADER.encode("utf-16"), "UTF-8"),
+        (HEADER.replace("item", "\u00e4").encode("latin-1"), "UTF-8"),
+        (bytes(2_000_000), "UTF-8"),
+        (HEADER.encode() + b"p,i,A,\xff,1\n", "UTF-8"),
+        (b"PK\3\4\xff", "data/ratings.csv"),
+        (HEADER.encode() + b"p,i,A,fit,1\np,i,A,fit,1,2\n", "line 3"),
+        (HEADER.encode() + b'p,i,A,fit,"1\n', "quotation mark"),
+    ],
+)
+def test_a_file_that_is_no_csv_is_named_with_what_to_do(tmp_path, capsys, content, advice):
+    path = tmp_path / "ratings.csv"
+    path.write_bytes(content)
+
+    assert main(["report", str(path)]) == 2
+
+    written = capsys.readouterr().err
+    assert written.startswith(f"{path} ")
+    assert advice in written
+    assert "\0" not in written
+
+
+@pytest.mark.parametrize("seed", ["-1", "x", "1.5"])
+def test_a_seed_that_is_no_whole_number_is_refused(capsys, seed):
+    with pytest.raises(SystemExit) as ended:
+        main(["report", str(RATINGS / "stp1_rankME.csv"), f"--seed={seed}"])
+
+    assert ended.value.code == 2
+    assert "whole number" in capsys.readouterr().err

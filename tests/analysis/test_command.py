@@ -197,7 +197,6 @@ def test_a_scale_may_be_as_wide_as_its_option_says(tmp_path, capsys):
     assert main(["report", path, "--scale", "1-1000", "--json"]) == 0
 
 
-@pytest.mark.torture
 def test_raters_who_differ_too_much_for_a_ratio_get_no_number_without_sense(tmp_path, capsys):
     path = write(tmp_path, rate_alternately())
 

@@ -160,7 +160,6 @@ def test_facts_of_the_design_are_counted():
     assert facts["raters_per_component"] == [2, 1]
     assert facts["places"] == {"A": {1: 2, 2: 1}, "B": {1: 1, 2: 1}}
     assert not facts["is_crossed"]
-    assert facts["fewer_than_5_raters"]
 
 
 def test_facts_of_an_empty_design_are_zero():

@@ -260,6 +260,7 @@ def test_a_plan_says_in_which_part_of_the_inputs_a_system_is_worse(tmp_path, bet
     assert test["worst"]["difference"] == pytest.approx(-2, abs=0.3)
 
 
+@pytest.mark.one_case
 @pytest.mark.parametrize(("inputs_behind", "outcome"), [(20, "fail"), (0, None)])
 def test_slices_decide_in_report_and_gate_alike_where_all_inputs_have_no_test(
     tmp_path, capsys, monkeypatch, inputs_behind, outcome

@@ -47,6 +47,8 @@ KINDS: dict[str, tuple[dict[str, Any], tuple[float, ...]]] = {
     "preference": ({"kind": "preference", "answers": []}, (-1, 0, 1)),
     "graded": ({"kind": "preference", "answers": []}, (-2, -1, 0, 1, 2)),
 }  # fmt: skip
+# a formula that leads below -1 where there are two raters of two inputs: then without an interval
+BELOW = {"ac2", "ICC(1,1)", "ICC(A,1)", "ICC(C,1)"}
 BOUNDED = {"points", "halves", "decision", "slider"}
 UNBOUNDED = {"magnitude", "number"}
 
@@ -245,6 +247,8 @@ def find_faults(report: dict[str, Any], kind: str) -> Iterator[str]:
             yield f"say what {name} can be"
             continue
         least, most = possible
+        if name in BELOW and value < -1 and low is None:
+            continue
         ends = [value, *(end for end in (low, high) if end is not None)]
         slack = 1e-9 * max(1.0, *map(abs, ends))
         if not all(least - slack <= end <= most + slack for end in ends):

@@ -198,7 +198,6 @@ def test_the_command_finds_what_the_site_would_find(tmp_path, capsys):
     assert bare | {"label": "Effort"} == site
 
 
-@pytest.mark.torture
 def test_unknown_numbers_with_a_standard_are_magnitudes(tmp_path, capsys):
     report = run(capsys, write(tmp_path, slide(scale="dial", standard=100)))
 

@@ -57,7 +57,6 @@ def shift_by_one(r, i, s):
     return (r + i) % 3 + 1 + (s == "b")
 
 
-@pytest.mark.one_case
 @pytest.mark.parametrize(
     ("system", "other", "margin", "status"),
     [
@@ -133,7 +132,7 @@ def test_means_without_spread_decide_nothing_where_ratings_vary(tmp_path, capsys
     [
         ("9", "on a scale from 1 to 5 would pass any system. Use less than 2."),
         ("2", "on a scale from 1 to 5 is too wide. Use less than 2."),
-        ("inf", "--margin above 0"),
+        ("inf", "margin above 0"),
     ],
 )
 def test_a_margin_that_is_too_wide_is_a_fault(margin, message, tmp_path, capsys):
@@ -202,7 +201,6 @@ def test_p_is_that_of_the_outcome(tmp_path, capsys):
     assert test["p_fail"] < 0.05
 
 
-@pytest.mark.torture
 def test_a_stricter_level_has_a_wider_interval(tmp_path, capsys):
     path = write_ratings(tmp_path / "ratings.csv", draw({}))
 
@@ -213,7 +211,6 @@ def test_a_stricter_level_has_a_wider_interval(tmp_path, capsys):
     assert strict["low"] < usual["low"]
 
 
-@pytest.mark.torture
 def test_undecided_may_count_as_another_outcome(tmp_path, capsys):
     path = write_ratings(tmp_path / "ratings.csv", draw({}, noise=1.2), raters=3)
 
@@ -356,7 +353,6 @@ def test_an_undecided_gate_says_how_many_more_answers_would_decide(raters, tmp_p
     assert any(number is not None and number > 10 for number in needed)
 
 
-@pytest.mark.torture
 def test_outputs_dealt_singly_have_no_forecast(tmp_path, capsys):
     path = write_ratings(tmp_path / "ratings.csv", draw({}, noise=1.2), raters=6, inputs=14)
     rows = pd.read_csv(path)
@@ -373,7 +369,6 @@ def test_outputs_dealt_singly_have_no_forecast(tmp_path, capsys):
 # --- repeated runs --------------------------------------------------------------------
 
 
-@pytest.mark.torture
 def test_runs_are_counted_and_the_same_run_only_once(tmp_path, capsys):
     path = write_ratings(tmp_path / "ratings.csv", draw({}))
 

@@ -82,7 +82,6 @@ def test_item_that_most_ignored_is_out_of_results_which_stand_with_it_too(tmp_pa
     )
 
 
-@pytest.mark.torture
 def test_item_that_one_of_three_ignored_loses_that_rating_alone(tmp_path: Path) -> None:
     report = analyse(tmp_path)["kept"]
 
@@ -110,7 +109,6 @@ def test_shares_ignored_are_told_by_item_and_by_rater(tmp_path: Path) -> None:
     }
 
 
-@pytest.mark.torture
 def test_who_is_excluded_has_no_say_in_what_is_left_out(tmp_path: Path) -> None:
     both = analyse(tmp_path, excluded="p1")
 

@@ -125,7 +125,6 @@ def ratings(tmp_path):
     return write_ratings(tmp_path / "ratings.csv")
 
 
-@pytest.mark.torture
 def test_without_a_primary_criterion_p_values_are_corrected_across_all(ratings):
     found = report(ratings)
 
@@ -235,7 +234,6 @@ def report_preferences(tmp_path, **options):
     )["kept"]  # fmt: skip
 
 
-@pytest.mark.torture
 def test_a_hypothesis_says_how_it_came_out_and_no_p_value_is_halved(ratings):
     planned = (
         hypothesise("a", "c"), hypothesise("c", "a"), hypothesise("b", "a"),
@@ -252,7 +250,6 @@ def test_a_hypothesis_says_how_it_came_out_and_no_p_value_is_halved(ratings):
     assert [one["p_corrected"] for one in found["hypotheses"]][:2] == [corrected, corrected]
 
 
-@pytest.mark.torture
 def test_with_a_baseline_the_comparisons_with_it_are_the_family(ratings):
     found = report(ratings, primary="style", baseline="c", hypotheses=(hypothesise("a", "c"),))
 
@@ -305,7 +302,6 @@ def test_the_p_of_a_failed_margin_is_that_of_failing(ratings):
     assert found["p_fail"] == pytest.approx(1 - found["p"])
 
 
-@pytest.mark.torture
 def test_a_planned_margin_of_half_the_scale_is_none(ratings):
     planned = Margin(criterion="style", system="a", relation="equivalent", other="b", margin=2.0)
 

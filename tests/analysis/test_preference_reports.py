@@ -228,7 +228,6 @@ def find_first_share(found):
     return next(one for one in criterion["tests"] if one["name"] == "share_of_first_place")
 
 
-@pytest.mark.torture
 def test_places_that_are_not_told_are_a_reason_of_their_own(report: Report) -> None:  # noqa: F811
     rows = answer_unevenly({f"p{rater}": (range(8), "AABAAAAA") for rater in range(6)})
 

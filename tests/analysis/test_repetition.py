@@ -82,7 +82,6 @@ def test_every_figure_has_a_value_or_a_reason_and_its_method(tmp_path, capsys):
         assert figure["low"] is not None or figure["details"]["interval"].startswith("none: ")
 
 
-@pytest.mark.torture
 def test_scale_is_shifted_to_nought_before_cv_star(tmp_path, capsys):
     found = compare(tmp_path, capsys, rate(), rate(day=2, shift=1), "--scale", "1-7")
 
@@ -133,7 +132,6 @@ def test_effect_of_the_repeat_is_seen_from_the_same_system(tmp_path, capsys):
         assert pair["second"]["low"] <= pair["second"]["value"] <= pair["second"]["high"]
 
 
-@pytest.mark.torture
 def test_too_small_a_repeat_is_never_told_as_no_difference(tmp_path, capsys):
     few = [row for row in rate(day=2, items=range(2)) if row.startswith(("p0", "p1"))]
 

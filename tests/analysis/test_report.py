@@ -63,7 +63,6 @@ def rate(chance: random.Random, raters: int = 5, items: int = 8) -> list[Row]:
     ]  # fmt: skip
 
 
-@pytest.mark.torture
 def test_systems_of_whoever_liked_one_most_are_not_told_apart(report: Report) -> None:
     scores = {"A": ((90, 91, 92), (20, 21, 22)), "B": ((10, 12, 14), (80, 82, 84))}
     rows = [

@@ -82,6 +82,10 @@ def test_few_raters_are_counted_and_what_simulations_show_is_said(report, raters
     assert ("simulations" in text) == (raters > 2)
 
 
+def test_the_warning_of_few_raters_counts_any_number():
+    assert "7 raters" in write_sentence({"code": "few_raters", "facts": {"raters": 7}})
+
+
 @pytest.mark.torture
 def test_few_raters_and_inputs_of_every_criterion_are_told_once(warn):
     rows = rate("fluency", raters=3, inputs=6) + rate("coherence", raters=3, inputs=5)
@@ -178,7 +182,6 @@ def test_copied_answers_are_warned_of_without_names_and_named_in_the_data(report
     assert not report(rows, raters_known=False)["copied"]["pairs"]
 
 
-@pytest.mark.torture
 def test_excluding_one_of_the_pair_ends_the_warning(report):
     rows = copy_answers(rate("fluency", raters=5, inputs=30), "p1", "p3")
     rows = [row | {"excluded": "yes" if row["participant"] == "p3" else "no"} for row in rows]

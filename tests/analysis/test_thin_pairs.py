@@ -40,7 +40,6 @@ def test_pairs_that_one_rater_each_answered_are_named_and_not_compared(
     assert "All answers by a single rater: A and B, A and C, B and C." in write_sentence(warning)
 
 
-@pytest.mark.torture
 def test_a_pair_of_one_rater_leaves_the_others_their_test(report: Report) -> None:  # noqa: F811
     rows = answer("AC", "p0", range(20), lost=3)
     for rater in range(6):
@@ -71,7 +70,6 @@ def test_preferences_on_one_input_hold_on_this_input_only(report: Report) -> Non
     assert write_sentence(pair["finding"]).endswith("This holds on this input only.")
 
 
-@pytest.mark.torture
 def test_magnitudes_that_are_not_compared_have_no_test_within_pages(report: Report) -> None:  # noqa: F811
     rows = rate(lambda rater, item, system: 50 + 9 * (system == "C") + item + rater, systems="ABC")
     thin = [row for row in rows if row["system"] != "C" or row["participant"] == "p0"]

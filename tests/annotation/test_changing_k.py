@@ -203,7 +203,6 @@ def test_who_comes_back_after_k_was_lowered_is_not_asked_for_what_nobody_needs()
     assert ItemSet.objects.get(participant=tab.me).total == 1
 
 
-@pytest.mark.torture
 def test_lowering_k_in_two_steps_and_raising_it_again_ends_with_k():
     study = make_live(items=3, k=4)
     answer_all(study, people=2)

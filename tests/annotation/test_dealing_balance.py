@@ -117,7 +117,6 @@ def test_each_response_to_a_review_is_in_each_place_once_over_three_people():
 # --- people who come again ----------------------------------------------------------------
 
 
-@pytest.mark.torture
 @pytest.mark.slow
 def test_nobody_meets_a_context_twice_and_all_sets_are_full_with_as_few_people_as_can_be():
     study = make_designed(one_each(33), protocol="dialogue", groups="once", k=3, set_size=11)
@@ -296,7 +295,6 @@ def test_whole_groups_of_a_conversation_follow_one_another_in_their_turns():
     assert sorted(numbers) == list(range(8))
 
 
-@pytest.mark.torture
 @pytest.mark.slow
 def test_later_turns_of_a_conversation_come_in_later_sets():
     pairs = [(number, number + 1) for number in range(60) if number % 5 < 4]

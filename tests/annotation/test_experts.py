@@ -429,3 +429,23 @@ def test_a_study_with_batches_that_open_later_assigns_what_is_open():
     invite(study, "Ana Costa")
 
     assert Slot.objects.assigned().count() == 4
+
+
+def test_an_expert_comes_from_the_instructions_to_the_first_item_and_takes_no_place():
+    (expert,) = invite(small(), "Ana Costa")
+    visitor = Visitor(expert).arrive()
+
+    page = visitor.client.get(visitor.home, follow=True)
+
+    assert page.redirect_chain[-1][0].endswith("/sets/1/items/1/")
+
+
+def test_an_expert_without_a_set_is_told_that_the_items_are_kept():
+    (expert,) = invite(small(), "Ana Costa")
+    visitor = Visitor(expert).arrive()
+    visitor.me.item_sets.all().delete()
+
+    page = visitor.client.get(f"{visitor.home}start/").text
+
+    assert "Your items are ready" in page
+    assert "A place is free" not in page

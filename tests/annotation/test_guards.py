@@ -1,7 +1,7 @@
 """Each guard against races is needed: with it taken away, the harm that it prevents is seen.
 
 A test that could not fail guards nothing, so every race here runs twice: as the product is, and
-without the guard (reliability.md, T14).
+without the guard.
 """
 
 import sqlite3

@@ -61,6 +61,7 @@ def saved_marks() -> list[str]:
     return marked_in(Annotation.objects.get(item__kind="main"))
 
 
+@pytest.mark.torture
 def test_mouse_selects_text_and_marks_it_with_the_button_beside(page, live_server):
     watch = Watch(page)
     take_a_set(page, live_server.url, make_marking_study(TEXT))

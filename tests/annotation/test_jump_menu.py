@@ -356,6 +356,7 @@ def test_jump_waits_until_the_server_can_be_reached_and_then_goes_on_by_itself(p
     assert Draft.objects.get().values == {"appropriateness": "2"}
 
 
+@pytest.mark.torture
 def test_menu_works_by_keyboard_and_enter_in_the_page_still_saves(page, live_server):
     take_a_set(page, str(live_server), make_talks())
     page.focus(".jump > summary")

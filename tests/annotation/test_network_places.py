@@ -137,7 +137,6 @@ def test_people_who_joined_before_are_refused_when_they_ask_for_a_place():
         assert late.item_set.total == 10
 
 
-@pytest.mark.torture
 def test_entry_answers_of_people_who_are_refused_are_not_recorded():
     study = make_crowded(is_eligibility_on=True)
     late = Visitor(study, ORIGIN)
@@ -162,7 +161,6 @@ def test_entry_answers_of_people_who_are_refused_are_not_recorded():
 # --- what counts --------------------------------------------------------------------------
 
 
-@pytest.mark.torture
 def test_people_with_three_answers_leave_room_for_newcomers_up_to_the_larger_share():
     study = make_crowded()
     for visitor in fill(study, 5):
@@ -176,7 +174,6 @@ def test_people_with_three_answers_leave_room_for_newcomers_up_to_the_larger_sha
     assert gets_a_set(study)
 
 
-@pytest.mark.torture
 def test_in_a_large_study_a_share_of_its_places_is_more_than_five_sets():
     study = make_crowded(items=40, k=5, set_size=2)
     # a tenth of 200 places are 10 sets
@@ -185,7 +182,6 @@ def test_in_a_large_study_a_share_of_its_places_is_more_than_five_sets():
     assert not gets_a_set(study, ORIGIN)
 
 
-@pytest.mark.torture
 def test_the_networks_of_a_site_count_together_four_times():
     study = make_crowded()
     for number in range(4):

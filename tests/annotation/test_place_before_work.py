@@ -1,4 +1,4 @@
-"""Nobody reads, practises or agrees for a place that they don't get (design.md section 5)."""
+"""Nobody reads, practises or agrees for a place that they don't get."""
 
 from datetime import timedelta
 from functools import partial

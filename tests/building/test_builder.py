@@ -170,7 +170,6 @@ def test_questions_are_moved_duplicated_and_removed(staff):
     assert [one["name"] for one in instrument.draft["item"]["inputs"]] == ["source", "input"]
 
 
-@pytest.mark.torture
 def test_question_that_comes_back_has_its_edits_and_its_answers_in_examples_again(staff):
     instrument = begin(staff)
     post(staff, instrument, do="add")
@@ -449,7 +448,6 @@ def test_condition_on_several_answers_says_of_which(staff):
     assert asked == {"criterion": "quality", "is": [1, 2], "outputs": "every"}
 
 
-@pytest.mark.torture
 def test_which_values_are_better_is_kept_until_answers_have_no_order(staff, jane):
     (content,) = (data for data in read_gallery() if data["key"] == "da_sqm")
     content["criteria"][0]["better"] = "lower"

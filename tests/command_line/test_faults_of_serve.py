@@ -115,6 +115,7 @@ def test_a_second_serve_on_the_same_folder_is_refused_and_ctrl_c_ends_the_first(
     assert "Traceback" not in first_errors
 
 
+@pytest.mark.one_case
 @pytest.mark.slow
 @pytest.mark.parametrize("command", ["serve", "web", "worker", "prepare"])
 def test_no_command_starts_on_a_database_of_another_version(command, tmp_path, port):
@@ -141,6 +142,7 @@ def make_newer(path: Path) -> None:
     database.close()
 
 
+@pytest.mark.one_case
 @pytest.mark.slow
 @pytest.mark.parametrize("command", ["web", "worker", "prepare"])
 def test_a_server_never_takes_the_site_of_a_data_folder_by_itself(command, tmp_path):

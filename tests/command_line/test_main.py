@@ -1,15 +1,20 @@
 """The command line: exit codes, one JSON document, sentences in place of tracebacks."""
 
 import errno
+import io
 import json
 import os
+import shlex
+import signal
 import sqlite3
+import subprocess
 import sys
-from argparse import ArgumentParser
+from argparse import ArgumentParser, ArgumentTypeError
 from importlib import import_module
 from types import SimpleNamespace
 
 import pytest
+from django.conf import settings
 from django.core.exceptions import ImproperlyConfigured, ValidationError
 from django.core.management import CommandError
 from django.db import OperationalError
@@ -18,6 +23,7 @@ from evalsite import __version__
 from evalsite.command_line import main, output
 from evalsite.command_line.main import COMMANDS, run_command
 from evalsite.command_line.output import NO, STOPPED, UNDECIDED, WRONG_USE, Refused, Result
+from evalsite.command_line.processes import take_signals
 from evalsite.lib.database_state import OtherDatabase
 from evalsite.lib.env import BadSetting
 
@@ -169,22 +175,72 @@ def test_a_known_fault_is_a_sentence_with_its_exit_code(command, capsys, error, 
 
 
 @pytest.mark.parametrize("error", [KeyError("key"), OSError(errno.EIO, "Input/output error")])
-def test_an_unknown_fault_is_raised(command, error):
+def test_an_unknown_fault_is_never_taken_for_an_answer(command, capsys, error):
+    """Python itself would end with 1, which means that the answer is no."""
     command.run = raise_error(error)
 
-    with pytest.raises(type(error)):
-        run_command(["try"])
+    assert run_command(["try", "--json"]) == WRONG_USE
+
+    written = capsys.readouterr()
+    document = json.loads(written.out)
+    assert document["exit"] == WRONG_USE
+    assert type(error).__name__ in document["error"]
+    assert "Traceback" in written.err
 
 
-def test_an_unknown_fault_is_never_taken_for_an_answer(command, monkeypatch, capsys):
-    """Python itself would end with 1, which means that the answer is no."""
-    command.run = raise_error(KeyError("key"))
-    monkeypatch.setattr(sys, "argv", ["evalsite", "try"])
+def test_help_with_json_is_one_document(command, capsys):
+    assert run_command(["try", "--json", "--help"]) == output.DONE
+
+    written = capsys.readouterr()
+    assert json.loads(written.out)["exit"] == output.DONE
+    assert "usage: evalsite try" in written.err
+
+
+def test_an_option_is_never_abbreviated(command, capsys):
+    """`--js` would have been taken for --json, but written as text."""
+    assert run_command(["try", "--js"]) == WRONG_USE
+
+    assert "--js" in capsys.readouterr().err
+
+
+def test_a_sentence_ends_once(command, capsys):
+    def refuse(text):
+        raise ArgumentTypeError("Write a scale as 1-7.")
+
+    command.add_arguments = lambda parser: parser.add_argument("--scale", type=refuse)
+
+    run_command(["try", "--scale", "7"])
+
+    assert capsys.readouterr().err.endswith("Write a scale as 1-7.\n")
+
+
+def test_control_characters_never_reach_a_terminal(command, capsys):
+    command.run = lambda options: Result(text="a\x1b[2Jb\x9bc\td\ne")
+    run_command(["try"])
+    run_command(["try\x1b[2J"])
+
+    written = capsys.readouterr()
+    assert written.out == "a\\x1b[2Jb\\x9bc\td\ne\n"
+    assert "\x1b" not in written.err
+
+
+@pytest.mark.parametrize("words", [["try"], ["try", "--json"]])
+def test_a_terminal_that_lacks_a_character_still_gets_the_result(command, monkeypatch, words):
+    """`−` and the bytes of a file name that are no UTF-8, on a terminal with ASCII."""
+    raw = io.BytesIO()
+    monkeypatch.setattr(sys, "stdout", io.TextIOWrapper(raw, encoding="ascii"))
+    command.run = lambda options: Result(text="−1 \udcff", facts={"name": "−1 \udcff"})
+
+    monkeypatch.setattr(sys, "argv", ["evalsite", *words])
     monkeypatch.setattr(os, "umask", lambda mask: mask)
 
-    assert main.main() == WRONG_USE
+    assert main.main() == output.DONE
 
-    assert "KeyError" in capsys.readouterr().err
+    written = raw.getvalue().decode("ascii")
+    if "--json" in words:
+        assert json.loads(written)["name"] == "−1 \udcff"
+    else:
+        assert written == "\\u22121 \\udcff\n"
 
 
 @pytest.mark.parametrize("name", sorted({"serve", "web", "worker"} & COMMANDS.keys()))
@@ -221,3 +277,67 @@ def test_an_unknown_instrument_is_refused_with_the_nearest(capsys):
     assert run_command(["instruments", "sumeval"]) == WRONG_USE
 
     assert "summeval" in capsys.readouterr().err
+
+
+# --- standard output that can't be written ------------------------------------------------
+
+
+def run_with_output(shell: str, *words: object) -> int:
+    """Run a command whose output goes where the shell says, and return its exit code."""
+    command = shlex.join([sys.executable, "-m", "evalsite", *map(str, words)])
+    done = subprocess.run(
+        ["bash", "-c", f"{command} {shell}; exit ${{PIPESTATUS[0]}}"],
+        stderr=subprocess.PIPE, text=True, check=False, cwd=settings.BASE_DIR,
+    )  # fmt: skip
+    assert "Traceback" not in done.stderr
+    return done.returncode
+
+
+@pytest.mark.parametrize(
+    ("shell", "code"), [("| true", NO), (">&-", NO), (">/dev/full", WRONG_USE)]
+)
+def test_the_exit_code_stays_true_where_nobody_reads_the_result(tmp_path, shell, code):
+    """A gate that failed would have passed a workflow that shows its first line only."""
+    odd = tmp_path / "odd.zip"
+    odd.write_bytes(b"odd")
+
+    assert run_with_output(shell, "verify", odd) == code
+
+
+def test_the_exit_code_stays_true_where_no_error_can_be_written(tmp_path):
+    assert run_with_output("2>/dev/full", "verify", tmp_path / "none.zip") == WRONG_USE
+
+
+# --- signals ----------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
+def test_a_command_that_is_stopped_says_so_and_leaves_no_folder(tmp_path, number):
+    """It reads a bundle from a pipe that nobody writes into, in a folder of its own."""
+    bundle = tmp_path / "bundle.zip"
+    os.mkfifo(bundle)
+    process = subprocess.Popen(
+        [sys.executable, "-m", "evalsite", "verify", str(bundle), "--json"],
+        stdout=subprocess.PIPE, cwd=settings.BASE_DIR, env={**os.environ, "TMPDIR": str(tmp_path)},
+    )  # fmt: skip
+    # returns when the command opens the pipe to read
+    with bundle.open("wb"):
+        process.send_signal(number)
+        written, _ = process.communicate(timeout=60)
+
+    assert process.returncode == STOPPED
+    assert json.loads(written)["exit"] == STOPPED
+    assert list(tmp_path.iterdir()) == [bundle]
+
+
+@pytest.mark.parametrize("is_ignored", [True, False])
+def test_the_end_of_a_terminal_is_ignored_under_nohup(is_ignored):
+    before = {number: signal.getsignal(number)
+              for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)}  # fmt: skip
+    try:
+        signal.signal(signal.SIGHUP, signal.SIG_IGN if is_ignored else signal.SIG_DFL)
+        take_signals()
+        assert (signal.getsignal(signal.SIGHUP) == signal.SIG_IGN) == is_ignored
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)

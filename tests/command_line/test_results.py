@@ -3,6 +3,7 @@
 import csv
 import json
 import random
+import re
 from pathlib import Path
 from typing import Any
 
@@ -142,6 +143,55 @@ def test_summary_is_added_to_a_file_as_markdown(ratings: Path, tmp_path: Path, c
     assert document["sha256"] in text
 
 
+@pytest.mark.parametrize("margin", ["0", "-1", "nan", "inf", "text", ""])
+def test_margin_that_is_no_number_above_0_is_refused_first(capsys, margin):
+    words = ["gate", "none.csv", "--system", "B", "--against", "A", f"--margin={margin}"]
+
+    assert run_command(words) == 3
+
+    assert "number above 0" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        ["--system", "", "--against", "A", "--margin", "1"],
+        ["--system", "B", "--against", "A", "--margin", "1", "--criterion", "tone"],
+    ],
+)
+def test_gate_names_no_option_of_another_command(ratings: Path, capsys, words):
+    run_command(["gate", str(ratings), *words])
+
+    message = capsys.readouterr().err.splitlines()[-1]
+    assert "--gate" not in message
+    assert "--primary" not in message
+
+
+@pytest.mark.parametrize("summary", ["/dev/full", "/proc/version", "/"])
+def test_summary_that_cannot_be_written_is_a_sentence(ratings: Path, capsys, summary: str):
+    words = ["gate", ratings, "--system", "B", "--against", "A", "--margin", "1.5"]
+
+    code, document = run_json(capsys, *words, "--summary", summary)
+
+    assert code == 3
+    assert document["error"].startswith(f"{summary} can't be written: ")
+
+
+def test_summary_shows_names_as_text(tmp_path: Path, capsys):
+    name = "<b>B</b>_[x](y) # z"
+    path = write_ratings(tmp_path / "ratings.csv", 0)
+    rows = path.read_text(encoding="utf-8").replace(",B,", f",{name},")
+    path.write_text(rows, encoding="utf-8")
+    summary = tmp_path / "summary.md"
+    words = ["--against", "A", "--margin", "1.5", "--summary", str(summary)]
+
+    assert run_command(["gate", str(path), "--system", name, *words]) == 0
+
+    shown = re.sub(r"\\[\[\]<>_]", "", summary.read_text(encoding="utf-8"))
+    assert not re.search(r"[\[\]_]|<\S", shown)
+    assert "b>B/b>x(y) # z against A" in shown
+
+
 # --- bundles ------------------------------------------------------------------------------
 
 
@@ -193,6 +243,16 @@ def test_gate_follows_the_committed_plan(study: Study, tmp_path: Path, capsys):
 
     assert list(codes.values()) == [0, 3, 3, 3]
     assert "The committed plan has --margin 1.5, not 1.4." in capsys.readouterr().err
+
+
+def test_gate_of_an_old_bundle_without_a_plan_decides_about_its_only_criterion(capsys, settings):
+    bundle = settings.BASE_DIR / "fixtures" / "bundle" / "format-2.zip"
+    words = ["--system", "neural", "--against", "template", "--margin", "1.5"]
+
+    code, document = run_json(capsys, "gate", bundle, *words)
+
+    assert code == document["gate"]["status"]
+    assert document["gate"]["test"]["margin"] == 1.5
 
 
 def test_gate_of_a_pair_that_was_not_planned_is_refused(study: Study, tmp_path: Path, capsys):

@@ -1,12 +1,19 @@
 """import, export and repeat: files into a study, a study into a bundle, a bundle into a draft."""
 
+import errno
 import json
 from pathlib import Path
 from typing import Any
 
 import pytest
+from django.core.exceptions import ValidationError
 
+from evalsite.annotation.running.launch import launch_study
+from evalsite.audit.models import AuditEntry
 from evalsite.command_line.main import run_command
+from evalsite.exports.management.commands import export_bundle
+from evalsite.jobs.services import run_job
+from evalsite.quality.models import AnalysisPlan
 from evalsite.studies.models import Study
 from tests.support.batches import make_rows, write_csv
 from tests.support.factories import launch, make_study, make_user
@@ -79,6 +86,43 @@ def test_export_writes_a_bundle_that_repeat_makes_a_draft_of(tmp_path: Path, cap
         study.items.main().values_list("key", flat=True)
     )
     assert str(draft.pk) in document["address"]
+
+
+@pytest.mark.parametrize(
+    ("error", "code"),
+    [
+        (KeyboardInterrupt(), 4),
+        (OSError(errno.ENOSPC, "No space left on device"), 3),
+        (ValidationError("No."), 3),
+    ],
+)
+def test_export_that_is_stopped_leaves_no_half_a_bundle(tmp_path, monkeypatch, error, code):
+    def write_half(study, contents, file):
+        file.write(b"PK")
+        raise error
+
+    monkeypatch.setattr(export_bundle, "write_bundle", write_half)
+    path = tmp_path / "bundle.zip"
+
+    assert run_command(["export", str(launch(make_study(items=3)).pk), "-o", str(path)]) == code
+
+    assert not path.exists()
+
+
+def test_export_that_cannot_begin_reveals_nothing(tmp_path):
+    """A file that is there already stays, and no plan is said to have been seen with results."""
+    study = make_study(items=3)
+    AnalysisPlan.objects.create(study=study, primary="informativeness")
+    run_job(launch_study(study=study, by=make_user()))
+    path = tmp_path / "bundle.zip"
+    path.write_bytes(b"before")
+    entries = AuditEntry.objects.count()
+
+    assert run_command(["export", str(study.pk), "-o", str(path)]) == 3
+
+    assert path.read_bytes() == b"before"
+    assert AuditEntry.objects.count() == entries
+    assert not study.plan_events.exists()
 
 
 def test_repeat_of_what_is_no_bundle_ends_with_1(tmp_path: Path, capsys):

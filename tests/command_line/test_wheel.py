@@ -1,5 +1,6 @@
 """The wheel: whole, and a site from a folder that has nothing to do with the checkout."""
 
+import json
 import os
 import re
 import shutil
@@ -11,13 +12,16 @@ import sys
 import sysconfig
 import venv
 import zipfile
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
+from urllib.parse import urlsplit
 
 import pytest
 
 from evalsite import __version__
 from evalsite.command_line.site import HOST
+from tests.command_line.test_rate import answer, read_event
+from tests.command_line.test_results import write_ratings
 from tests.support.annotators import Annotator
 from tests.support.raters import Diary, TirelessBrowser
 
@@ -113,12 +117,16 @@ def test_an_installed_evalsite_takes_no_module_from_the_current_folder(
         assert all(path.startswith(str(programs.parent)) for path in modules)
 
 
+def find_port() -> int:
+    with socket.socket() as probe:
+        probe.bind((HOST, 0))
+        return int(probe.getsockname()[1])
+
+
 @pytest.fixture
 def site(programs, folder, environment) -> Iterator[tuple[subprocess.Popen[str], int]]:
     """What was started with `evalsite serve --demo` in this folder, and its port."""
-    with socket.socket() as probe:
-        probe.bind((HOST, 0))
-        port = probe.getsockname()[1]
+    port = find_port()
     process = subprocess.Popen(
         [programs / "evalsite", "serve", "--demo", "--port", str(port)],
         cwd=folder, env=environment, text=True,
@@ -129,6 +137,7 @@ def site(programs, folder, environment) -> Iterator[tuple[subprocess.Popen[str],
     process.wait()
 
 
+@pytest.mark.torture
 def test_from_an_installed_wheel_to_the_first_rating(site, environment):
     process, port = site
     lines = []
@@ -159,3 +168,67 @@ def test_from_an_installed_wheel_to_the_first_rating(site, environment):
             "WHERE origin = 'own' AND slot_id IS NOT NULL"
         )
         assert database.execute(count).fetchone() == (1,)
+
+
+@pytest.fixture
+def rate(programs, folder, environment) -> Iterator[Callable[[], subprocess.Popen[str]]]:
+    """Start `evalsite rate` in this folder, each time on the same port."""
+    processes = []
+    whole = (ROOT / "protocols/magnitude/example_batch.csv").read_text(encoding="utf-8")
+    (folder / "outputs.csv").write_text("".join(whole.splitlines(keepends=True)[:13]))
+    port = find_port()
+
+    def start() -> subprocess.Popen[str]:
+        process = subprocess.Popen(
+            [programs / "evalsite", "rate", "outputs.csv", "--instrument", "magnitude",
+             "--people", "2", "--out", "human", "--port", str(port), "--json",
+             "--primary", "informativeness"],
+            cwd=folder, env=environment, text=True,
+            stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+        )  # fmt: skip
+        processes.append(process)
+        return process
+
+    yield start
+    for process in processes:
+        if process.poll() is None:
+            process.send_signal(signal.SIGINT)
+        process.communicate()
+
+
+def test_two_people_rate_for_an_installed_wheel_and_a_gate_decides(
+    rate, programs, folder, environment
+):
+    first = rate()
+    ready = read_event(first, "ready")
+    port = urlsplit(ready["links"][0]).port
+    answer(ready["links"][0], port, leaves_after=2)
+    first.send_signal(signal.SIGINT)
+    stopped = read_event(first, "stopped")
+    first.communicate()
+    second = rate()
+    for link in read_event(second, "ready")["links"]:
+        answer(link, port)
+    read_event(second, "complete")
+    second.communicate()
+
+    assert (first.returncode, stopped["done"], second.returncode) == (4, 2, 0)
+    digest = (folder / "human/plan.txt").read_text().split()[3]
+
+    def end(*words: str) -> int:
+        done = subprocess.run(
+            [programs / "evalsite", *words, "--json"],
+            cwd=folder, env=environment, capture_output=True, text=True, check=False,
+        )  # fmt: skip
+        assert "Traceback" not in done.stderr
+        assert json.loads(done.stdout)["exit"] == done.returncode
+        return done.returncode
+
+    assert end("verify", "human/bundle.zip", "--plan-hash", digest) == 0
+    gate = ["gate", "ratings.csv", "--system", "B", "--against", "A", "--margin"]
+    assert end("gate", "human/bundle.zip", "--system", "neural", "--against", "template",
+               "--margin", "1.1") == 2  # fmt: skip
+    write_ratings(folder / "ratings.csv", 0)
+    assert end(*gate, "1.5") == 0
+    write_ratings(folder / "ratings.csv", -3)
+    assert end(*gate, "0.5") == 1

@@ -225,7 +225,6 @@ def test_words_are_read_line_by_line_and_may_hold_an_equals_sign():
     }  # fmt: skip
 
 
-@pytest.mark.torture
 @pytest.mark.slow
 @pytest.mark.usefixtures("checks_here")
 def test_command_lists_words_left_in_outputs_and_says_why_words_cannot_be_replaced(

@@ -245,7 +245,6 @@ def test_import_command_makes_a_draft_without_data(tmp_path, capsys):
     assert "a draft, without data" in capsys.readouterr().out
 
 
-@pytest.mark.torture
 def test_bundle_of_equal_contents_is_the_file_that_exists(staff_client, study):
     first = make(staff_client, study)
     path = packing.find_file(first)

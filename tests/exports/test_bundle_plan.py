@@ -314,7 +314,6 @@ def test_commands_carry_the_plan_from_one_study_to_the_next(tmp_path, capsys):
     assert AnalysisPlan.objects.get(study=again).baseline == "neural"
 
 
-@pytest.mark.torture
 @pytest.mark.slow
 def test_answers_of_pilots_who_withdrew_are_not_counted():
     study = make_full_study("fluency")

@@ -272,7 +272,6 @@ def test_study_that_stands_here_already_is_refused():
     assert Study.objects.count() == 1
 
 
-@pytest.mark.torture
 @pytest.mark.django_db
 def test_copy_differs_in_ids_alone():
     bundle = bundle_of("fluency")

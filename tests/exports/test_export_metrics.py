@@ -12,7 +12,7 @@ from evalsite.imports.core import Source
 from evalsite.imports.metrics.importer import store_scores, undo_scores
 from evalsite.imports.models import MetricFile, MetricScore
 from evalsite.lib.csv_writer import guard_cell
-from evalsite.studies.models import Item, Output, Study, System
+from evalsite.studies.models import Item, Study, System
 from tests.support.bundles import bundle_of, change, examine
 from tests.support.checking import check_scores
 from tests.support.exports import export, read
@@ -50,7 +50,7 @@ def test_hostile_names_and_the_shortest_numbers_come_back_exactly() -> None:
     study = make_study(items=1)
     metrics = {name: 1e-9 * number for number, name in enumerate(sorted(TEXTS.values()), start=1)}
     file = MetricFile.objects.create(study=study, file_name="a.csv", sha256="0" * 64)
-    output = Output.objects.filter(item__study=study).order_by("position")[0]
+    output = study.items.main().get().outputs.order_by("position")[0]
     Item.objects.filter(pk=output.item_id).update(key=TEXTS["formula"])
     System.objects.filter(pk=output.system_id).update(name=SYSTEMS[1])
     MetricScore.objects.bulk_create(

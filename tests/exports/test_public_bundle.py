@@ -75,7 +75,6 @@ def read_table(bundle: bytes, name: str) -> list[dict[str, str]]:
     return list(csv.DictReader(io.StringIO(text, newline="")))
 
 
-@pytest.mark.torture
 @pytest.mark.slow
 def test_column_is_last_in_the_files_of_people() -> None:
     shared = pack_shared()

@@ -167,7 +167,6 @@ def test_bad_93_a_hostile_file_is_refused_at_little_cost(make, code, ordinary):
     assert peak < MEBIBYTES * 1024**2
 
 
-@pytest.mark.torture
 def test_a_log_with_very_many_events_is_read_without_them():
     events = [{"event": number, "of": ["a", "b"]} for number in range(30_000)]
     output = {"choices": [{"message": {"role": "assistant", "content": "So."}}]}

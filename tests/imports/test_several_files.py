@@ -127,7 +127,6 @@ def test_several_files_are_named_in_a_few_words(names, told):
     assert name_files(names) == told
 
 
-@pytest.mark.torture
 @pytest.mark.django_db
 def test_two_hundred_files_of_a_folder_come_at_once_but_not_three_hundred_and_one():
     user = make_user()

@@ -132,6 +132,7 @@ ISOLATION = """element => {
 }"""
 
 
+@pytest.mark.torture
 def test_bad_24_direction_of_a_text_ends_with_it_on_the_rating_page(
     page: Page, live_server: Any
 ) -> None:

@@ -106,7 +106,6 @@ def test_clock_that_jumps_a_year_and_back_deletes_nothing_and_silences_nothing(s
     assert OutgoingMail.objects.get(recipient="ben@example.org").sent_at is not None
 
 
-@pytest.mark.torture
 def test_tasks_that_delete_run_again_after_a_steady_day(server):
     make_rows_to_delete()
     server.tick()

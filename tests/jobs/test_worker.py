@@ -380,7 +380,6 @@ def hold(job):
 """
 
 
-@pytest.mark.torture
 @pytest.mark.slow
 @pytest.mark.django_db(transaction=True)
 def test_study_closes_at_the_next_tick_while_a_job_runs_and_another_waits(database_url):

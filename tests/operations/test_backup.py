@@ -106,7 +106,6 @@ def test_newest_backup_of_the_folder_is_checked(data, settings, tmp_path):
     assert output.getvalue().startswith("This backup can be restored: ")
 
 
-@pytest.mark.torture
 def test_backup_holds_every_folder_of_files_that_the_site_keeps():
     found = subprocess.run(
         ["git", "grep", "-hoE", r'settings\.DATA_DIR / "[a-z]+"', "evalsite"],
@@ -167,7 +166,6 @@ def test_file_that_goes_while_the_backup_is_made_is_kept_in_it(path, monkeypatch
     assert check_backup(path).remarks == []
 
 
-@pytest.mark.torture
 def test_answers_saved_before_the_backup_began_are_in_it_though_saving_goes_on(
     settings, tmp_path, path
 ):

@@ -238,7 +238,6 @@ def test_zero_sets_no_limit_and_counts_nobody(settings):
     }  # fmt: skip
 
 
-@pytest.mark.torture
 @pytest.mark.slow
 def test_simulated_people_are_not_counted():
     study = make_live(is_demo=True, items=PER_STUDY + 1, set_size=1)

@@ -289,7 +289,6 @@ def test_returned_work_is_paid_by_a_bonus_line_that_adds_up():
     assert files_of(recruitment) == {}
 
 
-@pytest.mark.torture
 def test_long_texts_come_in_parts_that_can_be_marked():
     recruitment = begin()
     person = work(recruitment)

@@ -32,7 +32,6 @@ def draw_all(name: str) -> list[Drawing]:
     ]
 
 
-@pytest.mark.torture
 @pytest.mark.slow
 def test_same_numbers_give_the_same_bytes() -> None:
     for kind, some in (("svg", slice(None)), ("pdf", slice(1))):

@@ -200,7 +200,6 @@ def test_a_command_is_not_barred_but_kept_as_a_reveal(study, capsys):
     assert "baseline" in capsys.readouterr().out
 
 
-@pytest.mark.torture
 def test_comparing_with_a_hidden_study_by_command_reveals_that_one_too(study, settings, tmp_path):
     settings.DATA_DIR = tmp_path
     other = make_planned_study(title="Again")

@@ -67,7 +67,6 @@ def headline(client: Any, study: Study) -> str:
 PLANNED = {"key": "planned", "detectable": 1.25}
 
 
-@pytest.mark.torture
 @pytest.mark.slow
 def test_an_analysis_projects_the_answers_that_are_still_to_come(staff_client):
     study = make_live(pay_per_set=Decimal("1.50"))

@@ -172,7 +172,6 @@ def test_report_keeps_its_moment_when_it_is_asked_for_again(study: Study) -> Non
     assert Report.objects.get(pk=first.pk).made_at == first.made_at
 
 
-@pytest.mark.torture
 @pytest.mark.slow
 def test_page_of_a_report_tells_its_version_and_software_not_the_newest(study: Study) -> None:
     report = compute_report(study)
@@ -192,7 +191,6 @@ def test_page_of_a_report_tells_its_version_and_software_not_the_newest(study: S
 # --- a command and a job at once --------------------------------------------------------------
 
 
-@pytest.mark.torture
 @pytest.mark.both_databases
 @pytest.mark.slow
 def test_report_computed_twice_at_once_is_kept_once(study: Study) -> None:

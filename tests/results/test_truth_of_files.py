@@ -139,7 +139,7 @@ def test_readme_report_datasheet_and_names_agree(has_simulated_people: bool) -> 
 
     people = 5 if has_simulated_people else 4
     known = {
-        "sha256": study.plan_versions.get(number=1).sha256[:12],
+        "sha256": study.plan_versions.get(number=1).commitment[:12],
         "answers": 3 * people,
     }
     for name, text in words.items():

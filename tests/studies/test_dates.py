@@ -1,4 +1,4 @@
-"""When a study opens, and when it closes by itself (design.md section 13, ruling 15)."""
+"""When a study opens, and when it closes by itself."""
 
 from datetime import UTC, datetime, timedelta
 

@@ -1,4 +1,4 @@
-"""What must hold of every study's rows at every moment (reliability.md sections 1 and 2)."""
+"""What must hold of every study's rows at every moment."""
 
 from evalsite.annotation import fsck
 from evalsite.annotation.fsck import records

@@ -58,7 +58,7 @@ def _count(rows: pd.DataFrame) -> pd.DataFrame:
 
 
 # --- warnings -------------------------------------------------------------------------
-FEW_RATERS = 5
+FEW_RATERS = 5  # fewer than this and no method rescues a claim about raters
 FEW_ITEMS = 10
 FEW_CLUSTERS = 5
 
@@ -189,7 +189,7 @@ def warn_of_missing(
 def warn_of_criterion(key: str, cautions: Cautions) -> list[dict[str, Any]]:
     """Return the warnings of a criterion, without those that `warn_of_few` or notes give."""
     # a variance of 0 is a valid answer, so a note reports it
-    reported_elsewhere = {"few_raters", "raters_unknown", "few_items", "singular_model"}
+    reported_elsewhere = {"raters_unknown", "singular_model"}
     return [
         make_note(code, key, **facts)
         for code, facts in cautions.items()

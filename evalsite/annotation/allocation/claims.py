@@ -1,4 +1,4 @@
-"""Handing out work: sets of free slots under a lease (reliability.md section 2).
+"""Handing out work: sets of free slots under a lease.
 
 Counts are always derived from rows; there is no counter that could drift. All writes for a
 participant lock that participant's row first, so two tabs of one person never cross.

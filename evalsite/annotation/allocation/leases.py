@@ -1,4 +1,4 @@
-"""Leases: who holds which places, for how long, and how they come back (reliability.md 2).
+"""Leases: who holds which places, for how long, and how they come back.
 
 All writes for a participant lock that participant's row first, so two tabs of one person
 never cross.

@@ -246,7 +246,8 @@ def start(request: HttpRequest, me: Participant) -> HttpResponse:
         return go_to(request, step)
     if not _could_begin(me):
         return redirect(address(request, "participant-no-work"))
-    return render(request, "participants/take_place.html", page_context(request, me))
+    context = page_context(request, me) | {"is_assigned": me.is_expert}
+    return render(request, "participants/take_place.html", context)
 
 
 def describe_place(request: HttpRequest, me: Participant) -> dict[str, Any]:

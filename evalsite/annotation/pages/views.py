@@ -21,7 +21,7 @@ from evalsite.annotation.pages.entry_views import begin_set, describe_place, go_
 from evalsite.annotation.pages.instructions_check import is_check_due
 from evalsite.annotation.pages.item_status import ignored_before
 from evalsite.annotation.pages.jump_menu import list_contents
-from evalsite.annotation.pages.next_step import TAKE_PLACE, entry_step, next_step
+from evalsite.annotation.pages.next_step import TAKE_PLACE, next_step
 from evalsite.annotation.pages.rating_views import render_away
 from evalsite.annotation.pages.saving import Saved
 from evalsite.annotation.pages.sets import (
@@ -87,8 +87,9 @@ def instructions(request: HttpRequest, me: Participant) -> HttpResponse:
         return redirect(address(request, "participant-home"))
     if request.method == "POST":
         mark_instructions_read(participant=me)
-        if entry_step(me) == TAKE_PLACE:
-            # it lapsed while they were read, and others may have it
+        if next_step(me) == TAKE_PLACE:
+            # it lapsed while they were read, and others may have it; or it is assigned, without a
+            # set so far
             return begin_set(request, me)
         prolong_reservation(me)
         return redirect(address(request, "participant-home"))

@@ -54,17 +54,24 @@ def describe_frozen(study: Study) -> list[Frozen]:
 
 
 @transaction.atomic
-def launch_study(*, study: Study, by: Any, seen: Collection[str] | None = None) -> Job:
+def launch_study(
+    *, study: Study, by: Any, seen: Collection[str] | None = None, may_lack: Collection[str] = ()
+) -> Job:
     """Freeze the texts as version 1, and start the job that makes the slots and opens the study.
 
-    `seen`: the marks of what else is frozen, as the owner saw it.
+    `seen`: the marks of what else is frozen, as the owner saw it. `may_lack`: fields that the
+    checklist asks for and this study can do without.
     """
     insist_on_owner(study, by)
     study = Study.objects.select_for_update().get(pk=study.pk)
     if study.is_launched:
         raise ValidationError("This study has been launched already.")
     _check_at_rest(study)
-    problems = [check.problem for check in check_launch(study) if not check.is_met]
+    problems = [
+        check.problem
+        for check in check_launch(study)
+        if not check.is_met and not (check.field and check.field in may_lack)
+    ]
     if problems:
         raise ValidationError(problems)
     changes = (

@@ -11,7 +11,7 @@ import shutil
 import signal
 import subprocess
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 from pathlib import Path
@@ -30,12 +30,14 @@ from evalsite.exports.bundle.read import (
     open_bundle,
     read_about,
 )
+from evalsite.exports.bundle.rerun import rerun_scripts
 from evalsite.lib.limited import read_json
 from evalsite.studies.summary_lines import count_of
 
 # a check takes at most this long, and more for a large bundle
 _SECONDS = 600
 _BYTES_A_SECOND = 200_000
+_MOST_SHOWN = 100
 
 
 @dataclass
@@ -80,6 +82,35 @@ def verify_bundle(
     except BadBundle as error:
         report.faults.append(error.fault)
     return report
+
+
+def verify_file(path: Path, *, is_rerun: bool) -> Report:
+    """Check everything about a bundle in a file; `is_rerun`: run its scripts as well."""
+    with path.open("rb") as file:
+        report = verify_bundle(file)
+        if is_rerun and report.is_sound:
+            with open_bundle(file) as bundle:
+                result = rerun_scripts(bundle)
+            report.checks += result.checks
+            report.remarks += result.remarks
+            report.faults += result.faults
+    return report
+
+
+def write_lines(report: Report, path: Path, about_plan: Sequence[str] = ()) -> list[str]:
+    """Return what a command prints of a report on the bundle in a file."""
+    lines = [
+        *report.checks,
+        *(f"Note: {remark}" for remark in report.remarks),
+        *(f"WRONG: {fault}" for fault in report.faults[:_MOST_SHOWN]),
+    ]
+    if more := len(report.faults[_MOST_SHOWN:]):
+        lines.append(f"… and {more:,} more faults.")
+    lines += about_plan
+    if report.is_sound:
+        verdict = "nothing else is wrong" if report.remarks else "nothing is wrong"
+        lines.append(f"{path}: {verdict}.")
+    return lines
 
 
 def _check_in_scratch(bundle: Bundle, file: IO[bytes], report: Report) -> None:

@@ -1298,7 +1298,7 @@ def agree(criterion: Criterion) -> list[Row]:
         if is_share and value in (0, 1):
             row |= describe_wilson(value, rated.unit.max() + 1)
             continue
-        if value is None or value == 1:
+        if value is None or value == 1 or value < -1:
             continue
         if draws is None:
             row |= describe_over_inputs(row["coefficient"], value, whole, scale)

@@ -50,7 +50,7 @@ class PlanRows:
         """Return the rows as they were saved."""
         saved = [*plan.hypotheses, *plan.margins]
         return cls(
-            hypotheses=[{**one, "margin": _show_margin(study, one)} for one in saved],
+            hypotheses=[{**one, "margin": show_margin(study, one)} for one in saved],
             rules=[
                 [{**one, "threshold": f"{one['threshold']:g}"} for one in rule] for rule in rules
             ],
@@ -279,7 +279,7 @@ def _find_half(criterion: Criterion) -> float | None:
     return None if None in ends else (ends[1] - ends[0]) / 2
 
 
-def _show_margin(study: Study, row: Mapping[str, Any]) -> str:
+def show_margin(study: Study, row: Mapping[str, Any]) -> str:
     if "margin" not in row:
         return ""
     family = _family_of(study, row["criterion"])

@@ -26,7 +26,7 @@ class Headline:
 def choose_headline(
     study: Study, progress: Progress, forecast: Forecast | None, moment: datetime
 ) -> Headline:
-    """Return the first headline that matches, in the order of the design's ruling 23."""
+    """Return the first headline that matches: the state of the study, its pace, or "early"."""
     return (
         _of_state(study, progress, moment)
         or _of_pace(study, progress, forecast, moment)

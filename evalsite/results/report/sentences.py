@@ -140,7 +140,7 @@ def few_raters(raters: int, keeps_error_rate: bool = False) -> str:
     if raters < 2:
         return "One rater can’t show how others would rate."
     wide = "very wide" if raters == 2 else "wide"
-    people = {2: "two", 3: "three", 4: "four"}[raters]
+    people = {2: "two", 3: "three", 4: "four"}.get(raters, str(raters))
     text = (
         f"With {raters} raters the intervals are {wide}: {people} people tell us little about how "
         "others would rate."
@@ -2588,8 +2588,8 @@ def responses_collected(
 @sentence
 def work_at_will(minutes: int) -> str:
     return (
-        "whenever they wished while the study was open; dealt items were reserved for "
-        f"{count_of(minutes, 'minute')}"
+        "whenever they wished while the study was open; dealt items were reserved for up to "
+        f"{count_of(minutes, 'minute')} at a time"
     )
 
 

@@ -1,8 +1,10 @@
 """Write a study as one .zip that anyone can read and repeat, from the command line."""
 
 from argparse import ArgumentParser
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
+from typing import IO, Any
 
 from django.core.exceptions import ValidationError
 from django.core.management.base import BaseCommand, CommandError
@@ -76,11 +78,11 @@ def export_study(
     contents = choose_contents(study, options)
     words = read_words(study, options["replace"]) if contents.is_anonymous else {}
     left: dict[str, Any] = {}
-    if contents.has_data:
-        note_reveal(study, "the command line", "the command export_bundle")
     output = output or Path(name_bundle(study, contents))
     try:
-        with output.open("xb+") as file:
+        with _open_new(output) as file:
+            if contents.has_data:
+                note_reveal(study, "the command line", "the command export_bundle")
             if contents.is_anonymous:
                 made = write_anonymous(study.pk, contents, words, file)
                 packed, left = made.packed, made.left
@@ -91,7 +93,6 @@ def export_study(
     except OSError as error:
         raise CommandError(f"{output} can't be written: {error.strerror}.") from None
     except ValidationError as error:
-        output.unlink()
         raise CommandError(" ".join(error.messages)) from None
     AuditEntry.objects.record(
         "data exported",
@@ -107,6 +108,18 @@ def export_study(
     lines = [f"Replaced: {term} = {word}" for term, word in words.items()]
     lines += [f"“{term}” is still in {', '.join(files)}." for term, files in left.items()]
     return output, packed, lines
+
+
+@contextmanager
+def _open_new(path: Path) -> Iterator[IO[bytes]]:
+    """Open a new file, which is whole in the end or gone: half a bundle is none."""
+    with path.open("xb+") as file:
+        try:
+            yield file
+            file.flush()
+        except BaseException:
+            path.unlink()
+            raise
 
 
 def describe_export(path: Path, packed: Packed) -> str:

@@ -7,11 +7,7 @@ from typing import Any
 
 from django.core.management.base import BaseCommand, CommandError
 
-from evalsite.exports.bundle.read import open_bundle
-from evalsite.exports.bundle.rerun import rerun_scripts
-from evalsite.exports.bundle.verify import verify_bundle
-
-_MOST_SHOWN = 100
+from evalsite.exports.bundle.verify import verify_file, write_lines
 
 
 class Command(BaseCommand):
@@ -36,25 +32,10 @@ class Command(BaseCommand):
 
     def handle(self, *, file: Path, rerun: bool, **options: Any) -> None:
         try:
-            with file.open("rb") as bundle:
-                report = verify_bundle(bundle)
-                if rerun and report.is_sound:
-                    with open_bundle(bundle) as opened:
-                        result = rerun_scripts(opened)
-                    report.checks += result.checks
-                    report.remarks += result.remarks
-                    report.faults += result.faults
+            report = verify_file(file, is_rerun=rerun)
         except OSError as error:
             raise CommandError(f"{file} can't be read: {error.strerror}.") from None
-        for check in report.checks:
-            self.stdout.write(check)
-        for remark in report.remarks:
-            self.stdout.write(f"Note: {remark}")
-        for fault in report.faults[:_MOST_SHOWN]:
-            self.stdout.write(f"WRONG: {fault}")
-        if len(report.faults) > _MOST_SHOWN:
-            self.stdout.write(f"… and {len(report.faults) - _MOST_SHOWN:,} more faults.")
+        for line in write_lines(report, file):
+            self.stdout.write(line)
         if not report.is_sound:
             sys.exit(1)
-        verdict = "nothing else is wrong" if report.remarks else "nothing is wrong"
-        self.stdout.write(f"{file}: {verdict}.")
