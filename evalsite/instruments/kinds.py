@@ -633,6 +633,26 @@ KINDS: dict[str, type[Scale]] = {
 }
 
 
+# in the JSON Schema
+AnyScale = Annotated[
+    Likert
+    | Slider
+    | Number
+    | Magnitude
+    | Decision
+    | Checklist
+    | Choice
+    | Choices
+    | Preference
+    | Ranking
+    | BestWorst
+    | Spans
+    | Text
+    | PostEdit,
+    Field(discriminator="kind"),
+]
+
+
 def list_kinds() -> dict[str, type[Scale]]:
     """Return the kinds of questions: those of the format, and those that apps on this site add."""
     configs: list[Any] = [c for c in apps.get_app_configs() if getattr(c, "shape", None)]

@@ -16,6 +16,7 @@ from pydantic import (
     SerializerFunctionWrapHandler,
     TypeAdapter,
     ValidationError,
+    WithJsonSchema,
     model_serializer,
     model_validator,
 )
@@ -48,7 +49,9 @@ NULL = Null()
 class Part(BaseModel):
     """A part of an instrument: frozen, with known keys only. Keys that begin with x_ are kept."""
 
-    model_config = ConfigDict(strict=True, extra="forbid", frozen=True)
+    model_config = ConfigDict(
+        strict=True, extra="forbid", frozen=True, json_schema_extra=lambda schema: _allow_x(schema)
+    )
     extras: dict[str, Any] = Field({}, alias="x_", exclude=True)
 
     @model_validator(mode="before")
@@ -77,6 +80,12 @@ class Part(BaseModel):
     def to_data(self) -> dict[str, Any]:
         """Return plain data; what has its default is left out."""
         return self.model_dump(exclude_defaults=True, by_alias=True)
+
+
+def _allow_x(schema: dict[str, Any]) -> None:
+    """Say in the JSON Schema of a part that keys x_... may have any value."""
+    schema.get("properties", {}).pop(_EXTRAS, None)
+    schema["patternProperties"] = {"^x_": {}}
 
 
 @cache
@@ -173,14 +182,26 @@ def read_as(kind: Any) -> Callable[[Any], Any]:
     return lambda value: adapter.validate_python(value, strict=True)
 
 
-Key = Annotated[str, AfterValidator(check_key)]
-Words = Annotated[str, AfterValidator(check_not_blank)]
+# the JSON Schema says what editors can check while a file is written
+Key = Annotated[
+    str,
+    AfterValidator(check_key),
+    WithJsonSchema({"type": "string", "pattern": f"^{_KEY.pattern}$"}),
+]
+Words = Annotated[
+    str, AfterValidator(check_not_blank), WithJsonSchema({"type": "string", "pattern": r"\S"})
+]
 Names = Annotated[list[Words], Field(max_length=200)]
-Language = Annotated[str, PlainValidator(check_language)]
-Address = Annotated[str, PlainValidator(check_address)]
-Numeric = Annotated[int | float, PlainValidator(check_number)]
-Above0 = Annotated[int | float, PlainValidator(check_above_0)]
-WeightValue = Annotated[int | float, PlainValidator(check_weight)]
+_LanguageText = Annotated[str, Field(pattern=f"^{_LANGUAGE.pattern}$")]
+_AddressText = Annotated[str, Field(pattern=f"^{_ADDRESS.pattern}$")]
+Language = Annotated[str, PlainValidator(check_language, json_schema_input_type=_LanguageText)]
+Address = Annotated[str, PlainValidator(check_address, json_schema_input_type=_AddressText)]
+_Limited = Annotated[float, Field(ge=-_LARGEST, le=_LARGEST)]
+Numeric = Annotated[int | float, PlainValidator(check_number, json_schema_input_type=_Limited)]
+_Above0 = Annotated[float, Field(gt=0)]
+Above0 = Annotated[int | float, PlainValidator(check_above_0, json_schema_input_type=_Above0)]
+_From0 = Annotated[float, Field(ge=0, le=_LARGEST)]
+WeightValue = Annotated[int | float, PlainValidator(check_weight, json_schema_input_type=_From0)]
 
 
 # --- faults -----------------------------------------------------------------------

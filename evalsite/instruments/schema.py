@@ -6,7 +6,7 @@ from typing import Annotated, Any, Literal, get_args
 
 from pydantic import AfterValidator, AliasChoices, Field, PlainValidator, SerializeAsAny
 
-from evalsite.instruments.kinds import LONGEST_TEXT, Per, Scale, read_scale
+from evalsite.instruments.kinds import LONGEST_TEXT, AnyScale, Per, Scale, read_scale
 from evalsite.instruments.parts import (
     Above0,
     Address,
@@ -112,7 +112,10 @@ class Layout(Part):
     order: Literal["random", "given"] = "random"
     letters: Names = []
     menu: Names = []
-    screen: Annotated[Screen | list[Screen], PlainValidator(read_screens)] = "one"
+    screen: Annotated[
+        Screen | list[Screen],
+        PlainValidator(read_screens, json_schema_input_type=Screen | list[Screen]),
+    ] = "one"
 
     @property
     def screens(self) -> list[Screen]:
@@ -161,7 +164,9 @@ class Criterion(Part):
     key: Key
     label: Words
     per: Per
-    scale: Annotated[SerializeAsAny[Scale], PlainValidator(read_scale)]
+    scale: Annotated[
+        SerializeAsAny[Scale], PlainValidator(read_scale, json_schema_input_type=AnyScale)
+    ]
     question: Words | None = None
     definition: Words | None = None
     summary: Words | None = None
@@ -239,7 +244,10 @@ class Eligibility(Part):
     questions: Annotated[list[EntryQuestion], Field(min_length=1, max_length=20)]
     rule: str
     refusal: str
-    accept: Annotated[SerializeAsAny[str | dict[str, Any]], PlainValidator(read_accept)]
+    accept: Annotated[
+        SerializeAsAny[str | dict[str, Any]],
+        PlainValidator(read_accept, json_schema_input_type=Address | dict[str, Rule]),
+    ]
 
 
 # --- the whole --------------------------------------------------------------------
