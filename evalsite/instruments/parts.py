@@ -114,14 +114,20 @@ def check_not_blank(text: str) -> str:
     return text
 
 
-def check_key(key: str) -> str:
-    if not _KEY.fullmatch(key):
-        similar = re.sub(r"[^a-z0-9]+", "_", key.lower()).strip("_")
+def check_key(key: Any) -> str:
+    if not isinstance(key, str) or not _KEY.fullmatch(key):
+        similar = re.sub(r"[^a-z0-9]+", "_", str(key).lower()).strip("_")
         raise refuse(
             "bad_key",
             "must be lower-case letters, digits and _, starting with a letter, at most 40 "
             f"characters{f', such as {similar}' if _KEY.fullmatch(similar) else ''}",
         )
+    return key
+
+
+def check_instrument_key(key: str) -> str:
+    if len(key) < 2:
+        raise refuse("bad_key", "must have at least 2 characters")
     return key
 
 
@@ -185,9 +191,10 @@ def read_as(kind: Any) -> Callable[[Any], Any]:
 # the JSON Schema says what editors can check while a file is written
 Key = Annotated[
     str,
-    AfterValidator(check_key),
+    PlainValidator(check_key),
     WithJsonSchema({"type": "string", "pattern": f"^{_KEY.pattern}$"}),
 ]
+InstrumentKey = Annotated[Key, AfterValidator(check_instrument_key)]
 Words = Annotated[
     str, AfterValidator(check_not_blank), WithJsonSchema({"type": "string", "pattern": r"\S"})
 ]

@@ -10,6 +10,7 @@ from evalsite.instruments.kinds import LONGEST_TEXT, AnyScale, Per, Scale, read_
 from evalsite.instruments.parts import (
     Above0,
     Address,
+    InstrumentKey,
     Key,
     Language,
     Names,
@@ -319,7 +320,7 @@ class Instrument(Part):
     """What participants are asked. Stored, exported, shipped and sent in this one shape."""
 
     format: Literal["evalsite.instrument/1"]
-    key: Key
+    key: InstrumentKey
     version: int = Field(ge=1)
     language: Language
     title: Words
