@@ -45,6 +45,8 @@ RESERVED_KEYS = frozenset({
     "attempt", "main", "work", "read", "questions", "unsaved", "keys", "problem", "result",
     "still", "report", "reported", "csrfmiddlewaretoken",
 })  # fmt: skip
+# the code of what is valid, but can't be asked yet
+NOT_YET = "not_yet"
 # turns of one conversation that a page asks about
 MOST_TURNS = 100
 _NEEDS_NOTICE = frozenset(
@@ -677,12 +679,12 @@ def find_not_yet(instrument: Instrument, kinds: frozenset[str]) -> Faults:
     for criterion in instrument.criteria:
         at = f"criteria.{criterion.key}.scale"
         if criterion.scale.kind not in kinds:
-            faults.add("not_yet", f"{at}.kind", "can't be asked by this version yet")
+            faults.add(NOT_YET, f"{at}.kind", "can't be asked by this version yet")
         elif criterion.scale.has_decimals:
-            faults.add("not_yet", at, "can't have decimals in this version yet")
+            faults.add(NOT_YET, at, "can't have decimals in this version yet")
     for part in ("inputs", "output_columns"):
         for number, column in enumerate(getattr(instrument.item, part)):
             if column.kind == "spans":
                 at = f"item.{part}.{number}.kind"
-                faults.add("not_yet", at, "can't be shown by this version yet")
+                faults.add(NOT_YET, at, "can't be shown by this version yet")
     return faults

@@ -24,7 +24,6 @@ RENAMED = {
 RULES_OF_THE_SITE = {
     "13_duplicate": "the key of an installed protocol",
     "31_type": "a control character, which no database keeps",
-    "52_not_yet": "a kind that is valid, but has no page on this site",
 }
 NO_PAGE_YET = {
     "accuracy_errors": {"criteria.errors.scale.kind"},
