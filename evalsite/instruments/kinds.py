@@ -655,8 +655,9 @@ AnyScale = Annotated[
 
 def list_kinds() -> dict[str, type[Scale]]:
     """Return the kinds of questions: those of the format, and those that apps on this site add."""
-    configs: list[Any] = [c for c in apps.get_app_configs() if getattr(c, "shape", None)]
-    return KINDS | {config.scale.kind: config.shape for config in configs}
+    configs: list[Any] = list(apps.get_app_configs())
+    added = [config for config in configs if getattr(config, "shape", None)]
+    return KINDS | {config.scale.kind: config.shape for config in added}
 
 
 def read_scale(data: Any) -> Scale:

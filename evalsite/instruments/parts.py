@@ -4,6 +4,7 @@ import re
 from collections.abc import Callable, Iterable, Mapping
 from difflib import get_close_matches
 from functools import cache
+from math import inf
 from typing import Annotated, Any, NamedTuple
 
 from pydantic import (
@@ -160,7 +161,7 @@ def check_number(value: Any) -> int | float:
 
 
 def check_above_0(value: Any) -> int | float:
-    if not is_number(value) or not value > 0:
+    if not is_number(value) or not 0 < value < inf:
         raise refuse("type", "must be a number above 0")
     number: int | float = value
     return number
@@ -223,6 +224,8 @@ _CODES = {
     "greater_than": "out_of_range",
     "greater_than_equal": "out_of_range",
     "less_than_equal": "out_of_range",
+    "recursion_loop": "too_deep",
+    "recursion_depth_exceeded": "too_deep",
 }
 _TYPES = {
     "string_type": "must be text",
@@ -281,6 +284,8 @@ _MESSAGES: dict[str, Callable[[Mapping[str, Any]], str]] = {
     "greater_than": lambda limits: f"must be more than {limits['gt']}",
     "greater_than_equal": lambda limits: f"must be {limits['ge']} or more",
     "less_than_equal": lambda limits: f"must be {limits['le']} or less",
+    "recursion_loop": lambda limits: "is nested too deep",
+    "recursion_depth_exceeded": lambda limits: "is nested too deep",
 }
 
 

@@ -149,6 +149,17 @@ def test_old_name_of_a_key_is_read_and_never_written():
     assert not written.keys() & RENAMED.keys()
 
 
+@pytest.mark.parametrize("depth", [4, 1_000, 20_000])
+def test_condition_that_is_nested_too_deep_is_a_fault_and_no_error(depth: int):
+    data = make_data()
+    condition: dict[str, Any] = {}
+    for _ in range(depth):
+        condition = {"not": condition}
+    data["criteria"][1]["ask_if"] = condition
+
+    assert {code for code, _ in list_faults(data)} == {"too_deep"}
+
+
 # --- kinds that are new -----------------------------------------------------------------
 
 
