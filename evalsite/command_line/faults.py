@@ -61,7 +61,9 @@ def _describe_database_fault(error: Exception) -> str | None:
             "Then run this again."
         )
     if text.startswith("connection to server") or "could not translate host name" in text:
-        return f"can't be reached: {text.splitlines()[0]} Check EVALSITE_DATABASE."
+        return (
+            f"can't be reached: {text.splitlines()[0].removesuffix('.')}. Check EVALSITE_DATABASE."
+        )
     return None
 
 

@@ -1,6 +1,6 @@
 """evalsite import: a file of items becomes a batch of a study."""
 
-from argparse import REMAINDER, ArgumentParser, Namespace
+from argparse import REMAINDER, ArgumentError, ArgumentParser, Namespace
 from io import StringIO
 from pathlib import Path
 
@@ -29,9 +29,12 @@ def _add_data(parser: ArgumentParser) -> None:
 
 def run(options: Namespace) -> Result:
     # its options are those of the management command, which need the site's apps
-    before = ArgumentParser(add_help=False, allow_abbrev=False)
+    before = ArgumentParser(add_help=False, allow_abbrev=False, exit_on_error=False)
     _add_data(before)
-    chosen, words = before.parse_known_args(options.words)
+    try:
+        chosen, words = before.parse_known_args(options.words)
+    except ArgumentError as error:
+        raise Refused(f"{str(error).capitalize()}.") from None
     words = [word for word in words if word != "--json"]
     if not words:
         raise Refused("Name a study and a file: evalsite import STUDY FILE.")
@@ -49,6 +52,8 @@ def import_items(words: list[str]) -> Result:
 
     written = StringIO()
     command = Command(stdout=written)
+    # its exit codes are those of the management command
+    command.help = command.help.partition(" Exit code")[0]
     parser = command.create_parser("evalsite", "import")
     try:
         command.execute(**vars(parser.parse_args(words)))

@@ -117,6 +117,11 @@ def refuse_taken_port(port: int, host: str = HOST) -> None:
         probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         try:
             probe.bind((host, port))
+        except socket.gaierror as error:
+            raise Refused(
+                f"{host} is no address of this machine ({error.strerror}). Use 127.0.0.1, or "
+                "0.0.0.0 for all its addresses."
+            ) from error
         except (OSError, OverflowError) as error:
             raise Refused(
                 f"Port {port} can't be used ({error}). Stop what runs there, or choose another "

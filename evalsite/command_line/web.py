@@ -12,6 +12,8 @@ from evalsite.command_line.site import HOST, PORT, say_data_folder
 
 _SHARED_MEMORY = "/dev/shm"  # noqa: S108 (gunicorn's heartbeat files must not wait for a disk)
 
+_MOST_WORKERS = 99
+
 
 class _Server(BaseApplication):
     """Gunicorn with our options alone: no file of the current folder changes them."""
@@ -34,7 +36,7 @@ def add_arguments(parser: ArgumentParser) -> None:
     add = parser.add_argument
     add("--bind", type=_parse_address, default=(HOST, PORT), metavar="HOST:PORT",
         help=f"where to listen; default: {HOST}:{PORT}")  # fmt: skip
-    add("--workers", type=int, default=2, metavar="N", help="web processes; default: 2")
+    add("--workers", type=_parse_workers, default=2, metavar="N", help="web processes; default: 2")
 
 
 def _parse_address(text: str) -> tuple[str, int]:
@@ -42,6 +44,12 @@ def _parse_address(text: str) -> tuple[str, int]:
     if not host:
         raise ArgumentTypeError(f"write the address as {HOST}:{PORT}")
     return host.strip("[]"), parse_port(port)
+
+
+def _parse_workers(text: str) -> int:
+    if not (text.isascii() and text.isdigit() and 0 < int(text) <= _MOST_WORKERS):
+        raise ArgumentTypeError(f"write a number from 1 to {_MOST_WORKERS}")
+    return int(text)
 
 
 def run(options: Namespace) -> Result:

@@ -65,6 +65,9 @@ def refuse_unknown_names() -> None:
         raise BadSetting(f"{name} is no setting. {advice}")
 
 
+_MOST_DIGITS = 9
+
+
 def read_text(name: str, default: str = "") -> str:
     return os.environ.get(name, default).strip()
 
@@ -84,8 +87,8 @@ def read_whole(name: str, default: int) -> int:
     value = read_text(name)
     if not value:
         return default
-    if not (value.isascii() and value.isdigit()):
-        raise BadSetting(f"{name} must be a whole number, not {value!r}.")
+    if not (value.isascii() and value.isdigit() and len(value) <= _MOST_DIGITS):
+        raise BadSetting(f"{name} must be a whole number, not {value[:40]!r}.")
     return int(value)
 
 
@@ -100,7 +103,7 @@ def read_secret(name: str) -> str:
     if path := read_text(f"{name}_FILE"):
         try:
             return Path(path).read_text(encoding="utf-8").strip()
-        except OSError as error:
+        except (OSError, UnicodeDecodeError) as error:
             raise BadSetting(f"{name}_FILE cannot be read: {error}.") from error
     return ""
 
@@ -140,10 +143,16 @@ def read_address(name: str, default: str = "") -> Address | None:
         return None
     parts = _split(name, url)
     host = parts.hostname or ""
-    is_bare = not (parts.path.strip("/") or parts.query or parts.fragment or parts.username)
+    is_bare = not (parts.path.strip("/") or parts.query or parts.fragment)
     is_name = host and all(host.split(".")) and not set(host) & set("*, ")
+    if parts.username is not None:
+        # it may hold a password, so it isn't repeated
+        raise BadSetting(f"{name} must be without a user: https://evalsite.example.org.")
     if parts.scheme not in ("http", "https") or not is_bare or not is_name:
         raise BadSetting(f"{name} must look like https://evalsite.example.org, not {url!r}.")
+    if not host.isascii():
+        # browsers ask for this form
+        raise BadSetting(f"{name} must have its name in ASCII (xn--...), not {host!r}.")
     is_local = _is_loopback(host)
     if parts.scheme == "http" and not is_local:
         raise BadSetting(

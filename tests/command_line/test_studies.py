@@ -55,6 +55,15 @@ def test_file_with_faults_ends_with_1_and_lists_them(tmp_path: Path, capsys):
     assert study.batches.count() == 0
 
 
+def test_folder_without_files_ends_with_3(tmp_path: Path, capsys):
+    (tmp_path / "empty").mkdir()
+
+    code, document = run_json(capsys, "import", make_study(items=0).pk, tmp_path / "empty")
+
+    assert code == 3
+    assert "no files in it" in document["error"]
+
+
 def test_unknown_study_file_or_option_ends_with_3(tmp_path: Path, capsys):
     study = make_study(items=0)
     path = write_items(study, tmp_path / "items.csv")

@@ -59,6 +59,9 @@ def _bare(monkeypatch):
             )
         ),
         (env.read_whole, "-1"),
+        (env.read_whole, "9" * 5000),
+        (env.read_address, "https://münchen.example"),
+        (env.read_address, "https://user:secret@evalsite.example.org"),
         (env.read_flag, "yes"),
         *(
             (env.read_database, address)
@@ -181,3 +184,12 @@ def test_every_setting_and_the_variables_of_tests_pass(monkeypatch):
         monkeypatch.setenv(name, "")
 
     env.refuse_unknown_names()
+
+
+def test_a_file_of_a_secret_that_is_no_text_is_refused(monkeypatch, tmp_path):
+    path = tmp_path / "secret"
+    path.write_bytes(b"\xff")
+    monkeypatch.setenv("EVALSITE_SECRET_KEY_FILE", str(path))
+
+    with pytest.raises(env.BadSetting, match="EVALSITE_SECRET_KEY_FILE"):
+        env.read_secret("EVALSITE_SECRET_KEY")

@@ -93,6 +93,8 @@ class Command(ImportCommand):
             return
         try:
             files, names = find_named(file)
+            if not files:
+                raise Unusable("no_file", f"{path} has no files in it. Name a folder with files.")
             packed = pack_files([(one.name, one.open) for one in files])
         except (Unusable, ValidationError) as error:
             missing = isinstance(error, Unusable) and error.code == "no_file"
