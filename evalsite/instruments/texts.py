@@ -60,7 +60,7 @@ def _is_for_people(name: str, place: str) -> bool:
 def _walk_texts(holder: Any, name: str, part: Any, at: str) -> Iterator[tuple[str, str, Any, Any]]:
     if isinstance(part, str):
         yield at, part, holder, name
-    elif isinstance(part, list) and all(isinstance(one, str) for one in part):
+    elif isinstance(part, list) and all(isinstance(text, str) for text in part):
         for number, text in enumerate(part):
             yield f"{at}.{number}", text, part, number
     else:
@@ -69,8 +69,8 @@ def _walk_texts(holder: Any, name: str, part: Any, at: str) -> Iterator[tuple[st
 
 def translate(content: dict[str, Any], language: str) -> dict[str, Any]:
     """Return the instrument in this language; as it is where nobody has translated it."""
-    given = content.get("translations", {})
-    texts = given.get(language) or given.get(language.partition("-")[0])
+    translations = content.get("translations", {})
+    texts = translations.get(language) or translations.get(language.partition("-")[0])
     if not texts or language == content["language"]:
         return content
     shown: dict[str, Any] = deepcopy(content)
