@@ -21,10 +21,10 @@ from evalsite.building.reuse import describe_origin
 from evalsite.building.starts import find_comment_kind, start_draft, start_question
 from evalsite.building.tables import describe_table
 from evalsite.building.trying import render_preview
+from evalsite.instruments.schema import INPUT_KINDS, KINDS_OF_OUTPUTS, OUTPUT_KINDS
+from evalsite.instruments.texts import list_texts
 from evalsite.protocol import Protocol, check_instrument, installed_scales
 from evalsite.protocol.data import write_structure
-from evalsite.protocol.page_checks import INPUT_KINDS, KINDS_OF_OUTPUTS, OUTPUT_KINDS
-from evalsite.protocol.translations import list_texts
 from evalsite.studies.instruments import find_faults
 
 _PERS = {

@@ -8,9 +8,10 @@ from typing import Any
 from django.core.exceptions import ValidationError
 
 from evalsite.building.parameters import Plain, read_whole
+from evalsite.instruments.kinds import is_scale
 from evalsite.protocol.data import read_structure, write_structure
 from evalsite.protocol.faults import Faults
-from evalsite.protocol.installed_scales import get_scale
+from evalsite.protocol.installed_scales import get_scale, installed_scales
 from evalsite.protocol.scale import Scale
 
 _MOST = 100
@@ -20,15 +21,10 @@ NOTHING = "-"
 
 def find_scale(criterion: Any) -> Scale | None:
     """Return the scale of a question of a draft; None as long as it isn't right."""
-    data = criterion.get("scale") if isinstance(criterion, dict) else None
-    if not isinstance(data, dict):
+    data: Any = criterion.get("scale") if isinstance(criterion, dict) else None
+    if not is_scale(data) or data["kind"] not in installed_scales():
         return None
-    try:
-        cls, faults = get_scale(str(data.get("kind"))), Faults()
-    except LookupError:
-        return None
-    cls.check_data(data, "", faults)
-    return None if faults else cls.from_data(data)
+    return get_scale(data["kind"]).from_data(data)
 
 
 @dataclass(frozen=True)

@@ -8,15 +8,16 @@ from typing import Any
 from uuid import UUID
 
 from django.conf import settings
+from django.core.exceptions import ValidationError
 from django.db.models import Count, Prefetch
 from django.urls import reverse
 
 from evalsite.building.pictures import Picture, draw
 from evalsite.exports.bundle.uploaded import find_check, list_checks
+from evalsite.instruments.texts import digest_content
 from evalsite.jobs.models import Job
 from evalsite.lib.limited import read_json
 from evalsite.protocol import Protocol, installed_protocols
-from evalsite.protocol.translations import digest_content
 from evalsite.studies.instruments import adopt_instrument, find_faults
 from evalsite.studies.models import Instrument, InstrumentVersion
 from evalsite.studies.summary_lines import count_of
@@ -121,7 +122,10 @@ def list_own(user: Any) -> list[Entry]:
             continue
         uses = sum(version.uses for version in one.versions.all())  # type: ignore[attr-defined]
         note = f"Version {newest.number}, {describe_uses(uses)}"
-        config = read_built(newest.pk, "")
+        try:
+            config = read_built(newest.pk, "")
+        except ValidationError:  # no study can be made of it yet
+            continue
         found.append(Entry(value=f"version:{newest.pk.hex}", config=config, note=note))
     return found
 
@@ -159,7 +163,10 @@ def find_entry(value: str, user: Any) -> Entry | None:
     kind, _, name = value.partition(":")
     if kind == "version":
         version = _find_version(name, user)
-        return Entry(value=value, config=read_built(version.pk, "")) if version else None
+        try:
+            return Entry(value=value, config=read_built(version.pk, "")) if version else None
+        except ValidationError:  # no study can be made of it yet
+            return None
     if kind == "bundle":
         check = _find_bundle(name, user)
         built = check.result["built"] if check else None

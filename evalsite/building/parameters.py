@@ -266,7 +266,7 @@ _GRADES = Parameter(
 
 def list_parameters(scale: type[Scale]) -> dict[str, Parameter]:
     """Return the parameters of this kind that can be entered, needed ones first."""
-    known = {*scale.needed, *scale.optional} - scale.unsupported
+    known = {*scale.needed, *scale.optional}
     order = list(PARAMETERS)
     names = sorted(known & PARAMETERS.keys(), key=order.index)
     found = {name: PARAMETERS[name] for name in sorted(names, key=lambda n: n not in scale.needed)}
@@ -278,7 +278,7 @@ def list_parameters(scale: type[Scale]) -> dict[str, Parameter]:
 def start_scale(scale: type[Scale], before: Mapping[str, Any] | None = None) -> Plain:
     """Return a new scale of this kind, with the parameters that the one before has too."""
     data: Plain = {"kind": scale.kind}
-    known = {*scale.needed, *scale.optional} - scale.unsupported
+    known = {*scale.needed, *scale.optional}
     kept = {name: value for name, value in (before or {}).items() if name in known}
     if kept.get("points") and scale.pair_only:
         del kept["points"]

@@ -5,9 +5,9 @@ from copy import deepcopy
 from typing import Any
 
 from evalsite.building.parameters import Plain, make_key, start_scale
+from evalsite.instruments.checks import RESERVED_KEYS
 from evalsite.protocol import FORMAT, installed_scales
 from evalsite.protocol.parts import COMMENT
-from evalsite.protocol.question_checks import RESERVED_KEYS
 from evalsite.protocol.scale import Scale
 
 # summary and instructions, by the outputs on a page

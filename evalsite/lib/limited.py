@@ -31,6 +31,7 @@ UNPACKED_BYTES = 200 * 1024**2
 _HARMLESS_BYTES = 10 * 1024**2
 # a string is passed over whole, also one that never ends
 _PARTS = re.compile(r'"(?:[^"\\]++|\\.)*+"?|(?P<value>[\[{,])', re.DOTALL)
+_BRACKETS = re.compile(r'"(?:[^"\\]++|\\.)*+"?|[\[{\]}]', re.DOTALL)
 # what is raised about zips that are damaged, or that no program wrote
 BROKEN_ZIP = (
     BadZipFile, zlib.error, ZstdError, EOFError, OSError, NotImplementedError,
@@ -56,12 +57,18 @@ def read_json(
     text: str | bytes,
     *,
     most_values: int = VALUES_IN_TEXT,
+    most_depth: int | None = None,
     decoder: json.JSONDecoder = _DECODER,
 ) -> Any:
-    """Return what a text says; ValueError if it isn't JSON, TooMuch if it has too many values."""
+    """Return what a text says; ValueError if it isn't JSON, TooMuch if it has too many values.
+
+    `most_depth`: how many objects and lists may be inside one another.
+    """
     if isinstance(text, bytes):
         text = text.decode("utf-8-sig")
     check_values(text, most_values)
+    if most_depth is not None:
+        check_depth(text, most_depth)
     return decoder.decode(text)
 
 
@@ -75,6 +82,15 @@ def check_values(text: str, most: int) -> None:
     values = (part for part in _PARTS.finditer(text) if part["value"])
     if next(islice(values, most, None), None):
         raise TooMuch(f"It has more than {most:,} values.")
+
+
+def check_depth(text: str, most: int) -> None:
+    """Raise TooMuch if a text in JSON is nested deeper than that."""
+    depth = 0
+    for part in _BRACKETS.finditer(text):
+        depth += {"[": 1, "{": 1, "]": -1, "}": -1}.get(part[0], 0)
+        if depth > most:
+            raise TooMuch(f"It is nested more than {most} levels deep.")
 
 
 def count_values(value: Any) -> int:

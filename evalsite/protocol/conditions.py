@@ -9,11 +9,8 @@ from typing import TYPE_CHECKING, Any, Literal, Self
 
 from django.utils.translation import gettext as _
 
-from evalsite.protocol.faults import Faults, check_flag, check_keys, check_list, check_whole
-
 if TYPE_CHECKING:
     from evalsite.protocol.parts import Criterion
-    from evalsite.protocol.scale import Scale
 
 # What was answered, as `Scale.list_tested` names it, by criterion and the number of one of several
 # outputs or of a turn (0: the item, or its only output); None: not asked or not answered.
@@ -108,95 +105,3 @@ class Condition:
         value = tuple(data[test]) if isinstance(data[test], list) else data[test]
         outputs = data.get("outputs", "")
         return cls(criterion=data["criterion"], test=test, value=value, outputs=outputs)
-
-
-def check_condition(
-    data: Any,
-    place: str,
-    *,
-    per: str,
-    earlier: Mapping[str, tuple[str, "Scale"]],
-    faults: Faults,
-    depth: int = 1,
-) -> None:
-    """Add a fault for each thing wrong with a condition of a question that is asked `per`.
-
-    `earlier`: what the criteria before it are asked per, and their scales.
-    """
-    if depth > _DEEPEST:
-        faults.add("too_deep", place, f"can be nested {_DEEPEST} deep at most")
-        return
-    if not isinstance(data, Mapping):
-        faults.add("type", place, "must be an object")
-        return
-    joined = next((name for name in _JOINED if name in data), "")
-    if joined:
-        check_keys(data, place, faults, needed={joined}, optional=())
-        at = f"{place}.{joined}"
-        parts = [data["not"]] if joined == "not" else check_list(
-            data[joined], at, faults, least=2, most=10
-        )  # fmt: skip
-        for number, part in enumerate(parts):
-            check_condition(
-                part, at if joined == "not" else f"{at}.{number}",
-                per=per, earlier=earlier, faults=faults, depth=depth + 1,
-            )  # fmt: skip
-        return
-    _check_test(data, place, per, earlier, faults)
-
-
-def _check_test(
-    data: Mapping[str, Any],
-    place: str,
-    per: str,
-    earlier: Mapping[str, tuple[str, "Scale"]],
-    faults: Faults,
-) -> None:
-    check_keys(
-        data, place, faults, needed={"criterion"}, optional={*_TESTS, *_LATER_TESTS, "outputs"}
-    )
-    key = data.get("criterion")
-    if not isinstance(key, str) or key not in earlier:
-        faults.add(
-            "unknown_criterion",
-            f"{place}.criterion",
-            "must name a question that comes before this one",
-        )
-        return
-    asked_per, scale = earlier[key]
-    named = [name for name in (*_TESTS, *_LATER_TESTS) if name in data]
-    if len(named) != 1:
-        faults.add("one_test", place, f"needs exactly one of: {', '.join(_TESTS)}")
-        return
-    (test,) = named
-    if test != "answered" and test not in scale.tests:
-        faults.add("wrong_test", place, f"can't test {test!r} on a {scale.kind} scale")
-        return
-    _check_value(data[test], f"{place}.{test}", test, scale, faults)
-    if _WIDTH[asked_per] > _WIDTH[per]:
-        if data.get("outputs") not in ("any", "every"):
-            faults.add(
-                "narrower", place, f"is about each {asked_per}: say “outputs”: “any” or “every”"
-            )
-    elif "outputs" in data:
-        at = f"{place}.outputs"
-        faults.add("not_needed", at, "is only for tests of something narrower than the question")
-
-
-def _check_value(value: Any, place: str, test: str, scale: "Scale", faults: Faults) -> None:
-    if test == "answered":
-        check_flag(value, place, faults)
-    elif test in ("at_least", "at_most"):
-        check_whole(value, place, faults)
-    else:
-        if value == []:
-            faults.add("length", place, "names no answer: choose at least one")
-            return
-        known = scale.list_testable()
-        for one in check_list(value, place, faults, least=1):
-            if known is None:
-                check_whole(one, place, faults)
-            elif not any(one == answer and type(one) is type(answer) for answer in known):
-                faults.add(
-                    "unknown_answer", place, f"has {one!r}, which isn't an answer to that question"
-                )

@@ -29,9 +29,9 @@ if TYPE_CHECKING:
     from evalsite.protocol.instrument import Protocol
 
 FORMAT = "evalsite.instrument/1"
-# fields that the format has no key for
-_OWN_TEXTS = {"page_note": "x_page_note", "help_label": "x_help_label"}
-_OWN_KEYS = frozenset({"x_highlight", *_OWN_TEXTS.values()})
+# texts of pages; files that were written earlier have them as x_...
+_PAGE_TEXTS = ("page_note", "help_label")
+_OWN_KEYS = frozenset({"x_highlight", *(f"x_{name}" for name in _PAGE_TEXTS)})
 # kinds of texts that data may hold as a list
 STRUCTURED = frozenset({"conversation", "table"})
 _CRITERION_TEXTS = ("definition", "summary", "question", "range_note")
@@ -74,9 +74,9 @@ def write_instrument(protocol: "Protocol") -> dict[str, Any]:
         data["note"] = protocol.note
     if protocol.highlight is not None:
         data["x_highlight"] = protocol.highlight
-    for name, key in _OWN_TEXTS.items():
+    for name in _PAGE_TEXTS:
         if text := getattr(protocol, name):
-            data[key] = text
+            data[name] = text
     if protocol.minutes_per_item != 1:
         data["minutes_per_item"] = protocol.minutes_per_item
     return data | dict(protocol.extras)
@@ -185,7 +185,7 @@ def _write_example(
             for key, text in example.gold.items()
         }
     if example.marked:
-        data["x_marked"] = {name: list(passages) for name, passages in example.marked.items()}
+        data["marked"] = {name: list(passages) for name, passages in example.marked.items()}
     return data
 
 
@@ -258,7 +258,7 @@ def read_instrument(data: Mapping[str, Any]) -> dict[str, Any]:
         "aids": tuple(Aid(**_without_own(one)) for one in data.get("aids", [])),
         "note": data.get("note"),
         "highlight": data.get("x_highlight"),
-        **{name: data.get(key, "") for name, key in _OWN_TEXTS.items()},
+        **{name: data.get(name, data.get(f"x_{name}", "")) for name in _PAGE_TEXTS},
         "minutes_per_item": data.get("minutes_per_item", 1.0),
         "hooks": dict(data.get("hooks", {})),
         "based_on": data.get("based_on"),
@@ -364,7 +364,7 @@ def _read_example(
             key: criteria[key].rating_from_data(one) for key, one in data.get("ratings", {}).items()
         },
         gold={key: criteria[key].gold_from_data(one) for key, one in data.get("gold", {}).items()},
-        marked=data.get("x_marked", {}),
+        marked=data.get("marked", data.get("x_marked", {})),
         label=data.get("label", ""),
         criterion=data.get("criterion", ""),
     )

@@ -4,25 +4,12 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, fields
 from typing import Any, Literal
 
-from evalsite.protocol.faults import (
-    Faults,
-    check_choice,
-    check_key,
-    check_keys,
-    check_list,
-    check_text,
-    check_unique,
-    check_whole,
-)
-
 AnswerKind = Literal["choice", "several", "number", "text"]
 KINDS: tuple[AnswerKind, ...] = ("choice", "several", "number", "text")
 # between the options of one answer, so no option holds it
 SEPARATOR = ";"
 LONGEST_TEXT = 100
 LARGEST_NUMBER = 10**9
-MOST_QUESTIONS = 20
-MOST_CHOICES = 100
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -201,97 +188,3 @@ def _read_rule(data: Any) -> Rule:
 
 
 # --- checks -------------------------------------------------------------------------------
-
-
-def check_eligibility(eligibility: Any, faults: Faults) -> None:
-    """Check who may take part; a dotted name in `accept` is for the caller to check."""
-    needed = {"questions", "rule", "refusal", "accept"}
-    if not check_keys(eligibility, "eligibility", faults, needed=needed, optional=()):
-        return
-    for name in ("rule", "refusal"):
-        check_text(eligibility.get(name, ""), f"eligibility.{name}", faults, may_be_empty=True)
-    asked = check_questions(eligibility.get("questions", [{}]), "eligibility.questions", faults)
-    accept = eligibility.get("accept", {})
-    at = "eligibility.accept"
-    if isinstance(accept, str):
-        return
-    if not isinstance(accept, Mapping):
-        faults.add("type", at, "must be an object")
-        return
-    for key, rule in accept.items():
-        if key not in asked:
-            faults.add("unknown_question", f"{at}.{key}", "is not one of the questions")
-        else:
-            _check_rule(rule, asked[key], f"{at}.{key}", faults)
-
-
-def check_questions(questions: Any, at: str, faults: Faults) -> dict[str, EntryQuestion]:
-    """Check questions about a person; return by key those that have no fault."""
-    found = {}
-    listed = check_list(questions, at, faults, least=1, most=MOST_QUESTIONS)
-    for number, question in enumerate(listed):
-        before = len(faults)
-        _check_question(question, f"{at}.{number}", faults)
-        if len(faults) == before:
-            found[question["key"]] = read_question(question)
-    keys = [one.get("key") for one in listed if isinstance(one, Mapping)]
-    check_unique(keys, at, faults)
-    return found
-
-
-def _check_question(question: Any, place: str, faults: Faults) -> None:
-    optional = {"help", "choices", "kind"}
-    if not check_keys(question, place, faults, needed={"key", "label"}, optional=optional):
-        return
-    check_key(question.get("key", "a"), f"{place}.key", faults)
-    check_text(question.get("label", "-"), f"{place}.label", faults)
-    check_text(question.get("help", ""), f"{place}.help", faults, may_be_empty=True)
-    if "kind" in question:
-        check_choice(question["kind"], KINDS, f"{place}.kind", faults)
-    has_choices = question.get("kind") in ("choice", "several")
-    if question.get("kind") in ("number", "text") and question.get("choices"):
-        faults.add("not_needed", f"{place}.choices", "belong to questions with answers to choose")
-    choices = check_list(
-        question.get("choices", []), f"{place}.choices", faults,
-        least=2 if has_choices else 0, most=MOST_CHOICES,
-    )  # fmt: skip
-    for number, choice in enumerate(choices):
-        at = f"{place}.choices.{number}"
-        if check_keys(choice, at, faults, needed={"value", "label"}, optional=()):
-            check_text(choice.get("label", "-"), f"{at}.label", faults)
-            value = choice.get("value", "-")
-            if check_text(value, f"{at}.value", faults) and SEPARATOR in value:
-                faults.add("separator", f"{at}.value", f"must not contain “{SEPARATOR}”")
-    values = [one.get("value") for one in choices if isinstance(one, Mapping)]
-    check_unique(values, f"{place}.choices", faults)
-
-
-def _check_rule(rule: Any, question: EntryQuestion, at: str, faults: Faults) -> None:
-    if question.asks_for == "number":
-        _check_range(rule, at, faults)
-        return
-    if isinstance(rule, Mapping):
-        if not check_keys(rule, at, faults, needed={"none_of"}, optional=()):
-            return
-        rule, at = rule.get("none_of", ["-"]), f"{at}.none_of"
-    values = [value for value, _ in question.choices]
-    for value in check_list(rule, at, faults, least=1):
-        if question.asks_for == "text":
-            check_text(value, at, faults)
-        else:
-            check_choice(value, values, at, faults)
-
-
-def _check_range(rule: Any, at: str, faults: Faults) -> None:
-    if not check_keys(rule, at, faults, needed=(), optional=("least", "most")):
-        return
-    ends = [rule[name] for name in ("least", "most") if name in rule]
-    for name in ("least", "most"):
-        if name in rule:
-            check_whole(
-                rule[name], f"{at}.{name}", faults, least=-LARGEST_NUMBER, most=LARGEST_NUMBER
-            )
-    if not ends:
-        faults.add("empty_range", at, "must have a lowest or a highest number")
-    elif len(ends) == 2 and not faults and ends[0] > ends[1]:
-        faults.add("order", at, "must not begin above its end")

@@ -1,30 +1,10 @@
-"""Faults of plain data: each has a code, the place where it is, and what is wrong there."""
+"""Checks of plain data, one value at a time."""
 
-import re
 from collections.abc import Collection, Mapping
-from dataclasses import dataclass
 from typing import Any
 
-KEY = re.compile(r"[a-z][a-z0-9_]{0,39}")
-
-
-@dataclass(frozen=True)
-class Fault:
-    """What is wrong with plain data. `code` is stable; tests and pages may rely on it."""
-
-    code: str
-    place: str
-    message: str
-
-    def __str__(self) -> str:
-        return f"{self.place or 'the instrument'} {self.message} ({self.code})"
-
-
-class Faults(list[Fault]):
-    """The faults found so far."""
-
-    def add(self, code: str, place: str, message: str) -> None:
-        self.append(Fault(code, place, message))
+from evalsite.instruments.faults import Fault as Fault
+from evalsite.instruments.faults import Faults as Faults
 
 
 def check_keys(
@@ -61,11 +41,6 @@ def check_text(value: Any, place: str, faults: Faults, *, may_be_empty: bool = F
     return True
 
 
-def check_flag(value: Any, place: str, faults: Faults) -> None:
-    if not isinstance(value, bool):
-        faults.add("type", place, "must be true or false")
-
-
 def check_whole(
     value: Any, place: str, faults: Faults, *, least: int | None = None, most: int | None = None
 ) -> bool:
@@ -85,29 +60,6 @@ def _describe_range(least: int | None, most: int | None) -> str:
     return f"must be from {least} to {most}"
 
 
-def check_choice(value: Any, choices: Collection[Any], place: str, faults: Faults) -> bool:
-    """Check that this is one of the choices, and of the same type: true isn't 1."""
-    if any(value == choice and type(value) is type(choice) for choice in choices):
-        return True
-    listed = ", ".join(sorted(map(str, choices)))
-    faults.add("not_allowed", place, f"must be one of: {listed}")
-    return False
-
-
-def check_key(value: Any, place: str, faults: Faults, pattern: re.Pattern[str] = KEY) -> bool:
-    """Check that this can name something in data: lower-case letters, digits and _."""
-    if isinstance(value, str) and pattern.fullmatch(value):
-        return True
-    message = (
-        "must be lower-case letters, digits and _, starting with a letter, at most 40 characters"
-    )
-    similar = re.sub(r"[^a-z0-9]+", "_", value.lower()).strip("_") if isinstance(value, str) else ""
-    if pattern.fullmatch(similar):
-        message += f", such as {similar}"
-    faults.add("bad_key", place, message)
-    return False
-
-
 def check_list(
     value: Any, place: str, faults: Faults, *, least: int = 0, most: int = 200
 ) -> list[Any]:
@@ -118,15 +70,6 @@ def check_list(
     if not least <= len(value) <= most:
         faults.add("length", place, f"must have {least} to {most} entries, and has {len(value)}")
     return value
-
-
-def check_unique(values: Collection[Any], place: str, faults: Faults) -> None:
-    """Add a fault for each value that occurs again."""
-    seen: list[Any] = []
-    for value in values:
-        if value in seen:
-            faults.add("duplicate", place, f"has {value!r} twice")
-        seen.append(value)
 
 
 def _join(place: str, name: str) -> str:

@@ -5,15 +5,20 @@ from typing import Any
 from django.apps import AppConfig, apps
 from django.conf import settings
 
+from evalsite.instruments.kinds import Scale as Shape
 from evalsite.protocol.scale import Scale
 
 
 class ScaleConfig(AppConfig):
-    """Registers a scale: subclass it in `<folder>/apps.py`, list the folder in settings."""
+    """Registers a scale: subclass it in `<folder>/apps.py`, list the folder in settings.
+
+    `shape`: its parameters as a model, for a kind that the format doesn't know by itself.
+    """
 
     # Django takes a module's only config class, and this imported base would count as one.
     default = False
     scale: type[Scale]
+    shape: "type[Shape] | None" = None
 
     def __init_subclass__(cls, **kwargs: Any) -> None:
         super().__init_subclass__(**kwargs)

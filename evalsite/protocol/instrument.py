@@ -9,11 +9,11 @@ from typing import TYPE_CHECKING, Any, Self
 from django.apps import apps
 from django.utils.module_loading import import_string
 
+from evalsite.instruments.checks import InvalidInstrument as InvalidInstrument
 from evalsite.protocol import screens
 from evalsite.protocol.checking import check_instrument
 from evalsite.protocol.data import read_instrument, write_instrument
 from evalsite.protocol.entry_questions import Eligibility, allows
-from evalsite.protocol.faults import Faults
 from evalsite.protocol.parts import (
     Aid,
     ComprehensionQuestion,
@@ -30,14 +30,6 @@ from evalsite.protocol.parts import (
 
 if TYPE_CHECKING:
     from django.forms import Form
-
-
-class InvalidInstrument(ValueError):
-    """Plain data that is no instrument; `faults` says what is wrong with it, and where."""
-
-    def __init__(self, faults: Faults) -> None:
-        super().__init__("; ".join(map(str, faults)))
-        self.faults = faults
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -14,10 +14,9 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, ClassVar, Literal, NamedTuple, Protocol, Self
 
-from django.core.exceptions import ValidationError
 from django.db.models import Q
 
-from evalsite.protocol.faults import Faults, check_keys, check_list, check_text, check_whole
+from evalsite.protocol.faults import Faults, check_list, check_whole
 
 if TYPE_CHECKING:
     from django import forms
@@ -72,8 +71,6 @@ class Scale:
     title: ClassVar[str] = ""  # what a researcher calls it: "Likert scale"; "": its kind
     family: ClassVar[str]  # of the analysis: a module of evalsite.analysis.families
     per: ClassVar[Literal["output", "item"]] = "output"
-    # it may be asked of the item as a whole, too
-    may_ask_item: ClassVar[bool] = False
     starts_optional: ClassVar[bool] = False  # a new question of this kind needs no answer
     has_parts: ClassVar[bool] = False  # an answer is several rows
     is_typed: ClassVar[bool] = False  # what is entered varies too much for a page to be kept
@@ -96,8 +93,6 @@ class Scale:
     # in data: the keys of its parameters, and of those that can be left out
     needed: ClassVar[frozenset[str]] = frozenset()
     optional: ClassVar[frozenset[str]] = frozenset()
-    # kept as parameters by the format, but no page shows them yet
-    unsupported: ClassVar[frozenset[str]] = frozenset()
 
     def __init_subclass__(cls, **kwargs: Any) -> None:
         super().__init_subclass__(**kwargs)
@@ -108,12 +103,6 @@ class Scale:
     def has_notes(self) -> bool:
         """Tell whether points have notes below them, which may be folded away after a while."""
         return False
-
-    @classmethod
-    def list_per(cls) -> tuple[str, ...]:
-        """List what it can be asked of, its default first."""
-        found = (cls.per, "item") if cls.may_ask_item else (cls.per,)
-        return (*found, "turn") if cls.may_ask_turn else found
 
     # --- values
 
@@ -404,22 +393,13 @@ class Scale:
 
     @classmethod
     def from_data(cls, data: Mapping[str, Any]) -> Self:
-        """Read plain data that `check_data` found no fault with."""
+        """Read plain data that has no fault."""
         raise NotImplementedError
 
     @classmethod
     def from_fields(cls, fields: Mapping[str, Any]) -> Self:
         """Read the fields of the scale as bundles of format 2 hold them."""
         return cls(**fields)
-
-    @classmethod
-    def check_data(cls, data: Mapping[str, Any], place: str, faults: Faults) -> None:
-        """Add a fault for everything that is wrong with these parameters."""
-        check_keys(data, place, faults, needed={"kind", *cls.needed},
-                   optional=cls.optional | cls.unsupported)  # fmt: skip
-        check_text(data.get("not_applicable", "-"), f"{place}.not_applicable", faults)
-        for name in sorted(cls.unsupported & data.keys()):
-            faults.add("not_supported", f"{place}.{name}", "is not shown by this version yet")
 
     def rating_to_data(self, ratings: Sequence[int]) -> Any:
         """Write the ratings of a worked example: for each output one, or one of the item."""
@@ -438,10 +418,6 @@ class Scale:
                 continue
             if check_whole(value, at, faults) and not self.is_row(value, has_output=True):
                 faults.add("unknown_answer", at, "isn't an answer on this scale")
-
-    def name_columns(self) -> frozenset[str]:
-        """Name the inputs from which an item's statements or the like come."""
-        return frozenset()
 
     def check_listed(
         self, data: Any, known: Sequence[Any], outputs: int, place: str, faults: Faults
@@ -463,16 +439,6 @@ class Scale:
     def write_gold(self, values: Sequence[Any | None]) -> str:
         """Return the text of a gold column that these values meet, in the form of `judge`."""
         return self.gold_from_data(list(values))
-
-    def check_gold(self, data: Any, outputs: int, place: str, faults: Faults) -> None:
-        """Add a fault unless this says what is right of so many outputs."""
-        try:
-            text = self.gold_from_data(data)
-            self.parse_gold(text, [str(number) for number in range(1, outputs + 1)])
-        except ValidationError as error:
-            faults.add("bad_gold", place, str(error.message))
-        except (KeyError, TypeError):
-            faults.add("bad_gold", place, "isn't a right answer on this scale")
 
 
 _DOUBTED = -2.0

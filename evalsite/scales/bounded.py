@@ -9,11 +9,8 @@ from django.utils.translation import gettext as _
 
 from evalsite.fields import BoundedField, EntryInput
 from evalsite.protocol import Criterion
-from evalsite.protocol.faults import Faults, check_whole
 from evalsite.protocol.scale import NA
 from evalsite.scales.points import Parts, ScaleOfParts, parse_parts, parse_range
-
-_LARGEST = 999_999_999
 
 
 class BoundedOrNotField(BoundedField):
@@ -43,7 +40,6 @@ class BoundedScale(ScaleOfParts):
     maximum: int
     family: ClassVar[str] = "points"
     is_typed: ClassVar[bool] = True
-    may_ask_item: ClassVar[bool] = True
     tests: ClassVar[frozenset[str]] = frozenset({"is", "at_least", "at_most"})
     needed: ClassVar[frozenset[str]] = frozenset({"minimum", "maximum"})
 
@@ -109,15 +105,3 @@ class BoundedScale(ScaleOfParts):
                           *self.list_na()])  # fmt: skip
 
     # --- plain data
-
-    @classmethod
-    def check_data(cls, data: Mapping[str, Any], place: str, faults: Faults) -> None:
-        super().check_data(data, place, faults)
-        ends = [
-            check_whole(
-                data.get(name, 0), f"{place}.{name}", faults, least=-_LARGEST, most=_LARGEST
-            )
-            for name in ("minimum", "maximum")
-        ]
-        if all(ends) and data.get("minimum", 0) >= data.get("maximum", _LARGEST):
-            faults.add("order", place, "must have a minimum below its maximum")

@@ -8,21 +8,8 @@ from dataclasses import dataclass, replace
 from typing import Any, ClassVar, Self
 
 from evalsite.lib.seeds import make_random
-from evalsite.protocol.faults import (
-    Faults,
-    check_flag,
-    check_key,
-    check_keys,
-    check_list,
-    check_text,
-    check_unique,
-)
-from evalsite.protocol.parts import COMMENT
-from evalsite.protocol.scale import NA
 from evalsite.scales.points import ScaleOfParts
 
-# a part of a stored rating that is called so is a comment, an entry that the question is not asked
-_TAKEN = frozenset({COMMENT, NA})
 LONGEST_WORDS = 500
 
 
@@ -94,31 +81,6 @@ def read_options(data: Sequence[Mapping[str, Any]]) -> tuple[Option, ...]:
         )
         for one in data
     )
-
-
-def check_options(
-    options: Any, place: str, faults: Faults, *, least: int, more: frozenset[str] = frozenset()
-) -> None:
-    """Add a fault for everything that is wrong with a list of options."""
-    options = check_list(options, place, faults, least=least)
-    for number, option in enumerate(options):
-        at = f"{place}.{number}"
-        if not check_keys(
-            option, at, faults,
-            needed={"key", "label"}, optional={"notes", "exclusive", "other", *more},
-        ):  # fmt: skip
-            continue
-        if check_key(option.get("key", "a"), f"{at}.key", faults) and option.get("key") in _TAKEN:
-            faults.add("bad_key", f"{at}.key", "is a word that answers use for something else")
-        check_text(option.get("label", "-"), f"{at}.label", faults)
-        check_flag(option.get("exclusive", False), f"{at}.exclusive", faults)
-        check_flag(option.get("other", False), f"{at}.other", faults)
-        for note, text in enumerate(check_list(option.get("notes", []), f"{at}.notes", faults)):
-            check_text(text, f"{at}.notes.{note}", faults)
-    keys = [option.get("key") for option in options if isinstance(option, Mapping)]
-    check_unique(keys, place, faults)
-    if sum(isinstance(one, Mapping) and one.get("other") is True for one in options) > 1:
-        faults.add("duplicate", place, "can have one option with words of one’s own")
 
 
 def split_words(answer: str) -> tuple[str, str]:

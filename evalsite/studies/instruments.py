@@ -9,9 +9,10 @@ from django.core.exceptions import PermissionDenied, ValidationError
 from django.db import transaction
 
 from evalsite.audit.models import AuditEntry
+from evalsite.instruments.checks import NOT_YET, InvalidInstrument, read_instrument
+from evalsite.instruments.texts import digest_content
 from evalsite.lib.limited import make_decoder, read_json
-from evalsite.protocol import Fault, Faults, Protocol, check_instrument, installed_folders
-from evalsite.protocol.translations import digest_content
+from evalsite.protocol import Fault, Faults, check_instrument, installed_folders
 from evalsite.studies.models import Instrument, InstrumentMember, InstrumentVersion, Study
 
 Plain = dict[str, Any]
@@ -43,7 +44,7 @@ def read_file(content: bytes) -> Plain:
     if len(content) > LARGEST_FILE:
         raise _not_an_instrument(f"must have {LARGEST_FILE:,} bytes or fewer")
     try:
-        data = read_json(content, decoder=_DECODER)
+        data = read_json(content, most_depth=_DEEPEST, decoder=_DECODER)
     except (ValueError, RecursionError) as error:
         raise _not_an_instrument(f"isn't JSON that can be read: {error}") from None
     check_foreign(data)
@@ -51,8 +52,11 @@ def read_file(content: bytes) -> Plain:
 
 
 def check_foreign(data: Any) -> None:
-    """Raise FaultyInstrument for data from outside with any fault, or with a protocol's key."""
-    if faults := find_faults(data):
+    """Raise FaultyInstrument for data from outside with any fault, or with a protocol's key.
+
+    What is valid and can't be asked yet may be stored; no study can be made of it.
+    """
+    if faults := [fault for fault in find_faults(data) if fault.code != NOT_YET]:
         raise FaultyInstrument(faults)
 
 
@@ -71,7 +75,10 @@ def find_faults(data: Any) -> Faults:
 
 def write_file(content: Plain) -> str:
     """Write a version as a file, its keys in the order of the format where nothing is lost."""
-    written = Protocol.from_stored(content).to_data()
+    try:
+        written = read_instrument(content).to_data()
+    except InvalidInstrument:
+        written = {}
     data = written if written == content else content
     return json.dumps(data, ensure_ascii=False, indent=2) + "\n"
 

@@ -10,7 +10,7 @@ from django.shortcuts import redirect
 from django.template.response import TemplateResponse
 from django.views.decorators.http import require_http_methods
 
-from evalsite.protocol import Eligibility, EntryQuestion, Faults
+from evalsite.protocol import Eligibility, EntryQuestion
 from evalsite.protocol.entry_questions import NoneOf, NumberRange, Rule, read_question
 from evalsite.studies.instructions_check_views import list_check, store_check
 from evalsite.studies.models import Membership, Study
@@ -20,7 +20,6 @@ from evalsite.studies.questions import (
     CHECK,
     ENTRY,
     MOST_IN_CHECK,
-    check_entry,
     check_own_questions,
     find_entry,
     list_background,
@@ -146,8 +145,7 @@ def _save(
         return INVALID
     question = form.question(key, known)
     changed = _with(entry or _EMPTY, question, form.find_rule(question))
-    faults = Faults()
-    check_entry(changed, faults)
+    faults = check_own_questions({ENTRY: changed})
     if faults:
         form.add_faults(faults)
         return INVALID

@@ -7,15 +7,13 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
+from evalsite.instruments.checks import check_study_questions
 from evalsite.protocol import ComprehensionQuestion, EntryQuestion, Faults, Protocol
 from evalsite.protocol.entry_questions import (
-    check_eligibility,
-    check_questions,
     read_eligibility,
     read_question,
     write_eligibility,
 )
-from evalsite.protocol.examples import check_comprehension
 from evalsite.protocol.faults import check_keys
 from evalsite.studies.version_cache import read_content
 
@@ -28,6 +26,8 @@ CHECK = "check"
 FEWEST_IN_CHECK = 2
 MOST_IN_CHECK = 5
 KINDS = (ENTRY, BACKGROUND, CHECK)
+# what an instrument calls them
+_PARTS = {ENTRY: "eligibility", BACKGROUND: "background", CHECK: "comprehension"}
 # how the names of answers to them begin, apart from the keys of all other questions
 AFTER = "after-"
 
@@ -54,20 +54,15 @@ def check_own_questions(questions: Any) -> Faults:
     faults = Faults()
     if not check_keys(questions, "", faults, needed=(), optional=KINDS):
         return faults
-    if questions.get(ENTRY):
-        check_entry(questions[ENTRY], faults)
-    if CHECK in questions:
-        check_comprehension(questions[CHECK], faults)
-    if BACKGROUND in questions:
-        check_questions(questions[BACKGROUND], BACKGROUND, faults)
-    return faults
-
-
-def check_entry(entry: Any, faults: Faults) -> None:
-    """Check who may take part as a researcher says it, without any function."""
-    check_eligibility(entry, faults)
+    parts = {_PARTS[kind]: questions[kind] for kind in KINDS if kind in questions}
+    # nobody is asked before the work
+    if parts.get("eligibility") == {}:
+        del parts["eligibility"]
+    faults = check_study_questions(parts)
+    entry = questions.get(ENTRY)
     if isinstance(entry, Mapping) and isinstance(entry.get("accept"), str):
         faults.add("hooks_not_allowed", "eligibility.accept", "must be an object")
+    return faults
 
 
 def list_person_questions(study: Any) -> dict[str, tuple[str, EntryQuestion]]:

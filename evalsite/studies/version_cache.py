@@ -5,10 +5,12 @@ from typing import Any
 from uuid import UUID
 
 from django.apps import apps
+from django.core.exceptions import ValidationError
 
-from evalsite.protocol import Protocol
+from evalsite.instruments.checks import NOT_YET
+from evalsite.instruments.texts import translate
+from evalsite.protocol import Protocol, check_instrument
 from evalsite.protocol.bundle_format_2 import read_stored
-from evalsite.protocol.translations import translate
 
 
 # Safe to keep for the life of the process, for a version is never changed. By study as well: what a
@@ -29,9 +31,17 @@ def read_instrument(study_id: UUID, version_id: int, protocol: str) -> Protocol:
 
 @lru_cache(maxsize=256)
 def read_built(version_id: UUID, language: str) -> Protocol:
-    """Return a version of an instrument, in this language where it is translated."""
+    """Return a version of an instrument, in this language where it is translated.
+
+    ValidationError (`not_yet`): it is valid, but this version of the site can't ask it.
+    """
     versions = apps.get_model("studies", "InstrumentVersion").objects
     content = versions.values_list("content", flat=True).get(pk=version_id)
+    faults = [str(fault) for fault in check_instrument(content) if fault.code == NOT_YET]
+    if faults:
+        raise ValidationError(
+            f"No study can be made of this instrument yet: {'; '.join(faults)}.", code=NOT_YET
+        )
     return Protocol.from_stored(translate(content, language))
 
 

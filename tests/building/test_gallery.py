@@ -4,11 +4,17 @@ import json
 from hashlib import sha256
 
 import pytest
+from django.core.exceptions import ValidationError
+from django.urls import reverse
 from django.utils.html import strip_tags
 
-from evalsite.building.gallery import list_gallery, read_gallery
+from evalsite.building.gallery import find_entry, list_gallery, list_own, read_gallery
 from evalsite.building.trying import list_samples, render_preview
 from evalsite.protocol import Protocol, installed_scales
+from evalsite.studies.instruments import import_instrument, read_file, write_file
+from evalsite.studies.models import Study
+from evalsite.studies.services import create_study
+from tests.support.factories import make_user
 from tests.support.instruments import GALLERY
 
 # source and criteria of each original, by the beginning of the SHA-256 of their JSON
@@ -24,9 +30,17 @@ ORIGINALS = {
     "summarize_feedback": "285cec7fb3640907",
     "summeval": "3e17f205fb1b07ef",
     "webnlg": "68f2077874786aff",
+    "accuracy_errors": "7e69f6b145f190ed",
+    "best_worst_four": "64b0ea1eda7f1118",
+    "esa": "85ddf65b2a84fa08",
+    "mqm": "2258044cca550711",
+    "post_edit": "ad5044eeecc9c8af",
+    "ranking": "1e751a1765b93e75",
 }
-# asks what this version can't: passages of an output
-LATER = {"attribution"}
+# ask what this version can't: passages, orders and corrections of outputs
+LATER = {
+    "attribution", "accuracy_errors", "best_worst_four", "esa", "mqm", "post_edit", "ranking",
+}  # fmt: skip
 LONGEST_INSTRUCTIONS = 150  # words
 FREE = {"CC BY 4.0", "BSD-3-Clause", "Etalab 2.0"}
 FILES = sorted(GALLERY.glob("*.json"))
@@ -74,3 +88,30 @@ def test_conversations_of_an_example_are_shown_turn_by_turn(key):
 
         assert 'class="turn' in page or '<ol class="dialogue">' in page
         assert "role" not in strip_tags(page)
+
+
+# --- kinds of questions without a page --------------------------------------------------
+
+
+@pytest.mark.django_db
+@pytest.mark.parametrize("key", ["esa", "ranking", "best_worst_four", "post_edit"])
+def test_instrument_that_cannot_be_asked_yet_is_kept_but_no_study_can_be_made(key: str, client):
+    jane = make_user(is_superuser=True)
+    content = (GALLERY / f"{key}.json").read_bytes()
+
+    version, is_new = import_instrument(data=read_file(content), by=jane)
+
+    assert is_new
+    assert json.loads(write_file(version.content)) == json.loads(content)
+    with pytest.raises(ValidationError) as refused:
+        create_study(instrument=version, by=jane, title="A study")
+    assert refused.value.code == "not_yet"
+    assert not Study.objects.exists()
+    client.force_login(jane)
+    value = f"version:{version.pk.hex}"
+    assert value not in {entry.value for entry in list_own(jane)}
+    assert find_entry(value, jane) is None
+    page = client.get(reverse("admin:instrument", args=[version.instrument.pk]))
+    assert page.status_code == 200
+    tried = client.get(reverse("admin:instrument-try", args=["version", version.pk.hex, 1]))
+    assert tried.status_code == 404

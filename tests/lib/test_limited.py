@@ -197,6 +197,17 @@ def test_values_of_json_are_counted_outside_texts(text):
     assert read_json(text, most_values=3) == json.loads(text)
 
 
+@pytest.mark.parametrize("text", ['[["[[[["]]', '{"a":[1],"b":["]","{"]}', "[[],[],[]]"])
+def test_depth_of_json_is_counted_outside_texts(text):
+    assert read_json(text, most_depth=2) == json.loads(text)
+
+
+@pytest.mark.parametrize("text", ["[[[1]]]", '{"a":[{"b":1}]}', "[" * 100_000, '["[",[['])
+def test_json_that_is_nested_too_deep_is_refused(text):
+    with pytest.raises(TooMuch):
+        read_json(text, most_depth=2)
+
+
 @pytest.mark.parametrize("text", ["[1,2,3,4]", '{"a":[1,2,3]}', "[[[[", "[{},{}]", "{,,,"])
 def test_json_with_too_many_values_is_refused(text):
     with pytest.raises(TooMuch):

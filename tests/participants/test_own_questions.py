@@ -11,8 +11,6 @@ from evalsite.exports.bundle.format import Contents
 from evalsite.exports.bundle.serialize import Serializer
 from evalsite.participants.models import Answer, Participant
 from evalsite.participants.services import record_consent
-from evalsite.protocol import Faults
-from evalsite.protocol.entry_questions import check_eligibility
 from evalsite.studies.models import Study
 from evalsite.studies.questions import check_own_questions
 from evalsite.studies.versions import shown_content
@@ -227,10 +225,7 @@ def test_each_fault_has_its_code_and_its_place(changes, fault):
 
 @pytest.mark.parametrize("entry", [5, [], {"questions": 5}, {"accept": 5}, {"questions": [5]}])
 def test_other_data_is_a_fault_and_no_error(entry):
-    faults = Faults()
-    check_eligibility(entry, faults)
-
-    assert faults
+    assert faults_of(entry)
 
 
 # --- edited -----------------------------------------------------------------------------

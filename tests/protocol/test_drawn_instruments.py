@@ -10,6 +10,7 @@ from evalsite.annotation.fsck import find_breaches
 from evalsite.annotation.models import Rating
 from evalsite.annotation.running.launch import launch_study
 from evalsite.annotation.running.simulation import simulate_crowd
+from evalsite.instruments.checks import read_instrument
 from evalsite.jobs.services import run_job
 from evalsite.protocol import Protocol, check_instrument
 from evalsite.results.report.computation import compute_report
@@ -42,6 +43,7 @@ def go_all_the_way(content: dict[str, Any]) -> None:
     assert check_instrument(content, is_foreign=True) == []
     config = Protocol.from_data(content)
     assert Protocol.from_data(config.to_data()) == config
+    assert read_instrument(content).to_data() == config.to_data()
     study = make_built_study(content, is_demo=True, is_practice_on=False, k=2, set_size=2)
     import_rows(study, make_rows(study.config))
     run_job(launch_study(study=study, by=make_user()))

@@ -18,8 +18,13 @@ ORDINARY = frozenset({"choice", "choices", "number", "text"})
 KINDS = frozenset(SCALES) - ORDINARY
 CLASSES = frozenset(one.__name__ for one in SCALES.values())
 
-# who may: the scales themselves, their families, and scripts that run without the site
-INSIDE = ("evalsite/scales", "evalsite/analysis/families", "evalsite/exports/scripts")
+# who may: scales and their shapes, their families, and scripts that run without the site
+INSIDE = (
+    "evalsite/instruments/kinds.py",
+    "evalsite/scales",
+    "evalsite/analysis/families",
+    "evalsite/exports/scripts",
+)
 
 _IN_TEMPLATES = re.compile(rf"(?:==|!=|\bin)\s*(['\"])(?:{'|'.join(sorted(KINDS))})\1")
 

@@ -147,9 +147,9 @@ def test_order_and_form_of_points_are_parameters():
 
     data = falling.to_data()
 
-    assert (data["shown"], data["x_out_of"]) == ("falling", True)
+    assert (data["shown"], data["out_of"]) == ("falling", True)
     assert Likert.from_data(data) == falling
-    assert not {"shown", "x_out_of"} & make_likert(5).to_data().keys()
+    assert not {"shown", "out_of"} & make_likert(5).to_data().keys()
 
 
 def make_likert(points: int) -> Likert:

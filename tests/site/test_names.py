@@ -37,6 +37,7 @@ CLEAN: tuple[str, ...] = (
     "evalsite/command_line",
     "evalsite/fields.py",
     "evalsite/help_pages.py",
+    "evalsite/instruments",
     "evalsite/jobs",
     "evalsite/lib",
     "evalsite/limits.py",

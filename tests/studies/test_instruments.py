@@ -12,6 +12,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from evalsite.protocol import Protocol
+from evalsite.studies import instruments
 from evalsite.studies.instruments import (
     DraftChanged,
     FaultyInstrument,
@@ -61,6 +62,21 @@ def test_file_that_is_no_instrument_is_refused_in_words(content: bytes):
         read_file(content)
 
     assert refused.value.messages
+
+
+@pytest.mark.parametrize(
+    "content",
+    [b'{"x_a": ' + b"[" * 1_000 + b"]" * 1_000 + b"}", b'{"x_a": "' + b"a" * 5_000_000 + b'"}'],
+    ids=["1,000 levels", "5 MB"],
+)
+def test_file_that_is_too_deep_or_too_large_is_refused_before_it_is_built(content, monkeypatch):
+    built = []
+    monkeypatch.setattr(instruments._DECODER, "decode", built.append)
+
+    with pytest.raises(FaultyInstrument):
+        read_file(content)
+
+    assert not built
 
 
 def _list_places(value: object, place: tuple = ()) -> list[tuple]:

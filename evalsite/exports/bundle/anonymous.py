@@ -33,9 +33,9 @@ from evalsite.exports.bundle.write import (
     write_files,
 )
 from evalsite.imports.models import MetricFile, MetricScore
+from evalsite.instruments.texts import digest_content
 from evalsite.lib.limited import open_zip, read_json
 from evalsite.participants.models import Answer, Consent, Participant
-from evalsite.protocol.translations import digest_content
 from evalsite.quality.models import AnalysisPlan, AnalysisPlanVersion, Exclusion, PlanEvent
 from evalsite.studies.models import Batch, InstrumentVersion, Item, Study, StudyVersion, System
 from evalsite.studies.version_cache import forget_versions

@@ -47,11 +47,11 @@ from evalsite.exports.bundle.read import (
 from evalsite.exports.bundle.rows import RowStore
 from evalsite.exports.bundle.verify import Report, verify_bundle
 from evalsite.imports.models import MetricFile
+from evalsite.instruments.texts import translate
 from evalsite.lib.clock import now
 from evalsite.participants.models import Participant
 from evalsite.protocol import Protocol, get_protocol
 from evalsite.protocol.bundle_format_2 import read_stored
-from evalsite.protocol.translations import translate
 from evalsite.quality.models import LEVELS, LONGEST_RULE, PLAN_MOMENTS, RELATIONS, AnalysisPlan
 from evalsite.studies.instruments import adopt_instrument
 from evalsite.studies.models import Batch, Membership, Study, StudyVersion

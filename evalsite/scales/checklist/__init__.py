@@ -14,12 +14,6 @@ from evalsite.fields import EntryInput
 from evalsite.protocol import Criterion
 from evalsite.protocol.faults import (
     Faults,
-    check_key,
-    check_keys,
-    check_list,
-    check_text,
-    check_unique,
-    check_whole,
 )
 from evalsite.protocol.parts import COMMENT
 from evalsite.protocol.scale import NA, Judged, Row, Scale, Stored
@@ -331,34 +325,6 @@ class Checklist(Scale):
             statements=tuple(statements),
             **{name: data[name] for name in names if name in data},
         )
-
-    @classmethod
-    def check_data(cls, data: Mapping[str, Any], place: str, faults: Faults) -> None:
-        super().check_data(data, place, faults)
-        for name in ("yes", "no", "from_column"):
-            check_text(data.get(name, "-"), f"{place}.{name}", faults)
-        check_whole(data.get("most", 1), f"{place}.most", faults, least=1, most=_MOST)
-        if ("statements" in data) == ("from_column" in data):
-            faults.add("one_of_two", place, "needs either statements or from_column")
-        if "statements" not in data:
-            return
-        at = f"{place}.statements"
-        statements = check_list(data["statements"], at, faults, least=1, most=_MOST)
-        for number, one in enumerate(statements):
-            where = f"{at}.{number}"
-            if check_keys(one, where, faults, needed={"key", "text"}, optional={"notes"}):
-                check_key(one.get("key", "a"), f"{where}.key", faults)
-                check_text(one.get("text", "-"), f"{where}.text", faults)
-                if "notes" in one:
-                    words = "are not shown by this version yet"
-                    faults.add("not_supported", f"{where}.notes", words)
-        keys = [one.get("key") for one in statements if isinstance(one, Mapping)]
-        if COMMENT in keys:
-            faults.add("bad_key", at, f"can't have a statement called {COMMENT!r}")
-        check_unique(keys, at, faults)
-
-    def name_columns(self) -> frozenset[str]:
-        return frozenset({self.from_column} if self.from_column else ())
 
     def rating_to_data(self, ratings: Sequence[Any]) -> Any:
         return [list(value) for value in ratings]

@@ -10,11 +10,10 @@ from django.utils.translation import gettext as _
 
 from evalsite.fields import EntryInput, PointField
 from evalsite.protocol import Criterion
-from evalsite.protocol.faults import Faults, check_flag
+from evalsite.protocol.faults import Faults
 from evalsite.protocol.scale import NA, Row, Stored, join_choices
 from evalsite.scales.options import (
     ScaleOfOptions,
-    check_options,
     join_words,
     read_options,
     read_words,
@@ -48,7 +47,6 @@ class Choice(ScaleOfOptions):
     title: ClassVar[str] = "Choose one"
     family: ClassVar[str] = "categories"
     is_told_in_words: ClassVar[bool] = True
-    may_ask_item: ClassVar[bool] = True
     tests: ClassVar[frozenset[str]] = frozenset({"is"})
     note_on_values: ClassVar[str] = "Choice: the place of the option in the instrument, from 1"
     needed: ClassVar[frozenset[str]] = frozenset({"options"})
@@ -219,13 +217,6 @@ class Choice(ScaleOfOptions):
             is_shuffled=data.get("shuffle", False),
             not_applicable=data.get("not_applicable", ""),
         )
-
-    @classmethod
-    def check_data(cls, data: Mapping[str, Any], place: str, faults: Faults) -> None:
-        super().check_data(data, place, faults)
-        check_flag(data.get("shuffle", False), f"{place}.shuffle", faults)
-        if "options" in data:
-            check_options(data["options"], f"{place}.options", faults, least=2)
 
     def check_rating(self, data: Any, outputs: int, place: str, faults: Faults) -> None:
         self.check_listed(data, self.list_testable(), outputs, place, faults)

@@ -12,11 +12,10 @@ from django.utils.translation import ngettext
 
 from evalsite.fields import EntryInput
 from evalsite.protocol import Criterion
-from evalsite.protocol.faults import Faults, check_flag, check_whole
+from evalsite.protocol.faults import Faults
 from evalsite.protocol.scale import Row, Stored, join_choices
 from evalsite.scales.options import (
     ScaleOfOptions,
-    check_options,
     join_words,
     read_options,
     read_words,
@@ -95,7 +94,6 @@ class Choices(ScaleOfOptions):
     counted: ClassVar[str] = "options ticked"
     has_parts: ClassVar[bool] = True
     is_told_in_words: ClassVar[bool] = True
-    may_ask_item: ClassVar[bool] = True
     tests: ClassVar[frozenset[str]] = frozenset({"includes"})
     note_on_values: ClassVar[str] = "Choices: 1 if the option was ticked, 0 if not"
     needed: ClassVar[frozenset[str]] = frozenset({"options"})
@@ -284,18 +282,6 @@ class Choices(ScaleOfOptions):
             most=data.get("most"),
             is_shuffled=data.get("shuffle", False),
         )
-
-    @classmethod
-    def check_data(cls, data: Mapping[str, Any], place: str, faults: Faults) -> None:
-        super().check_data(data, place, faults)
-        check_flag(data.get("shuffle", False), f"{place}.shuffle", faults)
-        if "options" not in data:
-            return
-        check_options(data["options"], f"{place}.options", faults, least=1)
-        count = len(data["options"]) if isinstance(data["options"], list) else 1
-        if check_whole(data.get("least", 0), f"{place}.least", faults, least=0, most=count):
-            least = max(data.get("least", 0), 1)
-            check_whole(data.get("most", count), f"{place}.most", faults, least=least, most=count)
 
     def rating_to_data(self, ratings: Sequence[Any]) -> Any:
         return [list(value) for value in ratings]

@@ -9,7 +9,6 @@ from django.utils.translation import gettext as _
 
 from evalsite.fields import PointField
 from evalsite.protocol import Criterion
-from evalsite.protocol.faults import Faults, check_text
 from evalsite.protocol.scale import NA, join_choices
 from evalsite.scales.points import Parts, ScaleOfParts, parse_parts, quote
 
@@ -32,7 +31,6 @@ class Decision(ScaleOfParts):
     note_on_values: ClassVar[str] = "Decision: 1 for yes, 0 for no"
     needed: ClassVar[frozenset[str]] = frozenset({"yes", "no"})
     optional: ClassVar[frozenset[str]] = frozenset({"not_applicable"})
-    may_ask_item: ClassVar[bool] = True
     tests: ClassVar[frozenset[str]] = frozenset({"is"})
 
     def label_of(self, value: Any) -> str:
@@ -126,13 +124,6 @@ class Decision(ScaleOfParts):
     @classmethod
     def from_data(cls, data: Mapping[str, Any]) -> Self:
         return cls(yes=data["yes"], no=data["no"], not_applicable=data.get("not_applicable", ""))
-
-    @classmethod
-    def check_data(cls, data: Mapping[str, Any], place: str, faults: Faults) -> None:
-        super().check_data(data, place, faults)
-        for name in ("yes", "no"):
-            if name in data:
-                check_text(data[name], f"{place}.{name}", faults)
 
     def gold_to_data(self, text: str) -> Any:
         words: dict[str, Any] = self.file_words() | self.na_entry

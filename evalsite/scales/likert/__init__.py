@@ -10,15 +10,6 @@ from django.utils.translation import gettext as _
 
 from evalsite.fields import PointField
 from evalsite.protocol import Criterion
-from evalsite.protocol.faults import (
-    Faults,
-    check_choice,
-    check_flag,
-    check_keys,
-    check_list,
-    check_text,
-    check_whole,
-)
 from evalsite.protocol.scale import NA, join_choices
 from evalsite.scales.points import (
     Parts,
@@ -34,7 +25,6 @@ _SHORT_LABEL = 32
 _LONG_WORD, _LONGEST_WORD, _LONGEST_IN_COLUMN = 10, 12, 24
 # numbers of points that the stylesheet has a row for
 _ROWS = (5, 7)
-_FEWEST, _MOST = 2, 21
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -72,7 +62,6 @@ class Likert(ScaleOfParts):
     is_out_of: bool = False
     stacked: bool = False
     reserved_note: str = ""
-    may_ask_item: ClassVar[bool] = True
     tests: ClassVar[frozenset[str]] = frozenset({"is", "at_least", "at_most"})
     kind: ClassVar[str] = "likert"
     title: ClassVar[str] = "Likert scale"
@@ -247,7 +236,7 @@ class Likert(ScaleOfParts):
         if self.shown != "rising":
             data["shown"] = self.shown
         if self.is_out_of:
-            data["x_out_of"] = True
+            data["out_of"] = True
         if self.stacked:
             data["display"] = "stacked"
         if self.reserved_note:
@@ -259,7 +248,7 @@ class Likert(ScaleOfParts):
         return cls(
             points=tuple(_read_point(point) for point in data["points"]),
             shown=data.get("shown", "rising"),
-            is_out_of=data.get("x_out_of", False),
+            is_out_of=data.get("out_of", data.get("x_out_of", False)),
             stacked=data.get("display") == "stacked",
             reserved_note=data.get("reserved_note", ""),
             not_applicable=data.get("not_applicable", ""),
@@ -268,26 +257,6 @@ class Likert(ScaleOfParts):
     @classmethod
     def from_fields(cls, fields: Mapping[str, Any]) -> Self:
         return cls(**{**fields, "points": tuple(_read_point(point) for point in fields["points"])})
-
-    @classmethod
-    def check_data(cls, data: Mapping[str, Any], place: str, faults: Faults) -> None:
-        super().check_data(data, place, faults)
-        check_choice(data.get("shown", "rising"), {"rising", "falling"}, f"{place}.shown", faults)
-        check_flag(data.get("x_out_of", False), f"{place}.x_out_of", faults)
-        check_choice(data.get("display", "row"), {"row", "stacked"}, f"{place}.display", faults)
-        check_text(
-            data.get("reserved_note", ""), f"{place}.reserved_note", faults, may_be_empty=True
-        )
-        if "points" not in data:
-            return
-        points = check_list(data["points"], f"{place}.points", faults, least=_FEWEST, most=_MOST)
-        for number, point in enumerate(points):
-            _check_point(point, f"{place}.points.{number}", faults,
-                         is_end=number in (0, len(points) - 1))  # fmt: skip
-        values = [point.get("value") for point in points if isinstance(point, Mapping)]
-        whole = [value for value in values if isinstance(value, int)]
-        if len(whole) == len(points) and whole != sorted(set(whole)):
-            faults.add("order", f"{place}.points", "must have values that rise")
 
 
 def _join(value: int, sign: str, label: str) -> str:
@@ -311,17 +280,3 @@ def _read_point(data: Mapping[str, Any]) -> Point:
         notes=tuple(data.get("notes", ())),
         reserved=data.get("reserved", False),
     )
-
-
-def _check_point(point: Any, place: str, faults: Faults, *, is_end: bool) -> None:
-    """Check a point; only the ends must have words."""
-    keys = {"needed": {"value", "label"}, "optional": {"notes", "reserved"}}
-    if not check_keys(point, place, faults, **keys):
-        return
-    if "value" in point:
-        check_whole(point["value"], f"{place}.value", faults)
-    if "label" in point:
-        check_text(point["label"], f"{place}.label", faults, may_be_empty=not is_end)
-    for number, note in enumerate(check_list(point.get("notes", []), f"{place}.notes", faults)):
-        check_text(note, f"{place}.notes.{number}", faults)
-    check_flag(point.get("reserved", False), f"{place}.reserved", faults)

@@ -12,13 +12,6 @@ from django.utils.translation import gettext as _
 
 from evalsite.fields import WHOLE_NUMBER
 from evalsite.protocol import Criterion
-from evalsite.protocol.faults import (
-    Faults,
-    check_keys,
-    check_list,
-    check_text,
-    check_whole,
-)
 from evalsite.protocol.scale import Judged, Scale
 from evalsite.scales.points import quote
 
@@ -327,22 +320,6 @@ class Magnitude(Scale):
             maximum=data.get("maximum", HIGHEST),
             standard_inputs=None if inputs is None else tuple(inputs),
         )
-
-    @classmethod
-    def check_data(cls, data: Mapping[str, Any], place: str, faults: Faults) -> None:
-        super().check_data(data, place, faults)
-        ends = [
-            check_whole(data.get(name, end), f"{place}.{name}", faults, least=LOWEST, most=HIGHEST)
-            for name, end in (("minimum", LOWEST), ("maximum", HIGHEST))
-        ]
-        if all(ends) and data.get("minimum", LOWEST) >= data.get("maximum", HIGHEST):
-            faults.add("order", place, "must have a minimum below its maximum")
-        standard = data.get("standard", {})
-        at = f"{place}.standard"
-        if check_keys(standard, at, faults, needed=(), optional={"inputs"}):
-            inputs = check_list(standard.get("inputs", []), f"{at}.inputs", faults)
-            for number, name in enumerate(inputs):
-                check_text(name, f"{at}.inputs.{number}", faults)
 
     def gold_to_data(self, text: str) -> Any:
         """Keep the order of outputs as written: a magnitude has no right score."""

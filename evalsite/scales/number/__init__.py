@@ -4,7 +4,6 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, ClassVar, Self
 
-from evalsite.protocol.faults import Faults, check_text
 from evalsite.scales.bounded import BoundedScale
 
 
@@ -36,8 +35,3 @@ class Number(BoundedScale):
             unit=data.get("unit", ""),
             not_applicable=data.get("not_applicable", ""),
         )
-
-    @classmethod
-    def check_data(cls, data: Mapping[str, Any], place: str, faults: Faults) -> None:
-        super().check_data(data, place, faults)
-        check_text(data.get("unit", "-"), f"{place}.unit", faults)

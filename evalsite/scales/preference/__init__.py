@@ -13,8 +13,8 @@ from evalsite.protocol import Criterion
 from evalsite.protocol.faults import Faults, check_whole
 from evalsite.protocol.scale import PLAIN, Judged, Row, Scale, Stored
 from evalsite.scales.points import quote, verdict_in_words
-from evalsite.scales.preference.checking import BOTH, PLAIN_VALUES, check_graded, is_plain
 from evalsite.scales.preference.graded import Graded
+from evalsite.scales.preference.plain import BOTH, PLAIN_VALUES, is_plain
 
 TIE = "tie"
 _SIDES = ("first", TIE, "second")
@@ -203,10 +203,6 @@ class Preference(Scale):
             return Graded.from_data(data)
         first, tie, second = (point["label"] for point in data["points"])
         return cls(first=first, tie=tie, second=second)
-
-    @classmethod
-    def check_data(cls, data: Mapping[str, Any], place: str, faults: Faults) -> None:
-        check_graded(data, place, faults)
 
     def rating_to_data(self, ratings: Sequence[int]) -> Any:
         (preferred,) = ratings

@@ -14,8 +14,8 @@ from evalsite.protocol.faults import Faults
 from evalsite.protocol.scale import Judged, Row, Scale, Stored
 from evalsite.scales.options import read_options
 from evalsite.scales.points import quote, verdict_in_words
-from evalsite.scales.preference.checking import BOTH, check_graded
 from evalsite.scales.preference.grades import Grade, GradedField, Judgement, Tags
+from evalsite.scales.preference.plain import BOTH
 
 TIE = "tie"
 # reasons that are about neither output alone
@@ -423,10 +423,6 @@ class Graded(Scale):
                 most=tags.get("most"),
             ),
         )
-
-    @classmethod
-    def check_data(cls, data: Mapping[str, Any], place: str, faults: Faults) -> None:
-        check_graded(data, place, faults)
 
     def rating_to_data(self, ratings: Sequence[Any]) -> Any:
         (value,) = ratings

@@ -4,17 +4,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, ClassVar, Self
 
-from evalsite.protocol.faults import (
-    Faults,
-    check_keys,
-    check_list,
-    check_text,
-    check_unique,
-    check_whole,
-)
 from evalsite.scales.bounded import BoundedScale
-
-_MOST_MARKS = 21
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -108,31 +98,7 @@ class Slider(BoundedScale):
         names = ("minimum", "maximum", "step", "low", "high", "not_applicable")
         return cls(marks=marks, **{name: data[name] for name in names if name in data})
 
-    @classmethod
-    def check_data(cls, data: Mapping[str, Any], place: str, faults: Faults) -> None:
-        super().check_data(data, place, faults)
-        for name in ("low", "high"):
-            check_text(data.get(name, "-"), f"{place}.{name}", faults)
-        low, high = data.get("minimum"), data.get("maximum")
-        if not isinstance(low, int) or not isinstance(high, int) or low >= high:
-            return
-        check_whole(data.get("step", 1), f"{place}.step", faults, least=1, most=high - low)
-        at = f"{place}.marks"
-        marks = check_list(data.get("marks", []), at, faults, most=_MOST_MARKS)
-        for number, mark in enumerate(marks):
-            _check_mark(mark, f"{at}.{number}", low, high, faults)
-        check_unique([one.get("value") for one in marks if isinstance(one, Mapping)], at, faults)
-
 
 def _mark_to_data(mark: Mark) -> dict[str, Any]:
     data: dict[str, Any] = {"value": mark.value, "label": mark.label}
     return data | ({"notes": list(mark.notes)} if mark.notes else {})
-
-
-def _check_mark(mark: Any, place: str, low: int, high: int, faults: Faults) -> None:
-    if not check_keys(mark, place, faults, needed={"value", "label"}, optional={"notes"}):
-        return
-    check_whole(mark.get("value", low), f"{place}.value", faults, least=low, most=high)
-    check_text(mark.get("label", "-"), f"{place}.label", faults)
-    for number, note in enumerate(check_list(mark.get("notes", []), f"{place}.notes", faults)):
-        check_text(note, f"{place}.notes.{number}", faults)

@@ -10,10 +10,10 @@ from django.utils.translation import gettext as _
 
 from evalsite.fields import LONGEST_NOTE, NoteField
 from evalsite.protocol import Criterion
-from evalsite.protocol.faults import Faults, check_whole
+from evalsite.protocol.faults import Faults
 from evalsite.protocol.scale import Judged, Row, Scale, Stored
 
-_LINES, _MOST_LINES = 3, 30
+_LINES = 3
 # by simulated people, of what is worth more or less
 _SAID = ("It reads well.", "Fair.", "Some of it is wrong.")
 
@@ -55,7 +55,6 @@ class Text(Scale):
     has_direction: ClassVar[bool] = False
     counted: ClassVar[str] = "characters"
     is_typed: ClassVar[bool] = True
-    may_ask_item: ClassVar[bool] = True
     starts_optional: ClassVar[bool] = True
     optional: ClassVar[frozenset[str]] = frozenset({"lines", "least", "most"})
 
@@ -166,17 +165,6 @@ class Text(Scale):
     @classmethod
     def from_data(cls, data: Mapping[str, Any]) -> Self:
         return cls(**{name: data[name] for name in cls.optional if name in data})
-
-    @classmethod
-    def check_data(cls, data: Mapping[str, Any], place: str, faults: Faults) -> None:
-        super().check_data(data, place, faults)
-        check_whole(data.get("lines", 1), f"{place}.lines", faults, least=1, most=_MOST_LINES)
-        if check_whole(data.get("least", 0), f"{place}.least", faults, least=0, most=LONGEST_NOTE):
-            least = max(data.get("least", 0), 1)
-            check_whole(
-                data.get("most", LONGEST_NOTE), f"{place}.most", faults,
-                least=least, most=LONGEST_NOTE,
-            )  # fmt: skip
 
     def check_rating(self, data: Any, outputs: int, place: str, faults: Faults) -> None:
         if not isinstance(data, list) or not all(isinstance(one, str) for one in data):

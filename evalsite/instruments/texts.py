@@ -11,8 +11,6 @@ from copy import deepcopy
 from hashlib import sha256
 from typing import Any
 
-from evalsite.protocol.faults import Faults, check_text
-
 LANGUAGE = re.compile(r"[a-z]{2,3}(-[A-Za-z0-9]{2,8})*")
 _TEXTS = frozenset({
     "title", "summary", "instructions", "instructions_title", "label", "question", "definition",
@@ -62,37 +60,17 @@ def _is_for_people(name: str, place: str) -> bool:
 def _walk_texts(holder: Any, name: str, part: Any, at: str) -> Iterator[tuple[str, str, Any, Any]]:
     if isinstance(part, str):
         yield at, part, holder, name
-    elif isinstance(part, list) and all(isinstance(one, str) for one in part):
+    elif isinstance(part, list) and all(isinstance(text, str) for text in part):
         for number, text in enumerate(part):
             yield f"{at}.{number}", text, part, number
     else:
         yield from _walk(part, at)
 
 
-def check_translations(content: Mapping[str, Any], faults: Faults) -> None:
-    """Check translations against an instrument that has no fault otherwise."""
-    translations = content.get("translations", {})
-    if not isinstance(translations, Mapping):
-        faults.add("type", "translations", "must be an object")
-        return
-    known = list_texts(content) if translations else {}
-    for language, texts in translations.items():
-        at = f"translations.{language}"
-        if not LANGUAGE.fullmatch(str(language)) or language == content.get("language"):
-            faults.add("bad_language", at, "must be the tag of another language")
-        if not isinstance(texts, Mapping):
-            faults.add("type", at, "must be an object")
-            continue
-        for address, text in texts.items():
-            if address not in known:
-                faults.add("unknown_address", f"{at}.{address}", "names no text of the instrument")
-            check_text(text, f"{at}.{address}", faults)
-
-
 def translate(content: dict[str, Any], language: str) -> dict[str, Any]:
     """Return the instrument in this language; as it is where nobody has translated it."""
-    given = content.get("translations", {})
-    texts = given.get(language) or given.get(language.partition("-")[0])
+    translations = content.get("translations", {})
+    texts = translations.get(language) or translations.get(language.partition("-")[0])
     if not texts or language == content["language"]:
         return content
     shown: dict[str, Any] = deepcopy(content)

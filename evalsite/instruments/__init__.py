@@ -1,0 +1,1 @@
+"""The instrument as one model: its file, what is stored and the object have this one shape."""

@@ -1,0 +1,198 @@
+"""One reader for every instrument: the verdicts, and the data that it writes back."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+from django.conf import settings
+
+from evalsite.instruments.checks import InvalidInstrument, find_not_yet, read_instrument
+from evalsite.protocol import Protocol, get_protocol, installed_protocols, installed_scales
+
+FOLDER = settings.BASE_DIR / "fixtures" / "instruments"
+GALLERY = sorted(FOLDER.glob("*.json"))
+FAULTY = sorted((FOLDER / "faulty").glob("*.json"))
+# keys that had another name
+RENAMED = {
+    "x_page_note": "page_note",
+    "x_help_label": "help_label",
+    "x_out_of": "out_of",
+    "x_marked": "marked",
+}
+# faulty files whose fault the reader doesn't find, and why
+RULES_OF_THE_SITE = {
+    "13_duplicate": "the key of an installed protocol",
+    "31_type": "a control character, which no database keeps",
+}
+NO_PAGE_YET = {
+    "accuracy_errors": {"criteria.errors.scale.kind"},
+    "attribution": {"criteria.unsupported.scale.kind"},
+    "best_worst_four": {"criteria.overall.scale.kind"},
+    "esa": {"criteria.errors.scale.kind", "item.output_columns.0.kind"},
+    "mqm": {"criteria.errors.scale.kind", "item.output_columns.0.kind"},
+    "post_edit": {"criteria.corrected.scale.kind"},
+    "ranking": {"criteria.rank.scale.kind"},
+}
+
+
+def list_faults(data: Any, *, is_foreign: bool = True) -> set[tuple[str, str]]:
+    try:
+        read_instrument(data, is_foreign=is_foreign)
+    except InvalidInstrument as refused:
+        return {(fault.code, fault.place) for fault in refused.faults}
+    return set()
+
+
+def rename(data: Any) -> Any:
+    if isinstance(data, dict):
+        return {RENAMED.get(name, name): rename(value) for name, value in data.items()}
+    return [rename(value) for value in data] if isinstance(data, list) else data
+
+
+@pytest.mark.parametrize("path", FAULTY, ids=lambda path: path.stem)
+def test_faulty_file_has_its_code_and_its_place(path: Path):
+    data = json.loads(path.read_bytes())
+    faults = list_faults(data)
+
+    if path.stem in RULES_OF_THE_SITE:
+        assert data["x_fault"] not in {place for _, place in faults}
+    else:
+        assert (path.stem.partition("_")[2], data["x_fault"]) in faults
+
+
+@pytest.mark.parametrize("path", GALLERY, ids=lambda path: path.stem)
+def test_gallery_file_is_valid_and_written_back_without_its_defaults(path: Path):
+    data = json.loads(path.read_bytes())
+
+    instrument = read_instrument(data, is_foreign=True)
+
+    written = instrument.to_data()
+    assert read_instrument(written).to_data() == written
+    not_yet = find_not_yet(instrument, frozenset(installed_scales()))
+    assert {fault.place for fault in not_yet} == NO_PAGE_YET.get(path.stem, set())
+    assert {fault.code for fault in not_yet} <= {"not_yet"}
+    if not not_yet:
+        assert written == rename(Protocol.from_data(data).to_data())
+
+
+@pytest.mark.parametrize("key", sorted(installed_protocols()))
+def test_protocol_is_written_back_but_for_the_renamed_keys(key: str):
+    data = json.loads(json.dumps(get_protocol(key).to_data()))
+
+    assert read_instrument(data).to_data() == rename(data)
+
+
+# --- keys -------------------------------------------------------------------------------
+
+
+def make_data() -> dict[str, Any]:
+    data: dict[str, Any] = json.loads((FOLDER / "summeval.json").read_bytes())
+    return data
+
+
+def describe(data: Any, place: str) -> str:
+    with pytest.raises(InvalidInstrument) as refused:
+        read_instrument(data)
+    (fault,) = (fault for fault in refused.value.faults if fault.place == place)
+    return str(fault)
+
+
+def test_unknown_key_is_refused_with_the_nearest_known_one():
+    data = make_data()
+    data["criteria"][0]["quesiton"] = "?"
+    data["zzz"] = 1
+
+    assert "did you mean question?" in describe(
+        data, f"criteria.{data['criteria'][0]['key']}.quesiton"
+    )
+    assert "did you mean" not in describe(data, "zzz")
+
+
+@pytest.mark.parametrize("name", ["extras", "highlight", "is_", "model_config"])
+def test_name_inside_the_model_is_no_key_of_the_format(name: str):
+    data = make_data()
+
+    assert list_faults(data | {name: {"x_a": 1}}) == {("unknown_key", name)}
+
+
+def test_null_is_no_value_anywhere():
+    data = make_data() | {"note": None, "x_lab": None}
+    data["source"]["url"] = None
+    data["criteria"][0]["ask_if"] = None
+
+    assert list_faults(data) == {
+        ("type", "note"),
+        ("type", "source.url"),
+        ("type", f"criteria.{data['criteria'][0]['key']}.ask_if"),
+    }
+
+
+def test_keys_of_others_are_kept_in_every_part():
+    data = make_data() | {"x_lab": {"room": None}}
+    data["source"]["x_page"] = [4]
+    data["criteria"][0]["scale"]["x_"] = "odd"
+
+    written = read_instrument(data).to_data()
+
+    assert written["x_lab"] == {"room": None}
+    assert written["source"]["x_page"] == [4]
+    assert written["criteria"][0]["scale"]["x_"] == "odd"
+
+
+def test_old_name_of_a_key_is_read_and_never_written():
+    data = make_data() | {"x_page_note": "Read all of it.", "x_help_label": "Rules"}
+
+    written = read_instrument(data).to_data()
+
+    assert (written["page_note"], written["help_label"]) == ("Read all of it.", "Rules")
+    assert not written.keys() & RENAMED.keys()
+
+
+@pytest.mark.parametrize("depth", [4, 1_000, 20_000])
+def test_condition_that_is_nested_too_deep_is_a_fault_and_no_error(depth: int):
+    data = make_data()
+    condition: dict[str, Any] = {}
+    for _ in range(depth):
+        condition = {"not": condition}
+    data["criteria"][1]["ask_if"] = condition
+
+    assert {code for code, _ in list_faults(data)} == {"too_deep"}
+
+
+# --- kinds that are new -----------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("value", "faults"),
+    [
+        (2.5, set()),
+        (2.1255, {("type", "criteria.{key}.scale.points.1.value")}),
+        (True, {("type", "criteria.{key}.scale.points.1.value")}),
+        (float("nan"), {("type", "criteria.{key}.scale.points.1.value")}),
+        (-5, {("order", "criteria.{key}.scale.points")}),
+        (10**10, {("out_of_range", "criteria.{key}.scale.points.1.value")}),
+    ],
+)
+def test_point_of_a_scale_may_have_three_decimals(value: Any, faults: set[tuple[str, str]]):
+    data = make_data()
+    for part in ("examples", "practice"):
+        data.pop(part, None)
+    data["criteria"][0]["scale"]["points"][1]["value"] = value
+    key = data["criteria"][0]["key"]
+
+    assert list_faults(data) == {(code, place.format(key=key)) for code, place in faults}
+    if not faults:
+        not_yet = find_not_yet(read_instrument(data), frozenset(installed_scales()))
+        assert [fault.place for fault in not_yet] == [f"criteria.{key}.scale"]
+
+
+def test_table_given_as_a_list_is_written_as_text_that_keeps_the_order_of_its_columns():
+    data = json.loads((FOLDER / "webnlg.json").read_bytes())
+    rows = data["practice"][0]["inputs"]["data"]
+    assert isinstance(rows, list)
+
+    written = read_instrument(data).to_data()["practice"][0]["inputs"]["data"]
+
+    assert json.loads(written) == rows
+    assert list(json.loads(written)[0]) == list(rows[0])
