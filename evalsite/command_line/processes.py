@@ -91,6 +91,10 @@ def describe_ending(name: str, process: subprocess.Popen[bytes]) -> str:
     return f"The {name} {how}."
 
 
+class Interrupted(KeyboardInterrupt):
+    """A signal that asks this process to stop."""
+
+
 def take_signals() -> None:
     """Let every signal that asks to stop raise KeyboardInterrupt, as Ctrl-C does."""
     for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
@@ -100,7 +104,9 @@ def take_signals() -> None:
 
 
 def _ask_to_stop(number: int, frame: FrameType | None) -> None:
-    raise KeyboardInterrupt
+    # a class of our own: where a KeyboardInterrupt itself has passed out of exec("..."), as
+    # dataclasses use it, CPython ends with a signal at exit, though we have caught it
+    raise Interrupted
 
 
 def parse_port(text: str) -> int:

@@ -170,3 +170,26 @@ def test_a_command_works_on_the_site_of_its_folder_or_on_none(tmp_path, variable
     assert code == WRONG_USE
     assert named in errors
     assert list(tmp_path.iterdir()) == []
+
+
+def test_a_signal_while_code_is_being_made_leaves_the_exit_code_to_us(tmp_path):
+    (tmp_path / "stopped.py").write_text(
+        """
+import sys
+from evalsite.command_line.processes import take_signals
+
+take_signals()
+try:
+    exec("import signal; signal.raise_signal(signal.SIGINT)")
+except KeyboardInterrupt:
+    sys.exit(4)
+"""
+    )
+    paths = os.pathsep.join([str(tmp_path), str(ROOT)])
+
+    # CPython looks at the signal only where a module is run by its name
+    ended = subprocess.run(
+        [sys.executable, "-m", "stopped"], env=os.environ | {"PYTHONPATH": paths}
+    )
+
+    assert ended.returncode == STOPPED
