@@ -23,9 +23,10 @@ def make_researcher(user: User) -> None:
 
 
 def find_or_make_first() -> tuple[User, str]:
-    """Return the first administrator, and the password if the account was made now."""
-    administrators = User.objects.filter(is_superuser=True, is_active=True)
-    if user := administrators.order_by("pk").first():
+    """Return an administrator, and the password if the account was made now."""
+    administrators = User.objects.filter(is_superuser=True)
+    # none is made beside one whose account is disabled at the moment
+    if user := administrators.order_by("-is_active", "pk").first():
         return user, ""
     password = secrets.token_urlsafe(12)
     user = User.objects.create_user(

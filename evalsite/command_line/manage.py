@@ -9,6 +9,7 @@ from django.conf import settings
 from django.core.management import BaseCommand, ManagementUtility
 
 from evalsite.command_line.faults import read_fault
+from evalsite.command_line.output import escape_controls
 from evalsite.command_line.site import SECRET, find_data_folder, find_site_variable, use_folder
 
 # which site it is makes no difference to these
@@ -70,7 +71,7 @@ def run(arguments: Sequence[str]) -> int:
         fault = read_fault(error)
         if fault is None:
             raise
-        sys.stderr.write(f"{fault}\n")
+        sys.stderr.write(f"{escape_controls(str(fault))}\n")
         return 1
     return 0
 

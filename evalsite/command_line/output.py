@@ -43,7 +43,7 @@ class Output:
 
     def say(self, sentence: str) -> None:
         """Write a line for people at once, also into a pipe or a log."""
-        self._write(sys.stderr if self.is_json else self._stream, sentence)
+        self._write(sys.stderr if self.is_json else self._stream, escape_controls(sentence))
 
     def write_event(self, event: str, **facts: Any) -> None:
         """Write a line of JSON about something that happened, if JSON is asked for."""

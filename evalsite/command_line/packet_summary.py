@@ -75,7 +75,8 @@ def _list_criteria(views: Sequence[Any], *, people: int) -> Iterator[str]:
     for view in views[:_MOST_CRITERIA]:
         role = " (primary)" if view.role == "primary" else ""
         parts = [f"**{_escape(view.label)}**{role}:"]
-        parts += [sentence for sentence, is_main in view.verdict.sentences if is_main]
+        # names of systems are in the sentences
+        parts += [_escape(sentence) for sentence, is_main in view.verdict.sentences if is_main]
         if len(view.pairs) <= _MOST_PAIRS:
             parts += [
                 f"Difference {_escape(pair.first)} − {_escape(pair.second)}: "
@@ -83,8 +84,8 @@ def _list_criteria(views: Sequence[Any], *, people: int) -> Iterator[str]:
                 for pair in view.pairs
             ]
         parts.append(_describe_agreement(view, people))
-        parts += view.planned
-        yield f"- {' '.join(_join(part) for part in parts)}"
+        parts += map(_escape, view.planned)
+        yield f"- {' '.join(parts)}"
     if len(views) > _MOST_CRITERIA:
         yield f"- {len(views) - _MOST_CRITERIA} more criteria are in `report.html`."
     yield ""
@@ -130,7 +131,3 @@ def _escape(text: str) -> str:
     """Keep a name on one line and out of the Markdown around it."""
     joined = " ".join(text.split())
     return "".join(f"\\{sign}" if sign in "\\`*_[]<>|#" else sign for sign in joined)
-
-
-def _join(text: str) -> str:
-    return " ".join(text.split())

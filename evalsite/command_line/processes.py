@@ -97,9 +97,10 @@ class Interrupted(KeyboardInterrupt):
 
 def take_signals() -> None:
     """Let every signal that asks to stop raise KeyboardInterrupt, as Ctrl-C does."""
-    for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
+    end_of_terminal = getattr(signal, "SIGHUP", None)  # not on Windows
+    for number in filter(None, (signal.SIGINT, signal.SIGTERM, end_of_terminal)):
         # nohup ignores the end of a terminal
-        if number != signal.SIGHUP or signal.getsignal(number) != signal.SIG_IGN:
+        if number != end_of_terminal or signal.getsignal(number) != signal.SIG_IGN:
             signal.signal(number, _ask_to_stop)
 
 

@@ -168,8 +168,12 @@ def _split(name: str, url: str) -> SplitResult:
     try:
         parts = urlsplit(url)
         _ = parts.port  # a ValueError if it's no number
-    except ValueError as error:
-        raise BadSetting(f"{name} can't be read: {error}.") from error
+    except ValueError:
+        # it may hold a password, and so may the error
+        raise BadSetting(
+            f"{name} can't be read. Its port must be a number, and a password must have %2F, %23, "
+            "%3F, %5B and %5D in place of / # ? [ and ]."
+        ) from None
     return parts
 
 
@@ -196,7 +200,13 @@ def read_mail(name: str) -> MailServer:
     if not url:
         return MailServer()
     parts = _split(name, url)
-    if parts.scheme != "smtp" or not parts.hostname or parts.path.strip("/") or parts.query:
+    if (
+        parts.scheme != "smtp"
+        or not parts.hostname
+        or parts.path.strip("/")
+        or parts.query
+        or parts.fragment
+    ):
         # it may hold a password, so it isn't repeated
         raise BadSetting(f"{name} must look like smtp://user:password@mail.example.org:587.")
     return MailServer(

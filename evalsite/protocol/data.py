@@ -304,7 +304,7 @@ def _read_layout(data: Mapping[str, Any]) -> Layout:
 def _read_column(data: Mapping[str, Any], *, is_of_output: bool = False) -> InputColumn:
     return InputColumn(
         name=data["name"],
-        label=data["label"],
+        label=data.get("label") or data["name"],
         kind=data["kind"],
         language=data.get("language", ""),
         aliases=tuple(data.get("aliases", ())),

@@ -30,17 +30,6 @@ def check_keys(
     return True
 
 
-def check_text(value: Any, place: str, faults: Faults, *, may_be_empty: bool = False) -> bool:
-    """Check that this is text, and not only spaces."""
-    if not isinstance(value, str):
-        faults.add("type", place, "must be text")
-        return False
-    if not may_be_empty and not value.strip():
-        faults.add("empty_text", place, "must not be empty")
-        return False
-    return True
-
-
 def check_whole(
     value: Any, place: str, faults: Faults, *, least: int | None = None, most: int | None = None
 ) -> bool:

@@ -2,6 +2,7 @@
 
 import json
 from collections.abc import Iterable, Mapping
+from math import isfinite
 from typing import Any, cast
 
 from django.contrib.auth.models import User
@@ -104,13 +105,16 @@ _DECODER = make_decoder(parse_constant=_refuse_number, object_pairs_hook=_refuse
 
 
 def _find_unstorable(value: Any, place: str, faults: Faults, depth: int) -> None:
-    """Add a fault for characters that no database keeps, and for what is nested too deep."""
+    """Add a fault for what no database keeps, and for what is nested too deep."""
     if depth > _DEEPEST:
         faults.add("too_deep", place, "is nested too deep")
     elif isinstance(value, str):
         if any((ord(letter) < 32 and letter not in "\n\t\r") or 0xD800 <= ord(letter) < 0xE000
                for letter in value):  # fmt: skip
             faults.add("type", place, "has a control character, which can't be shown")
+    elif isinstance(value, float) and not isfinite(value):
+        # JSON reads 1e999 as infinity, and has no word for it
+        faults.add("type", place, "is no number that can be stored")
     elif isinstance(value, Mapping):
         for name, part in value.items():
             _find_unstorable(name, place, faults, depth)

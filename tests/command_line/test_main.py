@@ -335,6 +335,18 @@ def test_a_command_that_is_stopped_says_so(tmp_path, number):
     assert json.loads(written)["exit"] == STOPPED
 
 
+def test_signals_are_taken_where_terminals_have_no_end(monkeypatch):
+    before = {number: signal.getsignal(number) for number in (signal.SIGINT, signal.SIGTERM)}
+    monkeypatch.delattr(signal, "SIGHUP")
+    try:
+        signal.signal(signal.SIGTERM, signal.SIG_DFL)
+        take_signals()
+        assert signal.getsignal(signal.SIGTERM) != signal.SIG_DFL
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)
+
+
 @pytest.mark.parametrize("is_ignored", [True, False])
 def test_the_end_of_a_terminal_is_ignored_under_nohup(is_ignored):
     before = {number: signal.getsignal(number)

@@ -41,5 +41,16 @@ def test_agreement_has_its_interval_and_of_one_person_it_is_not_known():
     assert "can't be known" in of_one
 
 
+def test_names_in_sentences_are_shown_as_text():
+    named = view(1)
+    named.verdict.sentences = [("a_b is better than <b>c</b>|d.", True)]
+    named.planned = ["Planned: a_b is not worse."]
+
+    (line, _) = _list_criteria([named], people=2)
+
+    assert r"a\_b is better than \<b\>c\</b\>\|d. " in line
+    assert r"Planned: a\_b is not worse." in line
+
+
 def test_a_name_stays_in_its_cell():
     assert _escape("a|b\n# c") == "a\\|b \\# c"

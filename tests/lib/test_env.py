@@ -77,8 +77,17 @@ def test_a_value_that_cannot_be_used_is_refused_by_name(monkeypatch, read, value
         read("EVALSITE_TEST", *defaults.get(read, ()))
 
 
-def test_a_password_is_not_repeated(monkeypatch):
-    monkeypatch.setenv("EVALSITE_MAIL", "smtps://user:pass-word@mail.example.org")
+@pytest.mark.parametrize(
+    "url",
+    [
+        "smtps://user:pass-word@mail.example.org",
+        "smtp://user:pass-word/x@mail.example.org:587",
+        "smtp://user:1#pass-word@mail.example.org",
+        "smtp://user:[pass-word@mail.example.org",
+    ],
+)
+def test_a_password_is_not_repeated(monkeypatch, url):
+    monkeypatch.setenv("EVALSITE_MAIL", url)
 
     with pytest.raises(env.BadSetting) as refused:
         env.read_mail("EVALSITE_MAIL")

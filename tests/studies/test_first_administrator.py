@@ -10,6 +10,7 @@ from django.db import connection  # noqa: F401 (the mark reads it)
 from django.test import Client
 
 from evalsite.accounts.first_administrator import make_first_administrator, make_first_link
+from evalsite.accounts.researchers import find_or_make_first
 from evalsite.audit.models import AccountEvent, AuditEntry
 from tests.site.test_staff_pages import sign_in
 from tests.support.accounts import PASSWORD, is_signed_in
@@ -125,6 +126,13 @@ def test_nothing_works_on_a_site_with_an_administrator(is_active):
     assert (create(path), Client().get(path).status_code) == (410, 410)
     assert make_first_link() is None
     assert list_administrators() == ["root"]
+
+
+def test_no_account_is_made_beside_an_administrator_whose_account_is_disabled():
+    made, _ = find_or_make_first()
+    User.objects.update(is_active=False)
+
+    assert find_or_make_first() == (made, "")
 
 
 def test_researcher_who_is_signed_in_may_open_the_link():

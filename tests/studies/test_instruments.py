@@ -120,6 +120,22 @@ def test_columns_of_an_example_that_are_none_are_refused(columns: object):
     assert "type" in {fault.code for fault in find_faults(content)}
 
 
+def test_infinity_is_no_number_that_a_file_can_hold():
+    content = {**CONTENTS[0], "x_a": [float("inf")]}
+
+    assert [fault.place for fault in find_faults(content)] == ["x_a.0"]
+
+
+def test_column_of_an_output_may_have_no_label():
+    content = deepcopy(next(one for one in read_gallery() if one["key"] == "factual_checklist"))
+    [column] = content["item"]["output_columns"]
+    del column["label"]
+
+    assert not find_faults(content)
+    (read,) = (column for column in Protocol.from_stored(content).inputs if column.is_of_output)
+    assert read.label == read.name == column["name"]
+
+
 @pytest.mark.parametrize("content", CONTENTS, ids=lambda content: content["key"])
 def test_gallery_is_read_and_written_without_loss(content: dict):
     assert not find_faults(content)

@@ -317,7 +317,9 @@ class Comparison:
         if plan["changed_at"] is None:
             return "No analysis plan was written."
         counts = ", ".join(f"{name} {n:,}" for name, n in plan["answers_before"].items())
-        return f"The analysis plan; answers that were in when a part last changed: {counts or '-'}."
+        if not counts:
+            return "The analysis plan."
+        return f"The analysis plan; answers that were in when a part last changed: {counts}."
 
 
 def compare_figures(name: str, said: Any, found: Any) -> Iterator[Fault]:
