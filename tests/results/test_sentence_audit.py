@@ -1412,3 +1412,67 @@ def test_who_looked_and_went_on_claims_no_error_rate(
     assert has_gone_on(look, done=4) == has_more
     assert not has_gone_on(None, done=4)
     assert withdraw_claims([note])[0]["facts"] == {"raters": 3, "keeps_error_rate": False}
+
+
+def test_no_headline_of_no_difference_where_nothing_was_tested():
+    one_rater = [
+        row | {"criterion": key}
+        for key in ("fit", "fun")
+        for row in rate(spread(2))
+        if row["participant"] == "p0"
+    ]
+    content = {"kept": analyse(one_rater), "all": None}
+
+    summary = summarise(content, Collection(done=4, target=4), everyone=False)
+
+    assert summary.headline == "No systems were tested against each other"
+
+
+def test_pairs_that_cannot_be_compared_are_in_no_count_of_tests():
+    (square,) = get_study("square")["criteria"]
+    (twenty,) = get_study("one input, twenty raters")["criteria"]
+    (thin,) = get_study("thin system")["criteria"]
+    folds = [fold for criterion in (square, twenty, thin) for fold in list_folds(criterion, None)]
+    counted = [note["facts"]["pairs"] for fold in folds for note in fold.notes
+               if note["code"] == "other_tests"]  # fmt: skip
+
+    assert "nothing to compare" in judge_criterion(square).brief
+    assert {note["code"] for note in judge_criterion(square).list_notes()} == {"nothing_to_compare"}
+    assert "the 2 pairs that are tested" in write_sentence(note_correction(twenty))
+    assert counted == [2, 1]
+
+
+def test_a_system_with_the_larger_and_the_smaller_error_is_said_to_have_neither():
+    pairs = [
+        {"system_1": "A", "system_2": other, "system": "A", "p": p}
+        for other, p in (("B", 0.2), ("C", 0.01))
+    ]
+
+    assert "Raters differ" not in SENTENCES["own_error_differs"](pairs=pairs)
+
+
+@pytest.mark.parametrize(
+    ("code", "facts", "sentence"),
+    [
+        ("ratings_elsewhere", {"imported": 1, "ratings": 1}, "It was collected elsewhere."),
+        ("pairs_clear", {"clear": 1, "pairs": 1}, "The two systems differ clearly."),
+        ("checks_in_sets", {"every": 1}, "a gold or attention item after every item"),
+        (
+            "pairs_clear",
+            {"clear": 1, "pairs": 3},
+            "1 of 3 pairs of systems shows a clear difference.",
+        ),
+        (
+            "imported",
+            {"ratings": 1, "total": 5},
+            "1 of 5 ratings is imported, so it was collected elsewhere.",
+        ),
+        (
+            "sharing_of_answers",
+            {"asked": 1, "not_sharing": 0},
+            "the only participant agreed to have their answers published",
+        ),
+    ],
+)
+def test_one_of_a_thing_is_written_in_the_singular(code, facts, sentence):
+    assert SENTENCES[code](**facts) == sentence

@@ -207,9 +207,9 @@ def _list_pairs(criterion: Criterion) -> Iterator[Fold]:
             notes=[make_note("superiority_range", **ends)] if ends else [],
         )
     if table := tabulate_checks(criterion):
-        other = sum(map(_has_other_check, pairs))
-        note = make_note("other_tests", pairs=len(pairs), other=other)
-        yield Fold(key="checks", tables=[table], notes=[note])
+        found = [other for pair in pairs if (other := _has_other_check(pair)) is not None]
+        notes = [make_note("other_tests", pairs=len(found), other=sum(found))] if found else []
+        yield Fold(key="checks", tables=[table], notes=notes)
     if owns := [pair for pair in pairs if pair.get("own")]:
         changed = [
             make_note(
@@ -233,13 +233,15 @@ def _list_pairs(criterion: Criterion) -> Iterator[Fold]:
         yield Fold(key="tests", tables=[table], notes=list_joint_test(criterion) or [number])
 
 
-def _has_other_check(pair: Criterion) -> bool:
-    """Return whether a check, uncorrected, is on the other side of .05 than the test."""
+def _has_other_check(pair: Criterion) -> bool | None:
+    """Return whether a check, uncorrected, is on the other side of .05 than the test; None if the
+    test or every check has no p."""
     p = pair["effect"]["details"].get("p")
     others = [one["details"].get("p") for one in pair["checks"]]
-    return p is not None and any(
-        one is not None and (one < _ALPHA) != (p < _ALPHA) for one in others
-    )
+    known = [one for one in others if one is not None]
+    if p is None or not known:
+        return None
+    return any((one < _ALPHA) != (p < _ALPHA) for one in known)
 
 
 def _find_range(figures: Iterable[dict[str, Any]]) -> dict[str, str] | None:

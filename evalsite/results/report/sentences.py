@@ -107,16 +107,20 @@ def _write_day(moment: str) -> str:
 def simulated(ratings: int, total: int) -> str:
     if ratings == total:
         return "These ratings are simulated, so they show nothing about real systems."
+    are = "is" if ratings == 1 else "are"
     return (
-        f"{ratings:,} of {total:,} ratings are simulated, so the results show nothing about real "
+        f"{ratings:,} of {total:,} ratings {are} simulated, so the results show nothing about real "
         "systems."
     )
 
 
 @sentence
 def imported(ratings: int, total: int) -> str:
+    if total == 1:
+        return "The only rating is imported, so it was collected elsewhere."
     whole = f"All {total:,}" if ratings == total else f"{ratings:,} of {total:,}"
-    return f"{whole} ratings are imported, so they were collected elsewhere."
+    are, they_were = ("is", "it was") if ratings == 1 else ("are", "they were")
+    return f"{whole} ratings {are} imported, so {they_were} collected elsewhere."
 
 
 @sentence
@@ -486,9 +490,10 @@ def own_error_differs(pairs: Sequence[Pair]) -> str:
     more = [pair["system"] for pair in pairs if pair["p"] >= 0.05]
     less = [pair["system"] for pair in pairs if pair["p"] < 0.05]
     starts = [
-        f"Raters differ {how} about {list_of(list(dict.fromkeys(systems)))} than about the others."
-        for how, systems in (("more", more), ("less", less))
-        if systems
+        f"Raters differ {how} about {list_of(systems)} than about the others."
+        for how, named, opposite in (("more", more, less), ("less", less, more))
+        # in one pair a system may have the larger error, in another the smaller
+        if (systems := [name for name in dict.fromkeys(named) if name not in opposite])
     ]
     rest = len(pairs) - _MOST_NAMED
     ends = [f"The same holds for {count_of(rest, 'more pair')}."] if rest > 0 else []
@@ -712,7 +717,7 @@ def exclusions_change(changes: Sequence[Mapping[str, Any]]) -> str:
     phrases = [
         f"{count_of(change['number'], 'verdict')} on {change['label']}" for change in changes
     ]
-    return f"The exclusions change {', '.join(phrases)}. Report both sets of results."
+    return f"The exclusions change {list_of(phrases)}. Report both sets of results."
 
 
 @sentence
@@ -1318,10 +1323,9 @@ def ranks_overlap(ranges: Sequence[Sequence[int]]) -> str:
 
 @sentence
 def equal_texts(inputs: int, share: float) -> str:
-    where = "On 1 input" if inputs == 1 else f"On {inputs:,} inputs"
     return (
-        f"{where}, two systems gave the same text; raters scored the two copies equally in "
-        f"{share:.0%} of cases."
+        f"On {count_of(inputs, 'input')}, two systems gave the same text; raters scored the two "
+        f"copies equally in {share:.0%} of cases."
     )
 
 
@@ -1604,7 +1608,10 @@ def none_clear() -> str:
 
 @sentence
 def pairs_clear(clear: int, pairs: int) -> str:
-    return f"{clear:,} of {pairs:,} pairs of systems show a clear difference."
+    if pairs == 1:
+        return "The two systems differ clearly."
+    show = "shows" if clear == 1 else "show"
+    return f"{clear:,} of {pairs:,} pairs of systems {show} a clear difference."
 
 
 @sentence
@@ -1642,13 +1649,17 @@ def verdict_in_brief(
     elif ahead:
         are = "is" if len(ahead) == 1 else "are"
         return f"{list_of(list(ahead))} {are} ahead of {list_of(list(behind))}"
+    elif pairs == 1:
+        text = "the two systems differ clearly"
     else:
-        return f"{clear:,} of {pairs:,} pairs differ clearly"
+        return f"{clear:,} of {pairs:,} pairs {'differs' if clear == 1 else 'differ'} clearly"
     return text[0].upper() + text[1:] if is_start else text
 
 
 @sentence
-def criteria_clear(clear: int, criteria: int) -> str:
+def criteria_clear(clear: int, criteria: int, tested: int) -> str:
+    if not tested:
+        return "No systems were tested against each other"
     if not clear:
         return "No clear difference between systems"
     number = f"{clear:,} of {criteria:,}"
@@ -1678,6 +1689,8 @@ def correction(pairs: int, family: int, is_across: bool, exploratory: int, basel
         return "One comparison, so p needs no correction."
     if baseline:
         return f"p is corrected for the {family:,} comparisons with {baseline} (Holm)."
+    if family < pairs:
+        return f"p is corrected for the {family:,} pairs that are tested (Holm)."
     pairs_of_all = "both pairs" if family == 2 else f"all {family:,} pairs"
     return f"p is corrected for {pairs_of_all} (Holm)."
 
@@ -1687,14 +1700,16 @@ def correction(pairs: int, family: int, is_across: bool, exploratory: int, basel
 
 @sentence
 def averages_in_order(number: int, other: int) -> str:
-    """`other`: how many of the averages put two systems in another order than the figure that is
-    compared."""
+    """`other`: how many of the averages put two systems in the opposite order of the figure that is
+    compared; a tie is no order."""
     if not number:
         return "Each with its interval."
     if other:
         put = "puts" if other == 1 else "put"
         return f"{other:,} of {number:,} {put} two systems in the opposite order."
-    return "It gives the same order." if number == 1 else f"All {number:,} give the same order."
+    if number == 1:
+        return "It puts no two systems in the opposite order."
+    return f"The {number:,} put no two systems in the opposite order."
 
 
 @sentence
@@ -1745,12 +1760,11 @@ def superiority_range(low: str, high: str) -> str:
 @sentence
 def other_tests(pairs: int, other: int) -> str:
     if other:
-        return f"For {other:,} of {count_of(pairs, 'pair')} a test is on the other side of .05."
-    return (
-        "On the same side of .05."
-        if pairs == 1
-        else f"On the same side of .05 for all {pairs:,} pairs."
-    )
+        of_pairs = f"For {other:,} of {pairs:,} pairs a" if pairs > 1 else "A"
+        return f"{of_pairs} test is on the other side of .05."
+    if pairs == 1:
+        return "On the same side of .05."
+    return f"On the same side of .05 for {'both' if pairs == 2 else f'all {pairs:,}'} pairs."
 
 
 @sentence
@@ -1773,8 +1787,7 @@ def own_error_of_pair(first: str, second: str, p: float) -> str:
 
 @sentence
 def figures_of_papers(number: int) -> str:
-    other = "figure that other papers report" if number == 1 else "figures that other papers report"
-    return f"{number:,} {other}."
+    return f"{count_of(number, 'figure')} that other papers report."
 
 
 @sentence
@@ -2358,7 +2371,7 @@ def limit_per_participant(max_sets: int | None, max_items: int | None) -> str:
 def checks_in_sets(every: int | None) -> str:
     if every is None:
         return "none"
-    return f"a gold or attention item after every {count_of(every, 'item')}"
+    return f"a gold or attention item after every {'item' if every == 1 else f'{every:,} items'}"
 
 
 @sentence
@@ -2392,7 +2405,8 @@ def sharing_of_answers(asked: int, not_sharing: int) -> str:
     if not asked:
         return ""
     if not not_sharing:
-        return f"all {count_of(asked, 'participant')} agreed to have their answers published"
+        everyone = "the only participant" if asked == 1 else f"all {asked:,} participants"
+        return f"{everyone} agreed to have their answers published"
     return (
         f"{not_sharing:,} of {count_of(asked, 'participant')} didn’t agree to have their answers "
         "published; their answers are in these results, but not in published files"
@@ -2432,7 +2446,9 @@ def ratings_given(ratings: int, annotations: int) -> str:
 def raters_of_study(participants: int, are_persons: bool) -> str:
     if are_persons:
         return count_of(participants, "participant")
-    return f"{count_of(participants, 'rater')}, not all of them individual people"
+    if participants == 1:
+        return "1 rater, not an individual person"
+    return f"{participants:,} raters, not all of them individual people"
 
 
 @sentence
@@ -2538,7 +2554,7 @@ def evaluators_counted(participants: int, are_persons: bool, is_simulated: bool)
         return f"none: {count_of(participants, 'simulated participant')} gave all ratings"
     if are_persons:
         return f"{count_of(participants, 'participant')}, each one person under a pseudonym"
-    return f"{count_of(participants, 'rater')}, not all of them individual people"
+    return raters_of_study(participants, are_persons)
 
 
 @sentence
@@ -2692,7 +2708,9 @@ def practice_done(is_test: bool, pass_mark: int, may_skip: bool) -> str:
 
 @sentence
 def checks_followed(every: int) -> str:
-    return f"A gold or attention item followed every {count_of(every, 'item')}."
+    return (
+        f"A gold or attention item followed every {'item' if every == 1 else f'{every:,} items'}."
+    )
 
 
 @sentence
@@ -2728,7 +2746,7 @@ def ratings_collected(
 ) -> str:  # fmt: skip
     who = count_of(raters, "participant")
     if not are_persons:
-        who = f"{raters:,} raters, not all individual people,"
+        who = f"{raters_of_study(raters, are_persons=False)},"
     text = f"{who} gave {count_of(ratings, 'rating')} in {count_of(annotations, 'annotation')}"
     if first and last:
         start, end = _write_local_day(first), _write_local_day(last)
@@ -2738,7 +2756,9 @@ def ratings_collected(
 
 @sentence
 def ratings_elsewhere(imported: int, ratings: int) -> str:
-    which = "They" if imported == ratings else f"Of these, {count_of(imported, 'rating')}"
+    which = "They" if ratings > 1 else "It"
+    if imported != ratings:
+        which = f"Of these, {count_of(imported, 'rating')}"
     return f"{which} {'was' if imported == 1 else 'were'} collected elsewhere."
 
 

@@ -24,6 +24,7 @@ class Summary:
     others: list[CriterionView]
     main: CriterionView | None  # the one that the headline is about
     clear: int  # criteria with a clear difference
+    tested: int  # criteria with a pair that was tested
     has_margins: bool
     correction: str  # of the criteria beside the primary one
     limitations: list[Limitation]
@@ -33,7 +34,12 @@ class Summary:
     def headline(self) -> str:
         if self.main is None:
             return write_sentence(
-                make_note("criteria_clear", clear=self.clear, criteria=len(self.criteria))
+                make_note(
+                    "criteria_clear",
+                    clear=self.clear,
+                    criteria=len(self.criteria),
+                    tested=self.tested,
+                )
             )
         return (
             f"{write_sentence(self.main.verdict.note_in_brief(is_start=True))} on {self.main.label}"
@@ -53,6 +59,7 @@ def summarise(content: dict[str, Any], collection: Collection, *, everyone: bool
         others=[one for one in views if one is not primary],
         main=primary or (views[0] if len(views) == 1 else None),
         clear=sum(bool(one.verdict.clear) for one in views),
+        tested=sum(one.verdict.is_tested and one.verdict.can_compare for one in views),
         has_margins=any(one.get("margins") for one in content["kept"]["criteria"]),
         correction=_describe_correction(content, views, has_primary=primary is not None),
         limitations=list_limitations(content, views, collection),

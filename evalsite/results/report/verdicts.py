@@ -44,13 +44,17 @@ class Verdict:
         return ""
 
     @property
+    def can_compare(self) -> bool:
+        return self.undefined < self.pairs
+
+    @property
     def is_named(self) -> bool:
         """Return whether there are few enough pairs to name the systems, and one is ahead."""
         return self.pairs <= _MOST_NAMED and self.better != "none"
 
     def list_notes(self) -> list[Note]:
         """Return what is said of the criterion, the main point first."""
-        if not self.pairs:
+        if not self.can_compare:
             return [make_note("nothing_to_compare", systems=self.systems)]
         notes: list[Note]
         if not self.is_tested:
@@ -85,7 +89,7 @@ class Verdict:
             lead = self.leads[0]
         return make_note(
             "verdict_in_brief",
-            pairs=self.pairs,
+            pairs=self.pairs if self.can_compare else 0,
             clear=self.clear,
             systems=self.systems,
             is_tested=self.is_tested,
