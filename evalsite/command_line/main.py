@@ -21,7 +21,7 @@ from evalsite.command_line.output import (
     Result,
     escape_controls,
 )
-from evalsite.command_line.processes import take_signals
+from evalsite.command_line.processes import Interrupted, take_signals
 
 # A command is a line here and a module of this folder, with add_arguments(parser) and
 # run(options), which returns a Result. `options.output` writes what comes before the end.
@@ -97,7 +97,11 @@ def run_command(words: Sequence[str]) -> int:
     except BrokenPipeError:
         raise
     except Exception as error:
-        result = _refuse(read_fault(error) or _report_mistake(error))
+        # Python wraps what a signal raises while a class is being made
+        if isinstance(error.__cause__, Interrupted):
+            result = _refuse(Refused("Stopped.", STOPPED))
+        else:
+            result = _refuse(read_fault(error) or _report_mistake(error))
     return _write(output, result)
 
 

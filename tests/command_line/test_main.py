@@ -192,6 +192,24 @@ def test_an_unknown_fault_is_never_taken_for_an_answer(command, capsys, error):
     assert "Traceback" in written.err
 
 
+def test_a_signal_while_a_class_is_being_made_stops_the_command(command, capsys):
+    class Named:
+        def __set_name__(self, owner, name):
+            signal.raise_signal(signal.SIGINT)
+
+    before = {number: signal.getsignal(number)
+              for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)}  # fmt: skip
+    command.run = lambda options: type("Made", (), {"part": Named()})
+    try:
+        take_signals()
+        assert run_command(["try", "--json"]) == STOPPED
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)
+
+    assert "Traceback" not in capsys.readouterr().err
+
+
 def test_help_with_json_is_one_document(command, capsys):
     assert run_command(["try", "--json", "--help"]) == output.DONE
 
