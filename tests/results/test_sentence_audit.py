@@ -1230,7 +1230,7 @@ CASES |= {
     "rule_in_words": ("methods, rule worded", "methods, rule planned"),
     "no_rule_set": ("methods, no rule", "methods, rule planned"),
     "figure_reported": ("methods of difference", "finished"),
-    "intervals_drawn": ("methods of difference", "finished"),
+    "intervals_drawn": ("methods of difference", "methods of one rater"),
     "means_of_model": ("methods of difference", "methods without a model"),
     "systems_tested": ("methods of difference", "methods of one rater"),
     "systems_untested": ("methods of one rater", "methods of difference"),
@@ -1255,9 +1255,9 @@ CASES |= {
     "contact_given": ("sheet, planned", "sheet of difference"),
     "resources_made": ("sheet of difference", "finished"),
     "pairs_named": ("sheet, planned", "sheet of difference"),
-    "figures_listed": ("sheet of difference", "finished"),
+    "figures_listed": ("sheet of difference", "sheet, collected elsewhere"),
     "draws_at_most": ("sheet of difference", "finished"),
-    "agreement_of_criterion": ("sheet of difference", "finished"),
+    "agreement_of_criterion": ("sheet of difference", "sheet, collected elsewhere"),
 }
 # headlines, and what closed sections say
 CASES |= {
