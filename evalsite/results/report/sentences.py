@@ -1708,8 +1708,8 @@ def averages_in_order(number: int, other: int) -> str:
         put = "puts" if other == 1 else "put"
         return f"{other:,} of {number:,} {put} two systems in the opposite order."
     if number == 1:
-        return "It puts no two systems in the opposite order."
-    return f"The {number:,} put no two systems in the opposite order."
+        return "No two systems change places."
+    return f"No two systems change places in any of the {number:,}."
 
 
 @sentence
