@@ -6,7 +6,6 @@ from typing import Annotated, Any, Literal, get_args
 
 from pydantic import AfterValidator, AliasChoices, Field, PlainValidator, SerializeAsAny
 
-from evalsite.instruments.kinds import LONGEST_TEXT, AnyScale, Per, Scale, read_scale
 from evalsite.instruments.parts import (
     Above0,
     Address,
@@ -22,6 +21,7 @@ from evalsite.instruments.parts import (
     read_as,
     refuse,
 )
+from evalsite.instruments.scales import LONGEST_TEXT, AnyScale, Per, Scale, read_scale
 
 FORMAT = "evalsite.instrument/1"
 # between the options of one answer, so no option holds it
