@@ -15,7 +15,14 @@ from evalsite.building.examples import (
 )
 from evalsite.building.faults import describe_faults
 from evalsite.building.fields import Field
-from evalsite.building.parameters import TABLE, Parameter, Plain, list_parameters, start_scale
+from evalsite.building.parameters import (
+    TABLE,
+    Parameter,
+    Plain,
+    list_names,
+    list_parameters,
+    start_scale,
+)
 from evalsite.building.pictures import Picture, draw_answer
 from evalsite.building.reuse import describe_origin
 from evalsite.building.starts import find_comment_kind, start_draft, start_question
@@ -188,11 +195,11 @@ def _describe_question(
         ],
         "kinds": [
             Kind(name, each.title, draw_answer(name),
-                 is_chosen=name == kind, is_off=each.pair_only and not is_pair)
+                 is_chosen=name == kind, is_off=each.needs == "pair" and not is_pair)
             for name, each in installed_scales().items()
         ],
         "tables": [
-            describe_table(f"{at}-p-{name}", parameter, scale or {}, {*cls.needed, *cls.optional})
+            describe_table(f"{at}-p-{name}", parameter, scale or {}, list_names(cls))
             for name, parameter in parameters.items()
             if cls and parameter.control == "table"
         ],
@@ -308,7 +315,7 @@ def _takes_per(kind: str, per: str) -> bool:
     if scale is None:
         return False
     if per == "turn":
-        return scale.may_ask_turn
+        return "turn" in scale.asked
     return not _probe(scale=start_scale(scale), per=per) & {
         "wrong_per", "not_supported", "not_allowed",
     }  # fmt: skip

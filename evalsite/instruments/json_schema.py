@@ -24,7 +24,10 @@ def write_json_schema() -> str:
 
 
 def _leave_out_null(value: Any) -> Any:
-    """Leave out null, which no key may have, and titles that only repeat a key."""
+    """Leave out null, which no key may have, and titles that only repeat a key.
+
+    Of a description the first paragraph is for editors; the rest is for programmers.
+    """
     if isinstance(value, list):
         return [_leave_out_null(part) for part in value if part != {"type": "null"}]
     if not isinstance(value, dict):
@@ -35,6 +38,8 @@ def _leave_out_null(value: Any) -> Any:
         if not (name == "default" and part is None)
         and not (name == "title" and isinstance(part, str))
     }
+    if isinstance(parts.get("description"), str):
+        parts["description"] = parts["description"].partition("\n\n")[0]
     if len(parts.get("anyOf", ())) == 1:
         parts |= parts.pop("anyOf")[0]
     return parts

@@ -6,6 +6,7 @@ from typing import Annotated, Any, Literal, get_args
 
 from pydantic import AfterValidator, AliasChoices, Field, PlainValidator, SerializeAsAny
 
+from evalsite.fields import LONGEST_TEXT
 from evalsite.instruments.parts import (
     Above0,
     Address,
@@ -21,7 +22,7 @@ from evalsite.instruments.parts import (
     read_as,
     refuse,
 )
-from evalsite.instruments.scales import LONGEST_TEXT, AnyScale, Per, Scale, read_scale
+from evalsite.instruments.scales import AnyScale, Per, Scale, read_scale
 
 FORMAT = "evalsite.instrument/1"
 # between the options of one answer, so no option holds it

@@ -5,12 +5,12 @@ from collections.abc import Iterable, Mapping
 from dataclasses import fields
 from typing import TYPE_CHECKING, Any
 
+from evalsite.instruments.scales import read_scale
 from evalsite.lib.limited import read_json
 from evalsite.protocol.conditions import Condition
 from evalsite.protocol.entry_questions import read_eligibility, write_eligibility
-from evalsite.protocol.installed_scales import get_scale
 from evalsite.protocol.parts import (
-    LONGEST_COMMENT,
+    LONGEST_TEXT,
     Aid,
     Comment,
     ComprehensionQuestion,
@@ -151,7 +151,7 @@ def _write_turns(turns: Turns) -> dict[str, Any]:
 def _write_comment(comment: Comment) -> dict[str, Any]:
     data: dict[str, Any] = {"ask": "required" if comment.is_required else "optional"}
     data |= {"label": comment.label} if comment.label else {}
-    data |= {"most": comment.most} if comment.most != LONGEST_COMMENT else {}
+    data |= {"most": comment.most} if comment.most != LONGEST_TEXT else {}
     return data | ({"if": comment.if_met.to_data()} if comment.if_met else {})
 
 
@@ -316,12 +316,12 @@ def _read_column(data: Mapping[str, Any], *, is_of_output: bool = False) -> Inpu
 
 
 def _read_criterion(data: Mapping[str, Any]) -> Criterion:
-    scale = get_scale(data["scale"]["kind"]).from_data(data["scale"])
+    scale = read_scale(data["scale"])
     return Criterion(
         key=data["key"],
         label=data["label"],
         scale=scale,
-        per="" if data["per"] == scale.per else data["per"],
+        per="" if data["per"] == scale.asked[0] else data["per"],
         turns=_read_turns(data["turns"]) if "turns" in data else None,
         is_required=data.get("required", True),
         comment=_read_comment(data["comment"]) if "comment" in data else None,
@@ -339,7 +339,7 @@ def _read_comment(data: Mapping[str, Any]) -> Comment:
     return Comment(
         is_required=data["ask"] == "required",
         label=data.get("label", ""),
-        most=data.get("most", LONGEST_COMMENT),
+        most=data.get("most", LONGEST_TEXT),
         if_met=Condition.from_data(data["if"]) if "if" in data else None,
     )
 

@@ -4,12 +4,12 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, fields
 from typing import Any, Literal
 
+from evalsite.instruments.schema import LARGEST_NUMBER as LARGEST_NUMBER
+from evalsite.instruments.schema import SEPARATOR as SEPARATOR
+
 AnswerKind = Literal["choice", "several", "number", "text"]
 KINDS: tuple[AnswerKind, ...] = ("choice", "several", "number", "text")
-# between the options of one answer, so no option holds it
-SEPARATOR = ";"
 LONGEST_TEXT = 100
-LARGEST_NUMBER = 10**9
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -6,9 +6,10 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from django.utils.translation import gettext as _
 
+from evalsite.fields import LONGEST_TEXT
+from evalsite.instruments.scales import COMMENT, Row, Scale, Stored
 from evalsite.lib.conversations import MOST_PARTS, count_parts, read_numbers, read_turns
 from evalsite.protocol.conditions import Condition
-from evalsite.protocol.scale import Row, Scale, Stored
 
 if TYPE_CHECKING:
     from django.forms import Field
@@ -23,9 +24,6 @@ OutputKind = Literal["text", "markdown", "code", "table", "conversation", "dialo
 # what a question shows, and not the item
 NOT_SHOWN = frozenset({"statements", "turns"})
 # how the text of an input is shown: whole, or long ones in a box; always in a box; folded away
-# the part of a stored rating that is a comment on a question
-COMMENT = "comment"
-LONGEST_COMMENT = 5000
 # turns of one conversation that a page asks about
 MOST_TURNS = 100
 
@@ -54,7 +52,7 @@ class Comment:
 
     is_required: bool = False
     label: str = ""
-    most: int = LONGEST_COMMENT
+    most: int = LONGEST_TEXT
     if_met: Condition | None = None
 
 
@@ -144,7 +142,7 @@ class Criterion:
 
     @property
     def asked_per(self) -> Literal["output", "item", "turn"]:
-        return self.per or self.scale.per
+        return self.per or self.scale.asked[0]
 
     @property
     def per_output(self) -> bool:
@@ -194,7 +192,7 @@ class Criterion:
 
     @property
     def _is_lifted(self) -> bool:
-        return self.per == "item" and self.scale.per == "output"
+        return self.per == "item" and self.scale.asked[0] == "output"
 
     def make_rows(self, answer: Any, output_ids: Sequence[int], number: int) -> tuple[Row, ...]:
         """Return what to store of an answer. `output_ids` are in the order of the page."""

@@ -1,5 +1,6 @@
 """The next line of a conversation, rated on three criteria with five worded points each."""
 
+from evalsite.instruments.scales.likert import Likert, Point
 from evalsite.protocol import (
     Criterion,
     Design,
@@ -9,108 +10,117 @@ from evalsite.protocol import (
     ProtocolConfig,
     Source,
 )
-from evalsite.scales.likert import Likert, Point
 
 # All words of the points are the document's own, its slips included.
-APPROPRIATENESS = (
+APPROPRIATENESS = [
     Point(value=1, label="“this had nothing to do with the conversation whatsoever”"),
     Point(
         value=2,
         label="“huh, wait, that’s very weird”",
-        notes=(
+        notes=[
             "Response has at least a mild relevance to the topic discussed in prompt but "
             "otherwise is a very unusual sentence",
-        ),
+        ],
     ),
     Point(
         value=3,
         label="“that’s absurd but lets move on”",
-        notes=(
+        notes=[
             "An unusual sentence given topic-prompt or sentence construction but people would "
             "just ignore it if someone said that - because its not THAT weird",
-        ),
+        ],
     ),
     Point(
         value=4,
         label="“Hm. I guess that makes sense”",
-        notes=(
+        notes=[
             "Follows logically from the prompt; typical response given the context in the "
             "prompt. Sort of what was expected.",
-        ),
+        ],
     ),
     Point(
         value=5,
         label="“That helped the conversation”",
-        notes=(
+        notes=[
             "This adds new and relevant information to the conversation. This is going above "
             "and beyond in the right direction for this conversation.",
-        ),
+        ],
     ),
-)
-INFORMATION_CONTENT = (
+]
+INFORMATION_CONTENT = [
     Point(
         value=1,
         label="Hard to infer anything about the conversation. Very generic.",
-        notes=("Example: “okay”.",),
+        notes=[
+            "Example: “okay”.",
+        ],
     ),
     Point(
         value=2,
         label="I know one thing that this conversations is about",
-        notes=(
+        notes=[
             "Example: “Yeah I’ve been there”",
             "You know they are talking about a place which counts as 1 thing",
-        ),
+        ],
     ),
     Point(
         value=3,
         label="I know 2 things. Longer sentence.",
-        notes=("Example: “Yeah I’ve been there. I thought it was quite nice actually”",),
+        notes=[
+            "Example: “Yeah I’ve been there. I thought it was quite nice actually”",
+        ],
     ),
     Point(
         value=4,
         label="Multiple sentences with with 3 or more things.",
-        notes=(
+        notes=[
             "Example:“Yeah I’ve been there. I thought it was quite nice. My mom liked it too.”",
-        ),
+        ],
     ),
     Point(
         value=5,
         label="A long informative sentence (~>10 words) with LOTS to add in terms of specific.",
-        notes=(
+        notes=[
             "Example: “The thing I like about the Taj Mahal is that it is all one block or "
             "marble [...]”",
-        ),
+        ],
     ),
-)
-HUMAN_LIKENESS = (
+]
+HUMAN_LIKENESS = [
     Point(
         value=1,
         label="Impossible for a human to say in any context",
-        notes=("Gibberish: “trhaiotjhoiath ^^ blah_cat”",),
+        notes=[
+            "Gibberish: “trhaiotjhoiath ^^ blah_cat”",
+        ],
     ),
     Point(
         value=2,
         label="Correct words but very wrong",
-        notes=("grammar or word order “Go blue stuff very, I said?”",),
+        notes=[
+            "grammar or word order “Go blue stuff very, I said?”",
+        ],
     ),
     Point(
         value=3,
         label="some beginner ESL person could say this, i guess",
-        notes=("ESL: “Very nice that thing is”",),
+        notes=[
+            "ESL: “Very nice that thing is”",
+        ],
     ),
     Point(
         value=4,
         label="Someone would only say this in a weirdly specific situation",
-        notes=(
+        notes=[
             "“It would have been nice if they had dunked it”",
             "Technical language: “compile down your source code into binary bits via the JVM”",
-        ),
+        ],
     ),
     Point(
         value=5,
         label="literally me or my circle would legitimately say this “Yeah i get you”",
     ),
-)
+]
 
 
 class DialogueConfig(ProtocolConfig):
@@ -146,19 +156,19 @@ class DialogueConfig(ProtocolConfig):
                 definition=(
                     "The degree to which the output is appropriate in the given context/situation."
                 ),
-                scale=Likert(points=APPROPRIATENESS, stacked=True),
+                scale=Likert(kind="likert", points=APPROPRIATENESS, display="stacked"),
             ),
             Criterion(
                 key="information_content",
                 label="Information content of outputs",
                 definition="The amount of information conveyed by an output.",
-                scale=Likert(points=INFORMATION_CONTENT, stacked=True),
+                scale=Likert(kind="likert", points=INFORMATION_CONTENT, display="stacked"),
             ),
             Criterion(
                 key="human_likeness",
                 label="Human-likeness",
                 definition="The degree to which an output could have been produced by a human.",
-                scale=Likert(points=HUMAN_LIKENESS, stacked=True),
+                scale=Likert(kind="likert", points=HUMAN_LIKENESS, display="stacked"),
             ),
         ),
         inputs=(

@@ -1,7 +1,7 @@
 """The next line of a dialogue, rated for fluency and coherence, after the RL4LMs task document."""
 
+from evalsite.instruments.scales.likert import Likert, Point
 from evalsite.protocol import Criterion, Design, InputColumn, Protocol, ProtocolConfig, Source
-from evalsite.scales.likert import Likert, Point
 
 
 class FluencyConfig(ProtocolConfig):
@@ -38,50 +38,53 @@ class FluencyConfig(ProtocolConfig):
                 label="Fluency/Grammaticality",
                 definition="Is the system's generation grammatical, easy-to-read, and fluent?",
                 scale=Likert(
-                    stacked=True,
+                    kind="likert",
+                    display="stacked",
                     shown="falling",
-                    is_out_of=True,
-                    points=(
+                    out_of=True,
+                    points=[
                         Point(
                             value=1,
                             label="terrible",
-                            notes=(
+                            notes=[
                                 "The generation has severe errors in grammaticality/is almost or "
                                 "completely unreadable.",
-                            ),
+                            ],
                         ),
                         Point(
                             value=2,
                             label="poor",
-                            notes=(
+                            notes=[
                                 "Even though I can kind-of tell the meaning, it's difficult to "
                                 "read "
                                 "this unnatural sentence.",
-                            ),
+                            ],
                         ),
                         Point(
                             value=3,
                             label="okay",
-                            notes=(
+                            notes=[
                                 "The grammar is okay and it's possible to read, but it definitely "
                                 "doesn't sound like a human wrote it.",
-                            ),
+                            ],
                         ),
                         Point(
                             value=4,
                             label="good",
-                            notes=(
+                            notes=[
                                 "The sentence largely makes sense, but there are some small "
                                 "grammar "
                                 "issues/out-of-place words that don't make for the best writing.",
-                            ),
+                            ],
                         ),
                         Point(
                             value=5,
                             label="excellent",
-                            notes=("The generation is grammatical and fluent.",),
+                            notes=[
+                                "The generation is grammatical and fluent.",
+                            ],
                         ),
-                    ),
+                    ],
                 ),
             ),
             Criterion(
@@ -93,48 +96,51 @@ class FluencyConfig(ProtocolConfig):
                     "say, in the context of the dialogue history?"
                 ),
                 scale=Likert(
-                    stacked=True,
+                    kind="likert",
+                    display="stacked",
                     shown="falling",
-                    is_out_of=True,
-                    points=(
+                    out_of=True,
+                    points=[
                         Point(
                             value=1,
                             label="wrong/nonsense/irrelevant",
-                            notes=(
+                            notes=[
                                 "The generation doesn't seem to apply to the dialogue at all or "
                                 "doesn't make any sense.",
-                            ),
+                            ],
                         ),
                         Point(
                             value=2,
                             label="mostly irrelevant",
-                            notes=(
+                            notes=[
                                 "I see why this could be generated but it doesn't make much sense.",
-                            ),
+                            ],
                         ),
                         Point(
                             value=3,
                             label="neutral",
-                            notes=("The generation is somewhat plausible/relevant.",),
+                            notes=[
+                                "The generation is somewhat plausible/relevant.",
+                            ],
                         ),
                         Point(
                             value=4,
                             label="mostly relevant",
-                            notes=(
+                            notes=[
                                 "The generation is relevant but not perfect given the dialogue "
                                 "context.",
-                            ),
+                            ],
                         ),
                         Point(
                             value=5,
                             label="perfectly coherent, interesting",
-                            notes=(
+                            notes=[
                                 "The generated next utterance is very relevant and coherent with "
                                 "the "
                                 "dialogue context; a human might say this.",
-                            ),
+                            ],
                         ),
-                    ),
+                    ],
                 ),
             ),
         ),

@@ -1,5 +1,6 @@
 """Magnitude estimation of informativeness, after the RankME task document."""
 
+from evalsite.instruments.scales.magnitude import Magnitude, Standard
 from evalsite.protocol import (
     Aid,
     Criterion,
@@ -12,7 +13,6 @@ from evalsite.protocol import (
     ProtocolConfig,
     Source,
 )
-from evalsite.scales.magnitude import Magnitude
 
 # Long lists, in the order of the alphabet: no answer suggests that it is the one that is wanted.
 LANGUAGES = (
@@ -76,7 +76,7 @@ class MagnitudeConfig(ProtocolConfig):
                     "Whole numbers from 1 to 999999. No negative numbers, zero, fractions or "
                     "decimals."
                 ),
-                scale=Magnitude(standard_inputs=("standard_score",)),
+                scale=Magnitude(kind="magnitude", standard=Standard(inputs=["standard_score"])),
             ),
         ),
         inputs=(

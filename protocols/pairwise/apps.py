@@ -1,5 +1,6 @@
 """Two responses of a dialogue system compared, after the MarCo evaluation specification."""
 
+from evalsite.instruments.scales.preference import Preference, Step
 from evalsite.protocol import (
     Aid,
     Criterion,
@@ -10,9 +11,11 @@ from evalsite.protocol import (
     ProtocolConfig,
     Source,
 )
-from evalsite.scales.preference import Preference
 
-SIDES = Preference(first="sys1", tie="tie", second="sys2")
+SIDES = Preference(
+    kind="preference",
+    points=[Step(value=-1, label="sys1"), Step(value=0, label="tie"), Step(value=1, label="sys2")],
+)
 
 
 class PairwiseConfig(ProtocolConfig):

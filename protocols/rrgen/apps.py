@@ -1,5 +1,7 @@
 """Responses to reviews: four scales, accept or reject, after the RRGen task document."""
 
+from evalsite.instruments.scales.decision import Decision
+from evalsite.instruments.scales.likert import Likert, Point
 from evalsite.protocol import (
     Criterion,
     Design,
@@ -10,12 +12,11 @@ from evalsite.protocol import (
     ProtocolConfig,
     Source,
 )
-from evalsite.scales.decision import Decision
-from evalsite.scales.likert import Likert, Point
 
 # The same seven points for each of the four criteria.
 _DEGREE = Likert(
-    points=(
+    kind="likert",
+    points=[
         Point(value=1, label="Not at all"),
         Point(value=2, label="Slightly"),
         Point(value=3, label="More than slightly", reserved=True),
@@ -23,7 +24,7 @@ _DEGREE = Likert(
         Point(value=5, label="More than partially", reserved=True),
         Point(value=6, label="Almost completely"),
         Point(value=7, label="Completely"),
-    ),
+    ],
     reserved_note=(
         "Note, 3 and 5 are reserved for difficult/borderline cases and should be used sparingly."
     ),
@@ -94,7 +95,7 @@ class RrgenConfig(ProtocolConfig):
                 key="decision",
                 label="ACCEPT / REJECT",
                 definition="whether or not the RESPONSE text is suitable",
-                scale=Decision(yes="ACCEPT", no="REJECT"),
+                scale=Decision(kind="decision", yes="ACCEPT", no="REJECT"),
             ),
         ),
         inputs=(

@@ -18,9 +18,9 @@ APPS = """
 from evalsite.protocol import (
     Criterion, Design, InputColumn, Layout, Protocol, ProtocolConfig, Source,
 )
-from evalsite.scales.decision import Decision
-from evalsite.scales.likert import Likert, Point
-from evalsite.scales.preference import Preference
+from evalsite.instruments.scales.decision import Decision
+from evalsite.instruments.scales.likert import Likert, Point
+from evalsite.instruments.scales.preference import Preference
 
 
 class SixthConfig(ProtocolConfig):

@@ -25,8 +25,8 @@ from evalsite.imports.ratings.items import (
 from evalsite.imports.ratings.values import ValueReader
 from evalsite.imports.tables.faults import Fault, Remarks
 from evalsite.imports.tables.table import Row
+from evalsite.instruments.scales import COMMENT
 from evalsite.protocol import Criterion, Protocol
-from evalsite.protocol.parts import COMMENT
 from evalsite.studies.models import Item, Study
 from evalsite.studies.summary_lines import count_of
 

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from operator import itemgetter
 from typing import Any
 
-from evalsite.fields import LONGEST_NOTE
+from evalsite.fields import LONGEST_TEXT
 from evalsite.imports.columns import Field, check_cells
 from evalsite.imports.tables.faults import Fault
 from evalsite.imports.tables.table import Row
@@ -208,7 +208,7 @@ class RowReader:
             ("participant", _check_participant(participant)),
             ("item", "" if item else "The item is empty. Give its id."),
             ("submitted_at", _check_length(time, LONGEST_TIME, "time")),
-            ("note", _check_length(note, LONGEST_NOTE, "note")),
+            ("note", _check_length(note, LONGEST_TEXT, "note")),
         ]
         faults = [self._blame(row, field, text) for field, text in found if text]
         for part, (criterion, _, _, _, place, *_) in ratings:

@@ -8,6 +8,8 @@ from evalsite.instruments.scales.base import Per, Scale
 
 class BestWorst(Scale):
     kind: Literal["best_worst"]
+    title: ClassVar[str] = "Best and worst"
+    has_page: ClassVar[bool] = False
     asked: ClassVar[tuple[Per, ...]] = ("item",)
     directed: ClassVar[bool] = False
     needs: ClassVar[Literal["", "pair", "several"]] = "several"

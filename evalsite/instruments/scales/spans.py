@@ -52,6 +52,8 @@ class Spans(Scale):
     """Passages with category and severity; without both lists a plain highlight."""
 
     kind: Literal["spans"]
+    title: ClassVar[str] = "Marked passages"
+    has_page: ClassVar[bool] = False
     asked: ClassVar[tuple[Per, ...]] = ("output",)
     tests: ClassVar[frozenset[str]] = frozenset({"has"})
     directed: ClassVar[bool] = False  # fewer and lighter errors are better
