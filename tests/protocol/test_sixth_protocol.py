@@ -20,7 +20,7 @@ from evalsite.protocol import (
 )
 from evalsite.instruments.scales.decision import Decision
 from evalsite.instruments.scales.likert import Likert, Point
-from evalsite.instruments.scales.preference import Preference
+from evalsite.instruments.scales.preference import Preference, Step
 
 
 class SixthConfig(ProtocolConfig):
@@ -37,23 +37,31 @@ class SixthConfig(ProtocolConfig):
                 label="Clarity",
                 definition="Clear is what is understood at the **first** reading.",
                 scale=Likert(
-                    points=tuple(
+                    kind="likert",
+                    points=[
                         Point(value=value, label=label)
                         for value, label in enumerate(("unclear", "so-so", "clear"), start=1)
-                    )
+                    ],
                 ),
             ),
             Criterion(
                 key="usable",
                 label="Usable",
                 definition="Usable is what could be printed as it stands.",
-                scale=Decision(yes="Accept", no="Reject"),
+                scale=Decision(kind="decision", yes="Accept", no="Reject"),
             ),
             Criterion(
                 key="overall",
                 label="Overall",
                 definition="Better is the summary you would rather be given.",
-                scale=Preference(first="The first", tie="Neither", second="The second"),
+                scale=Preference(
+                    kind="preference",
+                    points=[
+                        Step(value=-1, label="The first"),
+                        Step(value=0, label="Neither"),
+                        Step(value=1, label="The second"),
+                    ],
+                ),
             ),
         ),
         inputs=(InputColumn(name="report", label="Report"),),
