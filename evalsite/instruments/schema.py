@@ -8,11 +8,11 @@ from pydantic import AfterValidator, AliasChoices, Field, PlainValidator, Serial
 
 from evalsite.instruments.kinds import LONGEST_TEXT, AnyScale, Per, Scale, read_scale
 from evalsite.instruments.parts import (
-    Above0,
     Address,
     InstrumentKey,
     Key,
     Language,
+    Minutes,
     Names,
     Numeric,
     Part,
@@ -312,7 +312,7 @@ class Hooks(Part):
 
 class BasedOn(Part):
     key: str | None = None
-    version: int | None = None
+    version: int | None = Field(None, ge=1, le=LARGEST_NUMBER)
     sha256: str | None = None
 
 
@@ -321,7 +321,7 @@ class Instrument(Part):
 
     format: Literal["evalsite.instrument/1"]
     key: InstrumentKey
-    version: int = Field(ge=1)
+    version: int = Field(ge=1, le=LARGEST_NUMBER)
     language: Language
     title: Words
     summary: Words
@@ -345,7 +345,7 @@ class Instrument(Part):
     eligibility: Eligibility | None = None
     design: Design = Design()
     aids: Annotated[list[Aid], Field(max_length=200)] = []
-    minutes_per_item: Above0 = 1
+    minutes_per_item: Minutes = 1
     based_on: BasedOn | None = None
     hooks: Hooks = Hooks()
     translations: dict[str, dict[str, Words]] = {}

@@ -6,9 +6,12 @@ from typing import Any
 
 import pytest
 from django.conf import settings
+from django.core.validators import MaxValueValidator
 
 from evalsite.instruments.checks import InvalidInstrument, find_not_yet, read_instrument
+from evalsite.instruments.parts import MOST_MINUTES
 from evalsite.protocol import Protocol, get_protocol, installed_protocols, installed_scales
+from evalsite.studies.models import Study
 
 FOLDER = settings.BASE_DIR / "fixtures" / "instruments"
 GALLERY = sorted(FOLDER.glob("*.json"))
@@ -196,3 +199,29 @@ def test_table_given_as_a_list_is_written_as_text_that_keeps_the_order_of_its_co
 
     assert json.loads(written) == rows
     assert list(json.loads(written)[0]) == list(rows[0])
+
+
+# --- bounds --------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("number", [10**400, 1e308, float("inf")], ids=["long", "1e308", "inf"])
+def test_minutes_of_an_item_are_at_most_those_of_the_longest_lease(number: float):
+    limits = [
+        limit.limit_value
+        for limit in Study._meta.get_field("lease_minutes").validators
+        if isinstance(limit, MaxValueValidator)
+    ]
+
+    faults = list_faults(make_data() | {"minutes_per_item": number})
+
+    assert faults == {("out_of_range", "minutes_per_item")}
+    assert limits == [MOST_MINUTES]
+    assert list_faults(make_data() | {"minutes_per_item": MOST_MINUTES}) == set()
+
+
+@pytest.mark.parametrize("number", [0, 10**9 + 1, 10**400], ids=["0", "1e9+1", "long"])
+def test_versions_are_numbers_that_both_databases_keep(number: int):
+    data = make_data() | {"version": number, "based_on": {"version": number}}
+
+    assert list_faults(data) == {("out_of_range", "version"), ("out_of_range", "based_on.version")}
+    assert list_faults(data | {"version": 10**9, "based_on": {"version": 10**9}}) == set()
