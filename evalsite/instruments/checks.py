@@ -12,6 +12,7 @@ from evalsite.instruments.kinds import COMMENT, NA, Scale, find_twice, is_among
 from evalsite.instruments.parts import check_language, read_part
 from evalsite.instruments.schema import (
     FORMAT,
+    LARGEST_NUMBER,
     SEPARATOR,
     CheckQuestion,
     Condition,
@@ -528,8 +529,8 @@ def _check_cells(instrument: Instrument, example: Example, at: str) -> Iterator[
             if column.required and name not in cells:
                 yield Fault("missing_key", f"{at}.{part}.{name}", "is required")
     for name, value in example.inputs.items():
-        if name in inputs and inputs[name].kind in _STRUCTURED:
-            yield from _check_text(value, inputs[name].kind, f"{at}.inputs.{name}")
+        if name in inputs:
+            yield from _check_input(value, inputs[name].kind, f"{at}.inputs.{name}")
     for name, listed in example.columns.items():
         place, count = f"{at}.columns.{name}", len(example.outputs)
         if len(listed) != count:
@@ -541,6 +542,19 @@ def _check_cells(instrument: Instrument, example: Example, at: str) -> Iterator[
                 yield Fault("length", f"{place}.{number}", "must have at least 1 entry")
             for line in lines:
                 yield from _check_text(line, "text", f"{place}.{number}")
+
+
+def _check_input(value: Any, kind: str, at: str) -> Iterator[Fault]:
+    """Check what an example shows of an input; only conversations and tables need words."""
+    if kind in _STRUCTURED:
+        yield from _check_text(value, kind, at)
+    elif kind == "whole number" and type(value) is int:
+        if abs(value) > LARGEST_NUMBER:
+            words = f"must be from {-LARGEST_NUMBER} to {LARGEST_NUMBER}"
+            yield Fault("out_of_range", at, words)
+    elif not isinstance(value, str):
+        words = "a whole number or text" if kind == "whole number" else "text"
+        yield Fault("type", at, f"must be {words}")
 
 
 def _check_text(value: Any, kind: str, at: str) -> Iterator[Fault]:

@@ -10,6 +10,7 @@ from django.core.validators import MaxValueValidator
 
 from evalsite.instruments.checks import InvalidInstrument, find_not_yet, read_instrument
 from evalsite.instruments.parts import MOST_MINUTES
+from evalsite.instruments.schema import INPUT_KINDS
 from evalsite.protocol import Protocol, get_protocol, installed_protocols, installed_scales
 from evalsite.studies.models import Study
 
@@ -201,7 +202,7 @@ def test_table_given_as_a_list_is_written_as_text_that_keeps_the_order_of_its_co
     assert list(json.loads(written)[0]) == list(rows[0])
 
 
-# --- bounds --------------------------------------------------------------------------
+# --- bounds, and what a worked example shows ----------------------------------------------
 
 
 @pytest.mark.parametrize("number", [10**400, 1e308, float("inf")], ids=["long", "1e308", "inf"])
@@ -225,3 +226,22 @@ def test_versions_are_numbers_that_both_databases_keep(number: int):
 
     assert list_faults(data) == {("out_of_range", "version"), ("out_of_range", "based_on.version")}
     assert list_faults(data | {"version": 10**9, "based_on": {"version": 10**9}}) == set()
+
+
+@pytest.mark.parametrize("kind", sorted(INPUT_KINDS - {"conversation", "table", "turns"}))
+def test_input_of_a_worked_example_is_text_or_a_whole_number_where_that_is_its_kind(kind: str):
+    data = make_data()
+    data["item"]["inputs"] = [{"name": "source", "label": "Source", "kind": kind}]
+    for example in (*data.get("examples", ()), *data["practice"]):
+        example["inputs"] = {"source": "7"}
+
+    def list_codes(value: Any) -> set[tuple[str, str]]:
+        data["practice"][0]["inputs"]["source"] = value
+        return list_faults(data)
+
+    place, is_number = "practice.0.inputs.source", kind == "whole number"
+    assert list_codes("7") == set()
+    for value in ({}, ["a"], 1.5, True):
+        assert list_codes(value) == {("type", place)}
+    assert list_codes(7) == (set() if is_number else {("type", place)})
+    assert list_codes(10**400) == {("out_of_range" if is_number else "type", place)}
