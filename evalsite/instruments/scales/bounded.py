@@ -3,6 +3,8 @@
 from collections.abc import Iterator
 from typing import Any
 
+from pydantic import Field
+
 from evalsite.instruments.faults import Fault
 from evalsite.instruments.parts import Numeric, is_number
 from evalsite.instruments.scales.base import NA, NumberScale
@@ -11,8 +13,12 @@ from evalsite.instruments.scales.base import NA, NumberScale
 class Bounded(NumberScale):
     """Numbers between two ends."""
 
-    minimum: Numeric
-    maximum: Numeric
+    minimum: Numeric = Field(
+        title="Lowest value", examples=[0], json_schema_extra={"is_in_sight": True}
+    )
+    maximum: Numeric = Field(
+        title="Highest value", examples=[100], json_schema_extra={"is_in_sight": True}
+    )
 
     def find_faults(self, at: str) -> Iterator[Fault]:
         if self.minimum >= self.maximum:

@@ -11,20 +11,32 @@ from evalsite.instruments.scales.base import COMMENT, NA, Per, Scale, find_twice
 
 
 class Statement(Part):
-    key: Key
-    text: Words
+    key: Key = Field(title="Name in files")
+    text: Words = Field(title="Statement", json_schema_extra={"is_in_box": True})
 
 
 class Checklist(Scale):
-    kind: Literal["checklist"]
+    kind: Literal["checklist"] = Field(title="Checklist")
     asked: ClassVar[tuple[Per, ...]] = ("output", "turn")
     tests: ClassVar[frozenset[str]] = frozenset({"includes"})
-    yes: Words
-    no: Words
-    statements: Annotated[list[Statement], Field(min_length=1, max_length=100)] | None = None
-    from_column: Words | None = None
-    most: int = Field(100, ge=1, le=100)
-    not_applicable: Words | None = None
+    yes: Words = Field(title="Word for yes", examples=["Yes"])
+    no: Words = Field(title="Word for no", examples=["No"])
+    statements: Annotated[list[Statement], Field(min_length=1, max_length=100)] | None = Field(
+        None,
+        title="Statements, one per line",
+        examples=[[{"key": "it_answers_the_question", "text": "It answers the question"}]],
+        json_schema_extra={"is_in_sight": True, "noun": "statement"},
+    )
+    from_column: Words | None = Field(
+        None,
+        title="Statements come from",
+        description="For statements of each item’s own, add an input of the kind “statements”.",
+        json_schema_extra={"column": "statements", "words": {"": "the list above, for all items"}},
+    )
+    most: int = Field(100, ge=1, le=100, title="At most so many statements")
+    not_applicable: Words | None = Field(
+        None, title="Words for “not applicable”", description="Empty: it isn’t offered."
+    )
 
     def find_faults(self, at: str) -> Iterator[Fault]:
         if (self.statements is None) == (self.from_column is None):

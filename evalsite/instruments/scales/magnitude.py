@@ -12,16 +12,18 @@ from evalsite.instruments.scales.base import Per, Scale
 
 
 class Standard(Part):
-    inputs: Names = []
+    inputs: Names = Field(
+        [], title="Inputs that tell standards apart", description="Names of columns, one per line."
+    )
 
 
 class Magnitude(Scale):
-    kind: Literal["magnitude"]
+    kind: Literal["magnitude"] = Field(title="Magnitude")
     asked: ClassVar[tuple[Per, ...]] = ("output",)
     gold_of_all: ClassVar[bool] = True
-    minimum: int = Field(1, ge=1, le=999_999)
-    maximum: int = Field(999_999, ge=1, le=999_999)
-    standard: Standard | None = None
+    minimum: int = Field(1, ge=1, le=999_999, title="Lowest value")
+    maximum: int = Field(999_999, ge=1, le=999_999, title="Highest value")
+    standard: Standard | None = Field(None, title="Standard")
 
     def find_faults(self, at: str) -> Iterator[Fault]:
         if self.minimum >= self.maximum:

@@ -12,18 +12,25 @@ from evalsite.instruments.scales.bounded import Bounded
 
 
 class Mark(Part):
-    value: Numeric
-    label: Words
-    notes: Names = []
+    value: Numeric = Field(title="Value")
+    label: Words = Field(title="Label")
+    notes: Names = Field([], title="Notes", description="Shown below it, one per line.")
 
 
 class Slider(Bounded):
-    kind: Literal["slider"]
-    step: Numeric = 1
-    not_applicable: Words | None = None
-    low: Words | None = None
-    high: Words | None = None
-    marks: Annotated[list[Mark], Field(max_length=21)] = []
+    kind: Literal["slider"] = Field(title="Slider")
+    step: Numeric = Field(1, title="Step")
+    not_applicable: Words | None = Field(
+        None, title="Words for “not applicable”", description="Empty: it isn’t offered."
+    )
+    low: Words | None = Field(None, title="Words at the low end")
+    high: Words | None = Field(None, title="Words at the high end")
+    marks: Annotated[list[Mark], Field(max_length=21)] = Field(
+        [],
+        title="Labelled marks",
+        description="Words at some of the values.",
+        json_schema_extra={"noun": "mark"},
+    )
 
     def find_faults(self, at: str) -> Iterator[Fault]:
         yield from super().find_faults(at)

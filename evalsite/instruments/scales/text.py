@@ -10,11 +10,11 @@ from evalsite.instruments.scales.base import LONGEST_TEXT, Scale
 
 
 class Text(Scale):
-    kind: Literal["text"]
+    kind: Literal["text"] = Field(title="Text")
     directed: ClassVar[bool] = False
-    lines: int = Field(3, ge=1, le=30)
-    least: int = Field(1, ge=0, le=LONGEST_TEXT)
-    most: int = Field(LONGEST_TEXT, ge=1, le=LONGEST_TEXT)
+    lines: int = Field(3, ge=1, le=30, title="Height of the box, in lines")
+    least: int = Field(1, ge=0, le=LONGEST_TEXT, title="Fewest characters")
+    most: int = Field(LONGEST_TEXT, ge=1, le=LONGEST_TEXT, title="Most characters")
 
     def find_faults(self, at: str) -> Iterator[Fault]:
         if self.most < self.least:
