@@ -16,7 +16,7 @@ from shutil import copyfileobj
 from tempfile import NamedTemporaryFile, TemporaryFile
 from typing import IO, Any
 
-from evalsite.batches.faults import Unusable, quote
+from evalsite.data.tables.faults import Refused, quote
 from evalsite.lib.limited import UNPACKED_BYTES, VALUES_IN_FILE, TooMuch
 
 MAGIC = b"PAR1"
@@ -47,7 +47,7 @@ _FAULTS = {
 
 
 def write_lines(source: IO[bytes], target: IO[bytes], most_bytes: int) -> None:
-    """Write the rows of a Parquet file as JSON lines; Unusable says what is wrong."""
+    """Write the rows of a Parquet file as JSON lines; Refused says what is wrong."""
     command = [sys.executable, "-m", __name__, str(most_bytes)]
     with TemporaryFile() as copy:
         copyfileobj(source, copy)
@@ -55,15 +55,15 @@ def write_lines(source: IO[bytes], target: IO[bytes], most_bytes: int) -> None:
         try:
             done = subprocess.run(  # noqa: S603 (our own module)
                 command, stdin=copy, stdout=target, stderr=subprocess.PIPE, timeout=_SECONDS,
-                cwd=Path(__file__).parents[2], check=False,
+                cwd=Path(__file__).parents[3], check=False,
                 env=os.environ | {"ARROW_DEFAULT_MEMORY_POOL": "system"},
             )  # fmt: skip
         except subprocess.TimeoutExpired:
-            raise Unusable(*_FAULTS[_TOO_LARGE]) from None
+            raise Refused(*_FAULTS[_TOO_LARGE]) from None
     if done.returncode:
         code, message = _FAULTS.get(done.returncode, _FAULTS[_UNREADABLE])
         column = done.stderr.decode(errors="replace").strip() if "{}" in message else ""
-        raise Unusable(code, message.format(quote(column)))
+        raise Refused(code, message.format(quote(column)))
 
 
 def open_as_lines(source: IO[bytes], most_bytes: int) -> partial[IO[bytes]]:

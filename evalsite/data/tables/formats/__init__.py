@@ -3,7 +3,7 @@
 title         what it is called: "promptfoo results"
 is_last       whether it is tried after all others
 
-[row]         paths (`evalsite/batches/paths.py`) into a row; of several the first that leads to
+[row]         paths (`evalsite/data/tables/paths.py`) into a row; of several the first that leads to
               something, which an empty text is not
 id            what the tool numbers inputs by; without it, rows are joined by equal inputs
 open          objects whose keys are columns

@@ -5,7 +5,7 @@ from typing import IO, Any, NoReturn
 
 import ijson
 
-from evalsite.batches.faults import Unusable
+from evalsite.data.tables.faults import Refused
 from evalsite.lib.limited import VALUES_IN_TEXT
 
 Event = tuple[str, Any]
@@ -67,7 +67,7 @@ class _Limited:
                 f"An entry has more than {VALUES_IN_TEXT:,} values. Leave out what people don't "
                 "rate."
             )
-            raise Unusable("too_large", message)
+            raise Refused("too_large", message)
         return event
 
 
@@ -102,7 +102,7 @@ def _skip(first: Event, events: Events) -> None:
 
 
 def _refuse_depth() -> NoReturn:
-    raise Unusable("json_depth", f"A value is nested more than {_MOST_DEEP} deep. Flatten it.")
+    raise Refused("json_depth", f"A value is nested more than {_MOST_DEEP} deep. Flatten it.")
 
 
 def _build(first: Event, events: "_Limited", left: int, keys: Container[str] | None = None) -> Any:
@@ -118,7 +118,7 @@ def _build(first: Event, events: "_Limited", left: int, keys: Container[str] | N
         if event == "end_map":
             break
         if key in built:
-            raise Unusable("file_damaged", "A key occurs twice in one object.")
+            raise Refused("file_damaged", "A key occurs twice in one object.")
         if keys is not None and key not in keys:
             _skip(next(events.events), events.events)
             continue

@@ -14,9 +14,9 @@ import re
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
-from evalsite.imports.tables.decoding import TextFile
-from evalsite.imports.tables.json_tables import DECODER, BadObject, write_cell
-from evalsite.imports.tables.table import Limits, Row, Table, check_cells
+from evalsite.data.tables.decoding import TextFile
+from evalsite.data.tables.json_tables import DECODER, BadObject, write_cell
+from evalsite.data.tables.table import Limits, Row, Table, check_cells
 from evalsite.lib.limited import TooMuch, read_json
 
 # names of columns, and the rows of values

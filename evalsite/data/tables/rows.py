@@ -11,11 +11,11 @@ from typing import Any, NoReturn
 
 import ijson
 
-from evalsite.batches.documents import read_items, read_object, read_value
-from evalsite.batches.faults import Unusable, quote
-from evalsite.batches.files import MOST_IN_RECORD, SourceFile, open_zip, read_entry
-from evalsite.batches.formats import Format, Shape
-from evalsite.batches.paths import find, has, last_name, read_path
+from evalsite.data.tables.documents import read_items, read_object, read_value
+from evalsite.data.tables.faults import Refused, quote
+from evalsite.data.tables.files import MOST_IN_RECORD, SourceFile, open_zip, read_entry
+from evalsite.data.tables.formats import Format, Shape
+from evalsite.data.tables.paths import find, has, last_name, read_path
 from evalsite.lib.limited import (
     BLANK_LINES,
     VALUES_IN_TEXT,
@@ -94,7 +94,7 @@ def _look(file: SourceFile) -> tuple[set[str], Any]:
         line = start.split(b"\n", 1)[0]
         try:
             first = _parse(_read_first_line(file) if line == start else line, file, 1)
-        except Unusable:
+        except Refused:
             return {"json"}, None
         # one object in one line may be the whole document, too
         return {"lines", "json"}, first
@@ -119,7 +119,7 @@ def read_columns(file: SourceFile) -> list[str]:
         try:
             with file.open() as opened:
                 first = next(read_items(opened, []), {})
-        except (Unusable, ijson.JSONError, UnicodeDecodeError):
+        except (Refused, ijson.JSONError, UnicodeDecodeError):
             first = {}
         return list(first) if isinstance(first, dict) else []
     return _read_header_row(file)
@@ -156,7 +156,7 @@ def _read_first_row(known: Recognised) -> dict[str, Any] | None:
     """Return the data of the first row, as far as the file has this shape."""
     try:
         row = next(read_rows(known, is_first=True), None)
-    except Unusable:
+    except Refused:
         # a log of a run that isn't finished, with or without rows: reading the rows says so
         return dict.fromkeys(known.shape.needs)
     return row.data if row else None
@@ -165,7 +165,7 @@ def _read_first_row(known: Recognised) -> dict[str, Any] | None:
 def _read_header_row(file: SourceFile) -> list[str]:
     try:
         return _read_csv(file)[0]
-    except Unusable:
+    except Refused:
         return []
 
 
@@ -183,7 +183,7 @@ def read_rows(known: Recognised, *, is_first: bool = False) -> Iterator[Row]:
     except (ijson.JSONError, ijson.IncompleteJSONError, UnicodeDecodeError) as error:
         if not is_first:
             refuse_json(known.file, str(error))
-    except Unusable as fault:
+    except Refused as fault:
         # a zip with the header of a tool's log is that log
         is_log = fault.code == "too_large" and known.shape.container == "zip"
         if not is_first or is_log or fault.code == _UNFINISHED:
@@ -192,7 +192,7 @@ def read_rows(known: Recognised, *, is_first: bool = False) -> Iterator[Row]:
 
 def refuse_json(file: SourceFile, why: str) -> NoReturn:
     message = f"The file isn't valid JSON, or it is incomplete ({quote(why, 120)})."
-    raise Unusable("file_damaged", message, file=file.name)
+    raise Refused("file_damaged", message, file=file.name)
 
 
 def _read_lines(known: Recognised) -> Iterator[Row]:
@@ -209,13 +209,13 @@ def read_lines(file: SourceFile) -> Iterator[tuple[int, bytes]]:
             number += 1
             if len(line) > MOST_IN_RECORD:
                 message = f"Line {number:,} has more than {MOST_IN_RECORD // 1024**2} MB."
-                raise Unusable("too_large", message, file=file.name)
+                raise Refused("too_large", message, file=file.name)
             if number == 1:
                 line = line.removeprefix(b"\xef\xbb\xbf")
             blank += line.isspace()
             if blank > BLANK_LINES:
                 message = f"It has more than {BLANK_LINES:,} empty lines. Remove them."
-                raise Unusable("too_large", message, file=file.name)
+                raise Refused("too_large", message, file=file.name)
             yield number, line.removesuffix(b"\n").removesuffix(b"\r")
 
 
@@ -224,16 +224,16 @@ def _parse(line: bytes, file: SourceFile, number: int) -> dict[str, Any]:
         value = read_json(line.decode(), decoder=_DECODER)
     except TooMuch as error:
         message = f"Line {number:,}: {error} Leave out what people don't rate."
-        raise Unusable("too_large", message, file=file.name) from None
+        raise Refused("too_large", message, file=file.name) from None
     except RecursionError:
-        raise Unusable(
+        raise Refused(
             "json_depth", f"Line {number:,} is nested too deep.", file=file.name
         ) from None
     except (ValueError, UnicodeDecodeError) as error:
         message = f"Line {number:,} isn't valid JSON ({quote(error, 120)})."
-        raise Unusable("file_damaged", message, file=file.name) from None
+        raise Refused("file_damaged", message, file=file.name) from None
     if not isinstance(value, dict):
-        raise Unusable("file_damaged", f"Line {number:,} is no JSON object.", file=file.name)
+        raise Refused("file_damaged", f"Line {number:,} is no JSON object.", file=file.name)
     return value
 
 
@@ -260,7 +260,7 @@ def _read_json(known: Recognised) -> Iterator[Row]:
         for number, data in enumerate(read_items(opened, keys, _list_keys(known)), start=1):
             if not isinstance(data, dict):
                 message = f"Entry {number:,} is no JSON object."
-                raise Unusable("file_damaged", message, file=known.file.name)
+                raise Refused("file_damaged", message, file=known.file.name)
             yield Row(number, data, system, arguments)
 
 
@@ -320,13 +320,13 @@ def _read_header(known: Recognised, find: Any) -> tuple[str, dict[str, Any]]:
     header = known.format.header
     status = find(header.status) if header.status else None
     if header.status and (status is None or not find(header.system)):
-        raise Unusable("file_damaged", "The log has no header.", file=known.file.name)
+        raise Refused("file_damaged", "The log has no header.", file=known.file.name)
     if header.finished and status not in header.finished:
         message = (
             f"The run isn't finished (its status is {quote(status)}). Run it to its end, and take "
             "that log."
         )
-        raise Unusable(_UNFINISHED, message, file=known.file.name)
+        raise Refused(_UNFINISHED, message, file=known.file.name)
     arguments = {last_name(path): value for path in header.arguments if (value := find(path))}
     return str(find(header.system) or ""), arguments
 
@@ -375,17 +375,17 @@ def _read_csv(file: SourceFile) -> tuple[list[str], Iterator[list[str]]]:
                             f"The row in line {records.line_num:,} has {len(cells):,} cells, the "
                             f"header {len(header):,}."
                         )
-                        raise Unusable("file_damaged", message, file=file.name)
+                        raise Refused("file_damaged", message, file=file.name)
                     yield cells
             except (csv.Error, UnicodeDecodeError, TooMuch) as error:
                 message = f"It can't be read as CSV in UTF-8 ({error})."
-                raise Unusable("file_damaged", message, file=file.name) from None
+                raise Refused("file_damaged", message, file=file.name) from None
 
     try:
         header = [name.strip() for name in next(records, [])]
     except (csv.Error, UnicodeDecodeError, TooMuch) as error:
         message = f"It can't be read as CSV in UTF-8 ({error})."
-        raise Unusable("file_damaged", message, file=file.name) from None
+        raise Refused("file_damaged", message, file=file.name) from None
     return header, read()
 
 

@@ -7,14 +7,14 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import NoReturn
 
-from evalsite.batches import lines
-from evalsite.batches.collection import Collection
-from evalsite.batches.decisions import Chosen, Decisions, decide
-from evalsite.batches.faults import Undecided, Unusable, name_some, quote
-from evalsite.batches.files import MOST_BYTES, SourceFile, unpack
-from evalsite.batches.formats import FOLDER, load_formats
-from evalsite.batches.parquet import MAGIC, open_as_lines
-from evalsite.batches.roles import (
+from evalsite.data.tables import lines
+from evalsite.data.tables.collection import Collection
+from evalsite.data.tables.decisions import Chosen, Decisions, decide
+from evalsite.data.tables.faults import Refused, name_some, quote
+from evalsite.data.tables.files import MOST_BYTES, SourceFile, unpack
+from evalsite.data.tables.formats import FOLDER, load_formats
+from evalsite.data.tables.parquet import MAGIC, open_as_lines
+from evalsite.data.tables.roles import (
     LEAVE_OUT,
     OUTPUTS,
     REFERENCE,
@@ -23,7 +23,7 @@ from evalsite.batches.roles import (
     find_uses,
     set_role,
 )
-from evalsite.batches.rows import (
+from evalsite.data.tables.rows import (
     Recognised,
     is_json_lines,
     is_zip_of_a_tool,
@@ -60,7 +60,7 @@ def convert(
     formats: Sequence[Path] = (FOLDER,),
     most_bytes: int = MOST_BYTES,
 ) -> Batch:
-    """Join these files. Unusable says what is wrong, Undecided what has to be decided first.
+    """Join these files. Refused says what is wrong, or asks what has to be decided first.
 
     `names` calls the system of a file by another name, or says what the file holds: inputs,
     reference, or - for nothing. `answers` are those to earlier questions, by key.
@@ -72,16 +72,16 @@ def convert(
     )
     found = [_open_parquet(file, most_bytes) for file in found]
     if not found:
-        raise Unusable("no_file", "There are no files.")
+        raise Refused("no_file", "There are no files.")
     if several := [name for name, file in Counter(file.name for file in found).items() if file > 1]:
-        raise Unusable("system_twice", f"Two files are called {quote(several[0])}. Rename one.")
+        raise Refused("system_twice", f"Two files are called {quote(several[0])}. Rename one.")
     if len(found) == 1:
         known = [one for one in known if not one.is_last]
     recognised = {file.name: one for file in found if (one := recognise(file, known))}
     uses = find_uses(found, recognised, names)
     try:
         batch = _convert_used(found, recognised, uses, names, answers or {}, seed)
-    except (Unusable, Undecided) as problem:
+    except Refused as problem:
         problem.files = uses
         raise
     batch.files = uses
@@ -99,7 +99,7 @@ def _convert_used(
     roles = {use.name: use for use in uses}
     used = [file for file in found if roles[file.name].role != LEAVE_OUT]
     if not used:
-        raise Unusable("no_file", "Every file is left out.")
+        raise Refused("no_file", "Every file is left out.")
     there = [recognised[file.name] for file in used if file.name in recognised]
     texts = [file for file in used if file.name not in recognised]
     if there and len(texts) < 2 and all(_is_reference(file, roles) for file in texts):
@@ -111,13 +111,13 @@ def _convert_used(
         _refuse_columns(used)
     if len(found) == 1:
         tools = ", ".join(one.title for one in load_formats() if not one.is_last)
-        raise Unusable(
+        raise Refused(
             "unknown_format",
             "The file can't be recognised. Several tables are read (CSV, TSV, JSON, JSON lines), "
             f"text files with a line for each input, and what tools write: {tools}.",
             file=found[0].name,
         )
-    raise Unusable(
+    raise Refused(
         "unknown_format" if all(one.format.is_last for one in there) else "files_left",
         f"{count_of(len(texts), 'file')} can't be recognised: "
         f"{name_some([file.name for file in texts])}. Leave out what "
@@ -140,7 +140,7 @@ def _are_lines(used: Sequence[SourceFile], names: Mapping[str, str]) -> bool:
 
 def _refuse_columns(used: Sequence[SourceFile]) -> NoReturn:
     columns = list(dict.fromkeys(name for file in used for name in read_columns(file)))
-    raise Unusable(
+    raise Refused(
         "columns_unclear",
         "Choose the columns of the id, the input and the output, and rename them to id, prompt "
         f"and output in each file. The columns are {name_some(columns, 12)}. CSV and JSON aren't "
@@ -155,8 +155,8 @@ def _open_parquet(file: SourceFile, most_bytes: int) -> SourceFile:
     try:
         with file.open() as opened:
             return SourceFile(file.name, open_as_lines(opened, most_bytes))
-    except Unusable as fault:
-        raise Unusable(fault.code, fault.message, file=file.name) from None
+    except Refused as fault:
+        raise Refused(fault.code, fault.message, file=file.name) from None
 
 
 def find_tool(file: SourceFile, formats: Sequence[Path] = (FOLDER,)) -> str:
@@ -181,7 +181,7 @@ def _convert_formats(
     titles = sorted({known.format.title for known in used if known.shape.role == OUTPUTS})
     if len(titles) > 1:
         message = f"The files hold {' and '.join(titles)}. Take those of one tool."
-        raise Unusable("formats_mixed", message)
+        raise Refused("formats_mixed", message)
     _check_once(used)
     collection = Collection(answers.get("turns", ""))
     collection.add_files(used)
@@ -196,7 +196,7 @@ def _convert_formats(
         _rename(collection, called)
         _list_systems(collection, roles)
     if not collection.systems:
-        raise Unusable(
+        raise Refused(
             "no_system",
             "No file holds the outputs of a system. A file with a column for each system, or one "
             "that names the system in each row, is imported on its own.",
@@ -238,7 +238,7 @@ def _check_once(used: Sequence[Recognised]) -> None:
             digest = hashlib.file_digest(opened, "sha256").hexdigest()  # type: ignore[arg-type]
         if digest in digests:
             message = f"It is the same file as {digests[digest]}. Leave one of them out."
-            raise Unusable("system_twice", message, file=known.file.name)
+            raise Refused("system_twice", message, file=known.file.name)
         digests[digest] = known.file.name
 
 
@@ -249,10 +249,10 @@ def _rename(collection: Collection, by_file: Mapping[str, str]) -> None:
     for system, file in collection.systems.items():
         if file in by_file and counts[file] > 1:
             message = f"It holds {counts[file]} systems, so it can't be named {by_file[file]}."
-            raise Unusable("name", message, file=file)
+            raise Refused("name", message, file=file)
         new[system] = by_file.get(file, system)
     if len(set(new.values())) < len(new):
-        raise Unusable("system_twice", "Two systems would have one name. Choose another.")
+        raise Refused("system_twice", "Two systems would have one name. Choose another.")
     for item in collection.items.values():
         item.outputs = {new[system]: some for system, some in item.outputs.items()}
     collection.systems = {new[system]: file for system, file in collection.systems.items()}
@@ -291,7 +291,7 @@ def _convert_lines(
         part = words.get(name, name) or lines.guess_role(file)
         if part in parts:
             message = f"It would be the same part as {parts[part].name}. Rename one of them."
-            raise Unusable("system_twice", message, file=file.name)
+            raise Refused("system_twice", message, file=file.name)
         parts[part] = file
     for file in used:
         roles[file.name].found = count_of(lines.count_lines(file), "line")

@@ -8,8 +8,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, BinaryIO
 
-from evalsite.imports.tables.faults import EncodingPreview, OddPlace, UnreadableFile
-from evalsite.imports.tables.table import Limits
+from evalsite.data.tables.faults import EncodingPreview, OddPlace, Refused
+from evalsite.data.tables.table import Limits
 
 WINDOWS_1252 = "windows-1252"
 _CHUNK = 64 * 1024
@@ -56,7 +56,7 @@ def _open(source: BinaryIO, codec: str, errors: str, skip: int = 0) -> io.TextIO
 def open_text(
     source: BinaryIO, limits: Limits, options: Mapping[str, Any] | None = None
 ) -> TextFile:
-    """Return the file as text of a known encoding; UnreadableFile shows where it isn't any.
+    """Return the file as text of a known encoding; Refused shows where it isn't any.
 
     What isn't UTF-8 is read as Windows-1252 only if `options` say that the researcher confirmed it.
     """
@@ -64,7 +64,7 @@ def open_text(
     codec, encoding, skip = _find_encoding(source)
     try:
         _check_encoding(source, codec, skip)
-    except UnreadableFile as error:
+    except Refused as error:
         preview = error.fault.preview
         if preview is None or (options or {}).get("encoding") != WINDOWS_1252:
             raise
@@ -82,7 +82,7 @@ def _find_encoding(source: BinaryIO) -> tuple[str, str, int]:
 
 
 def _check_encoding(source: BinaryIO, codec: str, skip: int) -> None:
-    """Decode the whole file; UnreadableFile shows what is before the first byte that is wrong."""
+    """Decode the whole file; Refused shows what is before the first byte that is wrong."""
     source.seek(skip)
     decoder = codecs.getincrementaldecoder(codec)("strict")
     line, tail = 1, ""
@@ -103,7 +103,7 @@ def _check_encoding(source: BinaryIO, codec: str, skip: int) -> None:
 def _refuse_encoding(source: BinaryIO, codec: str, skip: int, line: int, before: str) -> None:
     shown = _show_before(re.split("[\r\n]", before)[-1])
     if codec != "utf-8":
-        raise UnreadableFile(
+        raise Refused(
             "utf16_damaged",
             f"The file isn't valid UTF-16 {shown}. Save it as CSV UTF-8 and upload that file.",
             line=line,
@@ -112,7 +112,7 @@ def _refuse_encoding(source: BinaryIO, codec: str, skip: int, line: int, before:
     advice = "Save it as CSV UTF-8 and upload that file"
     if preview is not None and preview.undefined is None:
         advice += ", or confirm that it is Windows-1252"
-    raise UnreadableFile(
+    raise Refused(
         "not_utf8", f"The file isn't UTF-8 {shown}. {advice}.", line=line, preview=preview
     ) from None
 
@@ -170,7 +170,7 @@ def _make_place(line: str, number: int, span: tuple[int, int]) -> OddPlace:
 
 def _open_windows_1252(source: BinaryIO, preview: EncodingPreview) -> TextFile:
     if place := preview.undefined:
-        raise UnreadableFile(
+        raise Refused(
             "not_windows_1252",
             f"The file isn't Windows-1252 either: it has a byte without a character "
             f"{_show_before(place.before)}. Save it as CSV UTF-8 and upload that file.",

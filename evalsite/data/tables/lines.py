@@ -5,10 +5,10 @@ from collections.abc import Iterator, Mapping, Sequence
 from itertools import zip_longest
 from pathlib import PurePosixPath
 
-from evalsite.batches.faults import Unusable
-from evalsite.batches.files import SourceFile
-from evalsite.batches.rows import read_lines
-from evalsite.batches.texts import check_text
+from evalsite.data.tables.faults import Refused
+from evalsite.data.tables.files import SourceFile
+from evalsite.data.tables.rows import read_lines
+from evalsite.data.tables.texts import check_text
 from evalsite.lib.words import count_of
 
 INPUTS, REFERENCE, LEAVE_OUT = "=inputs", "=reference", "=-"
@@ -32,26 +32,26 @@ def guess_role(file: SourceFile) -> str:
 
 
 def check_lines(roles: Mapping[str, SourceFile]) -> tuple[int, list[str]]:
-    """Return how many lines each file has, and the systems; Unusable if they differ."""
+    """Return how many lines each file has, and the systems; Refused if they differ."""
     systems = [role for role in roles if not role.startswith("=")]
     if INPUTS not in roles:
-        raise Unusable(
+        raise Refused(
             "inputs_missing",
             "No file holds the inputs. Call it source.txt, or say which it is: inputs=FILE.",
         )
     if not systems:
-        raise Unusable("no_system", "No file holds the outputs of a system.")
+        raise Refused("no_system", "No file holds the outputs of a system.")
     numbers = {file.name: count_lines(file) for file in roles.values()}
     first = numbers[roles[INPUTS].name]
     if differing := [name for name, number in numbers.items() if number != first]:
         told = "; ".join(f"{name} has {count_of(numbers[name], 'line')}" for name in differing[:3])
-        raise Unusable(
+        raise Refused(
             "lines_differ",
             f"{roles[INPUTS].name} has {count_of(first, 'line')}, but {told}. Line numbers join "
             "them, so all need the same number of lines.",
         )
     if not first:
-        raise Unusable("no_rows", "The files are empty.")
+        raise Refused("no_rows", "The files are empty.")
     return first, systems
 
 
@@ -79,4 +79,4 @@ def read_texts(file: SourceFile) -> Iterator[str]:
             yield check_text(line.decode())
         except UnicodeDecodeError:
             message = f"Line {number:,} isn't UTF-8. Save the file as UTF-8."
-            raise Unusable("encoding", message, file=file.name) from None
+            raise Refused("encoding", message, file=file.name) from None

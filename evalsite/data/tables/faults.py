@@ -3,9 +3,7 @@
 import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
-
-from evalsite.batches.faults import Question
-from evalsite.batches.roles import FileUse
+from typing import Any
 
 LONG_TEXT = 2000
 PLACES = 3
@@ -111,26 +109,41 @@ def _name_places(faults: list[Fault]) -> str:
     return f"{first.unit}s {listed}" + (f", {first.column}" if first.column else "")
 
 
-class UnreadableFile(Exception):
-    """The file can't be read on from here."""
+@dataclass(frozen=True)
+class Question:
+    """A decision that only a person can make, with its answers, each under a key."""
+
+    key: str
+    text: str
+    choices: tuple[tuple[str, str], ...]
+    # ids of all inputs that it is about
+    examples: tuple[str, ...] = ()
+
+
+class Refused(Exception):
+    """Files can't be read on from here: a fault to correct, or questions to answer first.
+
+    `file` is the file's name; "" if it concerns all of them, or there is only one.
+    """
 
     def __init__(
         self,
         code: str,
         message: str,
         *,
+        file: str = "",
         line: int | None = None,
         record: int | None = None,
         preview: EncodingPreview | None = None,
         questions: Sequence[Question] = (),
-        files: Sequence[FileUse] = (),
+        files: Sequence[Any] = (),
     ) -> None:
-        super().__init__(message)
-        # what is known of several files, whose roles may be the reason
-        self.files = list(files)
-        # what has to be decided before it can be read
+        super().__init__(f"{file}: {message}" if file else message)
+        self.code, self.message, self.file = code, message, file
         self.questions = tuple(questions)
-        self.fault = Fault(code, message, line=line, record=record, preview=preview)
+        # what is known of each file nevertheless, whose roles may be the reason
+        self.files = list(files)
+        self.fault = Fault(code, str(self), line=line, record=record, preview=preview)
 
 
 def name_place(line: int | None, record: int | None, column: str = "") -> str:
@@ -265,3 +278,15 @@ def show(text: str, most: int = 40) -> str:
     """Shorten a text so that a message can quote it, without lone surrogates."""
     short = text if len(text) <= most else f"{text[:most]}…"
     return _SURROGATE.sub("\ufffd", short)
+
+
+def quote(name: object, most: int = 60) -> str:
+    """Quote a name or id for a sentence, cut if it is long."""
+    text = " ".join(str(name).split())
+    return f"“{text}”" if len(text) <= most else f"“{text[: most - 1]}…”"
+
+
+def name_some(names: Sequence[object], most: int = 3) -> str:
+    """Name the first few, and say that there are more."""
+    named = ", ".join(quote(name) for name in names[:most])
+    return f"{named} and {len(names) - most:,} more" if len(names) > most else named

@@ -11,9 +11,9 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from typing import Any, NoReturn
 
-from evalsite.imports.tables.decoding import Lines, TextFile
-from evalsite.imports.tables.faults import Remarks, UnreadableFile, find_surrogate, show
-from evalsite.imports.tables.table import Limits, Problem, Row, Table, check_cells
+from evalsite.data.tables.decoding import Lines, TextFile
+from evalsite.data.tables.faults import Refused, Remarks, find_surrogate, show
+from evalsite.data.tables.table import Limits, Problem, Row, Table, check_cells
 from evalsite.lib.limited import VALUES_IN_TEXT, count_values, make_decoder, read_json
 
 _MAX_DEPTH = 50
@@ -69,13 +69,13 @@ def open_json(text: TextFile, start: str, limits: Limits) -> Table | None:
 def _open(text: TextFile, pieces: "_List | _ObjectLines", limits: Limits) -> Table:
     columns = Columns()
     first = total = 0
-    first_fault: UnreadableFile | None = None
+    first_fault: Refused | None = None
     for number, source in enumerate(pieces.read(), start=1):
         limits.check_rows(number, source.line)
         try:
             values = _read_object(source, pieces.advice)
         except BadObject as error:
-            first_fault = first_fault or UnreadableFile(error.code, error.message, line=source.line)
+            first_fault = first_fault or Refused(error.code, error.message, line=source.line)
             continue
         first = first or source.line
         total += count_values(values)
@@ -85,12 +85,12 @@ def _open(text: TextFile, pieces: "_List | _ObjectLines", limits: Limits) -> Tab
     header = columns.finish()
     limits.check_width(len(header), first)
     if not header:
-        raise first_fault or UnreadableFile(
+        raise first_fault or Refused(
             "no_rows", "The file has no rows: it holds no object with a key."
         )
     if any(find_surrogate(key) for key in header):
         message = "A key holds an invalid character (a lone surrogate such as \\ud800). Correct it."
-        raise UnreadableFile("surrogate", message)
+        raise Refused("surrogate", message)
     rows = _read_rows(pieces, columns, limits)
     remarks = Remarks()
     for code, sentence in columns.describe():
@@ -338,7 +338,7 @@ def _is_one_list(text: TextFile, limits: Limits, start: int) -> bool:
         for number, _ in enumerate(_List(text, limits, start).read()):
             if number > limits.rows:
                 break
-    except UnreadableFile:
+    except Refused:
         return False
     return True
 
@@ -380,7 +380,7 @@ class _Scanner:
         self.take()
 
     def refuse(self, code: str, what: str) -> NoReturn:
-        raise UnreadableFile(
+        raise Refused(
             code, f"The file isn't valid JSON (character {self.column:,}): {what}.", line=self.line
         )
 

@@ -4,7 +4,7 @@ import json
 import re
 from typing import Any
 
-from evalsite.batches.faults import Unusable
+from evalsite.data.tables.faults import Refused
 
 _REASONING = re.compile(r"\s*<think(?:ing)?>(.*?)</think(?:ing)?>\s*", re.DOTALL)
 _SURROGATE = re.compile("[\ud800-\udfff]")
@@ -27,13 +27,13 @@ def read_output(value: Any) -> str | None:
         return _join_parts(value)
     if isinstance(value, dict):
         return write_value(value)
-    raise Unusable("no_text", _NO_TEXT)
+    raise Refused("no_text", _NO_TEXT)
 
 
 def check_samples(texts: list[str]) -> None:
     """Refuse the likelihood of a choice with whether it is the best, as lm_eval writes them."""
     if len(texts) == 2 and texts[1] in ("True", "False") and _NUMBER.fullmatch(texts[0]):
-        raise Unusable("no_text", _NO_TEXT)
+        raise Refused("no_text", _NO_TEXT)
 
 
 def read_input(value: Any) -> Any:
@@ -61,7 +61,7 @@ def _join_parts(parts: list[Any]) -> str:
         if kind in {"reasoning", "refusal"}:
             continue
         if kind not in _TEXT_PARTS:
-            raise Unusable(
+            raise Refused(
                 "media",
                 "It holds pictures, sounds or other parts that aren't text, which can't be rated "
                 "here. Nothing was taken.",
@@ -78,7 +78,7 @@ def write_value(value: Any) -> str:
     if isinstance(value, float) and value.is_integer() and abs(value) < 2**53:
         value = int(value)
     if _is_deep(value, _MOST_DEEP):
-        raise Unusable("json_depth", f"A value is nested more than {_MOST_DEEP} deep.")
+        raise Refused("json_depth", f"A value is nested more than {_MOST_DEEP} deep.")
     text = json.dumps(value, ensure_ascii=False, separators=(",", ":"))
     return check_text(text)
 
@@ -93,7 +93,7 @@ def _is_deep(value: Any, left: int) -> bool:
 
 def check_text(text: str) -> str:
     if _SURROGATE.search(text):
-        raise Unusable(
+        raise Refused(
             "surrogate", r"A text holds an invalid character (a lone surrogate such as \ud800)."
         )
     return text

@@ -8,8 +8,8 @@ from types import MappingProxyType
 from typing import BinaryIO, NoReturn, cast
 from xml.parsers import expat
 
-from evalsite.imports.tables.faults import UnreadableFile
-from evalsite.imports.tables.table import Limits
+from evalsite.data.tables.faults import Refused
+from evalsite.data.tables.table import Limits
 from evalsite.lib.limited import (
     BROKEN_ZIP,
     UNPACKED_RATIO,
@@ -34,7 +34,7 @@ BROKEN = (*BROKEN_ZIP, struct.error, OverflowError, expat.ExpatError, LookupErro
 
 
 def refuse_damaged() -> NoReturn:
-    raise UnreadableFile(
+    raise Refused(
         "spreadsheet_damaged",
         "The file can't be read: it is damaged or incomplete. Upload it again, or open it, save it "
         "as .xlsx or as CSV UTF-8, and upload that file.",
@@ -42,7 +42,7 @@ def refuse_damaged() -> NoReturn:
 
 
 def refuse_locked() -> NoReturn:
-    raise UnreadableFile(
+    raise Refused(
         "spreadsheet_locked",
         "The file is protected by a password. Save it without one and upload that file.",
     )
@@ -54,7 +54,7 @@ def check_size(size: int, packed: int, limits: Limits) -> None:
     try:
         check_unpacked(size, packed, limits.text)
     except TooMuch:
-        raise UnreadableFile(
+        raise Refused(
             "archive_too_large",
             f"The file unpacks to more than {UNPACKED_RATIO} times its size, which no table does. "
             "Save it as CSV UTF-8 and upload that file.",

@@ -1,7 +1,7 @@
 """Values inside JSON, in a cell of any table, as columns of their own: `doc.question`.
 
 They are left out unless they are mapped, since the cell itself is kept. Paths are written as
-`evalsite.batches.paths` reads them, and begin with the name of the column.
+`evalsite.data.tables.paths` reads them, and begin with the name of the column.
 """
 
 import json
@@ -9,9 +9,9 @@ import re
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from typing import Any
 
-from evalsite.batches.paths import find, read_path
-from evalsite.imports.tables.json_tables import Literal, write_cell
-from evalsite.imports.tables.table import Problem, Row, Table
+from evalsite.data.tables.json_tables import Literal, write_cell
+from evalsite.data.tables.paths import find, read_path
+from evalsite.data.tables.table import Problem, Row, Table
 from evalsite.lib.limited import make_decoder, read_json
 
 _MOST_PATHS = 100

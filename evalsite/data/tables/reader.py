@@ -12,17 +12,16 @@ from contextlib import ExitStack
 from tempfile import SpooledTemporaryFile
 from typing import Any, BinaryIO, cast
 
-from evalsite.batches import parquet
-from evalsite.batches.faults import Unusable
-from evalsite.batches.roles import LEAVE_OUT
-from evalsite.imports.tables.archives import BROKEN, Archive, check_size, refuse_locked
-from evalsite.imports.tables.decoding import Lines, TextFile, open_text
-from evalsite.imports.tables.faults import UnreadableFile, show
-from evalsite.imports.tables.frames import open_frame
-from evalsite.imports.tables.json_tables import open_json
-from evalsite.imports.tables.outputs import NAMES, list_files, open_outputs
-from evalsite.imports.tables.spreadsheets import open_spreadsheet
-from evalsite.imports.tables.table import Limits, Row, Table, number_rows
+from evalsite.data.tables import parquet
+from evalsite.data.tables.archives import BROKEN, Archive, check_size, refuse_locked
+from evalsite.data.tables.decoding import Lines, TextFile, open_text
+from evalsite.data.tables.faults import Refused, show
+from evalsite.data.tables.frames import open_frame
+from evalsite.data.tables.json_tables import open_json
+from evalsite.data.tables.outputs import NAMES, list_files, open_outputs
+from evalsite.data.tables.roles import LEAVE_OUT
+from evalsite.data.tables.spreadsheets import open_spreadsheet
+from evalsite.data.tables.table import Limits, Row, Table, number_rows
 from evalsite.lib.limited import VALUES_IN_TEXT, TooMuch, read_cells
 
 _OLD = b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1"  # of .xls, and of .xlsx files with a password
@@ -65,11 +64,11 @@ def open_table(
     limits: Limits | None = None,
     options: Mapping[str, Any] | None = None,
 ) -> Table:
-    """Read the header; the rows follow as they are asked for. UnreadableFile says what is wrong.
+    """Read the header; the rows follow as they are asked for. Refused says what is wrong.
 
     Of the options of an upload, `encoding` is used: "windows-1252" once it is confirmed.
     """
-    limits = limits or Limits.of_pages()
+    limits = limits or Limits()
     source.seek(0)
     head = source.read(8)
     if head.startswith(_ZIP):
@@ -81,7 +80,7 @@ def open_table(
             return open_spreadsheet(source, archive, limits)
         try:
             name = _find_table(archive, options or {})
-        except UnreadableFile as error:
+        except Refused as error:
             error.files = list_files(source, options or {})
             raise
         return _open_packed(lambda target: archive.copy(name, target), limits, options)
@@ -99,7 +98,7 @@ def _open_single(
         return opened
     try:
         table = _open_plain(source, head, limits, options)
-    except UnreadableFile as error:
+    except Refused as error:
         raise opened or error from None
     if opened:
         message = f"{str(opened).rstrip('.')}. It is read as an ordinary table"
@@ -116,13 +115,13 @@ def _open_plain(
     text = open_text(source, limits, options)
     start = text.read_start()
     if _WEB_PAGE.match(start):
-        raise UnreadableFile(
+        raise Refused(
             "file_kind",
             "This is a web page, perhaps one that asks to sign in or says that there is no such "
             "file. Download the data itself, and upload that file.",
         )
     if _YAML.match(start):
-        raise UnreadableFile(
+        raise Refused(
             "file_kind",
             "This is a YAML file. Upload the data as JSON, JSON lines or CSV, which tools that "
             "write YAML can write as well.",
@@ -142,8 +141,8 @@ def _open_parquet(source: BinaryIO, limits: Limits) -> Table:
         source.seek(0)
         try:
             parquet.write_lines(source, target, limits.text)
-        except Unusable as fault:
-            raise UnreadableFile(fault.code, fault.message) from None
+        except Refused as fault:
+            raise Refused(fault.code, fault.message) from None
 
     table = _open_packed(write, limits, None)
     table.encoding, table.delimiter = "", "Parquet"
@@ -155,10 +154,10 @@ def _refuse_other_kinds(source: BinaryIO, head: bytes) -> None:
         refuse_locked()
     if head == _OLD:
         message = f"This is an Excel file in the old form .xls. {_SAVE_AS}"
-        raise UnreadableFile("spreadsheet_kind", message)
+        raise Refused("spreadsheet_kind", message)
     for starts, (code, message) in _OTHER_KINDS.items():
         if head.startswith(starts):
-            raise UnreadableFile(code, message)
+            raise Refused(code, message)
 
 
 def _holds(source: BinaryIO, sought: bytes) -> bool:
@@ -180,12 +179,12 @@ def _is_spreadsheet(archive: Archive) -> bool:
     names = {name.lower() for name in archive.names}
     for part, (code, message) in _OTHER_ZIPS.items():
         if part in names:
-            raise UnreadableFile(code, message)
+            raise Refused(code, message)
     if any(name.startswith("xl/") for name in names):
         return True
     mime = archive.read_start("mimetype", 100) if "mimetype" in names else b""
     if b"opendocument" in mime and b"opendocument.spreadsheet" not in mime:
-        raise UnreadableFile("file_kind", f"This is an OpenDocument file without a table. {_TABLE}")
+        raise Refused("file_kind", f"This is an OpenDocument file without a table. {_TABLE}")
     return b"opendocument" in mime
 
 
@@ -195,10 +194,10 @@ def _find_table(archive: Archive, options: Mapping[str, Any]) -> str:
     tables = [name for name in archive.names if _is_table(name) and given.get(name) != LEAVE_OUT]
     if not tables:
         message = f"This zip file holds no table ({', '.join(_TABLES)}). {_UNPACK}"
-        raise UnreadableFile("archive_unreadable", message)
+        raise Refused("archive_unreadable", message)
     if len(tables) > 1:
         names = ", ".join(f"“{show(name, 60)}”" for name in tables[:5])
-        raise UnreadableFile(
+        raise Refused(
             "archive_several_tables",
             f"There are {len(tables):,} tables: {names}{' and more' if len(tables) > 5 else ''}. "
             "They can't be joined as they are. Leave out all but one, or upload that one alone.",
@@ -224,7 +223,7 @@ def _unpack_gzip(source: BinaryIO, target: BinaryIO, limits: Limits) -> None:
                 target.write(chunk)
     except (*BROKEN, gzip.BadGzipFile):
         message = "This compressed file is damaged. Compress it again, or upload the file itself."
-        raise UnreadableFile("archive_unreadable", message) from None
+        raise Refused("archive_unreadable", message) from None
 
 
 def _open_packed(
@@ -238,7 +237,7 @@ def _open_packed(
         head = source.read(8)
         archive = Archive(source, limits) if head.startswith(_ZIP) else None
         if head.startswith(_GZIP) or (archive and not _is_spreadsheet(archive)):
-            raise UnreadableFile("archive_unreadable", f"An archive holds an archive. {_UNPACK}")
+            raise Refused("archive_unreadable", f"An archive holds an archive. {_UNPACK}")
         if archive:
             table = open_spreadsheet(source, archive, limits)
         else:
@@ -270,7 +269,7 @@ def open_delimited(text: TextFile, limits: Limits) -> Table:
             limits.check_width(len(cells), line)
             rows = number_rows(records, limits)
             return Table(text.encoding, _DELIMITERS[delimiter], cells, line, rows)
-    raise UnreadableFile("empty_file", "The file has no rows: it is empty.")
+    raise Refused("empty_file", "The file has no rows: it is empty.")
 
 
 def _find_delimiter(text: TextFile, limits: Limits) -> tuple[str, bool]:
@@ -318,7 +317,7 @@ def _read_records(lines: Lines, delimiter: str, limits: Limits) -> Iterator[tupl
         lines.close()
 
 
-def _describe_error(error: str, lines: Lines, delimiter: str) -> UnreadableFile:
+def _describe_error(error: str, lines: Lines, delimiter: str) -> Refused:
     """Say what Python's csv module found, at the line of the quote that went wrong."""
     opened = _find_open_quote(lines.record, lines.first, delimiter)
     code = "stray_quote"
@@ -337,7 +336,7 @@ def _describe_error(error: str, lines: Lines, delimiter: str) -> UnreadableFile:
             f"A quote that opens in this line ends in line {lines.number}, and other text follows "
             'it. Close it before the delimiter; write a quote inside a cell twice ("").'
         )
-    return UnreadableFile(code, message, line=opened or lines.first)
+    return Refused(code, message, line=opened or lines.first)
 
 
 def _find_open_quote(record: list[str], first: int, delimiter: str) -> int | None:

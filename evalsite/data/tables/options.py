@@ -5,8 +5,8 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from evalsite.batches.faults import Unusable
-from evalsite.batches.files import SourceFile, find_files
+from evalsite.data.tables.faults import Refused
+from evalsite.data.tables.files import SourceFile, find_files
 
 FILE_HELP = (
     "files, folders or zip files; NAME is the system, or inputs, reference or - (leave it out)"
@@ -36,9 +36,9 @@ def find_named(given: Sequence[tuple[str, Path]]) -> tuple[list[SourceFile], dic
     for name, path in given:
         found = find_files(path)
         if name and len(found) != 1:
-            raise Unusable("name", f"{path} is a folder, so it can't be called {name}.")
+            raise Refused("name", f"{path} is a folder, so it can't be called {name}.")
         if name and name != "-" and name in names.values():
-            raise Unusable("system_twice", f"Two files are called {name}.")
+            raise Refused("system_twice", f"Two files are called {name}.")
         files += found
         if name:
             names[found[0].name] = name

@@ -8,7 +8,7 @@ from functools import partial
 from pathlib import Path, PurePosixPath
 from typing import IO, Any
 
-from evalsite.batches.faults import Unusable, quote
+from evalsite.data.tables.faults import Refused, quote
 from evalsite.lib import limited
 from evalsite.lib.limited import BROKEN_ZIP, TooMuch, ZipFile, ZipInfo, check_unpacked
 
@@ -54,7 +54,7 @@ def find_files(path: Path) -> list[SourceFile]:
     if path.is_dir():
         return list(_walk(path))
     if not path.is_file():
-        raise Unusable("no_file", f"There is no file {path}.")
+        raise Refused("no_file", f"There is no file {path}.")
     return [SourceFile(path.name, lambda: path.open("rb"))]
 
 
@@ -63,7 +63,7 @@ def is_document(file: SourceFile) -> bool:
     try:
         with open_zip(file) as archive:
             names = [name.lower() for name in archive.namelist()]
-    except Unusable:
+    except Refused:
         return True
     return any(name == "mimetype" or name.startswith(_OFFICE) for name in names)
 
@@ -111,7 +111,7 @@ def _is_hidden(parts: Sequence[str]) -> bool:
 def _check_number(files: int, name: str) -> None:
     if files > MOST_FILES:
         message = f"There are more than {MOST_FILES:,} files. Leave out those that aren't needed."
-        raise Unusable("too_many_files", message, file=name)
+        raise Refused("too_many_files", message, file=name)
 
 
 # --- zip files ----------------------------------------------------------------------------
@@ -125,9 +125,9 @@ def open_zip(file: SourceFile) -> ZipFile:
         archive = limited.open_zip(opened)
         check_unpacked(_sum_sizes(archive.infolist()), packed, MOST_BYTES)
     except TooMuch as error:
-        raise Unusable("too_large", str(error), file=file.name) from None
+        raise Refused("too_large", str(error), file=file.name) from None
     except BROKEN_ZIP:
-        raise Unusable(
+        raise Refused(
             "file_damaged", "The zip file is damaged or incomplete.", file=file.name
         ) from None
     return archive
@@ -142,7 +142,7 @@ def list_entries(file: SourceFile, most_bytes: int) -> list[ZipInfo]:
     with open_zip(file) as archive:
         entries = [entry for entry in archive.infolist() if not entry.is_dir()]
     if len(entries) > MOST_ENTRIES:
-        raise Unusable(
+        raise Refused(
             "too_many_files", f"It has more than {MOST_ENTRIES:,} entries.", file=file.name
         )
     for entry in entries:
@@ -155,12 +155,12 @@ def list_entries(file: SourceFile, most_bytes: int) -> list[ZipInfo]:
             or len(path.parts) > _DEPTH
         ):
             message = f"The entry {quote(entry.filename)} leads out of the zip file."
-            raise Unusable("zip_entry", message, file=file.name)
+            raise Refused("zip_entry", message, file=file.name)
         if stat.S_ISLNK(entry.external_attr >> 16):
             message = f"The entry {quote(entry.filename)} is a link. Pack the file itself."
-            raise Unusable("zip_entry", message, file=file.name)
+            raise Refused("zip_entry", message, file=file.name)
         if entry.flag_bits & 1:
-            raise Unusable("zip_locked", "The zip file has a password.", file=file.name)
+            raise Refused("zip_locked", "The zip file has a password.", file=file.name)
     _check_bytes(_sum_sizes(entries), most_bytes, file.name)
     return entries
 
@@ -168,7 +168,7 @@ def list_entries(file: SourceFile, most_bytes: int) -> list[ZipInfo]:
 def _check_bytes(size: int, most_bytes: int, name: str) -> None:
     if size > most_bytes:
         message = f"It unpacks to more than {most_bytes / 1024**2:,.0f} MB."
-        raise Unusable("too_large", message, file=name)
+        raise Refused("too_large", message, file=name)
 
 
 def _open_folder(file: SourceFile, entries: Sequence[ZipInfo]) -> Iterator[SourceFile]:
@@ -189,15 +189,15 @@ def _open_entry(archive: ZipFile, name: str, file: str) -> IO[bytes]:
         raise damaged from None
 
 
-def _make_damaged(name: str, file: str) -> Unusable:
+def _make_damaged(name: str, file: str) -> Refused:
     message = f"The entry {quote(name)} is damaged. Make the zip file again."
-    return Unusable("entry_damaged", message, file=file)
+    return Refused("entry_damaged", message, file=file)
 
 
 class _Entry(io.RawIOBase):
-    """An entry of a zip; Unusable if what is read of it turns out to be damaged."""
+    """An entry of a zip; Refused if what is read of it turns out to be damaged."""
 
-    def __init__(self, entry: IO[bytes], damaged: Unusable) -> None:
+    def __init__(self, entry: IO[bytes], damaged: Refused) -> None:
         self._entry, self._damaged = entry, damaged
 
     def readable(self) -> bool:
@@ -234,5 +234,5 @@ def read_entry(archive: ZipFile, name: str, file: SourceFile) -> bytes:
         raise _make_damaged(name, file.name) from None
     if len(content) > MOST_IN_RECORD:
         message = f"The entry {quote(name)} has more than {MOST_IN_RECORD // 1024**2} MB."
-        raise Unusable("too_large", message, file=file.name)
+        raise Refused("too_large", message, file=file.name)
     return content

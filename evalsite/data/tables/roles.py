@@ -3,10 +3,10 @@
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 
-from evalsite.batches import lines
-from evalsite.batches.faults import Unusable
-from evalsite.batches.files import SourceFile
-from evalsite.batches.rows import Recognised
+from evalsite.data.tables import lines
+from evalsite.data.tables.faults import Refused
+from evalsite.data.tables.files import SourceFile
+from evalsite.data.tables.rows import Recognised
 
 # what a file may be called instead of its system
 INPUTS, REFERENCE, SETTINGS, LEAVE_OUT = "inputs", "reference", "settings", "-"
@@ -67,5 +67,5 @@ def set_role(known: Recognised, given: str) -> Recognised:
     role = given if given in WORDS else OUTPUTS
     if is_settings(known) != (role == SETTINGS):
         what = "has only settings" if is_settings(known) else "isn't one of settings"
-        raise Unusable("unknown_role", f"This file {what} of a run.", file=known.file.name)
+        raise Refused("unknown_role", f"This file {what} of a run.", file=known.file.name)
     return replace(known, shape=replace(known.shape, role=role))

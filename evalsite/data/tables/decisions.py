@@ -7,9 +7,9 @@ from itertools import chain
 from pathlib import PurePosixPath
 from random import Random
 
-from evalsite.batches.collection import Collection, Input, Item, Output
-from evalsite.batches.faults import Question, Undecided, Unusable, name_some, quote
-from evalsite.batches.texts import has_reasoning, split_reasoning, write_value
+from evalsite.data.tables.collection import Collection, Input, Item, Output
+from evalsite.data.tables.faults import Question, Refused, name_some, quote
+from evalsite.data.tables.texts import has_reasoning, split_reasoning, write_value
 from evalsite.lib.words import count_of
 
 EACH, FIRST, ALL, RANDOM = "each", "first", "all", "random"
@@ -42,7 +42,7 @@ class Decisions:
     questions: list[Question] = field(default_factory=list)
 
     def ask(self, key: str, text: str, answers: Mapping[str, str], ids: Sequence[str] = ()) -> str:
-        """Return the answer; "" if it isn't given yet. Unusable if there is no such answer.
+        """Return the answer; "" if it isn't given yet. Refused if there is no such answer.
 
         `ids` are those of the inputs that would be left out.
         """
@@ -51,7 +51,7 @@ class Decisions:
             self.questions.append(Question(key, text, tuple(answers.items()), tuple(ids)))
         elif given not in answers:
             message = f"{quote(given)} is no answer. {text} Choose one of: {', '.join(answers)}."
-            raise Unusable("no_answer", message)
+            raise Refused("no_answer", message)
         else:
             left_out = (
                 f" Left out: {name_some(ids, _MOST_NAMED)}." if ids and given == LEAVE_OUT else ""
@@ -61,11 +61,12 @@ class Decisions:
 
     def finish(self) -> None:
         if self.questions:
-            raise Undecided(self.questions)
+            text = "\n".join(question.text for question in self.questions)
+            raise Refused("decision_needed", text, questions=self.questions)
 
 
 def decide(collection: Collection, decisions: Decisions) -> list[Chosen]:
-    """Apply all answers; Undecided lists the questions that are still open."""
+    """Apply all answers; Refused lists the questions that are still open."""
     items = list(collection.items.values())
     if collection.has_turns:
         decisions.ask("turns", "The questions and answers have several turns.", TURNS)
@@ -77,7 +78,7 @@ def decide(collection: Collection, decisions: Decisions) -> list[Chosen]:
     chosen = _choose_incomplete(chosen, collection, decisions)
     decisions.finish()
     if not chosen:
-        raise Unusable("no_rows", "Nothing is left to import.")
+        raise Refused("no_rows", "Nothing is left to import.")
     return chosen
 
 
@@ -284,7 +285,7 @@ def _choose_incomplete(
     }
     without_input = [item.id for item in chosen if not item.inputs]
     if chosen and len(without_input) == len(chosen):
-        raise Unusable(
+        raise Refused(
             "inputs_missing",
             "The files hold outputs, but not what they answer. Add the file with the inputs.",
         )

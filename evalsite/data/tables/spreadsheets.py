@@ -23,9 +23,9 @@ from python_calamine import (
     SheetVisibleEnum,
 )
 
-from evalsite.imports.tables.archives import Archive, refuse_damaged, refuse_locked
-from evalsite.imports.tables.faults import PLACES, Remark, Remarks, UnreadableFile, show
-from evalsite.imports.tables.table import Limits, Problem, Row, Table, check_cells
+from evalsite.data.tables.archives import Archive, refuse_damaged, refuse_locked
+from evalsite.data.tables.faults import PLACES, Refused, Remark, Remarks, show
+from evalsite.data.tables.table import Limits, Problem, Row, Table, check_cells
 
 _MOST_ROWS = 1_048_576
 _FEW_CELLS, _MOST_PER_FILLED = 500_000, 20  # a table isn't nearly empty
@@ -100,7 +100,7 @@ def open_spreadsheet(source: BinaryIO, archive: Archive, limits: Limits) -> Tabl
         ]
         if not visible:
             message = "The file has no sheet with a table that isn't hidden."
-            raise UnreadableFile("empty_file", message)
+            raise Refused("empty_file", message)
         sheet = book.get_sheet_by_name(visible[0])
     except CalamineError:
         refuse_damaged()
@@ -116,7 +116,7 @@ def _check_area(facts: _Facts, limits: Limits) -> None:
     area = facts.rows * facts.columns
     most = min(limits.rows, _MOST_ROWS) * limits.columns // 8
     if area > min(most, _FEW_CELLS + _MOST_PER_FILLED * facts.filled):
-        raise UnreadableFile(
+        raise Refused(
             "too_large",
             f"The sheet has cells as far as row {facts.rows:,} and column {facts.columns:,}. "
             "Delete what is outside the table, or save it as CSV UTF-8 and upload that file.",
@@ -139,7 +139,7 @@ def _open_sheet(
         if any(map(str.strip, names)):
             break
     else:
-        raise UnreadableFile("empty_file", f"The sheet “{name}” has no rows: it is empty.")
+        raise Refused("empty_file", f"The sheet “{name}” has no rows: it is empty.")
     while not names[-1].strip():
         names.pop()
     limits.check_width(len(names), line)

@@ -5,13 +5,13 @@ from dataclasses import dataclass, field
 from math import isfinite
 from typing import Any
 
-from evalsite.batches.faults import Unusable, name_some, quote
-from evalsite.batches.files import SourceFile
-from evalsite.batches.formats import RowPaths
-from evalsite.batches.paths import find, find_first, last_name
-from evalsite.batches.roles import is_settings
-from evalsite.batches.rows import Recognised, Row, read_rows, read_settings, replace_in_name
-from evalsite.batches.texts import check_samples, read_input, read_output, write_value
+from evalsite.data.tables.faults import Refused, name_some, quote
+from evalsite.data.tables.files import SourceFile
+from evalsite.data.tables.formats import RowPaths
+from evalsite.data.tables.paths import find, find_first, last_name
+from evalsite.data.tables.roles import is_settings
+from evalsite.data.tables.rows import Recognised, Row, read_rows, read_settings, replace_in_name
+from evalsite.data.tables.texts import check_samples, read_input, read_output, write_value
 from evalsite.lib.words import count_of
 
 _LONGEST_ARGUMENT = 2_000
@@ -72,7 +72,7 @@ class Collection:
         return f"{number} {what}, in {where}"
 
     def add_files(self, files: Iterable[Recognised]) -> None:
-        """Take all rows; Unusable names the file, and the row by its number."""
+        """Take all rows; Refused names the file, and the row by its number."""
         ordered = sorted(files, key=lambda known: known.shape.role != "inputs")
         settings = _read_all_settings(ordered)
         for known in ordered:
@@ -87,13 +87,13 @@ class Collection:
                     row.system = replace_in_name(known, named)
                 try:
                     self._add(row, known)
-                except Unusable as fault:
+                except Refused as fault:
                     if fault.file:
                         raise
                     message = f"row {row.place:,}: {fault.message}"
-                    raise Unusable(fault.code, message, file=known.file.name) from None
+                    raise Refused(fault.code, message, file=known.file.name) from None
             if not rows:
-                raise Unusable("no_rows", "The file has no rows.", file=known.file.name)
+                raise Refused("no_rows", "The file has no rows.", file=known.file.name)
             self.rows[known.file.name] = rows
 
     def _add(self, row: Row, known: Recognised) -> None:
@@ -111,7 +111,7 @@ class Collection:
             return
         system = write_value(find_first(data, paths.system)) or row.system
         if not system:
-            raise Unusable("no_system", "Nothing says which system wrote this output.")
+            raise Refused("no_system", "Nothing says which system wrote this output.")
         if self.systems.setdefault(system, known.file.name) != known.file.name:
             self.shared.setdefault(known.file.name, {})[system] = None
         found = find_first(data, paths.output)
@@ -144,7 +144,7 @@ class Collection:
                 f"It has {count_of(len(texts), 'line')} for {count_of(len(self.items), 'input')}. "
                 "Its lines are taken in the order of the inputs, so it needs as many."
             )
-            raise Unusable("lines_differ", message, file=file.name)
+            raise Refused("lines_differ", message, file=file.name)
         for item, text in zip(self.items.values(), texts, strict=True):
             item.reference = text
         self.has_references = True
@@ -215,7 +215,7 @@ class Collection:
                     f"{name_some([*data], 12)}. Name the column of the id “id” in each file, or "
                     "add the input."
                 )
-                raise Unusable("no_id", message)
+                raise Refused("no_id", message)
             self._by_inputs = True
             key = write_value(inputs)
             item_id = f"item-{len(self.items) + 1:04}"
@@ -239,7 +239,7 @@ class Collection:
             )
             if not column:
                 return found
-            raise Unusable(
+            raise Refused(
                 "inputs_differ",
                 f"{quote(column)} of {quote(item_id)} isn't what it is in {found.place}. "
                 "Outputs that are compared must have one input.",

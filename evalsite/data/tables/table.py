@@ -5,15 +5,19 @@ import sys
 import unicodedata
 from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from itertools import chain
 from typing import NoReturn, Self
 
-from django.conf import settings
-
-from evalsite.batches.roles import FileUse
-from evalsite.imports.tables.faults import Fault, Remarks, UnreadableFile, find_surrogate
+from evalsite.data.tables.faults import Fault, Refused, Remarks, find_surrogate
+from evalsite.data.tables.roles import FileUse
 from evalsite.lib.limited import BLANK_LINES, VALUES_IN_FILE
+from evalsite.limits import (
+    UPLOAD_MAX_CELL,
+    UPLOAD_MAX_COLUMNS,
+    UPLOAD_MAX_ROWS,
+    UPLOAD_MAX_TEXT,
+)
 
 _MEGABYTE = 1024 * 1024
 # what pandas, polars and pyarrow call the index of a data frame
@@ -90,7 +94,7 @@ class Table:
         """A first column "index" that begins with 0 numbers the rows of a data frame."""
         try:
             first = next(self.rows, None)
-        except UnreadableFile as error:
+        except Refused as error:
             self.rows = _raise_later(error)
             return
         if first is not None:
@@ -110,14 +114,14 @@ def peek(table: Table) -> list[Row]:
             first.append(row)
             if len(first) == _PEEKED:
                 break
-    except UnreadableFile as error:
+    except Refused as error:
         table.rows = chain(first, _raise_later(error))
     else:
         table.rows = chain(first, table.rows)
     return first
 
 
-def _raise_later(error: UnreadableFile) -> Iterator[Row]:
+def _raise_later(error: Refused) -> Iterator[Row]:
     yield from ()
     raise error
 
@@ -188,32 +192,15 @@ def check_cells(cells: list[str], limits: "Limits") -> Iterator[Problem]:
 class Limits:
     """How much of everything a file may hold; texts and columns are counted, not stored sizes."""
 
-    rows: int
-    text: int  # bytes, unpacked
-    cell: int  # characters
-    columns: int
+    rows: int = UPLOAD_MAX_ROWS
+    text: int = UPLOAD_MAX_TEXT  # bytes, unpacked
+    cell: int = UPLOAD_MAX_CELL  # characters
+    columns: int = UPLOAD_MAX_COLUMNS
     values: int = VALUES_IN_FILE  # rows x columns, or what JSON holds
 
-    @classmethod
-    def of_pages(cls) -> Self:
-        """Return those printed on the page of items."""
-        return cls(
-            settings.UPLOAD_MAX_ROWS,
-            settings.UPLOAD_MAX_TEXT,
-            settings.UPLOAD_MAX_CELL,
-            settings.UPLOAD_MAX_COLUMNS,
-        )
-
-    @classmethod
-    def of_command(cls) -> Self:
+    def lift(self) -> Self:
         """Allow any number of rows: nobody waits for a page."""
-        return cls(
-            sys.maxsize,
-            sys.maxsize,
-            settings.UPLOAD_MAX_CELL,
-            settings.UPLOAD_MAX_COLUMNS,
-            sys.maxsize,
-        )
+        return replace(self, rows=sys.maxsize, text=sys.maxsize, values=sys.maxsize)
 
     @property
     def record(self) -> int:
@@ -222,7 +209,7 @@ class Limits:
 
     def check_rows(self, record: int, line: int) -> None:
         if record > self.rows:
-            raise UnreadableFile(
+            raise Refused(
                 "too_many_rows",
                 f"The file has more than {self.rows:,} rows. Split it and upload the parts one "
                 "after the other, or have it imported whole on the server: "
@@ -233,7 +220,7 @@ class Limits:
 
     def check_values(self, count: int, line: int) -> None:
         if count > self.values:
-            raise UnreadableFile(
+            raise Refused(
                 "too_many_values",
                 f"The file has more than {self.values:,} values, which are its rows times its "
                 "columns. Remove columns you don't need, or split the file and upload the parts "
@@ -244,7 +231,7 @@ class Limits:
     def check_blank(self, count: int, line: int) -> None:
         most = min(self.rows, BLANK_LINES)
         if count > most:
-            raise UnreadableFile(
+            raise Refused(
                 "too_many_rows",
                 f"The file has more than {most:,} empty lines. Remove them.",
                 line=line,
@@ -252,7 +239,7 @@ class Limits:
 
     def check_width(self, count: int, line: int) -> None:
         if count > self.columns:
-            raise UnreadableFile(
+            raise Refused(
                 "too_many_columns",
                 f"The file has more than {self.columns:,} columns, which is the most that can be "
                 "read. Remove those you don't need.",
@@ -261,7 +248,7 @@ class Limits:
 
     def check_text(self, size: int) -> None:
         if size > self.text:
-            raise UnreadableFile(
+            raise Refused(
                 "too_large",
                 f"The file holds {size / _MEGABYTE:,.0f} MB of text, but at most "
                 f"{self.text / _MEGABYTE:,.0f} MB can be read. Split it and upload the parts one "
@@ -269,7 +256,7 @@ class Limits:
             )
 
     def refuse_record(self, line: int) -> NoReturn:
-        raise UnreadableFile(
+        raise Refused(
             "cell_too_long",
             f"The row that starts here has more than {self.record:,} characters. "
             "Shorten it, or look for a quote that is never closed.",

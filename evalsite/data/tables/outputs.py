@@ -6,12 +6,11 @@ from dataclasses import replace
 from functools import partial
 from typing import IO, Any, BinaryIO, cast
 
-from evalsite.batches.batch import Batch, convert, find_tool
-from evalsite.batches.faults import Undecided, Unusable
-from evalsite.batches.files import SourceFile, is_document
-from evalsite.batches.roles import FileUse
-from evalsite.imports.tables.faults import UnreadableFile
-from evalsite.imports.tables.table import Limits, Row, Table, check_cells
+from evalsite.data.tables.batch import Batch, convert, find_tool
+from evalsite.data.tables.faults import Refused
+from evalsite.data.tables.files import SourceFile, is_document
+from evalsite.data.tables.roles import FileUse
+from evalsite.data.tables.table import Limits, Row, Table, check_cells
 
 # what is asked of any file of items has one option, whoever finds it first
 _OPTIONS = {"failed": "empty_outputs"}
@@ -24,7 +23,7 @@ _NO_OUTPUTS = {"unknown_format", "no_system", "inputs_missing"}
 
 def open_outputs(
     source: BinaryIO, limits: Limits, options: Mapping[str, Any]
-) -> Table | UnreadableFile | None:
+) -> Table | Refused | None:
     """Join what a zip holds, or read what a tool wrote; None if it is an ordinary table.
 
     What looks like a tool's file but can't be read as one may be read as a table: the fault is
@@ -52,18 +51,18 @@ def open_outputs(
             seed=str(options.get(SEED, "")),
             most_bytes=limits.text,
         )
-    except Undecided as undecided:
-        raise UnreadableFile(
-            "decision_needed",
-            "Something has to be decided before these files can be read.",
-            questions=[replace(one, key=_name_option(one.key)) for one in undecided.questions],
-            files=undecided.files,
-        ) from None
-    except Unusable as fault:
+    except Refused as fault:
+        if fault.questions:
+            raise Refused(
+                "decision_needed",
+                "Something has to be decided before these files can be read.",
+                questions=[replace(one, key=_name_option(one.key)) for one in fault.questions],
+                files=fault.files,
+            ) from None
         if is_zip and fault.code in _NO_FOLDER:
             return None
         message = _explain(tool, str(fault)) if tool else str(fault)
-        unreadable = UnreadableFile(fault.code, message, files=fault.files)
+        unreadable = Refused(fault.code, message, files=fault.files)
         if not is_zip and fault.code in _NO_OUTPUTS:
             return unreadable
         raise unreadable from None
@@ -84,7 +83,7 @@ def list_files(source: BinaryIO, options: Mapping[str, Any]) -> list[FileUse]:
     file = SourceFile("", partial(_open_again, source))
     try:
         return convert([file], names=options.get(NAMES) or {}).files
-    except (Undecided, Unusable) as problem:
+    except Refused as problem:
         return list(problem.files)
 
 
@@ -107,12 +106,9 @@ def _make_table(batch: Batch, limits: Limits) -> Table:
 
 
 def _read_rows(rows: Iterable[list[str]], limits: Limits) -> Iterator[Row]:
-    try:
-        for number, cells in enumerate(rows, start=1):
-            limits.check_rows(number, number)
-            yield Row(number, number, cells, tuple(check_cells(cells, limits)))
-    except Unusable as fault:
-        raise UnreadableFile(fault.code, str(fault)) from None
+    for number, cells in enumerate(rows, start=1):
+        limits.check_rows(number, number)
+        yield Row(number, number, cells, tuple(check_cells(cells, limits)))
 
 
 class _View(io.RawIOBase):
