@@ -8,8 +8,8 @@ from typing import Any, NamedTuple
 from django.conf import settings
 
 from evalsite.instruments.faults import Fault, Faults
-from evalsite.instruments.kinds import COMMENT, NA, Scale, find_twice, is_among
 from evalsite.instruments.parts import check_language, read_part
+from evalsite.instruments.scales import COMMENT, NA, Scale, find_twice, is_among
 from evalsite.instruments.schema import (
     FORMAT,
     LARGEST_NUMBER,
