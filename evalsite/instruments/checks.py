@@ -12,18 +12,18 @@ from evalsite.instruments.kinds import COMMENT, NA, Scale, find_twice, is_among
 from evalsite.instruments.parts import check_language, read_part
 from evalsite.instruments.schema import (
     FORMAT,
+    MOST_TURNS,
     SEPARATOR,
     CheckQuestion,
+    Column,
     Condition,
     Criterion,
     Eligibility,
     EntryQuestion,
     Example,
-    InputColumn,
     Instrument,
     NoneOf,
     NumberRange,
-    OutputColumn,
     Rule,
     StudyQuestions,
 )
@@ -47,8 +47,6 @@ RESERVED_KEYS = frozenset({
 })  # fmt: skip
 # the code of what is valid, but can't be asked yet
 NOT_YET = "not_yet"
-# turns of one conversation that a page asks about
-MOST_TURNS = 100
 _NEEDS_NOTICE = frozenset(
     {"BSD-3-Clause", "MIT", "Apache-2.0", "CC BY 4.0", "CC BY-SA 4.0", "Etalab 2.0"}
 )
@@ -59,7 +57,6 @@ _TESTS = {
     "is_": "is", "includes": "includes", "at_least": "at_least", "at_most": "at_most",
     "answered": "answered", "has": "has", "changed": "changed",
 }  # fmt: skip
-Column = InputColumn | OutputColumn
 
 
 class InvalidInstrument(ValueError):
@@ -330,7 +327,7 @@ def _check_condition(
 def _check_test(
     condition: Condition, at: str, per: str, earlier: Mapping[str, Criterion]
 ) -> Iterator[Fault]:
-    asked = earlier.get(condition.criterion or "")
+    asked = earlier.get(condition.criterion)
     if asked is None:
         words = "must name a question that comes before this one"
         yield Fault("unknown_criterion", f"{at}.criterion", words)
@@ -629,19 +626,15 @@ def _count_turns(
     for criterion in instrument.criteria:
         if criterion.turns is None:
             continue
-        roles = {role.casefold() for role in criterion.turns.roles}
-        column = criterion.turns.marked_by or ""
+        column = criterion.turns.marked_by
         part = "columns" if column in example.columns else "inputs"
         cell = example.inputs.get(column, "")
         if part == "columns" and example.columns[column]:
             cell = example.columns[column][0]
         text = example.outputs[0]
-        turns = read_turns(text if isinstance(text, str) else json.dumps(text)) or []
-        rated = [
-            number
-            for number, turn in enumerate(turns, start=1)
-            if str(turn["role"]).casefold() in roles
-        ]
+        text = text if isinstance(text, str) else json.dumps(text)
+        turns = read_turns(text) or []
+        rated = criterion.turns.list_of_roles(text)
         marked = read_numbers(cell)
         if not rated or count_parts(turns) > MOST_PARTS or len(marked or rated) > MOST_TURNS:
             words = "must be a conversation with turns of these roles, and not too many"

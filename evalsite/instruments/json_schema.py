@@ -24,7 +24,7 @@ def write_json_schema() -> str:
 
 
 def _leave_out_null(value: Any) -> Any:
-    """Leave out null, which no key may have, and titles that only repeat a key."""
+    """Leave out null, which no key may have, defaults of no words, and titles that repeat a key."""
     if isinstance(value, list):
         return [_leave_out_null(part) for part in value if part != {"type": "null"}]
     if not isinstance(value, dict):
@@ -32,7 +32,7 @@ def _leave_out_null(value: Any) -> Any:
     parts = {
         name: _leave_out_null(part)
         for name, part in value.items()
-        if not (name == "default" and part is None)
+        if not (name == "default" and part in (None, ""))
         and not (name == "title" and isinstance(part, str))
     }
     if len(parts.get("anyOf", ())) == 1:
