@@ -8,8 +8,8 @@ from typing import Any, NamedTuple
 from django.conf import settings
 
 from evalsite.instruments.faults import Fault, Faults
-from evalsite.instruments.kinds import COMMENT, NA, Scale, find_twice, is_among
 from evalsite.instruments.parts import check_language, read_part
+from evalsite.instruments.scales import COMMENT, NA, Scale, find_twice, is_among
 from evalsite.instruments.schema import (
     FORMAT,
     MOST_TURNS,
@@ -185,7 +185,7 @@ def _check_layout(instrument: Instrument) -> Iterator[Fault]:
             "ignore": instrument.ignore is not None,
             "note": instrument.note is not None,
             "aids": bool(instrument.aids),
-            "x_highlight": instrument.highlight is not None,
+            "x_highlight": bool(instrument.highlight),
             "several outputs": layout.outputs != "one",
         }
         names = ", ".join(name for name, is_in in parts.items() if is_in)
@@ -282,7 +282,7 @@ def _check_turns(
             "can only be turn where an item has exactly one output. Show each conversation on its "
             "own (outputs: least 1, most 1)",
         )
-    if instrument.highlight is not None:
+    if instrument.highlight:
         yield Fault("not_supported", f"{at}.per", "can't be turn where passages are marked")
 
 
@@ -480,7 +480,7 @@ def _check_example(instrument: Instrument, example: Example, at: str) -> Iterato
     if not example.why.strip() and not speaks_for_itself:
         yield Fault("empty_text", f"{at}.why", "must not be empty")
     keys = {criterion.key for criterion in instrument.criteria}
-    if example.criterion is not None and example.criterion not in keys:
+    if example.criterion and example.criterion not in keys:
         words = "isn't a criterion of this instrument"
         yield Fault("unknown_criterion", f"{at}.criterion", words)
     yield from _check_cells(instrument, example, at)

@@ -9,7 +9,6 @@ from django.utils.module_loading import import_string
 from django.utils.translation import gettext as _
 from pydantic import AfterValidator, AliasChoices, Field, PlainValidator, SerializeAsAny
 
-from evalsite.instruments.kinds import LONGEST_TEXT, AnyScale, Per, Scale, read_scale
 from evalsite.instruments.parts import (
     LARGEST_NUMBER,
     Above0,
@@ -26,6 +25,7 @@ from evalsite.instruments.parts import (
     read_as,
     refuse,
 )
+from evalsite.instruments.scales import LONGEST_TEXT, AnyScale, Per, Scale, read_scale
 from evalsite.lib.conversations import MOST_PARTS, count_parts, read_numbers, read_turns
 
 FORMAT = "evalsite.instrument/1"
@@ -62,14 +62,16 @@ class Source(Part):
     but a method was taken. `exact` and `ours` say which parts are to the letter.
     """
 
-    cite: Words
-    licence: Words
-    exact: Words
-    ours: Words
-    url: str = ""
-    read: str = ""
-    from_memory: str = ""
-    notice: str = ""
+    cite: Words = Field(title="Source")
+    licence: Words = Field(
+        title="Licence of its words", description="“none” where only a method was taken."
+    )
+    exact: Words = Field(title="Taken word for word", json_schema_extra={"rows": 2})
+    ours: Words = Field(title="Written by you", json_schema_extra={"rows": 2})
+    url: str = Field("", title="Address")
+    read: str = Field("", title="Read on")
+    from_memory: str = Field("", title="Written from memory", json_schema_extra={"rows": 2})
+    notice: str = Field("", title="Notice that the licence asks for", json_schema_extra={"rows": 2})
 
 
 class InputColumn(Part):
@@ -79,16 +81,18 @@ class InputColumn(Part):
     """
 
     is_of_output: ClassVar[bool] = False
-    name: Key
-    label: Words
-    kind: InputKind
-    aliases: Names = []
-    required: bool = True
-    together: str = ""
+    name: Key = Field(title="Column in uploads")
+    label: Words = Field(title="Name on the page")
+    kind: InputKind = Field(title="Kind")
+    aliases: Names = Field([], title="Other names of the column", description="One per line.")
+    required: bool = Field(True, title="Every item has it")
+    together: str = Field(
+        "", title="Shown together as", description="Inputs with the same words here share a block."
+    )
     # of earlier versions: read, never used and never written, since every input is shown whole
     display: Literal["full", "scroll", "folded"] = Field("full", exclude=True)
-    language: str = ""  # of code
-    shown: bool = True
+    language: str = Field("", title="Language of code", description="Such as python.")
+    shown: bool = Field(True, title="Shown on the page")
 
     @property
     def heading(self) -> str:
@@ -105,11 +109,11 @@ class OutputColumn(Part):
     together: ClassVar[str] = ""
     language: ClassVar[str] = ""
     shown: ClassVar[bool] = True
-    name: Key
-    kind: Literal["statements", "spans", "turns"]
-    label: Words = ""
-    aliases: Names = []
-    required: bool = True
+    name: Key = Field(title="Column in uploads")
+    kind: Literal["statements", "spans", "turns"] = Field(title="Kind")
+    label: Words = Field("", title="Name on the page")
+    aliases: Names = Field([], title="Other names of the column", description="One per line.")
+    required: bool = Field(True, title="Every output has it")
 
     @property
     def heading(self) -> str:
@@ -120,20 +124,27 @@ Column = InputColumn | OutputColumn
 
 
 class Outputs(Part):
-    kind: TextKind
-    least: int = Field(ge=1, le=10)
-    most: int = Field(ge=1, le=10)
-    aliases: Names = []
-    language: str = ""
+    kind: TextKind = Field(title="Kind of output")
+    least: int = Field(ge=1, le=10, title="Outputs of an item, at least")
+    most: int = Field(ge=1, le=10, title="Outputs of an item, at most")
+    aliases: Names = Field([], title="Other names of the column", description="One per line.")
+    language: str = Field("", title="Language of code", description="Such as python.")
 
 
 class ItemParts(Part):
-    inputs: Annotated[list[InputColumn], Field(max_length=200)]
-    outputs: Outputs
-    output_columns: Annotated[list[OutputColumn], Field(max_length=200)] = []
-    name: Words = "Item"
-    names: Words = "Items"
-    output_name: Words = "Response"
+    inputs: Annotated[list[InputColumn], Field(max_length=200)] = Field(
+        title="Inputs", json_schema_extra={"noun": "input"}
+    )
+    outputs: Outputs = Field(title="Outputs")
+    output_columns: Annotated[list[OutputColumn], Field(max_length=200)] = Field(
+        [],
+        title="Columns of an output",
+        description="Only questions use them. Outputs of the same inputs are compared.",
+        json_schema_extra={"noun": "column"},
+    )
+    name: Words = Field("Item", title="What a page calls an item")
+    names: Words = Field("Items", title="What it calls several")
+    output_name: Words = Field("Response", title="What it calls an output")
 
 
 def read_screens(value: Any) -> Any:
@@ -157,16 +168,53 @@ class Layout(Part):
     places of the set.
     """
 
-    outputs: Literal["one", "several", "pair"]
-    questions: Literal["below", "beside", "under each output"]
-    inputs: Literal["above", "beside", "none"] = "above"
-    order: Literal["random", "given"] = "random"
-    letters: Names = []
-    menu: Names = []
+    outputs: Literal["one", "several", "pair"] = Field(
+        title="and rate",
+        json_schema_extra={
+            "words": {
+                "one": "one output",
+                "pair": "two outputs side by side",
+                "several": "three to eight outputs",
+            }
+        },
+    )
+    questions: Literal["below", "beside", "under each output"] = Field(
+        title="Questions are",
+        json_schema_extra={
+            "words": {
+                "beside": "beside the output",
+                "below": "below the output",
+                "under each output": "under each output",
+            }
+        },
+    )
+    inputs: Literal["above", "beside", "none"] = Field(
+        "above",
+        title="Inputs are",
+        json_schema_extra={
+            "words": {
+                "above": "above the outputs",
+                "beside": "beside the outputs",
+                "none": "not shown",
+            }
+        },
+    )
+    order: Literal["random", "given"] = Field(
+        "random",
+        title="Order of outputs",
+        json_schema_extra={"words": {"random": "random and balanced", "given": "as in the file"}},
+    )
+    letters: Names = Field([], title="Letters of the outputs", description="One per line.")
+    menu: Names = Field([], title="Entries of the page’s menu", description="One per line.")
     screen: Annotated[
         Screen | list[Screen],
         PlainValidator(read_screens, json_schema_input_type=Screen | list[Screen]),
-    ] = "one"
+    ] = Field(
+        "one",
+        title="Items on a page",
+        description="With both, each study chooses.",
+        json_schema_extra={"words": {"one": "one item", "sheet": "a whole set as a sheet"}},
+    )
 
     @property
     def screens(self) -> list[Screen]:
@@ -276,10 +324,13 @@ class Condition(Part):
 class Comment(Part):
     """A box for words about an answer; the condition says when it has to be filled."""
 
-    ask: Literal["optional", "required"]
-    label: Words = ""
-    most: int = Field(LONGEST_TEXT, ge=1, le=LONGEST_TEXT)
-    if_: Condition | None = Field(None, alias="if")
+    ask: Literal["optional", "required"] = Field(
+        title="Comment",
+        json_schema_extra={"words": {"": "none", "optional": "optional", "required": "required"}},
+    )
+    label: Words = Field("", title="Words above the comment")
+    most: int = Field(LONGEST_TEXT, ge=1, le=LONGEST_TEXT, title="Most characters of a comment")
+    if_: Condition | None = Field(None, alias="if", title="Comment only if")
 
     @property
     def is_required(self) -> bool:
@@ -292,8 +343,15 @@ class Turns(Part):
     `marked_by` names the column with the numbers of turns that are; empty cells mean all of them.
     """
 
-    roles: Annotated[list[Words], Field(min_length=1, max_length=10), AfterValidator(check_unique)]
-    marked_by: Words = ""
+    roles: Annotated[
+        list[Words], Field(min_length=1, max_length=10), AfterValidator(check_unique)
+    ] = Field(title="Turns of", description="Roles in the conversations, one per line.")
+    marked_by: Words = Field(
+        "",
+        title="Of these turns",
+        description="For turns named in a column, add an input of the kind “turns”.",
+        json_schema_extra={"column": "turns", "words": {"": "all"}},
+    )
 
     def list_turns(self, inputs: Mapping[str, Any], text: str) -> tuple[int, ...]:
         """List the numbers of the turns of this conversation that are rated."""
@@ -343,21 +401,48 @@ class Turns(Part):
 class Criterion(Part):
     """One quality that is judged. `better`: none says that it is as its kind has it."""
 
-    key: Key
-    label: Words
-    per: Per
+    key: Key = Field(title="Column in files")
+    label: Words = Field(title="Name in results", json_schema_extra={"is_in_sight": True})
+    per: Per = Field(
+        title="Asked",
+        json_schema_extra={
+            "words": {
+                "output": "for each output",
+                "item": "once for the item",
+                "turn": "for each turn of a conversation",
+            }
+        },
+    )
     scale: Annotated[
         SerializeAsAny[Scale], PlainValidator(read_scale, json_schema_input_type=AnyScale)
-    ]
-    question: Words | None = None
-    definition: Words | None = None
-    summary: Words | None = None
-    range_note: Words | None = None
-    better: Literal["higher", "lower", "none"] | None = None
-    ask_if: Condition | None = None
-    comment: Comment | None = None
-    turns: Turns | None = None
-    required: bool = True
+    ] = Field(title="Kind of answer")
+    question: Words = Field(
+        "", title="What people read", json_schema_extra={"is_in_sight": True, "rows": 2}
+    )
+    definition: Words = Field(
+        "",
+        title="Definition",
+        description="Always in view. Markdown.",
+        json_schema_extra={"rows": 3},
+    )
+    summary: Words = Field("", title="In a few words", json_schema_extra={"rows": 2})
+    range_note: Words = Field("", title="Note on the values")
+    better: Literal["higher", "lower", "none"] | None = Field(
+        None,
+        title="Better are",
+        json_schema_extra={
+            "words": {
+                "": "as usual for this kind of answer",
+                "higher": "higher values",
+                "lower": "lower values",
+                "none": "neither",
+            }
+        },
+    )
+    ask_if: Condition | None = Field(None, title="Only if")
+    comment: Comment | None = Field(None, title="Comment")
+    turns: Turns | None = Field(None, title="Turns")
+    required: bool = Field(True, title="An answer is required")
 
 
 # --- people -----------------------------------------------------------------------
@@ -370,10 +455,14 @@ class IgnoreReason(Part):
     {count} for the items of the group.
     """
 
-    key: Key
-    label: Words
-    note: str = ""
-    covers: Literal["item", "group"] = "item"
+    key: Key = Field(title="Name in files")
+    label: Words = Field(title="Label")
+    note: str = Field("", title="Note")
+    covers: Literal["item", "group"] = Field(
+        "item",
+        title="What is left out",
+        json_schema_extra={"words": {"item": "the item", "group": "all items of its group"}},
+    )
 
     def describe_cover(self, count: int) -> str:
         """Return the note for a group of so many items; 0: that isn’t known."""
@@ -383,13 +472,15 @@ class IgnoreReason(Part):
 class Ignore(Part):
     """That an item may be ignored: why, and in Markdown when, in full view on the page."""
 
-    reasons: Annotated[list[IgnoreReason], Field(min_length=1, max_length=200)]
-    note: str = ""
+    reasons: Annotated[list[IgnoreReason], Field(min_length=1, max_length=200)] = Field(
+        title="Reasons to leave an item out", json_schema_extra={"noun": "reason"}
+    )
+    note: str = Field("", title="Note above the reasons", json_schema_extra={"rows": 2})
 
 
 class EntryChoice(Part):
-    value: Words
-    label: Words
+    value: Words = Field(title="Name in files")
+    label: Words = Field(title="Answer", json_schema_extra={"is_in_box": True})
 
 
 AnswerKind = Literal["choice", "several", "number", "text"]
@@ -398,11 +489,25 @@ AnswerKind = Literal["choice", "several", "number", "text"]
 class EntryQuestion(Part):
     """A question about a person, asked openly, so that it does not give away what is wanted."""
 
-    key: Key
-    label: Words
-    help: str = ""
-    kind: AnswerKind | None = None  # none: one choice; without choices, an answer in words
-    choices: Annotated[list[EntryChoice], Field(max_length=100)] = []
+    key: Key = Field(title="Column in files")
+    label: Words = Field(title="Question")
+    help: str = Field("", title="Help")
+    kind: AnswerKind | None = Field(
+        None,
+        title="Kind of answer",
+        json_schema_extra={
+            "words": {
+                "": "one of the answers below, or else text",
+                "choice": "one answer",
+                "several": "several answers",
+                "number": "a number",
+                "text": "text",
+            }
+        },
+    )
+    choices: Annotated[list[EntryChoice], Field(max_length=100)] = Field(
+        [], title="Answers, one per line", json_schema_extra={"noun": "answer"}
+    )
 
     @property
     def asks_for(self) -> AnswerKind:
@@ -464,8 +569,8 @@ def split_options(answer: str) -> list[str]:
 class NumberRange(Part):
     """The numbers that allow taking part, both ends included."""
 
-    least: int | None = Field(None, ge=-LARGEST_NUMBER, le=LARGEST_NUMBER)
-    most: int | None = Field(None, ge=-LARGEST_NUMBER, le=LARGEST_NUMBER)
+    least: int | None = Field(None, ge=-LARGEST_NUMBER, le=LARGEST_NUMBER, title="At least")
+    most: int | None = Field(None, ge=-LARGEST_NUMBER, le=LARGEST_NUMBER, title="At most")
 
     def allows(self, answer: str) -> bool:
         number = int(answer) if answer.removeprefix("-").isdecimal() else None
@@ -479,7 +584,7 @@ class NumberRange(Part):
 class NoneOf(Part):
     """The answers that don't allow taking part."""
 
-    none_of: Annotated[list[Words], Field(min_length=1, max_length=200)]
+    none_of: Annotated[list[Words], Field(min_length=1, max_length=200)] = Field(title="None of")
 
 
 # the answers that allow taking part, of which one is enough; or a rule
@@ -512,13 +617,15 @@ class Eligibility(Part):
     for people whose platform states conditions before it sends them; "": nobody reads it.
     """
 
-    questions: Annotated[list[EntryQuestion], Field(min_length=1, max_length=20)]
-    rule: str
-    refusal: str
+    questions: Annotated[list[EntryQuestion], Field(min_length=1, max_length=20)] = Field(
+        title="Questions", json_schema_extra={"noun": "question"}
+    )
+    rule: str = Field(title="Who may take part, in words")
+    refusal: str = Field(title="What everyone else reads", json_schema_extra={"rows": 2})
     accept: Annotated[
         SerializeAsAny[str | dict[str, Any]],
         PlainValidator(read_accept, json_schema_input_type=Address | dict[str, Rule]),
-    ]
+    ] = Field(title="Accepted answers")
 
     def is_met(self, answers: Mapping[str, str]) -> bool:
         """Tell whether these answers allow taking part."""
@@ -539,15 +646,17 @@ class Eligibility(Part):
 
 
 class Example(Part):
-    inputs: dict[str, Any]
-    outputs: Annotated[list[Any], Field(max_length=200)]
-    why: str
-    label: Words | None = None
-    criterion: str | None = None
-    columns: dict[str, list[Any]] = {}
-    ratings: dict[str, Any] = {}
-    gold: dict[str, Any] = {}
-    marked: dict[str, list[str]] = Field({}, validation_alias=AliasChoices("marked", "x_marked"))
+    inputs: dict[str, Any] = Field(title="Inputs")
+    outputs: Annotated[list[Any], Field(max_length=200)] = Field(title="Outputs")
+    why: str = Field(title="Why", json_schema_extra={"rows": 2})
+    label: Words = Field("", title="Heading")
+    criterion: Words = Field("", title="Only for the question")
+    columns: dict[str, list[Any]] = Field({}, title="Columns of an output")
+    ratings: dict[str, Any] = Field({}, title="Ratings")
+    gold: dict[str, Any] = Field({}, title="Right answers")
+    marked: dict[str, list[str]] = Field(
+        {}, title="Marked passages", validation_alias=AliasChoices("marked", "x_marked")
+    )
 
 
 class CheckQuestion(Part):
@@ -556,10 +665,12 @@ class CheckQuestion(Part):
     A qualification asks it where no practice item has gold.
     """
 
-    question: Words
-    choices: Annotated[list[Words], Field(min_length=2, max_length=6)]
-    right: str
-    why: Words
+    question: Words = Field(title="Question")
+    choices: Annotated[list[Words], Field(min_length=2, max_length=6)] = Field(
+        title="Answers, one per line"
+    )
+    right: str = Field(title="Right answer", description="As it is written above.")
+    why: Words = Field(title="Why", json_schema_extra={"rows": 2})
 
 
 class StudyQuestions(Part):
@@ -577,19 +688,29 @@ class Design(Part):
     `checks_take_places`: checks and repeats are among the `set_size` items of a set, not on top.
     """
 
-    k: int = Field(3, ge=1, le=1000)
-    set_size: int = Field(10, ge=1, le=500)
-    max_sets: int | None = Field(None, ge=1, le=1000)
-    has_bonus: bool = False
-    checks_take_places: bool = False
-    groups: Literal["free", "together", "once"] = "free"
+    k: int = Field(3, ge=1, le=1000, title="Answers per item")
+    set_size: int = Field(10, ge=1, le=500, title="Items in a set")
+    max_sets: int | None = Field(None, ge=1, le=1000, title="Sets of one person, at most")
+    has_bonus: bool = Field(False, title="The last set earns a bonus")
+    checks_take_places: bool = Field(False, title="Checks count as items of a set")
+    groups: Literal["free", "together", "once"] = Field(
+        "free",
+        title="Items of a group",
+        json_schema_extra={
+            "words": {
+                "free": "go to anyone",
+                "together": "go to one person together",
+                "once": "never go to one person twice",
+            }
+        },
+    )
 
 
 class Aid(Part):
     """An addition to the exact instrument, off unless the study turns the aids on."""
 
-    key: Key
-    label: Words
+    key: Key = Field(title="Name in files")
+    label: Words = Field(title="Label")
 
 
 class Hooks(Part):
@@ -617,35 +738,57 @@ class Instrument(Part):
     """What participants are asked. Stored, exported, shipped and sent in this one shape."""
 
     format: Literal["evalsite.instrument/1"]
-    key: InstrumentKey
-    version: int = Field(ge=1)
-    language: Language
-    title: Words
-    summary: Words
-    source: Source
-    instructions: Words
-    item: ItemParts
-    layout: Layout
-    criteria: Annotated[list[Criterion], Field(min_length=1, max_length=40)]
-    instructions_title: str = ""
-    page_note: Words | None = Field(None, validation_alias=AliasChoices("page_note", "x_page_note"))
-    help_label: Words | None = Field(
-        None, validation_alias=AliasChoices("help_label", "x_help_label")
+    key: InstrumentKey = Field(title="Name in files")
+    version: int = Field(ge=1, title="Version")
+    language: Language = Field(title="Written in", description="A code such as en, de or pt-BR.")
+    title: Words = Field(title="Title")
+    summary: Words = Field(title="Summary", description="One sentence for researchers.")
+    source: Source = Field(title="Source and licence")
+    instructions: Words = Field(
+        title="Instructions", description="Markdown.", json_schema_extra={"rows": 8}
+    )
+    item: ItemParts = Field(title="Inputs and outputs")
+    layout: Layout = Field(title="Layout")
+    criteria: Annotated[list[Criterion], Field(min_length=1, max_length=40)] = Field(
+        title="Questions", json_schema_extra={"noun": "question"}
+    )
+    instructions_title: str = Field("", title="Heading of the instructions")
+    page_note: Words = Field(
+        "",
+        title="Note on every page",
+        validation_alias=AliasChoices("page_note", "x_page_note"),
+        json_schema_extra={"rows": 2},
+    )
+    help_label: Words = Field(
+        "",
+        title="Name of the help on a page",
+        validation_alias=AliasChoices("help_label", "x_help_label"),
     )
     # until spans have a page
-    highlight: Words | None = Field(None, alias="x_highlight")
-    note: str | None = None
-    examples: Annotated[list[Example], Field(max_length=200)] = []
-    practice: Annotated[list[Example], Field(max_length=200)] = []
-    comprehension: Annotated[list[CheckQuestion], Field(max_length=200)] = []
-    ignore: Ignore | None = None
-    eligibility: Eligibility | None = None
-    design: Design = Design()
-    aids: Annotated[list[Aid], Field(max_length=200)] = []
-    minutes_per_item: Above0 = 1
-    based_on: BasedOn | None = None
-    hooks: Hooks = Hooks()
-    translations: dict[str, dict[str, Words]] = {}
+    highlight: Words = Field(
+        "",
+        alias="x_highlight",
+        title="Hint on marking passages",
+        description="Empty: passages can’t be marked.",
+    )
+    note: str | None = Field(None, title="Words above a box for notes on an item")
+    examples: Annotated[list[Example], Field(max_length=200)] = Field(
+        [], title="Worked examples", json_schema_extra={"noun": "example"}
+    )
+    practice: Annotated[list[Example], Field(max_length=200)] = Field(
+        [], title="Practice", json_schema_extra={"noun": "practice item"}
+    )
+    comprehension: Annotated[list[CheckQuestion], Field(max_length=200)] = Field(
+        [], title="Check of the instructions", json_schema_extra={"noun": "question"}
+    )
+    ignore: Ignore | None = Field(None, title="Leaving items out")
+    eligibility: Eligibility | None = Field(None, title="Questions about people")
+    design: Design = Field(Design(), title="How work is handed out")
+    aids: Annotated[list[Aid], Field(max_length=200)] = Field([], title="Aids")
+    minutes_per_item: Above0 = Field(1, title="Minutes per item")
+    based_on: BasedOn | None = Field(None, title="Based on")
+    hooks: Hooks = Field(Hooks(), title="Functions of a protocol")
+    translations: dict[str, dict[str, Words]] = Field({}, title="Translations")
 
 
 for model in (Condition, Comment, Criterion, Instrument):
