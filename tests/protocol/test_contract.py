@@ -146,7 +146,7 @@ def test_criteria_are_declared_whole(config):
 
 
 def test_examples_and_practice_fit_the_instrument(config):
-    required = {column.name for column in config.inputs if column.is_required}
+    required = {column.name for column in config.inputs if column.required}
     columns = {column.name for column in config.inputs}
     fewest, most = config.outputs
 

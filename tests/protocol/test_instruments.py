@@ -220,7 +220,7 @@ def test_each_fault_has_its_code_and_its_place(key, break_it, code, place):
 
 @pytest.mark.parametrize(
     ("screen", "screens"),
-    [("sheet", ("sheet",)), (["sheet", "one"], ("sheet", "one")), ("one", ("one",))],
+    [("sheet", ["sheet"]), (["sheet", "one"], ["sheet", "one"]), ("one", ["one"])],
 )
 def test_layouts_to_choose_from_are_read_and_written(screen, screens):
     data = data_of("dialogue")

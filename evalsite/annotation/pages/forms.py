@@ -15,7 +15,7 @@ from evalsite.annotation.pages.highlights import Reading, marks_fields, read_mar
 from evalsite.annotation.pages.submitted_values import Passage, Value
 from evalsite.annotation.pages.view_models import question_label, question_names
 from evalsite.fields import LONGEST_NOTE, NoteField, drop_unstorable, unify_breaks
-from evalsite.protocol import ComprehensionQuestion, Criterion, Protocol
+from evalsite.protocol import CheckQuestion, Criterion, Protocol
 from evalsite.protocol.parts import COMMENT
 from evalsite.protocol.scale import Row
 
@@ -199,7 +199,7 @@ def _settle_questions(form: RatingForm) -> None:
             continue
         errors = form.errors[name].as_data() if name in form.errors else []
         is_missing = bool(errors) and all(error.code == "required" for error in errors)
-        if not criterion.is_required and is_missing:
+        if not criterion.required and is_missing:
             form.errors.pop(name, None)
             form.cleaned_data[name] = None
         answer = form.cleaned_data.get(name)
@@ -217,7 +217,7 @@ def _settle_comment(
         return
     if form.cleaned_data.get(field, "").strip() or form.cleaned_data.get(name) is None:
         return
-    if comment.if_met is None or comment.if_met.is_met(answers, number):
+    if comment.if_ is None or comment.if_.is_met(answers, number):
         form.add_error(
             field,
             _("Write a comment on %(criterion)s") % {"criterion": criterion.label.lower()},
@@ -293,7 +293,7 @@ def _read_ms(value: Any) -> int | None:
 class QuestionResult:
     """A question on the instructions, what was answered in a try, and whether that is right."""
 
-    question: ComprehensionQuestion
+    question: CheckQuestion
     answer: str
     is_met: bool
 

@@ -48,7 +48,6 @@ from evalsite.imports.models import MetricScore
 from evalsite.lib.seeds import arrange
 from evalsite.participants.models import Answer, Consent, ItemSet, Participant
 from evalsite.protocol import Criterion, EntryQuestion
-from evalsite.protocol.entry_questions import is_offered
 from evalsite.quality.models import Exclusion
 from evalsite.quality.plan_state import count_answers_at, has_imported, plan_of
 from evalsite.studies.models import Item, Output, Study, System
@@ -216,7 +215,7 @@ class Serializer:
         if is_on_instructions:
             return answer.value in self._on_instructions
         asked = self._questions.get(answer.question)
-        return asked is not None and is_offered(asked, answer.value)
+        return asked is not None and asked.is_offered(answer.value)
 
     @cached_property
     def _questions(self) -> dict[str, EntryQuestion]:

@@ -281,7 +281,7 @@ class ShownAsSource(Check):
         self._columns = {
             column.name: column.kind
             for column in context.config.inputs
-            if column.kind in RICH_KINDS and column.is_shown
+            if column.kind in RICH_KINDS and column.shown
         }
         self._inputs: dict[str, str] = {}
 
