@@ -8,7 +8,7 @@ from typing import Any
 from django.core.exceptions import ValidationError
 
 from evalsite.building.parameters import Plain, read_whole
-from evalsite.instruments.kinds import is_scale
+from evalsite.instruments.scales import is_scale
 from evalsite.protocol.data import read_structure, write_structure
 from evalsite.protocol.faults import Faults
 from evalsite.protocol.installed_scales import get_scale, installed_scales

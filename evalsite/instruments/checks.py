@@ -9,8 +9,8 @@ from django.conf import settings
 
 from evalsite.instruments.answer import HIGHLIGHTS
 from evalsite.instruments.faults import Fault, Faults
-from evalsite.instruments.kinds import COMMENT, NA, Scale, find_twice, is_among
 from evalsite.instruments.parts import check_language, read_part
+from evalsite.instruments.scales import COMMENT, NA, Scale, find_twice, is_among
 from evalsite.instruments.schema import (
     FORMAT,
     SEPARATOR,

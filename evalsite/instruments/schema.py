@@ -6,7 +6,6 @@ from typing import Annotated, Any, Literal, get_args
 
 from pydantic import AfterValidator, AliasChoices, Field, PlainValidator, SerializeAsAny
 
-from evalsite.instruments.kinds import LONGEST_TEXT, AnyScale, Per, Scale, read_scale
 from evalsite.instruments.parts import (
     Above0,
     Address,
@@ -22,6 +21,7 @@ from evalsite.instruments.parts import (
     read_as,
     refuse,
 )
+from evalsite.instruments.scales import LONGEST_TEXT, AnyScale, Per, Scale, read_scale
 
 FORMAT = "evalsite.instrument/1"
 # between the options of one answer, so no option holds it
@@ -45,54 +45,65 @@ _SCREENS = ("one", "sheet")
 
 
 class Source(Part):
-    cite: Words
-    licence: Words
-    exact: Words
-    ours: Words
-    url: str = ""
-    read: str = ""
-    from_memory: str = ""
-    notice: str = ""
+    cite: Words = Field(title="Source")
+    licence: Words = Field(
+        title="Licence of its words", description="“none” where only a method was taken."
+    )
+    exact: Words = Field(title="Taken word for word", json_schema_extra={"rows": 2})
+    ours: Words = Field(title="Written by you", json_schema_extra={"rows": 2})
+    url: str = Field("", title="Address")
+    read: str = Field("", title="Read on")
+    from_memory: str = Field("", title="Written from memory", json_schema_extra={"rows": 2})
+    notice: str = Field("", title="Notice that the licence asks for", json_schema_extra={"rows": 2})
 
 
 class InputColumn(Part):
-    name: Key
-    label: Words
-    kind: InputKind
-    aliases: Names = []
-    required: bool = True
-    together: str = ""
+    name: Key = Field(title="Column in uploads")
+    label: Words = Field(title="Name on the page")
+    kind: InputKind = Field(title="Kind")
+    aliases: Names = Field([], title="Other names of the column", description="One per line.")
+    required: bool = Field(True, title="Every item has it")
+    together: str = Field(
+        "", title="Shown together as", description="Inputs with the same words here share a block."
+    )
     # of earlier versions: read, never used and never written, since every input is shown whole
     display: Literal["full", "scroll", "folded"] = Field("full", exclude=True)
-    language: str = ""
-    shown: bool = True
+    language: str = Field("", title="Language", description="A code such as de, if it differs.")
+    shown: bool = Field(True, title="Shown on the page")
 
 
 class OutputColumn(Part):
     """A column of an output, which is for a question and not to be read."""
 
-    name: Key
-    kind: Literal["statements", "spans", "turns"]
-    label: Words | None = None
-    aliases: Names = []
-    required: bool = True
+    name: Key = Field(title="Column in uploads")
+    kind: Literal["statements", "spans", "turns"] = Field(title="Kind")
+    label: Words | None = Field(None, title="Name on the page")
+    aliases: Names = Field([], title="Other names of the column", description="One per line.")
+    required: bool = Field(True, title="Every output has it")
 
 
 class Outputs(Part):
-    kind: TextKind
-    least: int = Field(ge=1, le=10)
-    most: int = Field(ge=1, le=10)
-    aliases: Names = []
-    language: str = ""
+    kind: TextKind = Field(title="Kind of output")
+    least: int = Field(ge=1, le=10, title="Outputs of an item, at least")
+    most: int = Field(ge=1, le=10, title="Outputs of an item, at most")
+    aliases: Names = Field([], title="Other names of the column", description="One per line.")
+    language: str = Field("", title="Language", description="A code such as de, if it differs.")
 
 
 class ItemParts(Part):
-    inputs: Annotated[list[InputColumn], Field(max_length=200)]
-    outputs: Outputs
-    output_columns: Annotated[list[OutputColumn], Field(max_length=200)] = []
-    name: Words = "Item"
-    names: Words = "Items"
-    output_name: Words = "Response"
+    inputs: Annotated[list[InputColumn], Field(max_length=200)] = Field(
+        title="Inputs", json_schema_extra={"noun": "input"}
+    )
+    outputs: Outputs = Field(title="Outputs")
+    output_columns: Annotated[list[OutputColumn], Field(max_length=200)] = Field(
+        [],
+        title="Columns of an output",
+        description="Only questions use them. Outputs of the same inputs are compared.",
+        json_schema_extra={"noun": "column"},
+    )
+    name: Words = Field("Item", title="What a page calls an item")
+    names: Words = Field("Items", title="What it calls several")
+    output_name: Words = Field("Response", title="What it calls an output")
 
 
 def read_screens(value: Any) -> Any:
@@ -107,16 +118,53 @@ def read_screens(value: Any) -> Any:
 
 
 class Layout(Part):
-    outputs: Literal["one", "several", "pair"]
-    questions: Literal["below", "beside", "under each output"]
-    inputs: Literal["above", "beside", "none"] = "above"
-    order: Literal["random", "given"] = "random"
-    letters: Names = []
-    menu: Names = []
+    outputs: Literal["one", "several", "pair"] = Field(
+        title="and rate",
+        json_schema_extra={
+            "words": {
+                "one": "one output",
+                "pair": "two outputs side by side",
+                "several": "three to eight outputs",
+            }
+        },
+    )
+    questions: Literal["below", "beside", "under each output"] = Field(
+        title="Questions are",
+        json_schema_extra={
+            "words": {
+                "beside": "beside the output",
+                "below": "below the output",
+                "under each output": "under each output",
+            }
+        },
+    )
+    inputs: Literal["above", "beside", "none"] = Field(
+        "above",
+        title="Inputs are",
+        json_schema_extra={
+            "words": {
+                "above": "above the outputs",
+                "beside": "beside the outputs",
+                "none": "not shown",
+            }
+        },
+    )
+    order: Literal["random", "given"] = Field(
+        "random",
+        title="Order of outputs",
+        json_schema_extra={"words": {"random": "random and balanced", "given": "as in the file"}},
+    )
+    letters: Names = Field([], title="Letters of the outputs", description="One per line.")
+    menu: Names = Field([], title="Entries of the page’s menu", description="One per line.")
     screen: Annotated[
         Screen | list[Screen],
         PlainValidator(read_screens, json_schema_input_type=Screen | list[Screen]),
-    ] = "one"
+    ] = Field(
+        "one",
+        title="Items on a page",
+        description="With both, each study chooses.",
+        json_schema_extra={"words": {"one": "one item", "sheet": "a whole set as a sheet"}},
+    )
 
     @property
     def screens(self) -> list[Screen]:
@@ -148,63 +196,120 @@ class Condition(Part):
 
 
 class Comment(Part):
-    ask: Literal["optional", "required"]
-    label: Words | None = None
-    most: int = Field(LONGEST_TEXT, ge=1, le=LONGEST_TEXT)
-    if_: Condition | None = Field(None, alias="if")
+    ask: Literal["optional", "required"] = Field(
+        title="Comment",
+        json_schema_extra={"words": {"": "none", "optional": "optional", "required": "required"}},
+    )
+    label: Words | None = Field(None, title="Words above the comment")
+    most: int = Field(LONGEST_TEXT, ge=1, le=LONGEST_TEXT, title="Most characters of a comment")
+    if_: Condition | None = Field(None, alias="if", title="Comment only if")
 
 
 class Turns(Part):
-    roles: Annotated[list[Words], Field(min_length=1, max_length=10), AfterValidator(check_unique)]
-    marked_by: Words | None = None
+    roles: Annotated[
+        list[Words], Field(min_length=1, max_length=10), AfterValidator(check_unique)
+    ] = Field(title="Turns of", description="Roles in the conversations, one per line.")
+    marked_by: Words | None = Field(
+        None,
+        title="Of these turns",
+        description="For turns named in a column, add an input of the kind “turns”.",
+        json_schema_extra={"column": "turns", "words": {"": "all"}},
+    )
 
 
 class Criterion(Part):
     """One quality that is judged. `better`: none says that it is as its kind has it."""
 
-    key: Key
-    label: Words
-    per: Per
+    key: Key = Field(title="Column in files")
+    label: Words = Field(title="Name in results", json_schema_extra={"is_in_sight": True})
+    per: Per = Field(
+        title="Asked",
+        json_schema_extra={
+            "words": {
+                "output": "for each output",
+                "item": "once for the item",
+                "turn": "for each turn of a conversation",
+            }
+        },
+    )
     scale: Annotated[
         SerializeAsAny[Scale], PlainValidator(read_scale, json_schema_input_type=AnyScale)
-    ]
-    question: Words | None = None
-    definition: Words | None = None
-    summary: Words | None = None
-    range_note: Words | None = None
-    better: Literal["higher", "lower", "none"] | None = None
-    ask_if: Condition | None = None
-    comment: Comment | None = None
-    turns: Turns | None = None
-    required: bool = True
+    ] = Field(title="Kind of answer")
+    question: Words | None = Field(
+        None, title="What people read", json_schema_extra={"is_in_sight": True, "rows": 2}
+    )
+    definition: Words | None = Field(
+        None,
+        title="Definition",
+        description="Always in view. Markdown.",
+        json_schema_extra={"rows": 3},
+    )
+    summary: Words | None = Field(None, title="In a few words", json_schema_extra={"rows": 2})
+    range_note: Words | None = Field(None, title="Note on the values")
+    better: Literal["higher", "lower", "none"] | None = Field(
+        None,
+        title="Better are",
+        json_schema_extra={
+            "words": {
+                "": "as usual for this kind of answer",
+                "higher": "higher values",
+                "lower": "lower values",
+                "none": "neither",
+            }
+        },
+    )
+    ask_if: Condition | None = Field(None, title="Only if")
+    comment: Comment | None = Field(None, title="Comment")
+    turns: Turns | None = Field(None, title="Turns")
+    required: bool = Field(True, title="An answer is required")
 
 
 # --- people -----------------------------------------------------------------------
 
 
 class IgnoreReason(Part):
-    key: Key
-    label: Words
-    note: str = ""
-    covers: Literal["item", "group"] = "item"
+    key: Key = Field(title="Name in files")
+    label: Words = Field(title="Label")
+    note: str = Field("", title="Note")
+    covers: Literal["item", "group"] = Field(
+        "item",
+        title="What is left out",
+        json_schema_extra={"words": {"item": "the item", "group": "all items of its group"}},
+    )
 
 
 class Ignore(Part):
-    reasons: Annotated[list[IgnoreReason], Field(min_length=1, max_length=200)]
-    note: str = ""
+    reasons: Annotated[list[IgnoreReason], Field(min_length=1, max_length=200)] = Field(
+        title="Reasons to leave an item out", json_schema_extra={"noun": "reason"}
+    )
+    note: str = Field("", title="Note above the reasons", json_schema_extra={"rows": 2})
 
 
 class EntryChoice(Part):
-    value: Words
-    label: Words
+    value: Words = Field(title="Name in files")
+    label: Words = Field(title="Answer", json_schema_extra={"is_in_box": True})
 
 
 class EntryQuestion(Part):
-    key: Key
-    label: Words
-    help: str = ""
-    kind: Literal["choice", "several", "number", "text"] | None = None
-    choices: Annotated[list[EntryChoice], Field(max_length=100)] = []
+    key: Key = Field(title="Column in files")
+    label: Words = Field(title="Question")
+    help: str = Field("", title="Help")
+    kind: Literal["choice", "several", "number", "text"] | None = Field(
+        None,
+        title="Kind of answer",
+        json_schema_extra={
+            "words": {
+                "": "one of the answers below, or else text",
+                "choice": "one answer",
+                "several": "several answers",
+                "number": "a number",
+                "text": "text",
+            }
+        },
+    )
+    choices: Annotated[list[EntryChoice], Field(max_length=100)] = Field(
+        [], title="Answers, one per line", json_schema_extra={"noun": "answer"}
+    )
 
     @property
     def asks_for(self) -> str:
@@ -212,12 +317,12 @@ class EntryQuestion(Part):
 
 
 class NumberRange(Part):
-    least: int | None = Field(None, ge=-LARGEST_NUMBER, le=LARGEST_NUMBER)
-    most: int | None = Field(None, ge=-LARGEST_NUMBER, le=LARGEST_NUMBER)
+    least: int | None = Field(None, ge=-LARGEST_NUMBER, le=LARGEST_NUMBER, title="At least")
+    most: int | None = Field(None, ge=-LARGEST_NUMBER, le=LARGEST_NUMBER, title="At most")
 
 
 class NoneOf(Part):
-    none_of: Annotated[list[Words], Field(min_length=1, max_length=200)]
+    none_of: Annotated[list[Words], Field(min_length=1, max_length=200)] = Field(title="None of")
 
 
 Rule = list[str] | NoneOf | NumberRange
@@ -242,35 +347,41 @@ def read_accept(value: Any) -> Any:
 
 
 class Eligibility(Part):
-    questions: Annotated[list[EntryQuestion], Field(min_length=1, max_length=20)]
-    rule: str
-    refusal: str
+    questions: Annotated[list[EntryQuestion], Field(min_length=1, max_length=20)] = Field(
+        title="Questions", json_schema_extra={"noun": "question"}
+    )
+    rule: str = Field(title="Who may take part, in words")
+    refusal: str = Field(title="What everyone else reads", json_schema_extra={"rows": 2})
     accept: Annotated[
         SerializeAsAny[str | dict[str, Any]],
         PlainValidator(read_accept, json_schema_input_type=Address | dict[str, Rule]),
-    ]
+    ] = Field(title="Accepted answers")
 
 
 # --- the whole --------------------------------------------------------------------
 
 
 class Example(Part):
-    inputs: dict[str, Any]
-    outputs: Annotated[list[Any], Field(max_length=200)]
-    why: str
-    label: Words | None = None
-    criterion: str | None = None
-    columns: dict[str, list[Any]] = {}
-    ratings: dict[str, Any] = {}
-    gold: dict[str, Any] = {}
-    marked: dict[str, list[str]] = Field({}, validation_alias=AliasChoices("marked", "x_marked"))
+    inputs: dict[str, Any] = Field(title="Inputs")
+    outputs: Annotated[list[Any], Field(max_length=200)] = Field(title="Outputs")
+    why: str = Field(title="Why", json_schema_extra={"rows": 2})
+    label: Words | None = Field(None, title="Heading")
+    criterion: str | None = Field(None, title="Only for the question")
+    columns: dict[str, list[Any]] = Field({}, title="Columns of an output")
+    ratings: dict[str, Any] = Field({}, title="Ratings")
+    gold: dict[str, Any] = Field({}, title="Right answers")
+    marked: dict[str, list[str]] = Field(
+        {}, title="Marked passages", validation_alias=AliasChoices("marked", "x_marked")
+    )
 
 
 class CheckQuestion(Part):
-    question: Words
-    choices: Annotated[list[Words], Field(min_length=2, max_length=6)]
-    right: str
-    why: Words
+    question: Words = Field(title="Question")
+    choices: Annotated[list[Words], Field(min_length=2, max_length=6)] = Field(
+        title="Answers, one per line"
+    )
+    right: str = Field(title="Right answer", description="As it is written above.")
+    why: Words = Field(title="Why", json_schema_extra={"rows": 2})
 
 
 class StudyQuestions(Part):
@@ -282,17 +393,27 @@ class StudyQuestions(Part):
 
 
 class Design(Part):
-    k: int = Field(3, ge=1, le=1000)
-    set_size: int = Field(10, ge=1, le=500)
-    max_sets: int | None = Field(None, ge=1, le=1000)
-    has_bonus: bool = False
-    checks_take_places: bool = False
-    groups: Literal["free", "together", "once"] = "free"
+    k: int = Field(3, ge=1, le=1000, title="Answers per item")
+    set_size: int = Field(10, ge=1, le=500, title="Items in a set")
+    max_sets: int | None = Field(None, ge=1, le=1000, title="Sets of one person, at most")
+    has_bonus: bool = Field(False, title="The last set earns a bonus")
+    checks_take_places: bool = Field(False, title="Checks count as items of a set")
+    groups: Literal["free", "together", "once"] = Field(
+        "free",
+        title="Items of a group",
+        json_schema_extra={
+            "words": {
+                "free": "go to anyone",
+                "together": "go to one person together",
+                "once": "never go to one person twice",
+            }
+        },
+    )
 
 
 class Aid(Part):
-    key: Key
-    label: Words
+    key: Key = Field(title="Name in files")
+    label: Words = Field(title="Label")
 
 
 class Hooks(Part):
@@ -320,35 +441,57 @@ class Instrument(Part):
     """What participants are asked. Stored, exported, shipped and sent in this one shape."""
 
     format: Literal["evalsite.instrument/1"]
-    key: InstrumentKey
-    version: int = Field(ge=1)
-    language: Language
-    title: Words
-    summary: Words
-    source: Source
-    instructions: Words
-    item: ItemParts
-    layout: Layout
-    criteria: Annotated[list[Criterion], Field(min_length=1, max_length=40)]
-    instructions_title: str = ""
-    page_note: Words | None = Field(None, validation_alias=AliasChoices("page_note", "x_page_note"))
+    key: InstrumentKey = Field(title="Name in files")
+    version: int = Field(ge=1, title="Version")
+    language: Language = Field(title="Written in", description="A code such as en, de or pt-BR.")
+    title: Words = Field(title="Title")
+    summary: Words = Field(title="Summary", description="One sentence for researchers.")
+    source: Source = Field(title="Source and licence")
+    instructions: Words = Field(
+        title="Instructions", description="Markdown.", json_schema_extra={"rows": 8}
+    )
+    item: ItemParts = Field(title="Inputs and outputs")
+    layout: Layout = Field(title="Layout")
+    criteria: Annotated[list[Criterion], Field(min_length=1, max_length=40)] = Field(
+        title="Questions", json_schema_extra={"noun": "question"}
+    )
+    instructions_title: str = Field("", title="Heading of the instructions")
+    page_note: Words | None = Field(
+        None,
+        title="Note on every page",
+        validation_alias=AliasChoices("page_note", "x_page_note"),
+        json_schema_extra={"rows": 2},
+    )
     help_label: Words | None = Field(
-        None, validation_alias=AliasChoices("help_label", "x_help_label")
+        None,
+        title="Name of the help on a page",
+        validation_alias=AliasChoices("help_label", "x_help_label"),
     )
     # until spans have a page
-    highlight: Words | None = Field(None, alias="x_highlight")
-    note: str | None = None
-    examples: Annotated[list[Example], Field(max_length=200)] = []
-    practice: Annotated[list[Example], Field(max_length=200)] = []
-    comprehension: Annotated[list[CheckQuestion], Field(max_length=200)] = []
-    ignore: Ignore | None = None
-    eligibility: Eligibility | None = None
-    design: Design = Design()
-    aids: Annotated[list[Aid], Field(max_length=200)] = []
-    minutes_per_item: Above0 = 1
-    based_on: BasedOn | None = None
-    hooks: Hooks = Hooks()
-    translations: dict[str, dict[str, Words]] = {}
+    highlight: Words | None = Field(
+        None,
+        alias="x_highlight",
+        title="Hint on marking passages",
+        description="Empty: passages can’t be marked.",
+    )
+    note: str | None = Field(None, title="Words above a box for notes on an item")
+    examples: Annotated[list[Example], Field(max_length=200)] = Field(
+        [], title="Worked examples", json_schema_extra={"noun": "example"}
+    )
+    practice: Annotated[list[Example], Field(max_length=200)] = Field(
+        [], title="Practice", json_schema_extra={"noun": "practice item"}
+    )
+    comprehension: Annotated[list[CheckQuestion], Field(max_length=200)] = Field(
+        [], title="Check of the instructions", json_schema_extra={"noun": "question"}
+    )
+    ignore: Ignore | None = Field(None, title="Leaving items out")
+    eligibility: Eligibility | None = Field(None, title="Questions about people")
+    design: Design = Field(Design(), title="How work is handed out")
+    aids: Annotated[list[Aid], Field(max_length=200)] = Field([], title="Aids")
+    minutes_per_item: Above0 = Field(1, title="Minutes per item")
+    based_on: BasedOn | None = Field(None, title="Based on")
+    hooks: Hooks = Field(Hooks(), title="Functions of a protocol")
+    translations: dict[str, dict[str, Words]] = Field({}, title="Translations")
 
 
 for model in (Condition, Comment, Criterion, Instrument):

@@ -5,7 +5,7 @@ from typing import Any
 from django.apps import AppConfig, apps
 from django.conf import settings
 
-from evalsite.instruments.kinds import Scale as Shape
+from evalsite.instruments.scales import Scale as Shape
 from evalsite.protocol.scale import Scale
 
 

@@ -20,7 +20,7 @@ CLASSES = frozenset(one.__name__ for one in SCALES.values())
 
 # who may: scales and their shapes, their families, and scripts that run without the site
 INSIDE = (
-    "evalsite/instruments/kinds.py",
+    "evalsite/instruments/scales",
     "evalsite/scales",
     "evalsite/analysis/families",
     "evalsite/exports/scripts",

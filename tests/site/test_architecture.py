@@ -19,7 +19,10 @@ CONTRACTS = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
 BREACHES = {
     "layers": ("evalsite/studies/versions.py", "import evalsite.results"),
     "site-names-no-protocol": ("evalsite/studies/versions.py", "import protocols.magnitude"),
-    "inside-instruments": ("evalsite/instruments/kinds.py", "import evalsite.instruments.schema"),
+    "inside-instruments": (
+        "evalsite/instruments/scales/base.py",
+        "import evalsite.instruments.schema",
+    ),
     "inside-platforms": ("evalsite/platforms/contract.py", "import evalsite.platforms.table"),
     "protocols-import-the-contract": ("protocols/magnitude/forms.py", "import evalsite.lib.seeds"),
     "protocols-stand-alone": ("protocols/sixth/__init__.py", "import protocols.magnitude"),
@@ -41,9 +44,10 @@ BREACHES = {
         "import evalsite.operations.backup",
     ),
     "inside-imports": (
-        "evalsite/imports/tables/reader.py",
+        "evalsite/imports/core.py",
         "import evalsite.imports.batches.item_builder",
     ),
+    "tables-know-files-only": ("evalsite/data/tables/reader.py", "import evalsite.studies.models"),
     "inside-exports": ("evalsite/exports/columns.py", "import evalsite.exports.bundle"),
 }
 

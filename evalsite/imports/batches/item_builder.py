@@ -6,6 +6,8 @@ from typing import Any
 
 from django.conf import settings
 
+from evalsite.data.tables.faults import Fault, Remarks
+from evalsite.data.tables.table import Row
 from evalsite.fields import WHOLE_NUMBER
 from evalsite.imports.batches.choices import Clusters, EmptyOutputs, FaultyRows, Repeats
 from evalsite.imports.batches.earlier import EarlierInputs
@@ -30,8 +32,6 @@ from evalsite.imports.batches.pairs import PairCounts
 from evalsite.imports.batches.preflight import Context, Preflight
 from evalsite.imports.columns import check_cells
 from evalsite.imports.core import Decision
-from evalsite.imports.tables.faults import Fault, Remarks
-from evalsite.imports.tables.table import Row
 from evalsite.protocol import InputColumn
 from evalsite.studies.models import Item, Study
 

@@ -8,6 +8,7 @@ import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
+from evalsite.data.tables.faults import Fault, show
 from evalsite.imports.batches.columns import (
     EMPTY_FLAG,
     OF_SYSTEM,
@@ -23,7 +24,6 @@ from evalsite.imports.batches.columns import (
     rows_are_items,
 )
 from evalsite.imports.columns import LEAVE_OUT, check_fields, fold, join_names
-from evalsite.imports.tables.faults import Fault, show
 from evalsite.protocol import Protocol
 
 # together they tell that a file holds ratings
