@@ -7,6 +7,7 @@ from typing import Any, NamedTuple
 
 from django.conf import settings
 
+from evalsite.instruments.answer import HIGHLIGHTS
 from evalsite.instruments.faults import Fault, Faults
 from evalsite.instruments.parts import LARGEST_NUMBER, check_language, read_part
 from evalsite.instruments.scales import COMMENT, NA, Scale, find_twice, is_among
@@ -43,7 +44,7 @@ RESERVED_KEYS = frozenset({
     "active_seconds", "time_given", "system_1", "system_2", "shown_first",
     "state", "client_ms", "active_ms", "first_ms", "go", "note", "comment", "ignore", "at",
     "attempt", "main", "work", "read", "questions", "unsaved", "keys", "problem", "result",
-    "still", "report", "reported", "csrfmiddlewaretoken",
+    "still", "report", "reported", "csrfmiddlewaretoken", HIGHLIGHTS,
 })  # fmt: skip
 # the code of what is valid, but can't be asked yet
 NOT_YET = "not_yet"
