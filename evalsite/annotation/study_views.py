@@ -78,7 +78,7 @@ def show_held(request: HttpRequest, study: Study) -> HttpResponseBase:
         (
             item,
             [
-                (column.label, item.inputs[column.name])
+                (column.heading, item.inputs[column.name])
                 for column in columns
                 if column.name in item.inputs
             ],

@@ -177,7 +177,7 @@ def _describe_question(
         "number": number + 1,
         "key": one.get("key", ""),
         "label": one.get("label", ""),
-        "kind": cls.title if cls else kind,
+        "kind": cls.name_title() if cls else kind,
         "is_open": at in faulty or len(criteria) == 1,
         "origin": describe_origin(one),
         "may_require": is_supported("required"),
@@ -194,7 +194,7 @@ def _describe_question(
                   help="Always in view. Markdown."),
         ],
         "kinds": [
-            Kind(name, each.title, draw_answer(name),
+            Kind(name, each.name_title(), draw_answer(name),
                  is_chosen=name == kind, is_off=each.needs == "pair" and not is_pair)
             for name, each in installed_scales().items()
         ],

@@ -49,9 +49,7 @@ class Entry:
         # where an item has one output, each row is an item, named or not
         if self.config.outputs[1] > 1:
             names.insert(0, "item")
-        return ", ".join(
-            names + [column.name for column in self.config.inputs if column.is_required]
-        )
+        return ", ".join(names + [column.name for column in self.config.inputs if column.required])
 
     @property
     def try_url(self) -> str:

@@ -20,7 +20,7 @@ from evalsite.annotation.pages.view_models import (
     view_item,
 )
 from evalsite.lib.markdown import render_markdown
-from evalsite.protocol import Example, InputColumn, Protocol
+from evalsite.protocol import Column, Example, Protocol
 from evalsite.studies.gold import Feedback
 from evalsite.studies.models import Item, Output
 
@@ -67,7 +67,7 @@ def _invent(config: Protocol) -> Sample:
     return Sample(inputs, texts, {})
 
 
-def _invent_input(column: InputColumn) -> str:
+def _invent_input(column: Column) -> str:
     return _SAMPLES.get(column.kind, _SAMPLE)
 
 

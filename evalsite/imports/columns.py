@@ -7,8 +7,8 @@ import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
-from evalsite.imports.tables.faults import Fault, find_control, hold_control
-from evalsite.imports.tables.table import Row
+from evalsite.data.tables.faults import Fault, find_control, hold_control
+from evalsite.data.tables.table import Row
 
 LEAVE_OUT = "-"  # what a column is mapped to that is read past and never stored
 _MAX_NAME = 200

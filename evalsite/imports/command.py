@@ -8,6 +8,8 @@ from typing import Any
 from django.core.exceptions import ValidationError
 from django.core.management.base import BaseCommand, CommandError
 
+from evalsite.data.tables.faults import Fault, group_faults
+from evalsite.data.tables.table import Limits
 from evalsite.imports.columns import LEAVE_OUT, Field
 from evalsite.imports.core import (
     Checked,
@@ -15,11 +17,10 @@ from evalsite.imports.core import (
     Importer,
     Source,
     check_source,
+    get_limits,
     list_faults,
 )
 from evalsite.imports.server_files import hash_file, read_header
-from evalsite.imports.tables.faults import Fault, group_faults
-from evalsite.imports.tables.table import Limits
 from evalsite.studies.study_lookup import add_study_argument, describe_faults, find_study
 
 
@@ -102,7 +103,7 @@ class ImportCommand(BaseCommand):
         found = find_study(study)
         if not file.is_file():
             raise CommandError(f"There is no file {file}.", returncode=2)
-        limits = Limits.of_command() if arguments["no_limit"] else None
+        limits = get_limits(is_lifted=arguments["no_limit"])
         named = {pair: pair.rpartition("=")[2].strip() for pair in arguments["map"]}
         fields = self.importer.list_fields(found, named)
         options = self.read_choices(arguments)

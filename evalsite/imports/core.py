@@ -10,24 +10,25 @@ from dataclasses import asdict, dataclass, field, replace
 from typing import Any, BinaryIO, Protocol
 from uuid import UUID
 
+from django.conf import settings
 from django.db import models
 
-from evalsite.batches.faults import Question
-from evalsite.batches.paths import last_name
-from evalsite.batches.roles import FileUse
-from evalsite.imports.columns import LEAVE_OUT, Field, check_fields, check_header, known_columns
-from evalsite.imports.models import Upload
-from evalsite.imports.tables.faults import (
+from evalsite.data.tables.faults import (
     Fault,
+    Question,
+    Refused,
     Remark,
-    UnreadableFile,
     group_faults,
     name_sheet_row,
 )
-from evalsite.imports.tables.nested import Nested
-from evalsite.imports.tables.outputs import SEED
-from evalsite.imports.tables.reader import open_table
-from evalsite.imports.tables.table import Limits, Row, Table, peek
+from evalsite.data.tables.nested import Nested
+from evalsite.data.tables.outputs import SEED
+from evalsite.data.tables.paths import last_name
+from evalsite.data.tables.reader import open_table
+from evalsite.data.tables.roles import FileUse
+from evalsite.data.tables.table import Limits, Row, Table, peek
+from evalsite.imports.columns import LEAVE_OUT, Field, check_fields, check_header, known_columns
+from evalsite.imports.models import Upload
 from evalsite.lib.csv_writer import guard_cell, write_rows
 from evalsite.studies.models import Study
 from evalsite.studies.summary_lines import count_of
@@ -254,6 +255,17 @@ class Importer(ABC):
 # --- checking ---------------------------------------------------------------------------
 
 
+def get_limits(*, is_lifted: bool = False) -> Limits:
+    """Return those printed on the page of items; lifted, a command may read any number of rows."""
+    limits = Limits(
+        settings.UPLOAD_MAX_ROWS,
+        settings.UPLOAD_MAX_TEXT,
+        settings.UPLOAD_MAX_CELL,
+        settings.UPLOAD_MAX_COLUMNS,
+    )
+    return limits.lift() if is_lifted else limits
+
+
 def check_source(
     importer: Importer,
     source: BinaryIO,
@@ -271,7 +283,7 @@ def check_source(
     checked, table = importer.checked(), None
     options = {SEED: study.seed, **(options or {})}
     try:
-        table = open_table(source, limits=limits, options=options)
+        table = open_table(source, limits=limits or get_limits(), options=options)
         checked.encoding, checked.delimiter = table.encoding, table.delimiter
         checked.header = list(table.header)
         checked.files, checked.joined = list(table.files), table.joined
@@ -282,7 +294,7 @@ def check_source(
         if not checked.faults:
             _map_columns(importer, checked, table, study, mapping or {})
         _read_rows(importer, checked, table, study, options, tell)
-    except UnreadableFile as error:
+    except Refused as error:
         checked.faults.append(error.fault)
         checked.decisions += _ask_encoding(error.fault)
         checked.decisions += [_ask(question) for question in error.questions]
@@ -354,8 +366,8 @@ _ENCODING_NOTE = {
 
 
 def _ask(question: Question) -> Decision:
-    choices = [[answer, meaning, ""] for answer, meaning in question.answers]
-    return Decision(question.key, question.text, choices=choices, rows=_list_ids(question.ids))
+    choices = [[answer, meaning, ""] for answer, meaning in question.choices]
+    return Decision(question.key, question.text, choices=choices, rows=_list_ids(question.examples))
 
 
 def _list_ids(ids: Sequence[str]) -> list[str]:
@@ -409,7 +421,7 @@ def _read_rows(
     if reader is None:
         return
     if not checked.rows:
-        raise UnreadableFile("no_rows", "The file has no rows under its header.")
+        raise Refused("no_rows", "The file has no rows under its header.")
     reader.finish()
 
 

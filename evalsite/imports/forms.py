@@ -10,7 +10,7 @@ from django.conf import settings
 from django.core.exceptions import ValidationError
 from django.core.files.base import ContentFile
 
-from evalsite.batches.roles import INPUTS, LEAVE_OUT, OUTPUTS, REFERENCE, SETTINGS, WORDS
+from evalsite.data.tables.roles import INPUTS, LEAVE_OUT, OUTPUTS, REFERENCE, SETTINGS, WORDS
 from evalsite.imports.columns import Field
 from evalsite.imports.uploads import clean_file_name, clean_path
 
@@ -174,7 +174,7 @@ class RolesForm(forms.Form):
 
     @property
     def names(self) -> dict[str, str]:
-        """Return what was said of each file, as `evalsite.batches` takes it."""
+        """Return what was said of each file, as `evalsite.data.tables` takes it."""
         found = {}
         for number, file in enumerate(self.uses):
             role = self.cleaned_data[f"role-{number}"]

@@ -7,11 +7,11 @@ from typing import Any
 
 from django.core.exceptions import ValidationError
 
+from evalsite.data.tables.faults import Refused
+from evalsite.data.tables.nested import Nested
+from evalsite.data.tables.reader import open_table
+from evalsite.data.tables.table import Limits, peek
 from evalsite.imports.core import Importer, Source, check_source
-from evalsite.imports.tables.faults import UnreadableFile
-from evalsite.imports.tables.nested import Nested
-from evalsite.imports.tables.reader import open_table
-from evalsite.imports.tables.table import Limits, peek
 from evalsite.studies.models import Study
 
 
@@ -33,7 +33,7 @@ def read_header(
             if importer is not None and importer.takes_nested:
                 Nested(table, peek(table), asked)
             return [name.strip() for name in table.header]
-    except UnreadableFile:
+    except Refused:
         return []
 
 

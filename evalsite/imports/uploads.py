@@ -15,7 +15,7 @@ from django.core.exceptions import ValidationError
 from django.db import transaction
 from django.db.models import QuerySet
 
-from evalsite.batches import parquet
+from evalsite.data.tables import parquet
 from evalsite.imports.models import Upload
 from evalsite.jobs.models import Job
 from evalsite.jobs.schedule import HOURLY, scheduled

@@ -7,12 +7,12 @@ does. Nothing outside the folder names it, except one line of `PROTOCOLS` in set
 from evalsite.instruments.scales import Scale as Scale
 from evalsite.instruments.scales import get_scale as get_scale
 from evalsite.instruments.scales import installed_scales as installed_scales
+from evalsite.instruments.schema import Eligibility as Eligibility
+from evalsite.instruments.schema import EntryQuestion as EntryQuestion
+from evalsite.instruments.schema import NoneOf as NoneOf
+from evalsite.instruments.schema import NumberRange as NumberRange
 from evalsite.protocol.checking import check_instrument as check_instrument
 from evalsite.protocol.data import FORMAT as FORMAT
-from evalsite.protocol.entry_questions import Eligibility as Eligibility
-from evalsite.protocol.entry_questions import EntryQuestion as EntryQuestion
-from evalsite.protocol.entry_questions import NoneOf as NoneOf
-from evalsite.protocol.entry_questions import NumberRange as NumberRange
 from evalsite.protocol.faults import Fault as Fault
 from evalsite.protocol.faults import Faults as Faults
 from evalsite.protocol.installed import ProtocolConfig as ProtocolConfig
@@ -23,7 +23,8 @@ from evalsite.protocol.installed import installed_protocols as installed_protoco
 from evalsite.protocol.instrument import InvalidInstrument as InvalidInstrument
 from evalsite.protocol.instrument import Protocol as Protocol
 from evalsite.protocol.parts import Aid as Aid
-from evalsite.protocol.parts import ComprehensionQuestion as ComprehensionQuestion
+from evalsite.protocol.parts import CheckQuestion as CheckQuestion
+from evalsite.protocol.parts import Column as Column
 from evalsite.protocol.parts import Criterion as Criterion
 from evalsite.protocol.parts import Design as Design
 from evalsite.protocol.parts import Example as Example

@@ -1,7 +1,7 @@
 """The protocols that are installed: folders that settings list, each with its instrument."""
 
 import logging
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from functools import cached_property
 from pathlib import Path
 from types import MappingProxyType
@@ -11,22 +11,22 @@ from django.apps import AppConfig, apps
 from django.conf import settings
 
 from evalsite.lib.limited import read_json
-from evalsite.protocol.faults import Fault, Faults, check_keys
+from evalsite.protocol.faults import Fault, Faults
 from evalsite.protocol.instrument import InvalidInstrument, Protocol
 
 logger = logging.getLogger(__name__)
+_PRACTICE = ("examples", "practice", "comprehension")
 
 
 class ProtocolConfig(AppConfig):
     """Registers a protocol: subclass it in `<folder>/apps.py`, list the folder in settings.
 
-    Declare the instrument as `protocol`; the folder's `instructions.md` and `practice.json` are
-    added to it. Or leave `protocol` out and put the whole instrument into `protocol.json`.
+    The folder's `protocol.json` is the instrument. `instructions.md` and `practice.json` beside it
+    hold its longer texts, where they are easier to write.
     """
 
     # Django takes a module's only config class, and this imported base would count as one.
     default = False
-    protocol: Protocol | None = None
     # title, headline and summary of its demo; what is left out is the protocol's own
     demo_texts: Mapping[str, str] = MappingProxyType({})
 
@@ -36,15 +36,15 @@ class ProtocolConfig(AppConfig):
 
     @cached_property
     def instrument(self) -> Protocol:
-        """Return what is declared, with the texts of the folder.
+        """Return what the folder holds.
 
         InvalidInstrument, OSError or a ValueError of JSON if anything is wrong with it.
         """
-        if self.protocol is None:
-            return Protocol.from_data(self._read_json("protocol.json"))
-        data = self._write_declared(self.protocol) | self._read_practice()
-        if not self.protocol.instructions:
-            data["instructions"] = (self._folder / "instructions.md").read_text(encoding="utf-8")
+        data = self._read_object("protocol.json")
+        if (self._folder / "practice.json").exists():
+            data |= self._read_object("practice.json", _PRACTICE)
+        if (instructions := self._folder / "instructions.md").exists():
+            data["instructions"] = instructions.read_text(encoding="utf-8")
         return Protocol.from_data(data)
 
     @cached_property
@@ -62,32 +62,23 @@ class ProtocolConfig(AppConfig):
             logger.error("The protocol %s can't be used: %s", self.label, "; ".join(found))
         return found
 
-    def _write_declared(self, protocol: Protocol) -> dict[str, Any]:
-        try:
-            return protocol.to_data()
-        except (AttributeError, LookupError, TypeError) as error:
-            # a part of another type than is declared for it
-            raise InvalidInstrument(
-                Faults(
-                    [Fault("type", "apps.py", f"can't be read: {type(error).__name__}: {error}")]
-                )
-            ) from error
-
-    def _read_practice(self) -> dict[str, Any]:
-        data, faults = self._read_json("practice.json"), Faults()
-        names = ("examples", "practice", "comprehension")
-        check_keys(data, "practice.json", faults, needed=(), optional=names)
-        if faults:
-            raise InvalidInstrument(faults)
-        return data
-
     @property
     def example_batch(self) -> Path:
         return self._folder / "example_batch.csv"
 
-    def _read_json(self, name: str) -> dict[str, Any]:
-        found: dict[str, Any] = read_json((self._folder / name).read_bytes())
-        return found
+    def _read_object(self, name: str, keys: Collection[str] = ()) -> dict[str, Any]:
+        """Read a file; InvalidInstrument if it is no object, or has other keys than these."""
+        data = read_json((self._folder / name).read_bytes())
+        if not isinstance(data, dict):
+            raise InvalidInstrument(Faults([Fault("type", name, "must be an object")]))
+        faults = [
+            Fault("unknown_key", f"{name}.{key}", f"can't be in this file, only {', '.join(keys)}")
+            for key in data
+            if keys and key not in keys
+        ]
+        if faults:
+            raise InvalidInstrument(Faults(faults))
+        return data
 
     @property
     def _folder(self) -> Path:

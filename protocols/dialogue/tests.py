@@ -3,7 +3,6 @@
 import csv
 import html
 import re
-from dataclasses import replace
 from hashlib import sha256
 from html.parser import HTMLParser
 from itertools import product
@@ -249,7 +248,9 @@ def test_instructions_tell_the_sets_and_the_bonus_that_a_study_has(config):
 
     assert config.instructions_for(design) == own
 
-    fewer = config.instructions_for(replace(design, set_size=12, max_sets=2, has_bonus=False))
+    fewer = config.instructions_for(
+        design.model_copy(update={"set_size": 12, "max_sets": 2, "has_bonus": False})
+    )
     assert "A set has 12 questions." in fewer
     assert fewer.startswith(
         "**NOTE: THERE ARE A MAXIMUM OF 2 SETS YOU CAN COMPLETE.**\n\nThe annotation task"
@@ -257,11 +258,13 @@ def test_instructions_tell_the_sets_and_the_bonus_that_a_study_has(config):
     assert "11 questions" not in fewer
     assert "BONUS" not in fewer
 
-    single = config.instructions_for(replace(design, set_size=1, max_sets=1))
+    single = config.instructions_for(design.model_copy(update={"set_size": 1, "max_sets": 1}))
     assert "A set has 1 question." in single
     assert "IS A MAXIMUM OF 1 SET YOU CAN COMPLETE. COMPLETING THE SET WILL GIVE" in single
 
-    endless = config.instructions_for(replace(design, max_sets=None, has_bonus=False))
+    endless = config.instructions_for(
+        design.model_copy(update={"max_sets": None, "has_bonus": False})
+    )
     assert endless.startswith("The annotation task")
 
 

@@ -300,12 +300,11 @@ def test_questions_do_not_give_the_condition_away(config):
 
     assert "English" not in language.label + language.help
     assert len(language.choices) >= 20
-    assert [label for _, label in language.choices[:-1]] == sorted(
-        label for _, label in language.choices[:-1]
-    )
+    labels = [choice.label for choice in language.choices[:-1]]
+    assert labels == sorted(labels)
     assert len(variety.choices) >= 10
     for accepted in config.eligibility.accept["variety"]:
-        assert variety.choices[0][0] <= accepted < variety.choices[-2][0]
+        assert variety.choices[0].value <= accepted < variety.choices[-2].value
 
 
 # --- worked examples ------------------------------------------------------------

@@ -222,7 +222,7 @@ def test_each_question_asks_what_its_line_in_the_document_says(config):
 def test_answers_and_responses_are_named_as_in_the_document(config):
     sides = config.criteria[0].scale
 
-    assert config.layout.letters == ("sys1", "sys2")
+    assert config.layout.letters == ["sys1", "sys2"]
     assert tuple(point.label for point in sides.points) == ("sys1", "tie", "sys2")
     assert all(criterion.scale == sides for criterion in config.criteria)
 

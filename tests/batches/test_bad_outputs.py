@@ -7,10 +7,10 @@ from typing import Any
 
 import pytest
 
-from evalsite.batches.batch import convert
-from evalsite.batches.documents import read_items, read_value
-from evalsite.batches.faults import Undecided, Unusable
-from evalsite.batches.options import find_named
+from evalsite.data.tables.batch import convert
+from evalsite.data.tables.documents import read_items, read_value
+from evalsite.data.tables.faults import Refused
+from evalsite.data.tables.options import find_named
 from tests.batches.test_formats import FOLDER, read_batch
 
 
@@ -27,8 +27,8 @@ def write(folder: Path, files: dict[str, str | bytes | list[Any]]) -> list[Path]
     return paths
 
 
-def refuse(paths: list[Path], answers: dict[str, str] | None = None) -> Unusable:
-    with pytest.raises(Unusable) as caught:
+def refuse(paths: list[Path], answers: dict[str, str] | None = None) -> Refused:
+    with pytest.raises(Refused) as caught:
         read_batch(paths, answers)
     return caught.value
 
@@ -100,7 +100,7 @@ def test_an_input_that_lacks_a_system_is_left_out_only_on_demand(tmp_path):
         },
     )
 
-    with pytest.raises(Undecided) as undecided:
+    with pytest.raises(Refused) as undecided:
         read_batch(paths)
     (asked,) = undecided.value.questions
     assert asked.text == "“B” has no output for 1 input of 2 (“2”)."
@@ -198,7 +198,7 @@ def test_outputs_of_two_prompts_are_no_samples(tmp_path):
     ]
     write(tmp_path, {"results.jsonl": rows})
 
-    with pytest.raises(Undecided) as asked:
+    with pytest.raises(Refused) as asked:
         convert(find_named([("", tmp_path / "results.jsonl")])[0])
 
     assert [question.key for question in asked.value.questions] == ["variant"]
@@ -236,7 +236,7 @@ def test_json_nested_ten_thousand_levels_deep_is_refused(tmp_path):
 def test_document_of_nothing_but_brackets_is_refused_without_reading_on(read):
     file = io.BytesIO(b'{"before":' + b"[" * 20_000_000)
 
-    with pytest.raises(Unusable) as refused:
+    with pytest.raises(Refused) as refused:
         read(file, ["rows"])
 
     assert refused.value.code == "json_depth"
@@ -397,7 +397,7 @@ def test_what_is_written_reads_back_exactly(tmp_path):
 
 
 def test_paths_lead_into_values():
-    from evalsite.batches.paths import find, read_path  # noqa: PLC0415
+    from evalsite.data.tables.paths import find, read_path  # noqa: PLC0415
 
     value = {"a": [{"b.c": "x"}], "d": None}
     assert find(value, 'a[0]["b.c"]') == "x"
@@ -423,9 +423,9 @@ def test_batch_of_lines_is_not_held_in_memory(tmp_path):
 # --- joined by line, or not -----------------------------------------------------------------
 
 
-def refuse_named(paths: list[Path], names: list[str]) -> Unusable:
+def refuse_named(paths: list[Path], names: list[str]) -> Refused:
     files, named = find_named(list(zip(names, paths, strict=True)))
-    with pytest.raises(Unusable) as caught:
+    with pytest.raises(Refused) as caught:
         list(convert(files, names=named).rows)
     return caught.value
 

@@ -6,11 +6,11 @@ from pathlib import Path, PurePosixPath
 
 import pytest
 
-from evalsite.batches.batch import convert
-from evalsite.batches.faults import Undecided, Unusable
-from evalsite.batches.files import SourceFile, find_files
-from evalsite.batches.formats import load_formats
-from evalsite.batches.options import find_named
+from evalsite.data.tables.batch import convert
+from evalsite.data.tables.faults import Refused
+from evalsite.data.tables.files import SourceFile, find_files
+from evalsite.data.tables.formats import load_formats
+from evalsite.data.tables.options import find_named
 
 FOLDER = Path(__file__).parents[2] / "fixtures" / "tool_outputs"
 NAMES = ("source", "alpha-7b", "beta-large")
@@ -108,7 +108,7 @@ def test_ids_and_scores_of_the_tool_come_along():
 
 
 def test_what_has_to_be_decided_is_asked_at_once_with_counts():
-    with pytest.raises(Undecided) as undecided:
+    with pytest.raises(Refused) as undecided:
         read_batch([FOLDER / "openai_batch"])
 
     prompts, failed = undecided.value.questions
@@ -224,7 +224,7 @@ def test_a_text_file_of_references_follows_the_inputs(tmp_path):
 
     assert [row[-1] for row in convert(files).rows] == ["R1", "R1"]
     (tmp_path / "reference.txt").write_text("R1\nR2\n", encoding="utf-8")
-    with pytest.raises(Unusable, match="has 2 lines for 1 input") as refused:
+    with pytest.raises(Refused, match="has 2 lines for 1 input") as refused:
         convert(files)
     assert refused.value.code == "lines_differ"
 
@@ -241,7 +241,7 @@ def test_a_file_has_the_role_that_it_is_given(tmp_path):
     )
     folder = tmp_path.name
 
-    with pytest.raises(Unusable) as refused:
+    with pytest.raises(Refused) as refused:
         convert(files)
     names = {
         f"{folder}/one.txt": "alpha",
@@ -260,6 +260,6 @@ def test_files_without_outputs_are_refused(tmp_path):
         tmp_path, {"a.csv": "id,prompt,alpha\n1,Q,A\n", "b.csv": "id,prompt\n1,Q\n"}
     )
 
-    with pytest.raises(Unusable, match="imported on its own") as refused:
+    with pytest.raises(Refused, match="imported on its own") as refused:
         convert(files)
     assert refused.value.code == "no_system"

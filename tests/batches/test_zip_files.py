@@ -7,10 +7,10 @@ from pathlib import Path
 import pytest
 from backports.zstd import zipfile as zstd_zip
 
-from evalsite.batches import files as batch_files
-from evalsite.batches.batch import convert
-from evalsite.batches.faults import Unusable
-from evalsite.batches.options import find_named
+from evalsite.data.tables import files as batch_files
+from evalsite.data.tables.batch import convert
+from evalsite.data.tables.faults import Refused
+from evalsite.data.tables.options import find_named
 from tests.batches.test_bad_outputs import LINES, refuse
 from tests.batches.test_formats import FOLDER, read_batch
 
@@ -52,7 +52,7 @@ def test_a_zip_that_unpacks_to_too_much_is_refused(tmp_path):
     path = pack(tmp_path, {"source.txt": "x" * 10_000, "a.txt": "y"})
     files, names = find_named([("", path)])
 
-    with pytest.raises(Unusable) as caught:
+    with pytest.raises(Refused) as caught:
         convert(files, names=names, most_bytes=5_000)
 
     assert caught.value.code == "too_large"
@@ -74,7 +74,7 @@ def test_a_bomb_of_zstd_is_refused_before_it_is_unpacked(tmp_path):
                 entry.write(b" " * 1024**2)
         log.writestr("samples/1_epoch_1.json", "{}")
 
-    with pytest.raises(Unusable) as caught:
+    with pytest.raises(Refused) as caught:
         convert(find_named([("", path)])[0], most_bytes=200 * 1024**2)
 
     assert path.stat().st_size < 100_000

@@ -130,7 +130,7 @@ def test_bad_21_no_hostile_text_can_be_an_id(config, study, name):
 
 
 def test_bad_20_blank_texts_are_refused_in_every_column(config, study):
-    required = {column.name for column in config.inputs if column.is_required}
+    required = {column.name for column in config.inputs if column.required}
     for column in {*required, "output"}:
         rows = make_rows(config, items=1)
         for row in rows:

@@ -6,12 +6,12 @@ from pathlib import Path
 import pandas
 import pytest
 
-from evalsite.batches import parquet
-from evalsite.batches.batch import convert
-from evalsite.batches.faults import Unusable
-from evalsite.batches.files import find_files
-from evalsite.imports.tables.reader import open_table
-from evalsite.imports.tables.table import Limits
+from evalsite.data.tables import parquet
+from evalsite.data.tables.batch import convert
+from evalsite.data.tables.faults import Refused
+from evalsite.data.tables.files import find_files
+from evalsite.data.tables.reader import open_table
+from evalsite.data.tables.table import Limits
 from evalsite.lib.csv_writer import write_csv
 from tests.batches.test_formats import FOLDER
 
@@ -110,7 +110,7 @@ def read_parquet(content: bytes, most_bytes: int = 10_000_000) -> bytes:
 def test_damaged_parquet_is_refused(change, code) -> None:
     content = (FOLDER / "pandas" / "frame.parquet").read_bytes()
 
-    with pytest.raises(Unusable) as fault:
+    with pytest.raises(Refused) as fault:
         read_parquet(change(content))
 
     assert fault.value.code == code
@@ -120,7 +120,7 @@ def test_pictures_in_parquet_are_named_as_not_supported() -> None:
     target = io.BytesIO()
     pandas.DataFrame({"image": [{"bytes": b"\x89PNG", "path": "a"}]}).to_parquet(target)
 
-    with pytest.raises(Unusable, match="“image” holds bytes") as fault:
+    with pytest.raises(Refused, match="“image” holds bytes") as fault:
         read_parquet(target.getvalue())
 
     assert fault.value.code == "media"
@@ -132,7 +132,7 @@ def test_a_bomb_of_parquet_is_refused_before_it_unfolds() -> None:
     target = io.BytesIO()
     pandas.DataFrame({"output": ["x" * 100_000] * 10_000}).to_parquet(target)
 
-    with pytest.raises(Unusable) as fault:
+    with pytest.raises(Refused) as fault:
         read_parquet(target.getvalue())
 
     assert len(target.getvalue()) < 100_000  # and a gigabyte inside
@@ -143,7 +143,7 @@ def test_parquet_without_pyarrow_is_refused_with_what_to_do(tmp_path: Path, monk
     (tmp_path / "pyarrow.py").write_text("raise ImportError", encoding="utf-8")
     monkeypatch.setenv("PYTHONPATH", str(tmp_path))
 
-    with pytest.raises(Unusable, match="to_json") as fault:
+    with pytest.raises(Refused, match="to_json") as fault:
         read_parquet(b"PAR1")
 
     assert fault.value.code == "file_kind"

@@ -81,7 +81,8 @@ def test_demo_is_live_with_the_protocols_own_words_where_it_has_no_texts_for_it(
     study = next(study for study in made if study.protocol == "fluency")
     assert failed == []
     assert study.state == Study.State.LIVE
-    assert (study.title, study.summary) == (fluency.protocol.title, fluency.protocol.summary)
+    protocol = fluency.instrument
+    assert (study.title, study.summary) == (protocol.title, protocol.summary)
 
 
 @pytest.mark.one_case
@@ -110,7 +111,7 @@ def test_demo_that_fails_leaves_nothing_behind_and_the_others_are_made(
     assert not Batch.objects.exclude(study=made).exclude(study__in=built).exists()
     assert not Item.objects.exclude(study=made).exclude(study__in=built).exists()
     assert made.title in out
-    assert fluency.protocol.title not in out
+    assert fluency.instrument.title not in out
     assert "fluency" in err
     assert reason in err
 

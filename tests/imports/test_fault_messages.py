@@ -15,10 +15,10 @@ from django.core.files.uploadedfile import SimpleUploadedFile
 from django.urls import reverse
 
 import evalsite
+from evalsite.data.tables.faults import Fault, group_faults
 from evalsite.imports.batches.importer import ITEMS
 from evalsite.imports.core import Checked, Source, check_source
 from evalsite.imports.metrics.importer import store_scores
-from evalsite.imports.tables.faults import Fault, group_faults
 from evalsite.studies.models import Study
 from tests.imports.test_faulty_batches import CASES, HOSTILE, read_case
 from tests.support.batches import import_rows, make_rows, write_csv
@@ -34,7 +34,7 @@ MESSAGES = Path(__file__).resolve().parents[2] / "fixtures" / "import_messages.t
 # are in tests/annotation
 NOT_SHOWN = {"too_many_outputs", "too_many_values", "decision_needed", "turns_not_supported"}
 # the calls whose first argument is the code of a fault
-_CALLS = {"Fault", "UnreadableFile", "Problem", "_blame", "_blame_answer"}
+_CALLS = {"Fault", "Refused", "Problem", "_blame", "_blame_answer"}
 _LOCKED = b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1" + "EncryptedPackage".encode("utf-16-le")
 
 

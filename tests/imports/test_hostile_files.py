@@ -14,9 +14,9 @@ import pytest
 from django.core.files.uploadedfile import SimpleUploadedFile
 from django.test import Client
 
-from evalsite.imports.tables.faults import UnreadableFile
-from evalsite.imports.tables.reader import open_table
-from evalsite.imports.tables.table import Limits
+from evalsite.data.tables.faults import Refused
+from evalsite.data.tables.reader import open_table
+from evalsite.data.tables.table import Limits
 from evalsite.imports.uploads import is_large, keep_upload
 from tests.annotation.test_rich_browser import make_rich_study
 from tests.support.checking import check_file
@@ -134,7 +134,7 @@ def read_code(content: bytes) -> str:
     try:
         table = open_table(io.BytesIO(content), limits=Limits.of_pages())
         problems = [problem.code for row in table.rows for problem in row.problems]
-    except UnreadableFile as error:
+    except Refused as error:
         return error.fault.code
     return problems[0] if problems else ""
 

@@ -16,8 +16,8 @@ from django.test import Client
 from django.urls import reverse
 from playwright.sync_api import Page, expect
 
-from evalsite.batches.batch import convert
-from evalsite.batches.files import find_files
+from evalsite.data.tables.batch import convert
+from evalsite.data.tables.files import find_files
 from evalsite.exports.services import Choice, write_file
 from evalsite.imports.models import MetricScore
 from evalsite.imports.packs import name_files, pack_files

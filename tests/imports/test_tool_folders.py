@@ -12,7 +12,7 @@ from django.core.management import call_command
 from django.urls import reverse
 from playwright.sync_api import Page, expect
 
-from evalsite.batches.formats import load_formats
+from evalsite.data.tables.formats import load_formats
 from evalsite.exports.services import Choice, write_file
 from evalsite.studies.models import Batch, Study
 from tests.batches.test_formats import FOLDER

@@ -7,9 +7,9 @@ from typing import Any
 
 import pytest
 
-from evalsite.imports.tables.faults import Fault, UnreadableFile
-from evalsite.imports.tables.reader import open_table
-from evalsite.imports.tables.table import Table
+from evalsite.data.tables.faults import Fault, Refused
+from evalsite.data.tables.reader import open_table
+from evalsite.data.tables.table import Table
 from tests.support.sheets import make_zip, write_ods, write_workbook
 
 CSV = "id,text\n1,One\n"
@@ -34,7 +34,7 @@ def cells_of(data: bytes) -> list[list[str]]:
 
 
 def refuse(data: bytes) -> Fault:
-    with pytest.raises(UnreadableFile) as refused:
+    with pytest.raises(Refused) as refused:
         list(read(data).rows)
     return refused.value.fault
 

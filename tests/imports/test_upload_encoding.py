@@ -6,9 +6,9 @@ from typing import Any
 
 import pytest
 
-from evalsite.imports.tables.faults import EncodingPreview, Fault, UnreadableFile
-from evalsite.imports.tables.reader import open_table
-from evalsite.imports.tables.table import Table
+from evalsite.data.tables.faults import EncodingPreview, Fault, Refused
+from evalsite.data.tables.reader import open_table
+from evalsite.data.tables.table import Table
 
 CONFIRMED = {"encoding": "windows-1252"}
 EXCEL = "id;text\n1;hôtel “lovely” – ?\n".encode("cp1252")
@@ -19,7 +19,7 @@ def read(data: bytes, options: dict[str, Any] | None = None) -> Table:
 
 
 def refuse(data: bytes, options: dict[str, Any] | None = None) -> Fault:
-    with pytest.raises(UnreadableFile) as refused:
+    with pytest.raises(Refused) as refused:
         read(data, options)
     return refused.value.fault
 

@@ -8,9 +8,9 @@ from typing import Any
 import pytest
 from django.conf import settings
 
-from evalsite.imports.tables.faults import UnreadableFile
-from evalsite.imports.tables.reader import open_table
-from evalsite.imports.tables.table import Row, Table
+from evalsite.data.tables.faults import Refused
+from evalsite.data.tables.reader import open_table
+from evalsite.data.tables.table import Row, Table
 from tests.support.checking import check_file
 from tests.support.uploads import GOOD, Check, check, study, told
 
@@ -183,7 +183,7 @@ def test_bad_09_surrogate_that_an_escape_brings_in_is_refused_with_its_place(
 
 
 def test_bad_09_surrogate_in_a_key_is_refused() -> None:
-    with pytest.raises(UnreadableFile) as refused:
+    with pytest.raises(Refused) as refused:
         read('{"\\ud800": 1}\n')
 
     assert refused.value.fault.code == "surrogate"

@@ -6,24 +6,24 @@ from typing import Any
 
 import pytest
 
-from evalsite.imports.tables import json_tables
-from evalsite.imports.tables.faults import UnreadableFile
-from evalsite.imports.tables.reader import open_table
-from evalsite.imports.tables.table import Table
+from evalsite.data.tables import json_tables
+from evalsite.data.tables.faults import Refused
+from evalsite.data.tables.reader import open_table
+from evalsite.data.tables.table import Limits, Table
 from tests.imports.test_upload_json_lines import ROWS
 from tests.support.uploads import GOOD, Check, check, study, told
 
 __all__ = ["check", "study"]  # fixtures
 
 
-def read(content: Any) -> Table:
+def read(content: Any, limits: Limits | None = None) -> Table:
     text = content if isinstance(content, str) else json.dumps(content)
-    return open_table(io.BytesIO(text.encode()))
+    return open_table(io.BytesIO(text.encode()), limits=limits)
 
 
-def refuse(content: str) -> tuple[str, int | None]:
-    with pytest.raises(UnreadableFile) as refused:
-        list(read(content).rows)
+def refuse(content: str, limits: Limits | None = None) -> tuple[str, int | None]:
+    with pytest.raises(Refused) as refused:
+        list(read(content, limits).rows)
     return refused.value.fault.code, refused.value.fault.line
 
 
@@ -211,8 +211,7 @@ def test_very_many_names_are_no_systems() -> None:
     assert read(rows).header == ["docs"]
 
 
-def test_too_many_systems_are_refused(settings: Any) -> None:
-    settings.UPLOAD_MAX_COLUMNS = 3
+def test_too_many_systems_are_refused() -> None:
     outputs = [{"model": f"m{number}", "text": "x"} for number in range(4)]
 
-    assert refuse(json.dumps([{"r": outputs}]))[0] == "too_many_columns"
+    assert refuse(json.dumps([{"r": outputs}]), Limits(columns=3))[0] == "too_many_columns"

@@ -16,10 +16,10 @@ from django.core.exceptions import ValidationError
 from django.test import Client
 from django.urls import reverse
 
+from evalsite.data.tables.faults import Refused
+from evalsite.data.tables.reader import open_table
+from evalsite.data.tables.table import Limits
 from evalsite.imports.batches.store import undo_batch
-from evalsite.imports.tables.faults import UnreadableFile
-from evalsite.imports.tables.reader import open_table
-from evalsite.imports.tables.table import Limits
 from evalsite.studies.models import Item, Output
 from tests.support.checking import check_file
 from tests.support.factories import answer_item, launch, make_annotator, make_study
@@ -94,7 +94,7 @@ def test_bad_27_line_of_50_mb_is_refused_without_reading_it_whole(
 ) -> None:
     source = _Endless(start, sign)
 
-    with pytest.raises(UnreadableFile) as refused:
+    with pytest.raises(Refused) as refused:
         read_all(source)
 
     assert refused.value.fault.message
@@ -146,22 +146,19 @@ class _Endless(io.RawIOBase):
 
 @pytest.mark.parametrize("write", [write_csv, write_json, write_json_list])
 def test_bad_28_command_takes_as_many_rows_as_there_are(
-    write: Callable[..., bytes], settings: Any
+    write: Callable[..., bytes],
 ) -> None:
-    settings.UPLOAD_MAX_ROWS = 3
     data = write(make_texts(4))
 
-    with pytest.raises(UnreadableFile, match=r"more than 3 rows\. .*import_batch --no-limit"):
-        read_all(io.BytesIO(data))
-    assert read_all(io.BytesIO(data), Limits.of_command()) == 4
-    assert Limits.of_command().rows == sys.maxsize
+    with pytest.raises(Refused, match=r"more than 3 rows\. .*import_batch --no-limit"):
+        read_all(io.BytesIO(data), Limits(rows=3))
+    assert read_all(io.BytesIO(data), Limits(rows=3).lift()) == 4
+    assert Limits().lift().rows == sys.maxsize
 
 
-def test_bad_29_file_of_more_text_than_is_taken_is_refused_unread(settings: Any) -> None:
-    settings.UPLOAD_MAX_TEXT = 10 * MEGABYTE
-
-    with pytest.raises(UnreadableFile, match="50 MB of text, but at most 10 MB"):
-        read_all(_Endless(b"item,mr\n", b"x"))
+def test_bad_29_file_of_more_text_than_is_taken_is_refused_unread() -> None:
+    with pytest.raises(Refused, match="50 MB of text, but at most 10 MB"):
+        read_all(_Endless(b"item,mr\n", b"x"), Limits(text=10 * MEGABYTE))
 
 
 # --- texts that people have rated ----------------------------------------------------------

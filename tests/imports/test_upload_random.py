@@ -12,8 +12,8 @@ from hypothesis import HealthCheck, assume, given
 from hypothesis import settings as hypothesis_settings
 from hypothesis import strategies as st
 
-from evalsite.imports.tables.faults import UnreadableFile
-from evalsite.imports.tables.reader import open_table
+from evalsite.data.tables.faults import Refused
+from evalsite.data.tables.reader import open_table
 from tests.support.checking import check_file
 from tests.support.sheets import make_package, share, write_texts
 from tests.support.uploads import study
@@ -187,7 +187,7 @@ def test_random_bytes_are_read_or_refused(start: bytes, data: bytes) -> None:
     try:
         table = open_table(io.BytesIO(start + data))
         found = list(table.rows)
-    except UnreadableFile:
+    except Refused:
         return
     assert table.header
     assert all(row.line for row in found)

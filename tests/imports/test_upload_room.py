@@ -16,9 +16,10 @@ from django.core.exceptions import ValidationError
 from django.core.files.uploadedfile import SimpleUploadedFile
 from django.test import Client
 
+from evalsite.data.tables.faults import Refused
+from evalsite.data.tables.reader import open_table
+from evalsite.data.tables.table import Limits
 from evalsite.imports.models import Upload
-from evalsite.imports.tables.faults import UnreadableFile
-from evalsite.imports.tables.reader import open_table
 from evalsite.imports.uploads import check_quota, keep_upload, prune_uploads
 from evalsite.jobs import services
 from evalsite.jobs.models import Job
@@ -301,13 +302,10 @@ def test_disk_that_takes_nothing_is_an_outage_and_other_errors_are_ours(
 
 
 @pytest.mark.parametrize("start", ["", "item,system\n1,a\n"])
-def test_file_of_line_breaks_is_refused_after_as_many_as_it_may_have_rows(
-    settings: Any, start: str
-) -> None:
-    settings.UPLOAD_MAX_ROWS = 100
+def test_file_of_line_breaks_is_refused_after_as_many_as_it_may_have_rows(start: str) -> None:
     source = io.BytesIO(start.encode() + b"\n" * 1_000)
 
-    with pytest.raises(UnreadableFile, match="empty lines") as caught:
-        list(open_table(source).rows)
+    with pytest.raises(Refused, match="empty lines") as caught:
+        list(open_table(source, limits=Limits(rows=100)).rows)
 
     assert 100 < caught.value.fault.line < 110

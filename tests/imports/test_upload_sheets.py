@@ -8,8 +8,8 @@ import pytest
 from xlsxwriter import Workbook
 from xlsxwriter.worksheet import Worksheet
 
-from evalsite.imports.tables.reader import open_table
-from evalsite.imports.tables.table import Row, Table
+from evalsite.data.tables.reader import open_table
+from evalsite.data.tables.table import Row, Table
 from tests.support.sheets import (
     make_ods,
     make_ods_cell,

@@ -290,11 +290,11 @@ class Stub:
     aids = ()
     has_ignore = False
     page_note = ""
-    layout = Layout()
+    layout = Layout(outputs="one", questions="beside")
     output_name = "Response"
     inputs = (
         InputColumn(name="said", label="Said", kind="dialogue"),
-        InputColumn(name="note", label="Note"),
+        InputColumn(name="note", label="Note", kind="text"),
     )
 
     def __init__(self, output_kind: str) -> None:

@@ -115,10 +115,10 @@ def check_missing(page: Any) -> list[str]:
 def test_instrument_is_declared_whole(config):
     data = json.loads(json.dumps(config.to_data()))  # stored with each study, as JSON
     faults = "\n".join(map(str, check_instrument(data)))
-    assert not faults, f"Correct apps.py, instructions.md or practice.json:\n{faults}"
+    assert not faults, f"Correct protocol.json, instructions.md or practice.json:\n{faults}"
     assert Protocol.from_data(data) == config
     for name in ("instructions_title", "criteria", "inputs"):
-        assert getattr(config, name), f"Give the protocol a {name}, in apps.py."
+        assert getattr(config, name), f"Give the protocol a {name}, in protocol.json."
     assert not config.has_highlight or (config.highlight and config.output_kind == "text"), (
         'highlight needs words, and output_kind "text": what is marked in the text '
         "shown must be a passage of the text stored."
@@ -146,7 +146,7 @@ def test_criteria_are_declared_whole(config):
 
 
 def test_examples_and_practice_fit_the_instrument(config):
-    required = {column.name for column in config.inputs if column.is_required}
+    required = {column.name for column in config.inputs if column.required}
     columns = {column.name for column in config.inputs}
     fewest, most = config.outputs
 

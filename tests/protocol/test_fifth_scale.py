@@ -6,15 +6,19 @@ import json
 import pytest
 from django.db import connection
 
-from tests.support.plugins import COMPREHENSION, count_results, read_documented, run_tests
+from tests.support.plugins import (
+    COMPREHENSION,
+    SOURCE,
+    count_results,
+    read_documented,
+    run_tests,
+)
 
 pytestmark = pytest.mark.slow
 
 APPS = """
-from evalsite.protocol import (
-    Criterion, Design, InputColumn, Layout, Protocol, ProtocolConfig, Source,
-)
 from evalsite.instruments.scales import KINDS
+from evalsite.protocol import ProtocolConfig
 from thermometer import Thermometer
 
 # the line in the list of kinds
@@ -23,35 +27,47 @@ KINDS["thermometer"] = Thermometer
 
 class ThermometersConfig(ProtocolConfig):
     name = "thermometers"
-    protocol = Protocol(
-        key="thermometers",
-        title="Translations on a thermometer",
-        summary="Two translations of one sentence, each given a number from 0 to 100.",
-        source=Source(cite="made by a test", licence="none", exact="nothing", ours="all of it"),
-        instructions_title="Rate translations",
-        criteria=(
-            Criterion(
-                key="adequacy",
-                label="Adequacy",
-                definition="How much of the **meaning** is kept.",
-                scale=Thermometer(
-                    kind="thermometer", minimum=0, maximum=100, low="nothing", high="everything",
-                ),
-            ),
-            Criterion(
-                key="style",
-                label="Style",
-                definition="How well it reads.",
-                scale=Thermometer(kind="thermometer", minimum=0, maximum=100),
-            ),
-        ),
-        inputs=(InputColumn(name="source", label="Sentence"),),
-        outputs=(2, 2),
-        layout=Layout(outputs="several"),
-        output_name="Translation",
-        design=Design(k=2, set_size=6),
-    )
 """
+
+INSTRUMENT = {
+    "format": "evalsite.instrument/1",
+    "key": "thermometers",
+    "version": 1,
+    "language": "en",
+    "title": "Translations on a thermometer",
+    "summary": "Two translations of one sentence, each given a number from 0 to 100.",
+    "source": SOURCE,
+    "instructions_title": "Rate translations",
+    "item": {
+        "inputs": [{"name": "source", "label": "Sentence", "kind": "text"}],
+        "outputs": {"kind": "text", "least": 2, "most": 2},
+        "output_name": "Translation",
+    },
+    "layout": {"outputs": "several", "questions": "beside"},
+    "criteria": [
+        {
+            "key": "adequacy",
+            "label": "Adequacy",
+            "per": "output",
+            "definition": "How much of the **meaning** is kept.",
+            "scale": {
+                "kind": "thermometer",
+                "minimum": 0,
+                "maximum": 100,
+                "low": "nothing",
+                "high": "everything",
+            },
+        },
+        {
+            "key": "style",
+            "label": "Style",
+            "per": "output",
+            "definition": "How well it reads.",
+            "scale": {"kind": "thermometer", "minimum": 0, "maximum": 100},
+        },
+    ],
+    "design": {"k": 2, "set_size": 6},
+}
 
 PRACTICE = {
     "examples": [
@@ -93,6 +109,7 @@ def write_scale(folder):
     (folder / "fifth_settings.py").write_text(SETTINGS, encoding="utf-8")
     (protocol / "__init__.py").touch()
     (protocol / "apps.py").write_text(APPS, encoding="utf-8")
+    (protocol / "protocol.json").write_text(json.dumps(INSTRUMENT), encoding="utf-8")
     (protocol / "instructions.md").write_text("Read the sentence, then rate.\n", encoding="utf-8")
     (protocol / "practice.json").write_text(json.dumps(PRACTICE), encoding="utf-8")
     with (protocol / "example_batch.csv").open("w", encoding="utf-8", newline="") as file:

@@ -250,7 +250,6 @@ class Percent(Scale):
     """A scale that declares no more than it must."""
 
     kind: Literal["percent"]
-    title: ClassVar[str] = "Percent"
     family: ClassVar[str] = "points"
     minimum: ClassVar[int] = 0
     maximum: ClassVar[int] = 100

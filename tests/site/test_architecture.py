@@ -44,9 +44,10 @@ BREACHES = {
         "import evalsite.operations.backup",
     ),
     "inside-imports": (
-        "evalsite/imports/tables/reader.py",
+        "evalsite/imports/core.py",
         "import evalsite.imports.batches.item_builder",
     ),
+    "tables-know-files-only": ("evalsite/data/tables/reader.py", "import evalsite.studies.models"),
     "inside-exports": ("evalsite/exports/columns.py", "import evalsite.exports.bundle"),
 }
 

@@ -133,7 +133,7 @@ def test_column_of_an_output_may_have_no_label():
 
     assert not find_faults(content)
     (read,) = (column for column in Protocol.from_stored(content).inputs if column.is_of_output)
-    assert read.label == read.name == column["name"]
+    assert read.heading == read.name == column["name"]
 
 
 @pytest.mark.parametrize("content", CONTENTS, ids=lambda content: content["key"])

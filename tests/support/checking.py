@@ -3,13 +3,13 @@
 from collections.abc import Callable, Mapping
 from typing import Any, BinaryIO
 
+from evalsite.data.tables.table import Limits
 from evalsite.imports.batches.importer import ITEMS
 from evalsite.imports.batches.items import CheckedItems
 from evalsite.imports.core import check_source
 from evalsite.imports.metrics.importer import METRICS, CheckedScores
 from evalsite.imports.ratings.answers import CheckedRatings
 from evalsite.imports.ratings.importer import RATINGS
-from evalsite.imports.tables.table import Limits
 from evalsite.studies.models import Study
 
 

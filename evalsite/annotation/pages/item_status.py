@@ -46,9 +46,7 @@ def count_answers(view: ItemView, *, is_typed: bool) -> str:
     if not any(question.value for question in view.questions):
         return _("No scores yet") if is_typed else _("No answers yet")
     asked = [
-        question
-        for question in view.questions
-        if question.criterion.is_required and not question.when
+        question for question in view.questions if question.criterion.required and not question.when
     ]
     answered = sum(bool(question.value) for question in asked)
     if answered == len(asked):

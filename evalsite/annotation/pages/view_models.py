@@ -25,12 +25,12 @@ from evalsite.annotation.pages.highlights import (
     write_passages,
 )
 from evalsite.instruments.scales import COMMENT, NA
+from evalsite.instruments.schema import KINDS_OF_OUTPUTS
 from evalsite.lib.conversations import read_turns
 from evalsite.lib.dialogue import Turn, parse_dialogue, plain_output
 from evalsite.lib.markdown import render_markdown
 from evalsite.lib.rich_text import render_rich, render_turns
-from evalsite.protocol import Criterion, Example, InputColumn, Protocol
-from evalsite.protocol.parts import NOT_SHOWN
+from evalsite.protocol import Column, Criterion, Example, Protocol
 from evalsite.studies.gold import Feedback
 
 # from more characters or turns on, all texts of an item get the wide column
@@ -175,7 +175,9 @@ class QuestionView:
     @property
     def fingerprint(self) -> int:
         """The same number for the same words and points, in one process."""
-        return hash(self.criterion)
+        asked = self.criterion
+        words = (asked.label, asked.question, asked.definition, asked.summary, asked.range_note)
+        return hash((asked.key, asked.scale, asked.required, *words))
 
     @property
     def control_id(self) -> str:
@@ -428,7 +430,7 @@ def view_item(
     shown = tuple(
         view_input(column, inputs[column.name], marked.get(column.name, ()))
         for column in config.inputs
-        if inputs.get(column.name) and column.kind not in NOT_SHOWN and column.is_shown
+        if inputs.get(column.name) and column.kind not in KINDS_OF_OUTPUTS and column.shown
         if config.layout.inputs != "none"
     )
     return ItemView(
@@ -453,11 +455,11 @@ def _condition_in_words(config: Protocol, criterion: Criterion) -> str:
     return _("Only if %(what)s:") % {"what": condition}
 
 
-def view_input(column: InputColumn, value: Any, marked: Sequence[str]) -> InputView:
+def view_input(column: Column, value: Any, marked: Sequence[str]) -> InputView:
     text = str(value)
     return InputView(
         name=column.name,
-        label=column.label,
+        label=column.heading,
         kind=column.kind,
         value=text,
         segments=tuple(split_marked(text, marked)),

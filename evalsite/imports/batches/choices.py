@@ -7,11 +7,11 @@ from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
+from evalsite.data.tables.faults import Fault, name_place
 from evalsite.imports.batches.items import CheckedItem, DraftItem, is_made_group
 from evalsite.imports.batches.names import check_id
 from evalsite.imports.columns import join_names
 from evalsite.imports.core import LEAVE_OUT_FAULTY, Decision
-from evalsite.imports.tables.faults import Fault, name_place
 from evalsite.lib.cluster_guess import ClusterGuess, guess_clusters, is_cluster_name
 from evalsite.studies.summary_lines import count_of
 

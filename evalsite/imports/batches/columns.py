@@ -125,7 +125,7 @@ def _describe_field(name: str, config: Protocol) -> Field:
         return Field(name, f"Right answer: {labels[name]}", "Right answers")
     if name == "gold_why":
         return Field(name, _FIELDS[name][0], "Right answers")
-    inputs = {one.name: str(one.label) for one in config.inputs}
+    inputs = {one.name: one.heading for one in config.inputs}
     return Field(name, inputs.get(name) or _FIELDS[name][0], "This item")
 
 
@@ -208,7 +208,7 @@ def is_reference(column: str) -> bool:
 def _guess_prompt(mapping: Mapping[str, str], config: Protocol) -> dict[str, str]:
     """The one text that is shown and has no column yet is the column most like a prompt."""
     there = set(mapping.values())
-    missing = [one.name for one in config.inputs if one.is_required and one.name not in there]
+    missing = [one.name for one in config.inputs if one.required and one.name not in there]
     if len(missing) != 1:
         return {}
     free = {fold(column): column for column, field in mapping.items() if not field}
@@ -223,7 +223,7 @@ def _guess_systems(
     there, least = set(mapping.values()), config.outputs[0]
     if any(map(is_per_output, there)):
         return []
-    if any(column.name not in there for column in config.inputs if column.is_required):
+    if any(column.name not in there for column in config.inputs if column.required):
         return []
     cells = list_cells(mapping, rows)
     left = [

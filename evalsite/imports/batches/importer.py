@@ -4,6 +4,8 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from evalsite.data.tables.faults import Fault, Remark
+from evalsite.data.tables.table import Row, Table
 from evalsite.imports.batches.columns import (
     OF_SYSTEM,
     describe_kept,
@@ -21,8 +23,6 @@ from evalsite.imports.core import Importer, Source, Tell
 from evalsite.imports.models import Upload
 from evalsite.imports.server_files import import_path
 from evalsite.imports.steps import register
-from evalsite.imports.tables.faults import Fault, Remark
-from evalsite.imports.tables.table import Row, Table
 from evalsite.studies.models import Batch, Study
 from evalsite.studies.summary_lines import count_of
 

@@ -6,6 +6,8 @@ from typing import Any
 
 from django.conf import settings
 
+from evalsite.data.tables.faults import Fault, Remarks
+from evalsite.data.tables.table import Row
 from evalsite.fields import WHOLE_NUMBER
 from evalsite.imports.batches.choices import Clusters, EmptyOutputs, FaultyRows, Repeats
 from evalsite.imports.batches.earlier import EarlierInputs
@@ -30,9 +32,7 @@ from evalsite.imports.batches.pairs import PairCounts
 from evalsite.imports.batches.preflight import Context, Preflight
 from evalsite.imports.columns import check_cells
 from evalsite.imports.core import Decision
-from evalsite.imports.tables.faults import Fault, Remarks
-from evalsite.imports.tables.table import Row
-from evalsite.protocol import InputColumn
+from evalsite.protocol import Column
 from evalsite.studies.models import Item, Study
 
 _KINDS = (Item.Kind.MAIN, Item.Kind.GOLD, Item.Kind.ATTENTION, Item.Kind.PRACTICE)
@@ -196,7 +196,7 @@ class ItemBuilder:
             text = values.shared.get(column.name, "")
             if not text.strip():
                 if problem := self._find_gap(column, values):
-                    code = "cell_empty" if column.is_required else "columns_together"
+                    code = "cell_empty" if column.required else "columns_together"
                     self._fault(code, problem, values, name)
                 continue
             if column.kind == "whole number" and not WHOLE_NUMBER.fullmatch(text):
@@ -204,9 +204,9 @@ class ItemBuilder:
                 self._fault("not_whole_number", message, values, name)
             self.remarks.check_text(text, values.line, values.record, name)
 
-    def _find_gap(self, column: InputColumn, values: RowValues) -> str:
+    def _find_gap(self, column: Column, values: RowValues) -> str:
         """Return what is wrong with leaving this column empty, as a sentence; "" if it may be."""
-        if column.is_required:
+        if column.required:
             return "The cell is empty, but the protocol shows this text. Fill it in."
         partners = [
             other.name

@@ -5,6 +5,8 @@ from dataclasses import dataclass, replace
 
 from django.core.exceptions import ValidationError
 
+from evalsite.data.tables.faults import Fault
+from evalsite.data.tables.table import Row
 from evalsite.imports.batches.columns import PAIR, makes_pairs
 from evalsite.imports.batches.items import (
     CheckedItem,
@@ -19,8 +21,6 @@ from evalsite.imports.batches.joins import Join
 from evalsite.imports.batches.mapping import OutputColumns, Plan
 from evalsite.imports.batches.names import MAX_KEY, is_reserved
 from evalsite.imports.batches.pairs import Pair, find_problems, make_pairs, pick_gold
-from evalsite.imports.tables.faults import Fault
-from evalsite.imports.tables.table import Row
 from evalsite.protocol import Protocol
 from evalsite.studies.gold import check_gold
 from evalsite.studies.models import Item

@@ -5,6 +5,7 @@ from dataclasses import dataclass, field
 from itertools import combinations, count, islice
 from typing import Any
 
+from evalsite.data.tables.faults import Fault, Remark
 from evalsite.imports.batches.earlier import (
     EarlierInput,
     EarlierInputs,
@@ -15,7 +16,6 @@ from evalsite.imports.batches.earlier import (
 )
 from evalsite.imports.batches.items import DraftItem, DraftOutput
 from evalsite.imports.core import Decision
-from evalsite.imports.tables.faults import Fault, Remark
 from evalsite.studies.models import Item
 from evalsite.studies.summary_lines import count_of
 

@@ -18,7 +18,7 @@ from django.views.decorators.http import require_safe
 from evalsite.annotation.running.pilot import pilot_answers
 from evalsite.annotation.running.places_views import describe_places
 from evalsite.annotation.running.previews import Preview, render_item
-from evalsite.batches.formats import load_formats
+from evalsite.data.tables.formats import load_formats
 from evalsite.imports.batches.columns import makes_pairs
 from evalsite.imports.batches.importer import ITEMS, find_note
 from evalsite.imports.batches.joins import PAIRED
@@ -88,7 +88,7 @@ def _find_example(config: Protocol) -> tuple[Example, dict[str, str]]:
     inputs = {
         column.name: str(example.inputs.get(column.name, ""))
         for column in config.inputs
-        if column.is_required
+        if column.required
     }
     return example, inputs
 
@@ -282,7 +282,7 @@ def _show_items(
         can_steer=may_edit,
         places=places.get("places"),
         has_stopped=places.get("has_stopped", False),
-        columns=[column.name for column in study.config.inputs if column.is_required],
+        columns=[column.name for column in study.config.inputs if column.required],
         optional_columns=_name_optional_columns(study.config),
         makes_pairs=makes_pairs(study.config),
         templates=TEMPLATES,
@@ -307,7 +307,7 @@ def _name_optional_columns(config: Protocol) -> list[str]:
     return [
         *("group", "cluster", "kind"),
         *(["pair"] if makes_pairs(config) else []),
-        *(column.name for column in config.inputs if not column.is_required),
+        *(column.name for column in config.inputs if not column.required),
         *(f"gold_{criterion.key}" for criterion in config.criteria),
         "gold_why",
     ]

@@ -13,6 +13,8 @@ from django.core.exceptions import ValidationError
 from django.db import IntegrityError, connection
 
 from evalsite.audit.models import AuditEntry
+from evalsite.data.tables.faults import Fault, Refused, Remark
+from evalsite.data.tables.table import Row, Table
 from evalsite.imports.batches.names import Names
 from evalsite.imports.bulk import insert_rows, quote_table
 from evalsite.imports.columns import Field, check_cells
@@ -30,8 +32,6 @@ from evalsite.imports.models import MetricFile, MetricScore, Upload
 from evalsite.imports.ratings.columns import shorten
 from evalsite.imports.ratings.items import CHUNK, FoundItem, ItemFinder, find_output
 from evalsite.imports.steps import register
-from evalsite.imports.tables.faults import Fault, Remark, UnreadableFile
-from evalsite.imports.tables.table import Row, Table
 from evalsite.imports.uploads import clean_file_name
 from evalsite.lib.deadlocks import in_transaction
 from evalsite.lib.rating_columns import FIELDS, fold
@@ -246,7 +246,7 @@ class ScoreReader:
             )
         most = max(self._checked.rows, len(self._places) + len(self._waiting))
         if self._limit is not None and most > self._limit:
-            raise UnreadableFile(
+            raise Refused(
                 "too_many_rows",
                 f"The file has more than {self._limit:,} scores or rows. Split it and upload "
                 "the parts one after another, or have it imported whole on the server: "

@@ -9,6 +9,8 @@ from typing import Any
 from django.core.exceptions import ValidationError
 
 from evalsite.annotation.pages.view_models import question_names
+from evalsite.data.tables.faults import Fault, Remarks
+from evalsite.data.tables.table import Row
 from evalsite.imports.batches.names import fold
 from evalsite.imports.core import Checked
 from evalsite.imports.ratings.columns import RatingRow, RowReader, shorten
@@ -23,8 +25,6 @@ from evalsite.imports.ratings.items import (
     read_order,
 )
 from evalsite.imports.ratings.values import ValueReader
-from evalsite.imports.tables.faults import Fault, Remarks
-from evalsite.imports.tables.table import Row
 from evalsite.instruments.scales import COMMENT
 from evalsite.protocol import Criterion, Protocol
 from evalsite.studies.models import Item, Study

@@ -6,10 +6,10 @@ from dataclasses import dataclass
 from operator import itemgetter
 from typing import Any
 
+from evalsite.data.tables.faults import Fault
+from evalsite.data.tables.table import Row
 from evalsite.fields import LONGEST_TEXT
 from evalsite.imports.columns import Field, check_cells
-from evalsite.imports.tables.faults import Fault
-from evalsite.imports.tables.table import Row
 from evalsite.lib.rating_columns import (
     FIELDS,
     MEANINGS,

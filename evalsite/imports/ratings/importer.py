@@ -5,6 +5,8 @@ from typing import Any
 
 from evalsite.annotation.allocation.imported_slots import count_free
 from evalsite.annotation.models import RatingsFile
+from evalsite.data.tables.faults import Fault, Remark
+from evalsite.data.tables.table import Row, Table
 from evalsite.imports.columns import LEAVE_OUT, Field
 from evalsite.imports.core import (
     LEAVE_OUT_FAULTY,
@@ -19,8 +21,6 @@ from evalsite.imports.ratings.answers import AnswerBuilder, CheckedRatings
 from evalsite.imports.ratings.columns import RowReader, ask, describe_unasked, list_fields
 from evalsite.imports.ratings.store import import_ratings, undo_ratings
 from evalsite.imports.steps import register
-from evalsite.imports.tables.faults import Fault, Remark
-from evalsite.imports.tables.table import Row, Table
 from evalsite.lib.rating_columns import Problem, check_mapping
 from evalsite.lib.rating_guess import guess_mapping, is_direction
 from evalsite.studies.models import Study

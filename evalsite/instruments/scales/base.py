@@ -86,7 +86,6 @@ class Scale(Part):
     """How a question is answered, with its parameters. Defaults suit a plain number."""
 
     kind: str
-    title: ClassVar[str]  # what a researcher calls it: "Likert scale"
     family: ClassVar[str] = ""  # of the analysis: a module of evalsite.analysis.families
     has_page: ClassVar[bool] = True  # this version can ask it
     # what it may be asked of, its default first
@@ -115,6 +114,11 @@ class Scale(Part):
     def name_kind(cls) -> str:
         """Return its kind, as data has it."""
         return str(get_args(cls.model_fields["kind"].annotation)[0])
+
+    @classmethod
+    def name_title(cls) -> str:
+        """Return what a researcher calls it: "Likert scale"."""
+        return cls.model_fields["kind"].title or cls.name_kind()
 
     # --- in data
 

@@ -2,19 +2,20 @@
 
 from typing import Any, ClassVar, Literal
 
+from pydantic import Field
+
 from evalsite.instruments.parts import Words
 from evalsite.instruments.scales.base import Per, Scale
 
 
 class BestWorst(Scale):
-    kind: Literal["best_worst"]
-    title: ClassVar[str] = "Best and worst"
+    kind: Literal["best_worst"] = Field(title="Best and worst")
     has_page: ClassVar[bool] = False
     asked: ClassVar[tuple[Per, ...]] = ("item",)
     directed: ClassVar[bool] = False
     needs: ClassVar[Literal["", "pair", "several"]] = "several"
-    best: Words
-    worst: Words
+    best: Words = Field(title="Word for the best", examples=["Best"])
+    worst: Words = Field(title="Word for the worst", examples=["Worst"])
 
     def is_answer(self, answer: Any, outputs: int) -> bool:
         return self.is_gold(answer, outputs) and len(answer) == 2

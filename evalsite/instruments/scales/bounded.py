@@ -5,6 +5,7 @@ from typing import Any, ClassVar
 
 from django.core.exceptions import ValidationError
 from django.utils.translation import gettext as _
+from pydantic import Field
 
 from evalsite.fields import BoundedField, EntryInput
 from evalsite.instruments.faults import Fault
@@ -37,8 +38,12 @@ class Bounded(NumberScale):
 
     family: ClassVar[str] = "points"
     is_typed: ClassVar[bool] = True
-    minimum: Numeric
-    maximum: Numeric
+    minimum: Numeric = Field(
+        title="Lowest value", examples=[0], json_schema_extra={"is_in_sight": True}
+    )
+    maximum: Numeric = Field(
+        title="Highest value", examples=[100], json_schema_extra={"is_in_sight": True}
+    )
 
     def find_faults(self, at: str) -> Iterator[Fault]:
         if self.minimum >= self.maximum:

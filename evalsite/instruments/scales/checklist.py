@@ -32,8 +32,8 @@ _OPEN = "-"
 
 
 class Statement(Part):
-    key: Key
-    text: Words
+    key: Key = Field(title="Name in files")
+    text: Words = Field(title="Statement", json_schema_extra={"is_in_box": True})
 
 
 class StatementView(NamedTuple):
@@ -82,8 +82,7 @@ class Checklist(Scale):
     As entry the answers with spaces between them; as answer and value a tuple.
     """
 
-    kind: Literal["checklist"]
-    title: ClassVar[str] = "Checklist"
+    kind: Literal["checklist"] = Field(title="Checklist")
     family: ClassVar[str] = "shares"
     asked: ClassVar[tuple[Per, ...]] = ("output", "turn")
     tests: ClassVar[frozenset[str]] = frozenset({"includes"})
@@ -92,12 +91,24 @@ class Checklist(Scale):
     note_on_values: ClassVar[str] = "Checklist: 1 for yes, 0 for no"
     minimum: ClassVar[int] = 0
     maximum: ClassVar[int] = 1
-    yes: Words
-    no: Words
-    statements: Annotated[list[Statement], Field(min_length=1, max_length=_MOST)] | None = None
-    from_column: Words | None = None
-    most: int = Field(_MOST, ge=1, le=_MOST)
-    not_applicable: Words | None = None
+    yes: Words = Field(title="Word for yes", examples=["Yes"])
+    no: Words = Field(title="Word for no", examples=["No"])
+    statements: Annotated[list[Statement], Field(min_length=1, max_length=_MOST)] | None = Field(
+        None,
+        title="Statements, one per line",
+        examples=[[{"key": "it_answers_the_question", "text": "It answers the question"}]],
+        json_schema_extra={"is_in_sight": True, "noun": "statement"},
+    )
+    from_column: Words | None = Field(
+        None,
+        title="Statements come from",
+        description="For statements of each item’s own, add an input of the kind “statements”.",
+        json_schema_extra={"column": "statements", "words": {"": "the list above, for all items"}},
+    )
+    most: int = Field(_MOST, ge=1, le=_MOST, title="At most so many statements")
+    not_applicable: Words | None = Field(
+        None, title="Words for “not applicable”", description="Empty: it isn’t offered."
+    )
     _shown: list[Statement] | None = PrivateAttr(None)  # of an item
 
     def find_faults(self, at: str) -> Iterator[Fault]:

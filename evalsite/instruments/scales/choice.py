@@ -32,16 +32,26 @@ class Choice(ScaleOfOptions):
     As entry, answer and in data it is the key.
     """
 
-    kind: Literal["choice"]
-    title: ClassVar[str] = "Choose one"
+    kind: Literal["choice"] = Field(title="Choose one")
     family: ClassVar[str] = "categories"
     tests: ClassVar[frozenset[str]] = frozenset({"is"})
     is_told_in_words: ClassVar[bool] = True
     note_on_values: ClassVar[str] = "Choice: the place of the option in the instrument, from 1"
     minimum: ClassVar[int] = 1
-    options: Annotated[list[Option], Field(min_length=2, max_length=200)]
-    shuffle: bool = False
-    not_applicable: Words | None = None
+    options: Annotated[list[Option], Field(min_length=2, max_length=200)] = Field(
+        title="Options, one per line",
+        examples=[
+            [
+                {"key": "first_option", "label": "First option"},
+                {"key": "second_option", "label": "Second option"},
+            ]
+        ],
+        json_schema_extra={"is_in_sight": True, "noun": "option"},
+    )
+    shuffle: bool = Field(False, title="Show the options in random order")
+    not_applicable: Words | None = Field(
+        None, title="Words for “not applicable”", description="Empty: it isn’t offered."
+    )
 
     @property
     def maximum(self) -> int:

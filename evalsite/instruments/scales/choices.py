@@ -82,8 +82,7 @@ class Choices(ScaleOfOptions):
     line break; as answer and value a tuple.
     """
 
-    kind: Literal["choices"]
-    title: ClassVar[str] = "Choose several"
+    kind: Literal["choices"] = Field(title="Choose several")
     family: ClassVar[str] = "categories"
     tests: ClassVar[frozenset[str]] = frozenset({"includes"})
     counted: ClassVar[str] = "options ticked"
@@ -92,10 +91,19 @@ class Choices(ScaleOfOptions):
     note_on_values: ClassVar[str] = "Choices: 1 if the option was ticked, 0 if not"
     minimum: ClassVar[int] = 0
     maximum: ClassVar[int] = 1
-    options: Annotated[list[Option], Field(min_length=1, max_length=200)]
-    shuffle: bool = False
-    least: int = Field(0, ge=0)
-    most: int | None = Field(None, ge=1)
+    options: Annotated[list[Option], Field(min_length=1, max_length=200)] = Field(
+        title="Options, one per line",
+        examples=[
+            [
+                {"key": "first_option", "label": "First option"},
+                {"key": "second_option", "label": "Second option"},
+            ]
+        ],
+        json_schema_extra={"is_in_sight": True, "noun": "option"},
+    )
+    shuffle: bool = Field(False, title="Show the options in random order")
+    least: int = Field(0, ge=0, title="Choose at least")
+    most: int | None = Field(None, ge=1, title="Choose at most")
 
     def find_faults(self, at: str) -> Iterator[Fault]:
         yield from super().find_faults(at)

@@ -5,6 +5,7 @@ from typing import Any, ClassVar, Literal
 
 from django.core.exceptions import ValidationError
 from django.utils.translation import gettext as _
+from pydantic import Field
 
 from evalsite.fields import PointField
 from evalsite.instruments.parts import Words
@@ -18,17 +19,18 @@ _TAKEN_KEYS = frozenset("cehijkuvx")
 class Decision(ScaleOfParts):
     """Yes (stored as 1) or no (stored as 0), under the protocol's own words."""
 
-    kind: Literal["decision"]
-    title: ClassVar[str] = "Yes or no"
+    kind: Literal["decision"] = Field(title="Yes or no")
     family: ClassVar[str] = "decision"
     tests: ClassVar[frozenset[str]] = frozenset({"is"})
     is_told_in_words: ClassVar[bool] = True
     note_on_values: ClassVar[str] = "Decision: 1 for yes, 0 for no"
     minimum: ClassVar[int] = 0
     maximum: ClassVar[int] = 1
-    yes: Words
-    no: Words
-    not_applicable: Words | None = None
+    yes: Words = Field(title="Word for yes", examples=["Yes"])
+    no: Words = Field(title="Word for no", examples=["No"])
+    not_applicable: Words | None = Field(
+        None, title="Words for “not applicable”", description="Empty: it isn’t offered."
+    )
 
     def label_of(self, value: Any) -> str:
         return self.na_words if value == NA else self.yes if value else self.no

@@ -25,10 +25,10 @@ _ROWS = (5, 7)
 class Point(Part):
     """One point: its number, its words, and the notes under it."""
 
-    value: Numeric
-    label: str
-    notes: Names = []
-    reserved: bool = False
+    value: Numeric = Field(title="Value", json_schema_extra={"is_in_box": True})
+    label: str = Field(title="Label", json_schema_extra={"is_in_box": True})
+    notes: Names = Field([], title="Notes", description="Shown below it, one per line.")
+    reserved: bool = Field(False, title="Reserved for the cases that the note below names")
 
 
 class ShownPoint(NamedTuple):
@@ -49,15 +49,43 @@ class Likert(NumberScale):
     "5 excellent". What is stored is the same in any case.
     """
 
-    kind: Literal["likert"]
-    title: ClassVar[str] = "Likert scale"
+    kind: Literal["likert"] = Field(title="Points with labels")
     family: ClassVar[str] = "points"
-    points: Annotated[list[Point], Field(min_length=2, max_length=21)]
-    shown: Literal["rising", "falling"] = "rising"
-    display: Literal["row", "stacked"] = "row"
-    reserved_note: str = ""
-    not_applicable: Words | None = None
-    out_of: bool = Field(False, validation_alias=AliasChoices("out_of", "x_out_of"))
+    points: Annotated[list[Point], Field(min_length=2, max_length=21)] = Field(
+        title="Points, from low to high, one per line",
+        description="A line may start with its value: “0 Not at all”.",
+        examples=[
+            [
+                {"value": 1, "label": "Very bad"},
+                {"value": 2, "label": "Bad"},
+                {"value": 3, "label": "Fair"},
+                {"value": 4, "label": "Good"},
+                {"value": 5, "label": "Very good"},
+            ]
+        ],
+        json_schema_extra={"is_in_sight": True, "noun": "point"},
+    )
+    shown: Literal["rising", "falling"] = Field(
+        "rising",
+        title="Order on the page",
+        json_schema_extra={"words": {"rising": "low to high", "falling": "high to low"}},
+    )
+    display: Literal["row", "stacked"] = Field(
+        "row",
+        title="Arrangement",
+        json_schema_extra={"words": {"row": "in a row", "stacked": "one below the other"}},
+    )
+    reserved_note: str = Field(
+        "", title="Note on reserved points", description="Says when those points are to be used."
+    )
+    not_applicable: Words | None = Field(
+        None, title="Words for “not applicable”", description="Empty: it isn’t offered."
+    )
+    out_of: bool = Field(
+        False,
+        title="Write answers as “4 out of 5”",
+        validation_alias=AliasChoices("out_of", "x_out_of"),
+    )
 
     def find_faults(self, at: str) -> Iterator[Fault]:
         values = [point.value for point in self.points]

@@ -230,14 +230,15 @@ class MagnitudeField(forms.CharField):
 class Standard(Part):
     """The score that others are in proportion to. `inputs`: by which an item has one of its own."""
 
-    inputs: Names = []
+    inputs: Names = Field(
+        [], title="Inputs that tell standards apart", description="Names of columns, one per line."
+    )
 
 
 class Magnitude(Scale):
     """A whole number in proportion to the score of a standard."""
 
-    kind: Literal["magnitude"]
-    title: ClassVar[str] = "Magnitude"
+    kind: Literal["magnitude"] = Field(title="Magnitude")
     family: ClassVar[str] = "magnitude"
     asked: ClassVar[tuple[Per, ...]] = ("output",)
     gold_of_all: ClassVar[bool] = True
@@ -245,9 +246,9 @@ class Magnitude(Scale):
     keeps_typed: ClassVar[bool] = True
     is_written: ClassVar[bool] = True
     has_standard: ClassVar[bool] = True
-    minimum: int = Field(LOWEST, ge=LOWEST, le=HIGHEST)
-    maximum: int = Field(HIGHEST, ge=LOWEST, le=HIGHEST)
-    standard: Standard | None = None
+    minimum: int = Field(LOWEST, ge=LOWEST, le=HIGHEST, title="Lowest value")
+    maximum: int = Field(HIGHEST, ge=LOWEST, le=HIGHEST, title="Highest value")
+    standard: Standard | None = Field(None, title="Standard")
 
     def find_faults(self, at: str) -> Iterator[Fault]:
         if self.minimum >= self.maximum:

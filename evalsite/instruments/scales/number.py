@@ -2,6 +2,8 @@
 
 from typing import ClassVar, Literal
 
+from pydantic import Field
+
 from evalsite.instruments.parts import Words
 from evalsite.instruments.scales.bounded import Bounded
 
@@ -9,12 +11,13 @@ from evalsite.instruments.scales.bounded import Bounded
 class Number(Bounded):
     """A number, with the word for its unit after the box."""
 
-    kind: Literal["number"]
-    title: ClassVar[str] = "Number"
+    kind: Literal["number"] = Field(title="Number")
     is_written: ClassVar[bool] = True
     better: ClassVar[str] = ""
-    unit: Words | None = None
-    not_applicable: Words | None = None
+    unit: Words | None = Field(None, title="Unit", description="Such as minutes or %.")
+    not_applicable: Words | None = Field(
+        None, title="Words for “not applicable”", description="Empty: it isn’t offered."
+    )
 
     def words(self) -> str:
         unit = f" ({self.unit})" if self.unit else ""

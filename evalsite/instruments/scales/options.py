@@ -6,7 +6,7 @@ Words that were written at an option follow its key, after a line break, in answ
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, ClassVar, Self
 
-from pydantic import PrivateAttr
+from pydantic import Field, PrivateAttr
 
 from evalsite.instruments.faults import Fault
 from evalsite.instruments.parts import Names, Part, Words
@@ -24,11 +24,11 @@ class Option(Part):
     box for words of one's own.
     """
 
-    key: OptionKey
-    label: Words
-    notes: Names = []
-    exclusive: bool = False
-    other: bool = False
+    key: OptionKey = Field(title="Name in files")
+    label: Words = Field(title="Label", json_schema_extra={"is_in_box": True})
+    notes: Names = Field([], title="Notes", description="Shown below it, one per line.")
+    exclusive: bool = Field(False, title="Can only be chosen alone")
+    other: bool = Field(False, title="With a box for other words")
 
 
 class ScaleOfOptions(ScaleOfParts):

@@ -113,9 +113,9 @@ class PreferenceField(forms.Field):
 class Step(Part):
     """A step from one output to the other: below 0 the first is better, 0 is a tie."""
 
-    value: int = Field(ge=-3, le=3)
-    label: Words
-    notes: Names = []
+    value: int = Field(ge=-3, le=3, title="Value", json_schema_extra={"is_in_box": True})
+    label: Words = Field(title="Label", json_schema_extra={"is_in_box": True})
+    notes: Names = Field([], title="Notes", description="Shown below it, one per line.")
 
     @property
     def side(self) -> str:
@@ -124,17 +124,34 @@ class Step(Part):
 
 
 class Tag(Option):
-    side: Literal["good", "bad", "either"] = "either"
+    side: Literal["good", "bad", "either"] = Field(
+        "either",
+        title="Good or bad",
+        description="For your analysis: people see no difference.",
+        json_schema_extra={"words": {"good": "good", "bad": "bad", "either": "either"}},
+    )
 
 
 class Tags(Part):
     """Reasons to tick: about the output preferred, each output, or the comparison as a whole."""
 
-    label: Words
-    about: Literal["preferred", "each output", "comparison"]
-    options: Annotated[list[Tag], Field(min_length=2, max_length=200)]
-    least: int = Field(0, ge=0)
-    most: int | None = Field(None, ge=1)
+    label: Words = Field(title="Words above the reasons", examples=["Why?"])
+    about: Literal["preferred", "each output", "comparison"] = Field(
+        title="Reasons are about",
+        examples=["each output"],
+        json_schema_extra={
+            "words": {
+                "each output": "each output",
+                "preferred": "the output that is preferred",
+                "comparison": "the comparison",
+            }
+        },
+    )
+    options: Annotated[list[Tag], Field(min_length=2, max_length=200)] = Field(
+        title="Reasons, one per line", json_schema_extra={"noun": "reason"}
+    )
+    least: int = Field(0, ge=0, title="Choose at least")
+    most: int | None = Field(None, ge=1, title="Choose at most")
 
     @property
     def keys(self) -> list[str]:
@@ -149,8 +166,7 @@ class Preference(Scale):
     nothing but the first, a tie and the second (`is_plain`), entries are these words.
     """
 
-    kind: Literal["preference"]
-    title: ClassVar[str] = "Preference"
+    kind: Literal["preference"] = Field(title="Preference of two")
     family: ClassVar[str] = "preference"
     asked: ClassVar[tuple[Per, ...]] = ("item",)
     tests: ClassVar[frozenset[str]] = frozenset({"is"})
@@ -161,11 +177,30 @@ class Preference(Scale):
     asks_first: ClassVar[bool] = True
     note_on_values: ClassVar[str] = "Preference: 1 if one output is preferred, 0 for a tie"
     minimum: ClassVar[int] = 0
-    points: Annotated[list[Step], Field(min_length=2, max_length=7)]
-    both_good: Words | None = None
-    both_bad: Words | None = None
-    tags: Tags | None = None
-    display: Literal["row", "stacked"] = "row"
+    points: Annotated[list[Step], Field(min_length=2, max_length=7)] = Field(
+        title="Answers, from the first output to the second, one per line",
+        description="With an odd number of lines, the middle one is a tie.",
+        examples=[
+            [
+                {"value": -1, "label": "The first is better"},
+                {"value": 0, "label": "They are equal"},
+                {"value": 1, "label": "The second is better"},
+            ]
+        ],
+        json_schema_extra={"is_in_sight": True, "noun": "point"},
+    )
+    both_good: Words | None = Field(
+        None, title="Words for “both are good”", description="Empty: it isn’t offered."
+    )
+    both_bad: Words | None = Field(
+        None, title="Words for “both are bad”", description="Empty: it isn’t offered."
+    )
+    tags: Tags | None = Field(None, title="Reasons to tick")
+    display: Literal["row", "stacked"] = Field(
+        "row",
+        title="Arrangement",
+        json_schema_extra={"words": {"row": "in a row", "stacked": "one below the other"}},
+    )
 
     def find_faults(self, at: str) -> Iterator[Fault]:
         values = [point.value for point in self.points]

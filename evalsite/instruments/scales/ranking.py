@@ -9,16 +9,17 @@ from evalsite.instruments.scales.base import Per, Scale
 
 
 class Ranking(Scale):
-    kind: Literal["ranking"]
-    title: ClassVar[str] = "Ranking"
+    kind: Literal["ranking"] = Field(title="Ranking")
     has_page: ClassVar[bool] = False
     asked: ClassVar[tuple[Per, ...]] = ("item",)
     directed: ClassVar[bool] = False
     needs: ClassVar[Literal["", "pair", "several"]] = "several"
-    ties: bool = False
-    top: int | None = Field(None, ge=1, le=10)  # only so many places are filled
-    best: Words | None = None
-    worst: Words | None = None
+    ties: bool = Field(False, title="Outputs may share a place")
+    top: int | None = Field(
+        None, ge=1, le=10, title="Places to fill", description="Empty: every output gets one."
+    )
+    best: Words | None = Field(None, title="Words for the first place")
+    worst: Words | None = Field(None, title="Words for the last place")
 
     def is_answer(self, answer: Any, outputs: int) -> bool:
         if not isinstance(answer, list) or len(answer) != outputs:

@@ -1,7 +1,7 @@
 """A place on a line between two ends, such as 0 to 100."""
 
 from collections.abc import Iterator
-from typing import Annotated, Any, ClassVar, Literal, NamedTuple
+from typing import Annotated, Any, Literal, NamedTuple
 
 from pydantic import Field
 
@@ -14,9 +14,9 @@ from evalsite.instruments.scales.bounded import Bounded
 class Mark(Part):
     """A labelled place on the line, with notes under it."""
 
-    value: Numeric
-    label: Words
-    notes: Names = []
+    value: Numeric = Field(title="Value")
+    label: Words = Field(title="Label")
+    notes: Names = Field([], title="Notes", description="Shown below it, one per line.")
 
 
 class Stop(NamedTuple):
@@ -33,13 +33,19 @@ class Slider(Bounded):
     `marks` are labelled places of the line; `low` and `high` are words at its ends.
     """
 
-    kind: Literal["slider"]
-    title: ClassVar[str] = "Slider"
-    step: Numeric = 1
-    not_applicable: Words | None = None
-    low: Words | None = None
-    high: Words | None = None
-    marks: Annotated[list[Mark], Field(max_length=21)] = []
+    kind: Literal["slider"] = Field(title="Slider")
+    step: Numeric = Field(1, title="Step")
+    not_applicable: Words | None = Field(
+        None, title="Words for “not applicable”", description="Empty: it isn’t offered."
+    )
+    low: Words | None = Field(None, title="Words at the low end")
+    high: Words | None = Field(None, title="Words at the high end")
+    marks: Annotated[list[Mark], Field(max_length=21)] = Field(
+        [],
+        title="Labelled marks",
+        description="Words at some of the values.",
+        json_schema_extra={"noun": "mark"},
+    )
 
     def find_faults(self, at: str) -> Iterator[Fault]:
         yield from super().find_faults(at)

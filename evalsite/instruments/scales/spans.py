@@ -11,10 +11,10 @@ from evalsite.instruments.scales.base import OptionKey, Per, Scale, find_twice
 
 
 class Severity(Part):
-    key: OptionKey
-    label: Words
-    weight: WeightValue
-    definition: str = ""
+    key: OptionKey = Field(title="Name in files")
+    label: Words = Field(title="Label")
+    weight: WeightValue = Field(title="Weight")
+    definition: str = Field("", title="Definition")
 
 
 def check_category_key(key: str) -> str:
@@ -24,24 +24,28 @@ def check_category_key(key: str) -> str:
 
 
 class Category(Part):
-    key: Annotated[OptionKey, AfterValidator(check_category_key)]
-    label: Words
-    group: str = ""
-    definition: str = ""
-    severities: list[Key] = []
-    whole: bool = False
-    mark_in: list[Key] = []
+    key: Annotated[OptionKey, AfterValidator(check_category_key)] = Field(title="Name in files")
+    label: Words = Field(title="Label")
+    group: str = Field("", title="Group")
+    definition: str = Field("", title="Definition")
+    severities: list[Key] = Field(
+        [], title="Severities", description="Their names in files, one per line. Empty: all."
+    )
+    whole: bool = Field(False, title="Is about the whole text")
+    mark_in: list[Key] = Field(
+        [], title="Marked in", description="Names of columns, or “output”, one per line."
+    )
 
 
 class Weight(Part):
-    category: Key
-    severity: Key | None = None
-    weight: WeightValue
+    category: Key = Field(title="Category")
+    severity: Key | None = Field(None, title="Severity")
+    weight: WeightValue = Field(title="Weight")
 
 
 class Omission(Part):
-    label: Words
-    category: Key | None = None
+    label: Words = Field(title="Label")
+    category: Key | None = Field(None, title="Category")
 
 
 _NO_CATEGORY = "must name a category of this question"
@@ -51,22 +55,48 @@ _NO_SEVERITY = "must name a severity of this question"
 class Spans(Scale):
     """Passages with category and severity; without both lists a plain highlight."""
 
-    kind: Literal["spans"]
-    title: ClassVar[str] = "Marked passages"
+    kind: Literal["spans"] = Field(title="Marked passages")
     has_page: ClassVar[bool] = False
     asked: ClassVar[tuple[Per, ...]] = ("output",)
     tests: ClassVar[frozenset[str]] = frozenset({"has"})
     directed: ClassVar[bool] = False  # fewer and lighter errors are better
-    severities: Annotated[list[Severity], Field(max_length=7)] = []
-    categories: Annotated[list[Category], Field(max_length=200)] = []
-    weights: Annotated[list[Weight], Field(max_length=200)] = []
-    most: int | None = Field(None, ge=1, le=200)
-    none: Words | None = None
-    omission: Omission | None = None
-    prefill: Key | None = None
-    mark_in: list[Key] = []
-    note: Literal["none", "optional", "required"] = "none"
-    score: Literal["sum", "none"] = "none"
+    severities: Annotated[list[Severity], Field(max_length=7)] = Field(
+        [], title="Severities", json_schema_extra={"noun": "severity"}
+    )
+    categories: Annotated[list[Category], Field(max_length=200)] = Field(
+        [], title="Categories", json_schema_extra={"noun": "category"}
+    )
+    weights: Annotated[list[Weight], Field(max_length=200)] = Field(
+        [],
+        title="Weights of their own",
+        description="Where the weight of a severity doesn’t suit a category.",
+        json_schema_extra={"noun": "weight"},
+    )
+    most: int | None = Field(None, ge=1, le=200, title="At most so many passages")
+    none: Words | None = Field(
+        None, title="Words for “no errors”", description="Empty: it isn’t offered."
+    )
+    omission: Omission | None = Field(None, title="Something missing")
+    prefill: Key | None = Field(
+        None,
+        title="Marked beforehand",
+        json_schema_extra={"column": "spans", "words": {"": "nothing"}},
+    )
+    mark_in: list[Key] = Field(
+        [], title="Marked in", description="Names of columns, or “output”, one per line."
+    )
+    note: Literal["none", "optional", "required"] = Field(
+        "none",
+        title="Note on a passage",
+        json_schema_extra={
+            "words": {"none": "none", "optional": "optional", "required": "required"}
+        },
+    )
+    score: Literal["sum", "none"] = Field(
+        "none",
+        title="Score",
+        json_schema_extra={"words": {"sum": "the weights, added up", "none": "none"}},
+    )
 
     def find_faults(self, at: str) -> Iterator[Fault]:
         categories = {category.key for category in self.categories}

@@ -39,8 +39,7 @@ class TextField(NoteField):
 class Text(Scale):
     """Words in a box of so many lines; they are stored as they were written."""
 
-    kind: Literal["text"]
-    title: ClassVar[str] = "Free text"
+    kind: Literal["text"] = Field(title="Text")
     family: ClassVar[str] = "text"
     directed: ClassVar[bool] = False
     better: ClassVar[str] = ""
@@ -50,9 +49,9 @@ class Text(Scale):
     # there are no numbers
     minimum: ClassVar[None] = None  # type: ignore[assignment]
     maximum: ClassVar[None] = None  # type: ignore[assignment]
-    lines: int = Field(3, ge=1, le=30)
-    least: int = Field(1, ge=0, le=LONGEST_TEXT)
-    most: int = Field(LONGEST_TEXT, ge=1, le=LONGEST_TEXT)
+    lines: int = Field(3, ge=1, le=30, title="Height of the box, in lines")
+    least: int = Field(1, ge=0, le=LONGEST_TEXT, title="Fewest characters")
+    most: int = Field(LONGEST_TEXT, ge=1, le=LONGEST_TEXT, title="Most characters")
 
     def find_faults(self, at: str) -> Iterator[Fault]:
         if self.most < self.least:

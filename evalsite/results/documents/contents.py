@@ -114,7 +114,7 @@ def _show_screen(study: Study) -> Iterable[Section]:
 
 def _draw(config: Protocol, inputs: Any, outputs: Any) -> Screen:
     shown = [
-        (column.label, str(inputs[column.name]))
+        (column.heading, str(inputs[column.name]))
         for column in config.inputs
         if column.kind != "whole number" and str(inputs.get(column.name, "")).strip()
     ]

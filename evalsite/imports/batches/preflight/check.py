@@ -3,8 +3,8 @@
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
+from evalsite.data.tables.faults import Remark, Remarks
 from evalsite.imports.batches.items import CheckedItem
-from evalsite.imports.tables.faults import Remark, Remarks
 from evalsite.protocol import Protocol
 from evalsite.studies.models import Study
 

@@ -5,9 +5,9 @@ from array import array
 from collections import Counter, deque
 from collections.abc import Iterator
 
+from evalsite.data.tables.faults import PLACES, Remark, name_place
 from evalsite.imports.batches.items import CheckedItem, is_made_group
 from evalsite.imports.batches.preflight.check import Check, Context
-from evalsite.imports.tables.faults import PLACES, Remark, name_place
 from evalsite.lib.dialogue import parse_dialogue
 from evalsite.studies.models import Item, Study
 

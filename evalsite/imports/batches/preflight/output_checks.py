@@ -5,9 +5,9 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 
+from evalsite.data.tables.faults import PLACES, Remark, name_place
 from evalsite.imports.batches.items import CheckedItem
 from evalsite.imports.batches.preflight.check import Check, Context
-from evalsite.imports.tables.faults import PLACES, Remark, name_place
 from evalsite.lib.rich_text import RICH_KINDS, is_shown_as_source
 
 _MEASURED = 2_000  # outputs of each system: enough to know how it writes
@@ -281,7 +281,7 @@ class ShownAsSource(Check):
         self._columns = {
             column.name: column.kind
             for column in context.config.inputs
-            if column.kind in RICH_KINDS and column.is_shown
+            if column.kind in RICH_KINDS and column.shown
         }
         self._inputs: dict[str, str] = {}
 

@@ -10,8 +10,9 @@ from typing import Any
 from django.core.exceptions import ValidationError
 from django.core.management.base import CommandError
 
-from evalsite.batches.faults import Unusable
-from evalsite.batches.options import FILE_HELP, add_answers, find_named, read_answers, read_file
+from evalsite.data.tables.faults import Refused
+from evalsite.data.tables.options import FILE_HELP, add_answers, find_named, read_answers, read_file
+from evalsite.data.tables.outputs import NAMES, PREFIX, SEED
 from evalsite.imports.batches.choices import CLUSTERS, EMPTY_OUTPUTS, TAKE_ONCE
 from evalsite.imports.batches.importer import ITEMS
 from evalsite.imports.batches.items import CheckedItems
@@ -19,7 +20,6 @@ from evalsite.imports.batches.joins import EVERY, MEETS
 from evalsite.imports.command import ImportCommand
 from evalsite.imports.core import LEAVE_OUT_FAULTY, Decision
 from evalsite.imports.packs import name_files, pack_files
-from evalsite.imports.tables.outputs import NAMES, PREFIX, SEED
 from evalsite.studies.models import Batch
 from evalsite.studies.summary_lines import count_of
 
@@ -94,11 +94,11 @@ class Command(ImportCommand):
         try:
             files, names = find_named(file)
             if not files:
-                raise Unusable("no_file", f"{path} has no files in it. Name a folder with files.")
+                raise Refused("no_file", f"{path} has no files in it. Name a folder with files.")
             packed = pack_files([(one.name, one.open) for one in files])
-        except (Unusable, ValidationError) as error:
-            missing = isinstance(error, Unusable) and error.code == "no_file"
-            text = str(error) if isinstance(error, Unusable) else " ".join(error.messages)
+        except (Refused, ValidationError) as error:
+            missing = isinstance(error, Refused) and error.code == "no_file"
+            text = str(error) if isinstance(error, Refused) else " ".join(error.messages)
             raise CommandError(text, returncode=2 if missing else 1) from None
         with packed, NamedTemporaryFile(suffix=".zip") as kept:
             copyfileobj(packed, kept)

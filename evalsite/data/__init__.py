@@ -1,0 +1,1 @@
+"""Data that come in and go out of studies."""

@@ -1,0 +1,321 @@
+"""What only a person can decide about outputs: asked at once, with counts, and applied."""
+
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from itertools import chain
+from pathlib import PurePosixPath
+from random import Random
+
+from evalsite.data.tables.collection import Collection, Input, Item, Output
+from evalsite.data.tables.faults import Question, Refused, name_some, quote
+from evalsite.data.tables.texts import has_reasoning, split_reasoning, write_value
+from evalsite.lib.words import count_of
+
+EACH, FIRST, ALL, RANDOM = "each", "first", "all", "random"
+_MOST_NAMED = 1_000
+LEAVE_OUT, KEEP, SHOW, JOINED = "leave-out", "keep", "show", "joined"
+
+
+TURNS = {FIRST: "Only the first turn is taken", JOINED: "All turns are shown as one text"}
+
+
+@dataclass(slots=True)
+class Chosen:
+    """One output of each system for an input, and what was decided on the way."""
+
+    id: str
+    inputs: dict[str, Input]
+    outputs: dict[str, Output]
+    place: str
+    reference: str = ""
+
+
+@dataclass
+class Decisions:
+    """Answers by the key of their question, and in words what each of them did."""
+
+    answers: Mapping[str, str]
+    seed: str = ""
+    # by key
+    made: dict[str, str] = field(default_factory=dict)
+    questions: list[Question] = field(default_factory=list)
+
+    def ask(self, key: str, text: str, answers: Mapping[str, str], ids: Sequence[str] = ()) -> str:
+        """Return the answer; "" if it isn't given yet. Refused if there is no such answer.
+
+        `ids` are those of the inputs that would be left out.
+        """
+        given = self.answers.get(key, "")
+        if not given:
+            self.questions.append(Question(key, text, tuple(answers.items()), tuple(ids)))
+        elif given not in answers:
+            message = f"{quote(given)} is no answer. {text} Choose one of: {', '.join(answers)}."
+            raise Refused("no_answer", message)
+        else:
+            left_out = (
+                f" Left out: {name_some(ids, _MOST_NAMED)}." if ids and given == LEAVE_OUT else ""
+            )
+            self.made[key] = f"{text} {answers[given]}.{left_out}"
+        return given
+
+    def finish(self) -> None:
+        if self.questions:
+            text = "\n".join(question.text for question in self.questions)
+            raise Refused("decision_needed", text, questions=self.questions)
+
+
+def decide(collection: Collection, decisions: Decisions) -> list[Chosen]:
+    """Apply all answers; Refused lists the questions that are still open."""
+    items = list(collection.items.values())
+    if collection.has_turns:
+        decisions.ask("turns", "The questions and answers have several turns.", TURNS)
+    _choose_variant(items, collection, decisions)
+    _choose_system_prompts(items, decisions)
+    _choose_reasoning(items, decisions)
+    chosen = _choose_samples(items, decisions)
+    chosen = _choose_failed(chosen, decisions)
+    chosen = _choose_incomplete(chosen, collection, decisions)
+    decisions.finish()
+    if not chosen:
+        raise Refused("no_rows", "Nothing is left to import.")
+    return chosen
+
+
+def _all_outputs(items: list[Item]) -> list[Output]:
+    return [one for item in items for some in item.outputs.values() for one in some]
+
+
+def _choose_variant(items: list[Item], collection: Collection, decisions: Decisions) -> None:
+    by_system: dict[str, set[str]] = {}
+    for item in items:
+        for system, outputs in item.outputs.items():
+            by_system.setdefault(system, set()).update(one.variant for one in outputs)
+    # one prompt for each system distinguishes nothing
+    if all(len(own) == 1 for own in by_system.values()):
+        return
+    variants = sorted(set().union(*by_system.values()))
+    answer = decisions.ask(
+        "variant",
+        f"The systems have outputs of {count_of(len(variants), 'variant')} (prompts or filters).",
+        {name: f"Only {quote(name)} is taken" for name in variants}
+        | {EACH: "Each is a system of its own"},
+    )
+    if not answer:
+        return
+    for item in items:
+        item.outputs = _split_outputs(item, answer)
+    collection.systems = {
+        system: collection.systems.get(system, "") for item in items for system in item.outputs
+    }
+
+
+def _split_outputs(item: Item, answer: str) -> dict[str, list[Output]]:
+    """Return the outputs of one variant, or those of each under a name of its own."""
+    found: dict[str, list[Output]] = {}
+    for system, outputs in item.outputs.items():
+        for one in outputs:
+            if answer == EACH:
+                found.setdefault(f"{system} ({one.variant})", []).append(one)
+            elif one.variant == answer:
+                found.setdefault(system, []).append(one)
+    return found
+
+
+def _choose_system_prompts(items: list[Item], decisions: Decisions) -> None:
+    prompted = [
+        item for item in items if any(_has_system_prompt(value) for value in item.inputs.values())
+    ]
+    if prompted:
+        answer = decisions.ask(
+            "system-prompts",
+            f"{count_of(len(prompted), 'input')} of {len(items):,} "
+            f"{'begins' if len(prompted) == 1 else 'begin'} with a system prompt.",
+            {
+                LEAVE_OUT: "It isn't shown, but kept as metadata",
+                KEEP: "It is shown as the first turn",
+            },
+        )
+        if answer == LEAVE_OUT:
+            for one in prompted:
+                _keep_system_prompt(one)
+                one.inputs = {
+                    name: value[1:] if _has_system_prompt(value) else value
+                    for name, value in one.inputs.items()
+                }
+    for one in items:
+        one.inputs = {name: _write_turns(value) for name, value in one.inputs.items()}
+
+
+def _keep_system_prompt(item: Item) -> None:
+    """Keep what isn't shown with the outputs."""
+    prompts = [value[0]["content"] for value in item.inputs.values() if _has_system_prompt(value)]  # type: ignore[index]
+    for outputs in item.outputs.values():
+        for one in outputs:
+            one.metadata["system_prompt"] = "\n\n".join(prompts)
+
+
+def _has_system_prompt(value: Input) -> bool:
+    return (
+        isinstance(value, list) and len(value) > 1 and value[0]["role"] in {"system", "developer"}
+    )
+
+
+def _write_turns(value: Input) -> str:
+    """Write a conversation as JSON; of a single turn its text is all there is to show."""
+    if isinstance(value, str):
+        return value
+    return value[0]["content"] if len(value) == 1 else write_value(value)
+
+
+def _choose_reasoning(items: list[Item], decisions: Decisions) -> None:
+    outputs = _all_outputs(items)
+    found = [one for one in outputs if one.said is not None and has_reasoning(one.said)]
+    if not found:
+        return
+    systems = [
+        name
+        for name in dict.fromkeys(name for item in items for name in item.outputs)
+        if any(
+            has_reasoning(one.said or "") for item in items for one in item.outputs.get(name, ())
+        )
+    ]
+    answer = decisions.ask(
+        "reasoning",
+        f"{len(found):,} of {count_of(len(outputs), 'output')} "
+        f"{'begins' if len(found) == 1 else 'begin'} with reasoning in <think>, by "
+        f"{name_some(systems)}.",
+        {LEAVE_OUT: "It isn't shown, but kept as metadata", KEEP: "It is shown"},
+    )
+    if answer == LEAVE_OUT:
+        for one in found:
+            one.metadata["reasoning"], one.said = split_reasoning(one.said or "")
+
+
+def _choose_samples(items: list[Item], decisions: Decisions) -> list[Chosen]:
+    # those of other prompts or filters are asked about by themselves
+    most = max(
+        (
+            max(Counter(one.variant for one in some).values(), default=1)
+            for item in items
+            for some in item.outputs.values()
+        ),
+        default=1,
+    )
+    answer = FIRST
+    if most > 1:
+        answer = decisions.ask(
+            "samples",
+            f"An input has up to {most:,} outputs of one system (samples or epochs).",
+            {
+                FIRST: "The first of each is taken",
+                ALL: "Each is an item of its own",
+                RANDOM: "One of each is drawn at random, by the seed",
+            },
+        )
+    for item in items:
+        for outputs in item.outputs.values():
+            outputs.sort(key=lambda one: one.sample)
+    if answer == ALL:
+        return [
+            Chosen(
+                item.id if number == 0 else f"{item.id}#{number + 1}",
+                item.inputs,
+                {name: some[number] for name, some in item.outputs.items() if number < len(some)},
+                item.place,
+                item.reference,
+            )
+            for item in items
+            for number in range(max((len(some) for some in item.outputs.values()), default=1))
+        ]
+    return [
+        Chosen(
+            item.id,
+            item.inputs,
+            {
+                name: _draw(item, name, some, decisions.seed) if answer == RANDOM else some[0]
+                for name, some in item.outputs.items()
+            },
+            item.place,
+            item.reference,
+        )
+        for item in items
+    ]
+
+
+def _draw(item: Item, system: str, outputs: list[Output], seed: str) -> Output:
+    """Draw one output by the seed: always the same one."""
+    return Random(f"{seed}:{item.id}:{system}").choice(outputs)  # noqa: S311 (a sample, no secret)
+
+
+def _choose_failed(chosen: list[Chosen], decisions: Decisions) -> list[Chosen]:
+    failed = [
+        item
+        for item in chosen
+        if any(not (one.said or "").strip() for one in item.outputs.values())
+    ]
+    if not failed:
+        return chosen
+    names = name_some([item.id for item in failed])
+    reason = next((one.error for item in failed for one in item.outputs.values() if one.error), "")
+    answer = decisions.ask(
+        "failed",
+        f"{count_of(len(failed), 'input')} of {len(chosen):,} "
+        f"{'has' if len(failed) == 1 else 'have'} a failed or empty output ({names}"
+        f"{f'; {quote(reason, 100)}' if reason else ''}).",
+        {
+            LEAVE_OUT: "These inputs are left out for every system",
+            SHOW: "“(no output)” is shown instead",
+        },
+        [item.id for item in failed],
+    )
+    if answer == LEAVE_OUT:
+        out = {id(item) for item in failed}
+        return [item for item in chosen if id(item) not in out]
+    return chosen
+
+
+def _choose_incomplete(
+    chosen: list[Chosen], collection: Collection, decisions: Decisions
+) -> list[Chosen]:
+    lacking = {
+        system: missing
+        for system in collection.systems
+        if (missing := [item.id for item in chosen if system not in item.outputs])
+    }
+    without_input = [item.id for item in chosen if not item.inputs]
+    if chosen and len(without_input) == len(chosen):
+        raise Refused(
+            "inputs_missing",
+            "The files hold outputs, but not what they answer. Add the file with the inputs.",
+        )
+    if not lacking and not without_input:
+        return chosen
+    of_all = f"of {len(chosen):,}"
+    parts = [
+        f"{quote(system)}{_name_file(collection.systems[system], system)} has no output for "
+        f"{count_of(len(ids), 'input')} {of_all} ({name_some(ids)})"
+        for system, ids in lacking.items()
+    ]
+    if without_input:
+        parts.append(
+            f"{count_of(len(without_input), 'id')} "
+            f"{'has' if len(without_input) == 1 else 'have'} outputs but no input "
+            f"({name_some(without_input)}): is a file missing?"
+        )
+    left_out = dict.fromkeys([*chain.from_iterable(lacking.values()), *without_input])
+    answer = decisions.ask(
+        "incomplete", f"{'; '.join(parts)}.", {LEAVE_OUT: "These inputs are left out"}, [*left_out]
+    )
+    if answer == LEAVE_OUT:
+        return [
+            item
+            for item in chosen
+            if item.inputs and all(system in item.outputs for system in collection.systems)
+        ]
+    return chosen
+
+
+def _name_file(file: str, system: str) -> str:
+    """Name a system's file, unless it is called like the system."""
+    return "" if not file or PurePosixPath(file).stem == system else f" ({file})"

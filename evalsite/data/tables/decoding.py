@@ -1,0 +1,230 @@
+"""From bytes to lines of text: the encoding is found and checked, and lines are counted."""
+
+import codecs
+import io
+import re
+from collections import Counter
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, BinaryIO
+
+from evalsite.data.tables.faults import EncodingPreview, OddPlace, Refused
+from evalsite.data.tables.table import Limits
+
+WINDOWS_1252 = "windows-1252"
+_CHUNK = 64 * 1024
+_ENCODINGS = (
+    (codecs.BOM_UTF8, "utf-8", "UTF-8 with a byte order mark"),
+    (codecs.BOM_UTF16_LE, "utf-16-le", "UTF-16"),
+    (codecs.BOM_UTF16_BE, "utf-16-be", "UTF-16"),
+)
+_ODD = re.compile("[^\x00-\x7f]+")
+_UNDEFINED = re.compile("[\udc80-\udcff]")  # as surrogateescape writes a byte without a character
+_BEFORE, _AFTER, _PLACES = 40, 20, 10
+_SHOW_ANYWAY = 3  # further places only for characters not shown yet
+_MOST_COUNTED = 1_000
+
+
+@dataclass(frozen=True)
+class TextFile:
+    """A file whose bytes are known to be text: it may be read from its start again and again."""
+
+    source: BinaryIO
+    codec: str
+    encoding: str  # in words
+    skip: int = 0  # bytes of the byte order mark
+    remark: str = ""  # on how it was decoded
+
+    def open(self) -> io.TextIOWrapper:
+        """Return the text from its start; detach it when done, or the source is closed with it."""
+        return _open(self.source, self.codec, "strict", self.skip)
+
+    def read_start(self, size: int = 4096) -> str:
+        text = self.open()
+        try:
+            return text.read(size)
+        finally:
+            text.detach()
+
+
+def _open(source: BinaryIO, codec: str, errors: str, skip: int = 0) -> io.TextIOWrapper:
+    source.seek(skip)
+    # newline="": lines end at LF, CR LF or CR, and keep their ends
+    return io.TextIOWrapper(source, encoding=codec, errors=errors, newline="")
+
+
+def open_text(
+    source: BinaryIO, limits: Limits, options: Mapping[str, Any] | None = None
+) -> TextFile:
+    """Return the file as text of a known encoding; Refused shows where it isn't any.
+
+    What isn't UTF-8 is read as Windows-1252 only if `options` say that the researcher confirmed it.
+    """
+    limits.check_text(source.seek(0, io.SEEK_END))
+    codec, encoding, skip = _find_encoding(source)
+    try:
+        _check_encoding(source, codec, skip)
+    except Refused as error:
+        preview = error.fault.preview
+        if preview is None or (options or {}).get("encoding") != WINDOWS_1252:
+            raise
+        return _open_windows_1252(source, preview)
+    return TextFile(source, codec, encoding, skip)
+
+
+def _find_encoding(source: BinaryIO) -> tuple[str, str, int]:
+    source.seek(0)
+    head = source.read(4)
+    for mark, codec, name in _ENCODINGS:
+        if head.startswith(mark):
+            return codec, name, len(mark)
+    return "utf-8", "UTF-8", 0
+
+
+def _check_encoding(source: BinaryIO, codec: str, skip: int) -> None:
+    """Decode the whole file; Refused shows what is before the first byte that is wrong."""
+    source.seek(skip)
+    decoder = codecs.getincrementaldecoder(codec)("strict")
+    line, tail = 1, ""
+    while True:
+        chunk = source.read(_CHUNK)
+        try:
+            text = decoder.decode(chunk, final=not chunk)
+        except UnicodeDecodeError as error:
+            good = error.object[: error.start].decode(codec, "ignore")
+            line += _count_breaks(good, tail.endswith("\r"))
+            _refuse_encoding(source, codec, skip, line, tail + good)
+        if not chunk:
+            return
+        line += _count_breaks(text, tail.endswith("\r"))
+        tail = (tail + text)[-_BEFORE:]
+
+
+def _refuse_encoding(source: BinaryIO, codec: str, skip: int, line: int, before: str) -> None:
+    shown = _show_before(re.split("[\r\n]", before)[-1])
+    if codec != "utf-8":
+        raise Refused(
+            "utf16_damaged",
+            f"The file isn't valid UTF-16 {shown}. Save it as CSV UTF-8 and upload that file.",
+            line=line,
+        ) from None
+    preview = None if skip else _preview_windows_1252(source)
+    advice = "Save it as CSV UTF-8 and upload that file"
+    if preview is not None and preview.undefined is None:
+        advice += ", or confirm that it is Windows-1252"
+    raise Refused(
+        "not_utf8", f"The file isn't UTF-8 {shown}. {advice}.", line=line, preview=preview
+    ) from None
+
+
+def _show_before(text: str) -> str:
+    return f"after “{text[-_BEFORE:]}”" if text else "at the start of this line"
+
+
+def _count_breaks(text: str, after_return: bool) -> int:
+    """Count line breaks in a stretch of text; CR LF is one, also across two stretches."""
+    both = text.count("\r\n") + (after_return and text.startswith("\n"))
+    return text.count("\n") + text.count("\r") - both
+
+
+# --- Windows-1252 ---------------------------------------------------------------
+
+
+def _preview_windows_1252(source: BinaryIO) -> EncodingPreview | None:
+    """Show what the file would look like in Windows-1252; None if it is no text."""
+    lines = _open(source, "cp1252", "surrogateescape")
+    places: list[OddPlace] = []
+    counts = Counter[str]()
+    undefined = None
+    number, shown = 1, 0  # as far as the last place shows this line
+    try:
+        while line := lines.readline(_CHUNK):
+            if "\0" in line:
+                return None
+            if not line.isascii():
+                for match in _ODD.finditer(line):
+                    odd = set(match[0])
+                    is_new = not counts.keys() >= odd
+                    counts.update({one: match[0].count(one) for one in odd})
+                    if match.end() <= shown or len(places) == _PLACES:
+                        continue
+                    if is_new or len(places) < _SHOW_ANYWAY:
+                        places.append(_make_place(line, number, match.span()))
+                        shown = match.end() + _AFTER
+                if undefined is None and (found := _UNDEFINED.search(line)):
+                    undefined = _make_place(line, number, found.span())
+            number, shown = number + line.endswith(("\n", "\r")), 0
+    finally:
+        lines.detach()
+    known = {odd: n for odd, n in counts.most_common(_MOST_COUNTED) if not _UNDEFINED.match(odd)}
+    return EncodingPreview(places, known, undefined)
+
+
+def _make_place(line: str, number: int, span: tuple[int, int]) -> OddPlace:
+    start, end = span
+    end = min(end, start + _AFTER)
+    parts = line[max(0, start - _BEFORE) : start], line[start:end], line[end : end + _AFTER]
+    before, odd, after = (_UNDEFINED.sub("\ufffd", part) for part in parts)
+    return OddPlace(number, before, odd, after.rstrip("\r\n"))
+
+
+def _open_windows_1252(source: BinaryIO, preview: EncodingPreview) -> TextFile:
+    if place := preview.undefined:
+        raise Refused(
+            "not_windows_1252",
+            f"The file isn't Windows-1252 either: it has a byte without a character "
+            f"{_show_before(place.before)}. Save it as CSV UTF-8 and upload that file.",
+            line=place.line,
+        )
+    first = ", ".join(f"“{odd}” ({count:,})" for odd, count in list(preview.counts.items())[:10])
+    count = sum(preview.counts.values())
+    remark = (
+        f"The file was read as Windows-1252, as confirmed. It has {count:,} characters that look "
+        f"different in other encodings: {first}{' and others' if len(preview.counts) > 10 else ''}"
+    )
+    return TextFile(source, "cp1252", "Windows-1252", remark=remark)
+
+
+# --- lines ----------------------------------------------------------------------
+
+
+class Lines:
+    """Physical lines with their ends, counted; those of the current record are kept."""
+
+    def __init__(self, text: TextFile, limits: Limits) -> None:
+        self._text = text.open()
+        self._limits = limits
+        self._most = limits.record
+        self.number = 0
+        self.first = 1
+        self.record: list[str] = []
+        self._size = self._blank = 0
+
+    def __iter__(self) -> "Lines":
+        return self
+
+    def __next__(self) -> str:
+        line = self._text.readline(self._most + 1)
+        if not line:
+            raise StopIteration
+        self.number += 1
+        self.record.append(line)
+        self._size += len(line)
+        if self._size > self._most:
+            self._limits.refuse_record(self.first)
+        return line
+
+    def start_record(self) -> None:
+        self.record.clear()
+        self._size = 0
+        self.first = self.number + 1
+
+    def pass_blank(self) -> None:
+        """Count an empty line, of which there may not be too many."""
+        self._blank += 1
+        self._limits.check_blank(self._blank, self.first)
+
+    def close(self) -> None:
+        """Detach from the source without closing it; its opener does that."""
+        if not self._text.closed:
+            self._text.detach()

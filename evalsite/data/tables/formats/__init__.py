@@ -1,0 +1,127 @@
+"""What tools write, as data: one file for each, which says how to know it and where things are.
+
+title         what it is called: "promptfoo results"
+is_last       whether it is tried after all others
+
+[row]         paths (`evalsite/data/tables/paths.py`) into a row; of several the first that leads to
+              something, which an empty text is not
+id            what the tool numbers inputs by; without it, rows are joined by equal inputs
+open          objects whose keys are columns
+inputs        columns with the paths of their texts or conversations
+system        the system; without it, `system_from` of the shape or `system` of the header
+variant       what else may differ between outputs of one system: a prompt, a filter
+sample        the number of a repeated sample
+output        the text, or a list of texts, which are samples
+turns         whether inputs and outputs are lists of turns
+error         why there is no output
+reference     what the output should have been, in a file of references
+metadata      what is kept with the item: the tool's own ids and scores
+arguments     what the model was called with, kept as `model_arguments`
+keeps_rest    whether columns without a meaning are kept as well
+
+[header]      what a log, or a file of settings, says of all rows: `system`, `arguments`, and
+              `status` with `finished` ones
+
+[[shape]]     one way in which it is written
+container     lines (JSON lines), json, zip (an entry a row), columns (CSV)
+rows          the path of the list, or the folder of the entries; "" or none: all of the file
+header        the entry with the header; of json the object itself
+needs         paths that the first row has; without them, one of those of the output
+needs_one     keys of which it has one at least
+lacks         keys that it doesn't have
+names         a pattern of file names, for what is told by its name
+role          inputs, reference or settings (the header of all files in its folder); else the file
+              holds outputs
+system_from   file or folder, by whose name the system is called
+replace       two texts, of which the first stands for the second in that name
+output_column a pattern of columns with outputs; its groups are `system` and `variant`
+after         columns after each of them that say something of that output
+"""
+
+import tomllib
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from functools import cache
+from itertools import chain
+from pathlib import Path
+
+FOLDER = Path(__file__).parent
+
+
+@dataclass(frozen=True, kw_only=True)
+class RowPaths:
+    """Where things are in a row."""
+
+    id: list[str] = field(default_factory=list)
+    open: list[str] = field(default_factory=list)
+    inputs: dict[str, list[str]] = field(default_factory=dict)
+    system: list[str] = field(default_factory=list)
+    variant: list[str] = field(default_factory=list)
+    sample: list[str] = field(default_factory=list)
+    output: list[str] = field(default_factory=list)
+    error: list[str] = field(default_factory=list)
+    reference: list[str] = field(default_factory=list)
+    metadata: list[str] = field(default_factory=list)
+    arguments: list[str] = field(default_factory=list)
+    scores: str = ""
+    turns: bool = False
+    keeps_rest: bool = False
+
+
+@dataclass(frozen=True, kw_only=True)
+class Header:
+    """What a log says of all its rows."""
+
+    system: str = ""
+    arguments: list[str] = field(default_factory=list)
+    status: str = ""
+    finished: list[str] = field(default_factory=list)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Shape:
+    """One way in which a tool writes its file."""
+
+    container: str
+    rows: str = ""
+    header: str = ""
+    needs: list[str] = field(default_factory=list)
+    needs_one: list[str] = field(default_factory=list)
+    lacks: list[str] = field(default_factory=list)
+    names: str = ""
+    role: str = "outputs"
+    system_from: str = ""
+    replace: list[str] = field(default_factory=list)
+    output_column: str = ""
+    after: list[str] = field(default_factory=list)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Format:
+    """What one tool writes."""
+
+    key: str
+    title: str
+    row: RowPaths
+    shapes: tuple[Shape, ...]
+    header: Header = field(default_factory=Header)
+    is_last: bool = False
+
+
+def load_formats(folders: Sequence[Path] = (FOLDER,)) -> list[Format]:
+    """Read all formats; TypeError for a key that doesn't exist."""
+    files = sorted(chain.from_iterable(folder.glob("*.toml") for folder in folders))
+    formats = [_load(path) for path in files]
+    return sorted(formats, key=lambda one: one.is_last)
+
+
+@cache
+def _load(path: Path) -> Format:
+    data = tomllib.loads(path.read_text(encoding="utf-8"))
+    return Format(
+        key=path.stem,
+        row=RowPaths(**data.pop("row")),
+        header=Header(**data.pop("header", {})),
+        shapes=tuple(Shape(**shape) for shape in data.pop("shape")),
+        **data,
+    )

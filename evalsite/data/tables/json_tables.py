@@ -1,0 +1,500 @@
+"""Tables of JSON: a list of objects, also as {"data": [...]}, or JSON lines. Keys name columns.
+
+Texts are taken exactly, numbers as they are written (1.0, 1e5), nested values as compact JSON. A
+key that holds lists of outputs becomes a column for each system. The file is streamed twice.
+"""
+
+import json
+import re
+from collections import Counter
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, field
+from typing import Any, NoReturn
+
+from evalsite.data.tables.decoding import Lines, TextFile
+from evalsite.data.tables.faults import Refused, Remarks, find_surrogate, show
+from evalsite.data.tables.table import Limits, Problem, Row, Table, check_cells
+from evalsite.lib.limited import VALUES_IN_TEXT, count_values, make_decoder, read_json
+
+_MAX_DEPTH = 50
+_OPENS_OBJECT = re.compile(r"\s*\{\s*(?:[\"}]|$)")
+_OPENS_LIST = re.compile(r"\s*\[\s*(?:[\{\]]|$)")
+_OPENS_WRAPPED = re.compile(r'\s*\{\s*"(?:[^"\\]++|\\.)*"\s*:\s*(?=\[\s*(?:[\{\]]|$))', re.DOTALL)
+# a string is passed over whole, also one that never ends
+_PARTS = re.compile(r'"(?:[^"\\]++|\\.)*+"?|[\[\]{},]', re.DOTALL)
+_BRACES = re.compile(r'"(?:[^"\\]++|\\.)*+(?:"|(?P<open>))|[{}]', re.DOTALL)
+_SPACE = re.compile(r"[ \t\r\n]*")
+_BREAK = re.compile(r"\r\n|\r|\n")
+_CHUNK, _MAX_CHUNK = 64 * 1024, 512 * 1024
+_MEANINGS = {
+    "Unterminated string": "a quote that opens here is never closed",
+    "Expecting property name": "a key in double quotes is expected here",
+    "Expecting ',' delimiter": "a comma or the end of the object is expected here",
+    "Expecting ':' delimiter": "a colon is expected here",
+    "Invalid control character": "a control character in a text; write it as an escape such as \\n",
+    "Invalid \\": "a backslash that begins no known escape; write it twice",
+    "Extra data": "something follows the end of the object",
+}
+
+
+class BadObject(Exception):
+    """What is wrong with an object: a code and a sentence."""
+
+    def __init__(self, code: str, message: str) -> None:
+        super().__init__(message)
+        self.code, self.message = code, message
+
+
+@dataclass(frozen=True, slots=True)
+class _Source:
+    """A piece of the file that should be an object, and where it starts."""
+
+    line: int
+    content: str
+    column: int = 1
+    values: dict[str, Any] | None = None  # if it is known to be an object
+
+
+def open_json(text: TextFile, start: str, limits: Limits) -> Table | None:
+    """Collect the keys of all objects; the rows follow. None if the file starts like no JSON."""
+    if _OPENS_LIST.match(start):
+        return _open(text, _List(text, limits, 0), limits)
+    if (found := _OPENS_WRAPPED.match(start)) and _is_one_list(text, limits, found.end()):
+        return _open(text, _List(text, limits, found.end()), limits)
+    if _OPENS_OBJECT.match(start):
+        return _open(text, _ObjectLines(text, limits), limits)
+    return None
+
+
+def _open(text: TextFile, pieces: "_List | _ObjectLines", limits: Limits) -> Table:
+    columns = Columns()
+    first = total = 0
+    first_fault: Refused | None = None
+    for number, source in enumerate(pieces.read(), start=1):
+        limits.check_rows(number, source.line)
+        try:
+            values = _read_object(source, pieces.advice)
+        except BadObject as error:
+            first_fault = first_fault or Refused(error.code, error.message, line=source.line)
+            continue
+        first = first or source.line
+        total += count_values(values)
+        limits.check_values(total, source.line)
+        columns.add(values, source.line)
+        limits.check_width(len(columns.keys), source.line)
+    header = columns.finish()
+    limits.check_width(len(header), first)
+    if not header:
+        raise first_fault or Refused(
+            "no_rows", "The file has no rows: it holds no object with a key."
+        )
+    if any(find_surrogate(key) for key in header):
+        message = "A key holds an invalid character (a lone surrogate such as \\ud800). Correct it."
+        raise Refused("surrogate", message)
+    rows = _read_rows(pieces, columns, limits)
+    remarks = Remarks()
+    for code, sentence in columns.describe():
+        remarks.tell(code, sentence)
+    return Table(text.encoding, pieces.name, header, first, rows, remarks, systems=columns.systems)
+
+
+def _read_rows(pieces: "_List | _ObjectLines", columns: "Columns", limits: Limits) -> Iterator[Row]:
+    number = 0
+    for source in pieces.read():
+        try:
+            values = _read_object(source, pieces.advice)
+        except BadObject as error:
+            number += 1
+            yield Row(source.line, number, [], (Problem(error.code, error.message),))
+            continue
+        cells = columns.write_cells(values)
+        if not any(cell.strip() for cell in cells):
+            continue
+        number += 1
+        yield Row(source.line, number, cells, tuple(check_cells(cells, limits)))
+
+
+# --- columns -------------------------------------------------------------------
+
+_MOST_SHOWN, _MOST_SYSTEMS = 10, 100
+# what names the system and what is its text, in a list of outputs
+_SYSTEM_KEYS = ("system", "model", "model_name", "system_name", "model_id", "generator", "name")
+_TEXT_KEYS = ("output", "text", "response", "content", "completion", "generation", "answer")
+
+
+class Literal(str):
+    """A number as it is written."""
+
+    __slots__ = ()
+
+
+@dataclass(slots=True)
+class _Values:
+    """What is known of the values of one key: whether all of them are lists of outputs."""
+
+    systems: dict[str, None] = field(default_factory=dict)
+    left_out: dict[str, None] = field(default_factory=dict)  # other keys of their objects
+    differs_in: int = 0  # the first line with another value
+    rows: int = 0
+    outputs: int = 0
+
+    @property
+    def is_split(self) -> bool:
+        """Systems come again from row to row; names of documents, say, do not."""
+        comes_again = self.rows == 1 or 2 * self.outputs >= 3 * len(self.systems)
+        return bool(self.systems) and not self.differs_in and comes_again
+
+    def add(self, value: Any, line: int) -> None:
+        outputs = _find_outputs(value) if isinstance(value, list) else None
+        if outputs is None:
+            self.differs_in = line
+            return
+        self.rows += 1
+        self.outputs += len(outputs)
+        self.systems.update(dict.fromkeys(outputs))
+        if len(self.systems) > _MOST_SYSTEMS:
+            self.systems, self.differs_in = {}, line
+        if len(self.left_out) < _MOST_SHOWN:
+            for entry in value:
+                self.left_out.update(dict.fromkeys(entry.keys() - _find_keys(entry)))
+
+
+class Columns:
+    """The keys of all objects in the order in which they first occur, and what they hold.
+
+    A key whose values are all lists of outputs, such as [{"model": "a", "text": "One."}], becomes
+    a column for each system.
+    """
+
+    def __init__(self) -> None:
+        self.systems: set[int] = set()
+        self.keys: dict[str, _Values] = {}
+        self._columns: list[tuple[str, str | None]] = []  # key, and system where it is split
+
+    def add(self, values: dict[str, Any], line: int) -> None:
+        for key, value in values.items():
+            known = self.keys.get(key)
+            if known is None:
+                known = self.keys[key] = _Values()
+            if not (known.differs_in or value is None or value == []):
+                known.add(value, line)
+
+    def finish(self) -> list[str]:
+        """Return the names of the columns."""
+        self._columns = [
+            (key, system)
+            for key, known in self.keys.items()
+            for system in (known.systems if known.is_split else [None])
+        ]
+        counts = Counter(key if system is None else system for key, system in self._columns)
+        self.systems = {n for n, (_, system) in enumerate(self._columns) if system is not None}
+        return [
+            key if system is None else system if counts[system] == 1 else f"{key}.{system}"
+            for key, system in self._columns
+        ]
+
+    def describe(self) -> Iterator[tuple[str, str]]:
+        """Say which keys were split, and what was left out."""
+        for key, known in self.keys.items():
+            if known.is_split:
+                sentence = (
+                    f"“{show(key)}” holds lists of outputs and was split into "
+                    f"{len(known.systems):,} columns, one for each system"
+                )
+                if known.left_out:
+                    sentence += f". Left out of its objects: {_join(known.left_out)}"
+                yield "outputs_split", sentence
+            elif known.systems and known.differs_in:
+                yield (
+                    "outputs_not_split",
+                    f"“{show(key)}” holds lists of outputs, but something else in line "
+                    f"{known.differs_in:,}, so it was not split into a column for each system",
+                )
+
+    def write_cells(self, values: dict[str, Any]) -> list[str]:
+        cells = []
+        last, outputs = None, {}
+        for key, system in self._columns:
+            if system is None:
+                cells.append(write_cell(values.get(key)))
+                continue
+            if key != last:
+                last, outputs = key, _find_outputs(values.get(key) or []) or {}
+            cells.append(write_cell(outputs.get(system)))
+        return cells
+
+
+def _find_outputs(entries: list[Any]) -> dict[str, Any] | None:
+    """Return the texts of a list of outputs by system; None if it is another list."""
+    outputs: dict[str, Any] = {}
+    for entry in entries:
+        keys = _find_keys(entry) if isinstance(entry, dict) else ()
+        if not keys:
+            return None
+        system, text = (entry[key] for key in keys)
+        if system.strip() in outputs or not isinstance(text, str | None):
+            return None
+        outputs[system.strip()] = text
+    return outputs or None
+
+
+def _find_keys(entry: dict[str, Any]) -> tuple[str, ...]:
+    """Return the keys that name the system and its text; none if it is no output."""
+    if "role" in entry:  # a turn of a conversation
+        return ()
+    system = next((key for key in _SYSTEM_KEYS if isinstance(entry.get(key), str)), None)
+    text = next((key for key in _TEXT_KEYS if key in entry), None)
+    return (system, text) if system and text and entry[system].strip() else ()
+
+
+def _join(names: Iterable[str]) -> str:
+    first = sorted(names)[:_MOST_SHOWN]
+    return ", ".join(f"“{show(name)}”" for name in first)
+
+
+def write_cell(value: Any) -> str:
+    if value is None:
+        return ""
+    if isinstance(value, str):
+        return str(value)
+    return _write_json(value)
+
+
+def _write_json(value: Any) -> str:
+    """Write the value as compact JSON, its numbers as they were written."""
+    if isinstance(value, dict):
+        pairs = (f"{_write_json(key)}:{_write_json(part)}" for key, part in value.items())
+        return f"{{{','.join(pairs)}}}"
+    if isinstance(value, list):
+        return f"[{','.join(map(_write_json, value))}]"
+    if isinstance(value, Literal):
+        return str(value)
+    return json.dumps(value, ensure_ascii=False)
+
+
+# --- pieces ---------------------------------------------------------------------
+
+
+class _ObjectLines:
+    """JSON lines: an object in each line that isn't blank."""
+
+    name = "JSON lines"
+    advice = "Write one whole object in each line."
+
+    def __init__(self, text: TextFile, limits: Limits) -> None:
+        self._text, self._limits = text, limits
+
+    def read(self) -> Iterator[_Source]:
+        lines = Lines(self._text, self._limits)
+        try:
+            while True:
+                lines.start_record()
+                content = next(lines, None)
+                if content is None:
+                    return
+                if content.strip():
+                    yield _Source(lines.first, content.rstrip("\r\n"))
+                else:
+                    lines.pass_blank()
+        finally:
+            lines.close()
+
+
+class _List:
+    """One list of objects, which begins at this character of the file."""
+
+    name = "JSON list"
+    advice = "Correct the file, or write it again with a JSON library."
+
+    def __init__(self, text: TextFile, limits: Limits, start: int) -> None:
+        self._text, self._limits, self._start = text, limits, start
+
+    def read(self) -> Iterator[_Source]:
+        """Yield the objects of the list, after which only what it is wrapped in may end."""
+        scanner = _Scanner(self._text, self._limits)
+        try:
+            scanner.skip(self._start)
+            scanner.expect("[", "the list of objects")
+            is_open = scanner.peek() != "]"
+            while is_open:
+                if scanner.peek() != "{":
+                    scanner.refuse("json_shape", "an object in braces is expected here")
+                yield scanner.read_object()
+                is_open = scanner.peek() == ","
+                if is_open:
+                    scanner.take()
+            scanner.expect("]", "a comma or the end of the list")
+            if self._start:
+                scanner.expect("}", "the end of the object that holds the list")
+            if scanner.peek():
+                scanner.refuse("json_invalid", "something follows the end of the list")
+        finally:
+            scanner.close()
+
+
+def _is_one_list(text: TextFile, limits: Limits, start: int) -> bool:
+    """Tell whether the list that begins here is all that the file holds, but for its key."""
+    try:
+        for number, _ in enumerate(_List(text, limits, start).read()):
+            if number > limits.rows:
+                break
+    except Refused:
+        return False
+    return True
+
+
+class _Scanner:
+    """Finds where objects begin and end, in as little text as that takes."""
+
+    def __init__(self, text: TextFile, limits: Limits) -> None:
+        self._text = text.open()
+        self._limits = limits
+        self._buffer = ""
+        self._at = self._dropped = 0
+        self.line = self.column = 1
+
+    def close(self) -> None:
+        self._text.detach()
+
+    def skip(self, count: int) -> None:
+        while len(self._buffer) < count and self._fill():
+            pass
+        self._move(count)
+
+    def peek(self) -> str:
+        """Return the next character that is no space; "" at the end of the file."""
+        while True:
+            found = _SPACE.match(self._buffer, self._at)
+            self._move(found.end() if found else self._at)
+            if self._at < len(self._buffer):
+                return self._buffer[self._at]
+            if not self._fill():
+                return ""
+
+    def take(self) -> None:
+        self._move(self._at + 1)
+
+    def expect(self, char: str, meaning: str) -> None:
+        if self.peek() != char:
+            self.refuse("json_invalid", f"{meaning} is expected here")
+        self.take()
+
+    def refuse(self, code: str, what: str) -> NoReturn:
+        raise Refused(
+            code, f"The file isn't valid JSON (character {self.column:,}): {what}.", line=self.line
+        )
+
+    def read_object(self) -> _Source:
+        """Return the text from an opening brace to its closing one."""
+        line, column = self.line, self.column
+        try:
+            # much quicker, where the object is good and ends in the buffer
+            values, end = DECODER.raw_decode(self._buffer, self._at)
+        except (json.JSONDecodeError, RecursionError, BadObject):
+            values, end = None, 0
+        if end:
+            return self._take_object(end, line, column, values)
+        depth, at = 0, self._at
+        while True:
+            found = _BRACES.search(self._buffer, at)
+            if found is None or found["open"] is not None:
+                # a text may go on; more and more is read, so that none is searched too often
+                at = found.start() if found else len(self._buffer)
+                if not self._fill(len(self._buffer) - self._at):
+                    return self._take_object(len(self._buffer), line, column)
+                at -= self._dropped
+                continue
+            at = found.end()
+            depth += {"{": 1, "}": -1}.get(found[0], 0)
+            if not depth:
+                return self._take_object(at, line, column)
+
+    def _take_object(
+        self, end: int, line: int, column: int, values: dict[str, Any] | None = None
+    ) -> _Source:
+        content = self._buffer[self._at : end]
+        self._move(end)
+        return _Source(line, content, column, values)
+
+    def _fill(self, least: int = 0) -> bool:
+        """Read on, and forget what was passed; whether there was more."""
+        self._dropped = self._at
+        if len(self._buffer) - self._at > self._limits.record:
+            self._limits.refuse_record(self.line)
+        chunk = self._text.read(min(max(_CHUNK, least), _MAX_CHUNK))
+        self._buffer, self._at = self._buffer[self._at :] + chunk, 0
+        return bool(chunk)
+
+    def _move(self, to: int) -> None:
+        passed = self._buffer[self._at : to]
+        self._at = to
+        breaks = list(_BREAK.finditer(passed)) if "\n" in passed or "\r" in passed else []
+        if breaks:
+            self.line += len(breaks)
+            self.column = 1 + len(passed) - breaks[-1].end()
+        else:
+            self.column += len(passed)
+
+
+# --- one object -----------------------------------------------------------------
+
+
+def _read_object(source: _Source, advice: str) -> dict[str, Any]:
+    """Return what the text says; BadObject if it is no object, or not for certain."""
+    content = source.content
+    _check_size(content)
+    if source.values is not None:
+        return source.values
+    try:
+        values = read_json(content, decoder=DECODER)
+    except json.JSONDecodeError as error:
+        meaning = next(
+            (words for start, words in _MEANINGS.items() if error.msg.startswith(start)),
+            "a value is expected here",
+        )
+        line = source.line + error.lineno - 1
+        column = error.colno + (source.column - 1 if error.lineno == 1 else 0)
+        message = f"Line {line} isn't valid JSON (character {column:,}): {meaning}. {advice}"
+        raise BadObject("json_invalid", message) from None
+    if not isinstance(values, dict):
+        message = "The line is no object. Write it in braces, with a key for each value."
+        raise BadObject("json_shape", message)
+    return values
+
+
+def _check_size(content: str) -> None:
+    """Refuse what is nested so deep, or holds so many values, that it would take all memory."""
+    if sum(map(content.count, "[{")) <= _MAX_DEPTH and content.count(",") <= VALUES_IN_TEXT:
+        return
+    depth = values = 0
+    for part in _PARTS.finditer(content):
+        depth += {"[": 1, "{": 1, "]": -1, "}": -1}.get(part[0], 0)
+        values += part[0] in "[{,"
+        if depth > _MAX_DEPTH:
+            message = (
+                f"Values are nested more than {_MAX_DEPTH} deep (from character "
+                f"{part.start() + 1:,} of the object). Flatten them."
+            )
+            raise BadObject("json_depth", message)
+        if values > VALUES_IN_TEXT:
+            message = f"The object has more than {VALUES_IN_TEXT:,} values. Split it."
+            raise BadObject("too_large", message)
+
+
+def _refuse_constant(name: str) -> NoReturn:
+    raise BadObject("json_number", f"{name} isn't a JSON value. Write null, or the text in quotes.")
+
+
+def _join_pairs(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    joined = dict(pairs)
+    if len(joined) < len(pairs):
+        (twice, _), *_ = Counter(key for key, _ in pairs).most_common(1)
+        message = f"The key “{show(twice)}” occurs twice in one object. Remove one."
+        raise BadObject("json_duplicate_key", message)
+    return joined
+
+
+DECODER = make_decoder(
+    parse_int=Literal, parse_float=Literal, parse_constant=_refuse_constant,
+    object_pairs_hook=_join_pairs,
+)  # fmt: skip

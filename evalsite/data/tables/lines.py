@@ -1,0 +1,82 @@
+"""Plain text files with one text in each line: inputs, a reference, and a file for each system."""
+
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from itertools import zip_longest
+from pathlib import PurePosixPath
+
+from evalsite.data.tables.faults import Refused
+from evalsite.data.tables.files import SourceFile
+from evalsite.data.tables.rows import read_lines
+from evalsite.data.tables.texts import check_text
+from evalsite.lib.words import count_of
+
+INPUTS, REFERENCE, LEAVE_OUT = "=inputs", "=reference", "=-"
+_INPUTS = re.compile(r"(sources?|src|inputs?|prompts?|questions?|test\.src)", re.IGNORECASE)
+_REFERENCES = re.compile(r"(references?|refs?|gold|targets?|test\.ref)", re.IGNORECASE)
+
+# whatever their columns are called, their rows may come in any order
+_TABLES = {".csv", ".tsv", ".json", ".jsonl", ".ndjson", ".parquet", ".xlsx", ".ods"}
+
+
+def is_text(file: SourceFile) -> bool:
+    """Return whether the file may have a text in each line: by its name it is no table."""
+    return PurePosixPath(file.name).suffix.lower() not in _TABLES
+
+
+def guess_role(file: SourceFile) -> str:
+    """Return what the file holds by its name: INPUTS, REFERENCE, or outputs of a system."""
+    if _INPUTS.fullmatch(file.stem):
+        return INPUTS
+    return REFERENCE if _REFERENCES.fullmatch(file.stem) else file.stem
+
+
+def check_lines(roles: Mapping[str, SourceFile]) -> tuple[int, list[str]]:
+    """Return how many lines each file has, and the systems; Refused if they differ."""
+    systems = [role for role in roles if not role.startswith("=")]
+    if INPUTS not in roles:
+        raise Refused(
+            "inputs_missing",
+            "No file holds the inputs. Call it source.txt, or say which it is: inputs=FILE.",
+        )
+    if not systems:
+        raise Refused("no_system", "No file holds the outputs of a system.")
+    numbers = {file.name: count_lines(file) for file in roles.values()}
+    first = numbers[roles[INPUTS].name]
+    if differing := [name for name, number in numbers.items() if number != first]:
+        told = "; ".join(f"{name} has {count_of(numbers[name], 'line')}" for name in differing[:3])
+        raise Refused(
+            "lines_differ",
+            f"{roles[INPUTS].name} has {count_of(first, 'line')}, but {told}. Line numbers join "
+            "them, so all need the same number of lines.",
+        )
+    if not first:
+        raise Refused("no_rows", "The files are empty.")
+    return first, systems
+
+
+def count_lines(file: SourceFile) -> int:
+    return sum(1 for _ in read_lines(file))
+
+
+def write_header(roles: Mapping[str, SourceFile]) -> list[str]:
+    return ["item", "prompt", "system", "output", *(["reference"] if REFERENCE in roles else [])]
+
+
+def read_items(roles: Mapping[str, SourceFile], systems: Sequence[str]) -> Iterator[list[str]]:
+    """Yield a row for each output, reading all files side by side."""
+    names = [INPUTS, *systems, *([REFERENCE] if REFERENCE in roles else [])]
+    files = [read_texts(roles[name]) for name in names]
+    for number, (source, *texts) in enumerate(zip_longest(*files, fillvalue=""), start=1):
+        after = texts[len(systems) :]
+        for system, text in zip(systems, texts, strict=False):
+            yield [str(number), source, system, text, *after]
+
+
+def read_texts(file: SourceFile) -> Iterator[str]:
+    for number, line in read_lines(file):
+        try:
+            yield check_text(line.decode())
+        except UnicodeDecodeError:
+            message = f"Line {number:,} isn't UTF-8. Save the file as UTF-8."
+            raise Refused("encoding", message, file=file.name) from None

@@ -1,0 +1,57 @@
+"""Arguments of a command line for files, and for what has to be decided about them."""
+
+from argparse import ArgumentParser
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from evalsite.data.tables.faults import Refused
+from evalsite.data.tables.files import SourceFile, find_files
+
+FILE_HELP = (
+    "files, folders or zip files; NAME is the system, or inputs, reference or - (leave it out)"
+)
+_ANSWERS = {
+    "samples": "several outputs of one system for an input: first, all or random",
+    "variant": "outputs for several prompts or filters: the name of one, or each",
+    "incomplete": "inputs that lack a system: leave-out",
+    "reasoning": "reasoning in <think> before an output: leave-out or keep",
+    "system-prompts": "system prompts of conversations: leave-out or keep",
+    "turns": "questions of several turns: first or joined",
+}
+
+
+def read_file(text: str) -> tuple[str, Path]:
+    """Read [NAME=]FILE; a file whose own name has a = in it needs no name."""
+    name, sign, path = text.partition("=")
+    if sign and not Path(text).exists():
+        return name.strip(), Path(path)
+    return "", Path(text)
+
+
+def find_named(given: Sequence[tuple[str, Path]]) -> tuple[list[SourceFile], dict[str, str]]:
+    """Return all files of these paths, and the names that were given to some of them."""
+    files: list[SourceFile] = []
+    names: dict[str, str] = {}
+    for name, path in given:
+        found = find_files(path)
+        if name and len(found) != 1:
+            raise Refused("name", f"{path} is a folder, so it can't be called {name}.")
+        if name and name != "-" and name in names.values():
+            raise Refused("system_twice", f"Two files are called {name}.")
+        files += found
+        if name:
+            names[found[0].name] = name
+    return files, names
+
+
+def add_answers(parser: ArgumentParser) -> None:
+    group = parser.add_argument_group("decisions, asked for where they are needed")
+    for key, meaning in _ANSWERS.items():
+        group.add_argument(f"--{key}", metavar="ANSWER", default="", help=meaning)
+    group.add_argument("--seed", default="", help="of --samples random, instead of the study's own")
+
+
+def read_answers(arguments: Mapping[str, Any]) -> dict[str, str]:
+    found = {key: arguments.get(key.replace("-", "_"), "") for key in _ANSWERS}
+    return {key: answer for key, answer in found.items() if answer}

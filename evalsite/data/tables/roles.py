@@ -1,0 +1,71 @@
+"""What each of several files is for, guessed from its name and content, or chosen."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+
+from evalsite.data.tables import lines
+from evalsite.data.tables.faults import Refused
+from evalsite.data.tables.files import SourceFile
+from evalsite.data.tables.rows import Recognised
+
+# what a file may be called instead of its system
+INPUTS, REFERENCE, SETTINGS, LEAVE_OUT = "inputs", "reference", "settings", "-"
+OUTPUTS = "outputs"
+WORDS = (INPUTS, REFERENCE, SETTINGS, LEAVE_OUT)
+_OF_LINES = {lines.INPUTS: INPUTS, lines.REFERENCE: REFERENCE, lines.LEAVE_OUT: LEAVE_OUT}
+
+
+@dataclass
+class FileUse:
+    """A file with what it is, the systems whose outputs it holds, and how much was found."""
+
+    name: str
+    kind: str = ""  # "" if it isn't recognised
+    role: str = ""  # "" if nobody knows
+    systems: list[str] = field(default_factory=list)
+    # those whose outputs another file has as well, and has first
+    shared: list[str] = field(default_factory=list)
+    found: str = ""
+    is_settings: bool = False  # whether it has no rows
+
+
+def find_uses(
+    files: list[SourceFile], recognised: Mapping[str, Recognised], names: Mapping[str, str]
+) -> list[FileUse]:
+    """Return what each file is for, before its rows are read."""
+    are_lines = not recognised
+    return [_find_use(file, recognised.get(file.name), names, are_lines) for file in files]
+
+
+def _find_use(
+    file: SourceFile, known: Recognised | None, names: Mapping[str, str], are_lines: bool
+) -> FileUse:
+    given = names.get(file.name, "")
+    named = [given] if given and given not in WORDS else []
+    role = given if given in WORDS else OUTPUTS if given else ""
+    if known is not None:
+        role = role or known.shape.role
+        return FileUse(file.name, known.format.title, role, named, is_settings=is_settings(known))
+    if file.name.endswith(".txt") or (given and lines.is_text(file)):
+        guess = lines.guess_role(file)
+        if not role and (are_lines or guess == lines.REFERENCE):
+            role = _OF_LINES.get(guess, OUTPUTS)
+            named = [guess] if role == OUTPUTS else []
+        return FileUse(file.name, "text, a line for each input", role, named)
+    return FileUse(file.name, "", role, named)
+
+
+def is_settings(known: Recognised) -> bool:
+    """Return whether the file only says how a run was made."""
+    return known.shape.role == SETTINGS
+
+
+def set_role(known: Recognised, given: str) -> Recognised:
+    """Return the file with the role that it was given; else with that of its shape."""
+    if not given:
+        return known
+    role = given if given in WORDS else OUTPUTS
+    if is_settings(known) != (role == SETTINGS):
+        what = "has only settings" if is_settings(known) else "isn't one of settings"
+        raise Refused("unknown_role", f"This file {what} of a run.", file=known.file.name)
+    return replace(known, shape=replace(known.shape, role=role))
