@@ -7,8 +7,9 @@ from typing import Any, NamedTuple
 
 from django.conf import settings
 
+from evalsite.instruments.answer import HIGHLIGHTS
 from evalsite.instruments.faults import Fault, Faults
-from evalsite.instruments.parts import check_language, read_part
+from evalsite.instruments.parts import LARGEST_NUMBER, check_language, read_part
 from evalsite.instruments.scales import COMMENT, NA, Scale, find_twice, is_among
 from evalsite.instruments.schema import (
     FORMAT,
@@ -43,7 +44,7 @@ RESERVED_KEYS = frozenset({
     "active_seconds", "time_given", "system_1", "system_2", "shown_first",
     "state", "client_ms", "active_ms", "first_ms", "go", "note", "comment", "ignore", "at",
     "attempt", "main", "work", "read", "questions", "unsaved", "keys", "problem", "result",
-    "still", "report", "reported", "csrfmiddlewaretoken",
+    "still", "report", "reported", "csrfmiddlewaretoken", HIGHLIGHTS,
 })  # fmt: skip
 # the code of what is valid, but can't be asked yet
 NOT_YET = "not_yet"
@@ -525,8 +526,8 @@ def _check_cells(instrument: Instrument, example: Example, at: str) -> Iterator[
             if column.required and name not in cells:
                 yield Fault("missing_key", f"{at}.{part}.{name}", "is required")
     for name, value in example.inputs.items():
-        if name in inputs and inputs[name].kind in _STRUCTURED:
-            yield from _check_text(value, inputs[name].kind, f"{at}.inputs.{name}")
+        if name in inputs:
+            yield from _check_input(value, inputs[name].kind, f"{at}.inputs.{name}")
     for name, listed in example.columns.items():
         place, count = f"{at}.columns.{name}", len(example.outputs)
         if len(listed) != count:
@@ -538,6 +539,19 @@ def _check_cells(instrument: Instrument, example: Example, at: str) -> Iterator[
                 yield Fault("length", f"{place}.{number}", "must have at least 1 entry")
             for line in lines:
                 yield from _check_text(line, "text", f"{place}.{number}")
+
+
+def _check_input(value: Any, kind: str, at: str) -> Iterator[Fault]:
+    """Check what an example shows of an input; only conversations and tables need words."""
+    if kind in _STRUCTURED:
+        yield from _check_text(value, kind, at)
+    elif kind == "whole number" and type(value) is int:
+        if abs(value) > LARGEST_NUMBER:
+            words = f"must be from {-LARGEST_NUMBER} to {LARGEST_NUMBER}"
+            yield Fault("out_of_range", at, words)
+    elif not isinstance(value, str):
+        words = "a whole number or text" if kind == "whole number" else "text"
+        yield Fault("type", at, f"must be {words}")
 
 
 def _check_text(value: Any, kind: str, at: str) -> Iterator[Fault]:

@@ -4,7 +4,6 @@ import re
 from collections.abc import Callable, Iterable, Mapping
 from difflib import get_close_matches
 from functools import cache
-from math import inf
 from typing import Annotated, Any, NamedTuple
 
 from pydantic import (
@@ -31,6 +30,8 @@ _EXTRAS = "x_"
 _KEY = re.compile(r"[a-z][a-z0-9_]{0,39}")
 _ADDRESS = re.compile(r"[A-Za-z_][A-Za-z0-9_]*(\.[A-Za-z_][A-Za-z0-9_]*)+")
 LARGEST_NUMBER = 10**9
+# as long as a lease can be: an item that takes longer could never be answered in time
+MOST_MINUTES = 10_080
 _MOST_DECIMALS = 3
 
 
@@ -160,9 +161,11 @@ def check_number(value: Any) -> int | float:
     return number
 
 
-def check_above_0(value: Any) -> int | float:
-    if not is_number(value) or not 0 < value < inf:
+def check_minutes(value: Any) -> int | float:
+    if not is_number(value) or not value > 0:
         raise refuse("type", "must be a number above 0")
+    if value > MOST_MINUTES:
+        raise refuse("out_of_range", f"must be {MOST_MINUTES:,} or less")
     number: int | float = value
     return number
 
@@ -206,8 +209,8 @@ Language = Annotated[str, PlainValidator(check_language, json_schema_input_type=
 Address = Annotated[str, PlainValidator(check_address, json_schema_input_type=_AddressText)]
 _Limited = Annotated[float, Field(ge=-LARGEST_NUMBER, le=LARGEST_NUMBER)]
 Numeric = Annotated[int | float, PlainValidator(check_number, json_schema_input_type=_Limited)]
-_Above0 = Annotated[float, Field(gt=0)]
-Above0 = Annotated[int | float, PlainValidator(check_above_0, json_schema_input_type=_Above0)]
+_UpToMost = Annotated[float, Field(gt=0, le=MOST_MINUTES)]
+Minutes = Annotated[int | float, PlainValidator(check_minutes, json_schema_input_type=_UpToMost)]
 _From0 = Annotated[float, Field(ge=0, le=LARGEST_NUMBER)]
 WeightValue = Annotated[int | float, PlainValidator(check_weight, json_schema_input_type=_From0)]
 

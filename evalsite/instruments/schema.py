@@ -11,11 +11,11 @@ from pydantic import AfterValidator, AliasChoices, Field, PlainValidator, Serial
 
 from evalsite.instruments.parts import (
     LARGEST_NUMBER,
-    Above0,
     Address,
     InstrumentKey,
     Key,
     Language,
+    Minutes,
     Names,
     Numeric,
     Part,
@@ -730,7 +730,7 @@ class Hooks(Part):
 
 class BasedOn(Part):
     key: str | None = None
-    version: int | None = None
+    version: int | None = Field(None, ge=1, le=LARGEST_NUMBER)
     sha256: str | None = None
 
 
@@ -739,7 +739,7 @@ class Instrument(Part):
 
     format: Literal["evalsite.instrument/1"]
     key: InstrumentKey = Field(title="Name in files")
-    version: int = Field(ge=1, title="Version")
+    version: int = Field(ge=1, le=LARGEST_NUMBER, title="Version")
     language: Language = Field(title="Written in", description="A code such as en, de or pt-BR.")
     title: Words = Field(title="Title")
     summary: Words = Field(title="Summary", description="One sentence for researchers.")
@@ -785,7 +785,7 @@ class Instrument(Part):
     eligibility: Eligibility | None = Field(None, title="Questions about people")
     design: Design = Field(Design(), title="How work is handed out")
     aids: Annotated[list[Aid], Field(max_length=200)] = Field([], title="Aids")
-    minutes_per_item: Above0 = Field(1, title="Minutes per item")
+    minutes_per_item: Minutes = Field(1, title="Minutes per item")
     based_on: BasedOn | None = Field(None, title="Based on")
     hooks: Hooks = Field(Hooks(), title="Functions of a protocol")
     translations: dict[str, dict[str, Words]] = Field({}, title="Translations")

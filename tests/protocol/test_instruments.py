@@ -68,6 +68,8 @@ BREACHES = [
     ("fluency", lambda d: d.update(translations=[]), "type", "translations"),
     ("fluency", lambda d: d["criteria"][0].update(key="note"), "reserved_column",
      "criteria.note.key"),
+    ("fluency", lambda d: d["criteria"][0].update(key="highlights"), "reserved_column",
+     "criteria.highlights.key"),
     ("rrgen", lambda d: (d["criteria"][0].update(comment={"ask": "optional"}),
                          d["criteria"][1].update(key="relevance_comment")),
      "reserved_column", "criteria.relevance_comment.key"),

@@ -36,7 +36,7 @@ def make_marking_study(*texts: str, **fields: Any) -> Study:
 
 def marked_in(annotation: Annotation) -> list[str]:
     """The quotes of an answer, in order, each of them checked against the text."""
-    found = annotation.highlights.select_related("output").order_by("output_id", "start")
-    for one in found:
-        assert one.output.text[one.start : one.end] == one.quote
-    return [one.quote for one in found]
+    marks = annotation.ratings.marks().select_related("output").order_by("output_id", "start")
+    for mark in marks:
+        assert mark.output.text[mark.start : mark.end] == mark.text
+    return [mark.text for mark in marks]

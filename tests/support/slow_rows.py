@@ -6,7 +6,7 @@ from datetime import UTC, datetime
 from math import log
 from typing import Any
 
-from evalsite.annotation.models import Annotation, Highlight, Rating
+from evalsite.annotation.models import Annotation, Rating
 from evalsite.annotation.pages.bonus import find_earners
 from evalsite.imports.models import MetricScore
 from evalsite.participants.models import ItemSet, Participant
@@ -257,11 +257,11 @@ def _judge(one: Annotation, ratings: list[Rating]) -> str:
 def _highlights(study: Study) -> list[Row]:
     rows = []
     for one, shared in _answers(study):
-        marks = Highlight.objects.filter(annotation=one).order_by("output__position", "start")
+        marks = Rating.objects.marks().filter(annotation=one).order_by("output__position", "start")
         rows += [
             shared
             | _of_output(one, mark.output)
-            | {"start": str(mark.start), "end": str(mark.end), "quote": mark.quote}
+            | {"start": str(mark.start), "end": str(mark.end), "quote": mark.text}
             for mark in marks
         ]
     return rows

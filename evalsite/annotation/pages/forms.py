@@ -12,7 +12,7 @@ from django.http import QueryDict
 from django.utils.translation import gettext_lazy as _
 
 from evalsite.annotation.pages.highlights import Reading, marks_fields, read_marks
-from evalsite.annotation.pages.submitted_values import Passage, Value
+from evalsite.annotation.pages.submitted_values import Value
 from evalsite.annotation.pages.view_models import question_label, question_names
 from evalsite.fields import LONGEST_NOTE, NoteField, drop_unstorable, unify_breaks
 from evalsite.protocol import CheckQuestion, Criterion, Protocol
@@ -113,20 +113,13 @@ class RatingForm(forms.Form):
                 of = output_ids[0 if turn else number - 1] if number else None
                 row = Row(of, None, COMMENT, text, turn=turn)
                 values.append(_make_value(criterion, row, ""))
+        for field, reading in zip(self.marks, self.readings, strict=True):
+            output_id, text = output_ids[field.number - 1], self.texts[field.number - 1]
+            values += [
+                Value.of_mark(output_id, start, end, text[start:end])
+                for start, end in reading.spans
+            ]
         return tuple(values)
-
-    def passages(self, output_ids: Sequence[int]) -> tuple[Passage, ...]:
-        """Return the highlights, with the outputs in the order in which they were shown."""
-        return tuple(
-            Passage(
-                output_id=output_ids[field.number - 1],
-                start=span.start,
-                end=span.end,
-                quote=self.texts[field.number - 1][span.start : span.end],
-            )
-            for field, reading in zip(self.marks, self.readings, strict=True)
-            for span in reading.spans
-        )
 
 
 def _make_value(criterion: Criterion, row: Row, typed: str) -> Value:

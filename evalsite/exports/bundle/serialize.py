@@ -14,7 +14,7 @@ from typing import Any
 from django.db.models import Count, F, Q, QuerySet
 
 from evalsite.annotation.allocation.slots import count_strays, planned_slots
-from evalsite.annotation.models import Annotation, Highlight, Rating, Revision, Slot
+from evalsite.annotation.models import Annotation, Rating, Revision, Slot
 from evalsite.annotation.pages.held_items import REPORTS_TO_HOLD
 from evalsite.exports.bundle.format import (
     ANALYSIS_PLAN_FIELDS,
@@ -298,7 +298,7 @@ _OF_RATING = (
     "annotation_id", "criterion", "output_id", "value", "value_typed", "file_row", "part", "text",
     "detail", "turn",
 )  # fmt: skip
-_OF_HIGHLIGHT = ("annotation_id", "output_id", "start", "end", "quote")
+_OF_MARK = ("annotation_id", "output_id", "start", "end", "text")
 _OF_PILOTS = Q(status=Annotation.Status.PILOT) | Q(participant__is_pilot=True)
 
 
@@ -309,10 +309,10 @@ class _Annotations:
         self.serializer = serializer
         self.page = page
         ids = [one.id for one in page]
-        ratings = Rating.objects.filter(annotation__in=ids).order_by("id")
-        self.ratings = _by("annotation_id", ratings.values_list(*_OF_RATING, named=True))
-        highlights = Highlight.objects.filter(annotation__in=ids).order_by("id")
-        self.highlights = _by("annotation_id", highlights.values_list(*_OF_HIGHLIGHT, named=True))
+        rows = Rating.objects.filter(annotation__in=ids).order_by("id")
+        ratings = rows.without_marks().values_list(*_OF_RATING, named=True)
+        self.ratings = _by("annotation_id", ratings)
+        self.marks = _by("annotation_id", rows.marks().values_list(*_OF_MARK, named=True))
         self.revisions = _by("annotation_id", Revision.objects.filter(annotation__in=ids))
         outputs = Output.objects.filter(item__in={one.item_id for one in page}).order_by()
         self.positions: dict[int | None, int | None] = {None: None}
@@ -351,8 +351,8 @@ class _Annotations:
                 for r in self.ratings[one.id]
             ],
             "highlights": [
-                [self.positions[h.output_id], h.start, h.end, h.quote]
-                for h in self.highlights[one.id]
+                [self.positions[mark.output_id], mark.start, mark.end, mark.text]
+                for mark in self.marks[one.id]
             ],
             "revisions": [self._read_revision(earlier) for earlier in self.revisions[one.id]],
         }

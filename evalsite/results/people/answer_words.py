@@ -39,7 +39,7 @@ def describe_ratings(
     systems are hidden, outputs are called what the page called them.
     """
     ratings: dict[int, list[Rating]] = defaultdict(list)
-    for rating in Rating.objects.filter(annotation__in=list(pages)).order_by("pk"):
+    for rating in Rating.objects.without_marks().filter(annotation__in=list(pages)).order_by("pk"):
         ratings[rating.annotation_id].append(rating)
     outputs: dict[int, list[Output]] = defaultdict(list)
     items = {item.pk for item, _order in pages.values()}
