@@ -265,7 +265,9 @@ def test_mapping_refuses_two_columns_in_one_field_and_two_forms_at_once(check: C
 @pytest.fixture
 def single(study: Any, monkeypatch: pytest.MonkeyPatch) -> Any:
     """The study, as if its protocol showed one output at a time."""
-    shown = replace(study.config, outputs=(1, 1), criteria=())
+    outputs = study.config.item.outputs.model_copy(update={"least": 1, "most": 1})
+    item = study.config.item.model_copy(update={"outputs": outputs})
+    shown = replace(study.config, item=item, criteria=())
     monkeypatch.setattr(Study, "config", shown)
     return study
 

@@ -74,7 +74,7 @@ class ItemBuilder:
         self._system_names = Names(systems)
         self._checked_systems: dict[str, bool] = {}
         self._group_names = {name: Names() for name in ("group", "cluster") if name in plan.shared}
-        self._input_heads = [(one, self._column(one.name)) for one in self.config.inputs]
+        self._input_heads = [(one, self._column(one.name)) for one in self.config.columns]
         self._maker = ItemMaker(
             self.config,
             taken=self._keys,
@@ -186,7 +186,7 @@ class ItemBuilder:
 
     def _is_own(self, name: str) -> bool:
         """Return whether a field may differ between rows under one id that are separate items."""
-        own = {one.name for one in self.config.inputs if one.is_of_output}
+        own = {one.name for one in self.config.columns if one.is_of_output}
         return name == "kind" or name.startswith("gold_") or name in own
 
     # parts of a row
@@ -210,7 +210,7 @@ class ItemBuilder:
             return "The cell is empty, but the protocol shows this text. Fill it in."
         partners = [
             other.name
-            for other in self.config.inputs
+            for other in self.config.columns
             if column.together
             and other.together == column.together
             and values.shared.get(other.name, "").strip()

@@ -128,7 +128,7 @@ def make_plan(header: Sequence[str], mapping: Mapping[str, str], config: Protoco
 
 def _find_missing(fields: Iterable[str], config: Protocol) -> list[str]:
     there = set(fields)
-    needed = [column.name for column in config.inputs if column.required]
+    needed = [column.name for column in config.columns if column.required]
     numbers = find_numbers(there)
     if OF_SYSTEM in there:
         pass
@@ -167,7 +167,7 @@ def _find_other_kind(
         )
         return Fault("looks_like_ratings", message, line=line)
     if not any(mapping.values()) and any(_IS_TEXT.search(column) for column in header):
-        needed = [column.name for column in config.inputs if column.required]
+        needed = [column.name for column in config.columns if column.required]
         message = (
             "The first line seems to hold a row, not the names of columns. Put a line of names "
             f"above it, such as {', '.join(['item', *needed, 'system', 'output'])}."
@@ -186,7 +186,7 @@ def _describe_missing(
         if not any(name.startswith((f"{other}.", f"{other}[")) for other in mapping)
     ]
     # the page lists columns by their labels
-    label = next((one.heading for one in config.inputs if one.name == field), field)
+    label = next((one.heading for one in config.columns if one.name == field), field)
     named = f"“{field}”" if label.lower() == field.lower() else f"“{field}” ({label})"
     message = f"Column {named} is missing. Found: {', '.join(columns) or 'none'}."
     if field == "item":

@@ -54,7 +54,7 @@ _CODES = {
 def ask(study: Study) -> Asked:
     """Return what the study asks, as far as the columns of a file tell it."""
     config: Protocol = study.config
-    is_single = config.outputs[1] == 1
+    is_single = config.item.outputs.most == 1
     return Asked(
         labels={criterion.key: criterion.label for criterion in config.criteria},
         compared=frozenset(one.key for one in config.criteria if one.scale.compares),
