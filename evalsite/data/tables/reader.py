@@ -18,9 +18,9 @@ from evalsite.data.tables.decoding import Lines, TextFile, open_text
 from evalsite.data.tables.faults import Refused, show
 from evalsite.data.tables.frames import open_frame
 from evalsite.data.tables.json_tables import open_json
-from evalsite.data.tables.outputs import NAMES, list_files, open_outputs
+from evalsite.data.tables.outputs import FILE_NAME, NAMES, list_files, open_outputs
 from evalsite.data.tables.roles import LEAVE_OUT
-from evalsite.data.tables.spreadsheets import open_spreadsheet
+from evalsite.data.tables.spreadsheets import SHEET, open_spreadsheet
 from evalsite.data.tables.table import Limits, Row, Table, number_rows
 from evalsite.lib.limited import VALUES_IN_TEXT, TooMuch, read_cells
 
@@ -63,25 +63,28 @@ def open_table(
     *,
     limits: Limits | None = None,
     options: Mapping[str, Any] | None = None,
+    file_name: str = "",
 ) -> Table:
     """Read the header; the rows follow as they are asked for. Refused says what is wrong.
 
-    Of the options of an upload, `encoding` is used: "windows-1252" once it is confirmed.
+    Of the options of an upload these are used: `encoding` ("windows-1252" once it is confirmed),
+    `rows` (the list of a JSON document), `sheet`, and what several files are for.
     """
     limits = limits or Limits()
+    options = {**(options or {}), FILE_NAME: file_name}
     source.seek(0)
     head = source.read(8)
     if head.startswith(_ZIP):
-        table = open_outputs(source, limits, options or {})
+        table = open_outputs(source, limits, options)
         if isinstance(table, Table):
             return table
         archive = Archive(source, limits)
         if _is_spreadsheet(archive):
-            return open_spreadsheet(source, archive, limits)
+            return open_spreadsheet(source, archive, limits, str(options.get(SHEET, "")))
         try:
-            name = _find_table(archive, options or {})
+            name = _find_table(archive, options)
         except Refused as error:
-            error.files = list_files(source, options or {})
+            error.files = list_files(source, options)
             raise
         return _open_packed(lambda target: archive.copy(name, target), limits, options)
     if head.startswith(_GZIP):
@@ -90,10 +93,10 @@ def open_table(
 
 
 def _open_single(
-    source: BinaryIO, head: bytes, limits: Limits, options: Mapping[str, Any] | None
+    source: BinaryIO, head: bytes, limits: Limits, options: Mapping[str, Any]
 ) -> Table:
     """Open what isn't packed: a tool's file, or else a table, which a tool's file may be, too."""
-    opened = open_outputs(source, limits, options or {})
+    opened = open_outputs(source, limits, options)
     if isinstance(opened, Table):
         return opened
     try:
@@ -106,9 +109,7 @@ def _open_single(
     return table
 
 
-def _open_plain(
-    source: BinaryIO, head: bytes, limits: Limits, options: Mapping[str, Any] | None
-) -> Table:
+def _open_plain(source: BinaryIO, head: bytes, limits: Limits, options: Mapping[str, Any]) -> Table:
     _refuse_other_kinds(source, head)
     if head.startswith(parquet.MAGIC):
         return _open_parquet(source, limits)
@@ -128,7 +129,7 @@ def _open_plain(
         )
     table = (
         open_frame(text, start, limits)
-        or open_json(text, start, limits)
+        or open_json(text, start, limits, str(options.get("rows", "")))
         or open_delimited(text, limits)
     )
     if text.remark:
@@ -144,7 +145,7 @@ def _open_parquet(source: BinaryIO, limits: Limits) -> Table:
         except Refused as fault:
             raise Refused(fault.code, fault.message) from None
 
-    table = _open_packed(write, limits, None)
+    table = _open_packed(write, limits, {})
     table.encoding, table.delimiter = "", "Parquet"
     return table
 
@@ -227,7 +228,7 @@ def _unpack_gzip(source: BinaryIO, target: BinaryIO, limits: Limits) -> None:
 
 
 def _open_packed(
-    unpack: Callable[[BinaryIO], None], limits: Limits, options: Mapping[str, Any] | None
+    unpack: Callable[[BinaryIO], None], limits: Limits, options: Mapping[str, Any]
 ) -> Table:
     """Open what was packed, which must not be an archive in turn; it is kept for its rows."""
     with ExitStack() as stack:
@@ -239,7 +240,7 @@ def _open_packed(
         if head.startswith(_GZIP) or (archive and not _is_spreadsheet(archive)):
             raise Refused("archive_unreadable", f"An archive holds an archive. {_UNPACK}")
         if archive:
-            table = open_spreadsheet(source, archive, limits)
+            table = open_spreadsheet(source, archive, limits, str(options.get(SHEET, "")))
         else:
             table = _open_plain(source, head, limits, options)
         table.rows = _read_and_close(table.rows, stack.pop_all())

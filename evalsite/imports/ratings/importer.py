@@ -6,6 +6,7 @@ from typing import Any
 from evalsite.annotation.allocation.imported_slots import count_free
 from evalsite.annotation.models import RatingsFile
 from evalsite.data.tables.faults import Fault, Remark
+from evalsite.data.tables.patterns import Known
 from evalsite.data.tables.table import Row, Table
 from evalsite.imports.columns import LEAVE_OUT, Field
 from evalsite.imports.core import (
@@ -21,9 +22,9 @@ from evalsite.imports.ratings.answers import AnswerBuilder, CheckedRatings
 from evalsite.imports.ratings.columns import RowReader, ask, describe_unasked, list_fields
 from evalsite.imports.ratings.store import import_ratings, undo_ratings
 from evalsite.imports.steps import register
-from evalsite.lib.rating_columns import Problem, check_mapping
+from evalsite.lib.rating_columns import Problem, check_mapping, split_field
 from evalsite.lib.rating_guess import guess_mapping, is_direction
-from evalsite.studies.models import Study
+from evalsite.studies.models import Item, Study
 from evalsite.studies.summary_lines import count_of
 
 
@@ -51,12 +52,35 @@ class RatingImporter(Importer):
         directed = [name for name, cells in columns if is_direction(cells)]
         return guess_mapping(header, ask(study), directed=directed)
 
-    def check_mapping(
-        self,
-        mapping: Mapping[str, str],
-        study: Study,
-        table: Table,
-    ) -> list[Fault]:
+    def settle(self, guess: Mapping[str, str], chosen: Mapping[str, str]) -> dict[str, str]:
+        """Ratings that are chosen leave no other form of ratings to be guessed."""
+        guess = super().settle(guess, chosen)
+        targets = [target for field in chosen.values() if (target := split_field(field))]
+        if not any(target.is_rating for target in targets):
+            return guess
+        dropped = {field for field in guess.values() if _is_rating(field)}
+        if any(target.is_rating and target.criterion for target in targets):
+            dropped.add("criterion")
+        return {column: "" if field in dropped else field for column, field in guess.items()}
+
+    def list_known(self, study: Study) -> Known:
+        criteria = study.config.criteria
+        points = {
+            str(name)
+            for criterion in criteria
+            for point, label in criterion.scale.list_answers()
+            for name in (point, label)
+        }
+        items = Item.objects.main().filter(study=study)
+        keys = items.values_list("key", "extra__item", "extra__source_id")
+        return {
+            "criterion": {name for one in criteria for name in (one.key, str(one.label))},
+            "system": set(study.systems.values_list("name", flat=True)),
+            "point": points,
+            "item": {str(name) for names in keys for name in names if name},
+        }
+
+    def check_mapping(self, checked: CheckedRatings, study: Study, table: Table) -> list[Fault]:
         if study.config.asks_turns:
             message = (
                 "This study asks about turns of conversations. Ratings of turns that were "
@@ -66,7 +90,7 @@ class RatingImporter(Importer):
         return [
             Fault(problem.code, problem.message, problem.column, table.header_line)
             # what incomplete answers may lack is known to the reader of rows
-            for problem in _check_columns(mapping, study, keeps_incomplete=True)
+            for problem in _check_columns(checked.mapping, study, keeps_incomplete=True)
         ]
 
     def make_reader(
@@ -103,6 +127,11 @@ class RatingImporter(Importer):
 
     def undo(self, record: RatingsFile, *, by: Any) -> None:
         undo_ratings(file=record, by=by)
+
+
+def _is_rating(field: str) -> bool:
+    target = split_field(field)
+    return target is not None and (target.is_rating or bool(target.number))
 
 
 def _check_columns(
