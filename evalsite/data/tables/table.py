@@ -6,7 +6,7 @@ import unicodedata
 from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from itertools import chain
+from itertools import chain, islice
 from typing import NoReturn, Self
 
 from evalsite.data.tables.faults import Fault, Refused, Remarks, find_surrogate
@@ -77,6 +77,7 @@ class Table:
         self.header, self.unnamed, self.repeated = _name_columns(self.header)
         if self.header and self.header[0].casefold() == "index":
             self._mark_index()
+        self.rows = _leave_out_headers(self.rows, self.remarks)
 
     def merge(self, groups: Mapping[tuple[int, ...], str]) -> None:
         """Put columns together in the first of them: `join` all of their texts, or the `first`."""
@@ -108,6 +109,23 @@ class Table:
             self.rows = chain([first], self.rows)
             if first.cells[:1] == ["0"]:
                 self.unnamed.add(0)
+
+
+_IMPORT_ID = re.compile(r"\s*\{\s*\"ImportId\"")
+
+
+def _leave_out_headers(rows: Iterator[Row], remarks: Remarks) -> Iterator[Row]:
+    """Leave out two more rows of names, of which the second holds nothing but import ids."""
+    first = list(islice(rows, 2))
+    if len(first) == 2 and first[1].cells and all(map(_IMPORT_ID.match, first[1].cells)):
+        remarks.tell(
+            "header_rows",
+            "The rows 2 and 3 are header rows too, with the questions and ids that Qualtrics "
+            "writes. They were left out",
+        )
+        first = []
+    yield from first
+    yield from rows
 
 
 def _merge_rows(rows: Iterator[Row], groups: Mapping[tuple[int, ...], str]) -> Iterator[Row]:
