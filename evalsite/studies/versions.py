@@ -5,13 +5,12 @@ from collections.abc import Mapping
 from decimal import Decimal
 from functools import lru_cache
 from hashlib import sha256
-from typing import Any, cast
+from typing import Any
 
 from django.db import transaction
 from django.db.models import Max
 
 import evalsite
-from evalsite.protocol import Design
 from evalsite.studies.consent_sentences import count_identity_days, fill_in
 from evalsite.studies.models import Study, StudyVersion
 from evalsite.studies.questions import BACKGROUND
@@ -100,15 +99,14 @@ def has_sheet(study: Study) -> bool:
 
 def protocol_instructions(study: Study) -> str:
     """Return the protocol's own instructions, with the sets and the bonus that this study has."""
-    return study.config.instructions_for(
-        Design(
-            k=study.k,
-            set_size=items_per_set(study),
-            max_sets=study.max_sets,
-            has_bonus=study.has_bonus,
-            groups=cast(Any, study.groups),  # its choices are those of a design
-        )
-    )
+    values = {
+        "k": study.k,
+        "set_size": items_per_set(study),
+        "max_sets": study.max_sets,
+        "has_bonus": study.has_bonus,
+        "groups": study.groups,
+    }
+    return study.config.instructions_for(study.config.design.model_copy(update=values))
 
 
 def _write_amount(amount: Decimal | None) -> str | None:

@@ -85,7 +85,7 @@ def _list_refusals(study: Study, recruitments: Sequence[Recruitment]) -> list[st
 
 def _describe_question(question: EntryQuestion) -> tuple[str, list[str]]:
     """Return a question about people and its choices."""
-    return question.label, [label for _, label in question.choices]
+    return question.label, [choice.label for choice in question.choices]
 
 
 def _describe_round(study: Study, recruitment: Any) -> Round:
