@@ -19,11 +19,10 @@ from evalsite.annotation.pages.view_models import (
     view_item,
 )
 from evalsite.instruments.answer import HIGHLIGHTS
+from evalsite.instruments.scales import COMMENT, Stored
 from evalsite.lib.prepared import Prepared
 from evalsite.participants.models import Participant
 from evalsite.protocol import Criterion
-from evalsite.protocol.parts import COMMENT
-from evalsite.protocol.scale import Stored
 from evalsite.studies.gold import find_gold
 from evalsite.studies.models import Item, Output, Study
 from evalsite.studies.versions import shown_content
