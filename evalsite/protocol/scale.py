@@ -31,7 +31,7 @@ class Row(NamedTuple):
     """One row that is stored: a number, a text, or that the question is not applicable."""
 
     output_id: int | None
-    value: int | None
+    value: float | None
     part: str = ""
     text: str = ""
     detail: dict[str, Any] | None = None
@@ -44,7 +44,7 @@ class Stored(Protocol):
     @property
     def output_id(self) -> int | None: ...
     @property
-    def value(self) -> int | None: ...
+    def value(self) -> float | None: ...
     @property
     def part(self) -> str: ...
     @property
@@ -158,7 +158,8 @@ class Scale:
 
     def select_rows(self) -> Q:
         """Return the condition on stored ratings, whichever output they are of."""
-        found = Q(value__gte=self.minimum, value__lte=self.maximum, **PLAIN)
+        plain = {name: PLAIN[name] for name in PLAIN if name != "text" or not self.keeps_typed}
+        found = Q(value__gte=self.minimum, value__lte=self.maximum, **plain)
         return found | _IS_NA if self.not_applicable else found
 
     @property
