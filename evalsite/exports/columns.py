@@ -366,7 +366,7 @@ def _list_item_columns(config: Protocol) -> tuple[Column, ...]:
             missing="the item has none",
             cell=lambda row, name=column.name: _write_input(row.inputs.get(name, "")),  # type: ignore[misc]
         )
-        for column in config.inputs
+        for column in config.columns
     ]  # fmt: skip
     gold = [
         Column(

@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
+from evalsite.instruments.schema import ItemParts, Outputs
 from evalsite.protocol.data import FORMAT
 from evalsite.protocol.installed import find_folder
 from evalsite.protocol.installed_scales import get_scale
@@ -42,7 +43,7 @@ def _find_protocol(key: str) -> Protocol:
             summary="",
             source=unknown,
             criteria=(),
-            inputs=(),
+            item=ItemParts(inputs=[], outputs=Outputs(kind="text", least=1, most=1)),
             note="",
             layout=Layout(outputs="one", questions="beside"),
         )
@@ -60,7 +61,9 @@ def _convert(data: Mapping[str, Any], protocol: Protocol) -> Protocol:
     return replace(
         protocol,
         criteria=tuple(_read_criterion(one) for one in data["criteria"]),
-        inputs=tuple(_read_column(one) for one in data["inputs"]),
+        item=protocol.item.model_copy(
+            update={"inputs": [_read_column(one) for one in data["inputs"]]}
+        ),
         examples=tuple(_read_example(one) for one in data["examples"]),
         comprehension=tuple(map(CheckQuestion.model_validate, data["comprehension"])),
         ignore=protocol.ignore and Ignore.model_validate(ignore),

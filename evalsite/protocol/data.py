@@ -4,7 +4,7 @@ import json
 from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, Any
 
-from evalsite.instruments.schema import Eligibility
+from evalsite.instruments.schema import Eligibility, ItemParts
 from evalsite.lib.limited import read_json
 from evalsite.protocol.installed_scales import get_scale
 from evalsite.protocol.parts import (
@@ -16,9 +16,7 @@ from evalsite.protocol.parts import (
     Design,
     Example,
     Ignore,
-    InputColumn,
     Layout,
-    OutputColumn,
     Source,
     Turns,
 )
@@ -49,7 +47,7 @@ def write_instrument(protocol: "Protocol") -> dict[str, Any]:
         "summary": protocol.summary,
         "source": protocol.source.to_data(),
         "instructions": protocol.instructions,
-        "item": _write_item(protocol),
+        "item": protocol.item.to_data(),
         "layout": protocol.layout.to_data(),
         "criteria": [_write_criterion(criterion) for criterion in protocol.criteria],
     }  # fmt: skip
@@ -80,28 +78,6 @@ def write_instrument(protocol: "Protocol") -> dict[str, Any]:
     return data | dict(protocol.extras)
 
 
-def _write_item(protocol: "Protocol") -> dict[str, Any]:
-    least, most = protocol.outputs
-    outputs: dict[str, Any] = {"kind": protocol.output_kind, "least": least, "most": most}
-    if protocol.output_language:
-        outputs["language"] = protocol.output_language
-    if protocol.output_aliases:
-        outputs["aliases"] = list(protocol.output_aliases)
-    own = [column for column in protocol.inputs if column.is_of_output]
-    item: dict[str, Any] = {
-        "inputs": [column.to_data() for column in protocol.inputs if not column.is_of_output],
-        "outputs": outputs,
-    }
-    if own:
-        item["output_columns"] = [column.to_data() for column in own]
-    names = (
-        ("name", protocol.item_name, "Item"),
-        ("names", protocol.item_names, "Items"),
-        ("output_name", protocol.output_name, "Response"),
-    )
-    return item | {name: value for name, value, default in names if value != default}
-
-
 def _write_criterion(criterion: Criterion) -> dict[str, Any]:
     data: dict[str, Any] = {
         "key": criterion.key, "label": criterion.label, "per": criterion.asked_per,
@@ -118,8 +94,8 @@ def _write_criterion(criterion: Criterion) -> dict[str, Any]:
 def _write_example(
     example: Example, criteria: Mapping[str, Criterion], protocol: "Protocol"
 ) -> dict[str, Any]:
-    own = {column.name for column in protocol.inputs if column.is_of_output}
-    kinds = {column.name: column.kind for column in protocol.inputs}
+    own = {column.name for column in protocol.columns if column.is_of_output}
+    kinds = {column.name: column.kind for column in protocol.columns}
     columns = {name: [text.splitlines()] for name, text in example.inputs.items() if name in own}
     data: dict[str, Any] = {
         **({"label": example.label} if example.label else {}),
@@ -130,7 +106,7 @@ def _write_example(
             if name not in own
         },
         **({"columns": columns} if columns else {}),
-        "outputs": [read_structure(text, protocol.output_kind) for text in example.outputs],
+        "outputs": [read_structure(text, protocol.item.outputs.kind) for text in example.outputs],
         "why": example.why,
     }
     if example.ratings:
@@ -183,7 +159,6 @@ def read_structure(text: str, kind: str) -> Any:
 
 def read_instrument(data: Mapping[str, Any]) -> dict[str, Any]:
     """Return the fields of an instrument that was found to be without fault."""
-    item, outputs = data["item"], data["item"]["outputs"]
     criteria = tuple(_read_criterion(one) for one in data["criteria"])
     return {
         "key": data["key"],
@@ -194,17 +169,7 @@ def read_instrument(data: Mapping[str, Any]) -> dict[str, Any]:
         "source": Source.model_validate(data["source"]),
         "instructions_title": data.get("instructions_title", ""),
         "instructions": data["instructions"],
-        "inputs": (
-            *map(InputColumn.model_validate, item["inputs"]),
-            *map(OutputColumn.model_validate, item.get("output_columns", [])),
-        ),
-        "outputs": (outputs["least"], outputs["most"]),
-        "output_kind": outputs["kind"],
-        "output_language": outputs.get("language", ""),
-        "output_aliases": tuple(outputs.get("aliases", ())),
-        "item_name": item.get("name", "Item"),
-        "item_names": item.get("names", "Items"),
-        "output_name": item.get("output_name", "Response"),
+        "item": ItemParts.model_validate(data["item"]),
         "layout": Layout.model_validate(data["layout"]),
         "criteria": criteria,
         **_read_examples(data, criteria),

@@ -10,7 +10,7 @@ from django.apps import apps
 from django.utils.module_loading import import_string
 
 from evalsite.instruments.checks import InvalidInstrument as InvalidInstrument
-from evalsite.instruments.schema import Eligibility, TextKind
+from evalsite.instruments.schema import Eligibility, ItemParts
 from evalsite.protocol import screens
 from evalsite.protocol.checking import check_instrument
 from evalsite.protocol.data import read_instrument, write_instrument
@@ -51,18 +51,10 @@ class Protocol:
     summary: str
     source: Source
     criteria: tuple[Criterion, ...]
-    inputs: tuple[Column, ...]
+    item: ItemParts
     layout: Layout
     instructions_title: str = ""  # above the instructions, which themselves start with text
     instructions: str = ""  # Markdown
-    outputs: tuple[int, int] = (1, 1)  # fewest and most outputs in an item
-    # "dialogue": a next line, shown without markup and with the speaker it names set apart
-    output_kind: TextKind = "text"
-    output_language: str = ""  # of code
-    output_name: str = "Response"  # what a page calls an output
-    output_aliases: tuple[str, ...] = ()  # of its column
-    item_name: str = "Item"  # what a page calls a place of a set: "Item 4 of 11"
-    item_names: str = "Items"
     design: Design = field(default_factory=Design)
     eligibility: Eligibility | None = None
     ignore: Ignore | None = None
@@ -166,6 +158,11 @@ class Protocol:
     @cached_property
     def criterion_by_key(self) -> dict[str, Criterion]:
         return {criterion.key: criterion for criterion in self.criteria}
+
+    @cached_property
+    def columns(self) -> list[Column]:
+        """List the columns of a batch that an item needs: inputs, then those of its output."""
+        return [*self.item.inputs, *self.item.output_columns]
 
     def bind(self, inputs: Mapping[str, Any], outputs: Sequence[str]) -> tuple[Criterion, ...]:
         """Return the criteria with what an item of these texts brings to them."""

@@ -149,7 +149,7 @@ def test_instructions_state_every_definition(config, instructions):
 
 def test_title_and_jump_menu_are_the_documents(config):
     places = range(1, config.design.set_size + 1)
-    menu = [*config.layout.menu, *(f"{config.item_name} {number}" for number in places)]
+    menu = [*config.layout.menu, *(f"{config.item.name} {number}" for number in places)]
 
     assert config.instructions_title == "Instructions"
     assert menu == [
@@ -231,8 +231,8 @@ def test_the_document_has_no_ignoring_no_highlights_no_note_and_no_condition(con
     assert [config.has_ignore, config.has_highlight, config.has_note] == [False] * 3
     assert config.eligibility is None
     assert config.examples == ()
-    assert config.outputs == (1, 1)
-    assert config.output_name == "Response"
+    assert (config.item.outputs.least, config.item.outputs.most) == (1, 1)
+    assert config.item.output_name == "Response"
 
 
 def test_instructions_begin_with_a_short_version_and_hold_no_raw_html(config):

@@ -206,7 +206,7 @@ def test_each_criterion_asks_for_one_response_or_a_tie(config):
     for criterion in config.criteria:
         assert isinstance(criterion.scale, Preference)
         assert not criterion.per_output
-    assert config.outputs == (2, 2)
+    assert (config.item.outputs.least, config.item.outputs.most) == (2, 2)
 
 
 def test_each_question_asks_what_its_line_in_the_document_says(config):

@@ -27,7 +27,7 @@ def make_marking_study(*texts: str, **fields: Any) -> Study:
     batch = Batch.objects.create(study=study, file_name="b.csv", sha256="0" * 64, rows=len(texts))
     system = System.objects.create(study=study, name="neural")
     for number, text in enumerate(texts, start=1):
-        inputs = {column.name: f"Review number {number}." for column in CONFIG.inputs}
+        inputs = {column.name: f"Review number {number}." for column in CONFIG.columns}
         keys = item_keys(study, key=f"item-{number}", group=f"group-{number}")
         item = Item.objects.create(study=study, batch=batch, inputs=inputs, **keys)
         Output.objects.create(study=study, item=item, system=system, position=0, text=text)

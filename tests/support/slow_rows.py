@@ -283,7 +283,7 @@ def _items(study: Study) -> list[Row]:
     config = study.config
     for output in Output.objects.filter(study=study).order_by("item_id", "position"):
         item = output.item
-        inputs = {column.name: item.inputs.get(column.name, "") for column in config.inputs}
+        inputs = {column.name: item.inputs.get(column.name, "") for column in config.columns}
         gold = {f"gold_{key}": item.gold.get(key, "") for key in (*config.criterion_by_key, "why")}
         rows.append(
             {

@@ -146,7 +146,7 @@ def tabulate_answers(me: Participant, item_set: ItemSet) -> AnswerTable:
         else:
             rows.append(_describe_unrated(config, place, text, annotation))
     return AnswerTable(
-        text_label=column.heading if column else config.output_name,
+        text_label=column.heading if column else config.item.output_name,
         criteria=tuple(criterion.label for criterion in config.criteria),
         rows=tuple(rows),
         outcomes=outcomes,
@@ -185,7 +185,7 @@ def _find_text_column(config: Protocol) -> Column | None:
     if config.layout.outputs == "one":
         return None
     shown = [
-        column for column in config.inputs if column.shown and column.kind not in KINDS_OF_OUTPUTS
+        column for column in config.columns if column.shown and column.kind not in KINDS_OF_OUTPUTS
     ]
     required = [column for column in shown if column.required]
     return next(reversed(required or shown), None)

@@ -78,8 +78,8 @@ def name_places(config: Protocol, places: Sequence[int]) -> str:
     """Name items by their places: "Item 2", "Items 1 to 3", "Items 1, 3 and 5"."""
     first, last = places[0], places[-1]
     if len(places) == 1:
-        return _("%(name)s %(place)s") % {"name": config.item_name, "place": first}
-    names = {"names": config.item_names, "first": first, "last": last}
+        return _("%(name)s %(place)s") % {"name": config.item.name, "place": first}
+    names = {"names": config.item.names, "first": first, "last": last}
     if len(places) > 2 and last - first == len(places) - 1:
         return _("%(names)s %(first)s to %(last)s") % names
     names["first"] = ", ".join(map(str, places[:-1]))

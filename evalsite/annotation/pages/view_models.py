@@ -386,12 +386,12 @@ def output_label(config: Protocol, number: int, outputs: int) -> str:
     `number`: its place; 0: none.
     """
     if outputs == 1 or not number:
-        return config.output_name
+        return config.item.output_name
     letters = config.layout.letters
     if number > len(letters):
-        return f"{config.output_name} {number}"
+        return f"{config.item.output_name} {number}"
     name = letters[number - 1]
-    return name if len(name) > 1 else f"{config.output_name} {name}"
+    return name if len(name) > 1 else f"{config.item.output_name} {name}"
 
 
 def view_item(
@@ -430,7 +430,7 @@ def view_item(
     )
     shown = tuple(
         view_input(column, inputs[column.name], marked.get(column.name, ()))
-        for column in config.inputs
+        for column in config.columns
         if inputs.get(column.name) and column.kind not in KINDS_OF_OUTPUTS and column.shown
         if config.layout.inputs != "none"
     )
@@ -531,14 +531,14 @@ def _view_outputs(
         (next_speaker,) = speakers - {turns[-1].speaker}
     views = []
     for number, text in enumerate(texts, start=1):
-        is_turn = config.output_kind == "dialogue"
+        is_turn = config.item.outputs.kind == "dialogue"
         turn = plain_output(text, speakers) if is_turn else Turn("", text)
         asked = tuple(
             question for question in questions if question.number == number and not question.turn
         )
         label = output_label(config, number, len(texts))
         speaker = turn.speaker or (next_speaker if is_turn else "")
-        html = render_rich(text, config.output_kind, config.output_language)
+        html = render_rich(text, config.item.outputs.kind, config.item.outputs.language)
         views.append(OutputView(number, label, turn.text, asked, speaker, html=html))
     return tuple(views)
 

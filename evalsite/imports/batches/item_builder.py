@@ -7,9 +7,16 @@ from typing import Any
 from django.conf import settings
 
 from evalsite.data.tables.faults import Fault, Remarks
+from evalsite.data.tables.paths import MISSING
 from evalsite.data.tables.table import Row
 from evalsite.fields import WHOLE_NUMBER
-from evalsite.imports.batches.choices import Clusters, EmptyOutputs, FaultyRows, Repeats
+from evalsite.imports.batches.choices import (
+    SYSTEM_NAMES,
+    Clusters,
+    EmptyOutputs,
+    FaultyRows,
+    Repeats,
+)
 from evalsite.imports.batches.earlier import EarlierInputs
 from evalsite.imports.batches.item_maker import (
     ItemMaker,
@@ -59,7 +66,12 @@ class ItemBuilder:
         self.is_launched = study.is_launched
         self.header = header
         self.plan = plan
-        self._splitter = Splitter(plan, header, keeps_empty=self.empty.is_chosen)
+        self._splitter = Splitter(
+            plan,
+            header,
+            keeps_empty=self.empty.is_chosen,
+            names=(options or {}).get(SYSTEM_NAMES, {}),
+        )
         self._made = MadeRows(header)
         self.faults: list[Fault] = []
         self.remarks = Remarks()
@@ -74,7 +86,7 @@ class ItemBuilder:
         self._system_names = Names(systems)
         self._checked_systems: dict[str, bool] = {}
         self._group_names = {name: Names() for name in ("group", "cluster") if name in plan.shared}
-        self._input_heads = [(one, self._column(one.name)) for one in self.config.inputs]
+        self._input_heads = [(one, self._column(one.name)) for one in self.config.columns]
         self._maker = ItemMaker(
             self.config,
             taken=self._keys,
@@ -158,6 +170,8 @@ class ItemBuilder:
 
     def _find_key_problem(self, key: str, line: int) -> tuple[str, str]:
         """Return the code of what is wrong with this id, and the sentence; "" if it may be used."""
+        if key is MISSING:
+            return "json_number", "The id is NaN, which is no id. Give one in every row."
         if problem := check_id(key):
             return "id_invalid", problem
         if key in self._earlier.by_id:
@@ -186,7 +200,7 @@ class ItemBuilder:
 
     def _is_own(self, name: str) -> bool:
         """Return whether a field may differ between rows under one id that are separate items."""
-        own = {one.name for one in self.config.inputs if one.is_of_output}
+        own = {one.name for one in self.config.columns if one.is_of_output}
         return name == "kind" or name.startswith("gold_") or name in own
 
     # parts of a row
@@ -210,7 +224,7 @@ class ItemBuilder:
             return "The cell is empty, but the protocol shows this text. Fill it in."
         partners = [
             other.name
-            for other in self.config.inputs
+            for other in self.config.columns
             if column.together
             and other.together == column.together
             and values.shared.get(other.name, "").strip()

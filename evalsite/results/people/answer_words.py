@@ -63,7 +63,7 @@ def name_outputs(
         for place, position in enumerate(order, start=1)
         if position in by_position
     }
-    another = f"Another {config.output_name.lower()}"
+    another = f"Another {config.item.output_name.lower()}"
     called = {output.pk: shown.get(output.pk, another) for output in by_position.values()}
     if is_blind:
         # in the order of the page: that of the file is that of systems

@@ -11,8 +11,8 @@ from evalsite.data.tables import files as batch_files
 from evalsite.data.tables.batch import convert
 from evalsite.data.tables.faults import Refused
 from evalsite.data.tables.options import find_named
-from tests.batches.test_bad_outputs import LINES, refuse
-from tests.batches.test_formats import FOLDER, read_batch
+from tests.data.test_bad_outputs import LINES, refuse
+from tests.data.test_formats import FOLDER, read_batch
 
 
 def pack(folder: Path, entries: dict[str, str], **mode: int) -> Path:

@@ -11,7 +11,7 @@ from evalsite.data.tables.batch import convert
 from evalsite.data.tables.documents import read_items, read_value
 from evalsite.data.tables.faults import Refused
 from evalsite.data.tables.options import find_named
-from tests.batches.test_formats import FOLDER, read_batch
+from tests.data.test_formats import FOLDER, read_batch
 
 
 def write(folder: Path, files: dict[str, str | bytes | list[Any]]) -> list[Path]:
@@ -397,17 +397,15 @@ def test_what_is_written_reads_back_exactly(tmp_path):
 
 
 def test_paths_lead_into_values():
-    from evalsite.data.tables.paths import find, read_path  # noqa: PLC0415
+    from evalsite.data.tables.paths import Step, find, parse_path  # noqa: PLC0415
 
     value = {"a": [{"b.c": "x"}], "d": None}
     assert find(value, 'a[0]["b.c"]') == "x"
     assert find(value, "d.e") is None
     assert find(value, "a[3]") is None
-    assert read_path("response.body.choices[0].message") == (
-        "response", "body", "choices", 0, "message",
-    )  # fmt: skip
-    with pytest.raises(ValueError, match="no path"):
-        read_path("a[x]")
+    assert parse_path("a.b[-1]") == (Step("key", "a"), Step("key", "b"), Step("index", "-1"))
+    with pytest.raises(ValueError, match="character 2"):
+        parse_path("a[x]")
 
 
 def test_batch_of_lines_is_not_held_in_memory(tmp_path):
