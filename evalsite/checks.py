@@ -4,7 +4,6 @@ import logging
 from collections.abc import Sequence
 from typing import Any
 
-from django.apps import apps
 from django.conf import settings
 from django.core.checks import CheckMessage, Error, Tags, register
 from django.core.exceptions import ImproperlyConfigured
@@ -15,7 +14,6 @@ from evalsite.lib.database_state import WHAT_TO_DO_IF_DAMAGED, is_damaged, refus
 from evalsite.protocol import (
     Protocol,
     ProtocolConfig,
-    ScaleConfig,
     installed_folders,
 )
 
@@ -57,23 +55,6 @@ def _find_missing_hooks(protocol: Protocol) -> Sequence[str]:
         except ImportError as error:
             missing.append(f"the hook {name} doesn't exist ({error})")
     return missing
-
-
-@register("scales")
-def check_scales(**kwargs: Any) -> list[CheckMessage]:
-    """Check that every line of SCALES is a scale that registered."""
-    registered = {
-        config.name for config in apps.get_app_configs() if isinstance(config, ScaleConfig)
-    }
-    return [
-        Error(
-            f"SCALES lists {name!r}, but no ScaleConfig registered there.",
-            hint="Its apps.py must hold exactly one subclass of evalsite.protocol.ScaleConfig.",
-            id="evalsite.E005",
-        )
-        for name in settings.SCALES
-        if name not in registered
-    ]
 
 
 @register(Tags.database)

@@ -15,7 +15,14 @@ from evalsite.building.examples import (
 )
 from evalsite.building.faults import describe_faults
 from evalsite.building.fields import Field
-from evalsite.building.parameters import TABLE, Parameter, Plain, list_parameters, start_scale
+from evalsite.building.parameters import (
+    TABLE,
+    Parameter,
+    Plain,
+    list_names,
+    list_parameters,
+    start_scale,
+)
 from evalsite.building.pictures import Picture, draw_answer
 from evalsite.building.reuse import describe_origin
 from evalsite.building.starts import find_comment_kind, start_draft, start_question
@@ -170,7 +177,7 @@ def _describe_question(
         "number": number + 1,
         "key": one.get("key", ""),
         "label": one.get("label", ""),
-        "kind": cls.title if cls else kind,
+        "kind": cls.name_title() if cls else kind,
         "is_open": at in faulty or len(criteria) == 1,
         "origin": describe_origin(one),
         "may_require": is_supported("required"),
@@ -187,12 +194,12 @@ def _describe_question(
                   help="Always in view. Markdown."),
         ],
         "kinds": [
-            Kind(name, each.title, draw_answer(name),
-                 is_chosen=name == kind, is_off=each.pair_only and not is_pair)
+            Kind(name, each.name_title(), draw_answer(name),
+                 is_chosen=name == kind, is_off=each.needs == "pair" and not is_pair)
             for name, each in installed_scales().items()
         ],
         "tables": [
-            describe_table(f"{at}-p-{name}", parameter, scale or {}, {*cls.needed, *cls.optional})
+            describe_table(f"{at}-p-{name}", parameter, scale or {}, list_names(cls))
             for name, parameter in parameters.items()
             if cls and parameter.control == "table"
         ],
@@ -308,7 +315,7 @@ def _takes_per(kind: str, per: str) -> bool:
     if scale is None:
         return False
     if per == "turn":
-        return scale.may_ask_turn
+        return "turn" in scale.asked
     return not _probe(scale=start_scale(scale), per=per) & {
         "wrong_per", "not_supported", "not_allowed",
     }  # fmt: skip

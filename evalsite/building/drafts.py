@@ -14,6 +14,7 @@ from evalsite.building.parameters import (
     Parameter,
     Plain,
     is_key_of,
+    list_needed,
     list_parameters,
     make_key,
     read_text,
@@ -254,7 +255,7 @@ def _read_question(data: Mapping[str, str], at: str, base: Plain) -> Plain:
         question["per"] = data[f"{at}-per"]
     is_other = data.get(f"{at}-kind") != (before.get("scale") or {}).get("kind")
     if scale and is_other:
-        question["per"] = scale.per
+        question["per"] = scale.asked[0]
     _read_turns(data, at, question)
     _read_extras(data, at, question)
     if scale and is_other:
@@ -282,7 +283,7 @@ def _read_scale(data: Mapping[str, str], at: str, before: Any) -> Plain:
         return {**before, "kind": kind or before.get("kind", "")}
     if before.get("kind") != kind:
         return start_scale(scale, before)
-    found = _read_parameters(data, f"{at}-p", list_parameters(scale), before, scale.needed)
+    found = _read_parameters(data, f"{at}-p", list_parameters(scale), before, list_needed(scale))
     if found.get("from_column"):
         found.pop("statements", None)  # one of the two
     elif before.get("from_column") and not found.get("from_column"):

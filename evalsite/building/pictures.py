@@ -5,7 +5,8 @@ from dataclasses import dataclass
 from functools import lru_cache
 
 from evalsite.building.parameters import start_scale
-from evalsite.protocol import Protocol, Scale, get_scale
+from evalsite.instruments.scales import Scale, get_scale, read_scale
+from evalsite.protocol import Protocol
 
 WIDTH, HEIGHT = 240, 128
 _MOST_ROWS = 5
@@ -58,8 +59,8 @@ def draw(config: Protocol) -> Picture:
 @lru_cache(maxsize=64)
 def draw_answer(kind: str) -> Picture:
     """Return the drawing of a kind of answer: 88 by 28."""
-    cls = get_scale(kind)
-    return tuple(_draw_scale(cls.from_data(start_scale(cls)), 0, 2, 7, 84, 14))
+    scale = read_scale(start_scale(get_scale(kind)))
+    return tuple(_draw_scale(scale, 0, 2, 7, 84, 14))
 
 
 def _draw_input(config: Protocol, x: float, y: float, width: float, lines: int) -> Iterator[Shape]:

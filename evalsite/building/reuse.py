@@ -55,8 +55,8 @@ def list_questions(user: Any, search: str) -> list[Known]:
     for entry in [*list_protocols(), *list_gallery(), *list_own(user)]:
         for criterion in entry.config.criteria:
             said = " ".join([
-                criterion.label, criterion.question, criterion.definition, criterion.scale.title,
-                entry.config.title, entry.config.source.cite,
+                criterion.label, criterion.question, criterion.definition,
+                criterion.scale.name_title(), entry.config.title, entry.config.source.cite,
             ]).casefold()  # fmt: skip
             if all(word in said for word in words):
                 known = Known(entry=entry, criterion=criterion, studies=of_key[entry.config.key])

@@ -59,7 +59,7 @@ def _name_output(row: Any) -> str:
 
 def _name_value(score: Any) -> str:
     if score.is_not_applicable:
-        return str(score.scale.not_applicable)
+        return str(score.scale.na_words)
     label: str = "" if score.value is None else score.scale.label_of_row(score.value, score.part)
     return label
 

@@ -6,9 +6,9 @@ from random import SystemRandom
 from typing import Any
 
 from evalsite.annotation.models import Annotation, Rating
+from evalsite.instruments.scales import COMMENT
 from evalsite.lib.counts import count_together
 from evalsite.lib.csv_writer import write_rows
-from evalsite.protocol.parts import COMMENT
 from evalsite.studies.models import Item, Study
 
 FILES = {

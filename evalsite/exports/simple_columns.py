@@ -19,9 +19,8 @@ from evalsite.exports.column import (
     Column,
 )
 from evalsite.exports.kind_columns import TURN, comment_column, describe_criterion
+from evalsite.instruments.scales import COMMENT, NA
 from evalsite.protocol import Criterion, Protocol
-from evalsite.protocol.parts import COMMENT
-from evalsite.protocol.scale import NA
 
 # what a row holds of a criterion, each part in a column of its own
 VALUE, STRENGTH, REASONS = "", "strength", "reasons"

@@ -357,7 +357,7 @@ def _check_test(
 def _check_named_answers(answers: list[Any], scale: Scale, at: str) -> Iterator[Fault]:
     if not answers:
         yield Fault("length", at, "names no answer: choose at least one")
-    known = scale.list_answers()
+    known = scale.list_testable()
     for answer in answers:
         if known is not None and not is_among(answer, known):
             words = f"has {answer!r}, which isn't an answer to that question"

@@ -79,6 +79,12 @@ class Part(BaseModel):
     def write_extras(self, write: SerializerFunctionWrapHandler) -> dict[str, Any]:
         return write(self) | self.extras
 
+    def __hash__(self) -> int:
+        """Hash its values, lists as tuples: what looks the same on a page is kept by this."""
+        values = [self.__dict__[name] for name in type(self).model_fields if name != "extras"]
+        values += (self.__pydantic_private__ or {}).values()
+        return hash(tuple(tuple(value) if isinstance(value, list) else value for value in values))
+
     def to_data(self) -> dict[str, Any]:
         """Return plain data; what has its default is left out."""
         return self.model_dump(exclude_defaults=True, by_alias=True)

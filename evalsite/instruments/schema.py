@@ -9,6 +9,7 @@ from django.utils.module_loading import import_string
 from django.utils.translation import gettext as _
 from pydantic import AfterValidator, AliasChoices, Field, PlainValidator, SerializeAsAny
 
+from evalsite.fields import LONGEST_TEXT
 from evalsite.instruments.parts import (
     LARGEST_NUMBER,
     Address,
@@ -25,7 +26,7 @@ from evalsite.instruments.parts import (
     read_as,
     refuse,
 )
-from evalsite.instruments.scales import LONGEST_TEXT, AnyScale, Per, Scale, read_scale
+from evalsite.instruments.scales import AnyScale, Per, Scale, read_scale
 from evalsite.lib.conversations import MOST_PARTS, count_parts, read_numbers, read_turns
 
 FORMAT = "evalsite.instrument/1"

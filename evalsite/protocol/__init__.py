@@ -1,10 +1,12 @@
-"""The contract: what an instrument is, what a protocol and a scale declare, how they are found.
+"""The contract: what an instrument is, what a protocol declares, and how it is found.
 
-A protocol is a folder with an `AppConfig` that subclasses `ProtocolConfig`, a scale one with a
-`ScaleConfig`. They declare; the site does. Nothing outside a folder names it, except one line of
-`PROTOCOLS` or `SCALES` in settings.
+A protocol is a folder with an `AppConfig` that subclasses `ProtocolConfig`. It declares; the site
+does. Nothing outside the folder names it, except one line of `PROTOCOLS` in settings.
 """
 
+from evalsite.instruments.scales import Scale as Scale
+from evalsite.instruments.scales import get_scale as get_scale
+from evalsite.instruments.scales import installed_scales as installed_scales
 from evalsite.instruments.schema import Eligibility as Eligibility
 from evalsite.instruments.schema import EntryQuestion as EntryQuestion
 from evalsite.instruments.schema import NoneOf as NoneOf
@@ -18,9 +20,6 @@ from evalsite.protocol.installed import find_folder as find_folder
 from evalsite.protocol.installed import get_protocol as get_protocol
 from evalsite.protocol.installed import installed_folders as installed_folders
 from evalsite.protocol.installed import installed_protocols as installed_protocols
-from evalsite.protocol.installed_scales import ScaleConfig as ScaleConfig
-from evalsite.protocol.installed_scales import get_scale as get_scale
-from evalsite.protocol.installed_scales import installed_scales as installed_scales
 from evalsite.protocol.instrument import InvalidInstrument as InvalidInstrument
 from evalsite.protocol.instrument import Protocol as Protocol
 from evalsite.protocol.parts import Aid as Aid
@@ -34,4 +33,3 @@ from evalsite.protocol.parts import IgnoreReason as IgnoreReason
 from evalsite.protocol.parts import InputColumn as InputColumn
 from evalsite.protocol.parts import Layout as Layout
 from evalsite.protocol.parts import Source as Source
-from evalsite.protocol.scale import Scale as Scale

@@ -7,10 +7,10 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
+from evalsite.instruments.scales import read_scale
 from evalsite.instruments.schema import ItemParts, Outputs
 from evalsite.protocol.data import FORMAT
 from evalsite.protocol.installed import find_folder
-from evalsite.protocol.installed_scales import get_scale
 from evalsite.protocol.instrument import Protocol
 from evalsite.protocol.parts import (
     CheckQuestion,
@@ -21,7 +21,6 @@ from evalsite.protocol.parts import (
     Layout,
     Source,
 )
-from evalsite.protocol.scale import Scale
 
 
 def read_stored(data: Mapping[str, Any], key: str) -> Protocol:
@@ -84,9 +83,22 @@ def _read_column(data: Mapping[str, Any]) -> InputColumn:
 
 
 def _read_criterion(data: Mapping[str, Any]) -> Criterion:
-    fields = {name: value for name, value in data["scale"].items() if name != "kind"}
-    scale: Scale = get_scale(data["scale"]["kind"]).from_fields(fields)
-    return Criterion(**{**data, "scale": scale})
+    return Criterion(**{**data, "scale": read_scale(_rename_parameters(data["scale"]))})
+
+
+def _rename_parameters(data: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the parameters of a scale by the names that they have now."""
+    scale = dict(data)
+    if scale["kind"] == "preference":
+        labels = zip((-1, 0, 1), ("first", "tie", "second"), strict=True)
+        scale["points"] = [{"value": value, "label": scale.pop(name)} for value, name in labels]
+    for name, parameter, value in (
+        ("stacked", "display", "stacked"),
+        ("is_out_of", "out_of", True),
+    ):
+        if scale.pop(name, False):
+            scale[parameter] = value
+    return scale
 
 
 def _read_example(data: Mapping[str, Any]) -> Example:

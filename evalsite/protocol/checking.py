@@ -4,7 +4,7 @@ from typing import Any
 
 from evalsite.instruments.checks import InvalidInstrument, find_not_yet, read_instrument
 from evalsite.instruments.faults import Faults
-from evalsite.protocol.installed_scales import installed_scales
+from evalsite.instruments.scales import installed_scales
 
 
 def check_instrument(data: Any, *, is_foreign: bool = False) -> Faults:

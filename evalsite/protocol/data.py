@@ -4,9 +4,9 @@ import json
 from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, Any
 
+from evalsite.instruments.scales import read_scale
 from evalsite.instruments.schema import Eligibility, ItemParts
 from evalsite.lib.limited import read_json
-from evalsite.protocol.installed_scales import get_scale
 from evalsite.protocol.parts import (
     Aid,
     CheckQuestion,
@@ -205,12 +205,12 @@ def _read_examples(data: Mapping[str, Any], criteria: Iterable[Criterion]) -> di
 
 
 def _read_criterion(data: Mapping[str, Any]) -> Criterion:
-    scale = get_scale(data["scale"]["kind"]).from_data(data["scale"])
+    scale = read_scale(data["scale"])
     return Criterion(
         key=data["key"],
         label=data["label"],
         scale=scale,
-        per="" if data["per"] == scale.per else data["per"],
+        per="" if data["per"] == scale.asked[0] else data["per"],
         turns=Turns.model_validate(data["turns"]) if "turns" in data else None,
         required=data.get("required", True),
         comment=Comment.model_validate(data["comment"]) if "comment" in data else None,

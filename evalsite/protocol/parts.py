@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from django.utils.translation import gettext as _
 
+from evalsite.instruments.scales import COMMENT, Row, Scale, Stored
 from evalsite.instruments.schema import Aid as Aid
 from evalsite.instruments.schema import CheckQuestion as CheckQuestion
 from evalsite.instruments.schema import Column as Column
@@ -19,13 +20,9 @@ from evalsite.instruments.schema import Layout as Layout
 from evalsite.instruments.schema import OutputColumn as OutputColumn
 from evalsite.instruments.schema import Source as Source
 from evalsite.instruments.schema import Turns as Turns
-from evalsite.protocol.scale import Row, Scale, Stored
 
 if TYPE_CHECKING:
     from django.forms import Field
-
-# the part of a stored rating that is a comment on a question
-COMMENT = "comment"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -64,7 +61,7 @@ class Criterion:
 
     @property
     def asked_per(self) -> Literal["output", "item", "turn"]:
-        return self.per or self.scale.per
+        return self.per or self.scale.asked[0]
 
     @property
     def per_output(self) -> bool:
@@ -114,7 +111,7 @@ class Criterion:
 
     @property
     def _is_lifted(self) -> bool:
-        return self.per == "item" and self.scale.per == "output"
+        return self.per == "item" and self.scale.asked[0] == "output"
 
     def make_rows(self, answer: Any, output_ids: Sequence[int], number: int) -> tuple[Row, ...]:
         """Return what to store of an answer. `output_ids` are in the order of the page."""

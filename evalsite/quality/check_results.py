@@ -9,7 +9,7 @@ from django.db.models import QuerySet
 
 from evalsite.annotation.allocation.controls import CHECKS
 from evalsite.annotation.models import Annotation, Rating
-from evalsite.protocol.scale import Row
+from evalsite.instruments.scales import Row
 from evalsite.studies.gold import Given, Named, agrees_with_gold, bind_checked
 from evalsite.studies.models import Output, Study
 from evalsite.studies.versions import shown_content

@@ -39,7 +39,7 @@ class ReservedUse:
         return is_over and self.scores >= self.fewest
 
 
-def reserved_points(config: Protocol) -> dict[str, list[int]]:
+def reserved_points(config: Protocol) -> dict[str, list[float]]:
     """Return the reserved points of each criterion that has some."""
     points = {
         criterion.key: list(criterion.scale.reserved_values()) for criterion in config.criteria

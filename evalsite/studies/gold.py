@@ -11,8 +11,8 @@ from typing import Any
 
 from django.core.exceptions import ValidationError
 
+from evalsite.instruments.scales import Stored
 from evalsite.protocol import Criterion, Protocol
-from evalsite.protocol.scale import Stored
 from evalsite.studies.models import Item, Output, Study, StudyVersion
 
 

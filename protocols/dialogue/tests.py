@@ -11,10 +11,10 @@ import pytest
 from django.template.loader import render_to_string
 
 from evalsite.annotation.pages.view_models import view_item
+from evalsite.instruments.scales.likert import Likert
 from evalsite.lib.dialogue import parse_dialogue
 from evalsite.lib.markdown import render_markdown
 from evalsite.protocol import find_folder, get_protocol
-from evalsite.scales.likert import Likert
 from evalsite.studies.gold import check_gold, count_met, feedback
 
 # SHA-256 of the words of all points and notes, as they were compared with the document
@@ -216,7 +216,7 @@ def test_the_three_criteria_have_five_points_from_worst_to_best(config):
     for criterion in config.criteria:
         assert isinstance(criterion.scale, Likert)
         assert [point.value for point in criterion.scale.points] == [1, 2, 3, 4, 5]
-        assert criterion.scale.stacked  # its words are too long to stand side by side
+        assert criterion.scale.display == "stacked"  # its words are too long to stand side by side
         assert not any(point.reserved for point in criterion.scale.points)
 
 

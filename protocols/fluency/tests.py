@@ -9,8 +9,8 @@ import pytest
 from django.template.loader import render_to_string
 
 from evalsite.annotation.pages.view_models import view_item
+from evalsite.instruments.scales.likert import Likert
 from evalsite.protocol import find_folder, get_protocol
-from evalsite.scales.likert import Likert
 from evalsite.studies.gold import check_gold
 from tests.support import documents
 from tests.support.checking import check_file
@@ -160,7 +160,7 @@ def test_both_scales_are_listed_from_5_to_1_and_stored_as_1_to_5(config):
     for criterion in config.criteria:
         scale = criterion.scale
         assert isinstance(scale, Likert)
-        assert scale.stacked
+        assert scale.display == "stacked"
         assert [point.value for point in scale.points] == [1, 2, 3, 4, 5]
         assert all(len(point.notes) == 1 for point in scale.points)
         assert [point.value for point in scale.points_shown] == [5, 4, 3, 2, 1]

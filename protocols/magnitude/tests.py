@@ -11,8 +11,8 @@ from django.test import Client
 from django.urls import reverse
 
 from evalsite.annotation.pages.view_models import view_example
+from evalsite.instruments.scales.magnitude import Magnitude, Standard
 from evalsite.protocol import find_folder, get_protocol
-from evalsite.scales.magnitude import Magnitude
 from evalsite.studies.gold import check_gold, count_met, feedback
 from tests.support import documents
 from tests.support.documents import squeeze, strip_marks, strip_tags
@@ -163,7 +163,7 @@ def test_the_only_criterion_is_informativeness_on_a_whole_number(config):
 
     assert criterion.key == "informativeness"
     assert criterion.scale == Magnitude(
-        minimum=1, maximum=999_999, standard_inputs=("standard_score",)
+        kind="magnitude", minimum=1, maximum=999_999, standard=Standard(inputs=["standard_score"])
     )
 
 

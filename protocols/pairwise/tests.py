@@ -11,8 +11,8 @@ from django.template.loader import render_to_string
 from django.test import Client
 
 from evalsite.annotation.pages.view_models import view_item
+from evalsite.instruments.scales.preference import Judgement, Preference
 from evalsite.protocol import find_folder, get_protocol
-from evalsite.scales.preference import Preference
 from evalsite.studies.gold import check_gold, feedback
 from tests.support import documents
 from tests.support.checking import check_file
@@ -148,7 +148,7 @@ def test_practice_is_four_of_the_documents_examples_with_their_verdicts(config):
         worked = by_name[item.criterion, item.label]
         assert (item.inputs, item.outputs, item.why) == (worked.inputs, worked.outputs, worked.why)
         (preferred,) = worked.ratings[item.criterion]
-        assert item.gold == {item.criterion: str(preferred) if preferred else "tie"}
+        assert item.gold == {item.criterion: str(preferred.better) if preferred.better else "tie"}
     assert "museum" in config.practice[-1].inputs["dialogue"]
 
 
@@ -223,7 +223,7 @@ def test_answers_and_responses_are_named_as_in_the_document(config):
     sides = config.criteria[0].scale
 
     assert config.layout.letters == ["sys1", "sys2"]
-    assert (sides.first, sides.tie, sides.second) == ("sys1", "tie", "sys2")
+    assert tuple(point.label for point in sides.points) == ("sys1", "tie", "sys2")
     assert all(criterion.scale == sides for criterion in config.criteria)
 
 
@@ -251,7 +251,10 @@ def test_practice_judges_one_criterion_and_its_gold_can_be_met(config):
         ((key, gold),) = item.gold.items()
         criterion = config.criterion_by_key[key]
         check_gold(criterion, gold, item.outputs)
-        answers = [feedback(criterion, gold, [value], None, SHOWN) for value in (0, 1, 2)]
+        answers = [
+            feedback(criterion, gold, [Judgement(better, int(better > 0))], None, SHOWN)
+            for better in (0, 1, 2)
+        ]
         assert sum(result.is_met for (result,) in answers) == 1
 
 

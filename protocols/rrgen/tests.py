@@ -12,10 +12,10 @@ from django.test import Client
 
 from evalsite.annotation.pages.view_models import view_example, view_item
 from evalsite.imports.demo import import_example
+from evalsite.instruments.scales.decision import Decision
+from evalsite.instruments.scales.likert import Likert
 from evalsite.participants.models import ItemSet
 from evalsite.protocol import find_folder, get_protocol
-from evalsite.scales.decision import Decision
-from evalsite.scales.likert import Likert
 from evalsite.studies.gold import check_gold, count_met, feedback
 from tests.support.checking import check_file
 from tests.support.factories import launch, make_annotator, make_study, make_user, mint_link

@@ -8,7 +8,7 @@ from django.core.exceptions import ValidationError
 
 from evalsite.annotation.models import Annotation, Draft, Rating, Slot
 from evalsite.annotation.pages.forms import RatingForm
-from evalsite.fields import LONGEST_NOTE
+from evalsite.fields import LONGEST_TEXT
 from evalsite.participants.models import Answer
 from evalsite.protocol import Protocol, installed_protocols
 from tests.support.answering import Entered, RatingPage, make_live, right_answers, wrong_answers
@@ -248,8 +248,8 @@ def test_bad_49_a_note_is_stored_and_shown_as_text(config, page):
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        ("x" * (LONGEST_NOTE + 1), f"at most {LONGEST_NOTE} characters"),
-        ("x" * 200_000, f"at most {LONGEST_NOTE} characters"),
+        ("x" * (LONGEST_TEXT + 1), f"at most {LONGEST_TEXT} characters"),
+        ("x" * 200_000, f"at most {LONGEST_TEXT} characters"),
         ("a\x00b", "character that can’t be stored"),
     ],
 )
@@ -276,7 +276,7 @@ def test_bad_49_a_note_of_a_megabyte_is_refused_or_left_out(config, page):
 
 @with_a_note
 def test_bad_49_line_breaks_of_a_note_count_once_as_in_the_browser(config, page):
-    typed = "a\n" * (LONGEST_NOTE // 2 - 1) + "zz"
+    typed = "a\n" * (LONGEST_TEXT // 2 - 1) + "zz"
     sent = typed.replace("\n", "\r\n")  # as every browser sends it
 
     page.post(page.answers | {"note": sent}, to=f"{page.home}draft/")
@@ -300,7 +300,7 @@ def test_bad_49_the_note_of_a_report_is_text_within_its_limit(config, page):
     report = f"{page.address}report/"
     before = snapshot()
 
-    for text in ("x" * (LONGEST_NOTE + 1), "a\x00b"):
+    for text in ("x" * (LONGEST_TEXT + 1), "a\x00b"):
         response = page.post({"reason": "other", "note": text}, to=report)
         html = response.content.decode()
         assert response.status_code == 422
@@ -322,7 +322,7 @@ def test_bad_49_feedback_over_its_limit_is_refused_and_kept(config, page):
     page.client.post(f"{page.home}sets/1/review/")
     finish = f"{page.home}finish/"
 
-    for text in ("x" * (LONGEST_NOTE + 1), "a\x00b", EVERYTHING + "\x00"):
+    for text in ("x" * (LONGEST_TEXT + 1), "a\x00b", EVERYTHING + "\x00"):
         response = page.client.post(finish, {"clear": "4", "comment": text})
         html = response.content.decode()
         assert response.status_code == 422

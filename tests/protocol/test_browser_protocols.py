@@ -7,9 +7,9 @@ from playwright.sync_api import Page, expect
 
 from evalsite.annotation.models import Annotation
 from evalsite.imports.demo import import_example
+from evalsite.instruments.scales.likert import Likert
+from evalsite.instruments.scales.magnitude import Magnitude
 from evalsite.protocol import Protocol, installed_protocols
-from evalsite.scales.likert import Likert
-from evalsite.scales.magnitude import Magnitude
 from evalsite.studies.models import Study
 from tests.support.browsing import (
     LOOKS,

@@ -10,9 +10,8 @@ from django.test.utils import CaptureQueriesContext
 from django.urls import reverse
 
 from evalsite.annotation.models import Annotation, Rating, Slot
+from evalsite.instruments.scales import NA, Row, read_scale
 from evalsite.lib.clock import now
-from evalsite.protocol import get_scale
-from evalsite.protocol.scale import NA, Row
 from evalsite.results.people.answers import describe_answers, with_items
 from evalsite.studies.models import Batch, Item, Output, Study, System
 from evalsite.studies.services import item_keys
@@ -117,7 +116,9 @@ def test_hidden_systems_have_the_names_of_the_page(arena):
 
 POINTS = [{"value": value, "label": f"{abs(value)} better"} for value in (-2, -1, 1, 2)]
 TAGS = {
-    "label": "Why?", "about": "comparison", "options": [{"key": "steps", "label": "Clearer steps"}]
+    "label": "Why?", "about": "comparison", "options": [
+        {"key": "steps", "label": "Clearer steps"}, {"key": "short", "label": "Shorter"},
+    ],
 }  # fmt: skip
 
 
@@ -145,7 +146,7 @@ def test_grade_is_said_in_the_words_that_were_chosen(labels, shown, words):
         {"value": 1, "label": "D"}, {"value": 2, "label": right},
     ]  # fmt: skip
     data = {"kind": "preference", "points": points, "tags": TAGS}
-    scale = get_scale("preference").from_data(data)
+    scale = read_scale(data)
     row = Row(2, 2, detail={"reasons": {"all": ["steps"]}})
 
     assert scale.describe_comparison(row, {1: "v1", 2: "v2"}, shown) == f"{words}: Clearer steps"
@@ -181,7 +182,7 @@ FIVE = [{"value": value, "label": label} for value, label in enumerate(("Bad", "
     ],
 )  # fmt: skip
 def test_every_kind_of_answer_is_said_in_words(data, rows, words):
-    scale = get_scale(data["kind"]).from_data(data)
+    scale = read_scale(data)
     said = (
         scale.describe_comparison(rows[0], {}, {})
         if scale.compares

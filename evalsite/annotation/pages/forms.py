@@ -13,11 +13,10 @@ from django.utils.translation import gettext_lazy as _
 
 from evalsite.annotation.pages.highlights import Reading, marks_fields, read_marks
 from evalsite.annotation.pages.view_models import question_label, question_names
-from evalsite.fields import LONGEST_NOTE, NoteField, drop_unstorable, unify_breaks
+from evalsite.fields import LONGEST_TEXT, NoteField, drop_unstorable, unify_breaks
 from evalsite.instruments.answer import HIGHLIGHTS, AnswerRow
+from evalsite.instruments.scales import COMMENT, Row
 from evalsite.protocol import CheckQuestion, Criterion, Protocol
-from evalsite.protocol.parts import COMMENT
-from evalsite.protocol.scale import Row
 
 logger = logging.getLogger(__name__)
 
@@ -156,7 +155,7 @@ def read_entered(
     """Return the raw text of each question in posted data; other fields are ignored."""
     entered: dict[str, str] = {}
     for name, criterion, _number in question_names(config, outputs, criteria):
-        entry = criterion.scale.read_entry(data, name)[:LONGEST_NOTE]
+        entry = criterion.scale.read_entry(data, name)[:LONGEST_TEXT]
         if entry or name in data:
             entered[name] = entry
         if criterion.comment and (comment := data.get(f"{name}.{COMMENT}")):

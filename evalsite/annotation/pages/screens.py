@@ -18,10 +18,10 @@ from evalsite.annotation.pages.view_models import (
     view_item,
 )
 from evalsite.instruments.answer import HIGHLIGHTS, AnswerRow
+from evalsite.instruments.scales import COMMENT
 from evalsite.lib.prepared import Prepared
 from evalsite.participants.models import Participant
 from evalsite.protocol import Criterion
-from evalsite.protocol.parts import COMMENT
 from evalsite.studies.gold import find_gold
 from evalsite.studies.models import Item, Output, Study
 from evalsite.studies.versions import shown_content

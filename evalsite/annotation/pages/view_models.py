@@ -24,14 +24,13 @@ from evalsite.annotation.pages.highlights import (
     write_marks,
     write_passages,
 )
+from evalsite.instruments.scales import COMMENT, NA
 from evalsite.instruments.schema import KINDS_OF_OUTPUTS
 from evalsite.lib.conversations import read_turns
 from evalsite.lib.dialogue import Turn, parse_dialogue, plain_output
 from evalsite.lib.markdown import render_markdown
 from evalsite.lib.rich_text import render_rich, render_turns
 from evalsite.protocol import Column, Criterion, Example, Protocol
-from evalsite.protocol.parts import COMMENT
-from evalsite.protocol.scale import NA
 from evalsite.studies.gold import Feedback
 
 # from more characters or turns on, all texts of an item get the wide column

@@ -25,8 +25,8 @@ from evalsite.imports.ratings.items import (
     read_order,
 )
 from evalsite.imports.ratings.values import ValueReader
+from evalsite.instruments.scales import COMMENT
 from evalsite.protocol import Criterion, Protocol
-from evalsite.protocol.parts import COMMENT
 from evalsite.studies.models import Item, Study
 from evalsite.studies.summary_lines import count_of
 

@@ -8,7 +8,7 @@ from typing import Any
 
 from evalsite.data.tables.faults import Fault
 from evalsite.data.tables.table import Row
-from evalsite.fields import LONGEST_NOTE
+from evalsite.fields import LONGEST_TEXT
 from evalsite.imports.columns import Field, check_cells
 from evalsite.lib.rating_columns import (
     FIELDS,
@@ -228,7 +228,7 @@ class RowReader:
             ("participant", _check_participant(participant)),
             ("item", "" if item else "The item is empty. Give its id."),
             ("submitted_at", _check_length(time, LONGEST_TIME, "time")),
-            ("note", _check_length(note, LONGEST_NOTE, "note")),
+            ("note", _check_length(note, LONGEST_TEXT, "note")),
         ]
         faults = [self._blame(row, field, text) for field, text in found if text]
         for part, (criterion, _, _, _, place, *_) in ratings:

@@ -7,10 +7,9 @@ from django import forms
 from django.core.exceptions import ValidationError
 
 from evalsite.imports.ratings.columns import RatingRow, shorten
+from evalsite.instruments.scales import COMMENT, NA
+from evalsite.instruments.scales import Row as StoredRow
 from evalsite.protocol import Criterion
-from evalsite.protocol.parts import COMMENT
-from evalsite.protocol.scale import NA
-from evalsite.protocol.scale import Row as StoredRow
 
 _WHOLE = re.compile(r"([+-]?[0-9]+)\.0+")
 _WITH_COMMA = re.compile(r"[+-]?[0-9]+,[0-9]+")
@@ -36,7 +35,7 @@ class ValueReader:
         answer: Any
         if row.part_key == COMMENT:
             return (StoredRow(None, None, COMMENT, self._read_comment(row)),)
-        if row.is_not_applicable and not scale.not_applicable:
+        if row.is_not_applicable and not scale.has_na:
             raise ValidationError(f"{row.criterion.key} has no “not applicable”.")
         if row.part_key:
             return (self._read_part(row),)

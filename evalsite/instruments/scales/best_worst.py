@@ -10,6 +10,7 @@ from evalsite.instruments.scales.base import Per, Scale
 
 class BestWorst(Scale):
     kind: Literal["best_worst"] = Field(title="Best and worst")
+    has_page: ClassVar[bool] = False
     asked: ClassVar[tuple[Per, ...]] = ("item",)
     directed: ClassVar[bool] = False
     needs: ClassVar[Literal["", "pair", "several"]] = "several"

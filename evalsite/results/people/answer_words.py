@@ -6,8 +6,8 @@ from dataclasses import dataclass, field
 
 from evalsite.annotation.models import Rating
 from evalsite.annotation.pages.view_models import output_label
+from evalsite.instruments.scales import COMMENT
 from evalsite.protocol import Criterion, Protocol
-from evalsite.protocol.parts import COMMENT
 from evalsite.studies.models import Item, Output
 
 # a name, such as a system's, and what was said of it

@@ -295,7 +295,7 @@ def list_planners_of(criteria: Iterable[Criterion]) -> list[Planner]:
 
 def _count_points(criterion: Criterion) -> int:
     scale = criterion.scale
-    return len(scale.list_answers()) or scale.maximum - scale.minimum + 1
+    return len(scale.list_answers()) or int(scale.maximum - scale.minimum) + 1
 
 
 def show_choice(choice: dict[str, Any]) -> dict[str, Any]:

@@ -436,7 +436,7 @@ def _describe(criterion: Criterion, study: Study) -> dict[str, Any]:
         **({"per": "item"} if not criterion.per_output and not scale.compares else {}),
         **({"options": _list_options(scale)} if scale.list_options() else {}),
         **({"is_conditional": True} if criterion.ask_if else {}),
-        **({"is_loose": True} if scale.not_applicable or not criterion.is_always_answered else {}),
+        **({"is_loose": True} if scale.has_na or not criterion.is_always_answered else {}),
     }
 
 

@@ -130,7 +130,7 @@ def describe_asked(criterion: Criterion) -> Asked:
         question=criterion.question,
         scale=_describe_scale(criterion),
         answers=criterion.scale.name_choices(),
-        better=(criterion.direction or "none") if criterion.scale.has_direction else "",
+        better=(criterion.direction or "none") if criterion.scale.directed else "",
     )
 
 
