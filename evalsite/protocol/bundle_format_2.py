@@ -89,7 +89,7 @@ def _read_criterion(data: Mapping[str, Any]) -> Criterion:
 def _rename_parameters(data: Mapping[str, Any]) -> dict[str, Any]:
     """Return the parameters of a scale by the names that they have now."""
     scale = dict(data)
-    if scale["kind"] == "preference":
+    if "tie" in scale:
         labels = zip((-1, 0, 1), ("first", "tie", "second"), strict=True)
         scale["points"] = [{"value": value, "label": scale.pop(name)} for value, name in labels]
     for name, parameter, value in (

@@ -234,6 +234,9 @@ def test_preference_takes_a_side_or_a_tie_only():
 
     assert make_criterion(scale).make_field("Response").clean("tie") == Verdict(0)
     assert refusal("", scale) == "Choose which response is better on fluency, or a tie"
+    assert refusal(" first", scale).startswith(
+        "Choose which response is better on fluency, or a tie: "
+    )
     assert refusal("left", scale).startswith("Choose which response is better on fluency, or a tie")
 
 

@@ -70,9 +70,9 @@ class PreferenceField(forms.Field):
         super().__init__(required=False, widget=EntryInput(scale.read_entry))
 
     def clean(self, value: Any) -> Verdict:
-        sent = str(value or "").split()
+        sent = str(value or "").split(" ")
         chosen = [part for part in sent if "." not in part]
-        if not chosen:
+        if not any(chosen):
             raise ValidationError(self.missing, code="required")
         reasons = tuple(map(self.scale.read_reason, (part for part in sent if "." in part)))
         if len(chosen) > 1 or chosen[0] not in self.scale.entries or None in reasons:
