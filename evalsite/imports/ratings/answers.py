@@ -58,8 +58,7 @@ class CheckedRating:
 
     criterion: str
     output_id: int | None
-    value: int | None
-    typed: str
+    value: float | None
     line: int
     record: int
     part: str = ""
@@ -256,14 +255,12 @@ class AnswerBuilder:
             preferred = None if chosen is None else item.outputs[chosen][0]
             strength = row.value.strip() if criterion.scale.maximum > 1 else ""
             value = 0 if chosen is None else int(strength) if strength in _STRENGTHS else 1
-            return None, [CheckedRating(criterion.key, preferred, value, "", *place)]
+            return None, [CheckedRating(criterion.key, preferred, value, *place)]
         number = find_output(item, row.system) if criterion.per_output else None
         output = None if number is None else item.outputs[number][0]
-        rows, typed = self.values.read(row)
+        rows = self.values.read(row)
         return number, [
-            CheckedRating(
-                criterion.key, output, one.value, typed, *place, one.part, one.text, one.detail
-            )
+            CheckedRating(criterion.key, output, one.value, *place, one.part, one.text, one.detail)
             for one in rows
         ]
 

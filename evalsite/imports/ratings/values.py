@@ -29,26 +29,27 @@ class ValueReader:
         self._words: dict[str, dict[str, int]] = {}
         self._labels: dict[str, dict[str, Any]] = {}
 
-    def read(self, row: RatingRow) -> tuple[tuple[StoredRow, ...], str]:
-        """Return the rows, of no output yet, and the text that was typed where that is kept."""
-        scale, typed = row.criterion.scale, ""
+    def read(self, row: RatingRow) -> tuple[StoredRow, ...]:
+        """Return the rows, of no output yet."""
+        scale = row.criterion.scale
         answer: Any
         if row.part_key == COMMENT:
-            return (StoredRow(None, None, COMMENT, self._read_comment(row)),), ""
+            return (StoredRow(None, None, COMMENT, self._read_comment(row)),)
         if row.is_not_applicable and not scale.has_na:
             raise ValidationError(f"{row.criterion.key} has no “not applicable”.")
         if row.part_key:
-            return (self._read_part(row),), ""
+            return (self._read_part(row),)
         if scale.keeps_typed:
             answer, typed = self._read_typed(row)
-        elif row.is_not_applicable:
+            return tuple(one._replace(text=typed) for one in scale.make_rows(answer, [None], 1))
+        if row.is_not_applicable:
             answer = NA
         elif row.text and not row.value:
             answer = self.clean(row.criterion, row.text)
         else:
             answer = self._read_value(row)
             self._check_label(row, answer)
-        return scale.make_rows(answer, [None], 1), typed
+        return scale.make_rows(answer, [None], 1)
 
     def _read_comment(self, row: RatingRow) -> str:
         if row.criterion.comment is None or not row.text.strip():
