@@ -24,7 +24,7 @@ from evalsite.imports.batches.columns import (
     rows_are_items,
 )
 from evalsite.imports.columns import LEAVE_OUT, check_fields, fold, join_names
-from evalsite.protocol import Protocol
+from evalsite.instruments.schema import Instrument
 
 # together they tell that a file holds ratings
 _OF_RATERS = {"participant", "worker", "worker_id", "workerid", "annotator", "rater", "judge"}
@@ -60,7 +60,7 @@ class Plan:
 
 
 def check_mapping(
-    mapping: Mapping[str, str], config: Protocol, line: int | None, *, sheet: str = ""
+    mapping: Mapping[str, str], config: Instrument, line: int | None, *, sheet: str = ""
 ) -> list[Fault]:
     """Check that each field has one column, and that the columns the protocol needs exist."""
     faults = check_fields(mapping, list_fields(config, mapping), line)
@@ -91,7 +91,7 @@ def _find_two_forms(fields: Iterable[str]) -> str:
     return ""
 
 
-def make_plan(header: Sequence[str], mapping: Mapping[str, str], config: Protocol) -> Plan:
+def make_plan(header: Sequence[str], mapping: Mapping[str, str], config: Instrument) -> Plan:
     """Columns by field, once header and mapping are known to be right."""
     fields = [mapping.get(name.strip(), "") or f"={name.strip()}" for name in header]
     columns = {field: number for number, field in enumerate(fields) if field not in SEVERAL}
@@ -126,7 +126,7 @@ def make_plan(header: Sequence[str], mapping: Mapping[str, str], config: Protoco
 # --- what is missing ------------------------------------------------------------
 
 
-def _find_missing(fields: Iterable[str], config: Protocol) -> list[str]:
+def _find_missing(fields: Iterable[str], config: Instrument) -> list[str]:
     there = set(fields)
     needed = [column.name for column in config.columns if column.required]
     numbers = find_numbers(there)
@@ -142,7 +142,7 @@ def _find_missing(fields: Iterable[str], config: Protocol) -> list[str]:
 
 
 def _find_other_kind(
-    mapping: Mapping[str, str], config: Protocol, line: int | None, sheet: str
+    mapping: Mapping[str, str], config: Instrument, line: int | None, sheet: str
 ) -> Fault | None:
     """Name what a file without the columns of a batch seems to be instead, if that is clear."""
     header = list(mapping)
@@ -177,7 +177,7 @@ def _find_other_kind(
 
 
 def _describe_missing(
-    field: str, mapping: Mapping[str, str], config: Protocol, line: int | None
+    field: str, mapping: Mapping[str, str], config: Instrument, line: int | None
 ) -> Fault:
     # values inside a column would be a long list
     columns = [

@@ -10,6 +10,7 @@ from evalsite.data.tables.faults import Fault
 from evalsite.data.tables.table import Row
 from evalsite.fields import LONGEST_TEXT
 from evalsite.imports.columns import Field, check_cells
+from evalsite.instruments.schema import Criterion, Instrument
 from evalsite.lib.rating_columns import (
     FIELDS,
     MEANINGS,
@@ -21,7 +22,6 @@ from evalsite.lib.rating_columns import (
 )
 from evalsite.lib.rating_guess import find_unasked
 from evalsite.participants.models import Origin
-from evalsite.protocol import Criterion, Protocol
 from evalsite.studies.models import Study
 
 LONGEST_ID = 200
@@ -53,7 +53,7 @@ _CODES = {
 
 def ask(study: Study) -> Asked:
     """Return what the study asks, as far as the columns of a file tell it."""
-    config: Protocol = study.config
+    config: Instrument = study.config
     is_single = config.item.outputs.most == 1
     return Asked(
         labels={criterion.key: criterion.label for criterion in config.criteria},
@@ -152,7 +152,9 @@ class RatingRow:
 class RowReader:
     """Takes rows apart by the mapping of their columns, and counts what is not imported."""
 
-    def __init__(self, header: Sequence[str], mapping: Mapping[str, str], config: Protocol) -> None:
+    def __init__(
+        self, header: Sequence[str], mapping: Mapping[str, str], config: Instrument
+    ) -> None:
         self.header = header
         self.parts = melt(header, mapping)
         # rows that are not imported, by why

@@ -8,7 +8,7 @@ from django.core.exceptions import ValidationError
 from evalsite.imports.ratings.columns import RatingRow, shorten
 from evalsite.instruments.scales import COMMENT, NA
 from evalsite.instruments.scales import Row as StoredRow
-from evalsite.protocol import Criterion
+from evalsite.instruments.schema import Criterion
 
 
 class ValueReader:

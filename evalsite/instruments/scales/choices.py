@@ -162,7 +162,7 @@ class Choices(ScaleOfOptions):
             if is_one_of_several
             else _("Choose answers to %(criterion)s")
         ) % {"criterion": criterion.label.lower(), "name": name}
-        return ChoicesField(scale=self, missing=missing, may_be_missing=not criterion.is_required)
+        return ChoicesField(scale=self, missing=missing, may_be_missing=not criterion.required)
 
     # --- stored and read back
 

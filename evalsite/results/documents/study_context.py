@@ -6,8 +6,8 @@ from typing import Any
 
 from django.conf import settings
 
+from evalsite.instruments.schema import EntryQuestion
 from evalsite.participants.models import Participant, Recruitment
-from evalsite.protocol import EntryQuestion
 from evalsite.quality.exclusions import count_reasons
 from evalsite.quality.pay import is_paid
 from evalsite.results.analysis_plan.stored import describe_plan
