@@ -173,8 +173,7 @@ class QuestionView:
 
     @property
     def fingerprint(self) -> int:
-        """The same number for the same words and points, in one process."""
-        return hash(self.criterion)
+        return self.criterion.fingerprint
 
     @property
     def control_id(self) -> str:

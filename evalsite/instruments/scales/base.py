@@ -444,10 +444,6 @@ class Scale(Part):
 
     # --- worked examples and gold in data
 
-    def rating_to_data(self, ratings: Sequence[Any]) -> Any:
-        """Write the ratings of a worked example: for each output one, or one of the item."""
-        return list(ratings)
-
     def rating_from_data(self, data: Any) -> tuple[Any, ...]:
         return tuple(data)
 
