@@ -175,5 +175,5 @@ def _explain(config: Instrument, sample: Sample, form: RatingForm) -> list[Feedb
         criteria=config.criteria,
         content={"options": config.default_options},
     )
-    found = explain_answers(screen, form.values([output.pk for output in outputs]))
+    found = explain_answers(screen, form.list_rows(0, [output.pk for output in outputs]))
     return [replace(found[0], why=sample.why)] if len(found) == 1 else found

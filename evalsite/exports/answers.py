@@ -26,6 +26,7 @@ from evalsite.exports.rows import (
     choose,
     find_exclusions,
     hyphenate,
+    is_typed,
     write_share,
 )
 from evalsite.exports.selection import Selection
@@ -38,7 +39,7 @@ from evalsite.studies.item_numbers import ItemNumbers
 from evalsite.studies.models import Item, Output, Study, StudyVersion, System
 
 # what only some kinds of questions have
-_MORE = ("part", "text", "detail", "turn")
+_MORE = ("part", "detail", "turn")
 _IMPORTED, _REPORTED = Origin.IMPORTED.value, Annotation.Outcome.REPORTED.value
 
 
@@ -125,7 +126,7 @@ class Score:
 
     scale: Scale | None
     criterion: str
-    value: int | None
+    value: float | None
     value_typed: str
     standard: int | None
     comparison: Comparison
@@ -315,15 +316,17 @@ class AnswerReader:
         }
         stored = self._find_related(Rating.objects.without_marks(), answers).order_by()
         ratings = stored.values_list(
-            "annotation_id", "file_row", "criterion", "output_id", "id", "value", "value_typed",
+            "annotation_id", "file_row", "criterion", "output_id", "id", "value", "text",
             *(_MORE if self._has_more else ()),
         )  # fmt: skip
         find_output, find_score, compared = self._outputs.find, self._find_score, self._compared
         ranks, last, make_row = self._ranks, len(self._ranks), RatingRow._make
         for row in ratings.iterator(chunk_size=PAGE):
-            annotation, file_row, criterion, output, pk, value, typed, *more = row
+            annotation, file_row, criterion, output, pk, value, text, *more = row
             if annotation not in found:
                 continue
+            is_number = is_typed(self._scales.get(criterion), value, text)
+            typed, words = (text, "") if is_number else ("", text)
             answer, rows = found[annotation]
             number, name = (0, "") if output is None else find_output(output)
             chosen = number
@@ -335,8 +338,8 @@ class AnswerReader:
                 score = find_score(criterion, value, typed, None, comparison)
             else:
                 score = find_score(criterion, value, typed, answer.standard)
-            if more and any(more):
-                score = replace(score, **dict(zip(_MORE, more, strict=True)))
+            if words or any(more):
+                score = replace(score, text=words, **dict(zip(_MORE, more, strict=bool(more))))
             rank = ranks.get(criterion, last)
             # by place, which takes half the time of names
             cells = (
@@ -353,7 +356,7 @@ class AnswerReader:
         return self._compare(systems, answer.order_shown, preferred)
 
     def _make_score(
-        self, criterion: str, value: int | None, typed: str, standard: int | None,
+        self, criterion: str, value: float | None, typed: str, standard: int | None,
         comparison: Comparison = NOT_COMPARED,
     ) -> Score:  # fmt: skip
         standard = standard if criterion in self._with_standard else None

@@ -1,6 +1,7 @@
 """What participants are shown: live before launch, frozen as numbered versions from then on."""
 
 import json
+from collections.abc import Mapping
 from decimal import Decimal
 from functools import lru_cache
 from hashlib import sha256
@@ -10,7 +11,7 @@ from django.db import transaction
 from django.db.models import Max
 
 import evalsite
-from evalsite.studies.consent_sentences import fill_in
+from evalsite.studies.consent_sentences import count_identity_days, fill_in
 from evalsite.studies.models import Study, StudyVersion
 from evalsite.studies.questions import BACKGROUND
 from evalsite.studies.set_size import items_per_set
@@ -53,6 +54,8 @@ def build_content(study: Study) -> dict[str, Any]:
             **{name: getattr(study, name) for name in _SETTINGS},
             "pay_per_set": _write_amount(study.pay_per_set),
             "bonus": _write_amount(study.bonus),
+            # what people are promised, whatever the site is set to when the study ends
+            "identity_days": count_identity_days(),
         },
         "options": study.config.default_options | study.options,
         "instrument": (
@@ -80,6 +83,12 @@ def get_content_warning(study: Study) -> str:
 def covers_items(study: Study) -> bool:
     """Tell whether people see an item only once they ask for it."""
     return bool(shown_content(study).get("content_warning", {}).get("is_covered"))
+
+
+def get_identity_days(content: Mapping[str, Any]) -> int:
+    """Return how many days people who were shown this content were told their ID is kept."""
+    days: int = content["settings"].get("identity_days", count_identity_days())
+    return days
 
 
 def has_sheet(study: Study) -> bool:

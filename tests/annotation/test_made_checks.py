@@ -6,6 +6,7 @@ from django.urls import reverse
 from evalsite.annotation.pages.forms import RatingForm
 from evalsite.annotation.pages.view_models import question_names
 from evalsite.annotation.running.made_checks import MADE_HERE, read_gold
+from evalsite.instruments.answer import AnswerRow
 from evalsite.instruments.installed import get_protocol
 from evalsite.instruments.scales import Row
 from evalsite.studies.gold import agrees_with_gold
@@ -97,8 +98,8 @@ def test_gold_written_from_answers_is_met_by_them(name, felt):
 
     gold = read_gold(form, [Output(pk=pk) for pk in ids])
 
-    given: dict[str, list[Row]] = {}
-    for one in form.values(ids):
-        given.setdefault(one.criterion, []).append(Row(one.output_id, one.value))
+    given: dict[str, list[AnswerRow]] = {}
+    for row in form.list_rows(0, ids):
+        given.setdefault(row.criterion, []).append(row)
     assert set(gold) == {criterion.key for criterion in config.criteria}
     assert agrees_with_gold(config, gold, [(pk, None) for pk in ids], given, 100)

@@ -169,7 +169,7 @@ def test_both_tries_are_kept():
     first = Annotation.objects.order_by("item")[0]
     assert sorted(first.ratings.values_list("value", flat=True)) == [50, 70, 90]
     (revision,) = first.revisions.all()
-    assert sorted(row[2] for row in revision.state["ratings"]) == [300, 400, 500]
+    assert sorted(row.value for row in revision.list_rows()) == [300, 400, 500]
     assert revision.state["attempt"] == 1
     assert Revision.objects.count() == 3
 

@@ -167,7 +167,7 @@ def test_what_a_person_ignored_or_reported_is_not_shown_to_them_again(outcome):
     study = make_repeated(items=48, set_size=24, repeat_percent=50)
     me = make_annotator(study)
     first = claim_set(me)
-    said = {"values": (), "outcome": outcome, "reason": "other"}
+    said = {"rows": (), "outcome": outcome, "reason": "other"}
     for pk in first.item_ids:
         answer_item(me, Item.objects.get(pk=pk), item_set=first, **said)
     finish_set(participant=me, item_set=first)

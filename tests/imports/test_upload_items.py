@@ -249,11 +249,11 @@ def test_mapping_of_the_researcher_wins_over_the_guess(check: Check) -> None:
 
 
 def test_mapping_refuses_two_columns_in_one_field_and_two_forms_at_once(check: Check) -> None:
-    twice = check(GOOD, {"mr": "output"})
-    both = check(GOOD, {"mr": "output1"})
+    twice = check(GOOD, {"mr": "kind", "item": "kind"})
+    both = check(GOOD, {"mr": "output1", "output": "output"})
     unknown = check(GOOD, {"mr": "output²"})
 
-    assert "both mapped to “output”" in " ".join(told(twice))
+    assert "both mapped to “kind”" in " ".join(told(twice))
     assert "Choose one form" in " ".join(told(both))
     assert "no field “output²”" in " ".join(told(unknown))
 

@@ -11,7 +11,7 @@ from evalsite.annotation.allocation.claims import claim_set, deal_pilot_set
 from evalsite.annotation.allocation.slots import make_slots
 from evalsite.annotation.models import Slot
 from evalsite.annotation.pages.saving import Saved, Submission, submit_annotation
-from evalsite.annotation.pages.submitted_values import Value
+from evalsite.instruments.answer import AnswerRow
 from evalsite.instruments.schema import Instrument
 from evalsite.lib.clock import now
 from evalsite.participants.models import (
@@ -147,14 +147,14 @@ def answer_item(
     """This person's answer is in the database: the same score for every output."""
     slot = Slot.objects.filter(participant=me, item=item).first()
     (criterion,) = me.study.config.criteria
-    values = tuple(
-        Value(criterion=criterion.key, output_id=output.pk, value=score, typed=str(score))
+    rows = tuple(
+        AnswerRow(item.pk, output.pk, criterion.key, value=score, text=str(score))
         for output in item.outputs.all()
     )
     submission = Submission(
         **{
             "item": item,
-            "values": values,
+            "rows": rows,
             "slot_id": slot.pk if slot else None,
             "item_set_id": item_set.pk if item_set else None,
             "version_id": me.study.version_id,

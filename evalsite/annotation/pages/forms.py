@@ -12,9 +12,9 @@ from django.http import QueryDict
 from django.utils.translation import gettext_lazy as _
 
 from evalsite.annotation.pages.highlights import Reading, marks_fields, read_marks
-from evalsite.annotation.pages.submitted_values import Value
 from evalsite.annotation.pages.view_models import question_label, question_names
 from evalsite.fields import LONGEST_TEXT, NoteField, drop_unstorable, unify_breaks
+from evalsite.instruments.answer import HIGHLIGHTS, AnswerRow
 from evalsite.instruments.scales import COMMENT, Row
 from evalsite.instruments.schema import CheckQuestion, Criterion, Instrument
 
@@ -98,31 +98,37 @@ class RatingForm(forms.Form):
         """What was entered, as text, whether right or wrong."""
         return read_entered(self.config, self.outputs, self.data, self.criteria)
 
-    def values(self, output_ids: Sequence[int]) -> tuple[Value, ...]:
-        """Return the ratings, with the outputs in the order in which they were shown."""
-        values: list[Value] = []
+    def list_rows(self, item_id: int, output_ids: Sequence[int]) -> tuple[AnswerRow, ...]:
+        """Return what to store, with the outputs in the order in which they were shown."""
+        rows: list[AnswerRow] = []
         for name, criterion, number in question_names(self.config, self.outputs, self.criteria):
             answer = self.cleaned_data[name]
             if answer is not None:
                 typed = str(self.data.get(name, "")) if criterion.scale.keeps_typed else ""
-                rows = criterion.make_rows(answer, output_ids, number)
-                values += [_make_value(criterion, row, typed) for row in rows]
+                rows += [
+                    _make_row(item_id, criterion, row, typed)
+                    for row in criterion.make_rows(answer, output_ids, number)
+                ]
             if text := self.cleaned_data.get(f"{name}.{COMMENT}", ""):
                 turn = number if criterion.per_turn else 0
                 of = output_ids[0 if turn else number - 1] if number else None
-                row = Row(of, None, COMMENT, text, turn=turn)
-                values.append(_make_value(criterion, row, ""))
+                rows.append(AnswerRow(item_id, of, criterion.key, turn, COMMENT, text=text))
         for field, reading in zip(self.marks, self.readings, strict=True):
             output_id, text = output_ids[field.number - 1], self.texts[field.number - 1]
-            values += [
-                Value.of_mark(output_id, start, end, text[start:end])
+            rows += [
+                AnswerRow(
+                    item_id, output_id, HIGHLIGHTS, text=text[start:end], start=start, end=end
+                )
                 for start, end in reading.spans
             ]
-        return tuple(values)
+        return tuple(rows)
 
 
-def _make_value(criterion: Criterion, row: Row, typed: str) -> Value:
-    return Value(criterion=criterion.key, typed=typed, **row._asdict())
+def _make_row(item_id: int, criterion: Criterion, row: Row, typed: str) -> AnswerRow:
+    text = row.text if row.value is None else typed or row.text
+    return AnswerRow(
+        item_id, row.output_id, criterion.key, row.turn, row.part, row.value, text, row.detail
+    )
 
 
 def _refuse_sent_twice(form: forms.Form) -> None:

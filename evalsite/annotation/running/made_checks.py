@@ -9,7 +9,6 @@ from django.db import transaction
 from django.db.models import QuerySet
 
 from evalsite.annotation.pages.forms import RatingForm
-from evalsite.annotation.pages.submitted_values import Value
 from evalsite.annotation.pages.view_models import question_names
 from evalsite.audit.models import AuditEntry
 from evalsite.instruments.schema import Criterion, Instrument
@@ -66,15 +65,15 @@ def find_answered(
 def read_gold(form: RatingForm, outputs: Sequence[Output]) -> dict[str, str]:
     """Return the gold that these answers are, by criterion; the outputs are in upload order."""
     ids = [output.pk for output in outputs]
-    values: tuple[Value, ...] = form.values(ids)
+    rows = form.list_rows(0, ids)
     gold = {}
     for criterion in form.criteria:
-        rows = [one for one in values if one.criterion == criterion.key]
-        given = criterion.read_values(rows, ids)
+        answered = [row for row in rows if row.criterion == criterion.key]
+        values = criterion.read_values(answered, ids)
         # what was not asked has no right answer
         has = any if criterion.per_turn else all
-        is_whole = has(value is not None for value in given)
-        gold[criterion.key] = criterion.scale.write_gold(given) if is_whole else ""
+        is_whole = has(value is not None for value in values)
+        gold[criterion.key] = criterion.scale.write_gold(values) if is_whole else ""
     return gold
 
 

@@ -199,7 +199,11 @@ class Loader:
         try:
             with transaction.atomic():
                 rows = RowStore(
-                    self.bundle, self.study, self.plain["systems"], is_copy=self.is_copy
+                    self.bundle,
+                    self.study,
+                    self.plain["systems"],
+                    format_version=self.about["format_version"],
+                    is_copy=self.is_copy,
                 )
         except (Misshapen, DatabaseError, TypeError):
             message = "The systems need different names, of a length that can be stored."

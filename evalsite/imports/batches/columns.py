@@ -28,7 +28,7 @@ _FIELDS: dict[str, tuple[str, tuple[str, ...]]] = {
     "kind": ("Kind of item", ("item_kind",)),
     "system": (
         "System",
-        ("system_id", "system_name", "team", "model", "model_name", "algorithm", "method"),
+        ("system_id", "system_name", "team", "model", "model_name", "algorithm", "method", "sheet"),
     ),
     "output": (
         "Output",

@@ -7,9 +7,16 @@ from typing import Any
 from django.conf import settings
 
 from evalsite.data.tables.faults import Fault, Remarks
+from evalsite.data.tables.paths import MISSING
 from evalsite.data.tables.table import Row
 from evalsite.fields import WHOLE_NUMBER
-from evalsite.imports.batches.choices import Clusters, EmptyOutputs, FaultyRows, Repeats
+from evalsite.imports.batches.choices import (
+    SYSTEM_NAMES,
+    Clusters,
+    EmptyOutputs,
+    FaultyRows,
+    Repeats,
+)
 from evalsite.imports.batches.earlier import EarlierInputs
 from evalsite.imports.batches.item_maker import (
     ItemMaker,
@@ -59,7 +66,12 @@ class ItemBuilder:
         self.is_launched = study.is_launched
         self.header = header
         self.plan = plan
-        self._splitter = Splitter(plan, header, keeps_empty=self.empty.is_chosen)
+        self._splitter = Splitter(
+            plan,
+            header,
+            keeps_empty=self.empty.is_chosen,
+            names=(options or {}).get(SYSTEM_NAMES, {}),
+        )
         self._made = MadeRows(header)
         self.faults: list[Fault] = []
         self.remarks = Remarks()
@@ -158,6 +170,8 @@ class ItemBuilder:
 
     def _find_key_problem(self, key: str, line: int) -> tuple[str, str]:
         """Return the code of what is wrong with this id, and the sentence; "" if it may be used."""
+        if key is MISSING:
+            return "json_number", "The id is NaN, which is no id. Give one in every row."
         if problem := check_id(key):
             return "id_invalid", problem
         if key in self._earlier.by_id:

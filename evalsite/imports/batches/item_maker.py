@@ -1,6 +1,6 @@
 """Items made from the rows of a file: as they are, one for each output, or in pairs."""
 
-from collections.abc import Callable, Collection, Container, Iterable, Iterator, Sequence
+from collections.abc import Callable, Collection, Container, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from django.core.exceptions import ValidationError
@@ -352,8 +352,17 @@ class RowValues:
 class Splitter:
     """Takes rows apart by the plan of their columns."""
 
-    def __init__(self, plan: Plan, header: Sequence[str], *, keeps_empty: bool = False) -> None:
+    def __init__(
+        self,
+        plan: Plan,
+        header: Sequence[str],
+        *,
+        keeps_empty: bool = False,
+        names: Mapping[str, str] | None = None,
+    ) -> None:
         self._keeps_empty = keeps_empty
+        # what systems are called instead, by their names in the file
+        self._names = names or {}
         # system, line and record of cells without a text in columns named after systems
         self.blanks: list[tuple[str, int, int]] = []
         self._item = plan.item
@@ -366,13 +375,14 @@ class Splitter:
         cells = row.cells
         outputs = [
             OutputCells(
-                columns.named or cells[columns.system],
+                self._names.get(name, name) if self._names else name,
                 cells[columns.output],
                 "" if columns.is_empty is None else cells[columns.is_empty],
                 "" if columns.pair is None else cells[columns.pair],
                 heads,
             )
             for columns, heads in self._outputs
+            for name in [columns.named or cells[columns.system]]
         ]
         return RowValues(
             row.line,

@@ -1,5 +1,6 @@
 """What a file says of one question, read as its scale allows."""
 
+import re
 from typing import Any
 
 from django import forms
@@ -10,35 +11,45 @@ from evalsite.instruments.scales import COMMENT, NA
 from evalsite.instruments.scales import Row as StoredRow
 from evalsite.instruments.schema import Criterion
 
+_WHOLE = re.compile(r"([+-]?[0-9]+)\.0+")
+_WITH_COMMA = re.compile(r"[+-]?[0-9]+,[0-9]+")
+
 
 class ValueReader:
-    """Reads values as the scales allow them; ValidationError says what is wrong with a cell."""
+    """Reads values as the scales allow them; ValidationError says what is wrong with a cell.
 
-    def __init__(self) -> None:
+    With `has_commas` numbers may have a decimal comma.
+    """
+
+    def __init__(self, *, has_commas: bool = False) -> None:
+        self.has_commas = has_commas
+        # cells that are numbers with a comma, and those that are labels of their scale
+        self.commas = self.labels = 0
         self._fields: dict[str, forms.Field] = {}
         self._words: dict[str, dict[str, int]] = {}
-        self._labels: dict[str, dict[str, float]] = {}
+        self._labels: dict[str, dict[str, Any]] = {}
 
-    def read(self, row: RatingRow) -> tuple[tuple[StoredRow, ...], str]:
-        """Return the rows, of no output yet, and the text that was typed where that is kept."""
-        scale, typed = row.criterion.scale, ""
+    def read(self, row: RatingRow) -> tuple[StoredRow, ...]:
+        """Return the rows, of no output yet."""
+        scale = row.criterion.scale
         answer: Any
         if row.part_key == COMMENT:
-            return (StoredRow(None, None, COMMENT, self._read_comment(row)),), ""
+            return (StoredRow(None, None, COMMENT, self._read_comment(row)),)
         if row.is_not_applicable and not scale.has_na:
             raise ValidationError(f"{row.criterion.key} has no “not applicable”.")
         if row.part_key:
-            return (self._read_part(row),), ""
+            return (self._read_part(row),)
         if scale.keeps_typed:
             answer, typed = self._read_typed(row)
-        elif row.is_not_applicable:
+            return tuple(one._replace(text=typed) for one in scale.make_rows(answer, [None], 1))
+        if row.is_not_applicable:
             answer = NA
         elif row.text and not row.value:
             answer = self.clean(row.criterion, row.text)
         else:
             answer = self._read_value(row)
             self._check_label(row, answer)
-        return scale.make_rows(answer, [None], 1), typed
+        return scale.make_rows(answer, [None], 1)
 
     def _read_comment(self, row: RatingRow) -> str:
         if row.criterion.comment is None or not row.text.strip():
@@ -72,13 +83,37 @@ class ValueReader:
         known = self._words[criterion.key].get(text.casefold())
         if known is not None:
             return known
+        text = self._read_number(text)
         try:
             value = self.clean(criterion, text)
         except ValidationError:
+            if (point := self._find_label(criterion, text)) is not None:
+                return point
             cell = f"“{shorten(text)}” is" if text else "An empty cell is"
             choices = criterion.scale.describe_choices()
             raise ValidationError(f"{cell} no answer on {criterion.key}. Use {choices}.") from None
         return value
+
+    def _read_number(self, text: str) -> str:
+        """Return a number as scales take it: 4 for 4.0, and a point for a comma."""
+        if _WITH_COMMA.fullmatch(text):
+            self.commas += 1
+            text = text.replace(",", ".") if self.has_commas else text
+        whole = _WHOLE.fullmatch(text)
+        return whole[1] if whole else text
+
+    def _find_label(self, criterion: Criterion, text: str) -> Any:
+        """Return the point of which a text is the label, in any case."""
+        point = self._list_labels(criterion).get(text.casefold())
+        if point is not None:
+            self.labels += 1
+        return point
+
+    def _list_labels(self, criterion: Criterion) -> dict[str, Any]:
+        if criterion.key not in self._labels:
+            answers = criterion.scale.list_answers()
+            self._labels[criterion.key] = {str(label).casefold(): point for point, label in answers}
+        return self._labels[criterion.key]
 
     def clean(self, criterion: Criterion, entry: str) -> Any:
         """Return the answer that the page's own form would make of an entry."""
@@ -91,11 +126,7 @@ class ValueReader:
         label = row.label.strip().casefold()
         if not label or not isinstance(value, int):
             return
-        criterion = row.criterion
-        if criterion.key not in self._labels:
-            answers = criterion.scale.list_answers()
-            self._labels[criterion.key] = {label.casefold(): point for point, label in answers}
-        meant = self._labels[criterion.key].get(label, value)
+        meant = self._list_labels(row.criterion).get(label, value)
         if meant != value:
             raise ValidationError(
                 f"The value is {value}, but “{shorten(row.label)}” is the label of {meant}. "
