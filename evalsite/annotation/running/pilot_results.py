@@ -13,8 +13,8 @@ from typing import Any
 from django.db.models import Count, Max, Min, OuterRef, Q, Subquery
 
 from evalsite.annotation.models import Annotation, Rating
+from evalsite.instruments.schema import Criterion
 from evalsite.participants.models import Consent, ItemSet, Participant
-from evalsite.protocol import Criterion
 from evalsite.studies.models import Item, Output, Study
 
 MOST_SHOWN = 50

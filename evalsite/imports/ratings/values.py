@@ -9,7 +9,7 @@ from django.core.exceptions import ValidationError
 from evalsite.imports.ratings.columns import RatingRow, shorten
 from evalsite.instruments.scales import COMMENT, NA
 from evalsite.instruments.scales import Row as StoredRow
-from evalsite.protocol import Criterion
+from evalsite.instruments.schema import Criterion
 
 _WHOLE = re.compile(r"([+-]?[0-9]+)\.0+")
 _WITH_COMMA = re.compile(r"[+-]?[0-9]+,[0-9]+")

@@ -569,10 +569,6 @@ class Preference(Scale):
 
     # --- worked examples and gold in data: a step, or both_good or both_bad
 
-    def rating_to_data(self, ratings: Sequence[Any]) -> Any:
-        (value,) = ratings
-        return f"both_{value.both}" if value.both else value.grade
-
     def rating_from_data(self, data: Any) -> tuple[Any, ...]:
         if isinstance(data, str):
             return (Judgement(0, 0, data.removeprefix("both_")),)
