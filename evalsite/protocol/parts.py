@@ -6,7 +6,8 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from django.utils.translation import gettext as _
 
-from evalsite.instruments.scales import COMMENT, Row, Scale, Stored
+from evalsite.instruments.answer import AnswerRow
+from evalsite.instruments.scales import COMMENT, Scale
 from evalsite.instruments.schema import Aid as Aid
 from evalsite.instruments.schema import CheckQuestion as CheckQuestion
 from evalsite.instruments.schema import Column as Column
@@ -113,24 +114,14 @@ class Criterion:
     def _is_lifted(self) -> bool:
         return self.per == "item" and self.scale.asked[0] == "output"
 
-    def make_rows(self, answer: Any, output_ids: Sequence[int], number: int) -> tuple[Row, ...]:
-        """Return what to store of an answer. `output_ids` are in the order of the page."""
-        if self._is_lifted:
-            return self.scale.make_rows(answer, [None], 1)
-        if self.per_turn:
-            place = self.asked_turns.index(number) + 1
-            rows = self.scale.make_rows(answer, self.asked_turns, place)
-            return tuple(row._replace(output_id=output_ids[0], turn=number) for row in rows)
-        return self.scale.make_rows(answer, output_ids, number)
-
-    def read_values(self, rows: Iterable[Stored], output_ids: Sequence[int]) -> list[Any | None]:
+    def read_values(self, rows: Iterable[AnswerRow], output_ids: Sequence[int]) -> list[Any | None]:
         """Return the values that these rows hold, comments aside, for outputs in this order.
 
         Of a criterion that is asked per turn: for its turns.
         """
         own = [row for row in rows if row.part != COMMENT]
         if self.per_turn:
-            by_turn = [Row(row.turn, row.value, row.part, row.text, row.detail) for row in own]
+            by_turn = [row._replace(output=row.turn) for row in own]
             return self.scale.read_values(by_turn, self.asked_turns)
         return self.scale.read_values(own, [None] if self._is_lifted else output_ids)
 
