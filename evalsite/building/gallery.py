@@ -14,6 +14,7 @@ from django.urls import reverse
 
 from evalsite.building.pictures import Picture, draw
 from evalsite.exports.bundle.uploaded import find_check, list_checks
+from evalsite.instruments.checks import read_instrument
 from evalsite.instruments.texts import digest_content
 from evalsite.jobs.models import Job
 from evalsite.lib.limited import read_json
@@ -69,9 +70,9 @@ def read_gallery() -> dict[str, dict[str, Any]]:
     """Return the shipped instruments by key; those that this version can't ask are left out."""
     found = {}
     for path in sorted(FOLDER.glob("*.json")):
-        content = read_json(path.read_bytes())
-        if not find_faults(content):
-            found[content["key"]] = content
+        data = read_json(path.read_bytes())
+        if not find_faults(data):
+            found[data["key"]] = read_instrument(data).to_data()
     return found
 
 

@@ -11,6 +11,7 @@ from django.core.management import CommandError, call_command
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from evalsite.instruments.texts import digest_content
 from evalsite.protocol import Protocol
 from evalsite.studies import instruments
 from evalsite.studies.instruments import (
@@ -160,6 +161,21 @@ def test_same_file_again_changes_nothing_and_another_content_is_the_next_version
     assert (first.number, changed.number) == (1, 2)
     assert changed.instrument == first.instrument
     assert first.content == content
+
+
+def test_file_that_writes_defaults_out_and_uses_old_names_is_the_same_content():
+    jane, content = make_user(), next(one for one in read_gallery() if one["key"] == "webnlg")
+    first, _ = import_instrument(data=content, by=jane)
+    data = deepcopy(content) | {"minutes_per_item": 1, "hooks": {}, "x_page_note": "Read it all."}
+    data["practice"][0]["inputs"]["data"] = json.loads(data["practice"][0]["inputs"]["data"])
+
+    version, is_new = import_instrument(data=data, by=jane)
+
+    assert is_new
+    assert version.content == content | {"page_note": "Read it all."}
+    del data["x_page_note"]
+    assert import_instrument(data=data, by=jane) == (first, False)
+    assert first.sha256 == digest_content(json.loads(write_file(first.content)))
 
 
 def test_file_of_somebody_else_becomes_an_instrument_of_ones_own():
