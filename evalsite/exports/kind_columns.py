@@ -4,7 +4,7 @@ from typing import Any
 
 from evalsite.exports.column import FLAG, ONE_OF, TEXT, WHOLE, WITHHELD, YES_NO, Column, yes_no
 from evalsite.instruments.scales import COMMENT
-from evalsite.protocol import Criterion
+from evalsite.instruments.schema import Criterion
 
 TURN = Column(
     "turn", WHOLE, "The turn of the conversation that is rated, by its number.",

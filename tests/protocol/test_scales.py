@@ -12,13 +12,14 @@ from hypothesis import strategies as st
 from evalsite.fields import WHOLE_NUMBER
 from evalsite.imports.ratings.columns import RatingRow
 from evalsite.imports.ratings.values import ValueReader
-from evalsite.instruments.scales import read_scale
+from evalsite.instruments.answer import AnswerRow
+from evalsite.instruments.scales import Scale, read_scale
 from evalsite.instruments.scales.decision import Decision
 from evalsite.instruments.scales.likert import Likert, Point
 from evalsite.instruments.scales.magnitude import Magnitude, MagnitudeField
 from evalsite.instruments.scales.preference import Preference, Step, Verdict
+from evalsite.instruments.schema import Criterion
 from evalsite.lib.rating_columns import Part
-from evalsite.protocol import Criterion, Scale
 
 MISSING = "Enter a score for utterance 2"
 TOO_SMALL = "Score for utterance 2 must be 1 or more"
@@ -28,7 +29,13 @@ NOT_PLAIN = "Score for utterance 2 must be typed in plain digits, 0 to 9, like 7
 
 
 def make_criterion(scale: Scale) -> Criterion:
-    return Criterion(key="fluency", label="Fluency", definition="How fluent it is.", scale=scale)
+    return Criterion.model_construct(
+        key="fluency",
+        label="Fluency",
+        per=scale.asked[0],
+        scale=scale,
+        definition="How fluent it is.",
+    )
 
 
 def refusal(typed, scale: Scale | None = None, name: str = "Utterance 2") -> str:
@@ -331,7 +338,7 @@ def test_scale_is_described_in_codebooks_and_bundles(scale, values, wide, shown)
     assert scale.write_markdown() == shown
 
 
-def read_cell(scale: Scale, value: str, **cells: str) -> tuple[int, str]:
+def read_cell(scale: Scale, value: str, **cells: str) -> tuple[float, str]:
     """Read one cell of a file of ratings."""
     row = RatingRow(
         line=2, record=1, participant="w1", item="i1", criterion=make_criterion(scale),
@@ -339,9 +346,11 @@ def read_cell(scale: Scale, value: str, **cells: str) -> tuple[int, str]:
         label=cells.get("label", ""), typed=cells.get("typed", ""), is_tie=False, time="", note="",
         part=Part(columns={}, fixed={}, is_wide=False),
     )  # fmt: skip
-    (stored,), kept = ValueReader().read(row)
+    about = AnswerRow(1, 2, row.criterion.key)
+    (stored,) = ValueReader().read(row, about)
     assert stored.value is not None
-    return stored.value, kept
+    assert stored == about._replace(value=stored.value, text=stored.text)
+    return stored.value, stored.text
 
 
 @pytest.mark.parametrize(
