@@ -31,7 +31,8 @@ from evalsite.exports.rows import (
 )
 from evalsite.exports.selection import Selection
 from evalsite.exports.simple_rows import make_simple_rows
-from evalsite.instruments.scales import COMMENT, NA, Row, Scale
+from evalsite.instruments.answer import AnswerRow
+from evalsite.instruments.scales import COMMENT, NA, Scale
 from evalsite.instruments.schema import Criterion
 from evalsite.participants.models import Origin
 from evalsite.studies.gold import Gold
@@ -140,10 +141,6 @@ class Score:
     def is_not_applicable(self) -> bool:
         return bool(self.detail and self.detail.get(NA))
 
-    def at(self, output_id: int | None) -> Row:
-        """Return the row that is stored of the output with this id."""
-        return Row(output_id, self.value, self.part, self.text, self.detail, self.turn)
-
 
 class RatingRow(NamedTuple):
     """A row of ratings.csv. The rows of an annotation sort as in the file, by what is before pk.
@@ -162,6 +159,15 @@ class RatingRow(NamedTuple):
     number: int
     system: str
     score: Score
+
+    @property
+    def stored(self) -> AnswerRow:
+        """The row as it is stored, but for what was typed for a number."""
+        score = self.score
+        return AnswerRow(
+            self.answer.item_id, self.output_pk, score.criterion, score.turn, score.part,
+            score.value, score.text, score.detail,
+        )  # fmt: skip
 
 
 class WideRow(NamedTuple):
@@ -390,9 +396,9 @@ class AnswerReader:
             counts = self._count_by_answer(Rating.objects.without_marks(), answers)
             checked = [answer for answer in answers if self._gold.has(answer.item_id)]
             for answer, ratings in zip(checked, self._read_ratings(checked), strict=True):
-                given: dict[str, list[Row]] = {}
+                given: dict[str, list[AnswerRow]] = {}
                 for row in ratings:
-                    given.setdefault(row.score.criterion, []).append(row.score.at(row.output_pk))
+                    given.setdefault(row.score.criterion, []).append(row.stored)
                 answer.agrees_with_gold = self._gold.compare(
                     answer.item_id, given, [*answer.outputs.values()], answer.standard
                 )
@@ -443,7 +449,7 @@ def _spread(
 def _write_cells(rows: Sequence[RatingRow], criteria: Mapping[str, Criterion]) -> dict[str, str]:
     """Write the cells of a wide row, by the name of the column."""
     cells: dict[str, str] = {}
-    own: dict[str, list[Row]] = {}
+    own: dict[str, list[AnswerRow]] = {}
     for row in rows:
         score = row.score
         if score.part == COMMENT:
@@ -451,7 +457,7 @@ def _write_cells(rows: Sequence[RatingRow], criteria: Mapping[str, Criterion]) -
         elif score.comparison.outcome:
             cells[score.criterion] = score.comparison.preferred or score.comparison.outcome
         elif score.criterion in criteria:
-            own.setdefault(score.criterion, []).append(score.at(row.output_pk))
+            own.setdefault(score.criterion, []).append(row.stored)
         else:
             cells[score.criterion] = "" if score.value is None else str(score.value)
     return cells | {key: criteria[key].scale.write_cell(some) for key, some in own.items()}

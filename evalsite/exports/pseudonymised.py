@@ -104,7 +104,7 @@ def _list_ratings(study: Study) -> list[list[Any]]:
     ]  # fmt: skip
 
 
-def _name_side(shown: list[int], position: int | None, value: int | None) -> Any:
+def _name_side(shown: list[int], position: int | None, value: float | None) -> Any:
     if position is None:
         return "tie"
     return f"side {shown.index(position) + 1}" if position in shown else value

@@ -93,7 +93,7 @@ def _write_answer(
         return
     is_na = has_na(criterion) and row.score.is_not_applicable
     yield (key, NA), yes_no(is_na)
-    cell = criterion.scale.write_cell([rating.score.at(rating.output_pk) for rating in rows])
+    cell = criterion.scale.write_cell([rating.stored for rating in rows])
     yield (key, VALUE), "" if is_na else cell
 
 

@@ -31,10 +31,6 @@ class AnswerRow(NamedTuple):
     start: int | None = None
     end: int | None = None
 
-    @property
-    def output_id(self) -> int | None:
-        return self.output
-
 
 def read_value(value: Any) -> float:
     """Return the value as it is stored, a whole one as an int; ValueError if it can't be one."""
@@ -44,4 +40,10 @@ def read_value(value: Any) -> float:
         raise ValueError("A value is within bounds and has at most three decimals.")
     if value == 0 and copysign(1, value) < 0:
         raise ValueError("0 has no sign.")
-    return int(value) if float(value).is_integer() else value
+    return round_value(value)
+
+
+def round_value(number: float) -> float:
+    """Return the number as a value is written: three decimals at most, and none if it is whole."""
+    rounded = round(number, MOST_DECIMALS)
+    return int(rounded) if float(rounded).is_integer() else rounded

@@ -69,7 +69,7 @@ def _convert_criterion(data: Mapping[str, Any]) -> Plain:
     """Return a criterion by the names that its parts have now."""
     scale = dict(data["scale"])
     kind = KINDS.get(scale["kind"])
-    if scale["kind"] == "preference":
+    if "tie" in scale:
         labels = zip((-1, 0, 1), ("first", "tie", "second"), strict=True)
         scale["points"] = [{"value": value, "label": scale.pop(name)} for value, name in labels]
     for name, parameter, value in (

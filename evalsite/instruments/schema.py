@@ -23,6 +23,7 @@ from pydantic import (
 
 from evalsite.fields import LONGEST_TEXT
 from evalsite.instruments import screens
+from evalsite.instruments.answer import AnswerRow
 from evalsite.instruments.parts import (
     LARGEST_NUMBER,
     Address,
@@ -39,7 +40,7 @@ from evalsite.instruments.parts import (
     read_as,
     refuse,
 )
-from evalsite.instruments.scales import COMMENT, AnyScale, Per, Row, Scale, Stored, read_scale
+from evalsite.instruments.scales import COMMENT, AnyScale, Per, Scale, read_scale
 from evalsite.lib.conversations import MOST_PARTS, count_parts, read_numbers, read_turns
 
 FORMAT = "evalsite.instrument/1"
@@ -535,24 +536,14 @@ class Criterion(Part):
     def _is_lifted(self) -> bool:
         return self.per == "item" and self.scale.asked[0] == "output"
 
-    def make_rows(self, answer: Any, output_ids: Sequence[int], number: int) -> tuple[Row, ...]:
-        """Return what to store of an answer. `output_ids` are in the order of the page."""
-        if self._is_lifted:
-            return self.scale.make_rows(answer, [None], 1)
-        if self.per_turn:
-            place = self.asked_turns.index(number) + 1
-            rows = self.scale.make_rows(answer, self.asked_turns, place)
-            return tuple(row._replace(output_id=output_ids[0], turn=number) for row in rows)
-        return self.scale.make_rows(answer, output_ids, number)
-
-    def read_values(self, rows: Iterable[Stored], output_ids: Sequence[int]) -> list[Any | None]:
+    def read_values(self, rows: Iterable[AnswerRow], output_ids: Sequence[int]) -> list[Any | None]:
         """Return the values that these rows hold, comments aside, for outputs in this order.
 
         Of a criterion that is asked per turn: for its turns.
         """
         answers = [row for row in rows if row.part != COMMENT]
         if self.per_turn:
-            by_turn = [Row(row.turn, row.value, row.part, row.text, row.detail) for row in answers]
+            by_turn = [row._replace(output=row.turn) for row in answers]
             return self.scale.read_values(by_turn, self.asked_turns)
         return self.scale.read_values(answers, [None] if self._is_lifted else output_ids)
 

@@ -11,7 +11,7 @@ from typing import Any
 
 from django.core.exceptions import ValidationError
 
-from evalsite.instruments.scales import Stored
+from evalsite.instruments.answer import AnswerRow
 from evalsite.instruments.schema import Criterion, Instrument
 from evalsite.studies.models import Item, Output, Study, StudyVersion
 
@@ -121,7 +121,7 @@ def count_met(results: Iterable[Feedback]) -> tuple[int, int]:
 # an output's id and the name of its system; no name: the system gave none, as in practice
 Named = tuple[int, str | None]
 # the rows of an answer by their criterion
-Given = Mapping[str, Sequence[Stored]]
+Given = Mapping[str, Sequence[AnswerRow]]
 
 
 def agrees_with_gold(

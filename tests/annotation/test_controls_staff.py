@@ -11,7 +11,6 @@ from evalsite.annotation.running.checklist import check_launch
 from evalsite.annotation.running.simulation import simulate_crowd
 from evalsite.instruments.answer import AnswerRow
 from evalsite.instruments.installed import get_protocol
-from evalsite.instruments.scales import Row
 from evalsite.participants.models import Participant
 from evalsite.quality.check_results import count_checks
 from evalsite.quality.people_figures import store_figures
@@ -259,7 +258,7 @@ def test_gold_of_each_scale_is_compared(name, gold, entered, agrees):
     outputs = [(7, "alpha"), (9, "beta")][: config.item.outputs.least]
     place = entered["first"]
     output = None if place is None else outputs[place][0]
-    given = {criterion.key: [Row(output, entered.get("value", 1))]}
+    given = {criterion.key: [AnswerRow(0, output, criterion.key, value=entered.get("value", 1))]}
 
     assert agrees_with_gold(config, {criterion.key: gold}, outputs, given, None) is agrees
 

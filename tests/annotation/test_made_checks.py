@@ -8,7 +8,6 @@ from evalsite.annotation.pages.view_models import question_names
 from evalsite.annotation.running.made_checks import MADE_HERE, read_gold
 from evalsite.instruments.answer import AnswerRow
 from evalsite.instruments.installed import get_protocol
-from evalsite.instruments.scales import Row
 from evalsite.studies.gold import agrees_with_gold
 from evalsite.studies.models import Item, Output, Study
 from tests.support.factories import launch, make_study
@@ -25,9 +24,14 @@ def make_one(client, study: Study, **answers: str):
     return client.post(address, {**sent, **answers, "do": "save"})
 
 
-def given_to(item: Item, criterion: str, *values: int) -> dict[str, list[Row]]:
+def given_to(item: Item, criterion: str, *values: int) -> dict[str, list[AnswerRow]]:
     outputs = item.outputs.order_by("position")
-    return {criterion: [Row(one.pk, value) for one, value in zip(outputs, values, strict=True)]}
+    pairs = zip(outputs, values, strict=True)
+    return {
+        criterion: [
+            AnswerRow(item.pk, output.pk, criterion, value=value) for output, value in pairs
+        ]
+    }
 
 
 def test_scores_given_on_the_items_page_become_the_order_that_passes(staff_client):

@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 from evalsite.fields import WHOLE_NUMBER
 from evalsite.imports.ratings.columns import RatingRow
 from evalsite.imports.ratings.values import ValueReader
+from evalsite.instruments.answer import AnswerRow
 from evalsite.instruments.scales import Scale, read_scale
 from evalsite.instruments.scales.decision import Decision
 from evalsite.instruments.scales.likert import Likert, Point
@@ -240,6 +241,9 @@ def test_preference_takes_a_side_or_a_tie_only():
 
     assert make_criterion(scale).make_field("Response").clean("tie") == Verdict(0)
     assert refusal("", scale) == "Choose which response is better on fluency, or a tie"
+    assert refusal(" first", scale).startswith(
+        "Choose which response is better on fluency, or a tie: "
+    )
     assert refusal("left", scale).startswith("Choose which response is better on fluency, or a tie")
 
 
@@ -334,7 +338,7 @@ def test_scale_is_described_in_codebooks_and_bundles(scale, values, wide, shown)
     assert scale.write_markdown() == shown
 
 
-def read_cell(scale: Scale, value: str, **cells: str) -> tuple[int, str]:
+def read_cell(scale: Scale, value: str, **cells: str) -> tuple[float, str]:
     """Read one cell of a file of ratings."""
     row = RatingRow(
         line=2, record=1, participant="w1", item="i1", criterion=make_criterion(scale),
@@ -342,9 +346,11 @@ def read_cell(scale: Scale, value: str, **cells: str) -> tuple[int, str]:
         label=cells.get("label", ""), typed=cells.get("typed", ""), is_tie=False, time="", note="",
         part=Part(columns={}, fixed={}, is_wide=False),
     )  # fmt: skip
-    (stored,), kept = ValueReader().read(row)
+    about = AnswerRow(1, 2, row.criterion.key)
+    (stored,) = ValueReader().read(row, about)
     assert stored.value is not None
-    return stored.value, kept
+    assert stored == about._replace(value=stored.value, text=stored.text)
+    return stored.value, stored.text
 
 
 @pytest.mark.parametrize(

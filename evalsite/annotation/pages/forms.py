@@ -15,7 +15,7 @@ from evalsite.annotation.pages.highlights import Reading, marks_fields, read_mar
 from evalsite.annotation.pages.view_models import question_label, question_names
 from evalsite.fields import LONGEST_TEXT, NoteField, drop_unstorable, unify_breaks
 from evalsite.instruments.answer import HIGHLIGHTS, AnswerRow
-from evalsite.instruments.scales import COMMENT, Row
+from evalsite.instruments.scales import COMMENT
 from evalsite.instruments.schema import CheckQuestion, Criterion, Instrument
 
 logger = logging.getLogger(__name__)
@@ -102,17 +102,16 @@ class RatingForm(forms.Form):
         """Return what to store, with the outputs in the order in which they were shown."""
         rows: list[AnswerRow] = []
         for name, criterion, number in question_names(self.config, self.outputs, self.criteria):
-            answer = self.cleaned_data[name]
+            answer, scale = self.cleaned_data[name], criterion.scale
+            turn = number if criterion.per_turn else 0
+            output_id = output_ids[0 if turn else number - 1] if number else None
+            about = AnswerRow(item_id, output_id, criterion.key, turn)
+            if answer is not None and scale.keeps_typed:
+                about = about._replace(text=str(self.data.get(name, "")))
             if answer is not None:
-                typed = str(self.data.get(name, "")) if criterion.scale.keeps_typed else ""
-                rows += [
-                    _make_row(item_id, criterion, row, typed)
-                    for row in criterion.make_rows(answer, output_ids, number)
-                ]
+                rows += scale.make_rows(answer, about, output_ids)
             if text := self.cleaned_data.get(f"{name}.{COMMENT}", ""):
-                turn = number if criterion.per_turn else 0
-                of = output_ids[0 if turn else number - 1] if number else None
-                rows.append(AnswerRow(item_id, of, criterion.key, turn, COMMENT, text=text))
+                rows.append(about._replace(part=COMMENT, text=text))
         for field, reading in zip(self.marks, self.readings, strict=True):
             output_id, text = output_ids[field.number - 1], self.texts[field.number - 1]
             rows += [
@@ -122,13 +121,6 @@ class RatingForm(forms.Form):
                 for start, end in reading.spans
             ]
         return tuple(rows)
-
-
-def _make_row(item_id: int, criterion: Criterion, row: Row, typed: str) -> AnswerRow:
-    text = row.text if row.value is None else typed or row.text
-    return AnswerRow(
-        item_id, row.output_id, criterion.key, row.turn, row.part, row.value, text, row.detail
-    )
 
 
 def _refuse_sent_twice(form: forms.Form) -> None:

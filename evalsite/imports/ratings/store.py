@@ -285,11 +285,10 @@ def _list_answers(
 def _list_ratings(answers: Sequence[CheckedAnswer]) -> Iterator[tuple[object, ...]]:
     """Return the ratings, each with the number of its answer; output 0 is none."""
     for number, answer in enumerate(answers, start=1):
-        for one in answer.ratings.values():
+        for row, _line, record in answer.ratings.values():
             yield (
-                number, one.criterion, one.output_id or 0,
-                "" if one.value is None else str(one.value), one.record,
-                one.part, one.text, "" if one.detail is None else json.dumps(one.detail),
+                number, row.criterion, row.output or 0, "" if row.value is None else str(row.value),
+                record, row.part, row.text, "" if row.detail is None else json.dumps(row.detail),
             )  # fmt: skip
 
 

@@ -8,9 +8,7 @@ from evalsite.instruments.parts import refuse
 from evalsite.instruments.scales.base import COMMENT as COMMENT
 from evalsite.instruments.scales.base import NA as NA
 from evalsite.instruments.scales.base import Per as Per
-from evalsite.instruments.scales.base import Row as Row
 from evalsite.instruments.scales.base import Scale as Scale
-from evalsite.instruments.scales.base import Stored as Stored
 from evalsite.instruments.scales.base import find_twice as find_twice
 from evalsite.instruments.scales.base import is_among as is_among
 from evalsite.instruments.scales.best_worst import BestWorst

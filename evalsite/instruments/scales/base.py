@@ -7,7 +7,7 @@ The site knows them by the class `Scale` alone. A scale says what its answer is 
 - an *answer*: what its form field cleans an entry to;
 - *values*: one for each output in the order uploaded, or for a question about all outputs the
   scale's own list; None where something was not answered, NA where it is not applicable;
-- *rows*: what is stored (`Row`); the output id is None where no output is meant.
+- *rows*: what is stored (`AnswerRow`); the output is None where no output is meant.
 
 In data, an answer is a number, a text or a list of these, as each kind has it.
 """
@@ -19,7 +19,6 @@ from typing import (
     Any,
     ClassVar,
     Literal,
-    NamedTuple,
     Protocol,
     Self,
     get_args,
@@ -29,6 +28,7 @@ from django import forms
 from django.db.models import Q
 from pydantic import AfterValidator
 
+from evalsite.instruments.answer import AnswerRow
 from evalsite.instruments.faults import Fault
 from evalsite.instruments.parts import Key, Part, refuse
 
@@ -37,34 +37,6 @@ NA = "na"
 # the part of a stored rating that is a comment on a question
 COMMENT = "comment"
 Per = Literal["output", "item", "turn"]
-
-
-class Row(NamedTuple):
-    """One row that is stored: a number, a text, or that the question is not applicable."""
-
-    output_id: int | None
-    value: int | None
-    part: str = ""
-    text: str = ""
-    detail: dict[str, Any] | None = None
-    turn: int = 0  # of a conversation, from 1; 0: all of it
-
-
-class Stored(Protocol):
-    """What a scale reads back: a rating, or anything else with the fields of a row."""
-
-    @property
-    def output_id(self) -> int | None: ...
-    @property
-    def value(self) -> int | None: ...
-    @property
-    def part(self) -> str: ...
-    @property
-    def text(self) -> str: ...
-    @property
-    def detail(self) -> dict[str, Any] | None: ...
-    @property
-    def turn(self) -> int: ...
 
 
 class QuestionWords(Protocol):
@@ -236,7 +208,10 @@ class Scale(Part):
 
     def select_rows(self) -> Q:
         """Return the condition on stored ratings, whichever output they are of."""
-        in_bounds = Q(value__gte=self.minimum, value__lte=self.maximum, **PLAIN)
+        in_bounds = Q(
+            value__gte=self.minimum, value__lte=self.maximum, part="", detail__isnull=True
+        )
+        in_bounds &= Q() if self.keeps_typed else Q(text="")
         return in_bounds | _IS_NA if self.na_words else in_bounds
 
     @property
@@ -293,19 +268,22 @@ class Scale(Part):
     # --- stored and read back
 
     def make_rows(
-        self, answer: Any, output_ids: Sequence[int | None], number: int
-    ) -> tuple[Row, ...]:
-        """Return what to store of an answer. `output_ids` are in the order of the page."""
-        output_id = output_ids[number - 1]
+        self, answer: Any, about: AnswerRow, output_ids: Sequence[int]
+    ) -> tuple[AnswerRow, ...]:
+        """Return what to store of an answer.
+
+        `about`: the question, as a row without an answer. `output_ids` are those of the item, in
+        the order of the page.
+        """
         if answer == NA:
-            return (Row(output_id, None, detail={NA: True}),)
-        return (Row(output_id, int(answer)),)
+            return (about._replace(detail={NA: True}),)
+        return (about._replace(value=answer),)
 
     def read_values(
-        self, rows: Iterable[Stored], output_ids: Sequence[int | None]
+        self, rows: Iterable[AnswerRow], output_ids: Sequence[int | None]
     ) -> list[Any | None]:
         """Return the values that these rows hold, for the outputs in this order."""
-        values = {row.output_id: NA if row.value is None else row.value for row in rows}
+        values = {row.output: NA if row.value is None else row.value for row in rows}
         return [values.get(output_id) for output_id in output_ids]
 
     def name_tested(self, value: Any) -> str:
@@ -377,7 +355,7 @@ class Scale(Part):
         """Say what the values are, for the codebook."""
         return f"{self.minimum} to {self.maximum}"
 
-    def write_cell(self, rows: Sequence[Stored]) -> str:
+    def write_cell(self, rows: Sequence[AnswerRow]) -> str:
         """Write what was answered about one output as one cell of a wide file."""
         (row,) = rows
         return NA if row.value is None else str(row.value)
@@ -398,7 +376,7 @@ class Scale(Part):
 
     # --- words of pages for staff
 
-    def describe_answer(self, rows: Sequence[Stored]) -> str:
+    def describe_answer(self, rows: Sequence[AnswerRow]) -> str:
         """Say what was answered about one output, or one turn, as its rows are stored."""
         value = rows[0].value
         if value is None:
@@ -407,7 +385,7 @@ class Scale(Part):
         return label if self.is_told_in_words and label else self.describe_ratings([value])
 
     def describe_comparison(
-        self, row: Stored, names: Mapping[int, str], shown: Mapping[int, str]
+        self, row: AnswerRow, names: Mapping[int, str], shown: Mapping[int, str]
     ) -> str:
         """Say what was answered about two outputs, where the scale compares them.
 
@@ -460,8 +438,7 @@ class Scale(Part):
 
 
 _DOUBTED = -2.0
-# of a stored rating: that it is a number and nothing else; that the question is not applicable
-PLAIN: dict[str, Any] = {"part": "", "text": "", "detail__isnull": True}
+# of a stored rating: that the question is not applicable
 _IS_NA = Q(value__isnull=True, part="", text="", detail__na=True)
 
 

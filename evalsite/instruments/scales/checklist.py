@@ -11,6 +11,7 @@ from django.utils.translation import ngettext
 from pydantic import Field, PrivateAttr
 
 from evalsite.fields import EntryInput
+from evalsite.instruments.answer import AnswerRow
 from evalsite.instruments.faults import Fault
 from evalsite.instruments.parts import Key, Part, Words
 from evalsite.instruments.scales.base import (
@@ -19,9 +20,7 @@ from evalsite.instruments.scales.base import (
     Judged,
     Per,
     QuestionWords,
-    Row,
     Scale,
-    Stored,
     find_twice,
 )
 from evalsite.instruments.scales.points import verdict_in_words
@@ -222,22 +221,21 @@ class Checklist(Scale):
     # --- stored and read back
 
     def make_rows(
-        self, answer: Any, output_ids: Sequence[int | None], number: int
-    ) -> tuple[Row, ...]:
-        output_id = output_ids[number - 1]
+        self, answer: Any, about: AnswerRow, output_ids: Sequence[int]
+    ) -> tuple[AnswerRow, ...]:
         return tuple(
-            Row(output_id, None, key, detail={NA: True})
+            about._replace(part=key, detail={NA: True})
             if value == NA
-            else Row(output_id, value, key)
+            else about._replace(part=key, value=value)
             for key, value in zip(self.keys, answer, strict=True)
         )
 
     def read_values(
-        self, rows: Iterable[Stored], output_ids: Sequence[int | None]
+        self, rows: Iterable[AnswerRow], output_ids: Sequence[int | None]
     ) -> list[Any | None]:
         answers: dict[int | None, dict[str, Any]] = {}
         for row in rows:
-            of_output = answers.setdefault(row.output_id, {})
+            of_output = answers.setdefault(row.output, {})
             of_output[row.part] = NA if row.value is None else row.value
         return [
             tuple(answers[output_id].get(key, _OPEN) for key in self.keys or answers[output_id])
@@ -320,10 +318,10 @@ class Checklist(Scale):
         of = f"of: {listed}" if listed else f"line of {self.from_column}"
         return f"1 = {self.yes}, 0 = {self.no}, a row for each {of}"
 
-    def write_cell(self, rows: Sequence[Stored]) -> str:
+    def write_cell(self, rows: Sequence[AnswerRow]) -> str:
         return " ".join(NA if row.value is None else str(row.value) for row in rows)
 
-    def describe_answer(self, rows: Sequence[Stored]) -> str:
+    def describe_answer(self, rows: Sequence[AnswerRow]) -> str:
         texts = {statement.key: statement.text for statement in self.shown_statements}
         answers = [
             (row.part, self.label_of(NA if row.value is None else row.value)) for row in rows

@@ -9,8 +9,9 @@ from django.utils.translation import gettext as _
 from pydantic import Field
 
 from evalsite.fields import EntryInput, PointField
+from evalsite.instruments.answer import AnswerRow
 from evalsite.instruments.parts import Words
-from evalsite.instruments.scales.base import NA, QuestionWords, Row, Stored, join_choices
+from evalsite.instruments.scales.base import NA, QuestionWords, join_choices
 from evalsite.instruments.scales.options import Option, ScaleOfOptions, join_words, split_words
 from evalsite.instruments.scales.points import Parts, parse_parts, quote
 
@@ -107,20 +108,19 @@ class Choice(ScaleOfOptions):
     # --- stored and read back
 
     def make_rows(
-        self, answer: Any, output_ids: Sequence[int | None], number: int
-    ) -> tuple[Row, ...]:
-        output_id = output_ids[number - 1]
+        self, answer: Any, about: AnswerRow, output_ids: Sequence[int]
+    ) -> tuple[AnswerRow, ...]:
         if answer == NA:
-            return (Row(output_id, None, detail={NA: True}),)
+            return (about._replace(detail={NA: True}),)
         key, words = split_words(answer)
         place = self.keys.index(key) + 1
-        return (Row(output_id, place, text=words, detail={"option": key}),)
+        return (about._replace(value=place, text=words, detail={"option": key}),)
 
     def read_values(
-        self, rows: Iterable[Stored], output_ids: Sequence[int | None]
+        self, rows: Iterable[AnswerRow], output_ids: Sequence[int | None]
     ) -> list[Any | None]:
         answers = {
-            row.output_id: NA
+            row.output: NA
             if row.value is None
             else join_words((row.detail or {}).get("option", ""), row.text)
             for row in rows
@@ -167,11 +167,11 @@ class Choice(ScaleOfOptions):
             for place, option in enumerate(self.options, start=1)
         )
 
-    def write_cell(self, rows: Sequence[Stored]) -> str:
+    def write_cell(self, rows: Sequence[AnswerRow]) -> str:
         (row,) = rows
         return NA if row.value is None else str((row.detail or {}).get("option", row.value))
 
-    def describe_answer(self, rows: Sequence[Stored]) -> str:
+    def describe_answer(self, rows: Sequence[AnswerRow]) -> str:
         words = super().describe_answer(rows)
         return f"{words}: {rows[0].text}" if rows[0].text else words
 

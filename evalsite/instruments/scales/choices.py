@@ -11,11 +11,10 @@ from django.utils.translation import ngettext
 from pydantic import Field
 
 from evalsite.fields import EntryInput
+from evalsite.instruments.answer import AnswerRow
 from evalsite.instruments.faults import Fault
 from evalsite.instruments.scales.base import (
     QuestionWords,
-    Row,
-    Stored,
     find_bad_counts,
     join_choices,
 )
@@ -167,20 +166,20 @@ class Choices(ScaleOfOptions):
     # --- stored and read back
 
     def make_rows(
-        self, answer: Any, output_ids: Sequence[int | None], number: int
-    ) -> tuple[Row, ...]:
-        output_id = output_ids[number - 1]
+        self, answer: Any, about: AnswerRow, output_ids: Sequence[int]
+    ) -> tuple[AnswerRow, ...]:
         words = dict(map(split_words, answer))
         return tuple(
-            Row(output_id, int(key in words), key, words.get(key, "")) for key in self.keys
+            about._replace(part=key, value=int(key in words), text=words.get(key, ""))
+            for key in self.keys
         )
 
     def read_values(
-        self, rows: Iterable[Stored], output_ids: Sequence[int | None]
+        self, rows: Iterable[AnswerRow], output_ids: Sequence[int | None]
     ) -> list[Any | None]:
         ticked: dict[int | None, dict[str, str]] = {}
         for row in rows:
-            of_output = ticked.setdefault(row.output_id, {})
+            of_output = ticked.setdefault(row.output, {})
             if row.value:
                 of_output[row.part] = join_words(row.part, row.text)
         return [
@@ -238,10 +237,10 @@ class Choices(ScaleOfOptions):
         listed = ", ".join(f"{option.key} ({option.label})" for option in self.options)
         return f"1 = ticked, 0 = not ticked, a row for each of: {listed}"
 
-    def write_cell(self, rows: Sequence[Stored]) -> str:
+    def write_cell(self, rows: Sequence[AnswerRow]) -> str:
         return " ".join(row.part for row in rows if row.value) or NOTHING
 
-    def describe_answer(self, rows: Sequence[Stored]) -> str:
+    def describe_answer(self, rows: Sequence[AnswerRow]) -> str:
         ticked = [row for row in rows if row.value]
         labels = {option.key: option.label for option in self.options}
         words = [(labels.get(row.part, row.part), row.text) for row in ticked]

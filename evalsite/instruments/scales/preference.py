@@ -13,15 +13,14 @@ from django.utils.translation import ngettext
 from pydantic import Field
 
 from evalsite.fields import EntryInput
+from evalsite.instruments.answer import AnswerRow
 from evalsite.instruments.faults import Fault
 from evalsite.instruments.parts import Names, Part, Words
 from evalsite.instruments.scales.base import (
     Judged,
     Per,
     QuestionWords,
-    Row,
     Scale,
-    Stored,
     find_bad_counts,
 )
 from evalsite.instruments.scales.options import Option, find_option_faults
@@ -70,9 +69,9 @@ class PreferenceField(forms.Field):
         super().__init__(required=False, widget=EntryInput(scale.read_entry))
 
     def clean(self, value: Any) -> Verdict:
-        sent = str(value or "").split()
+        sent = str(value or "").split(" ")
         chosen = [part for part in sent if "." not in part]
-        if not chosen:
+        if not any(chosen):
             raise ValidationError(self.missing, code="required")
         reasons = tuple(map(self.scale.read_reason, (part for part in sent if "." in part)))
         if len(chosen) > 1 or chosen[0] not in self.scale.entries or None in reasons:
@@ -356,8 +355,8 @@ class Preference(Scale):
     # --- stored and read back
 
     def make_rows(
-        self, answer: Any, output_ids: Sequence[int | None], number: int
-    ) -> tuple[Row, ...]:
+        self, answer: Any, about: AnswerRow, output_ids: Sequence[int]
+    ) -> tuple[AnswerRow, ...]:
         grade, reasons = answer
         detail: dict[str, Any] = {}
         better, strength = None, 0
@@ -371,14 +370,14 @@ class Preference(Scale):
             ticked.setdefault(str(of), []).append(key)
         if ticked:
             detail["reasons"] = ticked
-        return (Row(better, strength, detail=detail or None),)
+        return (about._replace(output=better, value=strength, detail=detail or None),)
 
     def read_values(
-        self, rows: Iterable[Stored], output_ids: Sequence[int | None]
+        self, rows: Iterable[AnswerRow], output_ids: Sequence[int | None]
     ) -> list[Any | None]:
         row = next(iter(rows), None)
         numbers = {str(pk): number for number, pk in enumerate(output_ids, start=1)}
-        if row is None or (row.output_id is not None and str(row.output_id) not in numbers):
+        if row is None or (row.output is not None and str(row.output) not in numbers):
             return [None]
         detail = row.detail or {}
         reasons = tuple(
@@ -386,8 +385,8 @@ class Preference(Scale):
             for of, keys in sorted(detail.get("reasons", {}).items())
             for key in keys
         )
-        better = numbers.get(str(row.output_id), 0)
-        strength = row.value if better and row.value else 0
+        better = numbers.get(str(row.output), 0)
+        strength = int(row.value) if better and row.value else 0
         return [Judgement(better, strength, detail.get("both", ""), reasons)]
 
     def write_entries(self, values: Sequence[Any | None], order: Sequence[int]) -> dict[int, str]:
@@ -489,16 +488,16 @@ class Preference(Scale):
         return f"1 to {self.maximum} = how much better the output preferred is, 0 = a tie"
 
     def describe_comparison(
-        self, row: Stored, names: Mapping[int, str], shown: Mapping[int, str]
+        self, row: AnswerRow, names: Mapping[int, str], shown: Mapping[int, str]
     ) -> str:
         if self.is_plain:
-            return "tie" if row.output_id is None else f"{names[row.output_id]} preferred"
+            return "tie" if row.output is None else f"{names[row.output]} preferred"
         detail = row.detail or {}
-        if row.output_id is None:
+        if row.output is None:
             both = detail.get("both")
             words = self.name_tested(f"both_{both}" if both else 0)
         else:
-            words = self._describe_grade(row.output_id, row.value or 0, names, shown)
+            words = self._describe_grade(row.output, int(row.value or 0), names, shown)
         labels = {tag.key: tag.label for tag in (self.tags.options if self.tags else ())}
         reasons = {
             of: ", ".join(labels.get(key, key) for key in keys)

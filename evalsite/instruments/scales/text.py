@@ -9,8 +9,9 @@ from django.utils.translation import gettext as _
 from pydantic import Field
 
 from evalsite.fields import LONGEST_TEXT, NoteField
+from evalsite.instruments.answer import AnswerRow
 from evalsite.instruments.faults import Fault
-from evalsite.instruments.scales.base import Judged, QuestionWords, Row, Scale, Stored
+from evalsite.instruments.scales.base import Judged, QuestionWords, Scale
 
 # by simulated people, of what is worth more or less
 _WORDS = ("It reads well.", "Fair.", "Some of it is wrong.")
@@ -87,14 +88,14 @@ class Text(Scale):
     # --- stored and read back
 
     def make_rows(
-        self, answer: Any, output_ids: Sequence[int | None], number: int
-    ) -> tuple[Row, ...]:
-        return (Row(output_ids[number - 1], None, text=answer),)
+        self, answer: Any, about: AnswerRow, output_ids: Sequence[int]
+    ) -> tuple[AnswerRow, ...]:
+        return (about._replace(text=answer),)
 
     def read_values(
-        self, rows: Iterable[Stored], output_ids: Sequence[int | None]
+        self, rows: Iterable[AnswerRow], output_ids: Sequence[int | None]
     ) -> list[Any | None]:
-        texts = {row.output_id: row.text for row in rows}
+        texts = {row.output: row.text for row in rows}
         return [texts.get(output_id) for output_id in output_ids]
 
     # --- gold: words have no right answer
@@ -132,11 +133,11 @@ class Text(Scale):
     def describe_values(self) -> str:
         return "no value: the words are in the column text"
 
-    def write_cell(self, rows: Sequence[Stored]) -> str:
+    def write_cell(self, rows: Sequence[AnswerRow]) -> str:
         (row,) = rows
         return row.text
 
-    def describe_answer(self, rows: Sequence[Stored]) -> str:
+    def describe_answer(self, rows: Sequence[AnswerRow]) -> str:
         return rows[0].text
 
     def describe_wide(self) -> tuple[str, bool, str]:
