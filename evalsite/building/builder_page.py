@@ -15,16 +15,29 @@ from evalsite.building.examples import (
 )
 from evalsite.building.faults import describe_faults
 from evalsite.building.fields import Field
-from evalsite.building.parameters import TABLE, Parameter, Plain, list_parameters, start_scale
+from evalsite.building.parameters import (
+    TABLE,
+    Parameter,
+    Plain,
+    list_names,
+    list_parameters,
+    start_scale,
+)
 from evalsite.building.pictures import Picture, draw_answer
 from evalsite.building.reuse import describe_origin
 from evalsite.building.starts import find_comment_kind, start_draft, start_question
 from evalsite.building.tables import describe_table
 from evalsite.building.trying import render_preview
-from evalsite.instruments.schema import INPUT_KINDS, KINDS_OF_OUTPUTS, OUTPUT_KINDS
+from evalsite.instruments.checks import check_instrument
+from evalsite.instruments.scales import installed_scales
+from evalsite.instruments.schema import (
+    INPUT_KINDS,
+    KINDS_OF_OUTPUTS,
+    OUTPUT_KINDS,
+    Instrument,
+    write_structure,
+)
 from evalsite.instruments.texts import list_texts
-from evalsite.protocol import Protocol, check_instrument, installed_scales
-from evalsite.protocol.data import write_structure
 from evalsite.studies.instruments import find_faults
 
 _PERS = {
@@ -170,7 +183,7 @@ def _describe_question(
         "number": number + 1,
         "key": one.get("key", ""),
         "label": one.get("label", ""),
-        "kind": cls.title if cls else kind,
+        "kind": cls.name_title() if cls else kind,
         "is_open": at in faulty or len(criteria) == 1,
         "origin": describe_origin(one),
         "may_require": is_supported("required"),
@@ -187,12 +200,12 @@ def _describe_question(
                   help="Always in view. Markdown."),
         ],
         "kinds": [
-            Kind(name, each.title, draw_answer(name),
-                 is_chosen=name == kind, is_off=each.pair_only and not is_pair)
+            Kind(name, each.name_title(), draw_answer(name),
+                 is_chosen=name == kind, is_off=each.needs == "pair" and not is_pair)
             for name, each in installed_scales().items()
         ],
         "tables": [
-            describe_table(f"{at}-p-{name}", parameter, scale or {}, {*cls.needed, *cls.optional})
+            describe_table(f"{at}-p-{name}", parameter, scale or {}, list_names(cls))
             for name, parameter in parameters.items()
             if cls and parameter.control == "table"
         ],
@@ -308,7 +321,7 @@ def _takes_per(kind: str, per: str) -> bool:
     if scale is None:
         return False
     if per == "turn":
-        return scale.may_ask_turn
+        return "turn" in scale.asked
     return not _probe(scale=start_scale(scale), per=per) & {
         "wrong_per", "not_supported", "not_allowed",
     }  # fmt: skip
@@ -465,7 +478,7 @@ def _describe_languages(draft: Plain) -> dict[str, Any]:
 def make_preview(draft: Plain) -> str:
     """Return the page of an item; with faults, that of what is right so far; "" if nothing is."""
     if not find_faults(draft):
-        return render_preview(Protocol.from_stored(draft))
+        return render_preview(Instrument.model_validate(draft))
     bare = {name: value for name, value in draft.items()
             if name not in ("examples", "practice", "comprehension", "translations",
                             "eligibility", "title", "summary", "instructions")}  # fmt: skip
@@ -476,4 +489,4 @@ def make_preview(draft: Plain) -> str:
             right.append(one)
     if not right:
         return ""
-    return render_preview(Protocol.from_stored(bare | {"criteria": right}))
+    return render_preview(Instrument.model_validate(bare | {"criteria": right}))

@@ -21,12 +21,13 @@ from evalsite.building.parameters import (
     TABLE,
     Parameter,
     Plain,
+    list_needed,
     list_parameters,
     make_key,
 )
 from evalsite.building.starts import add_question
 from evalsite.building.tables import change_table, list_entries
-from evalsite.protocol import installed_scales
+from evalsite.instruments.scales import installed_scales
 from evalsite.studies.instruments import (
     DraftChanged,
     FaultyInstrument,
@@ -207,10 +208,10 @@ def _change_row(draft: Plain, what: str, at: str) -> str:
     elif parameter.control == "table":
         entries = list_entries(scale.get(key))
         row_number = change_table(
-            entries, what, number, noun=parameter.noun, is_mirrored=kind.pair_only
+            entries, what, number, noun=parameter.noun, is_mirrored=kind.needs == "pair"
         )
         scale[key] = entries
-        if not entries and key not in kind.needed:
+        if not entries and key not in list_needed(kind):
             del scale[key]
     else:
         return ""

@@ -7,7 +7,7 @@ from evalsite.building.drafts import is_narrower
 from evalsite.building.examples import find_scale
 from evalsite.building.fields import Field
 from evalsite.building.parameters import Plain
-from evalsite.protocol.conditions import Condition
+from evalsite.instruments.schema import Condition
 
 _TESTS = (
     ("is", "is one of"), ("includes", "includes one of"), ("at_least", "is at least"),
@@ -78,7 +78,7 @@ def _say(condition: Mapping[str, Any], earlier: list[Plain]) -> str:
     """Say a condition in words, as far as the questions that it names are right."""
     labels = {str(one.get("key")): _Named(one) for one in earlier}
     try:
-        return Condition.from_data(condition).describe(labels)  # type: ignore[arg-type]
+        return Condition.model_validate(condition).describe(labels)
     except (LookupError, StopIteration, TypeError, AttributeError, ValueError):
         return "a condition that isn’t right yet"
 

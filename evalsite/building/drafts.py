@@ -14,6 +14,7 @@ from evalsite.building.parameters import (
     Parameter,
     Plain,
     is_key_of,
+    list_needed,
     list_parameters,
     make_key,
     read_text,
@@ -23,8 +24,8 @@ from evalsite.building.parameters import (
 from evalsite.building.renames import rename_columns, rename_questions
 from evalsite.building.starts import follow_kind, follow_outputs, make_column
 from evalsite.building.tables import read_table
+from evalsite.instruments.scales import installed_scales
 from evalsite.instruments.schema import KINDS_OF_OUTPUTS
-from evalsite.protocol import installed_scales
 
 # more questions or rows than a form may have are read no further
 MOST = 400
@@ -254,7 +255,7 @@ def _read_question(data: Mapping[str, str], at: str, base: Plain) -> Plain:
         question["per"] = data[f"{at}-per"]
     is_other = data.get(f"{at}-kind") != (before.get("scale") or {}).get("kind")
     if scale and is_other:
-        question["per"] = scale.per
+        question["per"] = scale.asked[0]
     _read_turns(data, at, question)
     _read_extras(data, at, question)
     if scale and is_other:
@@ -282,7 +283,7 @@ def _read_scale(data: Mapping[str, str], at: str, before: Any) -> Plain:
         return {**before, "kind": kind or before.get("kind", "")}
     if before.get("kind") != kind:
         return start_scale(scale, before)
-    found = _read_parameters(data, f"{at}-p", list_parameters(scale), before, scale.needed)
+    found = _read_parameters(data, f"{at}-p", list_parameters(scale), before, list_needed(scale))
     if found.get("from_column"):
         found.pop("statements", None)  # one of the two
     elif before.get("from_column") and not found.get("from_column"):

@@ -8,11 +8,9 @@ from typing import Any
 from django.core.exceptions import ValidationError
 
 from evalsite.building.parameters import Plain, read_whole
-from evalsite.instruments.kinds import is_scale
-from evalsite.protocol.data import read_structure, write_structure
-from evalsite.protocol.faults import Faults
-from evalsite.protocol.installed_scales import get_scale, installed_scales
-from evalsite.protocol.scale import Scale
+from evalsite.instruments.scales import NA, Scale, installed_scales, read_scale
+from evalsite.instruments.schema import write_structure
+from evalsite.lib.limited import read_json
 
 _MOST = 100
 # several answers of which none is chosen, as in a gold column
@@ -22,9 +20,26 @@ NOTHING = "-"
 def find_scale(criterion: Any) -> Scale | None:
     """Return the scale of a question of a draft; None as long as it isn't right."""
     data: Any = criterion.get("scale") if isinstance(criterion, dict) else None
-    if not is_scale(data) or data["kind"] not in installed_scales():
+    try:
+        scale = read_scale(data)
+    except ValueError:
         return None
-    return get_scale(data["kind"]).from_data(data)
+    is_right = scale.kind in installed_scales() and not list(scale.find_faults(""))
+    return scale if is_right else None
+
+
+def read_structure(text: str, kind: str) -> Any:
+    """Return the list that the text of a conversation holds; any other text as it is.
+
+    A table stays text: as a list, its columns would lose their order where JSON is stored.
+    """
+    if kind != "conversation":
+        return text
+    try:
+        data = read_json(text)
+    except ValueError:
+        return text
+    return data if isinstance(data, list) else text
 
 
 @dataclass(frozen=True)
@@ -198,11 +213,12 @@ def _name_answers(scale: Scale) -> Plain:
 
 
 def _is_answer(answer: Any, scale: Scale, per: str, outputs: int) -> bool:
-    faults = Faults()
-    if per == "item" and scale.per != "item":
-        answer, outputs = [answer], 1
-    scale.check_rating(answer, outputs, "", faults)
-    return not faults
+    answers, count = ([answer], 1) if per == "item" else (answer, outputs)
+    return (
+        isinstance(answers, list)
+        and len(answers) == count
+        and all(scale.is_answer(one, outputs) or (one == NA and scale.has_na) for one in answers)
+    )
 
 
 def describe_answers(criterion: Plain) -> str:
@@ -211,7 +227,7 @@ def describe_answers(criterion: Plain) -> str:
     if scale is None:
         return ""
     names = [scale.name_tested(one) for one in scale.list_testable() or ()]
-    words = ", ".join(names) if scale.pair_only else scale.describe_choices()
+    words = ", ".join(names) if scale.needs == "pair" else scale.describe_choices()
     return f"Enter {words}."
 
 
@@ -247,7 +263,7 @@ def write_answer(answer: Any, criterion: Plain, *, is_gold: bool) -> str:
         except (ValueError, LookupError, TypeError, AttributeError):
             return str(answer)
     if isinstance(answer, list):
-        if criterion.get("per") == "item" and scale is not None and scale.per != "item":
+        if criterion.get("per") == "item" and scale is not None and scale.asked[0] != "item":
             return _write_part(answer)
         return ", ".join(map(_write_part, answer))
     return str(answer)

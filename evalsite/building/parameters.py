@@ -9,7 +9,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from evalsite.protocol.scale import Scale
+from evalsite.instruments.scales import Scale
 
 Plain = dict[str, Any]
 _KEY_LINE = re.compile(r"\s*([a-z][a-z0-9_]{0,39})\s*:\s*(.+?)\s*")
@@ -264,28 +264,39 @@ _GRADES = Parameter(
 )  # fmt: skip
 
 
+def list_names(scale: type[Scale]) -> frozenset[str]:
+    """Return the names of the parameters of this kind."""
+    return frozenset(scale.model_fields) - {"kind", "extras"}
+
+
+def list_needed(scale: type[Scale]) -> frozenset[str]:
+    """Return the names of the parameters that this kind can't be without."""
+    names = list_names(scale)
+    return frozenset(name for name in names if scale.model_fields[name].is_required())
+
+
 def list_parameters(scale: type[Scale]) -> dict[str, Parameter]:
     """Return the parameters of this kind that can be entered, needed ones first."""
-    known = {*scale.needed, *scale.optional}
+    known, needed = list_names(scale), list_needed(scale)
     order = list(PARAMETERS)
     names = sorted(known & PARAMETERS.keys(), key=order.index)
-    found = {name: PARAMETERS[name] for name in sorted(names, key=lambda n: n not in scale.needed)}
+    found = {name: PARAMETERS[name] for name in sorted(names, key=lambda n: n not in needed)}
     for name in found.keys() & {"least", "most"}:
         found[name] = replace(found[name], label=f"{found[name].label} {scale.counted}")
-    return found | ({"points": _GRADES} if scale.pair_only and "points" in found else {})
+    return found | ({"points": _GRADES} if scale.needs == "pair" and "points" in found else {})
 
 
 def start_scale(scale: type[Scale], before: Mapping[str, Any] | None = None) -> Plain:
     """Return a new scale of this kind, with the parameters that the one before has too."""
-    data: Plain = {"kind": scale.kind}
-    known = {*scale.needed, *scale.optional}
+    data: Plain = {"kind": scale.name_kind()}
+    known = list_names(scale)
     kept = {name: value for name, value in (before or {}).items() if name in known}
-    if kept.get("points") and scale.pair_only:
+    if kept.get("points") and scale.needs == "pair":
         del kept["points"]
-    for name in sorted(scale.needed):
-        start = SIDES if name == "points" and scale.pair_only else None
+    for name in sorted(list_needed(scale)):
+        start = SIDES if name == "points" and scale.needs == "pair" else None
         parameter = PARAMETERS.get(name)
         data[name] = start or (parameter.start if parameter else None)
-    if "statements" in scale.optional and "from_column" not in kept:
+    if "statements" in known and "from_column" not in kept:
         data["statements"] = PARAMETERS["statements"].start
     return data | kept

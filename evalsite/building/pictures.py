@@ -5,7 +5,8 @@ from dataclasses import dataclass
 from functools import lru_cache
 
 from evalsite.building.parameters import start_scale
-from evalsite.protocol import Protocol, Scale, get_scale
+from evalsite.instruments.scales import Scale, get_scale, read_scale
+from evalsite.instruments.schema import Instrument
 
 WIDTH, HEIGHT = 240, 128
 _MOST_ROWS = 5
@@ -31,7 +32,7 @@ class Shape:
 Picture = tuple[Shape, ...]
 
 
-def draw(config: Protocol) -> Picture:
+def draw(config: Instrument) -> Picture:
     """Return the shapes of the drawing, those that lie below first."""
     is_one = config.layout.outputs == "one"
     shapes: list[Shape] = []
@@ -58,14 +59,16 @@ def draw(config: Protocol) -> Picture:
 @lru_cache(maxsize=64)
 def draw_answer(kind: str) -> Picture:
     """Return the drawing of a kind of answer: 88 by 28."""
-    cls = get_scale(kind)
-    return tuple(_draw_scale(cls.from_data(start_scale(cls)), 0, 2, 7, 84, 14))
+    scale = read_scale(start_scale(get_scale(kind)))
+    return tuple(_draw_scale(scale, 0, 2, 7, 84, 14))
 
 
-def _draw_input(config: Protocol, x: float, y: float, width: float, lines: int) -> Iterator[Shape]:
-    if not config.inputs:
+def _draw_input(
+    config: Instrument, x: float, y: float, width: float, lines: int
+) -> Iterator[Shape]:
+    if not config.columns:
         return
-    if config.inputs[0].kind == "dialogue":
+    if config.columns[0].kind == "dialogue":
         yield Shape("s", x, y - 4, width * 0.8, 16, 6)
         yield Shape("l", x + 8, y + 3, width * 0.5)
         if lines > 2:

@@ -6,9 +6,8 @@ from typing import Any
 
 from evalsite.building.parameters import Plain, make_key, start_scale
 from evalsite.instruments.checks import RESERVED_KEYS
-from evalsite.protocol import FORMAT, installed_scales
-from evalsite.protocol.parts import COMMENT
-from evalsite.protocol.scale import Scale
+from evalsite.instruments.scales import COMMENT, Scale, installed_scales
+from evalsite.instruments.schema import FORMAT
 
 # summary and instructions, by the outputs on a page
 _STARTS = {
@@ -59,7 +58,7 @@ def make_column(label: str, taken: Iterable[Any]) -> str:
 def start_question(label: str, taken: Any, scale: Plain) -> Plain:
     kind = installed_scales()[scale["kind"]]
     question = {
-        "key": make_column(label, taken), "label": label, "per": kind.per,
+        "key": make_column(label, taken), "label": label, "per": kind.asked[0],
         "question": _ask(kind, is_first=label == "Quality"), "scale": scale,
     }  # fmt: skip
     return question | ({"required": False} if kind.starts_optional else {})
@@ -72,7 +71,7 @@ def add_question(criteria: list[Plain], kind: str) -> None:
     # most instruments ask several questions on one scale
     same = (
         one for one in scales
-        if isinstance(one, dict) and one.get("kind") == scale.kind and "points" in one
+        if isinstance(one, dict) and one.get("kind") == scale.name_kind() and "points" in one
     )  # fmt: skip
     label = "Comment" if scale.starts_optional else f"Question {len(criteria) + 1}"
     taken = {one.get("key") for one in criteria}
@@ -81,12 +80,12 @@ def add_question(criteria: list[Plain], kind: str) -> None:
 
 def find_comment_kind() -> str:
     """Return the kind of a comment box, or "" where none is installed."""
-    return next((one.kind for one in installed_scales().values() if one.starts_optional), "")
+    return next((kind for kind, one in installed_scales().items() if one.starts_optional), "")
 
 
 def _ask(kind: type[Scale], *, is_first: bool) -> str:
     """Return the question that a new one of this kind starts with."""
-    if kind.pair_only:
+    if kind.needs == "pair":
         return "Which one is better?"
     if kind.starts_optional:
         return "Do you have any comments?"
@@ -107,7 +106,7 @@ def follow_kind(question: Plain, before: Plain, scale: type[Scale]) -> None:
     if was and was.starts_optional != scale.starts_optional:
         question.pop("required", None)
         question |= {"required": False} if scale.starts_optional else {}
-    if not scale.has_direction:
+    if not scale.directed:
         question.pop("better", None)
     for is_first in (True, False):
         if was and question.get("question") == _ask(was, is_first=is_first):

@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 from django.db.models import Count, F, Q, QuerySet, Window
 from django.db.models.functions import RowNumber
 
-from evalsite.annotation.models import Annotation, Highlight, Rating, Revision
+from evalsite.annotation.models import Annotation, Rating, Revision
 from evalsite.exports.comparison import NOT_COMPARED, Comparison, compare_systems, find_places
 from evalsite.exports.kind_columns import comment_column
 from evalsite.exports.rows import (
@@ -26,20 +26,21 @@ from evalsite.exports.rows import (
     choose,
     find_exclusions,
     hyphenate,
+    is_typed,
     write_share,
 )
 from evalsite.exports.selection import Selection
 from evalsite.exports.simple_rows import make_simple_rows
+from evalsite.instruments.answer import AnswerRow
+from evalsite.instruments.scales import COMMENT, NA, Scale
+from evalsite.instruments.schema import Criterion
 from evalsite.participants.models import Origin
-from evalsite.protocol import Criterion, Scale
-from evalsite.protocol.parts import COMMENT
-from evalsite.protocol.scale import NA, Row
 from evalsite.studies.gold import Gold
 from evalsite.studies.item_numbers import ItemNumbers
 from evalsite.studies.models import Item, Output, Study, StudyVersion, System
 
 # what only some kinds of questions have
-_MORE = ("part", "text", "detail", "turn")
+_MORE = ("part", "detail", "turn")
 _IMPORTED, _REPORTED = Origin.IMPORTED.value, Annotation.Outcome.REPORTED.value
 
 
@@ -126,7 +127,7 @@ class Score:
 
     scale: Scale | None
     criterion: str
-    value: int | None
+    value: float | None
     value_typed: str
     standard: int | None
     comparison: Comparison
@@ -139,10 +140,6 @@ class Score:
     @property
     def is_not_applicable(self) -> bool:
         return bool(self.detail and self.detail.get(NA))
-
-    def at(self, output_id: int | None) -> Row:
-        """Return the row that is stored of the output with this id."""
-        return Row(output_id, self.value, self.part, self.text, self.detail, self.turn)
 
 
 class RatingRow(NamedTuple):
@@ -162,6 +159,15 @@ class RatingRow(NamedTuple):
     number: int
     system: str
     score: Score
+
+    @property
+    def stored(self) -> AnswerRow:
+        """The row as it is stored, but for what was typed for a number."""
+        score = self.score
+        return AnswerRow(
+            self.answer.item_id, self.output_pk, score.criterion, score.turn, score.part,
+            score.value, score.text, score.detail,
+        )  # fmt: skip
 
 
 class WideRow(NamedTuple):
@@ -275,7 +281,7 @@ class AnswerReader:
         return answer
 
     def _count_revisions(self, answers: Sequence[Answer]) -> None:
-        counts = self._count_by_answer(Revision, answers)
+        counts = self._count_by_answer(Revision.objects.all(), answers)
         for answer in answers:
             answer.revisions = str(counts.get(answer.id, 0))
 
@@ -289,15 +295,13 @@ class AnswerReader:
         for answer in answers:
             answer.outputs = outputs[answer.item_id]
 
-    def _count_by_answer(self, model: Any, answers: Sequence[Answer]) -> dict[int, int]:
-        rows = self._find_related(model, answers).order_by()
+    def _count_by_answer(self, rows: QuerySet[Any], answers: Sequence[Answer]) -> dict[int, int]:
+        rows = self._find_related(rows, answers).order_by()
         return dict(rows.values_list("annotation").annotate(n=Count("id")))
 
-    def _find_related(self, model: Any, answers: Sequence[Answer]) -> QuerySet[Any]:
+    def _find_related(self, rows: QuerySet[Any], answers: Sequence[Answer]) -> QuerySet[Any]:
         # the range of a page: by the study the database would look through all of it each time
-        return model.objects.filter(
-            annotation_id__gte=answers[0].id, annotation_id__lte=answers[-1].id
-        )
+        return rows.filter(annotation_id__gte=answers[0].id, annotation_id__lte=answers[-1].id)
 
     # ratings
 
@@ -316,16 +320,19 @@ class AnswerReader:
         found: dict[int, tuple[Answer, list[RatingRow]]] = {
             answer.id: (answer, []) for answer in answers
         }
-        ratings = self._find_related(Rating, answers).order_by().values_list(
-            "annotation_id", "file_row", "criterion", "output_id", "id", "value", "value_typed",
+        stored = self._find_related(Rating.objects.without_marks(), answers).order_by()
+        ratings = stored.values_list(
+            "annotation_id", "file_row", "criterion", "output_id", "id", "value", "text",
             *(_MORE if self._has_more else ()),
         )  # fmt: skip
         find_output, find_score, compared = self._outputs.find, self._find_score, self._compared
         ranks, last, make_row = self._ranks, len(self._ranks), RatingRow._make
         for row in ratings.iterator(chunk_size=PAGE):
-            annotation, file_row, criterion, output, pk, value, typed, *more = row
+            annotation, file_row, criterion, output, pk, value, text, *more = row
             if annotation not in found:
                 continue
+            is_number = is_typed(self._scales.get(criterion), value, text)
+            typed, words = (text, "") if is_number else ("", text)
             answer, rows = found[annotation]
             number, name = (0, "") if output is None else find_output(output)
             chosen = number
@@ -337,8 +344,8 @@ class AnswerReader:
                 score = find_score(criterion, value, typed, None, comparison)
             else:
                 score = find_score(criterion, value, typed, answer.standard)
-            if more and any(more):
-                score = replace(score, **dict(zip(_MORE, more, strict=True)))
+            if words or any(more):
+                score = replace(score, text=words, **dict(zip(_MORE, more, strict=bool(more))))
             rank = ranks.get(criterion, last)
             # by place, which takes half the time of names
             cells = (
@@ -355,7 +362,7 @@ class AnswerReader:
         return self._compare(systems, answer.order_shown, preferred)
 
     def _make_score(
-        self, criterion: str, value: int | None, typed: str, standard: int | None,
+        self, criterion: str, value: float | None, typed: str, standard: int | None,
         comparison: Comparison = NOT_COMPARED,
     ) -> Score:  # fmt: skip
         standard = standard if criterion in self._with_standard else None
@@ -386,12 +393,12 @@ class AnswerReader:
     def read_annotations(self) -> Iterator[Group]:
         """Rows of annotations.csv, in the order in which annotations were first saved."""
         for answers in self.read_pages(with_outputs=True):
-            counts = self._count_by_answer(Rating, answers)
+            counts = self._count_by_answer(Rating.objects.without_marks(), answers)
             checked = [answer for answer in answers if self._gold.has(answer.item_id)]
             for answer, ratings in zip(checked, self._read_ratings(checked), strict=True):
-                given: dict[str, list[Row]] = {}
+                given: dict[str, list[AnswerRow]] = {}
                 for row in ratings:
-                    given.setdefault(row.score.criterion, []).append(row.score.at(row.output_pk))
+                    given.setdefault(row.score.criterion, []).append(row.stored)
                 answer.agrees_with_gold = self._gold.compare(
                     answer.item_id, given, [*answer.outputs.values()], answer.standard
                 )
@@ -403,8 +410,8 @@ class AnswerReader:
         """Rows of highlights.csv: by annotation, then output as uploaded, then place in it."""
         for answers in self.read_pages():
             by_id = {answer.id: answer for answer in answers}
-            marks = self._find_related(Highlight, answers).values_list(
-                "annotation_id", "output__position", "output__system_id", "start", "end", "quote"
+            marks = self._find_related(Rating.objects.marks(), answers).values_list(
+                "annotation_id", "output__position", "output__system_id", "start", "end", "text"
             )
             ordered = marks.order_by("annotation_id", "output__position", "start", "end")
             for pk, rows in groupby(ordered, key=itemgetter(0)):
@@ -442,7 +449,7 @@ def _spread(
 def _write_cells(rows: Sequence[RatingRow], criteria: Mapping[str, Criterion]) -> dict[str, str]:
     """Write the cells of a wide row, by the name of the column."""
     cells: dict[str, str] = {}
-    own: dict[str, list[Row]] = {}
+    own: dict[str, list[AnswerRow]] = {}
     for row in rows:
         score = row.score
         if score.part == COMMENT:
@@ -450,7 +457,7 @@ def _write_cells(rows: Sequence[RatingRow], criteria: Mapping[str, Criterion]) -
         elif score.comparison.outcome:
             cells[score.criterion] = score.comparison.preferred or score.comparison.outcome
         elif score.criterion in criteria:
-            own.setdefault(score.criterion, []).append(score.at(row.output_pk))
+            own.setdefault(score.criterion, []).append(row.stored)
         else:
             cells[score.criterion] = "" if score.value is None else str(score.value)
     return cells | {key: criteria[key].scale.write_cell(some) for key, some in own.items()}

@@ -2,17 +2,35 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Any, Literal, get_args
+import json
+from collections.abc import Iterable, Mapping, Sequence
+from functools import cached_property
+from pathlib import Path
+from typing import Annotated, Any, ClassVar, Literal, get_args
 
-from pydantic import AfterValidator, AliasChoices, Field, PlainValidator, SerializeAsAny
+from django import forms
+from django.apps import apps
+from django.utils.module_loading import import_string
+from django.utils.translation import gettext as _
+from pydantic import (
+    AfterValidator,
+    AliasChoices,
+    Field,
+    PlainValidator,
+    PrivateAttr,
+    SerializeAsAny,
+)
 
-from evalsite.instruments.kinds import LONGEST_TEXT, AnyScale, Per, Scale, read_scale
+from evalsite.fields import LONGEST_TEXT
+from evalsite.instruments import screens
+from evalsite.instruments.answer import AnswerRow
 from evalsite.instruments.parts import (
-    Above0,
+    LARGEST_NUMBER,
     Address,
     InstrumentKey,
     Key,
     Language,
+    Minutes,
     Names,
     Numeric,
     Part,
@@ -22,11 +40,16 @@ from evalsite.instruments.parts import (
     read_as,
     refuse,
 )
+from evalsite.instruments.scales import COMMENT, AnyScale, Per, Scale, read_scale
+from evalsite.lib.conversations import MOST_PARTS, count_parts, read_numbers, read_turns
 
 FORMAT = "evalsite.instrument/1"
 # between the options of one answer, so no option holds it
 SEPARATOR = ";"
-LARGEST_NUMBER = 10**9
+# an answer in words to a question about a person
+LONGEST_ANSWER = 100
+# turns of one conversation that a page asks about
+MOST_TURNS = 100
 TextKind = Literal["text", "markdown", "code", "table", "conversation", "dialogue"]
 InputKind = Literal[
     "text", "markdown", "code", "table", "conversation", "dialogue", "meaning representation",
@@ -38,61 +61,110 @@ OUTPUT_KINDS = frozenset(get_args(TextKind))
 INPUT_KINDS = frozenset(get_args(InputKind)) - {"spans"}
 # of inputs and columns of outputs: for a question, and not to be read
 KINDS_OF_OUTPUTS = frozenset({"statements", "turns"})
-_SCREENS = ("one", "sheet")
+_SCREENS = get_args(Screen)
+# What was answered, as `Scale.list_tested` names it, by criterion and the number of one of several
+# outputs or of a turn (0: the item, or its only output); None: not asked or not answered.
+Answers = Mapping[str, Mapping[int, tuple[Any, ...] | None]]
 
 
 # --- where it comes from, and what an item holds ----------------------------------
 
 
 class Source(Part):
-    cite: Words
-    licence: Words
-    exact: Words
-    ours: Words
-    url: str = ""
-    read: str = ""
-    from_memory: str = ""
-    notice: str = ""
+    """Where an instrument comes from, and which of its words are whose.
+
+    `licence` of the words taken over, with the `notice` that it asks for; "none" where nothing
+    but a method was taken. `exact` and `ours` say which parts are to the letter.
+    """
+
+    cite: Words = Field(title="Source")
+    licence: Words = Field(
+        title="Licence of its words", description="“none” where only a method was taken."
+    )
+    exact: Words = Field(title="Taken word for word", json_schema_extra={"rows": 2})
+    ours: Words = Field(title="Written by you", json_schema_extra={"rows": 2})
+    url: str = Field("", title="Address")
+    read: str = Field("", title="Read on")
+    from_memory: str = Field("", title="Written from memory", json_schema_extra={"rows": 2})
+    notice: str = Field("", title="Notice that the licence asks for", json_schema_extra={"rows": 2})
 
 
 class InputColumn(Part):
-    name: Key
-    label: Words
-    kind: InputKind
-    aliases: Names = []
-    required: bool = True
-    together: str = ""
+    """A column of a batch that belongs to the item: its name, kind, and other names it goes by.
+
+    Columns with the same word in `together` are filled in all of them or in none.
+    """
+
+    is_of_output: ClassVar[bool] = False
+    name: Key = Field(title="Column in uploads")
+    label: Words = Field(title="Name on the page")
+    kind: InputKind = Field(title="Kind")
+    aliases: Names = Field([], title="Other names of the column", description="One per line.")
+    required: bool = Field(True, title="Every item has it")
+    together: str = Field(
+        "", title="Shown together as", description="Inputs with the same words here share a block."
+    )
     # of earlier versions: read, never used and never written, since every input is shown whole
     display: Literal["full", "scroll", "folded"] = Field("full", exclude=True)
-    language: str = ""
-    shown: bool = True
+    language: str = Field("", title="Language of code", description="Such as python.")
+    shown: bool = Field(True, title="Shown on the page")
+
+    @property
+    def heading(self) -> str:
+        return self.label
 
 
 class OutputColumn(Part):
-    """A column of an output, which is for a question and not to be read."""
+    """A column of the only output of an item, which is for a question and not to be read.
 
-    name: Key
-    kind: Literal["statements", "spans", "turns"]
-    label: Words | None = None
-    aliases: Names = []
-    required: bool = True
+    Items with the same inputs share them, whatever is in such a column.
+    """
+
+    is_of_output: ClassVar[bool] = True
+    together: ClassVar[str] = ""
+    language: ClassVar[str] = ""
+    shown: ClassVar[bool] = True
+    name: Key = Field(title="Column in uploads")
+    kind: Literal["statements", "spans", "turns"] = Field(title="Kind")
+    label: Words = Field("", title="Name on the page")
+    aliases: Names = Field([], title="Other names of the column", description="One per line.")
+    required: bool = Field(True, title="Every output has it")
+
+    @property
+    def heading(self) -> str:
+        return self.label or self.name
+
+
+Column = InputColumn | OutputColumn
 
 
 class Outputs(Part):
-    kind: TextKind
-    least: int = Field(ge=1, le=10)
-    most: int = Field(ge=1, le=10)
-    aliases: Names = []
-    language: str = ""
+    """The outputs of an item.
+
+    A “dialogue” is a next line, shown without markup and with the speaker it names set apart.
+    """
+
+    kind: TextKind = Field(title="Kind of output")
+    least: int = Field(ge=1, le=10, title="Outputs of an item, at least")
+    most: int = Field(ge=1, le=10, title="Outputs of an item, at most")
+    aliases: Names = Field([], title="Other names of the column", description="One per line.")
+    language: str = Field("", title="Language of code", description="Such as python.")
 
 
 class ItemParts(Part):
-    inputs: Annotated[list[InputColumn], Field(max_length=200)]
-    outputs: Outputs
-    output_columns: Annotated[list[OutputColumn], Field(max_length=200)] = []
-    name: Words = "Item"
-    names: Words = "Items"
-    output_name: Words = "Response"
+    inputs: Annotated[list[InputColumn], Field(max_length=200)] = Field(
+        title="Inputs", json_schema_extra={"noun": "input"}
+    )
+    outputs: Outputs = Field(title="Outputs")
+    output_columns: Annotated[list[OutputColumn], Field(max_length=200)] = Field(
+        [],
+        title="Columns of an output",
+        description="Only questions use them. Outputs of the same inputs are compared.",
+        json_schema_extra={"noun": "column"},
+    )
+    name: Words = Field("Item", title="What a page calls an item")
+    names: Words = Field("Items", title="What it calls several")
+    output_name: Words = Field("Response", title="What it calls an output")
 
 
 def read_screens(value: Any) -> Any:
@@ -107,29 +179,104 @@ def read_screens(value: Any) -> Any:
 
 
 class Layout(Part):
-    outputs: Literal["one", "several", "pair"]
-    questions: Literal["below", "beside", "under each output"]
-    inputs: Literal["above", "beside", "none"] = "above"
-    order: Literal["random", "given"] = "random"
-    letters: Names = []
-    menu: Names = []
+    """How an item is laid out on its page.
+
+    `inputs` are above the outputs or beside them, where the page is wide, or not shown at all.
+    `order` of outputs, and of the items of a group that stays together: random, or as in the file.
+    `letters` stand for 1, 2, ... in the names of outputs; one that is longer than a letter is the
+    whole name. `menu`: headings of the instructions that rating pages link to, followed by the
+    places of the set.
+    """
+
+    outputs: Literal["one", "several", "pair"] = Field(
+        title="and rate",
+        json_schema_extra={
+            "words": {
+                "one": "one output",
+                "pair": "two outputs side by side",
+                "several": "three to eight outputs",
+            }
+        },
+    )
+    questions: Literal["below", "beside", "under each output"] = Field(
+        title="Questions are",
+        json_schema_extra={
+            "words": {
+                "beside": "beside the output",
+                "below": "below the output",
+                "under each output": "under each output",
+            }
+        },
+    )
+    inputs: Literal["above", "beside", "none"] = Field(
+        "above",
+        title="Inputs are",
+        json_schema_extra={
+            "words": {
+                "above": "above the outputs",
+                "beside": "beside the outputs",
+                "none": "not shown",
+            }
+        },
+    )
+    order: Literal["random", "given"] = Field(
+        "random",
+        title="Order of outputs",
+        json_schema_extra={"words": {"random": "random and balanced", "given": "as in the file"}},
+    )
+    letters: Names = Field([], title="Letters of the outputs", description="One per line.")
+    menu: Names = Field([], title="Entries of the page’s menu", description="One per line.")
     screen: Annotated[
         Screen | list[Screen],
         PlainValidator(read_screens, json_schema_input_type=Screen | list[Screen]),
-    ] = "one"
+    ] = Field(
+        "one",
+        title="Items on a page",
+        description="With both, each study chooses.",
+        json_schema_extra={"words": {"one": "one item", "sheet": "a whole set as a sheet"}},
+    )
 
     @property
     def screens(self) -> list[Screen]:
+        """List the layouts of a set from which a study chooses; the first is its default."""
         return self.screen if isinstance(self.screen, list) else [self.screen]
+
+    @property
+    def is_beside(self) -> bool:
+        """Tell whether what is read is beside the questions, where the page is wide."""
+        return self.questions == "beside"
+
+    @property
+    def is_typed(self) -> bool:
+        """Tell whether each output has its own questions under it."""
+        return self.questions == "under each output"
+
+    @property
+    def has_columns(self) -> bool:
+        """Tell whether questions are side by side, where the page is wide."""
+        return self.questions == "below" and self.outputs == "one"
+
+    @property
+    def is_pair(self) -> bool:
+        return self.outputs == "pair"
+
+    @property
+    def is_given(self) -> bool:
+        """Tell whether outputs, and items of a group, are in the order of the file."""
+        return self.order == "given"
 
 
 # --- questions --------------------------------------------------------------------
 
 
 class Condition(Part):
-    """A test of an earlier question, or conditions joined by all, any or not."""
+    """A test of an earlier question, or conditions joined by all, any or not.
 
-    criterion: str | None = None
+    `outputs`: of a test of something narrower than the question, whether one of the outputs or
+    turns must meet it, or all.
+    """
+
+    criterion: str = ""
     is_: Annotated[list[Any], Field(max_length=200)] | None = Field(None, alias="is")
     includes: Annotated[list[Any], Field(max_length=200)] | None = None
     at_least: Numeric | None = None
@@ -146,80 +293,437 @@ class Condition(Part):
     )
     not_: Condition | None = Field(None, alias="not")
 
+    def is_met(self, answers: Answers, number: int) -> bool:
+        """Tell whether the answers meet it, for a question about what has this number."""
+        if self.not_:
+            return not self.not_.is_met(answers, number)
+        if self.all_:
+            return all(part.is_met(answers, number) for part in self.all_)
+        if self.any_:
+            return any(part.is_met(answers, number) for part in self.any_)
+        answered = answers.get(self.criterion, {})
+        if not self.outputs:
+            return self._is_met_by(answered.get(number, answered.get(0)))
+        met = [self._is_met_by(answer) for answer in answered.values()]
+        return any(met) if self.outputs == "any" else bool(met) and all(met)
+
+    def _is_met_by(self, answer: tuple[Any, ...] | None) -> bool:
+        if self.answered is not None:
+            return (answer is not None) == self.answered
+        if answer is None:
+            return False
+        if named := self.is_ or self.includes:
+            return any(value in named for value in answer)
+        numbers = [value for value in answer if isinstance(value, int)]
+        if self.at_least is not None:
+            return any(value >= self.at_least for value in numbers)
+        return self.at_most is not None and any(value <= self.at_most for value in numbers)
+
+    def describe(self, criteria: Mapping[str, Any]) -> str:
+        """Say it in the middle of a sentence: "you chose “no” for “Clear”"."""
+        if self.not_:
+            return _("it is not so that %(what)s") % {"what": self.not_.describe(criteria)}
+        if parts := self.all_ or self.any_:
+            word = _(" and ") if self.all_ else _(" or ")
+            return word.join(part.describe(criteria) for part in parts)
+        asked = criteria[self.criterion]
+        words = {"label": asked.label, "value": self.at_least}
+        if self.at_least is not None:
+            return _("“%(label)s” is %(value)s or more") % words
+        if self.at_most is not None:
+            return _("“%(label)s” is %(value)s or less") % {**words, "value": self.at_most}
+        if self.answered is not None:
+            if self.answered:
+                return _("you answered “%(label)s”") % words
+            return _("you did not answer “%(label)s”") % words
+        named = self.is_ or self.includes or []
+        chosen = _(" or ").join(f"“{asked.scale.name_tested(value)}”" for value in named)
+        return _("you chose %(chosen)s for “%(label)s”") % {**words, "chosen": chosen}
+
 
 class Comment(Part):
-    ask: Literal["optional", "required"]
-    label: Words | None = None
-    most: int = Field(LONGEST_TEXT, ge=1, le=LONGEST_TEXT)
-    if_: Condition | None = Field(None, alias="if")
+    """A box for words about an answer; the condition says when it has to be filled."""
+
+    ask: Literal["optional", "required"] = Field(
+        title="Comment",
+        json_schema_extra={"words": {"": "none", "optional": "optional", "required": "required"}},
+    )
+    label: Words = Field("", title="Words above the comment")
+    most: int = Field(LONGEST_TEXT, ge=1, le=LONGEST_TEXT, title="Most characters of a comment")
+    if_: Condition | None = Field(None, alias="if", title="Comment only if")
+
+    @property
+    def is_required(self) -> bool:
+        return self.ask == "required"
 
 
 class Turns(Part):
-    roles: Annotated[list[Words], Field(min_length=1, max_length=10), AfterValidator(check_unique)]
-    marked_by: Words | None = None
+    """Which turns of a conversation are rated: those of these roles.
+
+    `marked_by` names the column with the numbers of turns that are; empty cells mean all of them.
+    """
+
+    roles: Annotated[
+        list[Words], Field(min_length=1, max_length=10), AfterValidator(check_unique)
+    ] = Field(title="Turns of", description="Roles in the conversations, one per line.")
+    marked_by: Words = Field(
+        "",
+        title="Of these turns",
+        description="For turns named in a column, add an input of the kind “turns”.",
+        json_schema_extra={"column": "turns", "words": {"": "all"}},
+    )
+
+    def list_turns(self, inputs: Mapping[str, Any], text: str) -> tuple[int, ...]:
+        """List the numbers of the turns of this conversation that are rated."""
+        marked = read_numbers(inputs.get(self.marked_by, "")) if self.marked_by else ()
+        return tuple(n for n in self.list_of_roles(text) if not marked or n in marked)
+
+    def list_of_roles(self, text: str) -> tuple[int, ...]:
+        """List the numbers of the turns of these roles, marked or not."""
+        roles = {role.casefold() for role in self.roles}
+        turns = enumerate(read_turns(text) or (), start=1)
+        return tuple(number for number, turn in turns if str(turn["role"]).casefold() in roles)
+
+    def find_fault(self, inputs: Mapping[str, Any], text: str) -> tuple[str, str]:
+        """Return the column at fault and what is wrong; both "" if there are turns to rate.
+
+        The column is "" where the conversation itself is at fault.
+        """
+        roles = " or ".join(f"“{role}”" for role in self.roles)
+        turns = read_turns(text)
+        if turns is None:
+            return "", (
+                "The output is no conversation. Write a JSON list of turns, each with role and "
+                "content."
+            )
+        if count_parts(turns) > MOST_PARTS:
+            return "", f"The conversation has more than {MOST_PARTS:,} turns and calls of tools"
+        rated = self.list_of_roles(text)
+        if not rated:
+            return "", f"The conversation has no turn of the role {roles}, so there is none to rate"
+        cell = inputs.get(self.marked_by, "") if self.marked_by else ""
+        marked = read_numbers(cell)
+        if marked is None:
+            return self.marked_by, (
+                f"“{str(cell)[:60]}” names no turns. Write their numbers, such as 2;4, or nothing "
+                "for all of them."
+            )
+        if wrong := [number for number in marked if number not in rated]:
+            return self.marked_by, (
+                f"Turn {wrong[0]} of the conversation isn’t one of the role {roles}. Those are: "
+                f"{', '.join(map(str, rated[:20]))}{' …' if len(rated) > 20 else ''}."
+            )
+        if len(marked or rated) > MOST_TURNS:
+            return "", f"The conversation has more than {MOST_TURNS} turns to rate"
+        return "", ""
 
 
 class Criterion(Part):
-    """One quality that is judged. `better`: none says that it is as its kind has it."""
+    """One quality that is judged. `definition` is Markdown and always in full view.
 
-    key: Key
-    label: Words
-    per: Per
+    `range_note` says in one line what may be entered. `ask_if` says when it is asked; without it
+    always. `better`: none says that it is as its kind has it.
+    """
+
+    key: Key = Field(title="Column in files")
+    label: Words = Field(title="Name in results", json_schema_extra={"is_in_sight": True})
+    per: Per = Field(
+        title="Asked",
+        json_schema_extra={
+            "words": {
+                "output": "for each output",
+                "item": "once for the item",
+                "turn": "for each turn of a conversation",
+            }
+        },
+    )
     scale: Annotated[
         SerializeAsAny[Scale], PlainValidator(read_scale, json_schema_input_type=AnyScale)
-    ]
-    question: Words | None = None
-    definition: Words | None = None
-    summary: Words | None = None
-    range_note: Words | None = None
-    better: Literal["higher", "lower", "none"] | None = None
-    ask_if: Condition | None = None
-    comment: Comment | None = None
-    turns: Turns | None = None
-    required: bool = True
+    ] = Field(title="Kind of answer")
+    question: Words = Field(
+        "", title="What people read", json_schema_extra={"is_in_sight": True, "rows": 2}
+    )
+    definition: Words = Field(
+        "",
+        title="Definition",
+        description="Always in view. Markdown.",
+        json_schema_extra={"rows": 3},
+    )
+    summary: Words = Field("", title="In a few words", json_schema_extra={"rows": 2})
+    range_note: Words = Field("", title="Note on the values")
+    better: Literal["higher", "lower", "none"] | None = Field(
+        None,
+        title="Better are",
+        json_schema_extra={
+            "words": {
+                "": "as usual for this kind of answer",
+                "higher": "higher values",
+                "lower": "lower values",
+                "none": "neither",
+            }
+        },
+    )
+    ask_if: Condition | None = Field(None, title="Only if")
+    comment: Comment | None = Field(None, title="Comment")
+    turns: Turns | None = Field(None, title="Turns")
+    required: bool = Field(True, title="An answer is required")
+    _asked_turns: tuple[int, ...] = PrivateAttr(())
+
+    @property
+    def asked_turns(self) -> tuple[int, ...]:
+        """List the numbers of the turns that are asked about, once an item has brought them."""
+        return self._asked_turns
+
+    @cached_property
+    def fingerprint(self) -> int:
+        """Return the same number for the same words and points, in one process."""
+        return hash(self)
+
+    @property
+    def direction(self) -> str:
+        """Say which values are better; "" where nothing says it."""
+        return self.better or self.scale.better
+
+    @property
+    def per_output(self) -> bool:
+        """Tell whether its ratings are of outputs, or of their turns."""
+        return self.per != "item"
+
+    @property
+    def per_turn(self) -> bool:
+        return self.per == "turn"
+
+    @property
+    def family(self) -> str:
+        """Name the family of its analysis: numbers of turns are averaged, whatever their scale."""
+        return "turns" if self.per_turn and self.scale.family != "text" else self.scale.family
+
+    @property
+    def is_always_answered(self) -> bool:
+        """Tell whether every answer to an item holds one to this criterion."""
+        return self.required and self.ask_if is None
+
+    @property
+    def columns(self) -> frozenset[str]:
+        """Name the columns of files that its answers need beside the number."""
+        columns = self.scale.columns | ({"part", "text"} if self.comment else frozenset())
+        return columns | {"turn"} if self.per_turn else columns
+
+    def for_item(self, inputs: Mapping[str, Any], outputs: Sequence[str] = ()) -> Criterion:
+        """Return the criterion with what the inputs and the outputs of an item bring to it."""
+        scale = self.scale.for_item(inputs)
+        if self.turns is not None:
+            text = outputs[0] if len(outputs) == 1 else ""
+            bound = self.model_copy(update={"scale": scale})
+            bound._asked_turns = self.turns.list_turns(inputs, text)
+            return bound
+        return self if scale is self.scale else self.model_copy(update={"scale": scale})
+
+    def for_person(self, seed: str) -> Criterion:
+        """Return the criterion as the person of this seed sees it."""
+        if not self.scale.is_of_person:
+            return self
+        return self.model_copy(update={"scale": self.scale.for_person(f"{seed}/{self.key}")})
+
+    def make_field(self, output_name: str, *, is_one_of_several: bool = False) -> forms.Field:
+        """Make the form field that asks for one rating of an output of this name."""
+        return self.scale.make_field(self, output_name, is_one_of_several=is_one_of_several)
+
+    # what a scale of outputs stores of an item as a whole is of no output; what it stores of turns
+    # is of the only output, and its question has the number of the turn
+
+    @property
+    def _is_lifted(self) -> bool:
+        return self.per == "item" and self.scale.asked[0] == "output"
+
+    def read_values(self, rows: Iterable[AnswerRow], output_ids: Sequence[int]) -> list[Any | None]:
+        """Return the values that these rows hold, comments aside, for outputs in this order.
+
+        Of a criterion that is asked per turn: for its turns.
+        """
+        answers = [row for row in rows if row.part != COMMENT]
+        if self.per_turn:
+            by_turn = [row._replace(output=row.turn) for row in answers]
+            return self.scale.read_values(by_turn, self.asked_turns)
+        return self.scale.read_values(answers, [None] if self._is_lifted else output_ids)
+
+    def write_entries(self, values: Sequence[Any | None], order: Sequence[int]) -> dict[int, str]:
+        """Return the entry of each question that has a value, by its number on the page."""
+        if self._is_lifted:
+            entries = self.scale.write_entries(values, [0])
+            return {0: entries[1]} if entries else {}
+        if self.per_turn:
+            entries = self.scale.write_entries(values, range(len(values)))
+            known = {place: turn for place, turn in enumerate(self.asked_turns, start=1)}
+            return {known[place]: entry for place, entry in entries.items() if place in known}
+        return self.scale.write_entries(values, order)
+
+    def list_judged(self, outputs: Sequence[str]) -> Sequence[str]:
+        """Return which of these outputs its gold speaks of: all, the item as a whole, or turns."""
+        if self.per_turn:
+            return [_("Turn %(number)s") % {"number": number} for number in self.asked_turns]
+        return outputs[:1] if self._is_lifted else outputs
+
+    def read_ratings(self, example: Example) -> tuple[Any, ...]:
+        """Return the values that a worked example has for this criterion; () if it has none."""
+        if self.key not in example.ratings:
+            return ()
+        data = example.ratings[self.key]
+        if self.per_turn:
+            read = self.scale.rating_from_data
+            return tuple(None if answer is None else read([answer])[0] for answer in data[0])
+        return self.scale.rating_from_data([data] if self._is_lifted else data)
+
+    def write_gold(self, example: Example) -> str:
+        """Write what is right in a practice item in the notation of gold columns."""
+        data = example.gold[self.key]
+        answers = [data] if self._is_lifted else data[0] if self.per_turn else data
+        return self.scale.gold_from_data(answers)
 
 
 # --- people -----------------------------------------------------------------------
 
 
 class IgnoreReason(Part):
-    key: Key
-    label: Words
-    note: str = ""
-    covers: Literal["item", "group"] = "item"
+    """Why an item may be ignored, and whether that covers the other items of its group too.
+
+    `key` is what an ignored annotation keeps as its reason; `note` says what is covered, with
+    {count} for the items of the group.
+    """
+
+    key: Key = Field(title="Name in files")
+    label: Words = Field(title="Label")
+    note: str = Field("", title="Note")
+    covers: Literal["item", "group"] = Field(
+        "item",
+        title="What is left out",
+        json_schema_extra={"words": {"item": "the item", "group": "all items of its group"}},
+    )
+
+    def describe_cover(self, count: int) -> str:
+        """Return the note for a group of so many items; 0: that isn’t known."""
+        return self.note.replace("{count} ", f"{count} " if count > 1 else "")
 
 
 class Ignore(Part):
-    reasons: Annotated[list[IgnoreReason], Field(min_length=1, max_length=200)]
-    note: str = ""
+    """That an item may be ignored: why, and in Markdown when, in full view on the page."""
+
+    reasons: Annotated[list[IgnoreReason], Field(min_length=1, max_length=200)] = Field(
+        title="Reasons to leave an item out", json_schema_extra={"noun": "reason"}
+    )
+    note: str = Field("", title="Note above the reasons", json_schema_extra={"rows": 2})
 
 
 class EntryChoice(Part):
-    value: Words
-    label: Words
+    value: Words = Field(title="Name in files")
+    label: Words = Field(title="Answer", json_schema_extra={"is_in_box": True})
+
+
+AnswerKind = Literal["choice", "several", "number", "text"]
 
 
 class EntryQuestion(Part):
-    key: Key
-    label: Words
-    help: str = ""
-    kind: Literal["choice", "several", "number", "text"] | None = None
-    choices: Annotated[list[EntryChoice], Field(max_length=100)] = []
+    """A question about a person, asked openly, so that it does not give away what is wanted."""
+
+    key: Key = Field(title="Column in files")
+    label: Words = Field(title="Question")
+    help: str = Field("", title="Help")
+    kind: AnswerKind | None = Field(
+        None,
+        title="Kind of answer",
+        json_schema_extra={
+            "words": {
+                "": "one of the answers below, or else text",
+                "choice": "one answer",
+                "several": "several answers",
+                "number": "a number",
+                "text": "text",
+            }
+        },
+    )
+    choices: Annotated[list[EntryChoice], Field(max_length=100)] = Field(
+        [], title="Answers, one per line", json_schema_extra={"noun": "answer"}
+    )
 
     @property
-    def asks_for(self) -> str:
+    def asks_for(self) -> AnswerKind:
         return self.kind or ("choice" if self.choices else "text")
+
+    @property
+    def labels(self) -> dict[str, str]:
+        """Return the words of each answer to choose, by its value."""
+        return {choice.value: choice.label for choice in self.choices}
+
+    def allows(self, rule: Rule, answer: str) -> bool:
+        """Tell whether this answer allows taking part; none never does."""
+        if isinstance(rule, NumberRange):
+            return rule.allows(answer)
+        answers = rule.none_of if isinstance(rule, NoneOf) else rule
+        if self.asks_for == "text":
+            is_named = _fold(answer) in map(_fold, answers)
+        else:
+            chosen = split_options(answer) if self.asks_for == "several" else [answer]
+            is_named = not set(chosen).isdisjoint(answers)
+        return bool(answer) and is_named != isinstance(rule, NoneOf)
+
+    def is_offered(self, answer: str) -> bool:
+        """Tell whether this answer was chosen or a number, and not written in words."""
+        if self.asks_for == "number":
+            return answer.removeprefix("-").isdecimal()
+        chosen = split_options(answer) if self.asks_for == "several" else [answer]
+        return self.labels.keys() >= set(chosen)
+
+    def find_accepted(self, rule: Rule | None) -> str:
+        """Return an answer that the rule allows, for simulated people."""
+        if isinstance(rule, NumberRange):
+            return str(next((end for end in (rule.least, rule.most) if end is not None), 0))
+        values = list(self.labels)
+        if isinstance(rule, NoneOf):
+            values = values or ["something else"]
+            return next((value for value in values if self.allows(rule, value)), values[0])
+        if rule:
+            return rule[0]
+        if self.asks_for == "number":
+            return "30"
+        return values[0] if values else "English"
+
+
+def _fold(text: str) -> str:
+    """Return a short text so that case and spaces make no difference."""
+    return " ".join(text.split()).casefold()
+
+
+def join_options(options: Iterable[str]) -> str:
+    """Return the options of one answer as the text that is stored."""
+    return SEPARATOR.join(options)
+
+
+def split_options(answer: str) -> list[str]:
+    return answer.split(SEPARATOR) if answer else []
 
 
 class NumberRange(Part):
-    least: int | None = Field(None, ge=-LARGEST_NUMBER, le=LARGEST_NUMBER)
-    most: int | None = Field(None, ge=-LARGEST_NUMBER, le=LARGEST_NUMBER)
+    """The numbers that allow taking part, both ends included."""
+
+    least: int | None = Field(None, ge=-LARGEST_NUMBER, le=LARGEST_NUMBER, title="At least")
+    most: int | None = Field(None, ge=-LARGEST_NUMBER, le=LARGEST_NUMBER, title="At most")
+
+    def allows(self, answer: str) -> bool:
+        number = int(answer) if answer.removeprefix("-").isdecimal() else None
+        return (
+            number is not None
+            and (self.least is None or number >= self.least)
+            and (self.most is None or number <= self.most)
+        )
 
 
 class NoneOf(Part):
-    none_of: Annotated[list[Words], Field(min_length=1, max_length=200)]
+    """The answers that don't allow taking part."""
+
+    none_of: Annotated[list[Words], Field(min_length=1, max_length=200)] = Field(title="None of")
 
 
+# the answers that allow taking part, of which one is enough; or a rule
 Rule = list[str] | NoneOf | NumberRange
 _read_answers = read_as(Annotated[list[Words], Field(min_length=1, max_length=200)])
 
@@ -242,35 +746,109 @@ def read_accept(value: Any) -> Any:
 
 
 class Eligibility(Part):
-    questions: Annotated[list[EntryQuestion], Field(min_length=1, max_length=20)]
-    rule: str
-    refusal: str
+    """Who may take part: what is asked, and the message for people who may not.
+
+    `accept`: by question, what allows taking part; or the dotted name of a function
+    `(answers) -> bool`. A question that it doesn't name is only recorded. `rule` says it in words,
+    for people whose platform states conditions before it sends them; "": nobody reads it.
+    """
+
+    questions: Annotated[list[EntryQuestion], Field(min_length=1, max_length=20)] = Field(
+        title="Questions", json_schema_extra={"noun": "question"}
+    )
+    rule: str = Field(title="Who may take part, in words")
+    refusal: str = Field(title="What everyone else reads", json_schema_extra={"rows": 2})
     accept: Annotated[
         SerializeAsAny[str | dict[str, Any]],
         PlainValidator(read_accept, json_schema_input_type=Address | dict[str, Rule]),
-    ]
+    ] = Field(title="Accepted answers")
+
+    def is_met(self, answers: Mapping[str, str]) -> bool:
+        """Tell whether these answers allow taking part."""
+        if isinstance(self.accept, str):
+            return bool(import_string(self.accept)(answers))
+        return all(
+            question.allows(self.accept[question.key], answers.get(question.key, ""))
+            for question in self.questions
+            if question.key in self.accept
+        )
+
+    def find_rule(self, key: str) -> Rule | None:
+        """Return what allows taking part among answers to this question; None: anything."""
+        return None if isinstance(self.accept, str) else self.accept.get(key)
 
 
 # --- the whole --------------------------------------------------------------------
 
 
 class Example(Part):
-    inputs: dict[str, Any]
-    outputs: Annotated[list[Any], Field(max_length=200)]
-    why: str
-    label: Words | None = None
-    criterion: str | None = None
-    columns: dict[str, list[Any]] = {}
-    ratings: dict[str, Any] = {}
-    gold: dict[str, Any] = {}
-    marked: dict[str, list[str]] = Field({}, validation_alias=AliasChoices("marked", "x_marked"))
+    """A worked or practice item: inputs by column, outputs, given answers, and the why.
+
+    `ratings` and `gold` map criterion to the answer, or to one for each output. `columns` are those
+    of outputs. `marked` lists passages to mark, by input. `label` is what the document prints
+    beside an example, and `criterion` the key of the one it explains. In worked examples `why` is
+    Markdown.
+    """
+
+    inputs: dict[str, Any] = Field(title="Inputs")
+    outputs: Annotated[list[Any], Field(max_length=200)] = Field(title="Outputs")
+    why: str = Field(title="Why", json_schema_extra={"rows": 2})
+    label: Words = Field("", title="Heading")
+    criterion: Words = Field("", title="Only for the question")
+    columns: dict[str, list[Any]] = Field({}, title="Columns of an output")
+    ratings: dict[str, Any] = Field({}, title="Ratings")
+    gold: dict[str, Any] = Field({}, title="Right answers")
+    marked: dict[str, list[str]] = Field(
+        {}, title="Marked passages", validation_alias=AliasChoices("marked", "x_marked")
+    )
+
+    @cached_property
+    def cells(self) -> dict[str, Any]:
+        """Return inputs and columns of the only output by column, as the cells of a file."""
+        inputs = {name: write_structure(value) for name, value in self.inputs.items()}
+        firsts = {name: values[0] for name, values in self.columns.items()}
+        return inputs | {
+            name: first if isinstance(first, str) else "\n".join(map(str, first))
+            for name, first in firsts.items()
+        }
+
+    @cached_property
+    def texts(self) -> tuple[str, ...]:
+        """Return the outputs as texts."""
+        return tuple(map(write_structure, self.outputs))
+
+
+def write_structure(value: Any) -> Any:
+    """Write a conversation or a table that data holds as a list as the text of a file."""
+    if not isinstance(value, list):
+        return value
+    # stored JSON has lost the order of keys: role and content come first, as in most files
+    first = ("role", "content")
+    records = [
+        {
+            name: record[name]
+            for name in (*first, *sorted(record.keys() - set(first)))
+            if name in record
+        }
+        if isinstance(record, dict) and "role" in record
+        else record
+        for record in value
+    ]
+    return json.dumps(records, ensure_ascii=False)
 
 
 class CheckQuestion(Part):
-    question: Words
-    choices: Annotated[list[Words], Field(min_length=2, max_length=6)]
-    right: str
-    why: Words
+    """A question on the instructions: its choices in order, the right one among them, and why.
+
+    A qualification asks it where no practice item has gold.
+    """
+
+    question: Words = Field(title="Question")
+    choices: Annotated[list[Words], Field(min_length=2, max_length=6)] = Field(
+        title="Answers, one per line"
+    )
+    right: str = Field(title="Right answer", description="As it is written above.")
+    why: Words = Field(title="Why", json_schema_extra={"rows": 2})
 
 
 class StudyQuestions(Part):
@@ -282,17 +860,35 @@ class StudyQuestions(Part):
 
 
 class Design(Part):
-    k: int = Field(3, ge=1, le=1000)
-    set_size: int = Field(10, ge=1, le=500)
-    max_sets: int | None = Field(None, ge=1, le=1000)
-    has_bonus: bool = False
-    checks_take_places: bool = False
-    groups: Literal["free", "together", "once"] = "free"
+    """How work is handed out unless the researcher says otherwise.
+
+    `has_bonus`: a participant who completes all sets that the cap allows earns a bonus.
+    `checks_take_places`: checks and repeats are among the `set_size` items of a set, not on top.
+    """
+
+    k: int = Field(3, ge=1, le=1000, title="Answers per item")
+    set_size: int = Field(10, ge=1, le=500, title="Items in a set")
+    max_sets: int | None = Field(None, ge=1, le=1000, title="Sets of one person, at most")
+    has_bonus: bool = Field(False, title="The last set earns a bonus")
+    checks_take_places: bool = Field(False, title="Checks count as items of a set")
+    groups: Literal["free", "together", "once"] = Field(
+        "free",
+        title="Items of a group",
+        json_schema_extra={
+            "words": {
+                "free": "go to anyone",
+                "together": "go to one person together",
+                "once": "never go to one person twice",
+            }
+        },
+    )
 
 
 class Aid(Part):
-    key: Key
-    label: Words
+    """An addition to the exact instrument, off unless the study turns the aids on."""
+
+    key: Key = Field(title="Name in files")
+    label: Words = Field(title="Label")
 
 
 class Hooks(Part):
@@ -312,43 +908,212 @@ class Hooks(Part):
 
 class BasedOn(Part):
     key: str | None = None
-    version: int | None = None
+    version: int | None = Field(None, ge=1, le=LARGEST_NUMBER)
     sha256: str | None = None
 
 
 class Instrument(Part):
-    """What participants are asked. Stored, exported, shipped and sent in this one shape."""
+    """What participants are asked. Stored, exported, shipped and sent in this one shape.
+
+    `hooks` are dotted names of functions in a protocol's folder, for what data can't express:
+
+    - `clean(values)` raises ValidationError when answers don't go together;
+    - `check_entry(answers)` raises ValidationError, by question, for contradictory entry answers;
+    - `item_context(options, inputs)` returns what the item template needs besides;
+    - `standard_score(options, inputs)` returns the score that an item's magnitudes relate to;
+    - `instructions(text, design)` returns the instructions for a study with this design;
+    - `options_form` is a form class: the study's own settings, with the document's as initial.
+    """
 
     format: Literal["evalsite.instrument/1"]
-    key: InstrumentKey
-    version: int = Field(ge=1)
-    language: Language
-    title: Words
-    summary: Words
-    source: Source
-    instructions: Words
-    item: ItemParts
-    layout: Layout
-    criteria: Annotated[list[Criterion], Field(min_length=1, max_length=40)]
-    instructions_title: str = ""
-    page_note: Words | None = Field(None, validation_alias=AliasChoices("page_note", "x_page_note"))
-    help_label: Words | None = Field(
-        None, validation_alias=AliasChoices("help_label", "x_help_label")
+    key: InstrumentKey = Field(title="Name in files")
+    version: int = Field(ge=1, le=LARGEST_NUMBER, title="Version")
+    language: Language = Field(title="Written in", description="A code such as en, de or pt-BR.")
+    title: Words = Field(title="Title")
+    summary: Words = Field(title="Summary", description="One sentence for researchers.")
+    source: Source = Field(title="Source and licence")
+    instructions: Words = Field(
+        title="Instructions", description="Markdown.", json_schema_extra={"rows": 8}
+    )
+    item: ItemParts = Field(title="Inputs and outputs")
+    layout: Layout = Field(title="Layout")
+    criteria: Annotated[list[Criterion], Field(min_length=1, max_length=40)] = Field(
+        title="Questions", json_schema_extra={"noun": "question"}
+    )
+    instructions_title: str = Field("", title="Heading of the instructions")
+    page_note: Words = Field(
+        "",
+        title="Note on every page",
+        validation_alias=AliasChoices("page_note", "x_page_note"),
+        json_schema_extra={"rows": 2},
+    )
+    help_label: Words = Field(
+        "",
+        title="Name of the help on a page",
+        validation_alias=AliasChoices("help_label", "x_help_label"),
     )
     # until spans have a page
-    highlight: Words | None = Field(None, alias="x_highlight")
-    note: str | None = None
-    examples: Annotated[list[Example], Field(max_length=200)] = []
-    practice: Annotated[list[Example], Field(max_length=200)] = []
-    comprehension: Annotated[list[CheckQuestion], Field(max_length=200)] = []
-    ignore: Ignore | None = None
-    eligibility: Eligibility | None = None
-    design: Design = Design()
-    aids: Annotated[list[Aid], Field(max_length=200)] = []
-    minutes_per_item: Above0 = 1
-    based_on: BasedOn | None = None
-    hooks: Hooks = Hooks()
-    translations: dict[str, dict[str, Words]] = {}
+    highlight: Words = Field(
+        "",
+        alias="x_highlight",
+        title="Hint on marking passages",
+        description="Empty: passages can’t be marked.",
+    )
+    note: str | None = Field(None, title="Words above a box for notes on an item")
+    examples: Annotated[list[Example], Field(max_length=200)] = Field(
+        [], title="Worked examples", json_schema_extra={"noun": "example"}
+    )
+    practice: Annotated[list[Example], Field(max_length=200)] = Field(
+        [], title="Practice", json_schema_extra={"noun": "practice item"}
+    )
+    comprehension: Annotated[list[CheckQuestion], Field(max_length=200)] = Field(
+        [], title="Check of the instructions", json_schema_extra={"noun": "question"}
+    )
+    ignore: Ignore | None = Field(None, title="Leaving items out")
+    eligibility: Eligibility | None = Field(None, title="Questions about people")
+    design: Design = Field(Design(), title="How work is handed out")
+    aids: Annotated[list[Aid], Field(max_length=200)] = Field([], title="Aids")
+    minutes_per_item: Minutes = Field(1, title="Minutes per item")
+    based_on: BasedOn | None = Field(None, title="Based on")
+    hooks: Hooks = Field(Hooks(), title="Functions of a protocol")
+    translations: dict[str, dict[str, Words]] = Field({}, title="Translations")
+
+    # --- hooks
+
+    @property
+    def hook_names(self) -> frozenset[str]:
+        """Return the dotted names of all functions and forms that this instrument calls."""
+        accept = self.eligibility.accept if self.eligibility else {}
+        names = {dotted for _name, dotted in self.hooks.list_addresses()}
+        return frozenset(names | ({accept} if isinstance(accept, str) else set()))
+
+    def _call(self, hook: str, default: Any, *args: Any) -> Any:
+        dotted = getattr(self.hooks, hook)
+        return import_string(dotted)(*args) if dotted else default
+
+    def clean(self, values: Mapping[str, Any]) -> None:
+        """Raise ValidationError when answers that are right one by one don't go together."""
+        self._call("clean", None, values)
+
+    def check_entry(self, answers: Mapping[str, str]) -> None:
+        """Raise ValidationError, by question, when entry answers contradict one another."""
+        self._call("check_entry", None, answers)
+
+    def is_eligible(self, answers: Mapping[str, str]) -> bool:
+        """Tell whether these answers to the entry questions allow taking part."""
+        return self.eligibility is None or self.eligibility.is_met(answers)
+
+    def item_context(self, options: Mapping[str, Any], inputs: Mapping[str, Any]) -> dict[str, Any]:
+        """Return what the item template needs beside inputs and outputs."""
+        context: dict[str, Any] = self._call("item_context", {}, self._complete(options), inputs)
+        return context
+
+    def standard_score(self, options: Mapping[str, Any], inputs: Mapping[str, Any]) -> int | None:
+        """Return the score that magnitudes of this item relate to, where there is one."""
+        score: int | None = self._call("standard_score", None, self._complete(options), inputs)
+        return score
+
+    def instructions_for(self, design: Design) -> str:
+        """Return the instructions of a study that hands work out so."""
+        return str(self._call("instructions", self.instructions, self.instructions, design))
+
+    @cached_property
+    def options_form(self) -> type[forms.Form] | None:
+        """Return the form of the settings that a study of this instrument has of its own."""
+        dotted = self.hooks.options_form
+        return screens.add_choice(import_string(dotted) if dotted else None, self.layout.screens)
+
+    @cached_property
+    def default_options(self) -> dict[str, Any]:
+        """Return what the options form starts with: the options of a study with the defaults."""
+        if self.options_form is None:
+            return {}
+        fields = self.options_form.base_fields
+        return {name: form_field.initial for name, form_field in fields.items()}
+
+    def is_sheet(self, options: Mapping[str, Any]) -> bool:
+        """Tell whether a study with these options has all items of a set on one page."""
+        return screens.is_sheet(self.layout.screens, options)
+
+    def _complete(self, options: Mapping[str, Any]) -> dict[str, Any]:
+        return self.default_options | dict(options)
+
+    # --- views of the above
+
+    @cached_property
+    def criterion_by_key(self) -> dict[str, Criterion]:
+        return {criterion.key: criterion for criterion in self.criteria}
+
+    @cached_property
+    def columns(self) -> list[Column]:
+        """List the columns of a batch that an item needs: inputs, then those of its output."""
+        return [*self.item.inputs, *self.item.output_columns]
+
+    def bind(self, inputs: Mapping[str, Any], outputs: Sequence[str]) -> tuple[Criterion, ...]:
+        """Return the criteria with what an item of these texts brings to them."""
+        return tuple(criterion.for_item(inputs, outputs) for criterion in self.criteria)
+
+    def write_gold(self, example: Example) -> dict[str, str]:
+        """Write what is right in a practice item in the notation of gold columns, by criterion."""
+        return {key: self.criterion_by_key[key].write_gold(example) for key in example.gold}
+
+    @cached_property
+    def asks_turns(self) -> bool:
+        """Tell whether turns of conversations are rated."""
+        return any(criterion.per_turn for criterion in self.criteria)
+
+    @cached_property
+    def standard_inputs(self) -> tuple[str, ...] | None:
+        """Name the inputs by which an item may have a standard of its own; None: any of them."""
+        named: dict[str, None] = {}
+        for criterion in self.criteria:
+            names = criterion.scale.name_standard_inputs()
+            if names is None:
+                return None
+            named |= dict.fromkeys(names)
+        return tuple(named)
+
+    def has_example(self, inputs: Mapping[str, Any], outputs: Sequence[str]) -> bool:
+        """Whether an item of these texts is one of the worked examples."""
+        texts = tuple(outputs)
+        return any(example.cells == inputs and example.texts == texts for example in self.examples)
+
+    @property
+    def instruction_examples(self) -> tuple[Example, ...]:
+        """Return the examples shown with the instructions: those that explain all criteria."""
+        return tuple(example for example in self.examples if not example.criterion)
+
+    @property
+    def has_ignore(self) -> bool:
+        return self.ignore is not None
+
+    @property
+    def ignore_reasons(self) -> Sequence[IgnoreReason]:
+        return self.ignore.reasons if self.ignore else ()
+
+    @property
+    def ignore_note(self) -> str:
+        return self.ignore.note if self.ignore else ""
+
+    @property
+    def has_highlight(self) -> bool:
+        return bool(self.highlight)
+
+    @property
+    def has_note(self) -> bool:
+        return self.note is not None
+
+    @property
+    def item_template(self) -> tuple[str, ...]:
+        """Name the templates of an item, best first: the protocol's own, then the standard one."""
+        return (f"{self.key}/item.html", "annotation/item.html")
+
+    @cached_property
+    def aids_script(self) -> str:
+        """Name the script of the aids in the protocol's folder; "" where it has none."""
+        name = f"{self.key}/aids.js"
+        folders = (Path(config.path) / "static" for config in apps.get_app_configs())
+        return name if any((folder / name).is_file() for folder in folders) else ""
 
 
 for model in (Condition, Comment, Criterion, Instrument):

@@ -180,7 +180,7 @@ def page_context(request: HttpRequest, me: Participant) -> dict[str, Any]:
     is_tested = me.study.is_qualification_on and not me.is_qualified
     names = ("home", "instructions", "stop", *(() if is_later else ("withdraw",)))
     urls = {name: address(request, f"participant-{name}") for name in names}
-    if me.study.config.worked_examples and not is_tested:
+    if me.study.config.examples and not is_tested:
         urls["examples"] = address(request, "worked-examples")
     if me.may_share is not None and not is_later:
         urls["sharing"] = address(request, "participant-sharing")
@@ -192,8 +192,8 @@ def page_context(request: HttpRequest, me: Participant) -> dict[str, Any]:
         "is_later_visit": is_later,
         "is_pilot": me.is_pilot,
         "is_simulated": me.origin == Origin.SIMULATED,
-        "item_name": me.study.config.item_name,
-        "item_names": me.study.config.item_names,
+        "item_name": me.study.config.item.name,
+        "item_names": me.study.config.item.names,
         "progress": None,
     }
 

@@ -4,17 +4,11 @@
 """
 
 from collections.abc import Mapping
-from dataclasses import replace
 from typing import Any
 
 from evalsite.instruments.checks import check_study_questions
-from evalsite.protocol import ComprehensionQuestion, EntryQuestion, Faults, Protocol
-from evalsite.protocol.entry_questions import (
-    read_eligibility,
-    read_question,
-    write_eligibility,
-)
-from evalsite.protocol.faults import check_keys
+from evalsite.instruments.faults import Fault, Faults
+from evalsite.instruments.schema import CheckQuestion, Eligibility, EntryQuestion, Instrument
 from evalsite.studies.version_cache import read_content
 
 # who may take part, as an instrument has it; {}: nothing is asked
@@ -32,28 +26,28 @@ _PARTS = {ENTRY: "eligibility", BACKGROUND: "background", CHECK: "comprehension"
 AFTER = "after-"
 
 
-def replace_questions(protocol: Protocol, questions: Mapping[str, Any]) -> Protocol:
+def replace_questions(instrument: Instrument, questions: Mapping[str, Any]) -> Instrument:
     """Return the instrument with the study's own questions."""
+    changes: dict[str, Any] = {}
     if ENTRY in questions:
         entry = questions[ENTRY]
+        changes["eligibility"] = Eligibility.model_validate(entry) if entry else None
         # what the protocol's function compares are the protocol's questions
-        hooks = {name: hook for name, hook in protocol.hooks.items() if name != "check_entry"}
-        eligibility = read_eligibility(entry) if entry else None
-        protocol = replace(protocol, eligibility=eligibility, hooks=hooks)
+        changes["hooks"] = instrument.hooks.model_copy(update={"check_entry": None})
     if CHECK in questions:
-        asked = (
-            ComprehensionQuestion(**{**question, "choices": tuple(question["choices"])})
-            for question in questions[CHECK]
-        )
-        protocol = replace(protocol, comprehension=tuple(asked))
-    return protocol
+        asked = [CheckQuestion.model_validate(question) for question in questions[CHECK]]
+        changes["comprehension"] = asked
+    return instrument.model_copy(update=changes) if changes else instrument
 
 
 def check_own_questions(questions: Any) -> Faults:
     """Return all faults of `Study.questions`; the place begins with the kind."""
-    faults = Faults()
-    if not check_keys(questions, "", faults, needed=(), optional=KINDS):
-        return faults
+    if not isinstance(questions, Mapping):
+        return Faults([Fault("type", "", "must be an object")])
+    unknown = [name for name in questions if name not in KINDS]
+    if unknown:
+        words = f"must be one of: {', '.join(KINDS)}"
+        return Faults([Fault("unknown_key", name, words) for name in unknown])
     parts = {_PARTS[kind]: questions[kind] for kind in KINDS if kind in questions}
     # nobody is asked before the work
     if parts.get("eligibility") == {}:
@@ -79,11 +73,11 @@ def list_background(study: Any) -> list[EntryQuestion]:
     """Return the questions after the work, as they were frozen with the version."""
     is_draft = study.version_id is None
     kept = study.questions if is_draft else read_content(study.pk, study.version_id)
-    return [read_question(question) for question in kept.get(BACKGROUND, ())]
+    return [EntryQuestion.model_validate(question) for question in kept.get(BACKGROUND, ())]
 
 
-def find_entry(protocol: Protocol) -> dict[str, Any]:
+def find_entry(instrument: Instrument) -> dict[str, Any]:
     """Return as data who may take part by this instrument, to be changed; {} if all may."""
-    if protocol.eligibility is None or isinstance(protocol.eligibility.accept, str):
+    if instrument.eligibility is None or isinstance(instrument.eligibility.accept, str):
         return {}
-    return write_eligibility(protocol.eligibility)
+    return instrument.eligibility.to_data()

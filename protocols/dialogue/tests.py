@@ -3,7 +3,6 @@
 import csv
 import html
 import re
-from dataclasses import replace
 from hashlib import sha256
 from html.parser import HTMLParser
 from itertools import product
@@ -12,10 +11,10 @@ import pytest
 from django.template.loader import render_to_string
 
 from evalsite.annotation.pages.view_models import view_item
+from evalsite.instruments.installed import find_folder, get_protocol
+from evalsite.instruments.scales.likert import Likert
 from evalsite.lib.dialogue import parse_dialogue
 from evalsite.lib.markdown import render_markdown
-from evalsite.protocol import find_folder, get_protocol
-from evalsite.scales.likert import Likert
 from evalsite.studies.gold import check_gold, count_met, feedback
 
 # SHA-256 of the words of all points and notes, as they were compared with the document
@@ -150,7 +149,7 @@ def test_instructions_state_every_definition(config, instructions):
 
 def test_title_and_jump_menu_are_the_documents(config):
     places = range(1, config.design.set_size + 1)
-    menu = [*config.layout.menu, *(f"{config.item_name} {number}" for number in places)]
+    menu = [*config.layout.menu, *(f"{config.item.name} {number}" for number in places)]
 
     assert config.instructions_title == "Instructions"
     assert menu == [
@@ -217,7 +216,7 @@ def test_the_three_criteria_have_five_points_from_worst_to_best(config):
     for criterion in config.criteria:
         assert isinstance(criterion.scale, Likert)
         assert [point.value for point in criterion.scale.points] == [1, 2, 3, 4, 5]
-        assert criterion.scale.stacked  # its words are too long to stand side by side
+        assert criterion.scale.display == "stacked"  # its words are too long to stand side by side
         assert not any(point.reserved for point in criterion.scale.points)
 
 
@@ -231,9 +230,9 @@ def test_sets_have_11_questions_and_all_of_5_sets_earn_a_bonus(config):
 def test_the_document_has_no_ignoring_no_highlights_no_note_and_no_condition(config):
     assert [config.has_ignore, config.has_highlight, config.has_note] == [False] * 3
     assert config.eligibility is None
-    assert config.examples == ()
-    assert config.outputs == (1, 1)
-    assert config.output_name == "Response"
+    assert config.examples == []
+    assert (config.item.outputs.least, config.item.outputs.most) == (1, 1)
+    assert config.item.output_name == "Response"
 
 
 def test_instructions_begin_with_a_short_version_and_hold_no_raw_html(config):
@@ -249,7 +248,9 @@ def test_instructions_tell_the_sets_and_the_bonus_that_a_study_has(config):
 
     assert config.instructions_for(design) == own
 
-    fewer = config.instructions_for(replace(design, set_size=12, max_sets=2, has_bonus=False))
+    fewer = config.instructions_for(
+        design.model_copy(update={"set_size": 12, "max_sets": 2, "has_bonus": False})
+    )
     assert "A set has 12 questions." in fewer
     assert fewer.startswith(
         "**NOTE: THERE ARE A MAXIMUM OF 2 SETS YOU CAN COMPLETE.**\n\nThe annotation task"
@@ -257,11 +258,13 @@ def test_instructions_tell_the_sets_and_the_bonus_that_a_study_has(config):
     assert "11 questions" not in fewer
     assert "BONUS" not in fewer
 
-    single = config.instructions_for(replace(design, set_size=1, max_sets=1))
+    single = config.instructions_for(design.model_copy(update={"set_size": 1, "max_sets": 1}))
     assert "A set has 1 question." in single
     assert "IS A MAXIMUM OF 1 SET YOU CAN COMPLETE. COMPLETING THE SET WILL GIVE" in single
 
-    endless = config.instructions_for(replace(design, max_sets=None, has_bonus=False))
+    endless = config.instructions_for(
+        design.model_copy(update={"max_sets": None, "has_bonus": False})
+    )
     assert endless.startswith("The annotation task")
 
 
@@ -314,7 +317,7 @@ def test_speaker_that_the_response_names_is_told_and_not_repeated(config):
 
 def test_practice_gold_can_be_met_and_can_be_missed(config):
     for item in config.practice:
-        for key, gold in item.gold.items():
+        for key, gold in config.write_gold(item).items():
             criterion = config.criterion_by_key[key]
             check_gold(criterion, gold, item.outputs)
             met = {
@@ -327,7 +330,7 @@ def test_practice_gold_can_be_met_and_can_be_missed(config):
 def test_practice_shows_that_the_criteria_go_separate_ways(config):
     (item,) = config.practice
 
-    assert item.gold == {
+    assert config.write_gold(item) == {
         "appropriateness": "3..4",
         "information_content": "1",
         "human_likeness": "5",

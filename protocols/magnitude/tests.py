@@ -11,8 +11,8 @@ from django.test import Client
 from django.urls import reverse
 
 from evalsite.annotation.pages.view_models import view_example
-from evalsite.protocol import find_folder, get_protocol
-from evalsite.scales.magnitude import Magnitude
+from evalsite.instruments.installed import find_folder, get_protocol
+from evalsite.instruments.scales.magnitude import Magnitude, Standard
 from evalsite.studies.gold import check_gold, count_met, feedback
 from tests.support import documents
 from tests.support.documents import squeeze, strip_marks, strip_tags
@@ -71,9 +71,9 @@ def test_definition_is_the_documents(config, document):
 def test_title_and_labels_are_the_documents(config, document):
     assert document.startswith(f"{config.instructions_title} ")
     assert config.instructions_title.startswith("TASK: ")
-    assert f"{config.inputs[0].label}:" in document
+    assert f"{config.columns[0].label}:" in document
     for number in (1, 2, 3):
-        assert f"{config.output_name} {number}:" in document
+        assert f"{config.item.output_name} {number}:" in document
     assert f"{config.criteria[0].label}?" in document
 
 
@@ -109,7 +109,7 @@ def test_who_may_take_part_and_what_may_be_entered_is_said_as_in_the_document(co
 
 def test_the_document_has_no_ignoring_no_highlights_and_no_note(config):
     assert [config.has_ignore, config.has_highlight, config.has_note] == [False] * 3
-    assert config.outputs == (3, 3)
+    assert (config.item.outputs.least, config.item.outputs.most) == (3, 3)
 
 
 def test_worked_example_is_the_documents(config, document):
@@ -163,7 +163,7 @@ def test_the_only_criterion_is_informativeness_on_a_whole_number(config):
 
     assert criterion.key == "informativeness"
     assert criterion.scale == Magnitude(
-        minimum=1, maximum=999_999, standard_inputs=("standard_score",)
+        kind="magnitude", minimum=1, maximum=999_999, standard=Standard(inputs=["standard_score"])
     )
 
 
@@ -174,7 +174,7 @@ def test_worked_example_explains_one_score_and_keeps_its_own_standard(config):
     (example,) = config.examples
     other = {"standard_mr": "name[X]", "standard_utterance": "X.", "standard_score": 500}
 
-    assert example.ratings == {"informativeness": (70, 100, 90)}
+    assert example.ratings == {"informativeness": [70, 100, 90]}
     assert example.why.startswith("The first utterance misses some important information")
     assert config.standard_score(other, example.inputs) == 100
     assert config.item_context(other, example.inputs)["standard"]["mr"].startswith("name[Aromi]")
@@ -237,7 +237,7 @@ def test_practice_gold_is_by_order_alone_and_can_be_met(config):
     (criterion,) = config.criteria
 
     for item in config.practice:
-        gold = item.gold["informativeness"]
+        gold = criterion.write_gold(item)
         check_gold(criterion, gold, item.outputs)
         met, asked = max(
             count_met(feedback(criterion, gold, scores, 100, SHOWN))
@@ -300,12 +300,11 @@ def test_questions_do_not_give_the_condition_away(config):
 
     assert "English" not in language.label + language.help
     assert len(language.choices) >= 20
-    assert [label for _, label in language.choices[:-1]] == sorted(
-        label for _, label in language.choices[:-1]
-    )
+    labels = [choice.label for choice in language.choices[:-1]]
+    assert labels == sorted(labels)
     assert len(variety.choices) >= 10
     for accepted in config.eligibility.accept["variety"]:
-        assert variety.choices[0][0] <= accepted < variety.choices[-2][0]
+        assert variety.choices[0].value <= accepted < variety.choices[-2].value
 
 
 # --- worked examples ------------------------------------------------------------

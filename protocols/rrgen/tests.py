@@ -12,10 +12,10 @@ from django.test import Client
 
 from evalsite.annotation.pages.view_models import view_example, view_item
 from evalsite.imports.demo import import_example
+from evalsite.instruments.installed import find_folder, get_protocol
+from evalsite.instruments.scales.decision import Decision
+from evalsite.instruments.scales.likert import Likert
 from evalsite.participants.models import ItemSet
-from evalsite.protocol import find_folder, get_protocol
-from evalsite.scales.decision import Decision
-from evalsite.scales.likert import Likert
 from evalsite.studies.gold import check_gold, count_met, feedback
 from tests.support.checking import check_file
 from tests.support.factories import launch, make_annotator, make_study, make_user, mint_link
@@ -204,7 +204,7 @@ def test_instructions_begin_with_a_short_version_and_hold_no_raw_html(config):
 
 
 def test_one_response_a_screen_and_those_of_a_review_in_succession(config):
-    assert config.outputs == (1, 1)
+    assert (config.item.outputs.least, config.item.outputs.most) == (1, 1)
     assert config.design.groups == "together"
     assert config.design.set_size % 3 == 0  # four reviews with three responses each
     assert (config.design.set_size, config.design.max_sets, config.design.k) == (12, None, 3)
@@ -234,7 +234,7 @@ def test_version_freezes_what_is_said_about_ignoring_and_highlighting(config):
 
 
 def test_message_for_what_is_missing_names_it(config):
-    said = [one.make_field(config.output_name).missing for one in config.criteria]
+    said = [one.make_field(config.item.output_name).missing for one in config.criteria]
 
     assert said == [
         "Choose a score for semantic relevance",
@@ -338,7 +338,7 @@ def test_document_asks_for_no_note_and_promises_no_bonus(config):
 
 
 def test_document_has_no_worked_example_so_none_is_shown(config):
-    assert config.examples == ()
+    assert config.examples == []
 
 
 def test_practice_is_one_item(config):
@@ -351,7 +351,7 @@ def test_practice_gold_can_be_met_and_each_item_says_why(config):
     for example in config.practice:
         met = asked = 0
         for criterion in config.criteria:
-            gold = example.gold[criterion.key]
+            gold = config.write_gold(example)[criterion.key]
             check_gold(criterion, gold, example.outputs)
             lowest, highest = criterion.scale.minimum, criterion.scale.maximum
             best = max(
@@ -365,7 +365,7 @@ def test_practice_gold_can_be_met_and_each_item_says_why(config):
 
 
 def test_practice_suggests_no_reserved_point_alone(config):
-    golds = {example.gold[one.key] for example in config.practice for one in config.criteria}
+    golds = {one.write_gold(example) for example in config.practice for one in config.criteria}
 
     assert not golds & {"3", "5"}
 

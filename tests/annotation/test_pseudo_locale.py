@@ -6,7 +6,7 @@ import pytest
 from django.test import Client
 
 from evalsite.imports.demo import import_example
-from evalsite.protocol import get_protocol, installed_protocols
+from evalsite.instruments.installed import get_protocol, installed_protocols
 from evalsite.studies.models import Study
 from evalsite.studies.versions import shown_content
 from tests.support.annotators import Annotator, Browser, Page
@@ -70,9 +70,9 @@ def make(key: str, language: str, screen: str) -> Study:
 def test_every_sentence_of_every_page_can_be_translated(key, screen):
     with speaking(LONGER):
         study = make(key, LONGER, screen)
-        names = (study.config.item_name, study.config.output_name)
+        names = (study.config.item.name, study.config.item.output_name)
         known = known_text(
-            study.config.to_data(), [study.config.item_name, study.config.item_names],
+            study.config.to_data(), [study.config.item.name, study.config.item.names],
             [f"{name} {n}" for name in names for n in range(1, 12)],
             # as a document prints the scores of its example
             [f"{c.label}? ({n})" for c in study.config.criteria for n in (70, 90, 100)],

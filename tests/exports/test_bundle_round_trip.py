@@ -15,7 +15,6 @@ from evalsite.annotation.allocation.slots import make_slots
 from evalsite.annotation.models import (
     TOP_UP_FROM,
     Annotation,
-    Highlight,
     Rating,
     RatingsFile,
     Revision,
@@ -25,6 +24,7 @@ from evalsite.annotation.running.launch import launch_study
 from evalsite.exports.bundle import format as layout
 from evalsite.exports.bundle.restore import Restored, restore_bundle
 from evalsite.imports.models import MetricFile, MetricScore
+from evalsite.instruments.installed import installed_protocols
 from evalsite.jobs.services import run_job
 from evalsite.lib.clock import now
 from evalsite.participants.models import (
@@ -34,7 +34,6 @@ from evalsite.participants.models import (
     Participant,
     ParticipantLink,
 )
-from evalsite.protocol import installed_protocols
 from evalsite.quality.models import AnalysisPlan, Exclusion
 from evalsite.quality.top_up import top_up
 from evalsite.studies.models import Batch, Item, Membership, Study, StudyVersion
@@ -86,7 +85,6 @@ CARRIED: dict[type[models.Model], tuple[str, ...]] = {
     ItemSet: layout.SET_FIELDS,
     Annotation: layout.ANNOTATION_FIELDS,
     Rating: layout.RATING_FIELDS,
-    Highlight: layout.HIGHLIGHT_FIELDS,
     Revision: layout.REVISION_FIELDS,
     Exclusion: layout.EXCLUSION_FIELDS,
     MetricFile: layout.METRIC_FILE_FIELDS,
@@ -332,12 +330,12 @@ def use_unknown_protocol(about: dict[str, Any]) -> None:
 
 @pytest.mark.django_db
 def test_bundle_of_another_format_is_refused_with_what_made_it():
-    bundle = change(bundle_of("fluency"), "study.json", lambda about: about | {"format_version": 4})
+    bundle = change(bundle_of("fluency"), "study.json", lambda about: about | {"format_version": 5})
 
     with pytest.raises(ValidationError) as caught:
         restore(bundle)
 
-    assert "This Evalsite reads formats 2 to 3" in " ".join(caught.value.messages)
+    assert "This Evalsite reads formats 2 to 4" in " ".join(caught.value.messages)
 
 
 @pytest.mark.both_databases

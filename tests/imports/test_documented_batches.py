@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from evalsite.imports.batches.items import CheckedItems as Checked
-from evalsite.protocol import installed_protocols
+from evalsite.instruments.installed import installed_protocols
 from evalsite.studies.models import Study
 from tests.support.checking import check_file
 from tests.support.factories import make_study
@@ -41,7 +41,8 @@ def test_example_of_a_batch_is_taken_with_nothing_to_correct(protocol: str, cont
 
     checked = check(study, content)
 
-    least, most = study.config.outputs
+    outputs = study.config.item.outputs
+    least, most = outputs.least, outputs.most
     assert [str(fault) for fault in checked.faults] == []
     assert "" not in checked.mapping.values()
     assert all(least <= len(item.outputs) <= most for item in checked.items)

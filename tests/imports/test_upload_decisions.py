@@ -13,7 +13,7 @@ from evalsite.imports.batches.importer import import_file
 from evalsite.imports.batches.items import CheckedItems
 from evalsite.imports.columns import LEAVE_OUT
 from evalsite.imports.models import Upload
-from evalsite.protocol import installed_protocols
+from evalsite.instruments.installed import installed_protocols
 from evalsite.studies.models import Batch
 from tests.imports.test_upload_pages import address, press_import
 from tests.support.checking import check_file
@@ -49,7 +49,7 @@ def decisions(checked: CheckedItems) -> dict[str, bool]:
 @pytest.mark.parametrize("name", ["prompt", "source", "question", "article", "context"])
 def test_text_that_is_shown_is_guessed_alike_by_every_protocol(protocol: str, name: str) -> None:
     config = installed_protocols()[protocol]
-    wanted = next(column.name for column in config.inputs if column.is_required)
+    wanted = next(column.name for column in config.columns if column.required)
 
     guess = guess_mapping(["id", name, "system", "generated"], config)
 

@@ -3,7 +3,6 @@
 import hashlib
 import io
 import json
-from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -265,7 +264,9 @@ def test_mapping_refuses_two_columns_in_one_field_and_two_forms_at_once(check: C
 @pytest.fixture
 def single(study: Any, monkeypatch: pytest.MonkeyPatch) -> Any:
     """The study, as if its protocol showed one output at a time."""
-    shown = replace(study.config, outputs=(1, 1), criteria=())
+    outputs = study.config.item.outputs.model_copy(update={"least": 1, "most": 1})
+    item = study.config.item.model_copy(update={"outputs": outputs})
+    shown = study.config.model_copy(update={"item": item, "criteria": []})
     monkeypatch.setattr(Study, "config", shown)
     return study
 

@@ -3,7 +3,7 @@
 from django.conf import settings
 
 from evalsite.instruments.json_schema import make_json_schema, write_json_schema
-from evalsite.instruments.kinds import KINDS
+from evalsite.instruments.scales import KINDS
 
 FILE = settings.BASE_DIR / "docs" / "instrument.schema.json"
 

@@ -3,7 +3,6 @@
 import json
 import shutil
 from collections.abc import Callable
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -13,7 +12,7 @@ from django.core.management.base import SystemCheckError
 from django.test import Client
 from django.urls import reverse
 
-from evalsite.protocol import Example, ProtocolConfig, find_folder, installed_protocols
+from evalsite.instruments.installed import ProtocolConfig, find_folder, installed_protocols
 from tests.support.factories import make_study, make_user
 
 pytestmark = pytest.mark.django_db
@@ -31,39 +30,47 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> ProtocolConfig:
     return found
 
 
-def write_practice(text: str) -> Callable[[ProtocolConfig, Any], None]:
-    def spoil(folder: ProtocolConfig, monkeypatch: Any) -> None:
-        Path(folder.path, "practice.json").write_text(text)
+Spoil = Callable[[ProtocolConfig], None]
+
+
+def write(name: str, text: str) -> Spoil:
+
+    def spoil(folder: ProtocolConfig) -> None:
+        Path(folder.path, name).write_text(text)
 
     return spoil
 
 
-def rate_an_unknown_criterion(folder: ProtocolConfig, monkeypatch: Any) -> None:
-    assert folder.protocol is not None
-    example = Example(inputs={"dialogue": "A: Hi"}, outputs=("Hi",), ratings={"typo": (1,)})
-    # practice.json has no examples then
-    Path(folder.path, "practice.json").write_text("{}")
-    monkeypatch.setattr(folder, "protocol", replace(folder.protocol, examples=(example,)))
+def declare(**changes: Any) -> Spoil:
+    """Return a function that changes protocol.json; examples are in practice.json otherwise."""
+
+    def spoil(folder: ProtocolConfig) -> None:
+        file = Path(folder.path, "protocol.json")
+        file.write_text(json.dumps(json.loads(file.read_text()) | changes))
+        Path(folder.path, "practice.json").write_text("{}")
+
+    return spoil
 
 
-def declare_texts_as_numbers(folder: ProtocolConfig, monkeypatch: Any) -> None:
-    assert folder.protocol is not None
-    monkeypatch.setattr(folder, "protocol", replace(folder.protocol, criteria=7))
+EXAMPLE = {"inputs": {"dialogue": "A: Hi"}, "outputs": ["Hi"], "why": "-", "ratings": {"typo": [1]}}
 
 
 @pytest.mark.parametrize(
     ("spoil", "said"),
     [
-        (write_practice("{"), "JSONDecodeError"),
-        (write_practice("[]"), "practice.json must be an object"),
-        (write_practice('{"criteria": []}'), "practice.json.criteria is not a key"),
-        (write_practice('{"practice": 3}'), "practice must be a list"),
-        (rate_an_unknown_criterion, "examples.0.ratings.typo"),
-        (declare_texts_as_numbers, "apps.py can't be read"),
+        (write("practice.json", "{"), "JSONDecodeError"),
+        (write("practice.json", "[]"), "practice.json must be an object (type)"),
+        (write("practice.json", '{"criteria": []}'), "practice.json.criteria can't be in this"),
+        (write("practice.json", '{"practice": 3}'), "practice must be a list"),
+        (write("protocol.json", "7"), "protocol.json must be an object (type)"),
+        (declare(examples=[EXAMPLE]), "examples.0.ratings.typo"),
+        (declare(criteria=7), "criteria must be a list (type)"),
+        (lambda folder: Path(folder.path, "protocol.json").unlink(), "FileNotFoundError"),
+        (lambda folder: Path(folder.path, "instructions.md").unlink(), "instructions is required"),
     ],
 )
-def test_faulty_protocol_stops_no_page_and_is_named(folder, monkeypatch, spoil, said):
-    spoil(folder, monkeypatch)
+def test_faulty_protocol_stops_no_page_and_is_named(folder, spoil, said):
+    spoil(folder)
     make_study(protocol="rrgen")
     client = Client()
     client.force_login(make_user(), backend="django.contrib.auth.backends.ModelBackend")
@@ -86,20 +93,18 @@ def test_fault_is_logged_once(folder, caplog):
     assert len([one for one in caplog.records if "can't be used" in one.getMessage()]) == 1
 
 
-def test_hook_that_does_not_exist_is_named(folder, monkeypatch):
-    hooks = {"clean": "protocols.fluency.hooks.gone"}
-    monkeypatch.setattr(folder, "protocol", replace(folder.protocol, hooks=hooks))
+def test_hook_that_does_not_exist_is_named(folder):
+    declare(hooks={"clean": "protocols.fluency.hooks.gone"})(folder)
 
     with pytest.raises(SystemCheckError, match=r"protocols\.fluency\.hooks\.gone"):
         call_command("check")
 
 
-def test_protocol_may_be_one_file_of_plain_data(folder, monkeypatch):
+def test_protocol_may_be_one_file(folder):
     data = folder.instrument.to_data() | {"title": "From a file"}
     Path(folder.path, "protocol.json").write_text(json.dumps(data))
     for name in ("instructions.md", "practice.json"):
         Path(folder.path, name).unlink()
-    monkeypatch.setattr(folder, "protocol", None)
     del folder.__dict__["instrument"]
 
     found = installed_protocols()["fluency"]

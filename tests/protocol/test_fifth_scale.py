@@ -1,52 +1,73 @@
-"""A new kind of question is one folder and one line in settings: a thermometer is built here."""
+"""A new kind of question is one file, one template and one line: a thermometer is built here."""
 
 import csv
 import json
 
 import pytest
-from django.conf import settings
 from django.db import connection
 
-from tests.support.plugins import COMPREHENSION, ROOT, count_results, read_documented, run_tests
+from tests.support.plugins import (
+    COMPREHENSION,
+    SOURCE,
+    count_results,
+    read_documented,
+    run_tests,
+)
 
 pytestmark = pytest.mark.slow
 
 APPS = """
-from evalsite.protocol import (
-    Criterion, Design, InputColumn, Layout, Protocol, ProtocolConfig, Source,
-)
+from evalsite.instruments.scales import KINDS
+from evalsite.instruments.installed import ProtocolConfig
 from thermometer import Thermometer
+
+# the line in the list of kinds
+KINDS["thermometer"] = Thermometer
 
 
 class ThermometersConfig(ProtocolConfig):
     name = "thermometers"
-    protocol = Protocol(
-        key="thermometers",
-        title="Translations on a thermometer",
-        summary="Two translations of one sentence, each given a number from 0 to 100.",
-        source=Source(cite="made by a test", licence="none", exact="nothing", ours="all of it"),
-        instructions_title="Rate translations",
-        criteria=(
-            Criterion(
-                key="adequacy",
-                label="Adequacy",
-                definition="How much of the **meaning** is kept.",
-                scale=Thermometer(minimum=0, maximum=100, low="nothing", high="everything"),
-            ),
-            Criterion(
-                key="style",
-                label="Style",
-                definition="How well it reads.",
-                scale=Thermometer(minimum=0, maximum=100),
-            ),
-        ),
-        inputs=(InputColumn(name="source", label="Sentence"),),
-        outputs=(2, 2),
-        layout=Layout(outputs="several"),
-        output_name="Translation",
-        design=Design(k=2, set_size=6),
-    )
 """
+
+INSTRUMENT = {
+    "format": "evalsite.instrument/1",
+    "key": "thermometers",
+    "version": 1,
+    "language": "en",
+    "title": "Translations on a thermometer",
+    "summary": "Two translations of one sentence, each given a number from 0 to 100.",
+    "source": SOURCE,
+    "instructions_title": "Rate translations",
+    "item": {
+        "inputs": [{"name": "source", "label": "Sentence", "kind": "text"}],
+        "outputs": {"kind": "text", "least": 2, "most": 2},
+        "output_name": "Translation",
+    },
+    "layout": {"outputs": "several", "questions": "beside"},
+    "criteria": [
+        {
+            "key": "adequacy",
+            "label": "Adequacy",
+            "per": "output",
+            "definition": "How much of the **meaning** is kept.",
+            "scale": {
+                "kind": "thermometer",
+                "minimum": 0,
+                "maximum": 100,
+                "low": "nothing",
+                "high": "everything",
+            },
+        },
+        {
+            "key": "style",
+            "label": "Style",
+            "per": "output",
+            "definition": "How well it reads.",
+            "scale": {"kind": "thermometer", "minimum": 0, "maximum": 100},
+        },
+    ],
+    "design": {"k": 2, "set_size": 6},
+}
 
 PRACTICE = {
     "examples": [
@@ -72,23 +93,23 @@ PRACTICE = {
 SETTINGS = """
 from tests.settings import *
 
-SCALES = [*SCALES, "thermometer"]
 PROTOCOLS = [*PROTOCOLS, "thermometers"]
-INSTALLED_APPS = [*INSTALLED_APPS, "thermometer", "thermometers"]
+INSTALLED_APPS = [*INSTALLED_APPS, "thermometers"]
 """
 
 
 def write_scale(folder):
-    """Write a scale and a protocol that uses it, beside settings that list both."""
-    for name, content in read_documented("new-scale.md").items():
-        path = folder / "thermometer" / name
-        path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_text(content, encoding="utf-8")
+    """Write a scale and a protocol that uses it, beside settings that list the protocol."""
+    documented = read_documented("new-kind.md")
+    (folder / "thermometer.py").write_text(documented["thermometer.py"], encoding="utf-8")
     protocol = folder / "thermometers"
-    protocol.mkdir()
+    templates = protocol / "templates" / "scales"
+    templates.mkdir(parents=True)
+    (templates / "thermometer.html").write_text(documented["thermometer.html"], encoding="utf-8")
     (folder / "fifth_settings.py").write_text(SETTINGS, encoding="utf-8")
     (protocol / "__init__.py").touch()
     (protocol / "apps.py").write_text(APPS, encoding="utf-8")
+    (protocol / "protocol.json").write_text(json.dumps(INSTRUMENT), encoding="utf-8")
     (protocol / "instructions.md").write_text("Read the sentence, then rate.\n", encoding="utf-8")
     (protocol / "practice.json").write_text(json.dumps(PRACTICE), encoding="utf-8")
     with (protocol / "example_batch.csv").open("w", encoding="utf-8", newline="") as file:
@@ -122,10 +143,3 @@ def test_a_fifth_scale_passes_the_whole_contract_without_a_change_to_the_site(tm
 
     assert counts["passed"] >= 53
     assert set(counts) == {"passed", "deselected"}
-
-
-def test_the_site_names_no_scale():
-    """Only settings, scales and the analysis know kinds; see also the import contracts."""
-    listed = (ROOT / "evalsite" / "settings.py").read_text(encoding="utf-8")
-
-    assert listed.count("evalsite.scales.") == len(settings.SCALES)

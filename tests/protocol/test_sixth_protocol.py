@@ -9,60 +9,73 @@ from pathlib import Path
 import pytest
 from django.db import connection
 
-from tests.support.plugins import COMPREHENSION, read_counts, read_documented, run_tests
+from tests.support.plugins import COMPREHENSION, SOURCE, read_counts, read_documented, run_tests
 
 pytestmark = pytest.mark.slow
 
 # A folder of its own, with every scale that the magnitude protocol does not use.
 APPS = """
-from evalsite.protocol import (
-    Criterion, Design, InputColumn, Layout, Protocol, ProtocolConfig, Source,
-)
-from evalsite.scales.decision import Decision
-from evalsite.scales.likert import Likert, Point
-from evalsite.scales.preference import Preference
+from evalsite.instruments.installed import ProtocolConfig
 
 
 class SixthConfig(ProtocolConfig):
     name = "sixth"
-    protocol = Protocol(
-        key="sixth",
-        title="Two summaries of a report",
-        summary="Two summaries of one report, rated one by one and then compared.",
-        source=Source(cite="made by a test", licence="none", exact="nothing", ours="all of it"),
-        instructions_title="Rate two summaries",
-        criteria=(
-            Criterion(
-                key="clarity",
-                label="Clarity",
-                definition="Clear is what is understood at the **first** reading.",
-                scale=Likert(
-                    points=tuple(
-                        Point(value=value, label=label)
-                        for value, label in enumerate(("unclear", "so-so", "clear"), start=1)
-                    )
-                ),
-            ),
-            Criterion(
-                key="usable",
-                label="Usable",
-                definition="Usable is what could be printed as it stands.",
-                scale=Decision(yes="Accept", no="Reject"),
-            ),
-            Criterion(
-                key="overall",
-                label="Overall",
-                definition="Better is the summary you would rather be given.",
-                scale=Preference(first="The first", tie="Neither", second="The second"),
-            ),
-        ),
-        inputs=(InputColumn(name="report", label="Report"),),
-        outputs=(2, 2),
-        layout=Layout(outputs="pair"),
-        output_name="Summary",
-        design=Design(k=2, set_size=6),
-    )
 """
+
+INSTRUMENT = {
+    "format": "evalsite.instrument/1",
+    "key": "sixth",
+    "version": 1,
+    "language": "en",
+    "title": "Two summaries of a report",
+    "summary": "Two summaries of one report, rated one by one and then compared.",
+    "source": SOURCE,
+    "instructions_title": "Rate two summaries",
+    "item": {
+        "inputs": [{"name": "report", "label": "Report", "kind": "text"}],
+        "outputs": {"kind": "text", "least": 2, "most": 2},
+        "output_name": "Summary",
+    },
+    "layout": {"outputs": "pair", "questions": "beside"},
+    "criteria": [
+        {
+            "key": "clarity",
+            "label": "Clarity",
+            "per": "output",
+            "definition": "Clear is what is understood at the **first** reading.",
+            "scale": {
+                "kind": "likert",
+                "points": [
+                    {"value": 1, "label": "unclear"},
+                    {"value": 2, "label": "so-so"},
+                    {"value": 3, "label": "clear"},
+                ],
+            },
+        },
+        {
+            "key": "usable",
+            "label": "Usable",
+            "per": "output",
+            "definition": "Usable is what could be printed as it stands.",
+            "scale": {"kind": "decision", "yes": "Accept", "no": "Reject"},
+        },
+        {
+            "key": "overall",
+            "label": "Overall",
+            "per": "item",
+            "definition": "Better is the summary you would rather be given.",
+            "scale": {
+                "kind": "preference",
+                "points": [
+                    {"value": -1, "label": "The first"},
+                    {"value": 0, "label": "Neither"},
+                    {"value": 1, "label": "The second"},
+                ],
+            },
+        },
+    ],
+    "design": {"k": 2, "set_size": 6},
+}
 
 TEMPLATE = """{% extends frame %}
 {% block item %}
@@ -123,6 +136,7 @@ def write_protocol(folder: Path, key: str, template: str) -> None:
     templates.mkdir(parents=True)
     (folder / key / "__init__.py").touch()
     (folder / key / "apps.py").write_text(APPS.replace('"sixth"', f'"{key}"'), encoding="utf-8")
+    (folder / key / "protocol.json").write_text(json.dumps(INSTRUMENT | {"key": key}))
     (templates / "item.html").write_text(template, encoding="utf-8")
     (folder / key / "instructions.md").write_text("Read the report, then rate.\n", encoding="utf-8")
     (folder / key / "practice.json").write_text(json.dumps(PRACTICE), encoding="utf-8")
@@ -170,7 +184,13 @@ def test_a_protocol_is_one_folder_and_one_line_and_its_faults_fail_the_contract(
 
 def check_that_faults_fail(done: subprocess.CompletedProcess[str], *, passed: int) -> None:
     """A page that hides what is judged, replaces the questions or asks them twice has failed."""
-    assert set(DOCUMENTED) == {"apps.py", "instructions.md", "practice.json", "example_batch.csv"}
+    assert set(DOCUMENTED) == {
+        "apps.py",
+        "protocol.json",
+        "instructions.md",
+        "practice.json",
+        "example_batch.csv",
+    }
     told = done.stdout[-5000:] + done.stderr[-2000:]
     failed = re.findall(r"^FAILED \S+::test_rating_page_shows_every_output\S+\[(\w+)\]", told, re.M)
     counts = read_counts(done)

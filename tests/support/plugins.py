@@ -20,6 +20,8 @@ COMPREHENSION = [
     for number in (1, 2, 3)
 ]
 
+SOURCE = {"cite": "made by a test", "licence": "none", "exact": "nothing", "ours": "all of it"}
+
 
 def read_documented(page: str) -> dict[str, str]:
     """The files that a page of docs/ tells an author to write, by name."""

@@ -10,12 +10,12 @@ import re
 from bisect import bisect_left
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 from django.utils.translation import gettext_lazy as _
 
+from evalsite.instruments.schema import Instrument
 from evalsite.lib.limited import read_json
-from evalsite.protocol import Protocol
 
 MOST = 200
 MISFIT = _("One highlight didn’t fit the text and wasn’t saved. Mark it again.")
@@ -33,8 +33,7 @@ class MarksField:
     number: int
 
 
-@dataclass(frozen=True, order=True)
-class Span:
+class Span(NamedTuple):
     """Code points of a text from `start` up to `end`."""
 
     start: int
@@ -52,7 +51,7 @@ class Reading:
     error: str = ""
 
 
-def marks_fields(config: Protocol, outputs: int) -> list[MarksField]:
+def marks_fields(config: Instrument, outputs: int) -> list[MarksField]:
     """Return the names for each output, by its place on the page; none where nothing is marked."""
     if not config.has_highlight:
         return []

@@ -13,9 +13,9 @@ from evalsite.annotation.pages.ignored_items import list_ignored_together, reaso
 from evalsite.annotation.pages.saving import Saved
 from evalsite.annotation.pages.screens import Screen
 from evalsite.annotation.pages.view_models import ItemView
+from evalsite.instruments.schema import Instrument
 from evalsite.participants.access import address
 from evalsite.participants.models import ItemSet, Participant
-from evalsite.protocol import Protocol
 
 _ARRIVED = (Saved.SAVED, Saved.ALREADY, Saved.CHANGED, Saved.REPLACED, Saved.SKIPPED)
 _PLACE = re.compile("[1-9][0-9]{0,4}")
@@ -46,9 +46,7 @@ def count_answers(view: ItemView, *, is_typed: bool) -> str:
     if not any(question.value for question in view.questions):
         return _("No scores yet") if is_typed else _("No answers yet")
     asked = [
-        question
-        for question in view.questions
-        if question.criterion.is_required and not question.when
+        question for question in view.questions if question.criterion.required and not question.when
     ]
     answered = sum(bool(question.value) for question in asked)
     if answered == len(asked):
@@ -76,12 +74,12 @@ def describe_refusal(errors: Mapping[str, str], entered: Mapping[str, Any]) -> s
     return words % count
 
 
-def name_places(config: Protocol, places: Sequence[int]) -> str:
+def name_places(config: Instrument, places: Sequence[int]) -> str:
     """Name items by their places: "Item 2", "Items 1 to 3", "Items 1, 3 and 5"."""
     first, last = places[0], places[-1]
     if len(places) == 1:
-        return _("%(name)s %(place)s") % {"name": config.item_name, "place": first}
-    names = {"names": config.item_names, "first": first, "last": last}
+        return _("%(name)s %(place)s") % {"name": config.item.name, "place": first}
+    names = {"names": config.item.names, "first": first, "last": last}
     if len(places) > 2 and last - first == len(places) - 1:
         return _("%(names)s %(first)s to %(last)s") % names
     names["first"] = ", ".join(map(str, places[:-1]))

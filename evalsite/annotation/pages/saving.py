@@ -1,7 +1,8 @@
 """Saving what a participant submits: once, counted if the item needs it, never lost."""
 
+import json
 import logging
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime
 from enum import Enum
@@ -21,9 +22,9 @@ from evalsite.annotation.allocation.leases import (
     reserved_set_of,
     save_end,
 )
-from evalsite.annotation.models import Annotation, Draft, Highlight, Rating, Revision, Slot
+from evalsite.annotation.models import Annotation, Draft, Rating, Revision, Slot
 from evalsite.annotation.pages.held_items import judge_again
-from evalsite.annotation.pages.submitted_values import Passage, Value, identify, state_of
+from evalsite.instruments.answer import AnswerRow
 from evalsite.lib.clock import now
 from evalsite.lib.integrity import is_violation
 from evalsite.lib.prepared import PreparedInsert
@@ -84,8 +85,7 @@ class Submission:
     """All that one participant submits for one item, checked."""
 
     item: Item
-    values: tuple[Value, ...] = ()
-    highlights: tuple[Passage, ...] = ()
+    rows: tuple[AnswerRow, ...] = ()
     outcome: str = Annotation.Outcome.RATED
     reason: str = ""
     note: str = ""
@@ -160,7 +160,7 @@ def _insert(participant: Participant, submission: Submission) -> Saved:
             return _settle(stored, participant, submission, agreement)
     if agreement is Agreement.NONE:
         # that something was sent is kept, so that counts can be explained, but not what it said
-        submission = replace(submission, values=(), highlights=(), note="", reason="")
+        submission = replace(submission, rows=(), note="", reason="")
     is_outdated = agreement is Agreement.OUTDATED
     annotation = Annotation(
         study_id=participant.study_id,
@@ -299,34 +299,24 @@ def _finish(slots: Any, participant: Participant) -> bool:
 
 
 def _write_answers(annotation: Annotation, submission: Submission) -> None:
-    """Write the ratings and highlights of the submission as those of the annotation."""
+    """Write the ratings of the submission as those of the annotation."""
     _insert_ratings.run(
         [
             Rating(
                 study_id=annotation.study_id,
                 annotation=annotation,
-                criterion=value.criterion,
-                output_id=value.output_id,
-                value=value.value,
-                value_typed=value.typed,
-                part=value.part,
-                text=value.text,
-                detail=value.detail,
-                turn=value.turn,
+                output_id=row.output,
+                criterion=row.criterion,
+                turn=row.turn,
+                part=row.part,
+                value=row.value,
+                text=row.text,
+                detail=row.detail,
+                start=row.start,
+                end=row.end,
             )
-            for value in submission.values
+            for row in submission.rows
         ]
-    )
-    Highlight.objects.bulk_create(
-        Highlight(
-            study_id=annotation.study_id,
-            annotation=annotation,
-            output_id=passage.output_id,
-            start=passage.start,
-            end=passage.end,
-            quote=passage.quote,
-        )
-        for passage in submission.highlights
     )
 
 
@@ -370,11 +360,13 @@ def _settle(
     if not participant.may_reopen(stored.visit_id):
         # also of equal values: nobody may find out what was answered by trying
         return Saved.EARLIER
-    ratings, highlights = list(stored.ratings.all()), list(stored.highlights.all())
-    before = {identify(rating) for rating in ratings}
-    marked = {(highlight.output_id, highlight.start, highlight.end) for highlight in highlights}
-    is_same = before == {value.identity for value in submission.values}
-    is_same = is_same and marked == {passage.identity for passage in submission.highlights}
+    typed = {
+        criterion.key
+        for criterion in participant.study.config.criteria
+        if criterion.scale.keeps_typed
+    }
+    before = {identify(row, typed) for row in stored.list_rows()}
+    is_same = before == {identify(row, typed) for row in submission.rows}
     if is_same and all(getattr(stored, k) == v for k, v in _outcome_of(submission).items()):
         return Saved.AWAITING if stored.awaits_consent else Saved.ALREADY
     is_finished = stored.item_set is None or stored.item_set.finished_at is not None
@@ -388,6 +380,13 @@ def _settle(
     return Saved.REPLACED if was_unseen else Saved.CHANGED
 
 
+def identify(row: AnswerRow, typed: Collection[str]) -> tuple[Any, ...]:
+    """Return what tells a row from one that says something else, however a number was typed."""
+    text = "" if row.value is not None and row.criterion in typed else row.text
+    detail = json.dumps(row.detail, sort_keys=True) if row.detail else ""
+    return (*row._replace(text=text, detail=None), detail)
+
+
 def keep_revision(annotation: Annotation, **more: Any) -> None:
     """Keep the present answer for ever, whatever replaces it."""
     Revision.objects.create(
@@ -398,11 +397,8 @@ def keep_revision(annotation: Annotation, **more: Any) -> None:
             "outcome": annotation.outcome,
             "reason": annotation.reason,
             "note": annotation.note,
-            "ratings": [state_of(rating) for rating in annotation.ratings.all()],
-            "highlights": [
-                [highlight.output_id, highlight.start, highlight.end, highlight.quote]
-                for highlight in annotation.highlights.all()
-            ],
+            # without the item, which is the annotation's
+            "rows": [row[1:] for row in annotation.list_rows()],
             **more,
         },
     )
@@ -421,7 +417,6 @@ def replace_annotation(
         _move_place(annotation, participant, submission)
     annotation.save()
     annotation.ratings.all().delete()
-    annotation.highlights.all().delete()
     _write_answers(annotation, submission)
     if is_moved and not annotation.awaits_consent:
         leave_to_others(participant, submission.item, submission.outcome)
@@ -464,7 +459,7 @@ def lock_awaiting(me: Participant) -> list[Annotation]:
 def withdraw_awaiting(me: Participant) -> None:
     """Delete the content of answers given without agreeing; a row records that there were some."""
     answers = [answer.pk for answer in lock_awaiting(me)]
-    for model in (Rating, Highlight, Revision):
+    for model in (Rating, Revision):
         model.objects.filter(annotation__in=answers).delete()
     Annotation.objects.filter(pk__in=answers).update(
         status=Annotation.Status.WITHDRAWN, awaits_consent=False, note="", reason=""

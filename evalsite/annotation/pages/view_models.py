@@ -24,13 +24,12 @@ from evalsite.annotation.pages.highlights import (
     write_marks,
     write_passages,
 )
+from evalsite.instruments.scales import COMMENT, NA
+from evalsite.instruments.schema import KINDS_OF_OUTPUTS, Column, Criterion, Example, Instrument
 from evalsite.lib.conversations import read_turns
 from evalsite.lib.dialogue import Turn, parse_dialogue, plain_output
 from evalsite.lib.markdown import render_markdown
 from evalsite.lib.rich_text import render_rich, render_turns
-from evalsite.protocol import Criterion, Example, InputColumn, Protocol
-from evalsite.protocol.parts import COMMENT, NOT_SHOWN
-from evalsite.protocol.scale import NA
 from evalsite.studies.gold import Feedback
 
 # from more characters or turns on, all texts of an item get the wide column
@@ -174,8 +173,7 @@ class QuestionView:
 
     @property
     def fingerprint(self) -> int:
-        """The same number for the same words and points, in one process."""
-        return hash(self.criterion)
+        return self.criterion.fingerprint
 
     @property
     def control_id(self) -> str:
@@ -200,7 +198,7 @@ class MarksView:
 class OutputView:
     """One output in the place where it is shown, from 1, with the questions about it.
 
-    `text` is what is shown; what is stored may hold more, see `Protocol.output_kind`.
+    `text` is what is shown; what is stored may hold more, see `Outputs`.
     `marks` are there if passages can be marked on this page.
     """
 
@@ -343,7 +341,7 @@ class Progress:
 
 
 def question_names(
-    config: Protocol, outputs: int, criteria: Sequence[Criterion] | None = None
+    config: Instrument, outputs: int, criteria: Sequence[Criterion] | None = None
 ) -> list[tuple[str, Criterion, int]]:
     """Return form name, criterion and output number (0: all) of each question, in page order.
 
@@ -370,29 +368,29 @@ def question_names(
     return names
 
 
-def question_label(config: Protocol, criterion: Criterion, number: int, outputs: int) -> str:
+def question_label(config: Instrument, criterion: Criterion, number: int, outputs: int) -> str:
     """Return what messages call what a question is about: "Turn 4", or as `output_label`."""
     if criterion.per_turn:
         return _("Turn %(number)s") % {"number": number}
     return output_label(config, number, outputs)
 
 
-def output_label(config: Protocol, number: int, outputs: int) -> str:
+def output_label(config: Instrument, number: int, outputs: int) -> str:
     """Return what a page calls an output: "Response", "Utterance 2", "Response B", "sys1".
 
     `number`: its place; 0: none.
     """
     if outputs == 1 or not number:
-        return config.output_name
+        return config.item.output_name
     letters = config.layout.letters
     if number > len(letters):
-        return f"{config.output_name} {number}"
+        return f"{config.item.output_name} {number}"
     name = letters[number - 1]
-    return name if len(name) > 1 else f"{config.output_name} {name}"
+    return name if len(name) > 1 else f"{config.item.output_name} {name}"
 
 
 def view_item(
-    config: Protocol,
+    config: Instrument,
     *,
     inputs: Mapping[str, Any],
     texts: Sequence[str],
@@ -427,8 +425,8 @@ def view_item(
     )
     shown = tuple(
         view_input(column, inputs[column.name], marked.get(column.name, ()))
-        for column in config.inputs
-        if inputs.get(column.name) and column.kind not in NOT_SHOWN and column.is_shown
+        for column in config.columns
+        if inputs.get(column.name) and column.kind not in KINDS_OF_OUTPUTS and column.shown
         if config.layout.inputs != "none"
     )
     return ItemView(
@@ -446,18 +444,18 @@ def view_item(
     )
 
 
-def _condition_in_words(config: Protocol, criterion: Criterion) -> str:
+def _condition_in_words(config: Instrument, criterion: Criterion) -> str:
     if criterion.ask_if is None:
         return ""
     condition = criterion.ask_if.describe(config.criterion_by_key)
     return _("Only if %(what)s:") % {"what": condition}
 
 
-def view_input(column: InputColumn, value: Any, marked: Sequence[str]) -> InputView:
+def view_input(column: Column, value: Any, marked: Sequence[str]) -> InputView:
     text = str(value)
     return InputView(
         name=column.name,
-        label=column.label,
+        label=column.heading,
         kind=column.kind,
         value=text,
         segments=tuple(split_marked(text, marked)),
@@ -479,12 +477,12 @@ def split_marked(text: str, marked: Sequence[str]) -> list[Segment]:
     return [*segments, Segment(rest)] if rest or not segments else segments
 
 
-def view_example(config: Protocol, example: Example, options: Mapping[str, Any]) -> ItemView:
+def view_example(config: Instrument, example: Example, options: Mapping[str, Any]) -> ItemView:
     """Return a worked example in the real layout, with its scores filled in and disabled."""
     count = len(example.outputs)
-    criteria = config.bind(example.inputs, example.outputs)
+    criteria = config.bind(example.cells, example.texts)
     entries = {
-        criterion.key: criterion.write_entries(example.ratings[criterion.key], range(count))
+        criterion.key: criterion.write_entries(criterion.read_ratings(example), range(count))
         for criterion in criteria
         if criterion.key in example.ratings
     }
@@ -495,8 +493,8 @@ def view_example(config: Protocol, example: Example, options: Mapping[str, Any])
     }
     return view_item(
         config,
-        inputs=example.inputs,
-        texts=example.outputs,
+        inputs=example.cells,
+        texts=example.texts,
         options=options,
         values=values,
         marked=example.marked,
@@ -515,7 +513,7 @@ def _rendered(markdown: str) -> SafeString:
 
 
 def _view_outputs(
-    config: Protocol,
+    config: Instrument,
     texts: Sequence[str],
     inputs: Sequence[InputView],
     questions: Sequence[QuestionView],
@@ -528,14 +526,14 @@ def _view_outputs(
         (next_speaker,) = speakers - {turns[-1].speaker}
     views = []
     for number, text in enumerate(texts, start=1):
-        is_turn = config.output_kind == "dialogue"
+        is_turn = config.item.outputs.kind == "dialogue"
         turn = plain_output(text, speakers) if is_turn else Turn("", text)
         asked = tuple(
             question for question in questions if question.number == number and not question.turn
         )
         label = output_label(config, number, len(texts))
         speaker = turn.speaker or (next_speaker if is_turn else "")
-        html = render_rich(text, config.output_kind, config.output_language)
+        html = render_rich(text, config.item.outputs.kind, config.item.outputs.language)
         views.append(OutputView(number, label, turn.text, asked, speaker, html=html))
     return tuple(views)
 
@@ -564,7 +562,7 @@ def add_feedback(view: ItemView, feedback: Sequence[Feedback]) -> ItemView:
 
 def add_marks(
     view: ItemView,
-    config: Protocol,
+    config: Instrument,
     *,
     texts: Sequence[str],
     values: Mapping[str, str],

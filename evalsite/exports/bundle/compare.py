@@ -58,8 +58,8 @@ from evalsite.exports.bundle.restore import (
 from evalsite.exports.bundle.serialize import read_plan
 from evalsite.exports.bundle.write import write_data
 from evalsite.exports.scripts import read_scripts
+from evalsite.instruments.installed import installed_protocols
 from evalsite.lib.limited import read_cells
-from evalsite.protocol import installed_protocols
 from evalsite.quality.plan_commitment import describe_versions, list_lines
 from evalsite.studies.models import Membership, Output, Study
 from evalsite.studies.summary_lines import count_of
@@ -307,7 +307,7 @@ class Comparison:
             f"{Slot.objects.filter(study=study).count():,} places, drawn again from the seed: "
             f"{f'{strays:,} differ, as recorded' if strays else 'all as drawn'}.",
             f"{annotations.count():,} annotations, no item with more than k that count.",
-            f"{Rating.objects.filter(study=study).count():,} ratings.",
+            f"{Rating.objects.without_marks().filter(study=study).count():,} ratings.",
             self._describe_plan(),
             "Loaded into an empty database, the study breaks no rule.",
         ]

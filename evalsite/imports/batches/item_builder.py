@@ -42,7 +42,7 @@ from evalsite.imports.batches.preflight import Context, Preflight
 from evalsite.imports.batches.texts import Texts
 from evalsite.imports.columns import check_cells
 from evalsite.imports.core import Decision
-from evalsite.protocol import InputColumn
+from evalsite.instruments.schema import Column
 from evalsite.studies.models import Item, Study
 
 _KINDS = (Item.Kind.MAIN, Item.Kind.GOLD, Item.Kind.ATTENTION, Item.Kind.PRACTICE)
@@ -90,7 +90,7 @@ class ItemBuilder:
         self._system_names = Names(systems)
         self._checked_systems: dict[str, bool] = {}
         self._group_names = {name: Names() for name in ("group", "cluster") if name in plan.shared}
-        self._input_heads = [(one, self._column(one.name)) for one in self.config.inputs]
+        self._input_heads = [(one, self._column(one.name)) for one in self.config.columns]
         self._maker = ItemMaker(
             self.config,
             taken=self._keys,
@@ -208,7 +208,7 @@ class ItemBuilder:
 
     def _is_own(self, name: str) -> bool:
         """Return whether a field may differ between rows under one id that are separate items."""
-        own = {one.name for one in self.config.inputs if one.is_of_output}
+        own = {one.name for one in self.config.columns if one.is_of_output}
         return name == "kind" or name.startswith("gold_") or name in own
 
     # parts of a row
@@ -218,7 +218,7 @@ class ItemBuilder:
             text = values.shared.get(column.name, "")
             if not text.strip():
                 if problem := self._find_gap(column, values):
-                    code = "cell_empty" if column.is_required else "columns_together"
+                    code = "cell_empty" if column.required else "columns_together"
                     self._fault(code, problem, values, name)
                 continue
             if column.kind == "whole number" and not WHOLE_NUMBER.fullmatch(text):
@@ -226,13 +226,13 @@ class ItemBuilder:
                 self._fault("not_whole_number", message, values, name)
             self.remarks.check_text(text, values.line, values.record, name)
 
-    def _find_gap(self, column: InputColumn, values: RowValues) -> str:
+    def _find_gap(self, column: Column, values: RowValues) -> str:
         """Return what is wrong with leaving this column empty, as a sentence; "" if it may be."""
-        if column.is_required:
+        if column.required:
             return "The cell is empty, but the protocol shows this text. Fill it in."
         partners = [
             other.name
-            for other in self.config.inputs
+            for other in self.config.columns
             if column.together
             and other.together == column.together
             and values.shared.get(other.name, "").strip()

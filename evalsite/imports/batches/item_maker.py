@@ -21,7 +21,7 @@ from evalsite.imports.batches.joins import Join
 from evalsite.imports.batches.mapping import OutputColumns, Plan
 from evalsite.imports.batches.names import MAX_KEY, is_reserved
 from evalsite.imports.batches.pairs import Pair, find_problems, make_pairs, pick_gold
-from evalsite.protocol import Protocol
+from evalsite.instruments.schema import Instrument
 from evalsite.studies.gold import check_gold
 from evalsite.studies.models import Item
 
@@ -38,7 +38,7 @@ class ItemMaker:
 
     def __init__(
         self,
-        config: Protocol,
+        config: Instrument,
         *,
         taken: Collection[str],
         drafts: Container[str],
@@ -48,7 +48,7 @@ class ItemMaker:
     ) -> None:
         self.config = config
         # one output an item: rows under one id are separate items, in a group of that name
-        self.is_single = config.outputs[1] == 1
+        self.is_single = config.item.outputs.most == 1
         # two outputs an item: more of them under one id are items of two each
         self.is_paired = makes_pairs(config)
         named = [(one, f"gold_{one.key}") for one in config.criteria]
@@ -61,7 +61,7 @@ class ItemMaker:
         # of the item made last: those of a group mostly follow one another
         self._inputs: dict[str, str] = {}
         # what a file says of an output makes no other item of the same input
-        self._of_output = {one.name for one in self.config.inputs if one.is_of_output}
+        self._of_output = {one.name for one in self.config.columns if one.is_of_output}
         self._inputs_text = "{}"
         self._group = ""
         self._column = name_column
@@ -76,7 +76,7 @@ class ItemMaker:
             return
         if join is not None and join.is_open:
             return
-        least, most = self.config.outputs
+        least, most = self.config.item.outputs.least, self.config.item.outputs.most
         found = len(item.outputs) + (len(join.met) if join else 0)
         if found < least or (found > most and not self.is_paired):
             wanted = f"{least}" if least == most else f"{least} to {most}"
@@ -228,7 +228,7 @@ class ItemMaker:
         shared = first.shared
         inputs = {
             column.name: shared[column.name]
-            for column in self.config.inputs
+            for column in self.config.columns
             if shared.get(column.name, "").strip()
         }
         if inputs != self._inputs:

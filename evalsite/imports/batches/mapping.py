@@ -26,7 +26,7 @@ from evalsite.imports.batches.columns import (
 )
 from evalsite.imports.batches.items import CheckedItems
 from evalsite.imports.columns import LEAVE_OUT, check_fields, fold, join_names
-from evalsite.protocol import Protocol
+from evalsite.instruments.schema import Instrument
 
 # together they tell that a file holds ratings
 _OF_RATERS = {"participant", "worker", "worker_id", "workerid", "annotator", "rater", "judge"}
@@ -63,7 +63,7 @@ class Plan:
     is_named_by_file: bool = False
 
 
-def check_mapping(checked: CheckedItems, config: Protocol, table: Table) -> list[Fault]:
+def check_mapping(checked: CheckedItems, config: Instrument, table: Table) -> list[Fault]:
     """Check that each field has one column, and that the columns the protocol needs exist."""
     mapping, line = checked.read_mapping, table.header_line
     faults = check_fields(mapping, list_fields(config, mapping), line)
@@ -98,9 +98,9 @@ def _find_two_forms(fields: Iterable[str]) -> str:
     return ""
 
 
-def _find_unclear_input(checked: CheckedItems, config: Protocol) -> Fault | None:
+def _find_unclear_input(checked: CheckedItems, config: Instrument) -> Fault | None:
     """Ask which of several columns the systems got, if no column is called like an input."""
-    names = {column.name for column in config.inputs}
+    names = {column.name for column in config.columns}
     several = [column for column in checked.candidates if column not in names]
     if len(several) < 2 or not any(checked.mapping.get(column) in names for column in several):
         return None
@@ -117,7 +117,7 @@ def _is_named_by_file(fields: Collection[str], name: str) -> bool:
     return bool(name) and "output" in fields and "system" not in fields
 
 
-def make_plan(checked: CheckedItems, config: Protocol) -> Plan:
+def make_plan(checked: CheckedItems, config: Instrument) -> Plan:
     """Columns by field, once header and mapping are known to be right."""
     header, mapping = checked.header, checked.read_mapping
     fields = [mapping.get(name.strip(), "") or f"={name.strip()}" for name in header]
@@ -156,9 +156,9 @@ def make_plan(checked: CheckedItems, config: Protocol) -> Plan:
 # --- what is missing ------------------------------------------------------------
 
 
-def _find_missing(fields: Iterable[str], config: Protocol) -> list[str]:
+def _find_missing(fields: Iterable[str], config: Instrument) -> list[str]:
     there = set(fields)
-    needed = [column.name for column in config.inputs if column.is_required]
+    needed = [column.name for column in config.columns if column.required]
     numbers = find_numbers(there)
     if OF_SYSTEM in there:
         pass
@@ -172,7 +172,7 @@ def _find_missing(fields: Iterable[str], config: Protocol) -> list[str]:
 
 
 def _find_other_kind(
-    mapping: Mapping[str, str], config: Protocol, line: int | None, sheet: str
+    mapping: Mapping[str, str], config: Instrument, line: int | None, sheet: str
 ) -> Fault | None:
     """Name what a file without the columns of a batch seems to be instead, if that is clear."""
     header = list(mapping)
@@ -197,7 +197,7 @@ def _find_other_kind(
         )
         return Fault("looks_like_ratings", message, line=line)
     if not any(mapping.values()) and any(_IS_TEXT.search(column) for column in header):
-        needed = [column.name for column in config.inputs if column.is_required]
+        needed = [column.name for column in config.columns if column.required]
         message = (
             "The first line seems to hold a row, not the names of columns. Put a line of names "
             f"above it, such as {', '.join(['item', *needed, 'system', 'output'])}."
@@ -207,7 +207,7 @@ def _find_other_kind(
 
 
 def _describe_missing(
-    field: str, mapping: Mapping[str, str], config: Protocol, line: int | None
+    field: str, mapping: Mapping[str, str], config: Instrument, line: int | None
 ) -> Fault:
     # values inside a column would be a long list
     columns = [
@@ -216,7 +216,7 @@ def _describe_missing(
         if not any(name.startswith((f"{other}.", f"{other}[")) for other in mapping)
     ]
     # the page lists columns by their labels
-    label = next((one.label for one in config.inputs if one.name == field), field)
+    label = next((one.heading for one in config.columns if one.name == field), field)
     named = f"“{field}”" if label.lower() == field.lower() else f"“{field}” ({label})"
     message = f"Column {named} is missing. Found: {', '.join(columns) or 'none'}."
     if field == "item":

@@ -20,9 +20,9 @@ from evalsite.data.tables.texts import (
 )
 from evalsite.imports.batches.item_maker import OutputCells, RowValues
 from evalsite.imports.core import Decision
+from evalsite.instruments.schema import Instrument
 from evalsite.lib.conversations import read_turns
 from evalsite.lib.dialogue import parse_dialogue
-from evalsite.protocol import Protocol
 from evalsite.studies.summary_lines import count_of
 
 # keys of the questions, as options of an upload have them; an option of a command is called alike
@@ -47,9 +47,11 @@ _MOST_NAMED = 100
 class Texts:
     """Makes the texts of a file what people will read, and counts what has to be decided."""
 
-    def __init__(self, config: Protocol, options: Mapping[str, Any], *, ids: Sequence[int]) -> None:
-        self._inputs = [(column.name, column.kind) for column in config.inputs]
-        self._is_output_written = config.output_kind in _WRITTEN
+    def __init__(
+        self, config: Instrument, options: Mapping[str, Any], *, ids: Sequence[int]
+    ) -> None:
+        self._inputs = [(column.name, column.kind) for column in config.columns]
+        self._is_output_written = config.item.outputs.kind in _WRITTEN
         self._answers = {
             key: answer if answer in dict(choices) else ""
             for key, choices in _CHOICES.items()

@@ -127,7 +127,7 @@ class MetricImporter(Importer):
             return mapping
         # without a row for each score it has nothing to say
         mapping = {name: "" if use == "better" else use for name, use in mapping.items()}
-        others = _OTHERS | {fold(column.name) for column in study.config.inputs}
+        others = _OTHERS | {fold(column.name) for column in study.config.columns}
         for name in header:
             if not mapping[name] and fold(name) not in others:
                 mapping[name] = OF_METRIC

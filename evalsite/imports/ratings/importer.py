@@ -59,7 +59,7 @@ class RatingImporter(Importer):
     rows_undone_at_once = rows_stored_at_once = 5_000
 
     def list_fields(self, study: Study, mapping: Mapping[str, str]) -> list[Field]:
-        return list_fields(ask(study), mapping, study.config.outputs[1])
+        return list_fields(ask(study), mapping, study.config.item.outputs.most)
 
     def guess(self, header: Sequence[str], study: Study) -> dict[str, str]:
         return guess_mapping(header, ask(study))

@@ -7,8 +7,8 @@ from django.shortcuts import redirect, render
 from django.views.decorators.csrf import csrf_exempt
 
 from evalsite.annotation.pages.view_models import Progress, view_item
+from evalsite.instruments.installed import get_protocol
 from evalsite.lib.clock import now
-from evalsite.protocol import get_protocol
 from evalsite.studies.models import Item
 from tests.bench.bare.models import Row
 
@@ -54,7 +54,7 @@ def _page() -> dict[str, Any]:
         "item": view_item(
             config, inputs={"mr": MR}, texts=TEXTS, options=config.default_options
         ),
-        "item_name": config.item_name,
+        "item_name": config.item.name,
         "place": 4,
         "total": 10,
         "state": "x" * 120,
