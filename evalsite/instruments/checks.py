@@ -684,11 +684,9 @@ def find_not_yet(instrument: Instrument, kinds: frozenset[str]) -> Faults:
     """Find what is valid, but has no page yet. `kinds`: of questions that have one."""
     faults = Faults()
     for criterion in instrument.criteria:
-        at = f"criteria.{criterion.key}.scale"
         if criterion.scale.kind not in kinds:
-            faults.add(NOT_YET, f"{at}.kind", "can't be asked by this version yet")
-        elif criterion.scale.has_decimals:
-            faults.add(NOT_YET, at, "can't have decimals in this version yet")
+            at = f"criteria.{criterion.key}.scale.kind"
+            faults.add(NOT_YET, at, "can't be asked by this version yet")
     for part in ("inputs", "output_columns"):
         for number, column in enumerate(getattr(instrument.item, part)):
             if column.kind == "spans":
