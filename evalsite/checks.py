@@ -10,12 +10,9 @@ from django.core.exceptions import ImproperlyConfigured
 from django.db import DEFAULT_DB_ALIAS, DatabaseError, OperationalError, connections
 from django.utils.module_loading import import_string
 
+from evalsite.instruments.installed import ProtocolConfig, installed_folders
+from evalsite.instruments.schema import Instrument
 from evalsite.lib.database_state import WHAT_TO_DO_IF_DAMAGED, is_damaged, refuse_other_database
-from evalsite.protocol import (
-    Protocol,
-    ProtocolConfig,
-    installed_folders,
-)
 
 logger = logging.getLogger(__name__)
 
@@ -27,7 +24,8 @@ def check_protocols(**kwargs: Any) -> list[CheckMessage]:
     problems: list[CheckMessage] = [
         Error(
             f"PROTOCOLS lists {name!r}, but no ProtocolConfig registered there.",
-            hint="Its apps.py must hold exactly one subclass of evalsite.protocol.ProtocolConfig.",
+            hint="Its apps.py must hold exactly one subclass of ProtocolConfig, which is in "
+            "evalsite.instruments.installed.",
             id="evalsite.E001",
         )
         for name in settings.PROTOCOLS
@@ -47,7 +45,7 @@ def _check_instrument(folder: ProtocolConfig) -> list[CheckMessage]:
     ]
 
 
-def _find_missing_hooks(protocol: Protocol) -> Sequence[str]:
+def _find_missing_hooks(protocol: Instrument) -> Sequence[str]:
     missing = []
     for name in sorted(protocol.hook_names):
         try:

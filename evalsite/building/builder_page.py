@@ -28,10 +28,16 @@ from evalsite.building.reuse import describe_origin
 from evalsite.building.starts import find_comment_kind, start_draft, start_question
 from evalsite.building.tables import describe_table
 from evalsite.building.trying import render_preview
-from evalsite.instruments.schema import INPUT_KINDS, KINDS_OF_OUTPUTS, OUTPUT_KINDS
+from evalsite.instruments.checks import check_instrument
+from evalsite.instruments.scales import installed_scales
+from evalsite.instruments.schema import (
+    INPUT_KINDS,
+    KINDS_OF_OUTPUTS,
+    OUTPUT_KINDS,
+    Instrument,
+    write_structure,
+)
 from evalsite.instruments.texts import list_texts
-from evalsite.protocol import Protocol, check_instrument, installed_scales
-from evalsite.protocol.data import write_structure
 from evalsite.studies.instruments import find_faults
 
 _PERS = {
@@ -472,7 +478,7 @@ def _describe_languages(draft: Plain) -> dict[str, Any]:
 def make_preview(draft: Plain) -> str:
     """Return the page of an item; with faults, that of what is right so far; "" if nothing is."""
     if not find_faults(draft):
-        return render_preview(Protocol.from_stored(draft))
+        return render_preview(Instrument.model_validate(draft))
     bare = {name: value for name, value in draft.items()
             if name not in ("examples", "practice", "comprehension", "translations",
                             "eligibility", "title", "summary", "instructions")}  # fmt: skip
@@ -483,4 +489,4 @@ def make_preview(draft: Plain) -> str:
             right.append(one)
     if not right:
         return ""
-    return render_preview(Protocol.from_stored(bare | {"criteria": right}))
+    return render_preview(Instrument.model_validate(bare | {"criteria": right}))

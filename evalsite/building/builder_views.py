@@ -27,7 +27,7 @@ from evalsite.building.parameters import (
 )
 from evalsite.building.starts import add_question
 from evalsite.building.tables import change_table, list_entries
-from evalsite.protocol import installed_scales
+from evalsite.instruments.scales import installed_scales
 from evalsite.studies.instruments import (
     DraftChanged,
     FaultyInstrument,

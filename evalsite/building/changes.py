@@ -5,7 +5,7 @@ from typing import Any
 
 from evalsite.building.faults import describe_faults
 from evalsite.building.parameters import Plain
-from evalsite.protocol import Fault
+from evalsite.instruments.faults import Fault
 
 _SHOWN = 8
 

@@ -24,8 +24,8 @@ from evalsite.building.parameters import (
 from evalsite.building.renames import rename_columns, rename_questions
 from evalsite.building.starts import follow_kind, follow_outputs, make_column
 from evalsite.building.tables import read_table
+from evalsite.instruments.scales import installed_scales
 from evalsite.instruments.schema import KINDS_OF_OUTPUTS
-from evalsite.protocol import installed_scales
 
 # more questions or rows than a form may have are read no further
 MOST = 400

@@ -9,7 +9,8 @@ from django.core.exceptions import ValidationError
 
 from evalsite.building.parameters import Plain, read_whole
 from evalsite.instruments.scales import NA, Scale, installed_scales, read_scale
-from evalsite.protocol.data import read_structure, write_structure
+from evalsite.instruments.schema import write_structure
+from evalsite.lib.limited import read_json
 
 _MOST = 100
 # several answers of which none is chosen, as in a gold column
@@ -25,6 +26,20 @@ def find_scale(criterion: Any) -> Scale | None:
         return None
     is_right = scale.kind in installed_scales() and not list(scale.find_faults(""))
     return scale if is_right else None
+
+
+def read_structure(text: str, kind: str) -> Any:
+    """Return the list that the text of a conversation holds; any other text as it is.
+
+    A table stays text: as a list, its columns would lose their order where JSON is stored.
+    """
+    if kind != "conversation":
+        return text
+    try:
+        data = read_json(text)
+    except ValueError:
+        return text
+    return data if isinstance(data, list) else text
 
 
 @dataclass(frozen=True)

@@ -4,7 +4,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from evalsite.protocol import Fault
+from evalsite.instruments.faults import Fault
 
 _SECTIONS = {
     "item": "page", "layout": "page", "practice": "practice", "examples": "examples",

@@ -6,7 +6,7 @@ from functools import lru_cache
 
 from evalsite.building.parameters import start_scale
 from evalsite.instruments.scales import Scale, get_scale, read_scale
-from evalsite.protocol import Protocol
+from evalsite.instruments.schema import Instrument
 
 WIDTH, HEIGHT = 240, 128
 _MOST_ROWS = 5
@@ -32,7 +32,7 @@ class Shape:
 Picture = tuple[Shape, ...]
 
 
-def draw(config: Protocol) -> Picture:
+def draw(config: Instrument) -> Picture:
     """Return the shapes of the drawing, those that lie below first."""
     is_one = config.layout.outputs == "one"
     shapes: list[Shape] = []
@@ -63,7 +63,9 @@ def draw_answer(kind: str) -> Picture:
     return tuple(_draw_scale(scale, 0, 2, 7, 84, 14))
 
 
-def _draw_input(config: Protocol, x: float, y: float, width: float, lines: int) -> Iterator[Shape]:
+def _draw_input(
+    config: Instrument, x: float, y: float, width: float, lines: int
+) -> Iterator[Shape]:
     if not config.columns:
         return
     if config.columns[0].kind == "dialogue":

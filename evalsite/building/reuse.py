@@ -10,9 +10,9 @@ from django.utils.html import strip_tags
 
 from evalsite.building.gallery import Entry, list_gallery, list_own, list_protocols
 from evalsite.building.parameters import Plain, make_key
+from evalsite.instruments.schema import Criterion
 from evalsite.instruments.texts import digest_content
 from evalsite.lib.markdown import render_markdown
-from evalsite.protocol import Criterion
 from evalsite.studies.models import Study
 
 # kept with a question that was taken from another instrument: which one, and what it was

@@ -6,8 +6,8 @@ from typing import Any
 
 from evalsite.building.parameters import Plain, make_key, start_scale
 from evalsite.instruments.checks import RESERVED_KEYS
-from evalsite.instruments.scales import COMMENT, Scale
-from evalsite.protocol import FORMAT, installed_scales
+from evalsite.instruments.scales import COMMENT, Scale, installed_scales
+from evalsite.instruments.schema import FORMAT
 
 # summary and instructions, by the outputs on a page
 _STARTS = {

@@ -32,9 +32,9 @@ from evalsite.exports.rows import (
 from evalsite.exports.selection import Selection
 from evalsite.exports.simple_rows import make_simple_rows
 from evalsite.instruments.answer import AnswerRow
-from evalsite.instruments.scales import COMMENT, NA
+from evalsite.instruments.scales import COMMENT, NA, Scale
+from evalsite.instruments.schema import Criterion
 from evalsite.participants.models import Origin
-from evalsite.protocol import Criterion, Scale
 from evalsite.studies.gold import Gold
 from evalsite.studies.item_numbers import ItemNumbers
 from evalsite.studies.models import Item, Output, Study, StudyVersion, System

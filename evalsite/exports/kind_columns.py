@@ -14,7 +14,7 @@ from evalsite.exports.column import (
     yes_no,
 )
 from evalsite.instruments.scales import COMMENT
-from evalsite.protocol import Criterion
+from evalsite.instruments.schema import Criterion
 
 TURN = Column(
     "turn", WHOLE, "The turn of the conversation that is rated, by its number.",

@@ -19,8 +19,8 @@ from evalsite.annotation.models import Annotation
 from evalsite.annotation.pages.bonus import find_earners
 from evalsite.exports.selection import Selection
 from evalsite.imports.models import MetricScore
+from evalsite.instruments.scales import Scale
 from evalsite.participants.models import ItemSet, Origin
-from evalsite.protocol import Scale
 from evalsite.quality.models import Exclusion
 from evalsite.studies.item_numbers import ItemNumbers
 from evalsite.studies.models import Item, Output, Study

@@ -8,7 +8,7 @@ from evalsite.exports.column import write_text, yes_no
 from evalsite.exports.comparison import TIE, Comparison
 from evalsite.exports.simple_columns import REASONS, STRENGTH, VALUE, has_na
 from evalsite.instruments.scales import COMMENT, NA
-from evalsite.protocol import Criterion
+from evalsite.instruments.schema import Criterion
 
 if TYPE_CHECKING:
     from evalsite.exports.answers import RatingRow

@@ -86,6 +86,14 @@ def read_instrument(data: Any, *, is_foreign: bool = False) -> Instrument:
     return _write_tables(instrument)
 
 
+def check_instrument(data: Any, *, is_foreign: bool = False) -> Faults:
+    """Return all faults of this data, and of what is valid what this version can't ask yet."""
+    try:
+        return find_not_yet(read_instrument(data, is_foreign=is_foreign))
+    except InvalidInstrument as refused:
+        return refused.faults
+
+
 def _name_as_written(place: str, data: Any) -> str:
     """Return the place with the old name of a key, if the file has that."""
     part, _, rest = place.partition(".")
@@ -680,13 +688,13 @@ def _check_translations(instrument: Instrument) -> Iterator[Fault]:
 # --- what this version can't ask yet ----------------------------------------------
 
 
-def find_not_yet(instrument: Instrument, kinds: frozenset[str]) -> Faults:
-    """Find what is valid, but has no page yet. `kinds`: of questions that have one."""
+def find_not_yet(instrument: Instrument) -> Faults:
+    """Find what is valid, but has no page yet."""
     faults = Faults()
     for criterion in instrument.criteria:
-        if criterion.scale.kind not in kinds:
-            at = f"criteria.{criterion.key}.scale.kind"
-            faults.add(NOT_YET, at, "can't be asked by this version yet")
+        at = f"criteria.{criterion.key}.scale"
+        if not criterion.scale.has_page:
+            faults.add(NOT_YET, f"{at}.kind", "can't be asked by this version yet")
     for part in ("inputs", "output_columns"):
         for number, column in enumerate(getattr(instrument.item, part)):
             if column.kind == "spans":

@@ -4,7 +4,7 @@ import re
 from collections.abc import Callable, Iterable, Mapping
 from difflib import get_close_matches
 from functools import cache
-from typing import Annotated, Any, NamedTuple
+from typing import Annotated, Any, NamedTuple, Self
 
 from pydantic import (
     AfterValidator,
@@ -87,6 +87,13 @@ class Part(BaseModel):
     def to_data(self) -> dict[str, Any]:
         """Return plain data; what has its default is left out."""
         return self.model_dump(exclude_defaults=True, by_alias=True)
+
+    def model_copy(self, *, update: Mapping[str, Any] | None = None, deep: bool = False) -> Self:
+        """Return a copy, which computes anew what the original has cached."""
+        copied = super().model_copy(update=update, deep=deep)
+        for name in copied.__dict__.keys() - type(self).model_fields.keys():
+            del copied.__dict__[name]
+        return copied
 
 
 def _allow_x(schema: dict[str, Any]) -> None:

@@ -12,7 +12,7 @@ from typing import Any
 from django.core.exceptions import ValidationError
 
 from evalsite.instruments.answer import AnswerRow
-from evalsite.protocol import Criterion, Protocol
+from evalsite.instruments.schema import Criterion, Instrument
 from evalsite.studies.models import Item, Output, Study, StudyVersion
 
 
@@ -27,7 +27,7 @@ class Feedback:
     turn: int = 0  # 0: of no turn
 
 
-def find_gold(config: Protocol, gold: Mapping[str, str]) -> tuple[Criterion, ...]:
+def find_gold(config: Instrument, gold: Mapping[str, str]) -> tuple[Criterion, ...]:
     """Return the criteria that this item's gold is about, in the protocol's order."""
     return tuple(criterion for criterion in config.criteria if gold.get(criterion.key, "").strip())
 
@@ -125,7 +125,7 @@ Given = Mapping[str, Sequence[AnswerRow]]
 
 
 def agrees_with_gold(
-    config: Protocol,
+    config: Instrument,
     gold: Mapping[str, str],
     outputs: Sequence[Named],
     rows_by_criterion: Given,

@@ -10,10 +10,16 @@ from django.core.exceptions import PermissionDenied, ValidationError
 from django.db import transaction
 
 from evalsite.audit.models import AuditEntry
-from evalsite.instruments.checks import NOT_YET, InvalidInstrument, read_instrument
+from evalsite.instruments.checks import (
+    NOT_YET,
+    InvalidInstrument,
+    check_instrument,
+    read_instrument,
+)
+from evalsite.instruments.faults import Fault, Faults
+from evalsite.instruments.installed import installed_folders
 from evalsite.instruments.texts import digest_content
 from evalsite.lib.limited import make_decoder, read_json
-from evalsite.protocol import Fault, Faults, check_instrument, installed_folders
 from evalsite.studies.models import Instrument, InstrumentMember, InstrumentVersion, Study
 
 Plain = dict[str, Any]

@@ -1,7 +1,6 @@
 """Bad answers to the questions of every protocol: rows 43 to 46 and 49 of the list."""
 
 import logging
-from dataclasses import replace
 
 import pytest
 from django.core.exceptions import ValidationError
@@ -9,8 +8,9 @@ from django.core.exceptions import ValidationError
 from evalsite.annotation.models import Annotation, Draft, Rating, Slot
 from evalsite.annotation.pages.forms import RatingForm
 from evalsite.fields import LONGEST_TEXT
+from evalsite.instruments.installed import installed_protocols
+from evalsite.instruments.schema import Instrument
 from evalsite.participants.models import Answer
-from evalsite.protocol import Protocol, installed_protocols
 from tests.support.answering import Entered, RatingPage, make_live, right_answers, wrong_answers
 from tests.support.factories import make_annotator
 from tests.support.hostile import EVERYTHING, Seen
@@ -34,12 +34,12 @@ without_a_note = pytest.mark.parametrize(
 
 
 @pytest.fixture
-def config(request: pytest.FixtureRequest) -> Protocol:
+def config(request: pytest.FixtureRequest) -> Instrument:
     return PROTOCOLS[request.param]
 
 
 @pytest.fixture
-def page(config: Protocol) -> RatingPage:
+def page(config: Instrument) -> RatingPage:
     return RatingPage(make_live(config))
 
 
@@ -123,7 +123,9 @@ def test_bad_44_all_that_is_missing_is_named_at_once(config, page):
 @pytest.mark.one_case
 @of_each_protocol
 def test_answers_that_do_not_go_together_are_refused_with_the_protocols_words(config, page):
-    strict = replace(config, hooks={**config.hooks, "clean": f"{__name__}.refuse_all"})
+    strict = config.model_copy(
+        update={"hooks": config.hooks.model_copy(update={"clean": f"{__name__}.refuse_all"})}
+    )
     texts = page.response.context["item"].outputs
 
     form = RatingForm(page.answers, config=strict, outputs=len(texts))

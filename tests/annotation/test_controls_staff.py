@@ -10,8 +10,8 @@ from evalsite.annotation.models import Annotation
 from evalsite.annotation.running.checklist import check_launch
 from evalsite.annotation.running.simulation import simulate_crowd
 from evalsite.instruments.answer import AnswerRow
+from evalsite.instruments.installed import get_protocol
 from evalsite.participants.models import Participant
-from evalsite.protocol import get_protocol
 from evalsite.quality.check_results import count_checks
 from evalsite.quality.people_figures import store_figures
 from evalsite.results.progress import items_by_progress, progress_by_system, progress_of

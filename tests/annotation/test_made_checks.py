@@ -7,7 +7,7 @@ from evalsite.annotation.pages.forms import RatingForm
 from evalsite.annotation.pages.view_models import question_names
 from evalsite.annotation.running.made_checks import MADE_HERE, read_gold
 from evalsite.instruments.answer import AnswerRow
-from evalsite.protocol import get_protocol
+from evalsite.instruments.installed import get_protocol
 from evalsite.studies.gold import agrees_with_gold
 from evalsite.studies.models import Item, Output, Study
 from tests.support.factories import launch, make_study

@@ -2,7 +2,6 @@
 
 import csv
 import io
-from dataclasses import replace
 
 import pytest
 from django.core.exceptions import ValidationError
@@ -368,7 +367,7 @@ def test_launch_is_refused_where_nothing_can_be_asked(monkeypatch):
     study = without_gold(make_study(is_qualification_on=True))
     assert "Qualification" not in problems(study)
 
-    monkeypatch.setattr(Study, "config", replace(study.config, comprehension=()))
+    monkeypatch.setattr(Study, "config", study.config.model_copy(update={"comprehension": []}))
 
     assert "no practice item has a gold" in problems(study)
 

@@ -10,8 +10,9 @@ from django.utils.html import strip_tags
 
 from evalsite.building.gallery import find_entry, list_gallery, list_own, read_gallery
 from evalsite.building.trying import list_samples, render_preview
+from evalsite.instruments import checks
 from evalsite.instruments.checks import read_instrument
-from evalsite.protocol import Protocol, installed_scales
+from evalsite.instruments.scales import installed_scales
 from evalsite.studies.instruments import import_instrument, read_file, write_file
 from evalsite.studies.models import Study
 from evalsite.studies.services import create_study
@@ -75,14 +76,14 @@ def test_gallery_shows_every_file_whose_kinds_are_installed():
 
 @pytest.mark.parametrize("key", sorted(read_gallery()))
 def test_instrument_of_the_gallery_reads_back_as_it_was_written(key):
-    config = Protocol.from_data(read_gallery()[key])
+    config = checks.read_instrument(read_gallery()[key])
 
-    assert Protocol.from_data(config.to_data()) == config
+    assert checks.read_instrument(config.to_data()) == config
 
 
 @pytest.mark.parametrize("key", ["conversation_turns", "helpsteer2", "helpsteer2_preference"])
 def test_conversations_of_an_example_are_shown_turn_by_turn(key):
-    config = Protocol.from_data(read_gallery()[key])
+    config = checks.read_instrument(read_gallery()[key])
 
     for number, _ in enumerate(list_samples(config), start=1):
         page = render_preview(config, number)

@@ -24,6 +24,7 @@ from evalsite.annotation.running.launch import launch_study
 from evalsite.exports.bundle import format as layout
 from evalsite.exports.bundle.restore import Restored, restore_bundle
 from evalsite.imports.models import MetricFile, MetricScore
+from evalsite.instruments.installed import installed_protocols
 from evalsite.jobs.services import run_job
 from evalsite.lib.clock import now
 from evalsite.participants.models import (
@@ -33,7 +34,6 @@ from evalsite.participants.models import (
     Participant,
     ParticipantLink,
 )
-from evalsite.protocol import installed_protocols
 from evalsite.quality.models import AnalysisPlan, Exclusion
 from evalsite.quality.top_up import top_up
 from evalsite.studies.models import Batch, Item, Membership, Study, StudyVersion

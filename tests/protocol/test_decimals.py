@@ -13,9 +13,9 @@ from evalsite.annotation.pages.forms import RatingForm
 from evalsite.annotation.running.simulation import simulate_crowd
 from evalsite.exports.codebook import list_chapters
 from evalsite.instruments.answer import read_value, round_value
+from evalsite.instruments.checks import read_instrument as read_content
 from evalsite.instruments.scales import read_scale
 from evalsite.instruments.scales.points import Steps
-from evalsite.protocol import Protocol
 from evalsite.results.report.computation import compute_report
 from evalsite.studies.models import Study
 from tests.support.answering import RatingPage
@@ -103,7 +103,7 @@ BAD = [
 
 @pytest.mark.parametrize(("field", "entry"), BAD)
 def test_what_is_no_answer_is_refused_at_its_question(field, entry):
-    config = Protocol.from_data(make_content())
+    config = read_content(make_content())
     entries = {"quality": "2", "share": "0.5", "hours": "7"}
 
     form = RatingForm(entries | {field: entry}, config=config, outputs=1)

@@ -18,7 +18,7 @@ pytestmark = pytest.mark.slow
 
 APPS = """
 from evalsite.instruments.scales import KINDS
-from evalsite.protocol import ProtocolConfig
+from evalsite.instruments.installed import ProtocolConfig
 from thermometer import Thermometer
 
 # the line in the list of kinds

@@ -13,13 +13,13 @@ from evalsite.fields import WHOLE_NUMBER
 from evalsite.imports.ratings.columns import RatingRow
 from evalsite.imports.ratings.values import ValueReader
 from evalsite.instruments.answer import AnswerRow
-from evalsite.instruments.scales import read_scale
+from evalsite.instruments.scales import Scale, read_scale
 from evalsite.instruments.scales.decision import Decision
 from evalsite.instruments.scales.likert import Likert, Point
 from evalsite.instruments.scales.magnitude import Magnitude, MagnitudeField
 from evalsite.instruments.scales.preference import Preference, Step, Verdict
+from evalsite.instruments.schema import Criterion
 from evalsite.lib.rating_columns import Part
-from evalsite.protocol import Criterion, Scale
 
 MISSING = "Enter a score for utterance 2"
 TOO_SMALL = "Score for utterance 2 must be 1 or more"
@@ -29,7 +29,13 @@ NOT_PLAIN = "Score for utterance 2 must be typed in plain digits, 0 to 9, like 7
 
 
 def make_criterion(scale: Scale) -> Criterion:
-    return Criterion(key="fluency", label="Fluency", definition="How fluent it is.", scale=scale)
+    return Criterion.model_construct(
+        key="fluency",
+        label="Fluency",
+        per=scale.asked[0],
+        scale=scale,
+        definition="How fluent it is.",
+    )
 
 
 def refusal(typed, scale: Scale | None = None, name: str = "Utterance 2") -> str:
@@ -235,6 +241,9 @@ def test_preference_takes_a_side_or_a_tie_only():
 
     assert make_criterion(scale).make_field("Response").clean("tie") == Verdict(0)
     assert refusal("", scale) == "Choose which response is better on fluency, or a tie"
+    assert refusal(" first", scale).startswith(
+        "Choose which response is better on fluency, or a tie: "
+    )
     assert refusal("left", scale).startswith("Choose which response is better on fluency, or a tie")
 
 

@@ -5,11 +5,12 @@ import re
 import pytest
 from django.core.exceptions import ValidationError
 
+from evalsite.instruments.scales import Scale
 from evalsite.instruments.scales.decision import Decision
 from evalsite.instruments.scales.likert import Likert, Point
 from evalsite.instruments.scales.magnitude import Magnitude
 from evalsite.instruments.scales.preference import Judgement, Preference, Step
-from evalsite.protocol import Criterion, Scale
+from evalsite.instruments.schema import Criterion
 from evalsite.studies.gold import Feedback, check_gold, count_met, feedback
 
 SYSTEMS = ("template", "pipeline", "neural")
@@ -19,7 +20,13 @@ POINTS = [Point(value=value, label=f"label {value}") for value in range(1, 8)]
 
 
 def make_criterion(scale: Scale) -> Criterion:
-    return Criterion(key="quality", label="Quality", definition="How good it is.", scale=scale)
+    return Criterion.model_construct(
+        key="quality",
+        label="Quality",
+        per=scale.asked[0],
+        scale=scale,
+        definition="How good it is.",
+    )
 
 
 LIKERT = make_criterion(Likert(kind="likert", points=POINTS))

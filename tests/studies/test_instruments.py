@@ -11,8 +11,9 @@ from django.core.management import CommandError, call_command
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from evalsite.instruments import schema
+from evalsite.instruments.checks import read_instrument
 from evalsite.instruments.texts import digest_content
-from evalsite.protocol import Protocol
 from evalsite.studies import instruments
 from evalsite.studies.instruments import (
     DraftChanged,
@@ -110,7 +111,7 @@ def test_any_change_of_one_value_is_read_or_refused_but_never_an_error(data: st.
     faults = find_faults(content)
 
     if not faults:
-        assert Protocol.from_stored(content).to_data()["criteria"]
+        assert schema.Instrument.model_validate(content).to_data()["criteria"]
 
 
 @pytest.mark.parametrize("columns", [True, "x", [None], {"sentences": True}, {"sentences": 1.5}])
@@ -133,14 +134,18 @@ def test_column_of_an_output_may_have_no_label():
     del column["label"]
 
     assert not find_faults(content)
-    (read,) = (column for column in Protocol.from_stored(content).columns if column.is_of_output)
+    (read,) = (
+        column
+        for column in schema.Instrument.model_validate(content).columns
+        if column.is_of_output
+    )
     assert read.heading == read.name == column["name"]
 
 
 @pytest.mark.parametrize("content", CONTENTS, ids=lambda content: content["key"])
 def test_gallery_is_read_and_written_without_loss(content: dict):
     assert not find_faults(content)
-    assert Protocol.from_data(Protocol.from_data(content).to_data()) == Protocol.from_data(content)
+    assert read_instrument(read_instrument(content).to_data()) == read_instrument(content)
     assert read_file(write_file(content).encode()) == content
 
 
@@ -259,7 +264,7 @@ def test_study_keeps_its_version_whatever_becomes_of_the_instrument():
 
     study = Study.objects.get()
     assert [criterion.label for criterion in study.config.criteria] == labels
-    assert study.config.to_data() == Protocol.from_data(version.content).to_data()
+    assert study.config.to_data() == read_instrument(version.content).to_data()
     assert Item.objects.practice().count() == len(version.content["practice"])
 
 

@@ -44,9 +44,9 @@ from evalsite.annotation.models import (
 from evalsite.annotation.pages.held_items import find_reporters
 from evalsite.annotation.pages.saving import LEFT_TO_OTHERS
 from evalsite.instruments.scales import COMMENT
+from evalsite.instruments.schema import Criterion
 from evalsite.lib.prepared import Prepared
 from evalsite.participants.models import Origin
-from evalsite.protocol import Criterion
 from evalsite.studies.gold import find_gold
 from evalsite.studies.models import Item, Output, Study
 

@@ -15,11 +15,10 @@ from evalsite.annotation.pages.screens import Screen, entered_ratings, in_order
 from evalsite.annotation.pages.sets import open_places
 from evalsite.annotation.pages.view_models import question_names
 from evalsite.instruments.answer import AnswerRow
-from evalsite.instruments.schema import KINDS_OF_OUTPUTS
+from evalsite.instruments.schema import KINDS_OF_OUTPUTS, Column, Instrument
 from evalsite.lib.dialogue import parse_dialogue, strip_markup
 from evalsite.lib.prepared import Prepared
 from evalsite.participants.models import ItemSet, Participant
-from evalsite.protocol import Column, Protocol
 from evalsite.studies.models import Item, Output
 
 _LONGEST_TEXT = 80
@@ -153,7 +152,9 @@ def tabulate_answers(me: Participant, item_set: ItemSet) -> AnswerTable:
     )
 
 
-def _describe_unrated(config: Protocol, place: int, text: str, annotation: Annotation) -> PlaceRow:
+def _describe_unrated(
+    config: Instrument, place: int, text: str, annotation: Annotation
+) -> PlaceRow:
     if annotation.outcome == Annotation.Outcome.IGNORED:
         reason = reason_of(config, annotation.reason).label
         return PlaceRow(place, text, state=_("Ignored: %(reason)s") % {"reason": reason})
@@ -177,7 +178,7 @@ def _list_cells(screen: Screen, ratings: Sequence[AnswerRow]) -> tuple[AnswerCel
     return tuple(cells)
 
 
-def _find_text_column(config: Protocol) -> Column | None:
+def _find_text_column(config: Instrument) -> Column | None:
     """Return the last input that every item has: it identifies an item with several outputs.
 
     None: an item is known by its output, the only one or the first.

@@ -16,7 +16,7 @@ from evalsite.annotation.pages.view_models import question_label, question_names
 from evalsite.fields import LONGEST_TEXT, NoteField, drop_unstorable, unify_breaks
 from evalsite.instruments.answer import HIGHLIGHTS, AnswerRow
 from evalsite.instruments.scales import COMMENT
-from evalsite.protocol import CheckQuestion, Criterion, Protocol
+from evalsite.instruments.schema import CheckQuestion, Criterion, Instrument
 
 logger = logging.getLogger(__name__)
 
@@ -41,7 +41,7 @@ class RatingForm(forms.Form):
         self,
         data: Any = None,
         *,
-        config: Protocol,
+        config: Instrument,
         outputs: int,
         criteria: Sequence[Criterion] | None = None,
         texts: Sequence[str] = (),
@@ -139,7 +139,7 @@ def _refuse(value: str) -> None:
 
 
 def read_entered(
-    config: Protocol,
+    config: Instrument,
     outputs: int,
     data: Mapping[str, Any],
     criteria: Sequence[Criterion] | None = None,
@@ -239,7 +239,7 @@ class IgnoreForm(forms.Form):
         self,
         data: Any = None,
         *,
-        config: Protocol,
+        config: Instrument,
         outputs: int,
         criteria: Sequence[Criterion] | None = None,
     ) -> None:
@@ -295,7 +295,7 @@ class ComprehensionForm(forms.Form):
     """
 
     def __init__(
-        self, data: Any = None, *, config: Protocol, results: Sequence[QuestionResult] = ()
+        self, data: Any = None, *, config: Instrument, results: Sequence[QuestionResult] = ()
     ) -> None:
         super().__init__(data)
         self.config = config

@@ -19,16 +19,16 @@ from evalsite.annotation.pages.saving import (
 )
 from evalsite.annotation.pages.screens import load_screen
 from evalsite.audit.models import AuditEntry
+from evalsite.instruments.schema import IgnoreReason, Instrument
 from evalsite.lib.clock import now
 from evalsite.participants.models import ItemSet, Participant
 from evalsite.participants.services import Agreement
-from evalsite.protocol import IgnoreReason, Protocol
 from evalsite.studies.models import Item
 
 _IGNORED = Annotation.Outcome.IGNORED
 
 
-def reason_of(config: Protocol, key: str) -> IgnoreReason:
+def reason_of(config: Instrument, key: str) -> IgnoreReason:
     """Return the reason of this key, also of one that the protocol has dropped since."""
     reasons = (reason for reason in config.ignore_reasons if reason.key == key)
     return next(reasons, IgnoreReason(key=key, label=key))

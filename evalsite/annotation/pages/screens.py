@@ -19,9 +19,9 @@ from evalsite.annotation.pages.view_models import (
 )
 from evalsite.instruments.answer import HIGHLIGHTS, AnswerRow
 from evalsite.instruments.scales import COMMENT
+from evalsite.instruments.schema import Criterion
 from evalsite.lib.prepared import Prepared
 from evalsite.participants.models import Participant
-from evalsite.protocol import Criterion
 from evalsite.studies.gold import find_gold
 from evalsite.studies.models import Item, Output, Study
 from evalsite.studies.versions import shown_content
@@ -56,7 +56,7 @@ class Screen:
             return self.bind(find_gold(config, self.item.gold) or config.criteria)
         return self.bind(config.criteria)
 
-    def bind(self, criteria: tuple[Criterion, ...]) -> tuple[Criterion, ...]:
+    def bind(self, criteria: Iterable[Criterion]) -> tuple[Criterion, ...]:
         """Return these criteria with what the item's inputs and the person bring to them."""
         seed = f"{self.study.seed}/{self.participant_id}"
         texts = [output.text for output in self.outputs]

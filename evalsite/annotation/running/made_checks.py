@@ -11,8 +11,8 @@ from django.db.models import QuerySet
 from evalsite.annotation.pages.forms import RatingForm
 from evalsite.annotation.pages.view_models import question_names
 from evalsite.audit.models import AuditEntry
+from evalsite.instruments.schema import Criterion, Instrument
 from evalsite.lib.clock import now
-from evalsite.protocol import Criterion, Protocol
 from evalsite.studies.gold import check_gold
 from evalsite.studies.item_numbers import keep_numbers
 from evalsite.studies.models import Batch, Item, Output, Study
@@ -49,7 +49,7 @@ def list_uploaded(study: Study) -> QuerySet[Item]:
 
 
 def find_answered(
-    criteria: Sequence[Criterion], config: Protocol, outputs: int, data: Mapping[str, Any]
+    criteria: Sequence[Criterion], config: Instrument, outputs: int, data: Mapping[str, Any]
 ) -> list[Criterion]:
     """Return those of an item's criteria that have an answer for each output, or for some turn."""
     answered: set[str] = set()

@@ -14,8 +14,8 @@ from django.db.models import Count, Max, Min, OuterRef, Q, Subquery
 
 from evalsite.annotation.models import Annotation, Rating
 from evalsite.instruments.answer import AnswerRow, round_value
+from evalsite.instruments.schema import Criterion
 from evalsite.participants.models import Consent, ItemSet, Participant
-from evalsite.protocol import Criterion
 from evalsite.studies.models import Item, Output, Study
 
 MOST_SHOWN = 50

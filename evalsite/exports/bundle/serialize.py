@@ -49,9 +49,9 @@ from evalsite.exports.rows import is_typed
 from evalsite.exports.selection import shared
 from evalsite.imports.models import MetricScore
 from evalsite.instruments.answer import AnswerRow
+from evalsite.instruments.schema import Criterion, EntryQuestion
 from evalsite.lib.seeds import arrange
 from evalsite.participants.models import Answer, Consent, ItemSet, Participant
-from evalsite.protocol import Criterion, EntryQuestion
 from evalsite.quality.models import Exclusion
 from evalsite.quality.plan_state import count_answers_at, has_imported, plan_of
 from evalsite.studies.models import Item, Output, Study, System

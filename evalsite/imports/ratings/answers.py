@@ -27,7 +27,7 @@ from evalsite.imports.ratings.items import (
 from evalsite.imports.ratings.values import ValueReader
 from evalsite.instruments.answer import AnswerRow
 from evalsite.instruments.scales import COMMENT
-from evalsite.protocol import Criterion, Protocol
+from evalsite.instruments.schema import Criterion, Instrument
 from evalsite.studies.models import Item, Study
 from evalsite.studies.summary_lines import count_of
 
@@ -124,7 +124,7 @@ class AnswerBuilder:
         has_commas: bool = False,
     ) -> None:
         self.study = study
-        self.config: Protocol = study.config
+        self.config: Instrument = study.config
         self.reader = reader
         self.keeps_incomplete = keeps_incomplete
         self.leaves_out = leaves_out
@@ -350,7 +350,7 @@ class AnswerBuilder:
         missing = asked - {(key, number) for key, number, _part in answer.ratings}
         try:
             answer.order_shown = _order_by_place(answer)
-            if not missing and "clean" in self.config.hooks:
+            if not missing and self.config.hooks.clean:
                 self.config.clean(self._name_values(answer, questions))
         except ValidationError as error:
             code = error.code if error.code == "order_invalid" else "value_invalid"
@@ -417,7 +417,7 @@ def _order_by_place(answer: CheckedAnswer) -> tuple[int, ...]:
     return by_place
 
 
-def _describe_missing(answer: CheckedAnswer, missing: set[Key], config: Protocol) -> str:
+def _describe_missing(answer: CheckedAnswer, missing: set[Key], config: Instrument) -> str:
     names = [
         criterion.key if number is None else f"{criterion.key} of {answer.item.outputs[number][1]}"
         for criterion in config.criteria

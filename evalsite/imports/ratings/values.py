@@ -9,7 +9,7 @@ from django.core.exceptions import ValidationError
 from evalsite.imports.ratings.columns import RatingRow, shorten
 from evalsite.instruments.answer import AnswerRow
 from evalsite.instruments.scales import COMMENT, NA
-from evalsite.protocol import Criterion
+from evalsite.instruments.schema import Criterion
 
 _WITH_POINT = re.compile(r"[+-]?[0-9]+\.[0-9]+")
 _WITH_COMMA = re.compile(r"[+-]?[0-9]+,[0-9]+")

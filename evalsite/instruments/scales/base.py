@@ -47,7 +47,7 @@ class QuestionWords(Protocol):
     @property
     def question(self) -> str | None: ...
     @property
-    def is_required(self) -> bool: ...
+    def required(self) -> bool: ...
 
 
 # for each thing that a gold asks: whether it is met, and a sentence for the participant
@@ -427,10 +427,6 @@ class Scale(Part):
         return NA if self.na_words and worth <= _DOUBTED else ""
 
     # --- worked examples and gold in data
-
-    def rating_to_data(self, ratings: Sequence[Any]) -> Any:
-        """Write the ratings of a worked example: for each output one, or one of the item."""
-        return list(ratings)
 
     def rating_from_data(self, data: Any) -> tuple[Any, ...]:
         return tuple(data)

@@ -358,9 +358,6 @@ class Checklist(Scale):
 
     # --- worked examples and gold in data
 
-    def rating_to_data(self, ratings: Sequence[Any]) -> Any:
-        return [list(value) for value in ratings]
-
     def rating_from_data(self, data: Any) -> tuple[Any, ...]:
         return tuple(tuple(value) for value in data)
 

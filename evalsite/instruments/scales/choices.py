@@ -161,7 +161,7 @@ class Choices(ScaleOfOptions):
             if is_one_of_several
             else _("Choose answers to %(criterion)s")
         ) % {"criterion": criterion.label.lower(), "name": name}
-        return ChoicesField(scale=self, missing=missing, may_be_missing=not criterion.is_required)
+        return ChoicesField(scale=self, missing=missing, may_be_missing=not criterion.required)
 
     # --- stored and read back
 
@@ -271,9 +271,6 @@ class Choices(ScaleOfOptions):
         return " ".join(free[: max(count, 0)]) or (self.keys[0] if self.least else "")
 
     # --- worked examples and gold in data
-
-    def rating_to_data(self, ratings: Sequence[Any]) -> Any:
-        return [list(value) for value in ratings]
 
     def rating_from_data(self, data: Any) -> tuple[Any, ...]:
         return tuple(tuple(value) for value in data)

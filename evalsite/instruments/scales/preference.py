@@ -69,9 +69,9 @@ class PreferenceField(forms.Field):
         super().__init__(required=False, widget=EntryInput(scale.read_entry))
 
     def clean(self, value: Any) -> Verdict:
-        sent = str(value or "").split()
+        sent = str(value or "").split(" ")
         chosen = [part for part in sent if "." not in part]
-        if not chosen:
+        if not any(chosen):
             raise ValidationError(self.missing, code="required")
         reasons = tuple(map(self.scale.read_reason, (part for part in sent if "." in part)))
         if len(chosen) > 1 or chosen[0] not in self.scale.entries or None in reasons:
@@ -567,10 +567,6 @@ class Preference(Scale):
         return " ".join([self.name_step(grade), *reasons])
 
     # --- worked examples and gold in data: a step, or both_good or both_bad
-
-    def rating_to_data(self, ratings: Sequence[Any]) -> Any:
-        (value,) = ratings
-        return f"both_{value.both}" if value.both else value.grade
 
     def rating_from_data(self, data: Any) -> tuple[Any, ...]:
         if isinstance(data, str):

@@ -8,7 +8,7 @@ from evalsite.annotation.models import Rating
 from evalsite.annotation.pages.view_models import output_label
 from evalsite.instruments.answer import AnswerRow
 from evalsite.instruments.scales import COMMENT
-from evalsite.protocol import Criterion, Protocol
+from evalsite.instruments.schema import Criterion, Instrument
 from evalsite.studies.models import Item, Output
 
 # a name, such as a system's, and what was said of it
@@ -32,7 +32,7 @@ class Names:
 
 
 def describe_ratings(
-    config: Protocol, pages: Mapping[int, tuple[Item, Sequence[int]]], *, is_blind: bool
+    config: Instrument, pages: Mapping[int, tuple[Item, Sequence[int]]], *, is_blind: bool
 ) -> dict[int, Answer]:
     """Return in words what each of these annotations says, in a few queries for all of them.
 
@@ -53,7 +53,7 @@ def describe_ratings(
 
 
 def name_outputs(
-    config: Protocol, outputs: Iterable[Output], order: Sequence[int], *, is_blind: bool
+    config: Instrument, outputs: Iterable[Output], order: Sequence[int], *, is_blind: bool
 ) -> Names:
     """Name outputs by their systems; if they are hidden, as the page of this order did."""
     by_position = {output.position: output for output in outputs}
@@ -75,7 +75,7 @@ def name_outputs(
     return Names(on_page, shown)
 
 
-def bind_criteria(config: Protocol, item: Item) -> dict[str, Criterion]:
+def bind_criteria(config: Instrument, item: Item) -> dict[str, Criterion]:
     """Return the criteria with what this item brings to them, by key."""
     return {criterion.key: criterion.for_item(item.inputs) for criterion in config.criteria}
 

@@ -22,6 +22,8 @@ from evalsite.annotation.models import Annotation, RatingsFile, Revision
 from evalsite.exports.services import Choice, write_file
 from evalsite.exports.snapshot import consistent_cut
 from evalsite.imports.models import MetricFile
+from evalsite.instruments.scales import Scale
+from evalsite.instruments.schema import Criterion
 from evalsite.jobs.models import Job
 from evalsite.jobs.schedule import DAILY, scheduled
 from evalsite.jobs.services import job_kind, report_progress, revive_job, start_job
@@ -33,7 +35,6 @@ from evalsite.lib.limited import VALUES_IN_FILE, read_json
 from evalsite.lib.old_files import delete_older
 from evalsite.lib.seeds import derive_number
 from evalsite.participants.models import Participant
-from evalsite.protocol import Criterion, Scale
 from evalsite.quality.exclusions import count_reasons
 from evalsite.quality.models import Exclusion
 from evalsite.results.analysis_plan.stored import describe_plan, find_state

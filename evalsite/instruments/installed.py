@@ -10,9 +10,10 @@ from typing import Any
 from django.apps import AppConfig, apps
 from django.conf import settings
 
+from evalsite.instruments.checks import InvalidInstrument, find_not_yet, read_instrument
+from evalsite.instruments.faults import Fault, Faults
+from evalsite.instruments.schema import Instrument
 from evalsite.lib.limited import read_json
-from evalsite.protocol.faults import Fault, Faults
-from evalsite.protocol.instrument import InvalidInstrument, Protocol
 
 logger = logging.getLogger(__name__)
 _PRACTICE = ("examples", "practice", "comprehension")
@@ -35,7 +36,7 @@ class ProtocolConfig(AppConfig):
         cls.default = True
 
     @cached_property
-    def instrument(self) -> Protocol:
+    def instrument(self) -> Instrument:
         """Return what the folder holds.
 
         InvalidInstrument, OSError or a ValueError of JSON if anything is wrong with it.
@@ -45,7 +46,10 @@ class ProtocolConfig(AppConfig):
             data |= self._read_object("practice.json", _PRACTICE)
         if (instructions := self._folder / "instructions.md").exists():
             data["instructions"] = instructions.read_text(encoding="utf-8")
-        return Protocol.from_data(data)
+        instrument = read_instrument(data)
+        if faults := find_not_yet(instrument):
+            raise InvalidInstrument(faults)
+        return instrument
 
     @cached_property
     def problems(self) -> tuple[str, ...]:
@@ -100,7 +104,7 @@ def find_folder(key: str) -> ProtocolConfig:
         raise LookupError(f"No protocol {key!r} is listed in PROTOCOLS.") from None
 
 
-def installed_protocols() -> dict[str, Protocol]:
+def installed_protocols() -> dict[str, Instrument]:
     """Return the protocols that settings list, by key, in that order.
 
     One with a fault is left out, so that it stops nothing else; `manage.py check` names it.
@@ -109,6 +113,6 @@ def installed_protocols() -> dict[str, Protocol]:
     return {key: folder.instrument for key, folder in folders if not folder.problems}
 
 
-def get_protocol(key: str) -> Protocol:
+def get_protocol(key: str) -> Instrument:
     """Return the installed protocol with this key; LookupError if settings don't list it."""
     return find_folder(key).instrument
