@@ -11,7 +11,7 @@ from django.db.models.functions import Cast, Length, Round
 from django.db.models.lookups import Exact, LessThanOrEqual
 
 from evalsite.annotation.value_field import ValueField
-from evalsite.instruments.answer import LARGEST, LONGEST_PART, MOST_DECIMALS, AnswerRow
+from evalsite.instruments.answer import LARGEST_NUMBER, LONGEST_PART, MOST_DECIMALS, AnswerRow
 from evalsite.lib.clock import now
 from evalsite.participants.models import ItemSet, Origin, Participant, Visit
 from evalsite.studies.models import Item, Output, Study, StudyVersion
@@ -394,8 +394,8 @@ class Rating(models.Model):
                     models.Case(
                         models.When(value__isnull=True, then=True),
                         models.When(
-                            value__gte=-LARGEST,
-                            value__lte=LARGEST,
+                            value__gte=-LARGEST_NUMBER,
+                            value__lte=LARGEST_NUMBER,
                             then=models.Case(
                                 models.When(
                                     ~Exact(Cast("value", models.CharField()), "-0"),
