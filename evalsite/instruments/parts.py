@@ -80,9 +80,10 @@ class Part(BaseModel):
 
     def __hash__(self) -> int:
         """Hash its values, lists as tuples: what looks the same on a page is kept by this."""
-        values = [self.__dict__[name] for name in type(self).model_fields if name != "extras"]
-        values += (self.__pydantic_private__ or {}).values()
-        return hash(tuple(tuple(value) if isinstance(value, list) else value for value in values))
+        values = [self.__dict__[name] for name in self.__pydantic_fields__ if name != "extras"]
+        if self.__pydantic_private__:
+            values += self.__pydantic_private__.values()
+        return hash(tuple([tuple(value) if type(value) is list else value for value in values]))
 
     def to_data(self) -> dict[str, Any]:
         """Return plain data; what has its default is left out."""
