@@ -8,8 +8,6 @@ from django import forms
 from django.core.exceptions import ValidationError
 from django.utils.translation import gettext_lazy as _
 
-from evalsite.instruments.answer import round_value
-
 # ASCII only: int() and str.isdigit() also take full-width and Arabic-Indic digits.
 WHOLE_NUMBER = re.compile(r"[1-9][0-9]{0,5}")
 _WHOLE = re.compile(r"0|-?[1-9][0-9]{0,8}")
@@ -84,7 +82,8 @@ class BoundedField(forms.Field):
                 % about,
                 code="whole",
             )
-        number = round_value(float(typed))
+        number = float(typed)
+        number = int(number) if number.is_integer() else number
         if not self.lowest <= number <= self.highest:
             raise ValidationError(
                 _("%(missing)s: it must be from %(lowest)s to %(highest)s") % about, code="range"
