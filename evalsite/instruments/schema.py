@@ -104,8 +104,10 @@ class InputColumn(Part):
     together: str = Field(
         "", title="Shown together as", description="Inputs with the same words here share a block."
     )
-    # of earlier versions: read, never used and never written, since every input is shown whole
-    display: Literal["full", "scroll", "folded"] = Field("full", exclude=True)
+    # of earlier versions: read, never kept and never written, since every input is shown whole
+    display: Annotated[
+        Literal["full", "scroll", "folded"], AfterValidator(lambda display: "full")
+    ] = Field("full", exclude=True)
     language: str = Field("", title="Language of code", description="Such as python.")
     shown: bool = Field(True, title="Shown on the page")
 
