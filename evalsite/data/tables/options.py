@@ -29,19 +29,19 @@ def read_file(text: str) -> tuple[str, Path]:
     return "", Path(text)
 
 
-def find_named(given: Sequence[tuple[str, Path]]) -> tuple[list[SourceFile], dict[str, str]]:
+def find_named(pairs: Sequence[tuple[str, Path]]) -> tuple[list[SourceFile], dict[str, str]]:
     """Return all files of these paths, and the names that were given to some of them."""
     files: list[SourceFile] = []
     names: dict[str, str] = {}
-    for name, path in given:
-        found = find_files(path)
-        if name and len(found) != 1:
+    for name, path in pairs:
+        files_at = find_files(path)
+        if name and len(files_at) != 1:
             raise Refused("name", f"{path} is a folder, so it can't be called {name}.")
         if name and name != "-" and name in names.values():
             raise Refused("system_twice", f"Two files are called {name}.")
-        files += found
+        files += files_at
         if name:
-            names[found[0].name] = name
+            names[files_at[0].name] = name
     return files, names
 
 
@@ -53,5 +53,5 @@ def add_answers(parser: ArgumentParser) -> None:
 
 
 def read_answers(arguments: Mapping[str, Any]) -> dict[str, str]:
-    found = {key: arguments.get(key.replace("-", "_"), "") for key in _ANSWERS}
-    return {key: answer for key, answer in found.items() if answer}
+    answers = {key: arguments.get(key.replace("-", "_"), "") for key in _ANSWERS}
+    return {key: answer for key, answer in answers.items() if answer}
