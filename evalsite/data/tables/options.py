@@ -8,9 +8,7 @@ from typing import Any
 from evalsite.data.tables.faults import Refused
 from evalsite.data.tables.files import SourceFile, find_files
 
-FILE_HELP = (
-    "files, folders or zip files; NAME is the system, or inputs, reference or - (leave it out)"
-)
+FILE_HELP = "files, folders or zip files; NAME is the system, or inputs, reference or leave-out"
 _ANSWERS = {
     "samples": "several outputs of one system for an input: first, all or random",
     "variant": "outputs for several prompts or filters: the name of one, or each",
@@ -25,7 +23,9 @@ def read_file(text: str) -> tuple[str, Path]:
     """Read [NAME=]FILE; a file whose own name has a = in it needs no name."""
     name, sign, path = text.partition("=")
     if sign and not Path(text).exists():
-        return name.strip(), Path(path)
+        # argparse takes -=FILE for an option
+        name = name.strip()
+        return "-" if name == "leave-out" else name, Path(path)
     return "", Path(text)
 
 
