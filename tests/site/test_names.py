@@ -35,6 +35,7 @@ CLEAN: tuple[str, ...] = (
     "evalsite/audit",
     "evalsite/checks.py",
     "evalsite/command_line",
+    "evalsite/data",
     "evalsite/fields.py",
     "evalsite/help_pages.py",
     "evalsite/instruments",
