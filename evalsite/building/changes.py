@@ -3,8 +3,8 @@
 from collections.abc import Mapping
 from typing import Any
 
+from evalsite.building.controls import Plain
 from evalsite.building.faults import describe_faults
-from evalsite.building.parameters import Plain
 from evalsite.protocol import Fault
 
 _SHOWN = 8

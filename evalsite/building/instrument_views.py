@@ -15,9 +15,10 @@ from django.views.decorators.http import require_http_methods, require_POST, req
 
 from evalsite.building.builder_views import find_base, get_instrument
 from evalsite.building.changes import list_changes
+from evalsite.building.controls import Plain
 from evalsite.building.drafts import read_revision
 from evalsite.building.gallery import describe_uses, find_entry
-from evalsite.building.parameters import Plain, make_key
+from evalsite.building.keys import make_key
 from evalsite.building.reuse import list_questions, take_question
 from evalsite.building.starts import start_draft
 from evalsite.fields import drop_unstorable

@@ -2,10 +2,8 @@
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from functools import lru_cache
 
-from evalsite.building.parameters import start_scale
-from evalsite.protocol import Protocol, Scale, get_scale
+from evalsite.protocol import Protocol, Scale
 
 WIDTH, HEIGHT = 240, 128
 _MOST_ROWS = 5
@@ -53,13 +51,6 @@ def draw(config: Protocol) -> Picture:
         shapes.append(Shape("l", left, y, 28 + row * 3 % 9))
         shapes += _draw_scale(criterion.scale, row, left, y + 6, right - left, min(14.0, step - 9))
     return tuple(shapes)
-
-
-@lru_cache(maxsize=64)
-def draw_answer(kind: str) -> Picture:
-    """Return the drawing of a kind of answer: 88 by 28."""
-    cls = get_scale(kind)
-    return tuple(_draw_scale(cls.from_data(start_scale(cls)), 0, 2, 7, 84, 14))
 
 
 def _draw_input(config: Protocol, x: float, y: float, width: float, lines: int) -> Iterator[Shape]:

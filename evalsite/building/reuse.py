@@ -8,8 +8,9 @@ from typing import Any
 
 from django.utils.html import strip_tags
 
+from evalsite.building.controls import Plain
 from evalsite.building.gallery import Entry, list_gallery, list_own, list_protocols
-from evalsite.building.parameters import Plain, make_key
+from evalsite.building.keys import make_key
 from evalsite.instruments.texts import digest_content
 from evalsite.lib.markdown import render_markdown
 from evalsite.protocol import Criterion

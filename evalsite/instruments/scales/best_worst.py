@@ -9,7 +9,9 @@ from evalsite.instruments.scales.base import Per, Scale
 
 
 class BestWorst(Scale):
-    kind: Literal["best_worst"] = Field(title="Best and worst")
+    kind: Literal["best_worst"] = Field(
+        title="Best and worst", json_schema_extra={"is_offered": False}
+    )
     asked: ClassVar[tuple[Per, ...]] = ("item",)
     directed: ClassVar[bool] = False
     needs: ClassVar[Literal["", "pair", "several"]] = "several"

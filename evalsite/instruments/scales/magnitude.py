@@ -18,7 +18,7 @@ class Standard(Part):
 
 
 class Magnitude(Scale):
-    kind: Literal["magnitude"] = Field(title="Magnitude")
+    kind: Literal["magnitude"] = Field(title="Magnitude", json_schema_extra={"is_offered": False})
     asked: ClassVar[tuple[Per, ...]] = ("output",)
     gold_of_all: ClassVar[bool] = True
     minimum: int = Field(1, ge=1, le=999_999, title="Lowest value")

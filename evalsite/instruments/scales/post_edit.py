@@ -8,7 +8,9 @@ from evalsite.instruments.scales.base import Per, Scale
 
 
 class PostEdit(Scale):
-    kind: Literal["post_edit"] = Field(title="Corrected text")
+    kind: Literal["post_edit"] = Field(
+        title="Corrected text", json_schema_extra={"is_offered": False}
+    )
     asked: ClassVar[tuple[Per, ...]] = ("output",)
     tests: ClassVar[frozenset[str]] = frozenset({"changed"})
     directed: ClassVar[bool] = False

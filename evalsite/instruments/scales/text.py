@@ -10,7 +10,7 @@ from evalsite.instruments.scales.base import LONGEST_TEXT, Scale
 
 
 class Text(Scale):
-    kind: Literal["text"] = Field(title="Text")
+    kind: Literal["text"] = Field(title="Text", json_schema_extra={"starts_optional": True})
     directed: ClassVar[bool] = False
     lines: int = Field(3, ge=1, le=30, title="Height of the box, in lines")
     least: int = Field(1, ge=0, le=LONGEST_TEXT, title="Fewest characters")
