@@ -54,7 +54,7 @@ def build_page(draft: Plain, opened: str = "") -> dict[str, Any]:
     outputs = _take_outputs(pieces["layout"])
     rows = pieces["criteria"].rows
     sections = [_describe_section(section, pieces, shown) for section in SECTIONS]
-    ids = {*_list_ids([*form.pieces, context, outputs]), *(f"id_{row.at}" for row in rows)}
+    ids = dict(_list_ids([*form.pieces, outputs]))
     return {
         "draft": draft,
         "faults": [_link(f, ids) for f in faults if f.code != NOT_YET],
@@ -105,26 +105,25 @@ def _list_columns(draft: Plain) -> list[str]:
             "output"]  # fmt: skip
 
 
-def _list_ids(pieces: list[Piece]) -> Iterator[str]:
+def _list_ids(pieces: list[Piece]) -> Iterator[tuple[str, str]]:
+    """Yield each place that a form shows, with the id of what shows it."""
     for piece in pieces:
-        yield piece.id
-        yield from (f"id_{row.at}" for row in piece.rows)
+        yield piece.place, piece.id
+        yield from ((row.form.place, f"id_{row.at}") for row in piece.rows)
         below = [row.form for row in piece.rows]
         for form in [*below, *([piece.form] if isinstance(piece.form, PartForm) else [])]:
             yield from _list_ids(form.pieces)
 
 
-def _link(fault: DraftFault, ids: set[str]) -> dict[str, str]:
+def _link(fault: DraftFault, ids: dict[str, str]) -> dict[str, str]:
     """Return a fault with the id of what is nearest to its place."""
-    steps = fault.place.split(".") if fault.place else []
-    while steps:
-        at = f"id_{name_at('.'.join(steps))}"
-        for known in (at, f"{at}-box"):
-            if known in ids:
-                return {"anchor": known, "where": fault.where, "message": fault.message,
-                        "code": fault.code}  # fmt: skip
-        steps.pop()
-    return {"anchor": "builder", "where": fault.where, "message": fault.message, "code": fault.code}
+    place = fault.place
+    while place not in ids and "." in place:
+        place = place.rpartition(".")[0]
+    return {
+        "anchor": ids.get(place, "builder"), "where": fault.where, "message": fault.message,
+        "code": fault.code,
+    }  # fmt: skip
 
 
 def _describe_question(row: Row, shown: Draft) -> dict[str, Any]:

@@ -26,6 +26,7 @@ class Piece:
     kind: str
     title: str = ""
     id: str = ""
+    place: str = ""
     errors: list[str] = field(default_factory=list)
     is_in_sight: bool = False
     is_wide: bool = False
@@ -207,7 +208,7 @@ class PartForm(forms.Form):
         is_area = isinstance(form_field.widget, forms.Textarea)
         return Piece(
             "checkbox" if isinstance(form_field, forms.BooleanField) else "field",
-            title=str(form_field.label), id=bound.auto_id, errors=errors, bound=bound,
+            title=str(form_field.label), id=bound.auto_id, place=at, errors=errors, bound=bound,
             is_in_sight=is_in_sight, is_wide=is_area,
         )  # fmt: skip
 
@@ -231,7 +232,7 @@ class PartForm(forms.Form):
             )
             form.pieces.insert(0, form.add("there", ticked, ""))
         return Piece(
-            "group", title=control.title, id=f"id_{name_at(at)}", form=form, is_wide=True,
+            "group", title=control.title, id=f"id_{name_at(at)}", place=at, form=form, is_wide=True,
             errors=self.draft.faults.get(at, []), is_open=self.draft.is_open(at),
         )  # fmt: skip
 
@@ -244,8 +245,8 @@ class PartForm(forms.Form):
                 required=False, label=words, initial=value in ticked
             )
         return Piece(
-            "ticks", title=control.title, id=f"id_{name_at(at)}", form=group, help=control.help,
-            errors=self.draft.list_faults(at),
+            "ticks", title=control.title, id=f"id_{name_at(at)}", place=at, form=group,
+            help=control.help, errors=self.draft.list_faults(at),
         )  # fmt: skip
 
     def _make_rows(self, control: Control, plain: Plain, at: str) -> Iterable[Piece]:
@@ -255,7 +256,8 @@ class PartForm(forms.Form):
         cells = [cell for cell in list_controls(control.part) if not cell.is_in_box]
         if cells:
             yield Piece(
-                "rows", title=f"Each {control.noun}" if control.is_box else control.title, id=f"id_{name_at(at)}", is_wide=True,
+                "rows", title=f"Each {control.noun}" if control.is_box else control.title,
+                id=f"id_{name_at(at)}", place="" if control.is_box else at, is_wide=True,
                 noun=control.noun, has_buttons=not control.is_box, help=control.help,
                 errors=[] if control.is_box else self.draft.faults.get(at, []),
                 rows=list(make_rows(control, rows, at, self.draft)),
@@ -269,6 +271,7 @@ class PartForm(forms.Form):
             widget=forms.Textarea(attrs={"rows": min(max(len(rows), 3), 12), "cols": None}),
         )  # fmt: skip
         piece = self.add(f"{control.name}-box", box, "", is_in_sight=control.is_in_sight)
+        piece.place = at
         boxed = [cell.name for cell in list_controls(control.part) if cell.is_in_box]
         piece.errors = [
             words

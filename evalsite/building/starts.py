@@ -81,28 +81,28 @@ def add_question(criteria: list[Plain]) -> None:
 
 def start_row(control: Control, at: str, rows: list[Plain]) -> Plain:
     """Return a new row of a list, with a name of its own where it needs one."""
+    label = f"{control.noun.capitalize()} {len(rows) + 1}"
     row: Plain = {}
-    noun = control.noun.capitalize()
     for cell in list_controls(control.part):
-        if not cell.is_required:
-            continue
         if cell.name == "label" and cell.kind == "text":
-            row["label"] = f"{noun} {len(rows) + 1}"
-        elif cell.name in ("key", "name") and cell.kind == "text":
-            taken = [str(known.get(cell.name)) for known in rows]
-            row[cell.name] = make_key_at(at, control.noun, taken)
-        elif cell.kind in ("lines", "rows"):
-            row[cell.name] = []
-        elif cell.kind == "select":
-            row[cell.name] = str(cell.choices[0])
-        elif cell.kind == "number":
-            values = [v for known in rows if isinstance(v := known.get(cell.name), int)]
-            row[cell.name] = max(values, default=0) + 1
-        else:
-            row[cell.name] = ""
+            row["label"] = label
+        elif cell.is_required:
+            row[cell.name] = _start_cell(cell, at, label, [known.get(cell.name) for known in rows])
     if control.name in ("examples", "practice"):
         row |= {"inputs": {}, "outputs": []}
+        row.pop("label")
     return row
+
+
+def _start_cell(cell: Control, at: str, label: str, values: list[Any]) -> Any:
+    """Return what a needed field of a new row has. `values`: those of the other rows."""
+    if cell.name in ("key", "name"):
+        return make_key_at(at, label, values)
+    if cell.kind == "number":
+        return max([value for value in values if isinstance(value, int)], default=0) + 1
+    if cell.kind == "select":
+        return str(cell.choices[0])
+    return [] if cell.kind in ("lines", "rows") else ""
 
 
 def follow_outputs(draft: Plain, before: Any, now: str) -> None:
