@@ -47,17 +47,6 @@ MACHINERY = ("django_tasks_database",)
 ARCHIVED = (
     "This study is archived, so nothing was changed. An owner can restore it from the menu above."
 )
-# where pages were before, below a study, and where they are
-MOVED = (
-    ("settings/", "study-setup", ""),
-    ("monitor/", "study-overview", ""),
-    ("sharing/", "study-recruitments", ""),
-    ("design/", "study-design", ""),
-    ("planner/", "study-planner", ""),
-    ("planner/<path:rest>", "study-planner", "{rest}"),
-    ("export/", "study-export", ""),
-    ("export/<path:rest>", "study-export", "{rest}"),
-)
 
 
 def collect_study_views() -> list[StudyView]:
@@ -129,7 +118,6 @@ class EvalsiteAdminSite(AdminSite):
             *chapters,
             password,
             *pages,
-            *map(_redirect_moved, MOVED),
             *super().get_urls(),
         ]
 
@@ -325,18 +313,6 @@ def _link(study: Study, page: StudyView, label: str, is_current: bool, setup: An
     return Link(
         label=label, url=url, is_current=is_current, mark=mark, is_revealing=page.is_revealing
     )
-
-
-def _redirect_moved(moved: tuple[str, str, str]) -> URLPattern:
-    """Return an old address that redirects to the new one, with the rest of the path and query."""
-    old, name, more = moved
-
-    def view(request: HttpRequest, study_id: UUID, rest: str = "") -> HttpResponseBase:
-        address = reverse(f"admin:{name}", args=[study_id]) + more.format(rest=rest)
-        query = request.META.get("QUERY_STRING", "")
-        return redirect(f"{address}?{query}" if query else address, permanent=True)
-
-    return path(f"studies/<uuid:study_id>/{old}", view)
 
 
 def is_safe(request: HttpRequest) -> bool:

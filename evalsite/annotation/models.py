@@ -295,11 +295,20 @@ _IS_NOT_APPLICABLE = models.Case(
 )
 
 
-class Rating(models.Model):
-    """One value: of one annotation, for one criterion and output.
+class RatingQuerySet(models.QuerySet["Rating"]):
+    def marks(self) -> "RatingQuerySet":
+        """Return the passages that were marked."""
+        return self.filter(start__isnull=False)
 
-    Few have a `turn`, `part`, `text` or `detail`. The database knows the defaults of these columns,
-    so statements in SQL needn't name them.
+    def without_marks(self) -> "RatingQuerySet":
+        return self.filter(start__isnull=True)
+
+
+class Rating(models.Model):
+    """One row of an annotation: for one criterion and output, a value, a text or a passage.
+
+    Few have a `turn`, `part`, `text`, `detail` or passage. The database knows the defaults of these
+    columns, so statements in SQL needn't name them.
     """
 
     study = models.ForeignKey(Study, on_delete=models.CASCADE, related_name="+", db_index=False)
@@ -311,34 +320,65 @@ class Rating(models.Model):
     )
     # of a conversation, from 1; 0: all of it
     turn = models.PositiveSmallIntegerField(default=0, db_default=0)
-    # a statement or an option of the question, or "comment"; empty: the question itself
+    # a statement or an option of the question, a category of a passage, or "comment"; empty: the
+    # question itself
     part = models.CharField(max_length=40, blank=True, default="", db_default="")
-    # none: the answer is a text, or the question was not applicable
+    # none: the answer is a text or a passage, or the question was not applicable
     value = models.IntegerField(null=True)
     value_typed = models.CharField(max_length=200, blank=True)
+    # of a passage: its quote, so that it can be checked and read without the output
     text = models.TextField(blank=True, default="", db_default="")
     # what else belongs to the answer; {"na": true}: the question was not applicable
     detail = models.JSONField(null=True)
+    # of a passage that was marked: code points of the output from `start` up to `end`
+    start = models.PositiveIntegerField(null=True)
+    end = models.PositiveIntegerField(null=True)
     # of an imported rating: its record in the file, from 1; the order of the file is data
     file_row = models.PositiveIntegerField(null=True)
+
+    objects = RatingQuerySet.as_manager()
 
     class Meta:
         ordering = ["id"]
         constraints = [
             models.UniqueConstraint(
                 fields=["annotation", "criterion", "output", "turn", "part", "study"],
-                condition=Q(output__isnull=False),
+                condition=Q(output__isnull=False, start__isnull=True),
                 name="one_rating_of_an_output_per_criterion_turn_and_part",
             ),
             models.UniqueConstraint(
                 fields=["annotation", "criterion", "turn", "part", "study"],
-                condition=Q(output__isnull=True),
+                condition=Q(output__isnull=True, start__isnull=True),
                 name="one_rating_of_an_item_per_criterion_turn_and_part",
             ),
+            models.UniqueConstraint(
+                fields=["annotation", "criterion", "output", "part", "start", "end", "study"],
+                condition=Q(start__isnull=False),
+                name="one_mark_of_a_passage_per_criterion_and_part",
+            ),
             models.CheckConstraint(
-                condition=(Q(value__isnull=False) & ~Q(_IS_NOT_APPLICABLE))
-                | (Q(value__isnull=True) & (~Q(text="") | Q(_IS_NOT_APPLICABLE))),
-                name="ratings_have_a_value_or_a_text_or_are_not_applicable",
+                condition=Q(start__isnull=True, end__isnull=True)
+                | Q(
+                    start__isnull=False,
+                    end__isnull=False,
+                    output__isnull=False,
+                    end__gte=models.F("start"),
+                ),
+                name="marks_have_an_output_and_ends_in_order",
+            ),
+            # a passage without a length is an omission, and only its part can say of what
+            models.CheckConstraint(
+                condition=(Q(start__isnull=True, value__isnull=False) & ~Q(_IS_NOT_APPLICABLE))
+                | (
+                    Q(start__isnull=True, value__isnull=True)
+                    & (~Q(text="") | Q(_IS_NOT_APPLICABLE))
+                )
+                | (
+                    Q(start__isnull=False, end__isnull=False, value__isnull=True)
+                    & ~Q(_IS_NOT_APPLICABLE)
+                    & (Q(end__gt=models.F("start")) | ~Q(part=""))
+                ),
+                name="ratings_have_a_value_a_text_or_a_passage_or_are_not_applicable",
             ),
         ]
         indexes = [
@@ -350,48 +390,6 @@ class Rating(models.Model):
 
     def __str__(self) -> str:
         return f"{self.criterion}: {self.text if self.value is None else self.value}"
-
-
-class Highlight(models.Model):
-    """A passage of an output that a participant marked: code points from `start` up to `end`."""
-
-    study = models.ForeignKey(Study, on_delete=models.CASCADE, related_name="+", db_index=False)
-    annotation = models.ForeignKey(Annotation, on_delete=models.CASCADE, related_name="highlights")
-    output = models.ForeignKey(Output, on_delete=models.PROTECT, related_name="+", db_index=False)
-    start = models.PositiveIntegerField()
-    end = models.PositiveIntegerField()
-    # what stood there, so that a passage can be checked and read without the output
-    quote = models.TextField()
-    # which question it answers; empty: none, and so far that is always so
-    criterion = models.CharField(max_length=40, blank=True, default="", db_default="")
-    category = models.CharField(max_length=40, blank=True, default="", db_default="")
-    severity = models.CharField(max_length=40, blank=True, default="", db_default="")
-
-    class Meta:
-        ordering = ["id"]
-        # highlights without a criterion never overlap; each row is in only one of the two indexes
-        constraints = [
-            models.UniqueConstraint(
-                fields=["annotation", "output", "start", "study"],
-                condition=Q(criterion=""),
-                name="highlights_without_a_criterion_start_apart",
-            ),
-            models.UniqueConstraint(
-                fields=["annotation", "output", "criterion", "start", "end", "category", "study"],
-                condition=~Q(criterion=""),
-                name="one_highlight_per_criterion_span_and_category",
-            ),
-            # a highlight without a length marks an omission, which only its category can say
-            models.CheckConstraint(
-                condition=Q(end__gt=models.F("start"))
-                | (Q(end=models.F("start")) & ~Q(category="")),
-                name="highlights_have_a_length_or_a_category",
-            ),
-        ]
-        indexes = [models.Index(fields=["output"], name="highlight_by_output")]
-
-    def __str__(self) -> str:
-        return f"{self.start} to {self.end}"
 
 
 class Revision(models.Model):

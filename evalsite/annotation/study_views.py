@@ -73,12 +73,12 @@ def take_offer(request: HttpRequest, study: Study) -> HttpResponseBase:
 def show_held(request: HttpRequest, study: Study) -> HttpResponseBase:
     """Show what was reported and why, for a decision."""
     rows = Paginator(held_items(study), PAGE).get_page(request.GET.get("page"))
-    columns, reports = study.config.inputs, reports_by_item(rows)
+    columns, reports = study.config.columns, reports_by_item(rows)
     items = [
         (
             item,
             [
-                (column.label, item.inputs[column.name])
+                (column.heading, item.inputs[column.name])
                 for column in columns
                 if column.name in item.inputs
             ],

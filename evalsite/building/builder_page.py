@@ -10,7 +10,7 @@ from evalsite.building.boxes import list_rows
 from evalsite.building.controls import LEFT_OUT, Plain
 from evalsite.building.drafts import NOTHING, get_context
 from evalsite.building.faults import DraftFault, describe_faults
-from evalsite.building.forms import Draft, PartForm, Piece, Row, name_at
+from evalsite.building.forms import Draft, PartForm, Piece, Row
 from evalsite.building.reuse import describe_origin
 from evalsite.building.trying import render_preview
 from evalsite.instruments.checks import NOT_YET

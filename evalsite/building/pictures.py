@@ -54,9 +54,9 @@ def draw(config: Protocol) -> Picture:
 
 
 def _draw_input(config: Protocol, x: float, y: float, width: float, lines: int) -> Iterator[Shape]:
-    if not config.inputs:
+    if not config.columns:
         return
-    if config.inputs[0].kind == "dialogue":
+    if config.columns[0].kind == "dialogue":
         yield Shape("s", x, y - 4, width * 0.8, 16, 6)
         yield Shape("l", x + 8, y + 3, width * 0.5)
         if lines > 2:

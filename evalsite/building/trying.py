@@ -20,7 +20,7 @@ from evalsite.annotation.pages.view_models import (
     view_item,
 )
 from evalsite.lib.markdown import render_markdown
-from evalsite.protocol import Example, InputColumn, Protocol
+from evalsite.protocol import Column, Example, Protocol
 from evalsite.studies.gold import Feedback
 from evalsite.studies.models import Item, Output
 
@@ -56,9 +56,9 @@ def _take(example: Example) -> Sample:
 
 
 def _invent(config: Protocol) -> Sample:
-    shown = [column for column in config.inputs if column.kind != "turns"]
+    shown = [column for column in config.columns if column.kind != "turns"]
     inputs = {column.name: _invent_input(column) for column in shown}
-    count = max(config.outputs[0], min(2, config.outputs[1]))
+    count = max(config.item.outputs.least, min(2, config.item.outputs.most))
     texts = (_OUTPUT, *(f"{_OUTPUT} ({number})" for number in range(2, count + 1)))
     roles = [role for one in config.criteria if one.turns for role in one.turns.roles]
     if roles:
@@ -67,7 +67,7 @@ def _invent(config: Protocol) -> Sample:
     return Sample(inputs, texts, {})
 
 
-def _invent_input(column: InputColumn) -> str:
+def _invent_input(column: Column) -> str:
     return _SAMPLES.get(column.kind, _SAMPLE)
 
 
@@ -100,8 +100,8 @@ def try_item(config: Protocol, number: int, data: QueryDict | None) -> dict[str,
     context: dict[str, Any] = {
         "layout": config.layout,
         "frame": "building/try.html",
-        "item_name": config.item_name,
-        "item_names": config.item_names,
+        "item_name": config.item.name,
+        "item_names": config.item.names,
         "place": number,
         "total": len(samples),
         "progress": Progress(number - 1, len(samples)),

@@ -1,6 +1,7 @@
 """evalsite import: a file of items becomes a batch of a study."""
 
-from argparse import REMAINDER, ArgumentError, ArgumentParser, Namespace
+from argparse import ArgumentError, ArgumentParser
+from collections.abc import Sequence
 from io import StringIO
 from pathlib import Path
 
@@ -12,40 +13,30 @@ from evalsite.command_line.site import use_site, without_site
 _HELP = ("-h", "--help")
 
 
-def add_arguments(parser: ArgumentParser) -> None:
-    _add_data(parser)
-    parser.add_argument(
-        "words",
-        nargs=REMAINDER,
-        metavar="STUDY FILE ...",
-        help="the study (its id, the beginning of its id, or its title) and the file, with options "
-        "for both: `evalsite import STUDY --help` lists them",
-    )
-
-
-def _add_data(parser: ArgumentParser) -> None:
-    parser.add_argument("--data", type=Path, metavar="DIR", help="the folder of the site")
-
-
-def run(options: Namespace) -> Result:
-    # its options are those of the management command, which need the site's apps
+def run(words: Sequence[str]) -> Result:
+    # the management command's own options can be read once the site's apps are there
     before = ArgumentParser(add_help=False, allow_abbrev=False, exit_on_error=False)
-    _add_data(before)
+    _add_arguments(before)
     try:
-        chosen, words = before.parse_known_args(options.words)
+        chosen, rest = before.parse_known_args(words)
     except ArgumentError as error:
         raise Refused(f"{str(error).capitalize()}.") from None
-    words = [word for word in words if word != "--json"]
-    if not words:
+    if not rest:
         raise Refused("Name a study and a file: evalsite import STUDY FILE.")
-    if set(words) & set(_HELP):
+    if set(rest) & set(_HELP):
         with without_site():
-            return import_items(words)
-    use_site(chosen.data or options.data)
-    return import_items(words)
+            return import_items(rest)
+    use_site(chosen.data)
+    return import_items(rest)
 
 
-def import_items(words: list[str]) -> Result:
+def _add_arguments(parser: ArgumentParser) -> None:
+    """Add what the management command doesn't know."""
+    parser.add_argument("--data", type=Path, metavar="DIR", help="the folder of the site")
+    parser.add_argument("--json", action="store_true", help="write one JSON document")
+
+
+def import_items(words: Sequence[str]) -> Result:
     """Import what these words say: a study, a file, and options for both."""
     from evalsite.imports.command import FaultyFile
     from evalsite.imports.management.commands.import_batch import Command
@@ -54,9 +45,13 @@ def import_items(words: list[str]) -> Result:
     command = Command(stdout=written)
     # its exit codes are those of the management command
     command.help = command.help.partition(" Exit code")[0]
-    parser = command.create_parser("evalsite", "import")
+    parser = command.create_parser("evalsite", "import", allow_abbrev=False)
+    # these were read before: its help lists them too
+    _add_arguments(parser)
     try:
-        command.execute(**vars(parser.parse_args(words)))
+        arguments = vars(parser.parse_args(words))
+        del arguments["data"], arguments["json"]
+        command.execute(**arguments)
     except FaultyFile as error:
         lines = written.getvalue().splitlines()
         faults = [

@@ -47,6 +47,8 @@ _NOT_ON_WINDOWS = ("serve", "rate", "web", "worker")  # their web server doesn't
 _WITHOUT_JSON = ("serve", "web", "worker", "manage")
 # they take signals themselves
 _WITH_SIGNALS = ("web", "worker", "manage")
+# their options are those of management commands, which they read once the site is chosen
+_WITH_OWN_PARSER = ("import", "manage")
 
 
 class _Parser(ArgumentParser):
@@ -130,9 +132,10 @@ def _run(name: str, words: list[str], output: Output) -> Result:
             "docs/deploying.md."
         )
     module: Any = import_module(f"evalsite.command_line.{COMMANDS[name][0]}")
-    if name == "manage":
-        # its options are those of Django's commands
-        return Result(module.run(words))
+    result: Result
+    if name in _WITH_OWN_PARSER:
+        result = module.run(words)
+        return result
     parser = _Parser(
         prog=f"evalsite {name}", description=_sentence(COMMANDS[name][1]), allow_abbrev=False
     )
@@ -141,7 +144,7 @@ def _run(name: str, words: list[str], output: Output) -> Result:
         parser.add_argument("--json", action="store_true", help="write one JSON document")
     options = parser.parse_args(words)
     options.output = output
-    result: Result = module.run(options)
+    result = module.run(options)
     return result
 
 

@@ -9,7 +9,7 @@ from django.conf import settings
 from django.core.management import BaseCommand, ManagementUtility
 
 from evalsite.command_line.faults import read_fault
-from evalsite.command_line.output import escape_controls
+from evalsite.command_line.output import NO, Result, escape_controls
 from evalsite.command_line.site import SECRET, find_data_folder, find_site_variable, use_folder
 
 # which site it is makes no difference to these
@@ -56,7 +56,7 @@ class _CommandLine(ManagementUtility):
         return command
 
 
-def run(arguments: Sequence[str]) -> int:
+def run(arguments: Sequence[str]) -> Result:
     """Run a management command. Its exit codes are Django's: 1 for whatever is wrong."""
     command = (*arguments, "")[0]
     _choose_site(arguments)
@@ -72,8 +72,8 @@ def run(arguments: Sequence[str]) -> int:
         if fault is None:
             raise
         sys.stderr.write(f"{escape_controls(str(fault))}\n")
-        return 1
-    return 0
+        return Result(NO)
+    return Result()
 
 
 def _choose_site(arguments: Sequence[str]) -> None:

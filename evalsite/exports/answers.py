@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 from django.db.models import Count, F, Q, QuerySet, Window
 from django.db.models.functions import RowNumber
 
-from evalsite.annotation.models import Annotation, Highlight, Rating, Revision
+from evalsite.annotation.models import Annotation, Rating, Revision
 from evalsite.exports.comparison import NOT_COMPARED, Comparison, compare_systems, find_places
 from evalsite.exports.kind_columns import comment_column
 from evalsite.exports.rows import (
@@ -275,7 +275,7 @@ class AnswerReader:
         return answer
 
     def _count_revisions(self, answers: Sequence[Answer]) -> None:
-        counts = self._count_by_answer(Revision, answers)
+        counts = self._count_by_answer(Revision.objects.all(), answers)
         for answer in answers:
             answer.revisions = str(counts.get(answer.id, 0))
 
@@ -289,15 +289,13 @@ class AnswerReader:
         for answer in answers:
             answer.outputs = outputs[answer.item_id]
 
-    def _count_by_answer(self, model: Any, answers: Sequence[Answer]) -> dict[int, int]:
-        rows = self._find_related(model, answers).order_by()
+    def _count_by_answer(self, rows: QuerySet[Any], answers: Sequence[Answer]) -> dict[int, int]:
+        rows = self._find_related(rows, answers).order_by()
         return dict(rows.values_list("annotation").annotate(n=Count("id")))
 
-    def _find_related(self, model: Any, answers: Sequence[Answer]) -> QuerySet[Any]:
+    def _find_related(self, rows: QuerySet[Any], answers: Sequence[Answer]) -> QuerySet[Any]:
         # the range of a page: by the study the database would look through all of it each time
-        return model.objects.filter(
-            annotation_id__gte=answers[0].id, annotation_id__lte=answers[-1].id
-        )
+        return rows.filter(annotation_id__gte=answers[0].id, annotation_id__lte=answers[-1].id)
 
     # ratings
 
@@ -316,7 +314,8 @@ class AnswerReader:
         found: dict[int, tuple[Answer, list[RatingRow]]] = {
             answer.id: (answer, []) for answer in answers
         }
-        ratings = self._find_related(Rating, answers).order_by().values_list(
+        stored = self._find_related(Rating.objects.without_marks(), answers).order_by()
+        ratings = stored.values_list(
             "annotation_id", "file_row", "criterion", "output_id", "id", "value", "value_typed",
             *(_MORE if self._has_more else ()),
         )  # fmt: skip
@@ -386,7 +385,7 @@ class AnswerReader:
     def read_annotations(self) -> Iterator[Group]:
         """Rows of annotations.csv, in the order in which annotations were first saved."""
         for answers in self.read_pages(with_outputs=True):
-            counts = self._count_by_answer(Rating, answers)
+            counts = self._count_by_answer(Rating.objects.without_marks(), answers)
             checked = [answer for answer in answers if self._gold.has(answer.item_id)]
             for answer, ratings in zip(checked, self._read_ratings(checked), strict=True):
                 given: dict[str, list[Row]] = {}
@@ -403,8 +402,8 @@ class AnswerReader:
         """Rows of highlights.csv: by annotation, then output as uploaded, then place in it."""
         for answers in self.read_pages():
             by_id = {answer.id: answer for answer in answers}
-            marks = self._find_related(Highlight, answers).values_list(
-                "annotation_id", "output__position", "output__system_id", "start", "end", "quote"
+            marks = self._find_related(Rating.objects.marks(), answers).values_list(
+                "annotation_id", "output__position", "output__system_id", "start", "end", "text"
             )
             ordered = marks.order_by("annotation_id", "output__position", "start", "end")
             for pk, rows in groupby(ordered, key=itemgetter(0)):

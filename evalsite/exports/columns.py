@@ -362,11 +362,11 @@ _AFTER_GOLD = (
 def _list_item_columns(config: Protocol) -> tuple[Column, ...]:
     inputs = [
         Column(
-            column.name, TEXT, f"Input: {column.label}, exactly as it was uploaded.",
+            column.name, TEXT, f"Input: {column.heading}, exactly as it was uploaded.",
             missing="the item has none",
             cell=lambda row, name=column.name: _write_input(row.inputs.get(name, "")),  # type: ignore[misc]
         )
-        for column in config.inputs
+        for column in config.columns
     ]  # fmt: skip
     gold = [
         Column(

@@ -46,7 +46,7 @@ class Numbers:
 def count_pseudonymised(study: Study) -> dict[str, int]:
     """Count the rows of each file."""
     answers = _find_answers(study)
-    ratings = Rating.objects.filter(annotation__in=answers.order_by().values("pk"))
+    ratings = Rating.objects.without_marks().filter(annotation__in=answers.order_by().values("pk"))
     return count_together(annotations=answers, ratings=ratings)
 
 
@@ -76,7 +76,8 @@ def _find_excluded(study: Study) -> tuple[set[Any], set[Any]]:
 
 def _list_ratings(study: Study) -> list[list[Any]]:
     people, answers = _find_excluded(study)
-    ratings = Rating.objects.filter(annotation__in=_find_answers(study).values("pk"))
+    answered = _find_answers(study).values("pk")
+    ratings = Rating.objects.without_marks().filter(annotation__in=answered)
     found = list(
         ratings.order_by("pk").values_list(
             "annotation__participant__pseudonym", "annotation__item", "output", "criterion",

@@ -8,11 +8,11 @@ from tempfile import TemporaryFile
 from typing import IO, Any
 
 from django.conf import settings
-from django.db.models import Count, Exists, OuterRef, QuerySet, Subquery, TextField, Value
+from django.db.models import Count, Exists, OuterRef, Subquery, TextField, Value
 from django.db.models.functions import Coalesce, Concat
 from django.utils.formats import date_format
 
-from evalsite.annotation.models import Annotation, Highlight, Rating, RatingsFile
+from evalsite.annotation.models import Annotation, Rating, RatingQuerySet, RatingsFile
 from evalsite.audit.models import AuditEntry
 from evalsite.exports.answers import AnswerReader
 from evalsite.exports.blocks import write_blocks
@@ -206,9 +206,9 @@ def _has_rows_of(origin: Origin, study: Study, choice: Choice) -> bool:
         case "annotations":
             return choice.find_annotations(study).filter(origin=origin).exists()
         case "highlights":
-            rows = _find(Highlight, study, choice)
+            rows = _find_ratings(study, choice).marks()
         case _:
-            rows = _find(Rating, study, choice)
+            rows = _find_ratings(study, choice).without_marks()
     return rows.filter(annotation__origin=origin).exists()
 
 
@@ -284,16 +284,16 @@ def _find_rows(study: Study, choice: Choice) -> Iterator[Any]:
         case "annotations":
             yield choice.find_annotations(study)
         case "highlights":
-            yield _find(Highlight, study, choice)
+            yield _find_ratings(study, choice).marks()
         case "ratings":
-            yield _find(Rating, study, choice)
+            yield _find_ratings(study, choice).without_marks()
         case _:
             yield from _find_wide(study, choice)
 
 
-def _find(model: type[Rating | Highlight], study: Study, choice: Choice) -> QuerySet[Any]:
-    wanted = choice.selection.find_annotations(study).order_by()
-    return model.objects.filter(annotation__in=wanted.values("id")).order_by()
+def _find_ratings(study: Study, choice: Choice) -> RatingQuerySet:
+    annotations = choice.selection.find_annotations(study).order_by()
+    return Rating.objects.filter(annotation__in=annotations.values("id")).order_by()
 
 
 def _find_wide(study: Study, choice: Choice) -> Iterator[Any]:
@@ -301,7 +301,7 @@ def _find_wide(study: Study, choice: Choice) -> Iterator[Any]:
 
     For a quick look what is said of an item is in the rows of its outputs, if it has some.
     """
-    ratings = _find(Rating, study, choice)
+    ratings = _find_ratings(study, choice).without_marks()
     of_item = [criterion.key for criterion in study.config.criteria if not criterion.per_output]
     of_outputs = ratings.exclude(criterion__in=of_item)
     parts = ["annotation", Value("/"), "output"]

@@ -1,15 +1,14 @@
 """What the commands that import a file have in common."""
 
 from argparse import ArgumentParser
-from collections.abc import Iterator, Mapping, Sequence
-from pathlib import Path
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from pathlib import Path, PurePosixPath
 from typing import Any
 
 from django.core.exceptions import ValidationError
 from django.core.management.base import BaseCommand, CommandError
 
 from evalsite.data.tables.faults import Fault, group_faults
-from evalsite.data.tables.table import Limits
 from evalsite.imports.columns import LEAVE_OUT, Field
 from evalsite.imports.core import (
     Checked,
@@ -20,7 +19,7 @@ from evalsite.imports.core import (
     get_limits,
     list_faults,
 )
-from evalsite.imports.server_files import hash_file, read_header
+from evalsite.imports.server_files import hash_file, name_on_disk, read_header
 from evalsite.studies.study_lookup import add_study_argument, describe_faults, find_study
 
 
@@ -34,11 +33,19 @@ class FaultyFile(CommandError):
         self.faults = faults
 
 
+# options that readers of files know
+_OF_READERS = ("encoding", "rows", "sheet")
+
+
 class ImportCommand(BaseCommand):
     """Import a file; its importer says what the file may contain."""
 
     importer: Importer
     file_help = "CSV, TSV, JSON, JSON lines or Excel, with the names of its columns in row 1"
+
+    def create_parser(self, prog_name: str, subcommand: str, **kwargs: Any) -> Any:
+        # or --system would be --system-prompts
+        return super().create_parser(prog_name, subcommand, allow_abbrev=False, **kwargs)
 
     def add_arguments(self, parser: ArgumentParser) -> None:
         add_study_argument(parser)
@@ -69,6 +76,10 @@ class ImportCommand(BaseCommand):
             choices=["windows-1252"],
             help="read a file that isn't UTF-8 as Windows-1252",
         )
+        parser.add_argument(
+            "--rows", metavar="PATH", help="of a JSON document with several lists, the one to read"
+        )
+        parser.add_argument("--sheet", metavar="NAME", help="the sheet of a workbook to read")
         self.add_choices(parser)
 
     def add_file(self, parser: ArgumentParser) -> None:
@@ -96,10 +107,10 @@ class ImportCommand(BaseCommand):
         return f"Already uploaded as {record.file_name}, 0 new."
 
     def handle(self, *, study: str, file: Any, **arguments: Any) -> None:
-        self.import_file(study, file, file.name, **arguments)
+        self.import_file(study, file, name_on_disk(file), **arguments)
 
-    def import_file(self, study: str, file: Path, name: str, **arguments: Any) -> None:
-        """Import the file at this path under this name."""
+    def import_file(self, study: str, file: Path, file_name: str, **arguments: Any) -> None:
+        """Import the file at this path under this name, of which the folder isn't kept."""
         found = find_study(study)
         if not file.is_file():
             raise CommandError(f"There is no file {file}.", returncode=2)
@@ -107,11 +118,21 @@ class ImportCommand(BaseCommand):
         named = {pair: pair.rpartition("=")[2].strip() for pair in arguments["map"]}
         fields = self.importer.list_fields(found, named)
         options = self.read_choices(arguments)
-        if arguments["encoding"]:
-            options["encoding"] = arguments["encoding"]
-        mapping = read_mapping(
-            fields, file, arguments["map"], limits, options, importer=self.importer
-        )
+        options |= {key: arguments[key] for key in _OF_READERS if arguments[key]}
+
+        def read_columns(asked: Collection[str]) -> list[str]:
+            return read_header(
+                self.importer,
+                file,
+                study=found,
+                file_name=file_name,
+                limits=limits,
+                options=options,
+                asked=asked,
+            )
+
+        merged = [field.name for field in fields if self.importer.get_merging(field.name, found)]
+        mapping = read_mapping(fields, arguments["map"], read_columns, merged)
         sha256 = hash_file(file)
         if same := self.importer.find_same(found, sha256):
             self.stdout.write(self.describe_same(same))
@@ -125,6 +146,7 @@ class ImportCommand(BaseCommand):
                 options=options,
                 limits=limits,
                 tell=self._count if self.stderr.isatty() else None,
+                file_name=file_name,
             )
         if checked.faults and (same := self.importer.find_same(found, sha256)):
             # it was uploaded meanwhile: what it brought are the faults
@@ -136,7 +158,9 @@ class ImportCommand(BaseCommand):
                 f"{self.describe(checked)}, no faults. Nothing was imported: this was a check."
             )
             return
-        source = Source(study=found, file_name=name, sha256=sha256, options=options)
+        source = Source(
+            study=found, file_name=PurePosixPath(file_name).name, sha256=sha256, options=options
+        )
         try:
             record = self.importer.store(checked, source, by="the command line")
         except ValidationError as error:
@@ -166,18 +190,19 @@ class ImportCommand(BaseCommand):
 
 def read_mapping(
     fields: list[Field],
-    file: Path,
     pairs: list[str],
-    limits: Limits | None = None,
-    options: Mapping[str, Any] | None = None,
-    *,
-    importer: Importer | None = None,
+    read_columns: Callable[[Collection[str]], list[str]],
+    merged: Collection[str] = (),
 ) -> dict[str, str]:
-    """Return what --map says of a file's columns; CommandError lists everything wrong with it."""
+    """Return what --map says of a file's columns; CommandError lists everything wrong with it.
+
+    `merged` are fields that several columns may contain.
+    """
     if not pairs:
         return {}
-    asked = [pair.rpartition("=")[0].strip() for pair in pairs]
-    header = read_header(file, limits, options, importer=importer, asked=asked)
+    known = {field.name: field for field in fields}
+    once = {name for name, field in known.items() if not field.is_for_many} - {*merged}
+    header = read_columns([pair.rpartition("=")[0].strip() for pair in pairs])
     mapping: dict[str, str] = {}
     problems: list[str] = []
     for pair in pairs:
@@ -185,6 +210,8 @@ def read_mapping(
         column, sign, field = (part.strip() for part in pair.rpartition("="))
         if sign:
             found = [*_find_problems(column, field, mapping, header, fields)]
+            if field in once and field in mapping.values() and column not in mapping:
+                found.append(f"another column is mapped to “{field}” already. Choose one.")
         else:
             found = [f"write {pair}=FIELD. {_list_fields(pair, fields)}"]
         problems += [f"--map {pair}: {problem}" for problem in found]
@@ -205,8 +232,6 @@ def _find_problems(
         yield f"there is no field “{field}”. {_list_fields(column, fields)}"
     if column in mapping:
         yield f"the column “{column}” is mapped already. Map it once."
-    elif field in mapping.values() and field in known and not known[field].is_for_many:
-        yield f"another column is mapped to “{field}” already. Choose one."
 
 
 def _list_fields(column: str, fields: list[Field]) -> str:

@@ -7,6 +7,7 @@ they are stored. A row has three shapes on its way: a row of the table, a checke
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
+from pathlib import PurePosixPath
 from typing import Any, BinaryIO, Protocol
 from uuid import UUID
 
@@ -21,11 +22,12 @@ from evalsite.data.tables.faults import (
     group_faults,
     name_sheet_row,
 )
-from evalsite.data.tables.nested import Nested
-from evalsite.data.tables.outputs import SEED
+from evalsite.data.tables.outputs import NAMES, SEED
+from evalsite.data.tables.path_columns import PathColumns
 from evalsite.data.tables.paths import last_name
+from evalsite.data.tables.patterns import Known, is_pattern
 from evalsite.data.tables.reader import open_table
-from evalsite.data.tables.roles import FileUse
+from evalsite.data.tables.roles import WORDS, FileUse
 from evalsite.data.tables.table import Limits, Row, Table, peek
 from evalsite.imports.columns import LEAVE_OUT, Field, check_fields, check_header, known_columns
 from evalsite.imports.models import Upload
@@ -86,6 +88,18 @@ class Checked:
     path_samples: dict[str, str] = field(default_factory=dict)
     # in a sentence, the columns that are stored but shown to nobody
     kept: str = ""
+    # what the systems of a file are called that names none: the file, or what it was called
+    system_name: str = ""
+    # columns that are read with another one, which contains the same field
+    merged: set[str] = field(default_factory=set)
+
+    @property
+    def read_mapping(self) -> dict[str, str]:
+        """Return the mapping, of columns that are read together that of the first alone."""
+        return {
+            column: LEAVE_OUT if column in self.merged else name
+            for column, name in self.mapping.items()
+        }
 
     @property
     def is_importable(self) -> bool:
@@ -186,8 +200,6 @@ class Importer(ABC):
     # what a file becomes (it has a study and a sha256), and the upload's link to it, if any
     record: type[models.Model]
     link: str = ""
-    # whether paths into JSON may be mapped as well
-    takes_nested: bool = False
     checked: type[Checked] = Checked
     # larger files are undone, or stored, by a job
     rows_undone_at_once: int = 20_000
@@ -207,6 +219,19 @@ class Importer(ABC):
         """Return a field for each column, as its name and the cells of the first rows tell."""
         return self.guess(header, study)
 
+    def list_known(self, study: Study) -> Known:
+        """Return the names that patterns of column names may hold, by field."""
+        return {}
+
+    def settle(self, guess: Mapping[str, str], chosen: Mapping[str, str]) -> dict[str, str]:
+        """Return the guess without the fields that were chosen for other columns."""
+        taken = {*chosen.values()} - {"", LEAVE_OUT}
+        return {column: "" if field in taken else field for column, field in guess.items()}
+
+    def get_merging(self, field: str, study: Study) -> str:
+        """Return how several columns with this field are put together; "" if they can't be."""
+        return ""
+
     def map_systems(self, columns: Collection[str]) -> dict[str, str]:
         """Return what columns contain that the file itself says are named after systems."""
         return {}
@@ -215,8 +240,9 @@ class Importer(ABC):
         """For each column a note on what it contains, as its first rows tell."""
         return {}
 
-    def check_mapping(self, mapping: Mapping[str, str], study: Study, table: Table) -> list[Fault]:
+    def check_mapping(self, checked: Any, study: Study, table: Table) -> list[Fault]:
         """Check that each field has one column; importers add what else they need."""
+        mapping = checked.read_mapping
         return check_fields(mapping, self.list_fields(study, mapping), table.header_line)
 
     @abstractmethod
@@ -255,6 +281,12 @@ class Importer(ABC):
 # --- checking ---------------------------------------------------------------------------
 
 
+def name_system(file_name: str, options: Mapping[str, Any]) -> str:
+    """Return what the systems of a file are called that names none."""
+    name = str((options.get(NAMES) or {}).get(file_name, ""))
+    return name if name and name not in WORDS else PurePosixPath(file_name).stem
+
+
 def get_limits(*, is_lifted: bool = False) -> Limits:
     """Return those printed on the page of items; lifted, a command may read any number of rows."""
     limits = Limits(
@@ -275,15 +307,20 @@ def check_source(
     options: Mapping[str, Any] | None = None,
     limits: Limits | None = None,
     tell: Callable[[int], None] | None = None,
+    file_name: str = "",
 ) -> Any:
     """Return what the file contains for this study, under this mapping or a guessed one.
 
-    `tell` hears now and then how many rows were read.
+    `tell` hears now and then how many rows were read. The file's name, perhaps behind that of its
+    folder, is what systems are called that it doesn't name.
     """
     checked, table = importer.checked(), None
     options = {SEED: study.seed, **(options or {})}
+    checked.system_name = name_system(file_name, options)
     try:
-        table = open_table(source, limits=limits or get_limits(), options=options)
+        table = open_table(
+            source, limits=limits or get_limits(), options=options, file_name=file_name
+        )
         checked.encoding, checked.delimiter = table.encoding, table.delimiter
         checked.header = list(table.header)
         checked.files, checked.joined = list(table.files), table.joined
@@ -305,7 +342,7 @@ def check_source(
     if table is not None:
         checked.remarks = [*table.remarks.listed(), *checked.remarks]
     checked.faults.sort(key=lambda fault: (fault.line or 0, fault.record or 0))
-    if table is not None and table.sheet:
+    if table is not None and table.unit == "row":
         _name_sheet_rows(checked)
     return checked
 
@@ -323,24 +360,48 @@ def _map_columns(
 ) -> None:
     first = peek(table)
     guess = importer.guess_from_rows(checked.header, study, [row.cells for row in first])
-    nested = Nested(table, first, mapping) if importer.takes_nested else None
-    if nested is not None and nested.paths:
-        checked.header = list(table.header)
-        checked.paths = set(nested.paths)
-        guess |= dict.fromkeys(nested.objects, "")
-        guess |= _guess_paths(importer, checked.paths, guess, study)
+    paths = PathColumns(table, first, mapping, list_known(importer, study, mapping))
+    checked.header = list(table.header)
+    checked.paths = {*paths.names}
+    guess |= dict.fromkeys(paths.objects, "")
+    guess |= _guess_paths(importer, paths.paths, guess, study)
+    guess |= {name: LEAVE_OUT for name in paths.names if name not in paths.paths}
+    guess |= dict.fromkeys(paths.consumed, LEAVE_OUT)
+    guess |= {name: name.strip("{}") for name in paths.bound}
     guess |= {checked.header[number]: LEAVE_OUT for number in table.unnamed}
     guess |= importer.map_systems(
         {column for number, column in enumerate(checked.header) if number in table.systems}
     )
-    checked.mapping = guess | known_columns(mapping, guess)
+    chosen = known_columns(mapping, guess)
+    checked.mapping = importer.settle(guess, chosen) | chosen
     used = {name for name, field in checked.mapping.items() if field not in ("", LEAVE_OUT)}
-    if nested is not None:
-        nested.used = {name for name in nested.paths if checked.mapping[name] != LEAVE_OUT}
-        checked.path_samples = nested.sample(first)
+    paths.used = {name for name in paths.names if checked.mapping[name] != LEAVE_OUT}
+    checked.path_samples = paths.sample(first)
     checked.faults += table.check_mapped(used)
-    checked.faults += importer.check_mapping(checked.mapping, study, table)
+    _merge_columns(importer, checked, table, study)
+    checked.faults += importer.check_mapping(checked, study, table)
     checked.notes = importer.describe_columns(checked, first)
+
+
+def list_known(importer: Importer, study: Study, asked: Iterable[str]) -> Known:
+    """Return the names that patterns may hold; most files have no pattern."""
+    return importer.list_known(study) if any(map(is_pattern, asked)) else {}
+
+
+def _merge_columns(importer: Importer, checked: Checked, table: Table, study: Study) -> None:
+    """Put columns together that contain one field."""
+    columns: dict[str, list[str]] = {}
+    for column, name in checked.mapping.items():
+        columns.setdefault(name, []).append(column)
+    groups = {
+        tuple(names): how
+        for name, names in columns.items()
+        if len(names) > 1 and (how := importer.get_merging(name, study))
+    }
+    if groups:
+        numbers = {name: number for number, name in enumerate(table.header)}
+        table.merge({tuple(numbers[name] for name in group): how for group, how in groups.items()})
+        checked.merged = {name for names in groups for name in names[1:]}
 
 
 def _guess_paths(
@@ -353,7 +414,7 @@ def _guess_paths(
     return dict.fromkeys(sorted(paths), LEAVE_OUT) | {
         by_name[name]: field
         for name, field in found.items()
-        if field and field != LEAVE_OUT and field not in taken and not field.endswith("_system")
+        if field and field != LEAVE_OUT and field not in taken and "_of_this_" not in field
     }
 
 

@@ -8,30 +8,31 @@ from typing import Any
 from django.core.exceptions import ValidationError
 
 from evalsite.data.tables.faults import Refused
-from evalsite.data.tables.nested import Nested
+from evalsite.data.tables.path_columns import PathColumns
 from evalsite.data.tables.reader import open_table
 from evalsite.data.tables.table import Limits, peek
-from evalsite.imports.core import Importer, Source, check_source
+from evalsite.imports.core import Importer, Source, check_source, list_known
 from evalsite.studies.models import Study
 
 
 def read_header(
+    importer: Importer,
     path: Path,
+    *,
+    study: Study,
+    file_name: str,
     limits: Limits | None = None,
     options: Mapping[str, Any] | None = None,
-    *,
-    importer: Importer | None = None,
     asked: Collection[str] = (),
 ) -> list[str]:
-    """Return the names of a file's columns, and for an importer that takes them its paths.
+    """Return the names of a file's columns and its paths; nothing if it can't be read.
 
-    `asked` are paths that the first rows need not have. None if the file can't be read.
+    `asked` are paths that the first rows need not have.
     """
     try:
         with path.open("rb") as source:
-            table = open_table(source, limits=limits, options=options)
-            if importer is not None and importer.takes_nested:
-                Nested(table, peek(table), asked)
+            table = open_table(source, limits=limits, options=options, file_name=file_name)
+            PathColumns(table, peek(table), asked, list_known(importer, study, asked))
             return [name.strip() for name in table.header]
     except Refused:
         return []
@@ -51,11 +52,23 @@ def import_path(
     if same := importer.find_same(study, sha256):
         return same
     with path.open("rb") as opened:
-        checked = check_source(importer, opened, study=study, mapping=mapping, options=options)
+        checked = check_source(
+            importer,
+            opened,
+            study=study,
+            mapping=mapping,
+            options=options,
+            file_name=name_on_disk(path),
+        )
     if checked.faults:
         raise ValidationError([str(fault) for fault in checked.faults])
     source = Source(study=study, file_name=path.name, sha256=sha256, options=options or {})
     return importer.store(checked, source, by=by)
+
+
+def name_on_disk(path: Path) -> str:
+    """Return the name of a file behind that of its folder, as tools name systems by either."""
+    return "/".join(path.resolve().parts[-2:]).lstrip("/")
 
 
 def hash_file(path: Path) -> str:

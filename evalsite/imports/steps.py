@@ -105,7 +105,15 @@ def _remember_mapping(upload: Upload) -> None:
     if not earlier:
         return
     importer = importer_of(upload)
-    header = set(read_header(upload.path, options=upload.options, importer=importer))
+    header = set(
+        read_header(
+            importer,
+            upload.path,
+            study=upload.study,
+            file_name=upload.file_name,
+            options=upload.options,
+        )
+    )
     if alike := next((one for one in earlier if one.mapping.keys() == header), None):
         upload.mapping = alike.mapping
         upload.options = {**upload.options, "mapped_as": alike.file_name}
@@ -129,6 +137,7 @@ def read_upload(upload: Upload, *, tell: Tell | None = None) -> Any:
             mapping=upload.mapping,
             options=upload.options,
             tell=count,
+            file_name=upload.file_name,
         )
 
 

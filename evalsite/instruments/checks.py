@@ -7,23 +7,24 @@ from typing import Any, NamedTuple
 
 from django.conf import settings
 
+from evalsite.instruments.answer import HIGHLIGHTS
 from evalsite.instruments.faults import Fault, Faults
-from evalsite.instruments.parts import check_language, read_part
+from evalsite.instruments.parts import LARGEST_NUMBER, check_language, read_part
 from evalsite.instruments.scales import COMMENT, NA, Scale, find_twice, is_among
 from evalsite.instruments.schema import (
     FORMAT,
+    MOST_TURNS,
     SEPARATOR,
     CheckQuestion,
+    Column,
     Condition,
     Criterion,
     Eligibility,
     EntryQuestion,
     Example,
-    InputColumn,
     Instrument,
     NoneOf,
     NumberRange,
-    OutputColumn,
     Rule,
     StudyQuestions,
 )
@@ -43,12 +44,10 @@ RESERVED_KEYS = frozenset({
     "active_seconds", "time_given", "system_1", "system_2", "shown_first",
     "state", "client_ms", "active_ms", "first_ms", "go", "note", "comment", "ignore", "at",
     "attempt", "main", "work", "read", "questions", "unsaved", "keys", "problem", "result",
-    "still", "report", "reported", "csrfmiddlewaretoken",
+    "still", "report", "reported", "csrfmiddlewaretoken", HIGHLIGHTS,
 })  # fmt: skip
 # the code of what is valid, but can't be asked yet
 NOT_YET = "not_yet"
-# turns of one conversation that a page asks about
-MOST_TURNS = 100
 _NEEDS_NOTICE = frozenset(
     {"BSD-3-Clause", "MIT", "Apache-2.0", "CC BY 4.0", "CC BY-SA 4.0", "Etalab 2.0"}
 )
@@ -59,7 +58,6 @@ _TESTS = {
     "is_": "is", "includes": "includes", "at_least": "at_least", "at_most": "at_most",
     "answered": "answered", "has": "has", "changed": "changed",
 }  # fmt: skip
-Column = InputColumn | OutputColumn
 
 
 class InvalidInstrument(ValueError):
@@ -188,7 +186,7 @@ def _check_layout(instrument: Instrument) -> Iterator[Fault]:
             "ignore": instrument.ignore is not None,
             "note": instrument.note is not None,
             "aids": bool(instrument.aids),
-            "x_highlight": instrument.highlight is not None,
+            "x_highlight": bool(instrument.highlight),
             "several outputs": layout.outputs != "one",
         }
         names = ", ".join(name for name, is_in in parts.items() if is_in)
@@ -285,7 +283,7 @@ def _check_turns(
             "can only be turn where an item has exactly one output. Show each conversation on its "
             "own (outputs: least 1, most 1)",
         )
-    if instrument.highlight is not None:
+    if instrument.highlight:
         yield Fault("not_supported", f"{at}.per", "can't be turn where passages are marked")
 
 
@@ -330,7 +328,7 @@ def _check_condition(
 def _check_test(
     condition: Condition, at: str, per: str, earlier: Mapping[str, Criterion]
 ) -> Iterator[Fault]:
-    asked = earlier.get(condition.criterion or "")
+    asked = earlier.get(condition.criterion)
     if asked is None:
         words = "must name a question that comes before this one"
         yield Fault("unknown_criterion", f"{at}.criterion", words)
@@ -483,7 +481,7 @@ def _check_example(instrument: Instrument, example: Example, at: str) -> Iterato
     if not example.why.strip() and not speaks_for_itself:
         yield Fault("empty_text", f"{at}.why", "must not be empty")
     keys = {criterion.key for criterion in instrument.criteria}
-    if example.criterion is not None and example.criterion not in keys:
+    if example.criterion and example.criterion not in keys:
         words = "isn't a criterion of this instrument"
         yield Fault("unknown_criterion", f"{at}.criterion", words)
     yield from _check_cells(instrument, example, at)
@@ -528,8 +526,8 @@ def _check_cells(instrument: Instrument, example: Example, at: str) -> Iterator[
             if column.required and name not in cells:
                 yield Fault("missing_key", f"{at}.{part}.{name}", "is required")
     for name, value in example.inputs.items():
-        if name in inputs and inputs[name].kind in _STRUCTURED:
-            yield from _check_text(value, inputs[name].kind, f"{at}.inputs.{name}")
+        if name in inputs:
+            yield from _check_input(value, inputs[name].kind, f"{at}.inputs.{name}")
     for name, listed in example.columns.items():
         place, count = f"{at}.columns.{name}", len(example.outputs)
         if len(listed) != count:
@@ -541,6 +539,19 @@ def _check_cells(instrument: Instrument, example: Example, at: str) -> Iterator[
                 yield Fault("length", f"{place}.{number}", "must have at least 1 entry")
             for line in lines:
                 yield from _check_text(line, "text", f"{place}.{number}")
+
+
+def _check_input(value: Any, kind: str, at: str) -> Iterator[Fault]:
+    """Check what an example shows of an input; only conversations and tables need words."""
+    if kind in _STRUCTURED:
+        yield from _check_text(value, kind, at)
+    elif kind == "whole number" and type(value) is int:
+        if abs(value) > LARGEST_NUMBER:
+            words = f"must be from {-LARGEST_NUMBER} to {LARGEST_NUMBER}"
+            yield Fault("out_of_range", at, words)
+    elif not isinstance(value, str):
+        words = "a whole number or text" if kind == "whole number" else "text"
+        yield Fault("type", at, f"must be {words}")
 
 
 def _check_text(value: Any, kind: str, at: str) -> Iterator[Fault]:
@@ -629,19 +640,15 @@ def _count_turns(
     for criterion in instrument.criteria:
         if criterion.turns is None:
             continue
-        roles = {role.casefold() for role in criterion.turns.roles}
-        column = criterion.turns.marked_by or ""
+        column = criterion.turns.marked_by
         part = "columns" if column in example.columns else "inputs"
         cell = example.inputs.get(column, "")
         if part == "columns" and example.columns[column]:
             cell = example.columns[column][0]
         text = example.outputs[0]
-        turns = read_turns(text if isinstance(text, str) else json.dumps(text)) or []
-        rated = [
-            number
-            for number, turn in enumerate(turns, start=1)
-            if str(turn["role"]).casefold() in roles
-        ]
+        text = text if isinstance(text, str) else json.dumps(text)
+        turns = read_turns(text) or []
+        rated = criterion.turns.list_of_roles(text)
         marked = read_numbers(cell)
         if not rated or count_parts(turns) > MOST_PARTS or len(marked or rated) > MOST_TURNS:
             words = "must be a conversation with turns of these roles, and not too many"

@@ -41,7 +41,7 @@ def _clean(value: Any, key: str) -> Any:
     parts = {
         name: _clean(part, name if name == "properties" else "")
         for name, part in value.items()
-        if not (name == "default" and part is None)
+        if not (name == "default" and part in (None, ""))
         and not (name == "title" and (not key or part in repeated))
         and name not in _FORM_HINTS
     }

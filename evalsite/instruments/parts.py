@@ -4,7 +4,6 @@ import re
 from collections.abc import Callable, Iterable, Mapping
 from difflib import get_close_matches
 from functools import cache
-from math import inf
 from typing import Annotated, Any, NamedTuple
 
 from pydantic import (
@@ -24,13 +23,15 @@ from pydantic import (
 from pydantic_core import ErrorDetails, PydanticCustomError
 
 from evalsite.instruments.faults import Fault
+from evalsite.instruments.texts import LANGUAGE
 
 # where the keys x_... of a part are put: no key of the format is called so
 _EXTRAS = "x_"
 _KEY = re.compile(r"[a-z][a-z0-9_]{0,39}")
-_LANGUAGE = re.compile(r"[a-z]{2,3}(-[A-Za-z0-9]{2,8})*")
 _ADDRESS = re.compile(r"[A-Za-z_][A-Za-z0-9_]*(\.[A-Za-z_][A-Za-z0-9_]*)+")
-_LARGEST = 10**9
+LARGEST_NUMBER = 10**9
+# as long as a lease can be: an item that takes longer could never be answered in time
+MOST_MINUTES = 10_080
 _MOST_DECIMALS = 3
 
 
@@ -133,7 +134,7 @@ def check_instrument_key(key: str) -> str:
 
 
 def check_language(tag: Any) -> str:
-    if not isinstance(tag, str) or not _LANGUAGE.fullmatch(tag):
+    if not isinstance(tag, str) or not LANGUAGE.fullmatch(tag):
         raise refuse("bad_language", "must be a language tag such as en or pt-BR")
     return tag
 
@@ -152,17 +153,19 @@ def check_number(value: Any) -> int | float:
     """Check a number with at most three decimals; a whole one stays whole."""
     if not is_number(value) or value != value:
         raise refuse("type", "must be a number")
-    if abs(value) > _LARGEST:
-        raise refuse("out_of_range", f"must be from {-_LARGEST} to {_LARGEST}")
+    if abs(value) > LARGEST_NUMBER:
+        raise refuse("out_of_range", f"must be from {-LARGEST_NUMBER} to {LARGEST_NUMBER}")
     if isinstance(value, float) and round(value, _MOST_DECIMALS) != value:
         raise refuse("type", f"must have at most {_MOST_DECIMALS} decimals")
     number: int | float = value
     return number
 
 
-def check_above_0(value: Any) -> int | float:
-    if not is_number(value) or not 0 < value < inf:
+def check_minutes(value: Any) -> int | float:
+    if not is_number(value) or not value > 0:
         raise refuse("type", "must be a number above 0")
+    if value > MOST_MINUTES:
+        raise refuse("out_of_range", f"must be {MOST_MINUTES:,} or less")
     number: int | float = value
     return number
 
@@ -170,7 +173,7 @@ def check_above_0(value: Any) -> int | float:
 def check_weight(value: Any) -> int | float:
     if not is_number(value):
         raise refuse("type", "must be a number")
-    if not 0 <= value <= _LARGEST:
+    if not 0 <= value <= LARGEST_NUMBER:
         raise refuse("out_of_range", "must be 0 or more")
     number: int | float = value
     return number
@@ -200,15 +203,15 @@ Words = Annotated[
     str, AfterValidator(check_not_blank), WithJsonSchema({"type": "string", "pattern": r"\S"})
 ]
 Names = Annotated[list[Words], Field(max_length=200)]
-_LanguageText = Annotated[str, Field(pattern=f"^{_LANGUAGE.pattern}$")]
+_LanguageText = Annotated[str, Field(pattern=f"^{LANGUAGE.pattern}$")]
 _AddressText = Annotated[str, Field(pattern=f"^{_ADDRESS.pattern}$")]
 Language = Annotated[str, PlainValidator(check_language, json_schema_input_type=_LanguageText)]
 Address = Annotated[str, PlainValidator(check_address, json_schema_input_type=_AddressText)]
-_Limited = Annotated[float, Field(ge=-_LARGEST, le=_LARGEST)]
+_Limited = Annotated[float, Field(ge=-LARGEST_NUMBER, le=LARGEST_NUMBER)]
 Numeric = Annotated[int | float, PlainValidator(check_number, json_schema_input_type=_Limited)]
-_Above0 = Annotated[float, Field(gt=0)]
-Above0 = Annotated[int | float, PlainValidator(check_above_0, json_schema_input_type=_Above0)]
-_From0 = Annotated[float, Field(ge=0, le=_LARGEST)]
+_UpToMost = Annotated[float, Field(gt=0, le=MOST_MINUTES)]
+Minutes = Annotated[int | float, PlainValidator(check_minutes, json_schema_input_type=_UpToMost)]
+_From0 = Annotated[float, Field(ge=0, le=LARGEST_NUMBER)]
 WeightValue = Annotated[int | float, PlainValidator(check_weight, json_schema_input_type=_From0)]
 
 

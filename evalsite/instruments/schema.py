@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Any, Literal, get_args
+from collections.abc import Iterable, Mapping
+from typing import Annotated, Any, ClassVar, Literal, get_args
 
+from django.utils.module_loading import import_string
+from django.utils.translation import gettext as _
 from pydantic import AfterValidator, AliasChoices, Field, PlainValidator, SerializeAsAny
 
 from evalsite.instruments.parts import (
-    Above0,
+    LARGEST_NUMBER,
     Address,
     InstrumentKey,
     Key,
     Language,
+    Minutes,
     Names,
     Numeric,
     Part,
@@ -22,11 +26,15 @@ from evalsite.instruments.parts import (
     refuse,
 )
 from evalsite.instruments.scales import LONGEST_TEXT, AnyScale, Per, Scale, read_scale
+from evalsite.lib.conversations import MOST_PARTS, count_parts, read_numbers, read_turns
 
 FORMAT = "evalsite.instrument/1"
 # between the options of one answer, so no option holds it
 SEPARATOR = ";"
-LARGEST_NUMBER = 10**9
+# an answer in words to a question about a person
+LONGEST_ANSWER = 100
+# turns of one conversation that a page asks about
+MOST_TURNS = 100
 TextKind = Literal["text", "markdown", "code", "table", "conversation", "dialogue"]
 InputKind = Literal[
     "text", "markdown", "code", "table", "conversation", "dialogue", "meaning representation",
@@ -38,13 +46,22 @@ OUTPUT_KINDS = frozenset(get_args(TextKind))
 INPUT_KINDS = frozenset(get_args(InputKind)) - {"spans"}
 # of inputs and columns of outputs: for a question, and not to be read
 KINDS_OF_OUTPUTS = frozenset({"statements", "turns"})
-_SCREENS = ("one", "sheet")
+_SCREENS = get_args(Screen)
+# What was answered, as `Scale.list_tested` names it, by criterion and the number of one of several
+# outputs or of a turn (0: the item, or its only output); None: not asked or not answered.
+Answers = Mapping[str, Mapping[int, tuple[Any, ...] | None]]
 
 
 # --- where it comes from, and what an item holds ----------------------------------
 
 
 class Source(Part):
+    """Where an instrument comes from, and which of its words are whose.
+
+    `licence` of the words taken over, with the `notice` that it asks for; "none" where nothing
+    but a method was taken. `exact` and `ours` say which parts are to the letter.
+    """
+
     cite: Words = Field(title="Source")
     licence: Words = Field(
         title="Licence of its words", description="“none” where only a method was taken."
@@ -58,6 +75,12 @@ class Source(Part):
 
 
 class InputColumn(Part):
+    """A column of a batch that belongs to the item: its name, kind, and other names it goes by.
+
+    Columns with the same word in `together` are filled in all of them or in none.
+    """
+
+    is_of_output: ClassVar[bool] = False
     name: Key = Field(title="Column in uploads")
     label: Words = Field(title="Name on the page")
     kind: InputKind = Field(title="Kind")
@@ -68,18 +91,36 @@ class InputColumn(Part):
     )
     # of earlier versions: read, never used and never written, since every input is shown whole
     display: Literal["full", "scroll", "folded"] = Field("full", exclude=True)
-    language: str = Field("", title="Language", description="A code such as de, if it differs.")
+    language: str = Field("", title="Language of code", description="Such as python.")
     shown: bool = Field(True, title="Shown on the page")
+
+    @property
+    def heading(self) -> str:
+        return self.label
 
 
 class OutputColumn(Part):
-    """A column of an output, which is for a question and not to be read."""
+    """A column of the only output of an item, which is for a question and not to be read.
 
+    Items with the same inputs share them, whatever is in such a column.
+    """
+
+    is_of_output: ClassVar[bool] = True
+    together: ClassVar[str] = ""
+    language: ClassVar[str] = ""
+    shown: ClassVar[bool] = True
     name: Key = Field(title="Column in uploads")
     kind: Literal["statements", "spans", "turns"] = Field(title="Kind")
-    label: Words | None = Field(None, title="Name on the page")
+    label: Words = Field("", title="Name on the page")
     aliases: Names = Field([], title="Other names of the column", description="One per line.")
     required: bool = Field(True, title="Every output has it")
+
+    @property
+    def heading(self) -> str:
+        return self.label or self.name
+
+
+Column = InputColumn | OutputColumn
 
 
 class Outputs(Part):
@@ -87,7 +128,7 @@ class Outputs(Part):
     least: int = Field(ge=1, le=10, title="Outputs of an item, at least")
     most: int = Field(ge=1, le=10, title="Outputs of an item, at most")
     aliases: Names = Field([], title="Other names of the column", description="One per line.")
-    language: str = Field("", title="Language", description="A code such as de, if it differs.")
+    language: str = Field("", title="Language of code", description="Such as python.")
 
 
 class ItemParts(Part):
@@ -118,6 +159,15 @@ def read_screens(value: Any) -> Any:
 
 
 class Layout(Part):
+    """How an item is laid out on its page.
+
+    `inputs` are above the outputs or beside them, where the page is wide, or not shown at all.
+    `order` of outputs, and of the items of a group that stays together: random, or as in the file.
+    `letters` stand for 1, 2, ... in the names of outputs; one that is longer than a letter is the
+    whole name. `menu`: headings of the instructions that rating pages link to, followed by the
+    places of the set.
+    """
+
     outputs: Literal["one", "several", "pair"] = Field(
         title="and rate",
         json_schema_extra={
@@ -168,16 +218,45 @@ class Layout(Part):
 
     @property
     def screens(self) -> list[Screen]:
+        """List the layouts of a set from which a study chooses; the first is its default."""
         return self.screen if isinstance(self.screen, list) else [self.screen]
+
+    @property
+    def is_beside(self) -> bool:
+        """Tell whether what is read is beside the questions, where the page is wide."""
+        return self.questions == "beside"
+
+    @property
+    def is_typed(self) -> bool:
+        """Tell whether each output has its own questions under it."""
+        return self.questions == "under each output"
+
+    @property
+    def has_columns(self) -> bool:
+        """Tell whether questions are side by side, where the page is wide."""
+        return self.questions == "below" and self.outputs == "one"
+
+    @property
+    def is_pair(self) -> bool:
+        return self.outputs == "pair"
+
+    @property
+    def is_given(self) -> bool:
+        """Tell whether outputs, and items of a group, are in the order of the file."""
+        return self.order == "given"
 
 
 # --- questions --------------------------------------------------------------------
 
 
 class Condition(Part):
-    """A test of an earlier question, or conditions joined by all, any or not."""
+    """A test of an earlier question, or conditions joined by all, any or not.
 
-    criterion: str | None = None
+    `outputs`: of a test of something narrower than the question, whether one of the outputs or
+    turns must meet it, or all.
+    """
+
+    criterion: str = ""
     is_: Annotated[list[Any], Field(max_length=200)] | None = Field(None, alias="is")
     includes: Annotated[list[Any], Field(max_length=200)] | None = None
     at_least: Numeric | None = None
@@ -194,27 +273,129 @@ class Condition(Part):
     )
     not_: Condition | None = Field(None, alias="not")
 
+    def is_met(self, answers: Answers, number: int) -> bool:
+        """Tell whether the answers meet it, for a question about what has this number."""
+        if self.not_:
+            return not self.not_.is_met(answers, number)
+        if self.all_:
+            return all(part.is_met(answers, number) for part in self.all_)
+        if self.any_:
+            return any(part.is_met(answers, number) for part in self.any_)
+        answered = answers.get(self.criterion, {})
+        if not self.outputs:
+            return self._is_met_by(answered.get(number, answered.get(0)))
+        met = [self._is_met_by(answer) for answer in answered.values()]
+        return any(met) if self.outputs == "any" else bool(met) and all(met)
+
+    def _is_met_by(self, answer: tuple[Any, ...] | None) -> bool:
+        if self.answered is not None:
+            return (answer is not None) == self.answered
+        if answer is None:
+            return False
+        if named := self.is_ or self.includes:
+            return any(value in named for value in answer)
+        numbers = [value for value in answer if isinstance(value, int)]
+        if self.at_least is not None:
+            return any(value >= self.at_least for value in numbers)
+        return self.at_most is not None and any(value <= self.at_most for value in numbers)
+
+    def describe(self, criteria: Mapping[str, Any]) -> str:
+        """Say it in the middle of a sentence: "you chose “no” for “Clear”"."""
+        if self.not_:
+            return _("it is not so that %(what)s") % {"what": self.not_.describe(criteria)}
+        if parts := self.all_ or self.any_:
+            word = _(" and ") if self.all_ else _(" or ")
+            return word.join(part.describe(criteria) for part in parts)
+        asked = criteria[self.criterion]
+        words = {"label": asked.label, "value": self.at_least}
+        if self.at_least is not None:
+            return _("“%(label)s” is %(value)s or more") % words
+        if self.at_most is not None:
+            return _("“%(label)s” is %(value)s or less") % {**words, "value": self.at_most}
+        if self.answered is not None:
+            if self.answered:
+                return _("you answered “%(label)s”") % words
+            return _("you did not answer “%(label)s”") % words
+        named = self.is_ or self.includes or []
+        chosen = _(" or ").join(f"“{asked.scale.name_tested(value)}”" for value in named)
+        return _("you chose %(chosen)s for “%(label)s”") % {**words, "chosen": chosen}
+
 
 class Comment(Part):
+    """A box for words about an answer; the condition says when it has to be filled."""
+
     ask: Literal["optional", "required"] = Field(
         title="Comment",
         json_schema_extra={"words": {"": "none", "optional": "optional", "required": "required"}},
     )
-    label: Words | None = Field(None, title="Words above the comment")
+    label: Words = Field("", title="Words above the comment")
     most: int = Field(LONGEST_TEXT, ge=1, le=LONGEST_TEXT, title="Most characters of a comment")
     if_: Condition | None = Field(None, alias="if", title="Comment only if")
 
+    @property
+    def is_required(self) -> bool:
+        return self.ask == "required"
+
 
 class Turns(Part):
+    """Which turns of a conversation are rated: those of these roles.
+
+    `marked_by` names the column with the numbers of turns that are; empty cells mean all of them.
+    """
+
     roles: Annotated[
         list[Words], Field(min_length=1, max_length=10), AfterValidator(check_unique)
     ] = Field(title="Turns of", description="Roles in the conversations, one per line.")
-    marked_by: Words | None = Field(
-        None,
+    marked_by: Words = Field(
+        "",
         title="Of these turns",
         description="For turns named in a column, add an input of the kind “turns”.",
         json_schema_extra={"column": "turns", "words": {"": "all"}},
     )
+
+    def list_turns(self, inputs: Mapping[str, Any], text: str) -> tuple[int, ...]:
+        """List the numbers of the turns of this conversation that are rated."""
+        marked = read_numbers(inputs.get(self.marked_by, "")) if self.marked_by else ()
+        return tuple(n for n in self.list_of_roles(text) if not marked or n in marked)
+
+    def list_of_roles(self, text: str) -> tuple[int, ...]:
+        """List the numbers of the turns of these roles, marked or not."""
+        roles = {role.casefold() for role in self.roles}
+        turns = enumerate(read_turns(text) or (), start=1)
+        return tuple(number for number, turn in turns if str(turn["role"]).casefold() in roles)
+
+    def find_fault(self, inputs: Mapping[str, Any], text: str) -> tuple[str, str]:
+        """Return the column at fault and what is wrong; both "" if there are turns to rate.
+
+        The column is "" where the conversation itself is at fault.
+        """
+        roles = " or ".join(f"“{role}”" for role in self.roles)
+        turns = read_turns(text)
+        if turns is None:
+            return "", (
+                "The output is no conversation. Write a JSON list of turns, each with role and "
+                "content."
+            )
+        if count_parts(turns) > MOST_PARTS:
+            return "", f"The conversation has more than {MOST_PARTS:,} turns and calls of tools"
+        rated = self.list_of_roles(text)
+        if not rated:
+            return "", f"The conversation has no turn of the role {roles}, so there is none to rate"
+        cell = inputs.get(self.marked_by, "") if self.marked_by else ""
+        marked = read_numbers(cell)
+        if marked is None:
+            return self.marked_by, (
+                f"“{str(cell)[:60]}” names no turns. Write their numbers, such as 2;4, or nothing "
+                "for all of them."
+            )
+        if wrong := [number for number in marked if number not in rated]:
+            return self.marked_by, (
+                f"Turn {wrong[0]} of the conversation isn’t one of the role {roles}. Those are: "
+                f"{', '.join(map(str, rated[:20]))}{' …' if len(rated) > 20 else ''}."
+            )
+        if len(marked or rated) > MOST_TURNS:
+            return "", f"The conversation has more than {MOST_TURNS} turns to rate"
+        return "", ""
 
 
 class Criterion(Part):
@@ -235,17 +416,17 @@ class Criterion(Part):
     scale: Annotated[
         SerializeAsAny[Scale], PlainValidator(read_scale, json_schema_input_type=AnyScale)
     ] = Field(title="Kind of answer")
-    question: Words | None = Field(
-        None, title="What people read", json_schema_extra={"is_in_sight": True, "rows": 2}
+    question: Words = Field(
+        "", title="What people read", json_schema_extra={"is_in_sight": True, "rows": 2}
     )
-    definition: Words | None = Field(
-        None,
+    definition: Words = Field(
+        "",
         title="Definition",
         description="Always in view. Markdown.",
         json_schema_extra={"rows": 3},
     )
-    summary: Words | None = Field(None, title="In a few words", json_schema_extra={"rows": 2})
-    range_note: Words | None = Field(None, title="Note on the values")
+    summary: Words = Field("", title="In a few words", json_schema_extra={"rows": 2})
+    range_note: Words = Field("", title="Note on the values")
     better: Literal["higher", "lower", "none"] | None = Field(
         None,
         title="Better are",
@@ -268,6 +449,12 @@ class Criterion(Part):
 
 
 class IgnoreReason(Part):
+    """Why an item may be ignored, and whether that covers the other items of its group too.
+
+    `key` is what an ignored annotation keeps as its reason; `note` says what is covered, with
+    {count} for the items of the group.
+    """
+
     key: Key = Field(title="Name in files")
     label: Words = Field(title="Label")
     note: str = Field("", title="Note")
@@ -277,8 +464,14 @@ class IgnoreReason(Part):
         json_schema_extra={"words": {"item": "the item", "group": "all items of its group"}},
     )
 
+    def describe_cover(self, count: int) -> str:
+        """Return the note for a group of so many items; 0: that isn’t known."""
+        return self.note.replace("{count} ", f"{count} " if count > 1 else "")
+
 
 class Ignore(Part):
+    """That an item may be ignored: why, and in Markdown when, in full view on the page."""
+
     reasons: Annotated[list[IgnoreReason], Field(min_length=1, max_length=200)] = Field(
         title="Reasons to leave an item out", json_schema_extra={"noun": "reason"}
     )
@@ -290,11 +483,16 @@ class EntryChoice(Part):
     label: Words = Field(title="Answer", json_schema_extra={"is_in_box": True})
 
 
+AnswerKind = Literal["choice", "several", "number", "text"]
+
+
 class EntryQuestion(Part):
+    """A question about a person, asked openly, so that it does not give away what is wanted."""
+
     key: Key = Field(title="Column in files")
     label: Words = Field(title="Question")
     help: str = Field("", title="Help")
-    kind: Literal["choice", "several", "number", "text"] | None = Field(
+    kind: AnswerKind | None = Field(
         None,
         title="Kind of answer",
         json_schema_extra={
@@ -312,19 +510,84 @@ class EntryQuestion(Part):
     )
 
     @property
-    def asks_for(self) -> str:
+    def asks_for(self) -> AnswerKind:
         return self.kind or ("choice" if self.choices else "text")
+
+    @property
+    def labels(self) -> dict[str, str]:
+        """Return the words of each answer to choose, by its value."""
+        return {choice.value: choice.label for choice in self.choices}
+
+    def allows(self, rule: Rule, answer: str) -> bool:
+        """Tell whether this answer allows taking part; none never does."""
+        if isinstance(rule, NumberRange):
+            return rule.allows(answer)
+        answers = rule.none_of if isinstance(rule, NoneOf) else rule
+        if self.asks_for == "text":
+            is_named = _fold(answer) in map(_fold, answers)
+        else:
+            chosen = split_options(answer) if self.asks_for == "several" else [answer]
+            is_named = not set(chosen).isdisjoint(answers)
+        return bool(answer) and is_named != isinstance(rule, NoneOf)
+
+    def is_offered(self, answer: str) -> bool:
+        """Tell whether this answer was chosen or a number, and not written in words."""
+        if self.asks_for == "number":
+            return answer.removeprefix("-").isdecimal()
+        chosen = split_options(answer) if self.asks_for == "several" else [answer]
+        return self.labels.keys() >= set(chosen)
+
+    def find_accepted(self, rule: Rule | None) -> str:
+        """Return an answer that the rule allows, for simulated people."""
+        if isinstance(rule, NumberRange):
+            return str(next((end for end in (rule.least, rule.most) if end is not None), 0))
+        values = list(self.labels)
+        if isinstance(rule, NoneOf):
+            values = values or ["something else"]
+            return next((value for value in values if self.allows(rule, value)), values[0])
+        if rule:
+            return rule[0]
+        if self.asks_for == "number":
+            return "30"
+        return values[0] if values else "English"
+
+
+def _fold(text: str) -> str:
+    """Return a short text so that case and spaces make no difference."""
+    return " ".join(text.split()).casefold()
+
+
+def join_options(options: Iterable[str]) -> str:
+    """Return the options of one answer as the text that is stored."""
+    return SEPARATOR.join(options)
+
+
+def split_options(answer: str) -> list[str]:
+    return answer.split(SEPARATOR) if answer else []
 
 
 class NumberRange(Part):
+    """The numbers that allow taking part, both ends included."""
+
     least: int | None = Field(None, ge=-LARGEST_NUMBER, le=LARGEST_NUMBER, title="At least")
     most: int | None = Field(None, ge=-LARGEST_NUMBER, le=LARGEST_NUMBER, title="At most")
 
+    def allows(self, answer: str) -> bool:
+        number = int(answer) if answer.removeprefix("-").isdecimal() else None
+        return (
+            number is not None
+            and (self.least is None or number >= self.least)
+            and (self.most is None or number <= self.most)
+        )
+
 
 class NoneOf(Part):
+    """The answers that don't allow taking part."""
+
     none_of: Annotated[list[Words], Field(min_length=1, max_length=200)] = Field(title="None of")
 
 
+# the answers that allow taking part, of which one is enough; or a rule
 Rule = list[str] | NoneOf | NumberRange
 _read_answers = read_as(Annotated[list[Words], Field(min_length=1, max_length=200)])
 
@@ -347,6 +610,13 @@ def read_accept(value: Any) -> Any:
 
 
 class Eligibility(Part):
+    """Who may take part: what is asked, and the message for people who may not.
+
+    `accept`: by question, what allows taking part; or the dotted name of a function
+    `(answers) -> bool`. A question that it doesn't name is only recorded. `rule` says it in words,
+    for people whose platform states conditions before it sends them; "": nobody reads it.
+    """
+
     questions: Annotated[list[EntryQuestion], Field(min_length=1, max_length=20)] = Field(
         title="Questions", json_schema_extra={"noun": "question"}
     )
@@ -357,6 +627,20 @@ class Eligibility(Part):
         PlainValidator(read_accept, json_schema_input_type=Address | dict[str, Rule]),
     ] = Field(title="Accepted answers")
 
+    def is_met(self, answers: Mapping[str, str]) -> bool:
+        """Tell whether these answers allow taking part."""
+        if isinstance(self.accept, str):
+            return bool(import_string(self.accept)(answers))
+        return all(
+            question.allows(self.accept[question.key], answers.get(question.key, ""))
+            for question in self.questions
+            if question.key in self.accept
+        )
+
+    def find_rule(self, key: str) -> Rule | None:
+        """Return what allows taking part among answers to this question; None: anything."""
+        return None if isinstance(self.accept, str) else self.accept.get(key)
+
 
 # --- the whole --------------------------------------------------------------------
 
@@ -365,8 +649,8 @@ class Example(Part):
     inputs: dict[str, Any] = Field(title="Inputs")
     outputs: Annotated[list[Any], Field(max_length=200)] = Field(title="Outputs")
     why: str = Field(title="Why", json_schema_extra={"rows": 2})
-    label: Words | None = Field(None, title="Heading")
-    criterion: str | None = Field(None, title="Only for the question")
+    label: Words = Field("", title="Heading")
+    criterion: Words = Field("", title="Only for the question")
     columns: dict[str, list[Any]] = Field({}, title="Columns of an output")
     ratings: dict[str, Any] = Field({}, title="Ratings")
     gold: dict[str, Any] = Field({}, title="Right answers")
@@ -376,6 +660,11 @@ class Example(Part):
 
 
 class CheckQuestion(Part):
+    """A question on the instructions: its choices in order, the right one among them, and why.
+
+    A qualification asks it where no practice item has gold.
+    """
+
     question: Words = Field(title="Question")
     choices: Annotated[list[Words], Field(min_length=2, max_length=6)] = Field(
         title="Answers, one per line"
@@ -393,6 +682,12 @@ class StudyQuestions(Part):
 
 
 class Design(Part):
+    """How work is handed out unless the researcher says otherwise.
+
+    `has_bonus`: a participant who completes all sets that the cap allows earns a bonus.
+    `checks_take_places`: checks and repeats are among the `set_size` items of a set, not on top.
+    """
+
     k: int = Field(3, ge=1, le=1000, title="Answers per item")
     set_size: int = Field(10, ge=1, le=500, title="Items in a set")
     max_sets: int | None = Field(None, ge=1, le=1000, title="Sets of one person, at most")
@@ -412,6 +707,8 @@ class Design(Part):
 
 
 class Aid(Part):
+    """An addition to the exact instrument, off unless the study turns the aids on."""
+
     key: Key = Field(title="Name in files")
     label: Words = Field(title="Label")
 
@@ -433,7 +730,7 @@ class Hooks(Part):
 
 class BasedOn(Part):
     key: str | None = None
-    version: int | None = None
+    version: int | None = Field(None, ge=1, le=LARGEST_NUMBER)
     sha256: str | None = None
 
 
@@ -442,7 +739,7 @@ class Instrument(Part):
 
     format: Literal["evalsite.instrument/1"]
     key: InstrumentKey = Field(title="Name in files")
-    version: int = Field(ge=1, title="Version")
+    version: int = Field(ge=1, le=LARGEST_NUMBER, title="Version")
     language: Language = Field(title="Written in", description="A code such as en, de or pt-BR.")
     title: Words = Field(title="Title")
     summary: Words = Field(title="Summary", description="One sentence for researchers.")
@@ -456,20 +753,20 @@ class Instrument(Part):
         title="Questions", json_schema_extra={"noun": "question"}
     )
     instructions_title: str = Field("", title="Heading of the instructions")
-    page_note: Words | None = Field(
-        None,
+    page_note: Words = Field(
+        "",
         title="Note on every page",
         validation_alias=AliasChoices("page_note", "x_page_note"),
         json_schema_extra={"rows": 2},
     )
-    help_label: Words | None = Field(
-        None,
+    help_label: Words = Field(
+        "",
         title="Name of the help on a page",
         validation_alias=AliasChoices("help_label", "x_help_label"),
     )
     # until spans have a page
-    highlight: Words | None = Field(
-        None,
+    highlight: Words = Field(
+        "",
         alias="x_highlight",
         title="Hint on marking passages",
         description="Empty: passages can’t be marked.",
@@ -488,7 +785,7 @@ class Instrument(Part):
     eligibility: Eligibility | None = Field(None, title="Questions about people")
     design: Design = Field(Design(), title="How work is handed out")
     aids: Annotated[list[Aid], Field(max_length=200)] = Field([], title="Aids")
-    minutes_per_item: Above0 = Field(1, title="Minutes per item")
+    minutes_per_item: Minutes = Field(1, title="Minutes per item")
     based_on: BasedOn | None = Field(None, title="Based on")
     hooks: Hooks = Field(Hooks(), title="Functions of a protocol")
     translations: dict[str, dict[str, Words]] = Field({}, title="Translations")

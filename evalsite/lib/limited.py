@@ -106,9 +106,17 @@ def count_values(value: Any) -> int:
 
 
 def read_cells(
-    lines: Iterable[str], *, delimiter: str = ",", strict: bool = True, most: int = VALUES_IN_TEXT
+    lines: Iterable[str],
+    *,
+    delimiter: str = ",",
+    strict: bool = True,
+    most: int = VALUES_IN_TEXT,
+    has_quotes: bool = True,
 ) -> Any:
-    """Return a `csv.reader`; TooMuch at a line with more delimiters, before its cells are made."""
+    """Return a `csv.reader`; TooMuch at a line with more delimiters, before its cells are made.
+
+    Without `has_quotes` a quote is a character like any other.
+    """
 
     def check_lines() -> Iterator[str]:
         for line in lines:
@@ -116,7 +124,12 @@ def read_cells(
                 raise TooMuch(f"A line has more than {most:,} cells.")
             yield line
 
-    return csv.reader(check_lines(), delimiter=delimiter, strict=strict)
+    return csv.reader(
+        check_lines(),
+        delimiter=delimiter,
+        strict=strict,
+        quoting=csv.QUOTE_MINIMAL if has_quotes else csv.QUOTE_NONE,
+    )
 
 
 def read_shown_table(text: str, delimiter: str) -> list[list[str]]:

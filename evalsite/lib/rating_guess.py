@@ -40,7 +40,34 @@ def guess_mapping(
     `numeric`: the columns that hold numbers in the first rows, as far as that is known. A bare file
     has no other sign of its criteria. `directed`: those that hold directions (`is_direction`).
     """
-    names = [name.strip() for name in header]
+    columns = [name.strip() for name in header]
+    names = _strip_prefixes(columns)
+    mapping = _guess_names(
+        names,
+        asked,
+        {name for name, column in zip(names, columns, strict=True) if column in numeric}
+        if numeric is not None
+        else None,
+        {name for name, column in zip(names, columns, strict=True) if column in directed},
+    )
+    return {column: mapping[name] for name, column in zip(names, columns, strict=True)}
+
+
+def _strip_prefixes(columns: Sequence[str]) -> list[str]:
+    """Return names without what MTurk puts before them, where they stay different."""
+    stripped = [name.removeprefix("Input.").removeprefix("Answer.") for name in columns]
+    return [
+        short if short and stripped.count(short) == 1 else name
+        for name, short in zip(columns, stripped, strict=True)
+    ]
+
+
+def _guess_names(
+    names: Sequence[str],
+    asked: Asked,
+    numeric: Collection[str] | None,
+    directed: Collection[str],
+) -> dict[str, str]:
     best = _rank_fields(names, asked, {name.strip() for name in directed})
     chosen: dict[int, str] = {}
     for field, (_, at) in sorted(best.items(), key=lambda pair: pair[1]):

@@ -5,10 +5,9 @@ from functools import partial
 from typing import Any
 from uuid import UUID
 
-from django.conf import settings
 from django.core.exceptions import ValidationError
 from django.db import transaction
-from django.db.models import F, Max, Q, QuerySet, Value
+from django.db.models import Exists, F, Max, OuterRef, Q, QuerySet, Value
 from django.db.models.functions import Concat, TruncMinute
 
 from evalsite.annotation.models import Annotation
@@ -32,6 +31,8 @@ from evalsite.participants.recognition import forget_marks
 from evalsite.quality.models import Approval, Exclusion, Note, PeopleFigures
 from evalsite.studies.consent_sentences import MOST_IDENTITY_DAYS
 from evalsite.studies.models import Study
+from evalsite.studies.version_cache import read_content
+from evalsite.studies.versions import get_identity_days, shown_content
 
 # in place of a text that has to be there
 ERASED = "erased"
@@ -42,17 +43,30 @@ _FILES = {export_jobs.KIND: export_jobs.find_file, bundle_job.KIND: bundle_job.f
 LONGEST = timedelta(days=MOST_IDENTITY_DAYS)
 
 
-def find_expiry(study: Study) -> datetime | None:
-    """Return when this study's identities are deleted; None: it hasn't been closed."""
+def find_expiries(study: Study) -> dict[int | None, datetime]:
+    """Return when the identities of this study are deleted, by the version that people agreed to.
+
+    None stands for people who answered no consent text: the version that is shown now counts. The
+    days are those that the version promised. There is nothing to delete until the study is closed.
+    """
     if study.closed_at is None or study.is_open:
-        return None
+        return {}
     decided = Approval.objects.filter(study=study).aggregate(
         *(Max(name) for name in ("decided_at", "answered_at", "marked_at", "bonus_marked_at"))
     )
     paid = Visit.objects.filter(study=study).aggregate(Max("bonus_marked_at"))
     moments = [study.closed_at, *decided.values(), *paid.values()]
     last = max(moment for moment in moments if moment is not None)
-    return min(last + timedelta(days=settings.IDENTITY_DAYS), study.closed_at + LONGEST)
+    versions = study.versions.values_list("pk", flat=True)
+    contents = {pk: read_content(study.pk, pk) for pk in versions} | {None: shown_content(study)}
+    expiries = {}
+    for version, content in contents.items():
+        # without pay the text speaks of the end of the study alone
+        is_paid = content["settings"].get("pay_per_set") is not None
+        ends_at = last if is_paid else study.closed_at
+        kept = timedelta(days=get_identity_days(content))
+        expiries[version] = min(ends_at + kept, study.closed_at + LONGEST)
+    return expiries
 
 
 @scheduled("Delete identities whose time is over", every=HOURLY, is_deleting=True)
@@ -67,9 +81,8 @@ def delete_expired() -> dict[str, int]:
     forget_marks()
     deleted = {}
     for study in _list_closed_with_identities():
-        ends_at = find_expiry(study)
-        if ends_at is not None and ends_at <= now():
-            deleted[str(study.pk)] = delete_identities(study)
+        if people := delete_identities(study):
+            deleted[str(study.pk)] = people
     return deleted
 
 
@@ -94,12 +107,29 @@ def _named_experts() -> QuerySet[Expert]:
 
 @transaction.atomic
 def delete_identities(study: Study) -> int:
-    """Delete who the people of a study are; pseudonyms, answers and decisions stay."""
+    """Delete who people of a study are once their time is over; return how many people.
+
+    Pseudonyms, answers and decisions stay.
+    """
     Study.objects.select_for_update(no_key=True).only("pk").get(pk=study.pk)
-    people = Participant.objects.filter(study=study)
-    count = _delete_identities(people)
-    AuditEntry.objects.record("identities deleted", by=None, study_id=study.pk, people=count)
+    count = _delete_identities(_list_due(study))
+    if count:
+        AuditEntry.objects.record("identities deleted", by=None, study_id=study.pk, people=count)
     return count
+
+
+def _list_due(study: Study) -> QuerySet[Participant]:
+    """List the people who were promised that their identity is deleted by now.
+
+    Whoever answered several consent texts was promised what each of them says.
+    """
+    expiries = find_expiries(study)
+    due = {version for version, ends_at in expiries.items() if ends_at <= now()}
+    answered = Consent.objects.filter(participant=OuterRef("pk"), version__isnull=False)
+    is_due = Q(Exists(answered.filter(version__in=due - {None})))
+    if None in due:
+        is_due |= ~Q(Exists(answered))
+    return Participant.objects.filter(is_due, study=study)
 
 
 def _delete_identities(people: QuerySet[Participant]) -> int:

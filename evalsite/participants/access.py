@@ -192,8 +192,8 @@ def page_context(request: HttpRequest, me: Participant) -> dict[str, Any]:
         "is_later_visit": is_later,
         "is_pilot": me.is_pilot,
         "is_simulated": me.origin == Origin.SIMULATED,
-        "item_name": me.study.config.item_name,
-        "item_names": me.study.config.item_names,
+        "item_name": me.study.config.item.name,
+        "item_names": me.study.config.item.names,
         "progress": None,
     }
 

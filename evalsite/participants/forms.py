@@ -1,20 +1,22 @@
 """What participants are asked at entry and at the end."""
 
 from collections.abc import Iterable, Mapping
-from dataclasses import replace
 from typing import Any
 
 from django import forms
 from django.utils.translation import gettext as _
 
 from evalsite.fields import NoteField, refuse_halves
-from evalsite.protocol import Eligibility, EntryQuestion, Protocol
-from evalsite.protocol.entry_questions import (
+from evalsite.instruments.schema import (
     LARGEST_NUMBER,
-    LONGEST_TEXT,
+    LONGEST_ANSWER,
+    Eligibility,
+    EntryChoice,
+    EntryQuestion,
     join_options,
     split_options,
 )
+from evalsite.protocol import Protocol
 
 # more answers than these are a list to open
 _MOST_BUTTONS = 12
@@ -51,7 +53,7 @@ class PersonForm(forms.Form):
                 "label": question.label,
                 "help": question.help,
                 "kind": question.asks_for,
-                "choices": question.choices,
+                "choices": _list_choices(question),
                 "is_long": question.asks_for == "choice" and len(question.choices) > _MOST_BUTTONS,
                 "value": self[question.key].value() or "",
                 "error": next(iter(self.errors.get(question.key, [])), ""),
@@ -73,6 +75,10 @@ class PersonForm(forms.Form):
         return _("Enter an answer to “%(question)s”") % words
 
 
+def _list_choices(question: EntryQuestion) -> list[tuple[str, str]]:
+    return [(choice.value, choice.label) for choice in question.choices]
+
+
 def _make_field(question: EntryQuestion) -> forms.Field:
     # the question itself is beside it; the summary of the page names it
     messages = {"required": _("Choose an answer") if question.choices else _("Enter an answer")}
@@ -81,7 +87,7 @@ def _make_field(question: EntryQuestion) -> forms.Field:
         messages["invalid_choice"] = _("Choose one of the answers")
         several = question.asks_for == "several"
         kind = forms.MultipleChoiceField if several else forms.ChoiceField
-        return kind(choices=question.choices, **fields)
+        return kind(choices=_list_choices(question), **fields)
     if question.asks_for == "number":
         whole = _("Enter a whole number")
         messages |= dict.fromkeys(("invalid", "min_value", "max_value"), whole)
@@ -89,7 +95,7 @@ def _make_field(question: EntryQuestion) -> forms.Field:
     messages["max_length"] = _(
         "Shorten this answer to at most %(limit_value)d characters. It has %(show_value)d now"
     )
-    return forms.CharField(max_length=LONGEST_TEXT, validators=[refuse_halves], **fields)
+    return forms.CharField(max_length=LONGEST_ANSWER, validators=[refuse_halves], **fields)
 
 
 class EntryForm(PersonForm):
@@ -111,9 +117,9 @@ class BackgroundForm(PersonForm):
     def __init__(
         self, data: Any = None, *, questions: Iterable[EntryQuestion], answers: Mapping[str, str]
     ) -> None:
-        declining = (DECLINED, _("Prefer not to say"))
+        declining = EntryChoice(value=DECLINED, label=_("Prefer not to say"))
         asked = [
-            replace(question, choices=(*question.choices, declining))
+            question.model_copy(update={"choices": [*question.choices, declining]})
             if question.choices
             else question
             for question in questions

@@ -1,7 +1,6 @@
 """Changing how many people with an answer may have a place."""
 
 from collections.abc import Mapping
-from dataclasses import replace
 from typing import Any
 
 from django.core.exceptions import ValidationError
@@ -10,7 +9,6 @@ from django.db import transaction
 from evalsite.audit.models import AuditEntry
 from evalsite.participants.models import Quota
 from evalsite.protocol import EntryQuestion
-from evalsite.protocol.entry_questions import allows
 from evalsite.studies.models import Study
 
 
@@ -22,17 +20,16 @@ def list_quota_questions(study: Study) -> list[EntryQuestion]:
     eligibility = study.config.eligibility
     if eligibility is None:
         return []
-    accept = {} if isinstance(eligibility.accept, str) else eligibility.accept
     questions = []
     for question in eligibility.questions:
         if question.asks_for == "choice":
-            rule = accept.get(question.key)
+            rule = eligibility.find_rule(question.key)
             allowed = [
-                (value, label)
-                for value, label in question.choices
-                if rule is None or allows(question, rule, value)
+                choice
+                for choice in question.choices
+                if rule is None or question.allows(rule, choice.value)
             ]
-            questions.append(replace(question, choices=tuple(allowed)))
+            questions.append(question.model_copy(update={"choices": allowed}))
     return questions
 
 
@@ -41,7 +38,7 @@ def change_quotas(*, study: Study, people: Mapping[tuple[str, str], int | None],
     """Set the quotas of these answers, by question and answer; None: no limit."""
     Study.objects.select_for_update(no_key=True).only("pk").get(pk=study.pk)
     questions = list_quota_questions(study)
-    known = {(question.key, value) for question in questions for value, _ in question.choices}
+    known = {(question.key, choice.value) for question in questions for choice in question.choices}
     if set(people) - known:
         raise ValidationError("The questions have changed. Reload the page.", code="unknown_answer")
     stored = {(quota.question, quota.value): quota.people for quota in study.quotas.all()}

@@ -70,6 +70,6 @@ def study_facts(study: Study, recruitment: Recruitment) -> list[tuple[str, str, 
         facts.append((_("Pay"), format_money(pay, study.currency), an_hour))
     return [
         *facts,
-        (study.config.item_names, str(items_per_set(study)), ""),
+        (study.config.item.names, str(items_per_set(study)), ""),
         (_("Works on a phone"), _("no") if recruitment.refuses_phones else _("yes"), ""),
     ]

@@ -5,7 +5,6 @@ from decimal import ROUND_UP, Decimal
 from math import ceil
 from typing import Any
 
-from django.conf import settings
 from django.db.models import Min, OuterRef, QuerySet, Subquery
 
 from evalsite.lib.clock import now
@@ -25,6 +24,8 @@ from evalsite.participants.recruiting import (
 )
 from evalsite.platforms import Leave, Outcome
 from evalsite.studies.models import Study
+from evalsite.studies.version_cache import read_content
+from evalsite.studies.versions import get_identity_days, shown_content
 
 # without a platform people may change their mind, wait for a place, and use another device
 _REVISABLE = frozenset([Outcome.NO_CONSENT, Outcome.NO_PLACE, Outcome.WRONG_DEVICE])
@@ -85,7 +86,14 @@ def describe_kept_id(me: Participant) -> dict[str, Any]:
     """Return what pages say about the ID of this person that is kept; {} if none is."""
     if not me.identities.exists():
         return {}
-    return {"kept_id": {"platform": name_platform(me), "days": settings.IDENTITY_DAYS}}
+    return {"kept_id": {"platform": name_platform(me), "days": _find_identity_days(me)}}
+
+
+def _find_identity_days(me: Participant) -> int:
+    """Return the days in the consent text that this person answered; the fewest, if several."""
+    versions = me.consents.filter(version__isnull=False).values_list("version", flat=True)
+    contents = [read_content(me.study_id, pk) for pk in versions] or [shown_content(me.study)]
+    return min(map(get_identity_days, contents))
 
 
 def end_visit(me: Participant, outcome: Outcome) -> None:

@@ -5,12 +5,12 @@ A protocol is a folder with an `AppConfig` that subclasses `ProtocolConfig`, a s
 `PROTOCOLS` or `SCALES` in settings.
 """
 
+from evalsite.instruments.schema import Eligibility as Eligibility
+from evalsite.instruments.schema import EntryQuestion as EntryQuestion
+from evalsite.instruments.schema import NoneOf as NoneOf
+from evalsite.instruments.schema import NumberRange as NumberRange
 from evalsite.protocol.checking import check_instrument as check_instrument
 from evalsite.protocol.data import FORMAT as FORMAT
-from evalsite.protocol.entry_questions import Eligibility as Eligibility
-from evalsite.protocol.entry_questions import EntryQuestion as EntryQuestion
-from evalsite.protocol.entry_questions import NoneOf as NoneOf
-from evalsite.protocol.entry_questions import NumberRange as NumberRange
 from evalsite.protocol.faults import Fault as Fault
 from evalsite.protocol.faults import Faults as Faults
 from evalsite.protocol.installed import ProtocolConfig as ProtocolConfig
@@ -24,7 +24,8 @@ from evalsite.protocol.installed_scales import installed_scales as installed_sca
 from evalsite.protocol.instrument import InvalidInstrument as InvalidInstrument
 from evalsite.protocol.instrument import Protocol as Protocol
 from evalsite.protocol.parts import Aid as Aid
-from evalsite.protocol.parts import ComprehensionQuestion as ComprehensionQuestion
+from evalsite.protocol.parts import CheckQuestion as CheckQuestion
+from evalsite.protocol.parts import Column as Column
 from evalsite.protocol.parts import Criterion as Criterion
 from evalsite.protocol.parts import Design as Design
 from evalsite.protocol.parts import Example as Example

@@ -7,17 +7,18 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
+from evalsite.instruments.schema import ItemParts, Outputs
 from evalsite.protocol.data import FORMAT
 from evalsite.protocol.installed import find_folder
 from evalsite.protocol.installed_scales import get_scale
 from evalsite.protocol.instrument import Protocol
 from evalsite.protocol.parts import (
-    ComprehensionQuestion,
+    CheckQuestion,
     Criterion,
     Example,
     Ignore,
-    IgnoreReason,
     InputColumn,
+    Layout,
     Source,
 )
 from evalsite.protocol.scale import Scale
@@ -37,7 +38,14 @@ def _find_protocol(key: str) -> Protocol:
     except LookupError:
         unknown = Source(cite="not known", licence="not known", exact="not known", ours="not known")
         return Protocol(
-            key=key, title=key, summary="", source=unknown, criteria=(), inputs=(), note=""
+            key=key,
+            title=key,
+            summary="",
+            source=unknown,
+            criteria=(),
+            item=ItemParts(inputs=[], outputs=Outputs(kind="text", least=1, most=1)),
+            note="",
+            layout=Layout(outputs="one", questions="beside"),
         )
 
 
@@ -53,20 +61,26 @@ def _convert(data: Mapping[str, Any], protocol: Protocol) -> Protocol:
     return replace(
         protocol,
         criteria=tuple(_read_criterion(one) for one in data["criteria"]),
-        inputs=tuple(
-            InputColumn(**one | {"aliases": tuple(one["aliases"])}) for one in data["inputs"]
+        item=protocol.item.model_copy(
+            update={"inputs": [_read_column(one) for one in data["inputs"]]}
         ),
         examples=tuple(_read_example(one) for one in data["examples"]),
-        comprehension=tuple(
-            ComprehensionQuestion(**one | {"choices": tuple(one["choices"])})
-            for one in data["comprehension"]
-        ),
-        ignore=protocol.ignore and Ignore(
-            reasons=tuple(IgnoreReason(**one) for one in ignore["reasons"]), note=ignore["note"]
-        ),
+        comprehension=tuple(map(CheckQuestion.model_validate, data["comprehension"])),
+        ignore=protocol.ignore and Ignore.model_validate(ignore),
         highlight=None if protocol.highlight is None else data["highlight_hint"],
         note=None if protocol.note is None else data["note_label"],
     )  # fmt: skip
+
+
+def _read_column(data: Mapping[str, Any]) -> InputColumn:
+    return InputColumn(
+        name=data["name"],
+        label=data["label"],
+        kind=data["kind"],
+        aliases=data["aliases"],
+        required=data["is_required"],
+        together=data["together"],
+    )
 
 
 def _read_criterion(data: Mapping[str, Any]) -> Criterion:

@@ -2,24 +2,20 @@
 
 import json
 from collections.abc import Iterable, Mapping
-from dataclasses import fields
 from typing import TYPE_CHECKING, Any
 
+from evalsite.instruments.schema import Eligibility, ItemParts
 from evalsite.lib.limited import read_json
-from evalsite.protocol.conditions import Condition
-from evalsite.protocol.entry_questions import read_eligibility, write_eligibility
 from evalsite.protocol.installed_scales import get_scale
 from evalsite.protocol.parts import (
-    LONGEST_COMMENT,
     Aid,
+    CheckQuestion,
     Comment,
-    ComprehensionQuestion,
+    Condition,
     Criterion,
     Design,
     Example,
     Ignore,
-    IgnoreReason,
-    InputColumn,
     Layout,
     Source,
     Turns,
@@ -49,10 +45,10 @@ def write_instrument(protocol: "Protocol") -> dict[str, Any]:
         "language": protocol.language,
         "title": protocol.title,
         "summary": protocol.summary,
-        "source": _write(protocol.source),
+        "source": protocol.source.to_data(),
         "instructions": protocol.instructions,
-        "item": _write_item(protocol),
-        "layout": _write_layout(protocol.layout),
+        "item": protocol.item.to_data(),
+        "layout": protocol.layout.to_data(),
         "criteria": [_write_criterion(criterion) for criterion in protocol.criteria],
     }  # fmt: skip
     criteria = {criterion.key: criterion for criterion in protocol.criteria}
@@ -60,11 +56,11 @@ def write_instrument(protocol: "Protocol") -> dict[str, Any]:
         "instructions_title": protocol.instructions_title,
         "examples": [_write_example(one, criteria, protocol) for one in protocol.examples],
         "practice": [_write_example(one, criteria, protocol) for one in protocol.practice],
-        "comprehension": [_write(question) for question in protocol.comprehension],
-        "eligibility": protocol.eligibility and write_eligibility(protocol.eligibility),
-        "ignore": protocol.ignore and _write_ignore(protocol.ignore),
-        "design": _write(protocol.design),
-        "aids": [_write(aid) for aid in protocol.aids],
+        "comprehension": [question.to_data() for question in protocol.comprehension],
+        "eligibility": protocol.eligibility and protocol.eligibility.to_data(),
+        "ignore": protocol.ignore and protocol.ignore.to_data(),
+        "design": protocol.design.to_data(),
+        "aids": [aid.to_data() for aid in protocol.aids],
         "hooks": dict(protocol.hooks),
         "based_on": dict(protocol.based_on or {}),
         "translations": {name: dict(texts) for name, texts in protocol.translations.items()},
@@ -82,84 +78,24 @@ def write_instrument(protocol: "Protocol") -> dict[str, Any]:
     return data | dict(protocol.extras)
 
 
-def _write(part: Any) -> dict[str, Any]:
-    """Return the fields of a part that differ from their defaults, tuples as lists."""
-    given = {one.name: (getattr(part, one.name), one.default) for one in fields(part)}
-    return {
-        name: list(value) if isinstance(value, tuple) else value
-        for name, (value, default) in given.items()
-        if value != default
-    }
-
-
-def _write_layout(layout: Layout) -> dict[str, Any]:
-    data = _write(layout) | {"outputs": layout.outputs, "questions": layout.questions}
-    if screens := data.pop("screens", None):
-        data["screen"] = screens if len(screens) > 1 else screens[0]
-    return data
-
-
-def _write_item(protocol: "Protocol") -> dict[str, Any]:
-    least, most = protocol.outputs
-    outputs: dict[str, Any] = {"kind": protocol.output_kind, "least": least, "most": most}
-    if protocol.output_language:
-        outputs["language"] = protocol.output_language
-    if protocol.output_aliases:
-        outputs["aliases"] = list(protocol.output_aliases)
-    own = [column for column in protocol.inputs if column.is_of_output]
-    item: dict[str, Any] = {
-        "inputs": [_write_column(column) for column in protocol.inputs if column not in own],
-        "outputs": outputs,
-    }
-    if own:
-        item["output_columns"] = [_write_column(column) for column in own]
-    names = (
-        ("name", protocol.item_name, "Item"),
-        ("names", protocol.item_names, "Items"),
-        ("output_name", protocol.output_name, "Response"),
-    )
-    return item | {name: value for name, value, default in names if value != default}
-
-
-def _write_column(column: InputColumn) -> dict[str, Any]:
-    data = _write(column) | {"kind": column.kind}
-    data.pop("is_of_output", None)
-    for name, key in (("is_required", "required"), ("is_shown", "shown")):
-        if not data.pop(name, True):
-            data[key] = False
-    return data
-
-
 def _write_criterion(criterion: Criterion) -> dict[str, Any]:
     data: dict[str, Any] = {
         "key": criterion.key, "label": criterion.label, "per": criterion.asked_per,
     }  # fmt: skip
     data |= {name: text for name in _CRITERION_TEXTS if (text := getattr(criterion, name))}
-    data |= {"turns": _write_turns(criterion.turns)} if criterion.turns else {}
-    data |= {} if criterion.is_required else {"required": False}
-    data |= {"comment": _write_comment(criterion.comment)} if criterion.comment else {}
+    data |= {"turns": criterion.turns.to_data()} if criterion.turns else {}
+    data |= {} if criterion.required else {"required": False}
+    data |= {"comment": criterion.comment.to_data()} if criterion.comment else {}
     data |= {"ask_if": criterion.ask_if.to_data()} if criterion.ask_if else {}
     data |= {"better": criterion.better} if criterion.better else {}
     return data | {"scale": criterion.scale.to_data()}
 
 
-def _write_turns(turns: Turns) -> dict[str, Any]:
-    marked = {"marked_by": turns.marked_by} if turns.marked_by else {}
-    return {"roles": list(turns.roles), **marked}
-
-
-def _write_comment(comment: Comment) -> dict[str, Any]:
-    data: dict[str, Any] = {"ask": "required" if comment.is_required else "optional"}
-    data |= {"label": comment.label} if comment.label else {}
-    data |= {"most": comment.most} if comment.most != LONGEST_COMMENT else {}
-    return data | ({"if": comment.if_met.to_data()} if comment.if_met else {})
-
-
 def _write_example(
     example: Example, criteria: Mapping[str, Criterion], protocol: "Protocol"
 ) -> dict[str, Any]:
-    own = {column.name for column in protocol.inputs if column.is_of_output}
-    kinds = {column.name: column.kind for column in protocol.inputs}
+    own = {column.name for column in protocol.columns if column.is_of_output}
+    kinds = {column.name: column.kind for column in protocol.columns}
     columns = {name: [text.splitlines()] for name, text in example.inputs.items() if name in own}
     data: dict[str, Any] = {
         **({"label": example.label} if example.label else {}),
@@ -170,7 +106,7 @@ def _write_example(
             if name not in own
         },
         **({"columns": columns} if columns else {}),
-        "outputs": [read_structure(text, protocol.output_kind) for text in example.outputs],
+        "outputs": [read_structure(text, protocol.item.outputs.kind) for text in example.outputs],
         "why": example.why,
     }
     if example.ratings:
@@ -187,10 +123,6 @@ def _write_example(
     if example.marked:
         data["marked"] = {name: list(passages) for name, passages in example.marked.items()}
     return data
-
-
-def _write_ignore(ignore: Ignore) -> dict[str, Any]:
-    return _write(ignore) | {"reasons": [_write(reason) for reason in ignore.reasons]}
 
 
 def write_structure(text: Any) -> Any:
@@ -227,7 +159,6 @@ def read_structure(text: str, kind: str) -> Any:
 
 def read_instrument(data: Mapping[str, Any]) -> dict[str, Any]:
     """Return the fields of an instrument that was found to be without fault."""
-    item, outputs = data["item"], data["item"]["outputs"]
     criteria = tuple(_read_criterion(one) for one in data["criteria"])
     return {
         "key": data["key"],
@@ -235,27 +166,19 @@ def read_instrument(data: Mapping[str, Any]) -> dict[str, Any]:
         "language": data["language"],
         "title": data["title"],
         "summary": data["summary"],
-        "source": Source(**_without_own(data["source"])),
+        "source": Source.model_validate(data["source"]),
         "instructions_title": data.get("instructions_title", ""),
         "instructions": data["instructions"],
-        "inputs": (
-            *(_read_column(one) for one in item["inputs"]),
-            *(_read_column(one, is_of_output=True) for one in item.get("output_columns", [])),
-        ),
-        "outputs": (outputs["least"], outputs["most"]),
-        "output_kind": outputs["kind"],
-        "output_language": outputs.get("language", ""),
-        "output_aliases": tuple(outputs.get("aliases", ())),
-        "item_name": item.get("name", "Item"),
-        "item_names": item.get("names", "Items"),
-        "output_name": item.get("output_name", "Response"),
-        "layout": _read_layout(data["layout"]),
+        "item": ItemParts.model_validate(data["item"]),
+        "layout": Layout.model_validate(data["layout"]),
         "criteria": criteria,
         **_read_examples(data, criteria),
-        "eligibility": read_eligibility(data["eligibility"]) if data.get("eligibility") else None,
-        "ignore": _read_ignore(data.get("ignore")),
-        "design": Design(**_without_own(data.get("design", {}))),
-        "aids": tuple(Aid(**_without_own(one)) for one in data.get("aids", [])),
+        "eligibility": Eligibility.model_validate(data["eligibility"])
+        if data.get("eligibility")
+        else None,
+        "ignore": Ignore.model_validate(data["ignore"]) if "ignore" in data else None,
+        "design": Design.model_validate(data.get("design", {})),
+        "aids": tuple(map(Aid.model_validate, data.get("aids", []))),
         "note": data.get("note"),
         "highlight": data.get("x_highlight"),
         **{name: data.get(name, data.get(f"x_{name}", "")) for name in _PAGE_TEXTS},
@@ -277,42 +200,8 @@ def _read_examples(data: Mapping[str, Any], criteria: Iterable[Criterion]) -> di
     return {
         "examples": tuple(_read_example(one, known, kinds) for one in data.get("examples", [])),
         "practice": tuple(_read_example(one, known, kinds) for one in data.get("practice", [])),
-        "comprehension": tuple(
-            ComprehensionQuestion(**_without_own(one) | {"choices": tuple(one["choices"])})
-            for one in data.get("comprehension", [])
-        ),
+        "comprehension": tuple(map(CheckQuestion.model_validate, data.get("comprehension", []))),
     }
-
-
-def _without_own(data: Mapping[str, Any]) -> dict[str, Any]:
-    return {name: value for name, value in data.items() if not name.startswith("x_")}
-
-
-def _read_layout(data: Mapping[str, Any]) -> Layout:
-    screens = data.get("screen", "one")
-    return Layout(
-        outputs=data["outputs"],
-        inputs=data.get("inputs", "above"),
-        order=data.get("order", "random"),
-        questions=data["questions"],
-        letters=tuple(data.get("letters", ())),
-        menu=tuple(data.get("menu", ())),
-        screens=tuple(screens if isinstance(screens, list) else [screens]),
-    )
-
-
-def _read_column(data: Mapping[str, Any], *, is_of_output: bool = False) -> InputColumn:
-    return InputColumn(
-        name=data["name"],
-        label=data.get("label") or data["name"],
-        kind=data["kind"],
-        language=data.get("language", ""),
-        aliases=tuple(data.get("aliases", ())),
-        is_required=data.get("required", True),
-        together=data.get("together", ""),
-        is_shown=data.get("shown", True),
-        is_of_output=is_of_output,
-    )
 
 
 def _read_criterion(data: Mapping[str, Any]) -> Criterion:
@@ -322,25 +211,12 @@ def _read_criterion(data: Mapping[str, Any]) -> Criterion:
         label=data["label"],
         scale=scale,
         per="" if data["per"] == scale.per else data["per"],
-        turns=_read_turns(data["turns"]) if "turns" in data else None,
-        is_required=data.get("required", True),
-        comment=_read_comment(data["comment"]) if "comment" in data else None,
-        ask_if=Condition.from_data(data["ask_if"]) if "ask_if" in data else None,
+        turns=Turns.model_validate(data["turns"]) if "turns" in data else None,
+        required=data.get("required", True),
+        comment=Comment.model_validate(data["comment"]) if "comment" in data else None,
+        ask_if=Condition.model_validate(data["ask_if"]) if "ask_if" in data else None,
         better=data.get("better", ""),
         **{name: data[name] for name in _CRITERION_TEXTS if name in data},
-    )
-
-
-def _read_turns(data: Mapping[str, Any]) -> Turns:
-    return Turns(roles=tuple(data["roles"]), marked_by=data.get("marked_by", ""))
-
-
-def _read_comment(data: Mapping[str, Any]) -> Comment:
-    return Comment(
-        is_required=data["ask"] == "required",
-        label=data.get("label", ""),
-        most=data.get("most", LONGEST_COMMENT),
-        if_met=Condition.from_data(data["if"]) if "if" in data else None,
     )
 
 
@@ -368,10 +244,3 @@ def _read_example(
         label=data.get("label", ""),
         criterion=data.get("criterion", ""),
     )
-
-
-def _read_ignore(data: Mapping[str, Any] | None) -> Ignore | None:
-    if data is None:
-        return None
-    reasons = tuple(IgnoreReason(**_without_own(one)) for one in data["reasons"])
-    return Ignore(reasons=reasons, note=data.get("note", ""))

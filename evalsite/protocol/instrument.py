@@ -10,21 +10,20 @@ from django.apps import apps
 from django.utils.module_loading import import_string
 
 from evalsite.instruments.checks import InvalidInstrument as InvalidInstrument
+from evalsite.instruments.schema import Eligibility, ItemParts
 from evalsite.protocol import screens
 from evalsite.protocol.checking import check_instrument
 from evalsite.protocol.data import read_instrument, write_instrument
-from evalsite.protocol.entry_questions import Eligibility, allows
 from evalsite.protocol.parts import (
     Aid,
-    ComprehensionQuestion,
+    CheckQuestion,
+    Column,
     Criterion,
     Design,
     Example,
     Ignore,
     IgnoreReason,
-    InputColumn,
     Layout,
-    OutputKind,
     Source,
 )
 
@@ -52,18 +51,10 @@ class Protocol:
     summary: str
     source: Source
     criteria: tuple[Criterion, ...]
-    inputs: tuple[InputColumn, ...]
+    item: ItemParts
+    layout: Layout
     instructions_title: str = ""  # above the instructions, which themselves start with text
     instructions: str = ""  # Markdown
-    outputs: tuple[int, int] = (1, 1)  # fewest and most outputs in an item
-    # "dialogue": a next line, shown without markup and with the speaker it names set apart
-    output_kind: OutputKind = "text"
-    output_language: str = ""  # of code
-    output_name: str = "Response"  # what a page calls an output
-    output_aliases: tuple[str, ...] = ()  # of its column
-    item_name: str = "Item"  # what a page calls a place of a set: "Item 4 of 11"
-    item_names: str = "Items"
-    layout: Layout = field(default_factory=Layout)
     design: Design = field(default_factory=Design)
     eligibility: Eligibility | None = None
     ignore: Ignore | None = None
@@ -71,10 +62,10 @@ class Protocol:
     page_note: str = ""  # above the questions of every item; Markdown
     help_label: str = ""  # what the link to the instructions is called; "": the site's own word
     note: str | None = None  # the label of a box for a note; "": the site's own words
-    aids: tuple[Aid, ...] = ()
+    aids: Sequence[Aid] = ()
     examples: tuple[Example, ...] = ()
     practice: tuple[Example, ...] = ()
-    comprehension: tuple[ComprehensionQuestion, ...] = ()
+    comprehension: Sequence[CheckQuestion] = ()
     minutes_per_item: float = 1.0
     hooks: Mapping[str, str] = field(default_factory=dict)
     language: str = "en"
@@ -123,16 +114,7 @@ class Protocol:
 
     def is_eligible(self, answers: Mapping[str, str]) -> bool:
         """Tell whether these answers to the entry questions allow taking part."""
-        if self.eligibility is None:
-            return True
-        accept = self.eligibility.accept
-        if isinstance(accept, str):
-            return bool(import_string(accept)(answers))
-        return all(
-            allows(question, accept[question.key], answers.get(question.key, ""))
-            for question in self.eligibility.questions
-            if question.key in accept
-        )
+        return self.eligibility is None or self.eligibility.is_met(answers)
 
     def item_context(self, options: Mapping[str, Any], inputs: Mapping[str, Any]) -> dict[str, Any]:
         """Return what the item template needs beside inputs and outputs."""
@@ -177,6 +159,11 @@ class Protocol:
     def criterion_by_key(self) -> dict[str, Criterion]:
         return {criterion.key: criterion for criterion in self.criteria}
 
+    @cached_property
+    def columns(self) -> list[Column]:
+        """List the columns of a batch that an item needs: inputs, then those of its output."""
+        return [*self.item.inputs, *self.item.output_columns]
+
     def bind(self, inputs: Mapping[str, Any], outputs: Sequence[str]) -> tuple[Criterion, ...]:
         """Return the criteria with what an item of these texts brings to them."""
         return tuple(criterion.for_item(inputs, outputs) for criterion in self.criteria)
@@ -217,7 +204,7 @@ class Protocol:
         return self.ignore is not None
 
     @property
-    def ignore_reasons(self) -> tuple[IgnoreReason, ...]:
+    def ignore_reasons(self) -> Sequence[IgnoreReason]:
         return self.ignore.reasons if self.ignore else ()
 
     @property

@@ -6,110 +6,26 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from django.utils.translation import gettext as _
 
-from evalsite.lib.conversations import MOST_PARTS, count_parts, read_numbers, read_turns
-from evalsite.protocol.conditions import Condition
+from evalsite.instruments.schema import Aid as Aid
+from evalsite.instruments.schema import CheckQuestion as CheckQuestion
+from evalsite.instruments.schema import Column as Column
+from evalsite.instruments.schema import Comment as Comment
+from evalsite.instruments.schema import Condition as Condition
+from evalsite.instruments.schema import Design as Design
+from evalsite.instruments.schema import Ignore as Ignore
+from evalsite.instruments.schema import IgnoreReason as IgnoreReason
+from evalsite.instruments.schema import InputColumn as InputColumn
+from evalsite.instruments.schema import Layout as Layout
+from evalsite.instruments.schema import OutputColumn as OutputColumn
+from evalsite.instruments.schema import Source as Source
+from evalsite.instruments.schema import Turns as Turns
 from evalsite.protocol.scale import Row, Scale, Stored
 
 if TYPE_CHECKING:
     from django.forms import Field
 
-# an item on a page of its own; all items of a set on one page
-ScreenKind = Literal["one", "sheet"]
-InputKind = Literal[
-    "text", "markdown", "code", "table", "conversation", "meaning representation", "dialogue",
-    "review", "whole number", "statements", "turns",
-]  # fmt: skip
-OutputKind = Literal["text", "markdown", "code", "table", "conversation", "dialogue"]
-# what a question shows, and not the item
-NOT_SHOWN = frozenset({"statements", "turns"})
-# how the text of an input is shown: whole, or long ones in a box; always in a box; folded away
 # the part of a stored rating that is a comment on a question
 COMMENT = "comment"
-LONGEST_COMMENT = 5000
-# turns of one conversation that a page asks about
-MOST_TURNS = 100
-
-
-@dataclass(frozen=True, kw_only=True)
-class Source:
-    """Where an instrument comes from, and which of its words are whose.
-
-    `licence` of the words taken over, with the `notice` that it asks for; "none" where nothing
-    but a method was taken. `exact` and `ours` say which parts are to the letter.
-    """
-
-    cite: str
-    licence: str
-    exact: str
-    ours: str
-    url: str = ""
-    notice: str = ""
-    read: str = ""
-    from_memory: str = ""
-
-
-@dataclass(frozen=True, kw_only=True)
-class Comment:
-    """A box for words about an answer; `if_met` says when it has to be filled."""
-
-    is_required: bool = False
-    label: str = ""
-    most: int = LONGEST_COMMENT
-    if_met: Condition | None = None
-
-
-@dataclass(frozen=True, kw_only=True)
-class Turns:
-    """Which turns of a conversation are rated: those of these roles.
-
-    `marked_by` names the column with the numbers of turns that are; empty cells mean all of them.
-    """
-
-    roles: tuple[str, ...]
-    marked_by: str = ""
-
-    def list_turns(self, inputs: Mapping[str, Any], text: str) -> tuple[int, ...]:
-        """List the numbers of the turns of this conversation that are rated."""
-        marked = read_numbers(inputs.get(self.marked_by, "")) if self.marked_by else ()
-        return tuple(n for n in self._list_of_roles(text) if not marked or n in marked)
-
-    def _list_of_roles(self, text: str) -> tuple[int, ...]:
-        roles = {role.casefold() for role in self.roles}
-        said = enumerate(read_turns(text) or (), start=1)
-        return tuple(number for number, turn in said if str(turn["role"]).casefold() in roles)
-
-    def find_fault(self, inputs: Mapping[str, Any], text: str) -> tuple[str, str]:
-        """Return the column at fault and what is wrong; both "" if there are turns to rate.
-
-        The column is "" where the conversation itself is at fault.
-        """
-        roles = " or ".join(f"“{role}”" for role in self.roles)
-        turns = read_turns(text)
-        if turns is None:
-            return "", (
-                "The output is no conversation. Write a JSON list of turns, each with role and "
-                "content."
-            )
-        if count_parts(turns) > MOST_PARTS:
-            return "", f"The conversation has more than {MOST_PARTS:,} turns and calls of tools"
-        rated = self._list_of_roles(text)
-        if not rated:
-            return "", f"The conversation has no turn of the role {roles}, so there is none to rate"
-        cell = inputs.get(self.marked_by, "") if self.marked_by else ""
-        marked = read_numbers(cell)
-        if marked is None:
-            return self.marked_by, (
-                f"“{str(cell)[:60]}” names no turns. Write their numbers, such as 2;4, or nothing "
-                "for all of them."
-            )
-        if wrong := [number for number in marked if number not in rated]:
-            return self.marked_by, (
-                f"Turn {wrong[0]} of the conversation isn’t one of the role {roles}. Those are: "
-                f"{', '.join(map(str, rated[:20]))}{' …' if len(rated) > 20 else ''}."
-            )
-        if len(marked or rated) > MOST_TURNS:
-            return "", f"The conversation has more than {MOST_TURNS} turns to rate"
-        return "", ""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -132,10 +48,14 @@ class Criterion:
     per: Literal["", "output", "item", "turn"] = ""
     turns: Turns | None = None
     asked_turns: tuple[int, ...] = ()
-    is_required: bool = True
+    required: bool = True
     comment: Comment | None = None
     ask_if: Condition | None = None
     better: Literal["", "higher", "lower", "none"] = ""
+
+    @property
+    def is_required(self) -> bool:
+        return self.required
 
     @property
     def direction(self) -> str:
@@ -163,7 +83,7 @@ class Criterion:
     @property
     def is_always_answered(self) -> bool:
         """Tell whether every answer to an item holds one to this criterion."""
-        return self.is_required and self.ask_if is None
+        return self.required and self.ask_if is None
 
     @property
     def columns(self) -> frozenset[str]:
@@ -260,86 +180,6 @@ class Criterion:
 
 
 @dataclass(frozen=True, kw_only=True)
-class InputColumn:
-    """A column of a batch that belongs to the item: its name, kind, and other names it goes by.
-
-    Columns with the same word in `together` are filled in all of them or in none. `is_of_output`:
-    it belongs to the only output of the item, so items with the same other inputs share them.
-    """
-
-    name: str
-    label: str
-    kind: InputKind = "text"
-    language: str = ""  # of code
-    aliases: tuple[str, ...] = ()
-    is_required: bool = True
-    together: str = ""
-    is_shown: bool = True
-    is_of_output: bool = False
-
-
-@dataclass(frozen=True, kw_only=True)
-class Layout:
-    """How an item is laid out on its page.
-
-    `inputs` are above the outputs or beside them, where the page is wide, or not shown at all.
-    `order` of outputs, and of the items of a group that stays together: random, or as in the file.
-    `letters` stand for 1, 2, ... in the names of outputs; one that is longer than a letter is the
-    whole name. `menu`: headings of the instructions that rating pages link to, followed by the
-    places of the set.
-    `screens`: the layouts of a set from which a study chooses; the first is its default.
-    """
-
-    outputs: Literal["one", "several", "pair"] = "one"
-    inputs: Literal["above", "beside", "none"] = "above"
-    questions: Literal["beside", "below", "under each output"] = "beside"
-    order: Literal["random", "given"] = "random"
-    letters: tuple[str, ...] = ()
-    menu: tuple[str, ...] = ()
-    screens: tuple[ScreenKind, ...] = ("one",)
-
-    @property
-    def is_beside(self) -> bool:
-        """Tell whether what is read is beside the questions, where the page is wide."""
-        return self.questions == "beside"
-
-    @property
-    def is_typed(self) -> bool:
-        """Tell whether each output has its own questions under it."""
-        return self.questions == "under each output"
-
-    @property
-    def has_columns(self) -> bool:
-        """Tell whether questions are side by side, where the page is wide."""
-        return self.questions == "below" and self.outputs == "one"
-
-    @property
-    def is_pair(self) -> bool:
-        return self.outputs == "pair"
-
-    @property
-    def is_given(self) -> bool:
-        """Tell whether outputs, and items of a group, are in the order of the file."""
-        return self.order == "given"
-
-
-@dataclass(frozen=True, kw_only=True)
-class Design:
-    """How work is handed out unless the researcher says otherwise.
-
-    `has_bonus`: a participant who completes all sets that the cap allows earns a bonus.
-    `checks_take_places`: checks and repeats are among the `set_size` items of a set, not on top.
-    """
-
-    k: int = 3
-    set_size: int = 10
-    max_sets: int | None = None
-    has_bonus: bool = False
-    checks_take_places: bool = False
-    groups: Literal["free", "together", "once"] = "free"
-
-
-@dataclass(frozen=True, kw_only=True)
 class Example:
     """A worked or practice item: inputs by column, output texts, given scores, and the why.
 
@@ -357,50 +197,3 @@ class Example:
     marked: Mapping[str, Sequence[str]] = field(default_factory=dict)
     label: str = ""
     criterion: str = ""
-
-
-@dataclass(frozen=True, kw_only=True)
-class ComprehensionQuestion:
-    """A question on the instructions: its choices in order, the right one among them, and why.
-
-    A qualification asks it where no practice item has gold.
-    """
-
-    question: str
-    choices: tuple[str, ...]
-    right: str
-    why: str
-
-
-@dataclass(frozen=True, kw_only=True)
-class IgnoreReason:
-    """Why an item may be ignored, and whether that covers the other items of its group too.
-
-    `key` is what an ignored annotation keeps as its reason; `note` says what is covered, with
-    {count} for the items of the group.
-    """
-
-    key: str
-    label: str
-    note: str = ""
-    covers: Literal["item", "group"] = "item"
-
-    def describe_cover(self, count: int) -> str:
-        """Return the note for a group of so many items; 0: that isn’t known."""
-        return self.note.replace("{count} ", f"{count} " if count > 1 else "")
-
-
-@dataclass(frozen=True, kw_only=True)
-class Ignore:
-    """That an item may be ignored: why, and in Markdown when, in full view on the page."""
-
-    reasons: tuple[IgnoreReason, ...]
-    note: str = ""
-
-
-@dataclass(frozen=True, kw_only=True)
-class Aid:
-    """An addition to the exact instrument, off unless the study turns the aids on."""
-
-    key: str
-    label: str

@@ -15,6 +15,11 @@ _MARK = re.compile(r"\[SETTINGS: ([^\]]+)\]")
 MOST_IDENTITY_DAYS = 180
 
 
+def count_identity_days() -> int:
+    """Return how many days a study that is launched now keeps identities after its end."""
+    return min(settings.IDENTITY_DAYS, MOST_IDENTITY_DAYS)
+
+
 def fill_in(study: Any, config: Protocol) -> str:
     """Return the consent text as people read it, in the language of the study.
 
@@ -72,7 +77,7 @@ def _list_kept(study: Any, config: Protocol) -> Iterator[str]:
 
 
 def _write_ids(study: Any, config: Protocol) -> str:
-    days = {"days": settings.IDENTITY_DAYS, "most": MOST_IDENTITY_DAYS}
+    days = {"days": count_identity_days(), "most": MOST_IDENTITY_DAYS}
     if study.pay_per_set is None:
         words = _(
             "Only the people in our team who manage the study can see your ID. We delete it "

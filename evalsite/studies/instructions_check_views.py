@@ -1,6 +1,5 @@
 """Staff page: a question of the check of the instructions."""
 
-from dataclasses import asdict
 from typing import Any
 
 from django import forms
@@ -98,10 +97,7 @@ def show_check_question(request: HttpRequest, study: Study, number: int) -> Http
 
 def list_check(study: Study) -> list[dict[str, Any]]:
     """Return the questions of the check as data: the study's own, or its protocol's."""
-    return [
-        {**asdict(question), "choices": list(question.choices)}
-        for question in study.config.comprehension
-    ]
+    return [question.to_data() for question in study.config.comprehension]
 
 
 def _remove(request: HttpRequest, study: Study, rest: list[dict[str, Any]]) -> None:

@@ -5,8 +5,8 @@ from typing import Any
 
 from django import forms
 
-from evalsite.protocol import EntryQuestion, Faults
-from evalsite.protocol.entry_questions import KINDS, NoneOf, NumberRange, Rule
+from evalsite.instruments.faults import Faults
+from evalsite.instruments.schema import EntryQuestion, NoneOf, NumberRange, Rule
 from evalsite.studies.forms import use_our_words
 
 KIND_LABELS = {
@@ -38,9 +38,7 @@ class QuestionForm(forms.Form):
     help = forms.CharField(
         label="Help", max_length=300, required=False, help_text="A line below it. Optional."
     )
-    kind = forms.ChoiceField(
-        label="Kind of answer", choices=[(kind, KIND_LABELS[kind]) for kind in KINDS]
-    )
+    kind = forms.ChoiceField(label="Kind of answer", choices=list(KIND_LABELS.items()))
     choices = forms.CharField(
         label="Answers, one per line",
         required=False,
@@ -92,7 +90,7 @@ class QuestionForm(forms.Form):
         if cleaned["help"]:
             data["help"] = cleaned["help"]
         if self.has_choices:
-            values = {label: value for value, label in known.choices} if known else {}
+            values = {choice.label: choice.value for choice in known.choices} if known else {}
             data["choices"] = [
                 {"value": values.get(label, label), "label": label}
                 for label in _lines(cleaned["choices"])
@@ -148,7 +146,7 @@ class WordsForm(forms.Form):
 
 def initial_of(question: EntryQuestion, rule: Rule | None) -> dict[str, Any]:
     """Return what the form of this question begins with."""
-    labels = dict(question.choices)
+    labels = question.labels
     initial: dict[str, Any] = {
         "label": question.label,
         "help": question.help,
@@ -159,7 +157,7 @@ def initial_of(question: EntryQuestion, rule: Rule | None) -> dict[str, Any]:
         return initial | {"least": rule.least, "most": rule.most}
     if rule is None:
         return initial
-    answers = rule.answers if isinstance(rule, NoneOf) else rule
+    answers = rule.none_of if isinstance(rule, NoneOf) else rule
     return initial | {
         "rule": "none_of" if isinstance(rule, NoneOf) else "one_of",
         "answers": "\n".join(labels.get(answer, answer) for answer in answers),

@@ -10,8 +10,7 @@ from django.shortcuts import redirect
 from django.template.response import TemplateResponse
 from django.views.decorators.http import require_http_methods
 
-from evalsite.protocol import Eligibility, EntryQuestion
-from evalsite.protocol.entry_questions import NoneOf, NumberRange, Rule, read_question
+from evalsite.instruments.schema import Eligibility, EntryQuestion, NoneOf, NumberRange
 from evalsite.studies.instructions_check_views import list_check, store_check
 from evalsite.studies.models import Membership, Study
 from evalsite.studies.question_forms import KIND_LABELS, QuestionForm, WordsForm, initial_of
@@ -118,7 +117,7 @@ def show_question(request: HttpRequest, study: Study, key: str) -> HttpResponseB
     if known is None and key != _next_key(entry):
         # it was added meanwhile, or removed
         return redirect("admin:study-questions", study.pk)
-    initial = initial_of(known, _find_rule(eligibility, key)) if known else {}
+    initial = initial_of(known, eligibility.find_rule(key)) if known and eligibility else {}
     form = QuestionForm(
         request.POST if request.method == "POST" else None,
         initial={**initial, "revision": study.revision},
@@ -210,14 +209,8 @@ def _next_key(entry: dict[str, Any]) -> str:
     return next(key for n in range(1, 1000) if (key := f"question_{n}") not in taken)
 
 
-def _list_questions(eligibility: Eligibility | None) -> tuple[EntryQuestion, ...]:
-    return eligibility.questions if eligibility else ()
-
-
-def _find_rule(eligibility: Eligibility | None, key: str) -> Rule | None:
-    if eligibility is None or isinstance(eligibility.accept, str):
-        return None
-    return eligibility.accept.get(key)
+def _list_questions(eligibility: Eligibility | None) -> list[EntryQuestion]:
+    return eligibility.questions if eligibility else []
 
 
 def _has_protocol_questions(study: Study) -> bool:
@@ -229,10 +222,11 @@ def _has_protocol_questions(study: Study) -> bool:
 
 def _describe(question: EntryQuestion, eligibility: Eligibility | None) -> dict[str, Any]:
     """Return a question as the list shows it."""
-    rule, labels = _find_rule(eligibility, question.key), dict(question.choices)
+    rule = eligibility.find_rule(question.key) if eligibility else None
+    labels = question.labels
     answers: list[str] = []
     if isinstance(rule, NoneOf):
-        answers = [labels.get(answer, answer) for answer in rule.answers]
+        answers = [labels.get(answer, answer) for answer in rule.none_of]
     elif rule is not None and not isinstance(rule, NumberRange):
         answers = [labels.get(answer, answer) for answer in rule]
     return {
@@ -253,7 +247,12 @@ def show_background_question(request: HttpRequest, study: Study, key: str) -> Ht
     """One question after the work: a new one, or one to change or remove."""
     questions = list(study.questions.get(BACKGROUND, ()))
     known = next(
-        (read_question(question) for question in questions if question["key"] == key), None
+        (
+            EntryQuestion.model_validate(question)
+            for question in questions
+            if question["key"] == key
+        ),
+        None,
     )
     if known is None and key != _next_key({"questions": questions}):
         return redirect("admin:study-questions", study.pk)

@@ -8,12 +8,8 @@ from dataclasses import replace
 from typing import Any
 
 from evalsite.instruments.checks import check_study_questions
-from evalsite.protocol import ComprehensionQuestion, EntryQuestion, Faults, Protocol
-from evalsite.protocol.entry_questions import (
-    read_eligibility,
-    read_question,
-    write_eligibility,
-)
+from evalsite.instruments.schema import CheckQuestion, Eligibility, EntryQuestion
+from evalsite.protocol import Faults, Protocol
 from evalsite.protocol.faults import check_keys
 from evalsite.studies.version_cache import read_content
 
@@ -38,14 +34,11 @@ def replace_questions(protocol: Protocol, questions: Mapping[str, Any]) -> Proto
         entry = questions[ENTRY]
         # what the protocol's function compares are the protocol's questions
         hooks = {name: hook for name, hook in protocol.hooks.items() if name != "check_entry"}
-        eligibility = read_eligibility(entry) if entry else None
+        eligibility = Eligibility.model_validate(entry) if entry else None
         protocol = replace(protocol, eligibility=eligibility, hooks=hooks)
     if CHECK in questions:
-        asked = (
-            ComprehensionQuestion(**{**question, "choices": tuple(question["choices"])})
-            for question in questions[CHECK]
-        )
-        protocol = replace(protocol, comprehension=tuple(asked))
+        asked = [CheckQuestion.model_validate(question) for question in questions[CHECK]]
+        protocol = replace(protocol, comprehension=asked)
     return protocol
 
 
@@ -79,11 +72,11 @@ def list_background(study: Any) -> list[EntryQuestion]:
     """Return the questions after the work, as they were frozen with the version."""
     is_draft = study.version_id is None
     kept = study.questions if is_draft else read_content(study.pk, study.version_id)
-    return [read_question(question) for question in kept.get(BACKGROUND, ())]
+    return [EntryQuestion.model_validate(question) for question in kept.get(BACKGROUND, ())]
 
 
 def find_entry(protocol: Protocol) -> dict[str, Any]:
     """Return as data who may take part by this instrument, to be changed; {} if all may."""
     if protocol.eligibility is None or isinstance(protocol.eligibility.accept, str):
         return {}
-    return write_eligibility(protocol.eligibility)
+    return protocol.eligibility.to_data()

@@ -40,7 +40,9 @@ def create_study(
             "max_sets": design.max_sets,
             "has_bonus": design.has_bonus,
             "groups": design.groups,
-            "summary": write_summary(asked or len(config.criteria), is_one=config.outputs[1] == 1),
+            "summary": write_summary(
+                asked or len(config.criteria), is_one=config.item.outputs.most == 1
+            ),
             "consent": CONSENT,
             "recognise_days": RECOGNISE_DAYS,
             **fields,

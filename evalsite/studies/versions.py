@@ -1,17 +1,17 @@
 """What participants are shown: live before launch, frozen as numbered versions from then on."""
 
 import json
+from collections.abc import Mapping
 from decimal import Decimal
 from functools import lru_cache
 from hashlib import sha256
-from typing import Any, cast
+from typing import Any
 
 from django.db import transaction
 from django.db.models import Max
 
 import evalsite
-from evalsite.protocol import Design
-from evalsite.studies.consent_sentences import fill_in
+from evalsite.studies.consent_sentences import count_identity_days, fill_in
 from evalsite.studies.models import Study, StudyVersion
 from evalsite.studies.questions import BACKGROUND
 from evalsite.studies.set_size import items_per_set
@@ -54,6 +54,8 @@ def build_content(study: Study) -> dict[str, Any]:
             **{name: getattr(study, name) for name in _SETTINGS},
             "pay_per_set": _write_amount(study.pay_per_set),
             "bonus": _write_amount(study.bonus),
+            # what people are promised, whatever the site is set to when the study ends
+            "identity_days": count_identity_days(),
         },
         "options": study.config.default_options | study.options,
         "instrument": (
@@ -83,6 +85,12 @@ def covers_items(study: Study) -> bool:
     return bool(shown_content(study).get("content_warning", {}).get("is_covered"))
 
 
+def get_identity_days(content: Mapping[str, Any]) -> int:
+    """Return how many days people who were shown this content were told their ID is kept."""
+    days: int = content["settings"].get("identity_days", count_identity_days())
+    return days
+
+
 def has_sheet(study: Study) -> bool:
     """Tell whether all items of a set are on one page in this study."""
     config = study.config
@@ -91,15 +99,14 @@ def has_sheet(study: Study) -> bool:
 
 def protocol_instructions(study: Study) -> str:
     """Return the protocol's own instructions, with the sets and the bonus that this study has."""
-    return study.config.instructions_for(
-        Design(
-            k=study.k,
-            set_size=items_per_set(study),
-            max_sets=study.max_sets,
-            has_bonus=study.has_bonus,
-            groups=cast(Any, study.groups),  # its choices are those of a design
-        )
-    )
+    values = {
+        "k": study.k,
+        "set_size": items_per_set(study),
+        "max_sets": study.max_sets,
+        "has_bonus": study.has_bonus,
+        "groups": study.groups,
+    }
+    return study.config.instructions_for(study.config.design.model_copy(update=values))
 
 
 def _write_amount(amount: Decimal | None) -> str | None:

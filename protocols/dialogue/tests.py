@@ -3,7 +3,6 @@
 import csv
 import html
 import re
-from dataclasses import replace
 from hashlib import sha256
 from html.parser import HTMLParser
 from itertools import product
@@ -150,7 +149,7 @@ def test_instructions_state_every_definition(config, instructions):
 
 def test_title_and_jump_menu_are_the_documents(config):
     places = range(1, config.design.set_size + 1)
-    menu = [*config.layout.menu, *(f"{config.item_name} {number}" for number in places)]
+    menu = [*config.layout.menu, *(f"{config.item.name} {number}" for number in places)]
 
     assert config.instructions_title == "Instructions"
     assert menu == [
@@ -232,8 +231,8 @@ def test_the_document_has_no_ignoring_no_highlights_no_note_and_no_condition(con
     assert [config.has_ignore, config.has_highlight, config.has_note] == [False] * 3
     assert config.eligibility is None
     assert config.examples == ()
-    assert config.outputs == (1, 1)
-    assert config.output_name == "Response"
+    assert (config.item.outputs.least, config.item.outputs.most) == (1, 1)
+    assert config.item.output_name == "Response"
 
 
 def test_instructions_begin_with_a_short_version_and_hold_no_raw_html(config):
@@ -249,7 +248,9 @@ def test_instructions_tell_the_sets_and_the_bonus_that_a_study_has(config):
 
     assert config.instructions_for(design) == own
 
-    fewer = config.instructions_for(replace(design, set_size=12, max_sets=2, has_bonus=False))
+    fewer = config.instructions_for(
+        design.model_copy(update={"set_size": 12, "max_sets": 2, "has_bonus": False})
+    )
     assert "A set has 12 questions." in fewer
     assert fewer.startswith(
         "**NOTE: THERE ARE A MAXIMUM OF 2 SETS YOU CAN COMPLETE.**\n\nThe annotation task"
@@ -257,11 +258,13 @@ def test_instructions_tell_the_sets_and_the_bonus_that_a_study_has(config):
     assert "11 questions" not in fewer
     assert "BONUS" not in fewer
 
-    single = config.instructions_for(replace(design, set_size=1, max_sets=1))
+    single = config.instructions_for(design.model_copy(update={"set_size": 1, "max_sets": 1}))
     assert "A set has 1 question." in single
     assert "IS A MAXIMUM OF 1 SET YOU CAN COMPLETE. COMPLETING THE SET WILL GIVE" in single
 
-    endless = config.instructions_for(replace(design, max_sets=None, has_bonus=False))
+    endless = config.instructions_for(
+        design.model_copy(update={"max_sets": None, "has_bonus": False})
+    )
     assert endless.startswith("The annotation task")
 
 

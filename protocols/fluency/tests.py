@@ -104,8 +104,8 @@ def test_points_are_the_documents_with_their_names_and_sentences(config, documen
 
 
 def test_both_texts_of_an_item_are_named_as_in_the_document(config, document):
-    assert f"{config.inputs[0].label} (read me first!):" in document
-    assert f"{config.output_name} (rate this!):" in document
+    assert f"{config.columns[0].label} (read me first!):" in document
+    assert f"{config.item.output_name} (rate this!):" in document
 
 
 def test_the_document_reserves_no_point_and_has_no_ignoring_and_no_highlights(config):
@@ -183,7 +183,7 @@ def test_participant_meets_a_dialogue_once_and_rates_one_line_at_a_time(config):
     assert config.design.groups == "once"
     assert config.design.set_size == 12
     assert config.design.max_sets is None
-    assert config.outputs == (1, 1)
+    assert (config.item.outputs.least, config.item.outputs.most) == (1, 1)
 
 
 # --- practice -------------------------------------------------------------------

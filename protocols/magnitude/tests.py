@@ -71,9 +71,9 @@ def test_definition_is_the_documents(config, document):
 def test_title_and_labels_are_the_documents(config, document):
     assert document.startswith(f"{config.instructions_title} ")
     assert config.instructions_title.startswith("TASK: ")
-    assert f"{config.inputs[0].label}:" in document
+    assert f"{config.columns[0].label}:" in document
     for number in (1, 2, 3):
-        assert f"{config.output_name} {number}:" in document
+        assert f"{config.item.output_name} {number}:" in document
     assert f"{config.criteria[0].label}?" in document
 
 
@@ -109,7 +109,7 @@ def test_who_may_take_part_and_what_may_be_entered_is_said_as_in_the_document(co
 
 def test_the_document_has_no_ignoring_no_highlights_and_no_note(config):
     assert [config.has_ignore, config.has_highlight, config.has_note] == [False] * 3
-    assert config.outputs == (3, 3)
+    assert (config.item.outputs.least, config.item.outputs.most) == (3, 3)
 
 
 def test_worked_example_is_the_documents(config, document):
@@ -300,12 +300,11 @@ def test_questions_do_not_give_the_condition_away(config):
 
     assert "English" not in language.label + language.help
     assert len(language.choices) >= 20
-    assert [label for _, label in language.choices[:-1]] == sorted(
-        label for _, label in language.choices[:-1]
-    )
+    labels = [choice.label for choice in language.choices[:-1]]
+    assert labels == sorted(labels)
     assert len(variety.choices) >= 10
     for accepted in config.eligibility.accept["variety"]:
-        assert variety.choices[0][0] <= accepted < variety.choices[-2][0]
+        assert variety.choices[0].value <= accepted < variety.choices[-2].value
 
 
 # --- worked examples ------------------------------------------------------------

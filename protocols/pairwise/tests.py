@@ -206,7 +206,7 @@ def test_each_criterion_asks_for_one_response_or_a_tie(config):
     for criterion in config.criteria:
         assert isinstance(criterion.scale, Preference)
         assert not criterion.per_output
-    assert config.outputs == (2, 2)
+    assert (config.item.outputs.least, config.item.outputs.most) == (2, 2)
 
 
 def test_each_question_asks_what_its_line_in_the_document_says(config):
@@ -222,7 +222,7 @@ def test_each_question_asks_what_its_line_in_the_document_says(config):
 def test_answers_and_responses_are_named_as_in_the_document(config):
     sides = config.criteria[0].scale
 
-    assert config.layout.letters == ("sys1", "sys2")
+    assert config.layout.letters == ["sys1", "sys2"]
     assert (sides.first, sides.tie, sides.second) == ("sys1", "tie", "sys2")
     assert all(criterion.scale == sides for criterion in config.criteria)
 

@@ -204,7 +204,7 @@ def test_instructions_begin_with_a_short_version_and_hold_no_raw_html(config):
 
 
 def test_one_response_a_screen_and_those_of_a_review_in_succession(config):
-    assert config.outputs == (1, 1)
+    assert (config.item.outputs.least, config.item.outputs.most) == (1, 1)
     assert config.design.groups == "together"
     assert config.design.set_size % 3 == 0  # four reviews with three responses each
     assert (config.design.set_size, config.design.max_sets, config.design.k) == (12, None, 3)
@@ -234,7 +234,7 @@ def test_version_freezes_what_is_said_about_ignoring_and_highlighting(config):
 
 
 def test_message_for_what_is_missing_names_it(config):
-    said = [one.make_field(config.output_name).missing for one in config.criteria]
+    said = [one.make_field(config.item.output_name).missing for one in config.criteria]
 
     assert said == [
         "Choose a score for semantic relevance",

@@ -1,4 +1,4 @@
-"""Which rows of ratings and highlights the database takes, and which only a constraint refuses."""
+"""Which rows of ratings the database takes, and which only a constraint refuses."""
 
 from collections.abc import Iterator
 from typing import Any
@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 from django.db import IntegrityError, connection, transaction
 
-from evalsite.annotation.models import Annotation, Highlight, Rating
+from evalsite.annotation.models import Annotation, Rating
 from tests.support.breaking import drop
 from tests.support.factories import answer_item, make_annotator, make_study
 
@@ -14,10 +14,9 @@ pytestmark = pytest.mark.django_db
 
 ONE_OF_AN_OUTPUT = "one_rating_of_an_output_per_criterion_turn_and_part"
 ONE_OF_AN_ITEM = "one_rating_of_an_item_per_criterion_turn_and_part"
-ANSWERED = "ratings_have_a_value_or_a_text_or_are_not_applicable"
-APART = "highlights_without_a_criterion_start_apart"
-ONE_SPAN = "one_highlight_per_criterion_span_and_category"
-LENGTH = "highlights_have_a_length_or_a_category"
+ANSWERED = "ratings_have_a_value_a_text_or_a_passage_or_are_not_applicable"
+ONE_MARK = "one_mark_of_a_passage_per_criterion_and_part"
+IN_ORDER = "marks_have_an_output_and_ends_in_order"
 
 
 @pytest.fixture
@@ -36,16 +35,18 @@ def rate(answer: Annotation, **fields: Any) -> Rating:
     return Rating.objects.create(study_id=answer.study_id, annotation=answer, **given)
 
 
-def mark(answer: Annotation, start: int, end: int, **fields: str) -> Highlight:
+def mark(answer: Annotation, start: int | None, end: int | None, **fields: Any) -> Rating:
     output = answer.item.outputs.first()
-    return Highlight.objects.create(
-        study_id=answer.study_id,
-        annotation=answer,
-        output=output,
-        start=start,
-        end=end,
-        quote=output.text[start:end],
-        **fields,
+    return rate(
+        answer,
+        **{
+            "criterion": "highlights",
+            "value": None,
+            "start": start,
+            "end": end,
+            "text": output.text[start:end],
+            **fields,
+        },
     )
 
 
@@ -53,9 +54,8 @@ def assert_only_refused_by(name: str, add: Any) -> None:
     """The row that `add` writes is refused, and taken as soon as this constraint is gone."""
     with pytest.raises(IntegrityError), transaction.atomic():
         add()
-    model = Rating if name in {one.name for one in Rating._meta.constraints} else Highlight
-    if name in (ANSWERED, LENGTH):
-        drop(model, name)
+    if name in (ANSWERED, IN_ORDER):
+        drop(Rating, name)
     else:
         with connection.cursor() as cursor:
             if connection.vendor == "postgresql":
@@ -141,101 +141,101 @@ def test_comment_on_a_preference_stands_beside_its_one_rating(answer):
     assert answer.ratings.count() == 2
 
 
-# --- highlights -----------------------------------------------------------------------------
-
-
-@pytest.mark.both_databases
-@pytest.mark.parametrize("fields", [{}, {"category": "omission"}, {"severity": "major"}], ids=str)
-def test_two_highlights_without_a_criterion_never_start_at_one_place(answer, fields):
-    mark(answer, 0, 5)
-    mark(answer, 3, 8)
-
-    assert_only_refused_by(APART, lambda: mark(answer, 0, 7, **fields))
+# --- marks ----------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(
-    ("start", "end", "fields"),
-    [
-        (1, 5, {"criterion": "errors", "category": "number"}),
-        (0, 4, {"criterion": "errors", "category": "number"}),
-        (0, 5, {"criterion": "errors", "category": "name"}),
-        (0, 5, {"criterion": "slips", "category": "number"}),
-        (0, 5, {}),
-    ],
+    "fields",
+    [{"start": 1}, {"end": 4}, {"part": "name"}, {"criterion": "slips"}, {"start": 3, "end": 8}],
+    ids=str,
 )
-def test_highlights_of_a_criterion_may_overlap(answer, start, end, fields):
-    mark(answer, 0, 5, criterion="errors", category="number")
+def test_marks_may_overlap_and_share_a_passage(answer, fields):
+    mark(answer, 0, 5, part="number")
+    rate(answer, criterion="highlights")
 
-    mark(answer, start, end, **fields)
+    mark(answer, **{"start": 0, "end": 5, "part": "number"} | fields)
 
-    assert answer.highlights.count() == 2
+    assert answer.ratings.marks().count() == 2
 
 
 @pytest.mark.both_databases
-def test_one_span_has_a_category_of_a_criterion_once(answer):
-    span = {"criterion": "errors", "category": "number"}
-    mark(answer, 0, 5, **span, severity="minor")
+@pytest.mark.parametrize("part", ["", "number"])
+def test_passage_is_marked_once_for_a_criterion_and_part(answer, part):
+    mark(answer, 0, 5, part=part, detail={"severity": "minor"})
 
-    assert_only_refused_by(ONE_SPAN, lambda: mark(answer, 0, 5, **span, severity="major"))
-
-
-@pytest.mark.parametrize(("start", "end", "category"), [(4, 4, ""), (5, 4, ""), (5, 4, "omission")])
-def test_highlight_without_a_length_or_a_category_is_refused(answer, start, end, category):
     assert_only_refused_by(
-        LENGTH, lambda: mark(answer, start, end, criterion="errors", category=category)
+        ONE_MARK, lambda: mark(answer, 0, 5, part=part, detail={"severity": "major"})
     )
 
 
-def test_highlight_of_something_that_is_missing_has_a_category_and_no_length(answer):
-    assert mark(answer, 4, 4, criterion="errors", category="omission").quote == ""
+@pytest.mark.both_databases
+@pytest.mark.parametrize(
+    ("start", "end", "fields"),
+    [
+        (5, None, {}),
+        (None, 5, {"part": "omission"}),
+        (5, 4, {"part": "omission"}),
+        (0, 5, {"output": None}),
+    ],
+    ids=str,
+)
+def test_mark_without_an_output_or_with_ends_out_of_order_is_refused(answer, start, end, fields):
+    with pytest.raises(IntegrityError), transaction.atomic():
+        mark(answer, start, end, **fields)
+    drop(Rating, IN_ORDER, ANSWERED)
+    mark(answer, start, end, **fields)
+
+
+@pytest.mark.both_databases
+@pytest.mark.parametrize(
+    ("end", "fields"),
+    [
+        (4, {}),
+        (4, {"detail": {"severity": "major"}}),
+        (5, {"value": 1}),
+        (5, {"detail": {"na": True}}),
+    ],
+    ids=str,
+)
+def test_mark_of_nothing_or_with_a_value_is_refused(answer, end, fields):
+    assert_only_refused_by(ANSWERED, lambda: mark(answer, 4, end, **fields))
+
+
+def test_mark_of_something_that_is_missing_has_a_part_and_no_length(answer):
+    assert mark(answer, 4, 4, part="omission").text == ""
 
 
 # --- defaults and the migration -------------------------------------------------------------
 
-EMPTY = {
-    Rating: {"turn": 0, "part": "", "text": "", "detail": None},
-    Highlight: {"criterion": "", "category": "", "severity": ""},
-}
+EMPTY = {"turn": 0, "part": "", "text": "", "detail": None, "start": None, "end": None}
 
 
 @pytest.mark.both_databases
-@pytest.mark.parametrize("model", EMPTY)
-def test_statement_in_sql_need_not_name_the_columns_that_are_empty(answer, model):
-    row = rate(answer) if model is Rating else mark(answer, 0, 5)
+def test_statement_in_sql_need_not_name_the_columns_that_are_empty(answer):
+    row = rate(answer)
     columns = ", ".join(
         connection.ops.quote_name(field.column)
-        for field in model._meta.concrete_fields
-        if not field.primary_key and field.name not in EMPTY[model]
+        for field in Rating._meta.concrete_fields
+        if not field.primary_key and field.name not in EMPTY
     )
-    table = model._meta.db_table
+    table = Rating._meta.db_table
     with connection.cursor() as cursor:
         cursor.execute(f"CREATE TEMPORARY TABLE kept AS SELECT {columns} FROM {table}")  # noqa: S608
         row.delete()
         cursor.execute(f"INSERT INTO {table} ({columns}) SELECT {columns} FROM kept")  # noqa: S608
         cursor.execute("DROP TABLE kept")
 
-    stored = model.objects.get()
-    assert {name: getattr(stored, name) for name in EMPTY[model]} == EMPTY[model]
+    stored = Rating.objects.get()
+    assert {name: getattr(stored, name) for name in EMPTY} == EMPTY
 
 
-def list_columns(model: Any) -> list[tuple[Any, ...]]:
+def list_constraints() -> set[str]:
     with connection.cursor() as cursor:
-        found = connection.introspection.get_table_description(cursor, model._meta.db_table)
-    return sorted((one.name, one.null_ok, one.default) for one in found)
-
-
-def list_constraints(model: Any) -> dict[str, tuple[Any, ...]]:
-    with connection.cursor() as cursor:
-        found = connection.introspection.get_constraints(cursor, model._meta.db_table)
-    return {
-        name: (one["columns"], one["unique"], one["check"], one["index"])
-        for name, one in found.items()
-    }
+        return {*connection.introspection.get_constraints(cursor, Rating._meta.db_table)}
 
 
 @pytest.mark.both_databases
-@pytest.mark.parametrize("model", EMPTY)
-def test_table_has_the_constraints_and_indexes_that_the_model_declares(model):
-    names = {one.name for one in (*model._meta.constraints, *model._meta.indexes)}
+def test_table_has_the_constraints_and_indexes_that_the_model_declares():
+    names = {one.name for one in (*Rating._meta.constraints, *Rating._meta.indexes)}
 
-    assert names <= set(list_constraints(model))
+    assert names <= list_constraints()

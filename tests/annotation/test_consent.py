@@ -4,7 +4,7 @@ import pytest
 from django.test import Client
 
 from evalsite.annotation.fsck import find_breaches
-from evalsite.annotation.models import Annotation, Draft, Highlight, Rating, Slot
+from evalsite.annotation.models import Annotation, Draft, Rating, Slot
 from evalsite.annotation.pages.saving import Submission, submit_annotation
 from evalsite.participants.models import Answer, Consent, Participant
 from evalsite.studies.models import Item, Study
@@ -69,7 +69,6 @@ def test_bad_82_an_answer_sent_after_declining_is_withdrawn_and_says_nothing():
     annotation = Annotation.objects.get()
     assert (annotation.status, annotation.slot, annotation.note) == ("withdrawn", None, "")
     assert not Rating.objects.exists()
-    assert not Highlight.objects.exists()
     assert states_of(study) == {Slot.State.FREE: Slot.objects.count()}
     assert "isn’t used" in tab.client.get(response.headers["Location"]).text
 

@@ -4,7 +4,7 @@ import pytest
 from django.urls import reverse
 
 from evalsite.annotation.fsck import find_breaches
-from evalsite.annotation.models import Annotation, Highlight, Rating
+from evalsite.annotation.models import Annotation, Rating
 from evalsite.annotation.pages.consent import withdraw
 from evalsite.exports.rows import PAGE
 from evalsite.exports.services import count_rows
@@ -190,8 +190,7 @@ def test_withdrawing_deletes_what_waited_whatever_else_is_kept(is_kept):
 
     waiting.refresh_from_db()
     assert (waiting.status, waiting.awaits_consent, waiting.note) == ("withdrawn", False, "")
-    for model in (Rating, Highlight):
-        assert not model.objects.filter(annotation=waiting).exists()
+    assert not waiting.ratings.exists()
     assert Annotation.objects.counted().count() == int(is_kept)
     assert find_breaches(Study.objects.get(pk=tab.me.study_id)) == []
 

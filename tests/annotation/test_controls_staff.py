@@ -256,7 +256,7 @@ def test_checks_of_many_people_take_the_queries_of_a_few(django_assert_num_queri
 def test_gold_of_each_scale_is_compared(name, gold, entered, agrees):
     config = get_protocol(name)
     criterion = config.criteria[0]
-    outputs = [(7, "alpha"), (9, "beta")][: config.outputs[0]]
+    outputs = [(7, "alpha"), (9, "beta")][: config.item.outputs.least]
     place = entered["first"]
     output = None if place is None else outputs[place][0]
     given = {criterion.key: [Row(output, entered.get("value", 1))]}

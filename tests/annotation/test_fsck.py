@@ -7,7 +7,7 @@ from django.core.management import CommandError, call_command
 from django.db import connection, transaction
 
 from evalsite.annotation.fsck import CHECKS, SITE_CHECKS, examine, find_breaches
-from evalsite.annotation.models import Highlight, Slot
+from evalsite.annotation.models import Rating, Slot
 from evalsite.jobs.models import Job
 from evalsite.lib.clock import now
 from evalsite.participants.models import ItemSet
@@ -83,7 +83,8 @@ def test_highlights_and_numbers_with_space_around_them_are_right(world):
     output = world.answer.item.outputs.first()
     fields = {"study": world.study, "annotation": world.answer, "output": output}
     world.change(output, text="Größe: \U0001f600 fine")
-    Highlight.objects.create(**fields, start=7, end=13, quote="\U0001f600 fine")
+    mark = {"criterion": "highlights", "start": 7, "end": 13, "text": "\U0001f600 fine"}
+    Rating.objects.create(**fields, **mark)
     world.change(world.answer.ratings.first(), value_typed="\u00a0100 ")
 
     assert find_breaches(world.study) == []

@@ -6,7 +6,7 @@ import pytest
 from django.db import connection
 from django.test.utils import CaptureQueriesContext
 
-from evalsite.annotation.models import Annotation, Draft, Highlight, Revision
+from evalsite.annotation.models import Annotation, Draft, Rating, Revision
 from evalsite.annotation.pages.consent import withdraw
 from evalsite.annotation.pages.highlights import MISFIT
 from evalsite.annotation.running.simulation import simulate_crowd
@@ -66,12 +66,12 @@ def test_highlights_are_stored_with_the_answer(tab):
 
     annotation = Annotation.objects.get()
     assert marked_in(annotation) == [first, second]
-    assert {one.study_id for one in Highlight.objects.all()} == {annotation.study_id}
+    assert {one.study_id for one in Rating.objects.marks()} == {annotation.study_id}
 
 
 def test_an_answer_without_highlights_is_whole(tab):
     assert what_became(save(tab)) == "saved"
-    assert not Highlight.objects.exists()
+    assert not Rating.objects.marks().exists()
 
 
 def test_the_same_highlights_again_change_nothing(tab):
@@ -90,7 +90,7 @@ def test_other_highlights_are_a_change_and_the_earlier_ones_are_kept(tab):
     assert what_became(save(tab, second)) == "replaced"
     assert what_became(save(tab)) == "replaced"
 
-    assert not Highlight.objects.exists()
+    assert not Rating.objects.marks().exists()
     states = [one.state["highlights"] for one in Revision.objects.all()]
     start = output.text.index(second)
     assert states == [
@@ -176,7 +176,7 @@ def test_highlights_that_were_entered_but_not_sent_are_saved_as_the_set_is_finis
     tab.client.post(f"{tab.home}sets/1/review/")
 
     assert tab.me.item_sets.get().finished_at
-    assert [one.quote for one in Highlight.objects.all()] == [words_of(tab, 0, 0)]
+    assert [one.text for one in Rating.objects.marks()] == [words_of(tab, 0, 0)]
 
 
 def test_finishing_a_set_leaves_highlights_as_they_were(tab):
@@ -189,7 +189,7 @@ def test_finishing_a_set_leaves_highlights_as_they_were(tab):
     tab.client.post(f"{tab.home}sets/1/review/")
 
     assert tab.me.item_sets.get().finished_at
-    assert Highlight.objects.count() == 3
+    assert Rating.objects.marks().count() == 3
     assert not Revision.objects.exists()
 
 
@@ -218,7 +218,7 @@ def test_answers_that_are_deleted_leave_no_passage(tab):
 
     withdraw(participant=tab.me, is_kept=False)
 
-    assert not Highlight.objects.exists()
+    assert not Rating.objects.marks().exists()
 
 
 def test_a_test_offers_nothing_to_mark_and_takes_nothing(db):
@@ -234,7 +234,7 @@ def test_a_test_offers_nothing_to_mark_and_takes_nothing(db):
     one.client.post(f"{one.home}qualification/1/", data)
 
     assert Annotation.objects.filter(item__kind=Item.Kind.PRACTICE).exists()
-    assert not Highlight.objects.exists()
+    assert not Rating.objects.marks().exists()
 
 
 def test_saving_with_highlights_stays_within_the_queries_of_a_save(tab):
@@ -252,7 +252,7 @@ def test_saving_with_highlights_stays_within_the_queries_of_a_save(tab):
         if not query["sql"].startswith(("BEGIN", "COMMIT", "SAVEPOINT", "RELEASE"))
     ]
     assert response.status_code == 200
-    assert Highlight.objects.count() == 2
+    assert Rating.objects.marks().count() == 2
     assert len(asked) <= MOST_QUERIES, "\n".join(asked)
 
 

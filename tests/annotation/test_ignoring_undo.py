@@ -97,13 +97,13 @@ def test_undo_brings_back_marked_passages_too():
     reader = open_reader()
     marks = '[[0, 5, "Reply"]]'
     reader.rate(1, highlights=marks)
-    before = list(Annotation.objects.get().highlights.values_list("start", "end", "quote"))
+    before = list(Annotation.objects.get().ratings.marks().values_list("start", "end", "text"))
     reader.ignore(1, ITEM)
-    assert not Annotation.objects.get().highlights.exists()
+    assert not Annotation.objects.get().ratings.marks().exists()
 
     reader.undo(1)
 
-    after = list(Annotation.objects.get().highlights.values_list("start", "end", "quote"))
+    after = list(Annotation.objects.get().ratings.marks().values_list("start", "end", "text"))
     assert after == before == [(0, 5, "Reply")]
 
 

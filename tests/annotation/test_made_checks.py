@@ -86,7 +86,7 @@ def test_check_made_here_is_deleted_with_its_batch_until_the_launch(staff_client
 @pytest.mark.parametrize("felt", [(-1, 0, 1), (1, -1, 0), (0, 0, 0)])
 def test_gold_written_from_answers_is_met_by_them(name, felt):
     config = get_protocol(name)
-    count = config.outputs[0]
+    count = config.item.outputs.least
     ids = list(range(11, 11 + count))
     entries = {
         question: criterion.scale.answer_as_bot(felt, number)

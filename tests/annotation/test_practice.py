@@ -242,7 +242,7 @@ def test_passages_can_be_highlighted_in_practice():
     page = one.answer(**scores | {output.marks.passages_name: "your wonderful review"})
 
     assert 'data-marks="' in asked.content.decode()
-    assert [one.quote for one in Annotation.objects.get().highlights.all()] == [
+    assert [mark.text for mark in Annotation.objects.get().ratings.marks()] == [
         "your wonderful review"
     ]
     assert "<mark>your wonderful review</mark>" in page.content.decode()

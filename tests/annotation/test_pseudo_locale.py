@@ -70,9 +70,9 @@ def make(key: str, language: str, screen: str) -> Study:
 def test_every_sentence_of_every_page_can_be_translated(key, screen):
     with speaking(LONGER):
         study = make(key, LONGER, screen)
-        names = (study.config.item_name, study.config.output_name)
+        names = (study.config.item.name, study.config.item.output_name)
         known = known_text(
-            study.config.to_data(), [study.config.item_name, study.config.item_names],
+            study.config.to_data(), [study.config.item.name, study.config.item.names],
             [f"{name} {n}" for name in names for n in range(1, 12)],
             # as a document prints the scores of its example
             [f"{c.label}? ({n})" for c in study.config.criteria for n in (70, 90, 100)],

@@ -54,7 +54,7 @@ def test_items_that_share_an_input_are_known_by_their_outputs():
 
     table = read_table(tab)
 
-    assert table.text_label == study.config.output_name
+    assert table.text_label == study.config.item.output_name
     first = Output.objects.filter(item__in=study.items.main(), position=0)
     assert {row.text for row in table.rows} == {output.text for output in first}
 

@@ -43,6 +43,31 @@ def test_import_adds_a_batch_once(tmp_path: Path, capsys):
     assert study.batches.count() == 1
 
 
+@pytest.mark.parametrize(
+    "order", ["--check study file", "study --check file", "study file --check"]
+)
+def test_options_of_an_import_may_stand_anywhere(tmp_path: Path, capsys, order):
+    study = make_study(items=0)
+    words = {"study": study.pk, "file": write_items(study, tmp_path / "items.csv")}
+
+    code, document = run_json(capsys, "import", *(words.get(word, word) for word in order.split()))
+
+    assert (code, document["faults"]) == (0, [])
+    assert "3 items, no faults" in document["messages"][-1]
+    assert study.batches.count() == 0
+
+
+def test_help_of_an_import_lists_all_options_and_none_is_abbreviated(tmp_path: Path, capsys):
+    assert run_command(["import", "--help"]) == 0
+    listed = capsys.readouterr().out
+    study = make_study(items=0)
+    short = run_command(["import", "--che", str(study.pk), str(write_items(study, tmp_path / "a"))])
+
+    assert all(option in listed for option in ("--check", "--map", "--data DIR", "--json"))
+    assert short == 3
+    assert study.batches.count() == 0
+
+
 def test_file_with_faults_ends_with_1_and_lists_them(tmp_path: Path, capsys):
     study = make_study(items=0)
     path = tmp_path / "items.csv"

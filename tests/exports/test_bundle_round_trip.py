@@ -15,7 +15,6 @@ from evalsite.annotation.allocation.slots import make_slots
 from evalsite.annotation.models import (
     TOP_UP_FROM,
     Annotation,
-    Highlight,
     Rating,
     RatingsFile,
     Revision,
@@ -85,8 +84,7 @@ CARRIED: dict[type[models.Model], tuple[str, ...]] = {
     Answer: layout.ANSWER_FIELDS,
     ItemSet: layout.SET_FIELDS,
     Annotation: layout.ANNOTATION_FIELDS,
-    Rating: layout.RATING_FIELDS,
-    Highlight: layout.HIGHLIGHT_FIELDS,
+    Rating: (*layout.RATING_FIELDS, *layout.HIGHLIGHT_FIELDS),
     Revision: layout.REVISION_FIELDS,
     Exclusion: layout.EXCLUSION_FIELDS,
     MetricFile: layout.METRIC_FILE_FIELDS,

@@ -11,9 +11,9 @@ from django.test import Client
 from django.test.utils import CaptureQueriesContext
 from django.urls import reverse
 
-from evalsite.annotation.models import Annotation, Highlight
+from evalsite.annotation.models import Annotation, Rating
 from evalsite.annotation.pages.saving import Submission, submit_annotation
-from evalsite.annotation.pages.submitted_values import Passage
+from evalsite.annotation.pages.submitted_values import Value
 from evalsite.exports.codebook import list_chapters
 from evalsite.exports.columns import HIGHLIGHTS
 from evalsite.exports.file_counts import store_counts
@@ -44,11 +44,10 @@ def mark(me: Participant, text: str, *quotes: str, **said: Any) -> Annotation:
     item = item_of(me.study, text)
     output = item.outputs.get()  # type: ignore[attr-defined]
     starts = [(text.index(quote), quote) for quote in quotes]
-    passages = tuple(
-        Passage(output_id=output.pk, start=start, end=start + len(quote), quote=quote)
-        for start, quote in starts
+    marks = tuple(
+        Value.of_mark(output.pk, start, start + len(quote), quote) for start, quote in starts
     )
-    submission = Submission(item=item, highlights=passages, order_shown=(0,), **said)
+    submission = Submission(item=item, values=marks, order_shown=(0,), **said)
     submit_annotation(participant=me, submission=submission)
     return Annotation.objects.get(participant=me, item=item)
 
@@ -85,7 +84,7 @@ def test_quotes_read_back_with_the_documented_call_stand_in_the_outputs(study: S
     texts = {f"{key}#1": text for key, text in Output.objects.values_list("item__key", "text")}
     rows = table[["output_id", "start", "end", "quote"]].itertuples(index=False, name=None)
     found = [(texts[output][int(start) : int(end)], quote) for output, start, end, quote in rows]
-    assert len(found) == Highlight.objects.count() == 5
+    assert len(found) == Rating.objects.marks().count() == 5
     assert all(passage == quote for passage, quote in found)
 
 

@@ -1,14 +1,18 @@
-"""A bundle of format 2 that version 0.1 wrote: this version reads it."""
+"""Bundles that earlier code wrote: this version reads them, and exports what is in them."""
 
 import csv
 import io
+import json
 from pathlib import Path
 
 import pytest
 
 from evalsite.annotation.fsck import find_breaches
+from evalsite.annotation.models import Revision
 from evalsite.exports.bundle.restore import restore_bundle
 from evalsite.exports.bundle.verify import verify_bundle
+from evalsite.exports.columns import list_files_of
+from tests.support.bundles import read_files
 from tests.support.exports import export
 from tests.support.factories import make_user
 
@@ -16,6 +20,8 @@ pytestmark = pytest.mark.slow
 
 FOLDER = Path(__file__).resolve().parents[2] / "fixtures" / "bundle"
 BUNDLE, RATINGS = FOLDER / "format-2.zip", FOLDER / "format-2-ratings.csv"
+# one for each way of keeping groups together; they hold every kind of row between them
+GROUPS = {path.stem.removeprefix("format-3-"): path for path in FOLDER.glob("format-3-*.zip")}
 
 
 def read_rows(data: bytes) -> list[dict[str, str]]:
@@ -40,3 +46,66 @@ def test_kept_bundle_makes_its_study_again():
     kept = read_rows(RATINGS.read_bytes())
     rows = read_rows(export(restored.study, "ratings"))
     assert [{name: row[name] for name in kept[0]} for row in rows] == kept
+
+
+@pytest.mark.both_databases
+@pytest.mark.django_db
+@pytest.mark.usefixtures("checks_here")
+@pytest.mark.parametrize("groups", sorted(GROUPS))
+def test_bundle_of_format_3_makes_a_study_that_exports_the_rows_in_it(groups):
+    """The rows that count are those of the bundle's own tables. Columns may be added to them."""
+    files = read_files(GROUPS[groups].read_bytes())
+    about = json.loads(files["study.json"])
+
+    with GROUPS[groups].open("rb") as file:
+        restored = restore_bundle(file=file, owner=make_user(), by="a test")
+
+    assert about["format_version"] == 3
+    assert restored.study.groups == about["study"]["groups"] == groups
+    assert restored.remarks == []
+    assert find_breaches(restored.study) == []
+    names = [name for name in list_files_of(restored.study) if f"data/{name}.csv" in files]
+    assert {"ratings", "ratings_wide", "annotations", "items", "participants"} <= {*names}
+    for name in names:
+        kept = read_rows(files[f"data/{name}.csv"])
+        rows = read_rows(export(restored.study, name))
+        columns = kept[0] if kept else ()
+        assert [{column: row[column] for column in columns} for row in rows] == kept
+    assert Revision.objects.count() == about["counts"]["revisions"] > 0
+
+
+def test_bundles_of_format_3_hold_every_kind_of_row_between_them():
+    kept: dict[str, dict[str, set[str]]] = {}
+    for path in GROUPS.values():
+        for name, data in read_files(path.read_bytes()).items():
+            if name.endswith(".csv"):
+                columns = kept.setdefault(name.removeprefix("data/").removesuffix(".csv"), {})
+                for row in read_rows(data):
+                    for column, value in row.items():
+                        columns.setdefault(column, set()).add(value)
+
+    assert sorted(GROUPS) == ["free", "once", "together"]
+    ratings, annotations = kept["ratings"], kept["annotations"]
+    assert ratings["scale"] == {
+        "likert", "slider", "number", "magnitude", "decision", "checklist", "choice", "choices",
+        "preference", "text",
+    }  # fmt: skip
+    assert ratings["kind"] == {"main", "practice", "gold", "attention", "repeat"}
+    assert annotations["outcome"] == {"rated", "ignored", "reported", "skipped"}
+    assert annotations["status"] == {"counted", "surplus", "control", "skipped", "withdrawn"}
+    assert annotations["origin"] == {"simulated", "imported"}
+    assert annotations["aids"] == kept["participants"]["excluded"] == {"yes", "no"}
+    # statements of the study and of an item, options, words on an answer
+    assert ratings["part"] >= {"", "comment", "1", "plain", "fact", "more"}
+    assert ratings["text"] >= {"Half of it\nis missing.", "Sounds like gossip", "Say when.\n=1+1"}
+    assert ratings["turn"] == {"", "2", "4"}
+    assert ratings["not_applicable"] == {"no", "yes"}
+    assert ratings["both"] == {"", "good", "bad"}
+    assert ratings["outcome"] == {"", "1", "2", "tie"}
+    assert ratings["reasons"] >= {"", "item-03#1: useful; item-03#2: wrong"}
+    assert {" 70 ", "999999"} <= ratings["value_typed"]
+    assert len(ratings["repeat_of"]) == 3
+    assert {"ferry", "👩‍🔬", "daily"} <= kept["highlights"]["quote"]
+    assert {"BLEU", "=β, “2”"} == kept["metrics"]["metric"]
+    assert {"", "pace"} == kept["exclusions"]["rule"]
+    assert len(kept["exclusions"]["revoked_at"]) > 1

@@ -42,7 +42,7 @@ def pack_shared() -> SimpleNamespace:
         answers = list(item.annotations.exclude(participant__withdrawn_at__isnull=False))
         assert len(answers) > 1
         for answer in answers:
-            for rows in (answer.ratings, answer.highlights, answer.revisions):
+            for rows in (answer.ratings, answer.revisions):
                 rows.all().delete()
         reported = {"outcome": "reported", "reason": "missing", "note": "", "slot": None}
         item.annotations.filter(pk__in=[one.pk for one in answers]).update(

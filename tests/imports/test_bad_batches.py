@@ -95,7 +95,7 @@ SIGNS = "\u202a\u202b\u202c\u202d\u202e\u2066\u2067\u2068\u2069"
 def test_bad_24_every_sign_of_direction_is_warned_of_in_every_column(config, study):
     for column, sign in product(text_columns(config), SIGNS):
         checked = check_rows(study, with_cell(make_rows(config), column, f"a{sign}b"))
-        if config.outputs[0] > 1 and column != "output":
+        if config.item.outputs.least > 1 and column != "output":
             continue  # the inputs of the item's other rows differ now: row 74
         (remark,) = [one for one in checked.remarks if "text direction" in one.message]
         assert (remark.count, told(checked)) == (1, [])
@@ -130,7 +130,7 @@ def test_bad_21_no_hostile_text_can_be_an_id(config, study, name):
 
 
 def test_bad_20_blank_texts_are_refused_in_every_column(config, study):
-    required = {column.name for column in config.inputs if column.is_required}
+    required = {column.name for column in config.columns if column.required}
     for column in {*required, "output"}:
         rows = make_rows(config, items=1)
         for row in rows:
@@ -157,7 +157,7 @@ def test_bad_27_a_cell_over_the_limit_is_refused_in_every_column(config, study):
 
 
 def test_bad_35_equal_texts_of_two_systems_are_taken_with_a_warning(config, study):
-    rows = make_rows(config, items=1, outputs=max(2, config.outputs[0]))
+    rows = make_rows(config, items=1, outputs=max(2, config.item.outputs.least))
     rows[1]["output"] = rows[0]["output"]
 
     checked = check_rows(study, rows)
@@ -209,7 +209,7 @@ def test_bad_77_ids_that_hold_names_of_systems_are_taken_and_never_shown(config,
 
 
 def test_bad_36_a_whole_number_of_an_item_is_refused_unless_it_is_one(config, study):
-    for column in config.inputs:
+    for column in config.columns:
         if column.kind != "whole number":
             continue
         for text in ("0", "-1", "1.5", "70.0", "007", "+7", "1e3", "1,000", "1000000", "７０", "x"):
@@ -218,7 +218,7 @@ def test_bad_36_a_whole_number_of_an_item_is_refused_unless_it_is_one(config, st
 
 
 def test_bad_36_columns_that_go_together_are_filled_all_of_them_or_none(config, study):
-    partners = [column for column in config.inputs if column.together]
+    partners = [column for column in config.columns if column.together]
     for column in partners:
         rows = make_rows(config, items=1)
         for row in rows:
@@ -234,8 +234,8 @@ def test_bad_36_columns_that_go_together_are_filled_all_of_them_or_none(config, 
 
 
 def test_bad_74_inputs_that_differ_in_an_item_are_refused_with_both_lines(config, study):
-    rows = make_rows(config, items=1, outputs=max(2, config.outputs[0]))
-    for column in config.inputs:
+    rows = make_rows(config, items=1, outputs=max(2, config.item.outputs.least))
+    for column in config.columns:
         changed = with_cell(rows, column.name, make_rows(config)[-1][column.name], record=2)
         checked = check_rows(study, changed)
         line = line_of(changed, 2)
@@ -246,7 +246,7 @@ def test_bad_74_inputs_that_differ_in_an_item_are_refused_with_both_lines(config
 
 
 def test_bad_75_too_few_outputs_are_refused_with_item_found_and_wanted(config, study):
-    least, most = config.outputs
+    least, most = config.item.outputs.least, config.item.outputs.most
     if least == 1:
         return  # one output is enough, and each is an item of its own
     rows = make_rows(config)
@@ -279,7 +279,7 @@ def test_bad_78_messages_name_line_and_record_where_cells_have_line_breaks(confi
 
 
 def test_bad_79_items_without_an_id_are_numbered_where_a_row_is_an_item(config, study):
-    single = config.outputs[1] == 1
+    single = config.item.outputs.most == 1
     rows = make_rows(config, items=3)
     rows = rows if single else wide(config, rows)
     bare = [{name: text for name, text in row.items() if name != "item"} for row in rows]
@@ -294,7 +294,7 @@ def test_bad_79_items_without_an_id_are_numbered_where_a_row_is_an_item(config, 
 
 
 def test_bad_79_outputs_that_belong_together_need_an_id_and_it_is_said_why(config, study):
-    if config.outputs[1] == 1:
+    if config.item.outputs.most == 1:
         return  # every row is an item of its own
     rows = [
         {name: text for name, text in row.items() if name != "item"} for row in make_rows(config)
@@ -308,7 +308,7 @@ def test_bad_79_outputs_that_belong_together_need_an_id_and_it_is_said_why(confi
 
 def test_bad_79_items_with_equal_inputs_share_a_group_unless_the_file_names_one(config, study):
     rows = make_rows(config, items=2)
-    same = {column.name: rows[0][column.name] for column in config.inputs}
+    same = {column.name: rows[0][column.name] for column in config.columns}
     unnamed = [row | same for row in rows]
     named = [row | {"group": f"g-{row['item']}"} for row in unnamed]
 

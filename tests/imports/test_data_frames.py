@@ -13,7 +13,7 @@ from evalsite.data.tables.files import find_files
 from evalsite.data.tables.reader import open_table
 from evalsite.data.tables.table import Limits
 from evalsite.lib.csv_writer import write_csv
-from tests.batches.test_formats import FOLDER
+from tests.data.test_formats import FOLDER
 
 FRAME = pandas.DataFrame(
     {

@@ -41,7 +41,8 @@ def test_example_of_a_batch_is_taken_with_nothing_to_correct(protocol: str, cont
 
     checked = check(study, content)
 
-    least, most = study.config.outputs
+    outputs = study.config.item.outputs
+    least, most = outputs.least, outputs.most
     assert [str(fault) for fault in checked.faults] == []
     assert "" not in checked.mapping.values()
     assert all(least <= len(item.outputs) <= most for item in checked.items)

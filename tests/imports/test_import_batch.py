@@ -354,7 +354,7 @@ def test_protocols_example_batch_can_be_imported(study: Any, researcher: Any) ->
         (["mr=foo"], "no field “foo”.*item, group"),
         (["TGen=output"], "no column “TGen”. It has: item, mr, system, output"),
         (["mr=group", "mr=group"], "“mr” is mapped already"),
-        (["mr=group", "item=group"], "another column is mapped to “group”"),
+        (["mr=kind", "item=kind"], "another column is mapped to “kind”"),
         (["mr=foo", "TGen="], "(?s)no field “foo”.*no column “TGen”"),
     ],
 )

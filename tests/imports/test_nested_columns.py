@@ -12,7 +12,7 @@ from django.urls import reverse
 
 from evalsite.imports.models import Upload
 from evalsite.studies.models import Item, Study
-from tests.batches.test_formats import FOLDER
+from tests.data.test_formats import FOLDER
 from tests.support.factories import make_study, make_user
 
 pytestmark = pytest.mark.django_db

@@ -256,7 +256,10 @@ def test_the_mapping_of_the_researcher_wins(study: Study) -> None:
     checked = check(study, text, mapping={"a": "participant"}, keeps_incomplete=True)
 
     assert checked.participants == ["w1"]
+    # the column that is called “item” is left out then
     (fault, *_) = list_faults(check(study, text, mapping={"a": "item"}))
+    assert fault == (1, "participant", "column_missing")
+    (fault, *_) = list_faults(check(study, text, mapping={"a": "item", "item": "item"}))
     assert fault == (1, "", "column_mapped_twice")
     (fault, *_) = list_faults(check(study, text, mapping={"a": "colour"}))
     assert fault == (1, "a", "field_unknown")

@@ -22,7 +22,7 @@ from evalsite.exports.services import Choice, write_file
 from evalsite.imports.models import MetricScore
 from evalsite.imports.packs import name_files, pack_files
 from evalsite.studies.models import Batch, Study
-from tests.batches.test_formats import ANSWERS, FILES, FOLDER
+from tests.data.test_formats import ANSWERS, FILES, FOLDER
 from tests.site.test_staff_browser import sign_in
 from tests.support.browsing import Watch, find_faults_in_turn, follow
 from tests.support.factories import make_study, make_user

@@ -15,7 +15,7 @@ from playwright.sync_api import Page, expect
 from evalsite.data.tables.formats import load_formats
 from evalsite.exports.services import Choice, write_file
 from evalsite.studies.models import Batch, Study
-from tests.batches.test_formats import FOLDER
+from tests.data.test_formats import FOLDER
 from tests.site.test_staff_browser import sign_in
 from tests.support.browsing import Watch, follow
 from tests.support.factories import make_study, make_user

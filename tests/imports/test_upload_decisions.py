@@ -49,7 +49,7 @@ def decisions(checked: CheckedItems) -> dict[str, bool]:
 @pytest.mark.parametrize("name", ["prompt", "source", "question", "article", "context"])
 def test_text_that_is_shown_is_guessed_alike_by_every_protocol(protocol: str, name: str) -> None:
     config = installed_protocols()[protocol]
-    wanted = next(column.name for column in config.inputs if column.is_required)
+    wanted = next(column.name for column in config.columns if column.required)
 
     guess = guess_mapping(["id", name, "system", "generated"], config)
 

@@ -250,11 +250,11 @@ def test_mapping_of_the_researcher_wins_over_the_guess(check: Check) -> None:
 
 
 def test_mapping_refuses_two_columns_in_one_field_and_two_forms_at_once(check: Check) -> None:
-    twice = check(GOOD, {"mr": "output"})
-    both = check(GOOD, {"mr": "output1"})
+    twice = check(GOOD, {"mr": "kind", "item": "kind"})
+    both = check(GOOD, {"mr": "output1", "output": "output"})
     unknown = check(GOOD, {"mr": "output²"})
 
-    assert "both mapped to “output”" in " ".join(told(twice))
+    assert "both mapped to “kind”" in " ".join(told(twice))
     assert "Choose one form" in " ".join(told(both))
     assert "no field “output²”" in " ".join(told(unknown))
 
@@ -265,7 +265,9 @@ def test_mapping_refuses_two_columns_in_one_field_and_two_forms_at_once(check: C
 @pytest.fixture
 def single(study: Any, monkeypatch: pytest.MonkeyPatch) -> Any:
     """The study, as if its protocol showed one output at a time."""
-    shown = replace(study.config, outputs=(1, 1), criteria=())
+    outputs = study.config.item.outputs.model_copy(update={"least": 1, "most": 1})
+    item = study.config.item.model_copy(update={"outputs": outputs})
+    shown = replace(study.config, item=item, criteria=())
     monkeypatch.setattr(Study, "config", shown)
     return study
 

@@ -104,7 +104,7 @@ def test_dialogue_may_be_a_list(make_study: Any) -> None:
 
 
 def test_every_bad_line_is_told_with_its_place(check: Check) -> None:
-    bad = ['{"item": "m2"', '{"item": NaN}', '{"item": 1, "item": 2}', "[1]", '"text"', "7"]
+    bad = ['{"item": "m2"', '{"item": Infinity}', '{"item": 1, "item": 2}', "[1]", '"text"', "7"]
 
     checked = check(write(*ROWS, "", *bad))
 
@@ -127,7 +127,6 @@ def test_every_bad_line_is_told_with_its_place(check: Check) -> None:
         ('{"a": "\\x"}', "(character 8): a backslash"),
         ('{"a": 1} {"a": 2}', "(character 10): something follows"),
         ('{"a": 1},', "(character 9): something follows"),
-        ('{"a": NaN}', "NaN isn't a JSON value"),
         ('{"a": [-Infinity]}', "-Infinity isn't a JSON value"),
         ('{"a": 1, "b": {"c": 1, "c": 2}}', "The key “c” occurs twice"),
         ('{"a": 1, "\\ud800": 1, "\\ud800": 2}', "The key “\ufffd” occurs twice"),

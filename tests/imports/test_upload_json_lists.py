@@ -87,7 +87,6 @@ def test_list_that_is_none_is_refused_with_its_line(
 @pytest.mark.parametrize(
     ("value", "code"),
     [
-        ("NaN", "json_number"),
         ("-Infinity", "json_number"),
         ('{"b": 1, "b": 2}', "json_duplicate_key"),
         ("[" * 51 + "]" * 51, "json_depth"),

@@ -330,7 +330,7 @@ def test_first_sheet_that_is_not_hidden_is_read_and_the_others_are_told(check: C
     assert checked.delimiter == "sheet “Items”"
     (remark,) = checked.remarks
     assert remark.code == "sheets_not_read"
-    assert remark.message.endswith("Not read: “Old”, “Last”")
+    assert "Not read: “Old”, “Last”. Choose" in remark.message
 
 
 def test_workbook_of_hidden_sheets_is_refused(check: Check) -> None:

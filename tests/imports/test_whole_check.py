@@ -111,13 +111,13 @@ def test_a_path_that_is_none_is_named(tmp_path: Path) -> None:
     path = tmp_path / "a.jsonl"
     path.write_text('{"id": "1", "candidates": [{"who": "a"}]}\n')
 
-    with pytest.raises(CommandError, match=r"no column “candidates\[\*\].who”"):
+    with pytest.raises(CommandError, match=r"no column “answers\[\*\].who”"):
         call_command(
             "import_batch",
             str(make_study(items=0).pk),
             str(path),
             "--map",
-            "candidates[*].who=system",
+            "answers[*].who=system",
         )
 
 

@@ -6,9 +6,13 @@ from typing import Any
 
 import pytest
 from django.conf import settings
+from django.core.validators import MaxValueValidator
 
 from evalsite.instruments.checks import InvalidInstrument, find_not_yet, read_instrument
+from evalsite.instruments.parts import MOST_MINUTES
+from evalsite.instruments.schema import INPUT_KINDS
 from evalsite.protocol import Protocol, get_protocol, installed_protocols, installed_scales
+from evalsite.studies.models import Study
 
 FOLDER = settings.BASE_DIR / "fixtures" / "instruments"
 GALLERY = sorted(FOLDER.glob("*.json"))
@@ -196,3 +200,48 @@ def test_table_given_as_a_list_is_written_as_text_that_keeps_the_order_of_its_co
 
     assert json.loads(written) == rows
     assert list(json.loads(written)[0]) == list(rows[0])
+
+
+# --- bounds, and what a worked example shows ----------------------------------------------
+
+
+@pytest.mark.parametrize("number", [10**400, 1e308, float("inf")], ids=["long", "1e308", "inf"])
+def test_minutes_of_an_item_are_at_most_those_of_the_longest_lease(number: float):
+    limits = [
+        limit.limit_value
+        for limit in Study._meta.get_field("lease_minutes").validators
+        if isinstance(limit, MaxValueValidator)
+    ]
+
+    faults = list_faults(make_data() | {"minutes_per_item": number})
+
+    assert faults == {("out_of_range", "minutes_per_item")}
+    assert limits == [MOST_MINUTES]
+    assert list_faults(make_data() | {"minutes_per_item": MOST_MINUTES}) == set()
+
+
+@pytest.mark.parametrize("number", [0, 10**9 + 1, 10**400], ids=["0", "1e9+1", "long"])
+def test_versions_are_numbers_that_both_databases_keep(number: int):
+    data = make_data() | {"version": number, "based_on": {"version": number}}
+
+    assert list_faults(data) == {("out_of_range", "version"), ("out_of_range", "based_on.version")}
+    assert list_faults(data | {"version": 10**9, "based_on": {"version": 10**9}}) == set()
+
+
+@pytest.mark.parametrize("kind", sorted(INPUT_KINDS - {"conversation", "table", "turns"}))
+def test_input_of_a_worked_example_is_text_or_a_whole_number_where_that_is_its_kind(kind: str):
+    data = make_data()
+    data["item"]["inputs"] = [{"name": "source", "label": "Source", "kind": kind}]
+    for example in (*data.get("examples", ()), *data["practice"]):
+        example["inputs"] = {"source": "7"}
+
+    def list_codes(value: Any) -> set[tuple[str, str]]:
+        data["practice"][0]["inputs"]["source"] = value
+        return list_faults(data)
+
+    place, is_number = "practice.0.inputs.source", kind == "whole number"
+    assert list_codes("7") == set()
+    for value in ({}, ["a"], 1.5, True):
+        assert list_codes(value) == {("type", place)}
+    assert list_codes(7) == (set() if is_number else {("type", place)})
+    assert list_codes(10**400) == {("out_of_range" if is_number else "type", place)}

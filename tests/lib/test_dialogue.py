@@ -11,8 +11,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from evalsite.annotation.pages.view_models import InputView, view_item
+from evalsite.instruments.schema import InputColumn, ItemParts, Layout, Outputs
 from evalsite.lib.dialogue import Turn, parse_dialogue, plain_output, strip_markup
-from evalsite.protocol import InputColumn, Layout, get_protocol
+from evalsite.protocol import get_protocol
 from tests.support.published import published_file
 
 HTML = (
@@ -290,16 +291,15 @@ class Stub:
     aids = ()
     has_ignore = False
     page_note = ""
-    layout = Layout()
-    output_name = "Response"
-    inputs = (
+    layout = Layout(outputs="one", questions="beside")
+    columns = (
         InputColumn(name="said", label="Said", kind="dialogue"),
-        InputColumn(name="note", label="Note"),
+        InputColumn(name="note", label="Note", kind="text"),
     )
 
     def __init__(self, output_kind: str) -> None:
-        self.output_kind = output_kind
-        self.output_language = ""
+        outputs = Outputs(kind=output_kind, least=1, most=1)
+        self.item = ItemParts(inputs=list(self.columns), outputs=outputs)
 
     def bind(self, inputs, outputs):
         return self.criteria
@@ -327,7 +327,7 @@ def test_kind_of_output_decides_whether_markup_is_dropped(kind, shown):
 
 
 def test_outputs_are_text_unless_a_protocol_says_otherwise():
-    assert get_protocol("magnitude").output_kind == "text"
+    assert get_protocol("magnitude").item.outputs.kind == "text"
     assert InputView("mr", "MR", "text", "A: x", ()).turns == ()
 
 

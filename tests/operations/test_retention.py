@@ -13,6 +13,7 @@ from django.urls import reverse
 
 from evalsite.annotation.models import Annotation, Rating, Slot
 from evalsite.annotation.running.launch import close_study
+from evalsite.audit.models import AuditEntry
 from evalsite.exports.bundle.format import Contents
 from evalsite.exports.bundle.job import start_packing
 from evalsite.exports.jobs import start_export
@@ -20,7 +21,7 @@ from evalsite.exports.services import Choice
 from evalsite.jobs.models import Job
 from evalsite.jobs.services import run_job
 from evalsite.lib.clock import now, standing_at
-from evalsite.operations.retention import delete_expired, erase_person, find_expiry
+from evalsite.operations.retention import delete_expired, erase_person, find_expiries
 from evalsite.participants.models import (
     Consent,
     Expert,
@@ -34,9 +35,10 @@ from evalsite.quality.models import Approval, Note
 from evalsite.quality.notes import add_notes
 from evalsite.quality.pay import approve_sets, list_payable
 from evalsite.studies.models import Membership
+from evalsite.studies.versions import build_content, make_version
 from tests.quality.test_pay import begin, work
 from tests.support.experts import invite
-from tests.support.factories import make_user
+from tests.support.factories import make_study, make_user
 from tests.support.invariants import check_invariants
 from tests.support.rounds import Person
 
@@ -51,23 +53,98 @@ def close(study):
     return study.closed_at
 
 
+def change_texts(study, **fields):
+    """The study has a new version, whose texts follow from today's settings."""
+    for name, value in fields.items():
+        setattr(study, name, value)
+    study.save()
+    make_version(study, by=None)
+    study.refresh_from_db()
+
+
 def test_identities_are_kept_90_days_after_the_last_decision_and_never_more_than_180():
     recruitment = begin(checks=0)
     study = recruitment.study
     work(recruitment)
-    running = find_expiry(study)
+    running = find_expiries(study)
     closed_at = close(study)
-    alone = find_expiry(study)
+    alone = find_expiries(study)
     decided = {}
     for days in (60, 120):
         with standing_at(closed_at + days * DAY):
             approve_sets(study=study, set_ids=[list_payable(study).get().pk], by=make_user())
         Approval.objects.update(state="waiting")
-        decided[days] = find_expiry(study)
+        decided[days] = find_expiries(study)
 
-    assert running is None
-    assert alone == closed_at + 90 * DAY
-    assert decided == {60: closed_at + 150 * DAY, 120: closed_at + 180 * DAY}
+    assert running == {}
+    versions = (None, study.version_id)
+    assert alone == dict.fromkeys(versions, closed_at + 90 * DAY)
+    assert decided == {
+        60: dict.fromkeys(versions, closed_at + 150 * DAY),
+        120: dict.fromkeys(versions, closed_at + 180 * DAY),
+    }
+
+
+@pytest.mark.both_databases
+def test_everyone_is_forgotten_when_the_text_they_agreed_to_said_whatever_the_site_says(settings):
+    settings.IDENTITY_DAYS = 30
+    recruitment = begin(checks=0)
+    study = recruitment.study
+    change_texts(study, consent="[SETTINGS: who sees your ID]")
+    early, both, declined = (Person(recruitment, number, number) for number in range(3))
+    early.start().choose("agree")
+    both.start().choose("agree")
+    settings.IDENTITY_DAYS = 7
+    change_texts(study)
+    both.choose("agree")
+    declined.start().choose("decline")
+    settings.IDENTITY_DAYS = 365
+    closed_at = close(study)
+    names = {early.me.pk: "early", both.me.pk: "both", declined.me.pk: "declined"}
+
+    kept = {}
+    for days in (6, 8, 29, 31):
+        with standing_at(closed_at + days * DAY):
+            delete_expired()
+        left = ParticipantIdentity.objects.values_list("participant", flat=True)
+        kept[days] = {names[pk] for pk in left}
+
+    assert kept == {6: {"early", "both", "declined"}, 8: {"early"}, 29: {"early"}, 31: set()}
+    log = AuditEntry.objects.filter(action="identities deleted").order_by("pk")
+    assert [entry.detail["people"] for entry in log] == [2, 1]
+
+
+def test_person_reads_the_days_they_were_promised(settings):
+    settings.IDENTITY_DAYS = 30
+    person = work(begin(checks=0))
+    settings.IDENTITY_DAYS = 7
+
+    for page in (person.open(), person.client.get(f"{person.home}work/")):
+        assert page.context["kept_id"]["days"] == 30
+
+
+def test_decision_on_pay_keeps_nobody_longer_who_was_told_of_the_end_of_the_study_alone():
+    recruitment = begin(checks=0)
+    study = recruitment.study
+    change_texts(study, pay_per_set=None)
+    work(recruitment)
+    closed_at = close(study)
+    Approval.objects.create(
+        study=study, item_set=ItemSet.objects.get(), decided_at=closed_at + 60 * DAY
+    )
+
+    assert find_expiries(study)[study.version_id] == closed_at + 90 * DAY
+
+
+@pytest.mark.parametrize(("days", "most"), [(0, 0), (180, 180), (365, 180)])
+def test_text_promises_at_most_180_days_whatever_the_site_says(settings, days, most):
+    settings.IDENTITY_DAYS = days
+    study = make_study(consent="[SETTINGS: who sees your ID]")
+
+    content = build_content(study)
+
+    assert f"delete it {most} days after the study closes" in content["texts"]["consent"]
+    assert content["settings"]["identity_days"] == most
 
 
 def test_what_names_people_is_gone_then_and_all_that_they_did_stays():

@@ -52,7 +52,7 @@ def keys_of(config: Protocol) -> list[str]:
     keys = []
     for criterion in config.criteria:
         if isinstance(criterion.scale, Magnitude):
-            keys += ["9", "Enter"] * config.outputs[1]
+            keys += ["9", "Enter"] * config.item.outputs.most
         elif isinstance(criterion.scale, Likert):
             keys.append(str(criterion.scale.maximum))
         else:
@@ -66,7 +66,7 @@ def counted_in(study: Study) -> int:
 
 def ratings_of(config: Protocol) -> int:
     """How many values an answered item holds."""
-    return sum(config.outputs[1] if one.per_output else 1 for one in config.criteria)
+    return sum(config.item.outputs.most if one.per_output else 1 for one in config.criteria)
 
 
 # boxes, points with a decision, and a preference

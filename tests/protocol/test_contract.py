@@ -117,9 +117,9 @@ def test_instrument_is_declared_whole(config):
     faults = "\n".join(map(str, check_instrument(data)))
     assert not faults, f"Correct protocol.json, instructions.md or practice.json:\n{faults}"
     assert Protocol.from_data(data) == config
-    for name in ("instructions_title", "criteria", "inputs"):
-        assert getattr(config, name), f"Give the protocol a {name}, in protocol.json."
-    assert not config.has_highlight or (config.highlight and config.output_kind == "text"), (
+    for name in ("instructions_title", "criteria", "columns"):
+        assert getattr(config, name), f"Give the protocol {name}, in protocol.json."
+    assert not config.has_highlight or (config.highlight and config.item.outputs.kind == "text"), (
         'highlight needs words, and output_kind "text": what is marked in the text '
         "shown must be a passage of the text stored."
     )
@@ -146,9 +146,9 @@ def test_criteria_are_declared_whole(config):
 
 
 def test_examples_and_practice_fit_the_instrument(config):
-    required = {column.name for column in config.inputs if column.is_required}
-    columns = {column.name for column in config.inputs}
-    fewest, most = config.outputs
+    required = {column.name for column in config.columns if column.required}
+    columns = {column.name for column in config.columns}
+    fewest, most = config.item.outputs.least, config.item.outputs.most
 
     assert config.practice, 'List one practice item or more under "practice" in practice.json.'
     for example in (*config.examples, *config.practice):

@@ -68,6 +68,8 @@ BREACHES = [
     ("fluency", lambda d: d.update(translations=[]), "type", "translations"),
     ("fluency", lambda d: d["criteria"][0].update(key="note"), "reserved_column",
      "criteria.note.key"),
+    ("fluency", lambda d: d["criteria"][0].update(key="highlights"), "reserved_column",
+     "criteria.highlights.key"),
     ("rrgen", lambda d: (d["criteria"][0].update(comment={"ask": "optional"}),
                          d["criteria"][1].update(key="relevance_comment")),
      "reserved_column", "criteria.relevance_comment.key"),
@@ -220,7 +222,7 @@ def test_each_fault_has_its_code_and_its_place(key, break_it, code, place):
 
 @pytest.mark.parametrize(
     ("screen", "screens"),
-    [("sheet", ("sheet",)), (["sheet", "one"], ("sheet", "one")), ("one", ("one",))],
+    [("sheet", ["sheet"]), (["sheet", "one"], ["sheet", "one"]), ("one", ["one"])],
 )
 def test_layouts_to_choose_from_are_read_and_written(screen, screens):
     data = data_of("dialogue")

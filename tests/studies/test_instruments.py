@@ -132,8 +132,8 @@ def test_column_of_an_output_may_have_no_label():
     del column["label"]
 
     assert not find_faults(content)
-    (read,) = (column for column in Protocol.from_stored(content).inputs if column.is_of_output)
-    assert read.label == read.name == column["name"]
+    (read,) = (column for column in Protocol.from_stored(content).columns if column.is_of_output)
+    assert read.heading == read.name == column["name"]
 
 
 @pytest.mark.parametrize("content", CONTENTS, ids=lambda content: content["key"])

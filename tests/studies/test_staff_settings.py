@@ -322,15 +322,6 @@ def test_closing_date_is_entered_and_shown_in_the_studys_time_zone(staff_client)
     assert save(staff_client, study, time_zone="Mars/Base").status_code == 422
 
 
-def test_old_address_of_the_settings_leads_to_the_checklist(staff_client):
-    study = make_study()
-
-    response = staff_client.get(f"/admin/studies/{study.pk}/settings/")
-
-    assert response.url == reverse("admin:study-setup", args=[study.pk])
-    assert staff_client.get(response.url).url == reverse("admin:study-launch", args=[study.pk])
-
-
 def test_settings_offer_the_protocols_instructions_to_start_from(staff_client):
     study = make_study(protocol="dialogue", items=0, set_size=12, instructions="Be kind.")
 

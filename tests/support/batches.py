@@ -22,12 +22,12 @@ def make_rows(config: Protocol, items: int = 2, outputs: int = 0) -> list[Row]:
     return [
         {
             "item": f"item-{number}",
-            **{column.name: sample_of(column, number) for column in config.inputs},
+            **{column.name: sample_of(column, number) for column in config.columns},
             "system": SYSTEMS[place],
             "output": output_of(config, f"Output {place + 1} of item {number}."),
         }
         for number in range(1, items + 1)
-        for place in range(outputs or config.outputs[0])
+        for place in range(outputs or config.item.outputs.least)
     ]
 
 
@@ -56,7 +56,7 @@ def sample_of(column: InputColumn, number: int) -> str:
 
 def text_columns(config: Protocol) -> list[str]:
     """The columns of a row that participants read."""
-    inputs = [column.name for column in config.inputs if column.kind != "whole number"]
+    inputs = [column.name for column in config.columns if column.kind != "whole number"]
     return [*inputs, "output"]
 
 

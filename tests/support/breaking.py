@@ -8,7 +8,7 @@ from uuid import uuid4
 from django.db import connection
 
 from evalsite.annotation.allocation.claims import claim_set
-from evalsite.annotation.models import TOP_UP_FROM, Annotation, Draft, Highlight, Slot
+from evalsite.annotation.models import TOP_UP_FROM, Annotation, Draft, Rating, Slot
 from evalsite.annotation.pages.sets import finish_set
 from evalsite.jobs.models import Job
 from evalsite.lib.clock import now
@@ -66,11 +66,12 @@ def make_world() -> World:
     return World(study, other, done, busy)
 
 
-def highlight(world: World, start: int, end: int, **fields) -> Highlight:
+def highlight(world: World, start: int, end: int, **fields) -> Rating:
     """A highlight of a rated output, which fits its text."""
     output = world.answer.item.outputs.first()
-    values = {"output": output, "start": start, "end": end, "quote": output.text[start:end]}
-    return Highlight.objects.create(study=world.study, annotation=world.answer, **values | fields)
+    values = {"criterion": "highlights", "output": output, "text": output.text[start:end]}
+    values |= {"start": start, "end": end, **fields}
+    return Rating.objects.create(study=world.study, annotation=world.answer, **values)
 
 
 def drop(model, *names: str) -> None:
@@ -349,7 +350,7 @@ def typed_text_that_is_missing(world):
 
 @breaks
 def highlight_that_does_not_fit(world):
-    highlight(world, 0, 5, quote="Not there.")
+    highlight(world, 0, 5, text="Not there.")
 
 
 @breaks
@@ -365,7 +366,7 @@ def highlight_of_a_criterion_that_is_not_asked(world):
 
 @breaks
 def highlight_of_a_category_that_nothing_offers(world):
-    highlight(world, 0, 5, severity="major")
+    highlight(world, 0, 5, detail={"severity": "major"})
 
 
 @breaks

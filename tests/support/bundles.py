@@ -16,7 +16,7 @@ from zipfile import ZIP_DEFLATED, ZipFile
 import pytest
 from django.db import IntegrityError, transaction
 
-from evalsite.annotation.models import Annotation, Highlight
+from evalsite.annotation.models import Annotation, Rating
 from evalsite.annotation.pages.consent import withdraw
 from evalsite.annotation.pages.saving import keep_revision
 from evalsite.annotation.running.simulation import simulate_crowd
@@ -124,10 +124,16 @@ def score(study: Study) -> None:
 
 def mark(answer: Annotation) -> None:
     """The first signs of the output are marked, whatever was marked before."""
-    answer.highlights.all().delete()
+    answer.ratings.marks().delete()
     output = answer.item.outputs.get()
-    Highlight.objects.create(
-        study=answer.study, annotation=answer, output=output, start=0, end=9, quote=output.text[:9]
+    Rating.objects.create(
+        study=answer.study,
+        annotation=answer,
+        output=output,
+        criterion="highlights",
+        start=0,
+        end=9,
+        text=output.text[:9],
     )
 
 

@@ -67,7 +67,7 @@ def cells_of(column: InputColumn | None, text: str) -> list[str]:
 
 
 def count_ways(config: Protocol) -> int:
-    return max(len(cells_of(column, "")) for column in config.inputs)
+    return max(len(cells_of(column, "")) for column in config.columns)
 
 
 def hostile_rows(
@@ -80,7 +80,7 @@ def hostile_rows(
             row |= {"item": f"{key}-{one}", "kind": "", "gold_why": "", **fields}
             row |= {"system": SYSTEMS[place], "output": dress(text, f"output {place} {one}")}
             row[EXTRA] = dress(text, "extra")
-            for column in config.inputs:
+            for column in config.columns:
                 if column.name in text_columns(config):
                     cells = cells_of(column, dress(text, column.name))
                     row[column.name] = cells[one % len(cells)]
@@ -170,7 +170,7 @@ def squeeze(text: str) -> str:
 def texts_shown(row: Row, config: Protocol) -> list[str]:
     """What a participant is to read of this row, as it is to be read."""
     found = [row["output"]]
-    for column in config.inputs:
+    for column in config.columns:
         if column.name not in text_columns(config):
             continue
         cell = row[column.name]

@@ -5,6 +5,7 @@ what it changed. Seeds are fixed, the clock stands still, and what is random els
 rows, pseudonyms, links) comes from a fixed sequence for each length.
 """
 
+import argparse
 import io
 import os
 import random
@@ -12,6 +13,8 @@ import re
 import sys
 import tempfile
 from collections import Counter
+from collections.abc import Iterator
+from contextlib import contextmanager
 from datetime import UTC, datetime
 from hashlib import sha256
 from html.parser import HTMLParser
@@ -192,7 +195,6 @@ def keep_staff_pages(client: Any, start: str, folder: Path, names: dict[str, str
 def keep(folder: Path) -> None:
     """Fill the demo studies and write what they show and export."""
     from django.contrib.auth.models import User
-    from django.core.management import call_command
     from django.test import Client
     from django.urls import reverse
 
@@ -200,7 +202,6 @@ def keep(folder: Path) -> None:
     from evalsite.imports.demo import add_demo_crowds, make_demo_studies
     from evalsite.studies.models import Study
 
-    call_command("migrate", verbosity=0)
     keep_participants_pages(folder)
     user, _ = find_or_make_first()
     failures = make_demo_studies(by=user)[1] + add_demo_crowds()[1]
@@ -217,14 +218,10 @@ def keep(folder: Path) -> None:
     sys.stdout.write(f"{len(studies)} studies, {pages} staff pages, {files} files in {folder}\n")
 
 
-def main() -> None:
-    if len(sys.argv) != 2:
-        raise SystemExit("Usage: python -m tests.support.keep FOLDER")
-    folder = Path(sys.argv[1]).resolve()
-    if folder.exists() and any(folder.iterdir()):
-        raise SystemExit(f"{folder} isn't empty. Name a new folder.")
-    fixed = FixedBytes()
-    os.urandom = random._urandom = fixed  # type: ignore[attr-defined]
+@contextmanager
+def fixed_site() -> Iterator[None]:
+    """Set up an empty site on SQLite, with a fixed clock and fixed random bytes."""
+    os.urandom = random._urandom = FixedBytes()  # type: ignore[attr-defined]
     with tempfile.TemporaryDirectory(prefix="evalsite-keep-") as data:
         os.environ |= {
             "DJANGO_SETTINGS_MODULE": "tests.settings",
@@ -238,7 +235,35 @@ def main() -> None:
 
         with time_machine.travel(MOMENT, tick=False):
             django.setup()
-            keep(folder)
+            from django.core.management import call_command
+
+            call_command("migrate", verbosity=0)
+            yield
+
+
+def keep_bundles(folder: Path) -> None:
+    """Pack the studies of `kept_bundles.py` in today's format."""
+    from evalsite.exports.bundle.format import FORMAT_VERSION
+    from tests.support.bundles import close, pack
+    from tests.support.kept_bundles import MAKERS
+
+    folder.mkdir(parents=True, exist_ok=True)
+    for groups, make in MAKERS.items():
+        path = folder / f"format-{FORMAT_VERSION}-{groups}.zip"
+        path.write_bytes(pack(close(make()), has_free_text=True))
+        sys.stdout.write(f"{path}: {path.stat().st_size:,} bytes\n")
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(prog="python -m tests.support.keep")
+    parser.add_argument("folder", type=Path, help="a new or empty folder")
+    parser.add_argument("--bundles", action="store_true", help="write small bundles instead")
+    chosen = parser.parse_args()
+    folder = chosen.folder.resolve()
+    if folder.exists() and any(folder.iterdir()):
+        raise SystemExit(f"{folder} isn't empty. Name a new folder.")
+    with fixed_site():
+        (keep_bundles if chosen.bundles else keep)(folder)
 
 
 if __name__ == "__main__":

@@ -27,7 +27,7 @@ def make_marking_study(*texts: str, **fields: Any) -> Study:
     batch = Batch.objects.create(study=study, file_name="b.csv", sha256="0" * 64, rows=len(texts))
     system = System.objects.create(study=study, name="neural")
     for number, text in enumerate(texts, start=1):
-        inputs = {column.name: f"Review number {number}." for column in CONFIG.inputs}
+        inputs = {column.name: f"Review number {number}." for column in CONFIG.columns}
         keys = item_keys(study, key=f"item-{number}", group=f"group-{number}")
         item = Item.objects.create(study=study, batch=batch, inputs=inputs, **keys)
         Output.objects.create(study=study, item=item, system=system, position=0, text=text)
@@ -36,7 +36,7 @@ def make_marking_study(*texts: str, **fields: Any) -> Study:
 
 def marked_in(annotation: Annotation) -> list[str]:
     """The quotes of an answer, in order, each of them checked against the text."""
-    found = annotation.highlights.select_related("output").order_by("output_id", "start")
-    for one in found:
-        assert one.output.text[one.start : one.end] == one.quote
-    return [one.quote for one in found]
+    marks = annotation.ratings.marks().select_related("output").order_by("output_id", "start")
+    for mark in marks:
+        assert mark.output.text[mark.start : mark.end] == mark.text
+    return [mark.text for mark in marks]

@@ -6,7 +6,7 @@ from datetime import UTC, datetime
 from math import log
 from typing import Any
 
-from evalsite.annotation.models import Annotation, Highlight, Rating
+from evalsite.annotation.models import Annotation, Rating
 from evalsite.annotation.pages.bonus import find_earners
 from evalsite.imports.models import MetricScore
 from evalsite.participants.models import ItemSet, Participant
@@ -257,11 +257,11 @@ def _judge(one: Annotation, ratings: list[Rating]) -> str:
 def _highlights(study: Study) -> list[Row]:
     rows = []
     for one, shared in _answers(study):
-        marks = Highlight.objects.filter(annotation=one).order_by("output__position", "start")
+        marks = Rating.objects.marks().filter(annotation=one).order_by("output__position", "start")
         rows += [
             shared
             | _of_output(one, mark.output)
-            | {"start": str(mark.start), "end": str(mark.end), "quote": mark.quote}
+            | {"start": str(mark.start), "end": str(mark.end), "quote": mark.text}
             for mark in marks
         ]
     return rows
@@ -279,7 +279,7 @@ def _items(study: Study) -> list[Row]:
     config = study.config
     for output in Output.objects.filter(study=study).order_by("item_id", "position"):
         item = output.item
-        inputs = {column.name: item.inputs.get(column.name, "") for column in config.inputs}
+        inputs = {column.name: item.inputs.get(column.name, "") for column in config.columns}
         gold = {f"gold_{key}": item.gold.get(key, "") for key in (*config.criterion_by_key, "why")}
         rows.append(
             {

@@ -38,7 +38,6 @@ from evalsite.annotation.models import (
     Annotation,
     AnnotationQuerySet,
     Draft,
-    Highlight,
     Rating,
     Slot,
 )
@@ -203,7 +202,7 @@ _WITHDRAWN = Annotation.Status.WITHDRAWN
 
 def _ratings(study_id: Any) -> QuerySet[Rating]:
     # by way of the annotations, which have an index by study
-    return Rating.objects.filter(annotation__study_id=study_id)
+    return Rating.objects.without_marks().filter(annotation__study_id=study_id)
 
 
 _COLUMNS = ("pk", "annotation_id", "annotation__item__key")
@@ -288,13 +287,11 @@ def _questions(criteria: Iterable[Criterion]) -> tuple[int, int]:
 
 @names_answers
 def rating_of_what_was_not_rated(study_id: Any) -> QuerySet[Any]:
-    """Find ratings and highlights of what was ignored, reported or withdrawn."""
+    """Find ratings of what was ignored, reported or withdrawn."""
     unrated = Annotation.objects.filter(
         ~Q(outcome=_RATED) | Q(status=_WITHDRAWN), study_id=study_id
     )
-    ratings = Rating.objects.filter(annotation=OuterRef("pk"))
-    highlights = Highlight.objects.filter(annotation=OuterRef("pk"))
-    return unrated.filter(Exists(ratings) | Exists(highlights))
+    return unrated.filter(Exists(Rating.objects.filter(annotation=OuterRef("pk"))))
 
 
 @partial(name_rows, columns=_COLUMNS, name=_name_rating)

@@ -7,22 +7,23 @@ from django.db.models import F, Q, QuerySet, Value
 from django.db.models.functions import Substr
 
 from evalsite.annotation.fsck.findings import Finder, checks_in, find_twice, name_rows, named
-from evalsite.annotation.models import Highlight
+from evalsite.annotation.models import Rating
+from evalsite.instruments.answer import HIGHLIGHTS
 from evalsite.lib.prepared import Prepared
 from evalsite.studies.models import Study
 
 _COLUMNS = ("pk", "annotation_id", "annotation__item__key")
 
 
-def _highlights(study_id: Any) -> QuerySet[Highlight]:
-    return Highlight.objects.filter(annotation__study_id=study_id)
+def _highlights(study_id: Any) -> QuerySet[Rating]:
+    return Rating.objects.marks().filter(annotation__study_id=study_id)
 
 
 def _name_highlight(pk: int, answer_id: int, item: str) -> str:
     return f"highlight {pk} of answer {answer_id} to item {item}"
 
 
-def _names_highlights(find: Callable[[Any], QuerySet[Highlight]]) -> Finder:
+def _names_highlights(find: Callable[[Any], QuerySet[Rating]]) -> Finder:
     return name_rows(find, _COLUMNS, _name_highlight)
 
 
@@ -30,12 +31,12 @@ def _names_highlights(find: Callable[[Any], QuerySet[Highlight]]) -> Finder:
 def highlight_that_does_not_fit(study_id: Any) -> QuerySet[Any]:
     """Find quotes that aren't at their place in an output of the item."""
     passage = Substr("output__text", F("start") + Value(1), F("end") - F("start"))
-    fitting = Q(quote=passage, output__item=F("annotation__item"))
+    fitting = Q(text=passage, output__item=F("annotation__item"))
     return _highlights(study_id).exclude(fitting)
 
 
 def highlight_given_twice(study: Study) -> Iterable[str]:
-    """Find highlights that are stored twice; without a criterion, also two with one beginning."""
+    """Find highlights that are stored twice; without a question, also two with one beginning."""
     for find in (_apart_given_twice, _once_given_twice):
         yield from find(study)
 
@@ -46,19 +47,19 @@ _name_twice = named(lambda answer_id, start, n: f"answer {answer_id} has {n} hig
 
 @_name_twice
 def _apart_given_twice(study_id: Any) -> QuerySet[Any, Any]:
-    apart = _highlights(study_id).filter(criterion="")
+    apart = _highlights(study_id).filter(criterion=HIGHLIGHTS)
     return find_twice(apart, *_PLACE).values_list("annotation", "start", "n")
 
 
 @_name_twice
 def _once_given_twice(study_id: Any) -> QuerySet[Any, Any]:
-    once = _highlights(study_id).exclude(criterion="")
-    twice = find_twice(once, *_PLACE, "criterion", "end", "category")
+    once = _highlights(study_id).exclude(criterion=HIGHLIGHTS)
+    twice = find_twice(once, *_PLACE, "criterion", "end", "part")
     return twice.values_list("annotation", "start", "n")
 
 
 def highlight_of_a_criterion_that_is_not_asked(study: Study) -> Iterable[str]:
-    unknown = _UNKNOWN_HIGHLIGHTS.all(study.pk, "", *study.config.criterion_by_key)
+    unknown = _UNKNOWN_HIGHLIGHTS.all(study.pk, HIGHLIGHTS, *study.config.criterion_by_key)
     return (_name_highlight(*row) for row in unknown)
 
 
@@ -72,7 +73,7 @@ _UNKNOWN_HIGHLIGHTS: Prepared[Any] = Prepared(
 @_names_highlights
 def highlight_of_a_category_that_nothing_offers(study_id: Any) -> QuerySet[Any]:
     """Find highlights with a category or a severity; no scale has any."""
-    return _highlights(study_id).exclude(category="", severity="")
+    return _highlights(study_id).exclude(part="", detail__isnull=True)
 
 
 CHECKS = checks_in(

@@ -14,11 +14,11 @@ from evalsite.annotation.pages.ignored_items import reason_of
 from evalsite.annotation.pages.screens import Screen, entered_ratings, in_order
 from evalsite.annotation.pages.sets import open_places
 from evalsite.annotation.pages.view_models import question_names
+from evalsite.instruments.schema import KINDS_OF_OUTPUTS
 from evalsite.lib.dialogue import parse_dialogue, strip_markup
 from evalsite.lib.prepared import Prepared
 from evalsite.participants.models import ItemSet, Participant
-from evalsite.protocol import InputColumn, Protocol
-from evalsite.protocol.parts import NOT_SHOWN
+from evalsite.protocol import Column, Protocol
 from evalsite.studies.models import Item, Output
 
 _LONGEST_TEXT = 80
@@ -161,7 +161,7 @@ def tabulate_answers(me: Participant, item_set: ItemSet) -> AnswerTable:
         else:
             rows.append(_describe_unrated(config, place, text, annotation))
     return AnswerTable(
-        text_label=column.label if column else config.output_name,
+        text_label=column.heading if column else config.item.output_name,
         criteria=tuple(criterion.label for criterion in config.criteria),
         rows=tuple(rows),
         outcomes=outcomes,
@@ -192,19 +192,21 @@ def _list_cells(screen: Screen, ratings: Sequence[_RatingRow]) -> tuple[AnswerCe
     return tuple(cells)
 
 
-def _find_text_column(config: Protocol) -> InputColumn | None:
+def _find_text_column(config: Protocol) -> Column | None:
     """Return the last input that every item has: it identifies an item with several outputs.
 
     None: an item is known by its output, the only one or the first.
     """
     if config.layout.outputs == "one":
         return None
-    shown = [column for column in config.inputs if column.is_shown and column.kind not in NOT_SHOWN]
-    required = [column for column in shown if column.is_required]
+    shown = [
+        column for column in config.columns if column.shown and column.kind not in KINDS_OF_OUTPUTS
+    ]
+    required = [column for column in shown if column.required]
     return next(reversed(required or shown), None)
 
 
-def _first_words(column: InputColumn | None, item: Item, outputs: Sequence[Output]) -> str:
+def _first_words(column: Column | None, item: Item, outputs: Sequence[Output]) -> str:
     """Return the beginning of the text that identifies this item: this input, or its output."""
     if column is None:
         text = strip_markup(outputs[0].text)

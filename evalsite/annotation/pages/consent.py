@@ -3,7 +3,7 @@
 from django.db import transaction
 
 from evalsite.annotation.allocation.leases import lock_participant, release_places
-from evalsite.annotation.models import Annotation, Draft, Highlight, Rating, Revision, Slot
+from evalsite.annotation.models import Annotation, Draft, Rating, Revision, Slot
 from evalsite.annotation.pages.held_items import judge_again, judge_reports
 from evalsite.annotation.pages.saving import (
     LEFT_TO_OTHERS,
@@ -102,7 +102,6 @@ def _delete_answers(me: Participant) -> None:
     reports = annotations.filter(outcome=Annotation.Outcome.REPORTED)
     reported = list(reports.values_list("item", flat=True))
     Rating.objects.filter(annotation__participant=me).delete()
-    Highlight.objects.filter(annotation__participant=me).delete()
     Revision.objects.filter(annotation__participant=me).delete()
     annotations.update(
         status=Annotation.Status.WITHDRAWN, awaits_consent=False, slot=None, note="", reason=""

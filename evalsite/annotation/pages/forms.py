@@ -12,10 +12,10 @@ from django.http import QueryDict
 from django.utils.translation import gettext_lazy as _
 
 from evalsite.annotation.pages.highlights import Reading, marks_fields, read_marks
-from evalsite.annotation.pages.submitted_values import Passage, Value
+from evalsite.annotation.pages.submitted_values import Value
 from evalsite.annotation.pages.view_models import question_label, question_names
 from evalsite.fields import LONGEST_NOTE, NoteField, drop_unstorable, unify_breaks
-from evalsite.protocol import ComprehensionQuestion, Criterion, Protocol
+from evalsite.protocol import CheckQuestion, Criterion, Protocol
 from evalsite.protocol.parts import COMMENT
 from evalsite.protocol.scale import Row
 
@@ -113,20 +113,13 @@ class RatingForm(forms.Form):
                 of = output_ids[0 if turn else number - 1] if number else None
                 row = Row(of, None, COMMENT, text, turn=turn)
                 values.append(_make_value(criterion, row, ""))
+        for field, reading in zip(self.marks, self.readings, strict=True):
+            output_id, text = output_ids[field.number - 1], self.texts[field.number - 1]
+            values += [
+                Value.of_mark(output_id, start, end, text[start:end])
+                for start, end in reading.spans
+            ]
         return tuple(values)
-
-    def passages(self, output_ids: Sequence[int]) -> tuple[Passage, ...]:
-        """Return the highlights, with the outputs in the order in which they were shown."""
-        return tuple(
-            Passage(
-                output_id=output_ids[field.number - 1],
-                start=span.start,
-                end=span.end,
-                quote=self.texts[field.number - 1][span.start : span.end],
-            )
-            for field, reading in zip(self.marks, self.readings, strict=True)
-            for span in reading.spans
-        )
 
 
 def _make_value(criterion: Criterion, row: Row, typed: str) -> Value:
@@ -199,7 +192,7 @@ def _settle_questions(form: RatingForm) -> None:
             continue
         errors = form.errors[name].as_data() if name in form.errors else []
         is_missing = bool(errors) and all(error.code == "required" for error in errors)
-        if not criterion.is_required and is_missing:
+        if not criterion.required and is_missing:
             form.errors.pop(name, None)
             form.cleaned_data[name] = None
         answer = form.cleaned_data.get(name)
@@ -217,7 +210,7 @@ def _settle_comment(
         return
     if form.cleaned_data.get(field, "").strip() or form.cleaned_data.get(name) is None:
         return
-    if comment.if_met is None or comment.if_met.is_met(answers, number):
+    if comment.if_ is None or comment.if_.is_met(answers, number):
         form.add_error(
             field,
             _("Write a comment on %(criterion)s") % {"criterion": criterion.label.lower()},
@@ -293,7 +286,7 @@ def _read_ms(value: Any) -> int | None:
 class QuestionResult:
     """A question on the instructions, what was answered in a try, and whether that is right."""
 
-    question: ComprehensionQuestion
+    question: CheckQuestion
     answer: str
     is_met: bool
 

@@ -18,7 +18,7 @@ from evalsite.annotation.pages.saving import (
     save_locked,
 )
 from evalsite.annotation.pages.screens import load_screen
-from evalsite.annotation.pages.submitted_values import Passage, Value
+from evalsite.annotation.pages.submitted_values import Value
 from evalsite.audit.models import AuditEntry
 from evalsite.lib.clock import now
 from evalsite.participants.models import ItemSet, Participant
@@ -44,7 +44,7 @@ def ignore_item(
     Earlier scores are in the history. Items that went to others, or were reported, don't change.
     """
     agreement = lock_present(participant)
-    asked = replace(submission, outcome=_IGNORED, reason=reason.key, values=(), highlights=())
+    asked = replace(submission, outcome=_IGNORED, reason=reason.key, values=())
     covered = [asked]
     if reason.covers == "group":
         covered += _same_for_mates(participant, asked, item_set)
@@ -164,10 +164,9 @@ def _restore(me: Participant, annotation: Annotation, before: Revision) -> None:
         outcome=state["outcome"],
         reason=state["reason"],
         note=state["note"],
-        values=tuple(map(Value.from_state, state["ratings"])),
-        highlights=tuple(
-            Passage(output_id=output_id, start=start, end=end, quote=quote)
-            for output_id, start, end, quote in state.get("highlights", ())
+        values=(
+            *(Value.from_state(rating) for rating in state["ratings"]),
+            *(Value.of_mark(*mark) for mark in state.get("highlights", ())),
         ),
     )
     replace_annotation(annotation, me, submission)

@@ -46,9 +46,7 @@ def count_answers(view: ItemView, *, is_typed: bool) -> str:
     if not any(question.value for question in view.questions):
         return _("No scores yet") if is_typed else _("No answers yet")
     asked = [
-        question
-        for question in view.questions
-        if question.criterion.is_required and not question.when
+        question for question in view.questions if question.criterion.required and not question.when
     ]
     answered = sum(bool(question.value) for question in asked)
     if answered == len(asked):
@@ -80,8 +78,8 @@ def name_places(config: Protocol, places: Sequence[int]) -> str:
     """Name items by their places: "Item 2", "Items 1 to 3", "Items 1, 3 and 5"."""
     first, last = places[0], places[-1]
     if len(places) == 1:
-        return _("%(name)s %(place)s") % {"name": config.item_name, "place": first}
-    names = {"names": config.item_names, "first": first, "last": last}
+        return _("%(name)s %(place)s") % {"name": config.item.name, "place": first}
+    names = {"names": config.item.names, "first": first, "last": last}
     if len(places) > 2 and last - first == len(places) - 1:
         return _("%(names)s %(first)s to %(last)s") % names
     names["first"] = ", ".join(map(str, places[:-1]))

@@ -131,7 +131,7 @@ def _count_assigned(link: PersonalLink) -> int:
 def _describe_assigned(link: PersonalLink) -> dict[str, Any]:
     """Return what the first page says to an expert: what they were given, and by when."""
     study, expert = link.recruitment.study, Expert.objects.get(link=link)
-    facts = [(study.config.item_names, str(_count_assigned(link)), "")]
+    facts = [(study.config.item.names, str(_count_assigned(link)), "")]
     if expert.due_on is not None:
         facts.append((_("Please finish by"), date_format(expert.due_on, "j F Y"), ""))
     pay = promised_pay(link.recruitment)

@@ -174,7 +174,6 @@ def read_submission(
     return Submission(
         item=screen.item,
         values=form.values(screen.output_ids),
-        highlights=form.passages(screen.output_ids),
         note=form.cleaned_data.get("note", ""),
         version_id=shown.version_id,
         order_shown=tuple(screen.order),

@@ -381,7 +381,6 @@ def make_submission(
     """Return all that a valid form submits for an item, with its circumstances."""
     return Submission(
         values=form.values(screen.output_ids),
-        highlights=form.passages(screen.output_ids),
         note=form.cleaned_data.get("note", ""),
         language=request.headers.get("Accept-Language", "").split(",")[0][:35],
         **circumstances(shown, screen),

@@ -21,9 +21,9 @@ from evalsite.annotation.allocation.leases import (
     reserved_set_of,
     save_end,
 )
-from evalsite.annotation.models import Annotation, Draft, Highlight, Rating, Revision, Slot
+from evalsite.annotation.models import Annotation, Draft, Rating, Revision, Slot
 from evalsite.annotation.pages.held_items import judge_again
-from evalsite.annotation.pages.submitted_values import Passage, Value, identify, state_of
+from evalsite.annotation.pages.submitted_values import Value, identify, state_of
 from evalsite.lib.clock import now
 from evalsite.lib.integrity import is_violation
 from evalsite.lib.prepared import PreparedInsert
@@ -85,7 +85,6 @@ class Submission:
 
     item: Item
     values: tuple[Value, ...] = ()
-    highlights: tuple[Passage, ...] = ()
     outcome: str = Annotation.Outcome.RATED
     reason: str = ""
     note: str = ""
@@ -160,7 +159,7 @@ def _insert(participant: Participant, submission: Submission) -> Saved:
             return _settle(stored, participant, submission, agreement)
     if agreement is Agreement.NONE:
         # that something was sent is kept, so that counts can be explained, but not what it said
-        submission = replace(submission, values=(), highlights=(), note="", reason="")
+        submission = replace(submission, values=(), note="", reason="")
     is_outdated = agreement is Agreement.OUTDATED
     annotation = Annotation(
         study_id=participant.study_id,
@@ -299,7 +298,7 @@ def _finish(slots: Any, participant: Participant) -> bool:
 
 
 def _write_answers(annotation: Annotation, submission: Submission) -> None:
-    """Write the ratings and highlights of the submission as those of the annotation."""
+    """Write the ratings of the submission as those of the annotation."""
     _insert_ratings.run(
         [
             Rating(
@@ -313,20 +312,11 @@ def _write_answers(annotation: Annotation, submission: Submission) -> None:
                 text=value.text,
                 detail=value.detail,
                 turn=value.turn,
+                start=value.start,
+                end=value.end,
             )
             for value in submission.values
         ]
-    )
-    Highlight.objects.bulk_create(
-        Highlight(
-            study_id=annotation.study_id,
-            annotation=annotation,
-            output_id=passage.output_id,
-            start=passage.start,
-            end=passage.end,
-            quote=passage.quote,
-        )
-        for passage in submission.highlights
     )
 
 
@@ -370,11 +360,8 @@ def _settle(
     if not participant.may_reopen(stored.visit_id):
         # also of equal values: nobody may find out what was answered by trying
         return Saved.EARLIER
-    ratings, highlights = list(stored.ratings.all()), list(stored.highlights.all())
-    before = {identify(rating) for rating in ratings}
-    marked = {(highlight.output_id, highlight.start, highlight.end) for highlight in highlights}
+    before = {identify(rating) for rating in stored.ratings.all()}
     is_same = before == {value.identity for value in submission.values}
-    is_same = is_same and marked == {passage.identity for passage in submission.highlights}
     if is_same and all(getattr(stored, k) == v for k, v in _outcome_of(submission).items()):
         return Saved.AWAITING if stored.awaits_consent else Saved.ALREADY
     is_finished = stored.item_set is None or stored.item_set.finished_at is not None
@@ -390,6 +377,7 @@ def _settle(
 
 def keep_revision(annotation: Annotation, **more: Any) -> None:
     """Keep the present answer for ever, whatever replaces it."""
+    ratings = annotation.ratings.all()
     Revision.objects.create(
         study_id=annotation.study_id,
         annotation=annotation,
@@ -398,10 +386,11 @@ def keep_revision(annotation: Annotation, **more: Any) -> None:
             "outcome": annotation.outcome,
             "reason": annotation.reason,
             "note": annotation.note,
-            "ratings": [state_of(rating) for rating in annotation.ratings.all()],
+            "ratings": [state_of(rating) for rating in ratings if rating.start is None],
             "highlights": [
-                [highlight.output_id, highlight.start, highlight.end, highlight.quote]
-                for highlight in annotation.highlights.all()
+                [mark.output_id, mark.start, mark.end, mark.text]
+                for mark in ratings
+                if mark.start is not None
             ],
             **more,
         },
@@ -421,7 +410,6 @@ def replace_annotation(
         _move_place(annotation, participant, submission)
     annotation.save()
     annotation.ratings.all().delete()
-    annotation.highlights.all().delete()
     _write_answers(annotation, submission)
     if is_moved and not annotation.awaits_consent:
         leave_to_others(participant, submission.item, submission.outcome)
@@ -464,7 +452,7 @@ def lock_awaiting(me: Participant) -> list[Annotation]:
 def withdraw_awaiting(me: Participant) -> None:
     """Delete the content of answers given without agreeing; a row records that there were some."""
     answers = [answer.pk for answer in lock_awaiting(me)]
-    for model in (Rating, Highlight, Revision):
+    for model in (Rating, Revision):
         model.objects.filter(annotation__in=answers).delete()
     Annotation.objects.filter(pk__in=answers).update(
         status=Annotation.Status.WITHDRAWN, awaits_consent=False, note="", reason=""

@@ -8,7 +8,7 @@ from typing import Protocol
 from django.utils.crypto import salted_hmac
 
 from evalsite.annotation.allocation.arrangement import order_for
-from evalsite.annotation.models import Annotation, Slot
+from evalsite.annotation.models import Annotation, Rating, Slot
 from evalsite.annotation.pages.highlights import Span, marks_fields, write_marks
 from evalsite.annotation.pages.view_models import (
     NO_GROUP,
@@ -18,6 +18,7 @@ from evalsite.annotation.pages.view_models import (
     question_names,
     view_item,
 )
+from evalsite.instruments.answer import HIGHLIGHTS
 from evalsite.lib.prepared import Prepared
 from evalsite.participants.models import Participant
 from evalsite.protocol import Criterion
@@ -137,10 +138,11 @@ def answered_screen(annotation: Annotation, study: Study) -> Screen:
 
 def entered_values(screen: Screen, annotation: Annotation) -> dict[str, str]:
     """Return the entries of an answered item, by question name."""
-    values = entered_ratings(screen, annotation.ratings.all())
+    ratings = list(annotation.ratings.all())
+    values = entered_ratings(screen, ratings)
     if annotation.note:
         values["note"] = annotation.note
-    return values | _entered_marks(screen, annotation)
+    return values | _entered_marks(screen, ratings)
 
 
 class GivenRating(Stored, Protocol):
@@ -191,14 +193,15 @@ def entered_ratings(screen: Screen, ratings: Iterable[GivenRating]) -> dict[str,
     return values
 
 
-def _entered_marks(screen: Screen, annotation: Annotation) -> dict[str, str]:
+def _entered_marks(screen: Screen, ratings: Sequence[Rating]) -> dict[str, str]:
     entries = {}
     for field in marks_fields(screen.study.config, len(screen.outputs)):
         output = screen.outputs[field.number - 1]
         spans = [
-            Span(highlight.start, highlight.end)
-            for highlight in annotation.highlights.all()
-            if highlight.output_id == output.pk
+            Span(rating.start, rating.end)
+            for rating in ratings
+            if rating.criterion == HIGHLIGHTS and rating.output_id == output.pk
+            if rating.start is not None and rating.end is not None
         ]
         entries[field.name] = write_marks(spans, output.text)
     return entries

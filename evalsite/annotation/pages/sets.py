@@ -227,7 +227,6 @@ def _as_submission(change: Change) -> Submission:
     return Submission(
         item=change.annotation.item,
         values=change.form.values(change.screen.output_ids),
-        highlights=change.form.passages(change.screen.output_ids),
         note=change.form.cleaned_data.get("note", ""),
         order_shown=tuple(change.screen.order),
     )

@@ -73,10 +73,6 @@ def read_shown(text: Any) -> Shown | None:
             return _read_sealed(_signer(key).unsign(signed), key)
         except signing.BadSignature:
             pass
-        try:
-            return _read_masked(signing.loads(signed, key=key, salt=_SALT, fallback_keys=[]), key)
-        except signing.BadSignature:
-            pass
     return None
 
 
@@ -123,34 +119,3 @@ def _signer(key: str) -> signing.Signer:
 def _to_time(milliseconds: int) -> datetime:
     # never later than now, whatever clock signed it
     return min(datetime.fromtimestamp(milliseconds / 1000, UTC), now())
-
-
-# --- pages that were opened before version 0.2 --------------------------------------------
-
-
-def _read_masked(parts: list[Any], key: str) -> Shown:
-    """Read the earlier form: a list of which only the ids are masked."""
-    participant, *masked, set_hex, number, place, total, version, aided, at = parts
-    # the earliest pages hold no arrangement
-    item, slot, arrangement = [*_unmask(participant, at, masked, key), 0][:3]
-    return Shown(
-        participant_id=participant,
-        item_id=item,
-        slot_id=slot or None,
-        set_id=UUID(hex=set_hex) if set_hex else None,
-        set_number=number,
-        place=place,
-        total=total,
-        version_id=version,
-        is_aided=bool(aided),
-        shown_at=_to_time(at),
-        arrangement=arrangement,
-    )
-
-
-def _unmask(participant_id: int, at: int, masked: list[int], key: str) -> list[int]:
-    pad = salted_hmac(_SALT, f"{participant_id}/{at}", secret=key, algorithm=_HASH).digest()
-    return [
-        number ^ int.from_bytes(pad[6 * place : 6 * place + 6])
-        for place, number in enumerate(masked)
-    ]

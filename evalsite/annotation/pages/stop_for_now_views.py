@@ -45,7 +45,7 @@ def _describe_open_set(me: Participant) -> dict[str, Any]:
     )
     state: dict[str, Any] = {"answered": len(answered) - ignored.count(), "left": len(left)}
     if left:
-        name = {"name": me.study.config.item_name.lower(), "place": left[0]}
+        name = {"name": me.study.config.item.name.lower(), "place": left[0]}
         state["next_label"] = _("Go on with %(name)s %(place)s") % name
     if me.is_expert:
         due_on = Expert.objects.filter(link__participant=me).values_list("due_on", flat=True)

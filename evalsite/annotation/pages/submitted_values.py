@@ -5,12 +5,14 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, Self
 
+from evalsite.instruments.answer import HIGHLIGHTS
+
 
 @dataclass(frozen=True, kw_only=True)
 class Value:
     """One rating as submitted: `output_id` None is a tie, or about all outputs.
 
-    `value` None: not applicable, or a text.
+    `value` None: not applicable, a text, or a passage from `start` up to `end`.
     """
 
     criterion: str
@@ -21,10 +23,19 @@ class Value:
     text: str = ""
     detail: dict[str, Any] | None = None
     turn: int = 0
+    start: int | None = None
+    end: int | None = None
 
     @property
     def identity(self) -> tuple[Any, ...]:
         return identify(self)
+
+    @classmethod
+    def of_mark(cls, output_id: int, start: int, end: int, quote: str) -> Self:
+        """Return a passage that was marked without a question about it."""
+        return cls(
+            criterion=HIGHLIGHTS, output_id=output_id, value=None, start=start, end=end, text=quote
+        )
 
     @classmethod
     def from_state(cls, state: Sequence[Any]) -> Self:
@@ -41,7 +52,7 @@ def identify(rating: Any) -> tuple[Any, ...]:
     detail = json.dumps(rating.detail, sort_keys=True) if rating.detail else ""
     return (
         rating.criterion, rating.output_id, rating.value, rating.part, rating.text, detail,
-        rating.turn,
+        rating.turn, rating.start, rating.end,
     )  # fmt: skip
 
 
@@ -52,17 +63,3 @@ def state_of(rating: Any) -> list[Any]:
         state += [rating.part, rating.text, rating.detail]
     state += [rating.turn] if rating.turn else []
     return state
-
-
-@dataclass(frozen=True, kw_only=True, order=True)
-class Passage:
-    """One highlight as submitted: code points of the stored text, and the text there."""
-
-    output_id: int
-    start: int
-    end: int
-    quote: str
-
-    @property
-    def identity(self) -> tuple[int, int, int]:
-        return (self.output_id, self.start, self.end)

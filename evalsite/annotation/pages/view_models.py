@@ -24,12 +24,13 @@ from evalsite.annotation.pages.highlights import (
     write_marks,
     write_passages,
 )
+from evalsite.instruments.schema import KINDS_OF_OUTPUTS
 from evalsite.lib.conversations import read_turns
 from evalsite.lib.dialogue import Turn, parse_dialogue, plain_output
 from evalsite.lib.markdown import render_markdown
 from evalsite.lib.rich_text import render_rich, render_turns
-from evalsite.protocol import Criterion, Example, InputColumn, Protocol
-from evalsite.protocol.parts import COMMENT, NOT_SHOWN
+from evalsite.protocol import Column, Criterion, Example, Protocol
+from evalsite.protocol.parts import COMMENT
 from evalsite.protocol.scale import NA
 from evalsite.studies.gold import Feedback
 
@@ -175,7 +176,9 @@ class QuestionView:
     @property
     def fingerprint(self) -> int:
         """The same number for the same words and points, in one process."""
-        return hash(self.criterion)
+        asked = self.criterion
+        words = (asked.label, asked.question, asked.definition, asked.summary, asked.range_note)
+        return hash((asked.key, asked.scale, asked.required, *words))
 
     @property
     def control_id(self) -> str:
@@ -383,12 +386,12 @@ def output_label(config: Protocol, number: int, outputs: int) -> str:
     `number`: its place; 0: none.
     """
     if outputs == 1 or not number:
-        return config.output_name
+        return config.item.output_name
     letters = config.layout.letters
     if number > len(letters):
-        return f"{config.output_name} {number}"
+        return f"{config.item.output_name} {number}"
     name = letters[number - 1]
-    return name if len(name) > 1 else f"{config.output_name} {name}"
+    return name if len(name) > 1 else f"{config.item.output_name} {name}"
 
 
 def view_item(
@@ -427,8 +430,8 @@ def view_item(
     )
     shown = tuple(
         view_input(column, inputs[column.name], marked.get(column.name, ()))
-        for column in config.inputs
-        if inputs.get(column.name) and column.kind not in NOT_SHOWN and column.is_shown
+        for column in config.columns
+        if inputs.get(column.name) and column.kind not in KINDS_OF_OUTPUTS and column.shown
         if config.layout.inputs != "none"
     )
     return ItemView(
@@ -453,11 +456,11 @@ def _condition_in_words(config: Protocol, criterion: Criterion) -> str:
     return _("Only if %(what)s:") % {"what": condition}
 
 
-def view_input(column: InputColumn, value: Any, marked: Sequence[str]) -> InputView:
+def view_input(column: Column, value: Any, marked: Sequence[str]) -> InputView:
     text = str(value)
     return InputView(
         name=column.name,
-        label=column.label,
+        label=column.heading,
         kind=column.kind,
         value=text,
         segments=tuple(split_marked(text, marked)),
@@ -528,14 +531,14 @@ def _view_outputs(
         (next_speaker,) = speakers - {turns[-1].speaker}
     views = []
     for number, text in enumerate(texts, start=1):
-        is_turn = config.output_kind == "dialogue"
+        is_turn = config.item.outputs.kind == "dialogue"
         turn = plain_output(text, speakers) if is_turn else Turn("", text)
         asked = tuple(
             question for question in questions if question.number == number and not question.turn
         )
         label = output_label(config, number, len(texts))
         speaker = turn.speaker or (next_speaker if is_turn else "")
-        html = render_rich(text, config.output_kind, config.output_language)
+        html = render_rich(text, config.item.outputs.kind, config.item.outputs.language)
         views.append(OutputView(number, label, turn.text, asked, speaker, html=html))
     return tuple(views)
 

@@ -173,7 +173,7 @@ def review(request: HttpRequest, me: Participant, number: int) -> HttpResponse:
     rows = [
         (
             row,
-            names % {"name": config.item_name.lower(), "place": row.place},
+            names % {"name": config.item.name.lower(), "place": row.place},
             address(request, "rating-page", number, row.place),
             row.place in wrong,
         )

@@ -350,7 +350,7 @@ def _check_repeats(study: Study, counts: Counts) -> Check:
 
 def _check_order(study: Study) -> list[Check]:
     """Return a remark if the order of a file may show participants which system they rate."""
-    is_single = study.config.outputs[1] == 1
+    is_single = study.config.item.outputs.most == 1
     if not is_single or study.item_order != Study.ItemOrder.UPLOADED:
         return []
     remark = (

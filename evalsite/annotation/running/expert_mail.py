@@ -82,7 +82,7 @@ def _write(mail: ExpertMail) -> EmailMessage | None:
         "due_on": expert.due_on,
         "number": mail.number,
         "left": left,
-        "item_names": study.config.item_names.lower(),
+        "item_names": study.config.item.names.lower(),
         "link": urljoin(expert.site_address, path),
     }
     text = render_to_string("participants/expert_mail.txt", context)

@@ -76,7 +76,7 @@ def _choose(
     outputs = [] if source is None else list(source.outputs.order_by("position"))
     if source is not None and content is None:
         content = _read_content({}, source, outputs)
-    labels = {column.name: column.label for column in study.config.inputs}
+    labels = {column.name: column.heading for column in study.config.columns}
     context = {
         "source": source,
         "content": content,

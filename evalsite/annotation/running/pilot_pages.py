@@ -115,7 +115,7 @@ def _list_subjects(me: Participant) -> list[dict[str, Any]]:
     return found + [
         {
             "value": f"item:{pk}",
-            "label": f"{me.study.config.item_name} {number}",
+            "label": f"{me.study.config.item.name} {number}",
             "fields": {"kind": kinds.ITEM, "item": items[pk]},
         }
         for number, pk in enumerate(ids, start=1)

@@ -30,15 +30,15 @@ class QuotaForm(forms.Form):
         self.answers: dict[str, tuple[str, str]] = {}
         stored = {(quota.question, quota.value): quota.people for quota in study.quotas.all()}
         for question in self.asked:
-            for number, (value, label) in enumerate(question.choices, start=1):
+            for number, choice in enumerate(question.choices, start=1):
                 name = f"{question.key}-{number}"
-                self.answers[name] = (question.key, value)
+                self.answers[name] = (question.key, choice.value)
                 self.fields[name] = forms.IntegerField(
-                    label=f"{question.label} {label}",
+                    label=f"{question.label} {choice.label}",
                     required=False,
                     min_value=0,
                     max_value=_MOST,
-                    initial=stored.get((question.key, value)),
+                    initial=stored.get((question.key, choice.value)),
                 )
         use_our_words(self.fields.values())
 
@@ -49,9 +49,9 @@ class QuotaForm(forms.Form):
         """Return each question with its answers, who has a place, and the field of the quota."""
         rows: dict[str, list[Any]] = {question.key: [] for question in self.asked}
         labels = {
-            (question.key, value): label
+            (question.key, choice.value): choice.label
             for question in self.asked
-            for value, label in question.choices
+            for choice in question.choices
         }
         for name, key in self.answers.items():
             people, quota = counts.get(key, 0), self.fields[name].initial

@@ -33,7 +33,6 @@ from evalsite.participants.models import Origin, Participant, ParticipantLink
 from evalsite.participants.random_codes import hash_token
 from evalsite.participants.services import admit_participant
 from evalsite.protocol import Criterion
-from evalsite.protocol.entry_questions import find_accepted
 from evalsite.protocol.parts import COMMENT
 from evalsite.studies.bonus import promises_bonus
 from evalsite.studies.models import Item, Output, Study
@@ -239,9 +238,8 @@ class Visitor:
         eligibility = self.study.config.eligibility
         if eligibility is None:
             return {}
-        accept = {} if isinstance(eligibility.accept, str) else eligibility.accept
         return {
-            question.key: find_accepted(question, accept.get(question.key))
+            question.key: question.find_accepted(eligibility.find_rule(question.key))
             for question in eligibility.questions
         }
 

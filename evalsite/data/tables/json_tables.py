@@ -4,19 +4,25 @@ Texts are taken exactly, numbers as they are written (1.0, 1e5), nested values a
 key that holds lists of outputs becomes a column for each system. The file is streamed twice.
 """
 
+import io
 import json
 import re
 from collections import Counter
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
-from typing import Any, NoReturn
+from typing import IO, Any, NoReturn, cast
+
+import ijson
 
 from evalsite.data.tables.decoding import Lines, TextFile
-from evalsite.data.tables.faults import Refused, Remarks, find_surrogate, show
+from evalsite.data.tables.documents import read_items
+from evalsite.data.tables.faults import Question, Refused, Remarks, find_surrogate, show
+from evalsite.data.tables.paths import MISSING, Literal, parse_path, write_step
 from evalsite.data.tables.table import Limits, Problem, Row, Table, check_cells
 from evalsite.lib.limited import VALUES_IN_TEXT, count_values, make_decoder, read_json
 
 _MAX_DEPTH = 50
+_MOST_LIST_DEPTH = 5
 _OPENS_OBJECT = re.compile(r"\s*\{\s*(?:[\"}]|$)")
 _OPENS_LIST = re.compile(r"\s*\[\s*(?:[\{\]]|$)")
 _OPENS_WRAPPED = re.compile(r'\s*\{\s*"(?:[^"\\]++|\\.)*"\s*:\s*(?=\[\s*(?:[\{\]]|$))', re.DOTALL)
@@ -55,18 +61,132 @@ class _Source:
     values: dict[str, Any] | None = None  # if it is known to be an object
 
 
-def open_json(text: TextFile, start: str, limits: Limits) -> Table | None:
-    """Collect the keys of all objects; the rows follow. None if the file starts like no JSON."""
+def open_json(text: TextFile, start: str, limits: Limits, rows: str = "") -> Table | None:
+    """Collect the keys of all objects; the rows follow. None if the file starts like no JSON.
+
+    `rows` is the list to read of a document with several.
+    """
     if _OPENS_LIST.match(start):
         return _open(text, _List(text, limits, 0), limits)
-    if (found := _OPENS_WRAPPED.match(start)) and _is_one_list(text, limits, found.end()):
-        return _open(text, _List(text, limits, found.end()), limits)
-    if _OPENS_OBJECT.match(start):
-        return _open(text, _ObjectLines(text, limits), limits)
-    return None
+    if not _OPENS_OBJECT.match(start):
+        return None
+    wrapped = _OPENS_WRAPPED.match(start)
+    if not rows and wrapped and _is_one_list(text, limits, wrapped.end()):
+        return _open(text, _List(text, limits, wrapped.end()), limits)
+    if _is_document(text, limits) and (lists := _find_lists(text)):
+        return _open_document(text, lists, limits, rows)
+    return _open(text, _ObjectLines(text, limits), limits)
 
 
-def _open(text: TextFile, pieces: "_List | _ObjectLines", limits: Limits) -> Table:
+def _is_document(text: TextFile, limits: Limits) -> bool:
+    """Return whether the file is one object, and not one in each line."""
+    stream = text.open()
+    try:
+        line = stream.readline(limits.record)
+        while line and not line.strip():
+            line = stream.readline(limits.record)
+        if not line.rstrip().endswith("}"):
+            return True
+        return not any(part.strip() for part in iter(lambda: stream.read(_CHUNK), ""))
+    finally:
+        stream.detach()
+
+
+class _Bytes:
+    """The text in UTF-8, as ijson reads it."""
+
+    def __init__(self, stream: io.TextIOWrapper) -> None:
+        self._stream = stream
+
+    def read(self, size: int = -1) -> bytes:
+        return self._stream.read(size).encode("utf-8", "surrogatepass")
+
+
+def _find_lists(text: TextFile) -> dict[str, int]:
+    """Return the lists of objects in a document by their paths, with their lengths."""
+    lists: dict[str, int] = {}
+    stream = text.open()
+    # keys from the outside in; None inside of a list
+    keys: list[str | None] = []
+    depth_of_list = 0
+    path = ""
+    # lists of something else than rows: of turns, or with values that are no objects
+    others: set[str] = set()
+    try:
+        for event, value in ijson.basic_parse(_Bytes(stream), buf_size=_CHUNK):
+            is_entry = bool(depth_of_list) and len(keys) == depth_of_list
+            if event == "map_key":
+                keys[-1] = value
+                if value == "role" and len(keys) == depth_of_list + 1:
+                    others.add(path)
+            elif event in ("start_map", "start_array"):
+                if is_entry and event == "start_map":
+                    lists[path] = lists.get(path, 0) + 1
+                is_list = event == "start_array" and not depth_of_list
+                if is_list and len(keys) <= _MOST_LIST_DEPTH:
+                    path = _write_keys(keys)
+                    depth_of_list = len(keys) + 1
+                keys.append(None if event == "start_array" else "")
+                if len(keys) > _MAX_DEPTH:
+                    return {}
+            elif event in ("end_map", "end_array"):
+                keys.pop()
+                depth_of_list = depth_of_list if len(keys) >= depth_of_list else 0
+            elif is_entry:
+                others.add(path)
+    except (ijson.JSONError, ValueError):
+        return {}  # the reader of lines says what is wrong
+    finally:
+        stream.detach()
+    return {path: count for path, count in lists.items() if path not in others}
+
+
+def _write_keys(keys: Iterable[str | None]) -> str:
+    steps = [write_step(key or "") for key in keys]
+    return "".join(step if step[0] == "[" else f".{step}" for step in steps if step).lstrip(".")
+
+
+def _open_document(text: TextFile, lists: dict[str, int], limits: Limits, rows: str) -> Table:
+    named = ", ".join(f"{path} ({count:,})" for path, count in list(lists.items())[:_MOST_SHOWN])
+    if rows and rows not in lists:
+        message = f"There is no list “{show(rows)}” in this document. It has: {named}."
+        raise Refused("rows_unknown", message)
+    if not rows and len(lists) > 1:
+        first = next(iter(lists))
+        message = f"This JSON document has several lists: {named}. Choose one (--rows {first})."
+        choices = tuple((path, f"{count:,} rows") for path, count in lists.items())
+        question = Question("rows", f"Which list holds the rows? {named}", choices)
+        raise Refused("decision_needed", message, questions=[question])
+    path = rows or next(iter(lists))
+    table = _open(text, _Entries(text, path), limits)
+    table.unit = "row"
+    table.remarks.tell("rows_in_document", f"The rows are the list “{path}” of the document")
+    return table
+
+
+class _Entries:
+    """The entries of one list in a document, numbered."""
+
+    name = "JSON document"
+    advice = ""
+
+    def __init__(self, text: TextFile, path: str) -> None:
+        self._text, self._path = text, path
+
+    def read(self) -> Iterator[_Source]:
+        stream = self._text.open()
+        try:
+            keys = [step.name for step in parse_path(self._path)]
+            for number, value in enumerate(
+                read_items(cast(IO[bytes], _Bytes(stream)), keys), start=1
+            ):
+                if isinstance(value, dict):
+                    yield _Source(number, "", values=value)
+        finally:
+            stream.detach()
+
+
+def _open(text: TextFile, pieces: "_List | _ObjectLines | _Entries", limits: Limits) -> Table:
     columns = Columns()
     first = total = 0
     first_fault: Refused | None = None
@@ -98,7 +218,9 @@ def _open(text: TextFile, pieces: "_List | _ObjectLines", limits: Limits) -> Tab
     return Table(text.encoding, pieces.name, header, first, rows, remarks, systems=columns.systems)
 
 
-def _read_rows(pieces: "_List | _ObjectLines", columns: "Columns", limits: Limits) -> Iterator[Row]:
+def _read_rows(
+    pieces: "_List | _ObjectLines | _Entries", columns: "Columns", limits: Limits
+) -> Iterator[Row]:
     number = 0
     for source in pieces.read():
         try:
@@ -120,12 +242,6 @@ _MOST_SHOWN, _MOST_SYSTEMS = 10, 100
 # what names the system and what is its text, in a list of outputs
 _SYSTEM_KEYS = ("system", "model", "model_name", "system_name", "model_id", "generator", "name")
 _TEXT_KEYS = ("output", "text", "response", "content", "completion", "generation", "answer")
-
-
-class Literal(str):
-    """A number as it is written."""
-
-    __slots__ = ()
 
 
 @dataclass(slots=True)
@@ -170,13 +286,16 @@ class Columns:
         self.systems: set[int] = set()
         self.keys: dict[str, _Values] = {}
         self._columns: list[tuple[str, str | None]] = []  # key, and system where it is split
+        self._missing: dict[str, int] = {}  # how often NaN occurs, by key
 
     def add(self, values: dict[str, Any], line: int) -> None:
         for key, value in values.items():
             known = self.keys.get(key)
             if known is None:
                 known = self.keys[key] = _Values()
-            if not (known.differs_in or value is None or value == []):
+            if value is MISSING:
+                self._missing[key] = self._missing.get(key, 0) + 1
+            elif not (known.differs_in or value is None or value == []):
                 known.add(value, line)
 
     def finish(self) -> list[str]:
@@ -195,6 +314,9 @@ class Columns:
 
     def describe(self) -> Iterator[tuple[str, str]]:
         """Say which keys were split, and what was left out."""
+        if self._missing:
+            counts = ", ".join(f"{show(key)} ({count:,})" for key, count in self._missing.items())
+            yield "json_nan", f"NaN, which is no JSON, was read as an empty value: {counts}"
         for key, known in self.keys.items():
             if known.is_split:
                 sentence = (
@@ -256,7 +378,7 @@ def write_cell(value: Any) -> str:
     if value is None:
         return ""
     if isinstance(value, str):
-        return str(value)
+        return value if value is MISSING else str(value)
     return _write_json(value)
 
 
@@ -269,6 +391,8 @@ def _write_json(value: Any) -> str:
         return f"[{','.join(map(_write_json, value))}]"
     if isinstance(value, Literal):
         return str(value)
+    if value is MISSING:
+        return "null"
     return json.dumps(value, ensure_ascii=False)
 
 
@@ -481,7 +605,9 @@ def _check_size(content: str) -> None:
             raise BadObject("too_large", message)
 
 
-def _refuse_constant(name: str) -> NoReturn:
+def _read_constant(name: str) -> str:
+    if name == "NaN":
+        return MISSING
     raise BadObject("json_number", f"{name} isn't a JSON value. Write null, or the text in quotes.")
 
 
@@ -495,6 +621,6 @@ def _join_pairs(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
 
 
 DECODER = make_decoder(
-    parse_int=Literal, parse_float=Literal, parse_constant=_refuse_constant,
+    parse_int=Literal, parse_float=Literal, parse_constant=_read_constant,
     object_pairs_hook=_join_pairs,
 )  # fmt: skip

@@ -16,6 +16,8 @@ from evalsite.data.tables.table import Limits, Row, Table, check_cells
 _OPTIONS = {"failed": "empty_outputs"}
 PREFIX = "outputs_"
 NAMES, SEED = "outputs_names", "outputs_seed"
+# of the file itself, perhaps behind that of its folder
+FILE_NAME = "file_name"
 # then it is read as a table, which may say more of what is wrong
 _NO_FOLDER = {"unknown_format", "no_file", "file_damaged", "zip_locked"}
 _NO_OUTPUTS = {"unknown_format", "no_system", "inputs_missing"}
@@ -36,7 +38,7 @@ def open_outputs(
         for option, answer in options.items()
         if option in keys or option.startswith(PREFIX)
     }
-    file = SourceFile("", partial(_open_again, source))
+    file = SourceFile(str(options.get(FILE_NAME, "")), partial(_open_again, source))
     is_zip = file.is_zip
     if is_zip and is_document(file):
         return None
@@ -61,7 +63,8 @@ def open_outputs(
             ) from None
         if is_zip and fault.code in _NO_FOLDER:
             return None
-        message = _explain(tool, str(fault)) if tool else str(fault)
+        text = str(fault) if is_zip else fault.message
+        message = _explain(tool, text) if tool else text
         unreadable = Refused(fault.code, message, files=fault.files)
         if not is_zip and fault.code in _NO_OUTPUTS:
             return unreadable

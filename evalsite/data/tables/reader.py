@@ -7,7 +7,7 @@ import csv
 import gzip
 import io
 import re
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import ExitStack
 from tempfile import SpooledTemporaryFile
 from typing import Any, BinaryIO, cast
@@ -15,12 +15,12 @@ from typing import Any, BinaryIO, cast
 from evalsite.data.tables import parquet
 from evalsite.data.tables.archives import BROKEN, Archive, check_size, refuse_locked
 from evalsite.data.tables.decoding import Lines, TextFile, open_text
-from evalsite.data.tables.faults import Refused, show
+from evalsite.data.tables.faults import Refused, Remarks, show
 from evalsite.data.tables.frames import open_frame
 from evalsite.data.tables.json_tables import open_json
-from evalsite.data.tables.outputs import NAMES, list_files, open_outputs
+from evalsite.data.tables.outputs import FILE_NAME, NAMES, list_files, open_outputs
 from evalsite.data.tables.roles import LEAVE_OUT
-from evalsite.data.tables.spreadsheets import open_spreadsheet
+from evalsite.data.tables.spreadsheets import SHEET, open_spreadsheet
 from evalsite.data.tables.table import Limits, Row, Table, number_rows
 from evalsite.lib.limited import VALUES_IN_TEXT, TooMuch, read_cells
 
@@ -30,6 +30,10 @@ _ZIP, _GZIP = b"PK\x03\x04", b"\x1f\x8b"
 _SAVE_AS = "Open it, save it as .xlsx or as CSV UTF-8, and upload that file."
 _UNPACK = "Unpack it and upload the file of items that it holds."
 _TABLE = "Upload the data itself, as CSV, JSON lines, .xlsx, .ods or Parquet."
+_WRITE_TABLE = (
+    'Save the table as CSV or JSON lines: in pandas with to_csv or to_json(orient="records", '
+    "lines=True), in datasets with to_json."
+)
 _OTHER_KINDS = {
     (b"PK\x05\x06", b"BZh", b"\xfd7zXZ", b"7z\xbc\xaf", b"Rar!"): (
         "archive_unreadable",
@@ -37,6 +41,11 @@ _OTHER_KINDS = {
     ),
     (b"\x89PNG", b"\xff\xd8\xff", b"GIF8"): ("file_kind", f"This is a picture. {_TABLE}"),
     (b"%PDF-",): ("file_kind", f"This is a PDF file. {_TABLE}"),
+    tuple(bytes([0x80, protocol]) for protocol in range(2, 6)): (
+        "file_kind",
+        f"This is a pickle, which only Python can read. {_WRITE_TABLE}",
+    ),
+    (b"ARROW1", b"\xff\xff\xff\xff"): ("file_kind", f"This is an Arrow file. {_WRITE_TABLE}"),
 }
 _NUMBERS = "spreadsheet_kind", f"This is a Numbers file. {_SAVE_AS}"
 _OTHER_ZIPS = {
@@ -49,6 +58,7 @@ _OTHER_ZIPS = {
     "index.zip": _NUMBERS,
 }
 _WEB_PAGE = re.compile(r"\s*<(?:!doctype\s+html|html)\b", re.IGNORECASE)
+_XML = re.compile(r"\s*<\?xml\b")
 # a key and its value in the first two lines, such as "version: 3"
 _YAML = re.compile(
     r"(?:---[ \t]*\r?\n)?[A-Za-z][\w-]*:(?: [^,;\t\r\n]*)?\r?\n(?:[ -]|[A-Za-z][\w-]*:)"
@@ -63,25 +73,28 @@ def open_table(
     *,
     limits: Limits | None = None,
     options: Mapping[str, Any] | None = None,
+    file_name: str = "",
 ) -> Table:
     """Read the header; the rows follow as they are asked for. Refused says what is wrong.
 
-    Of the options of an upload, `encoding` is used: "windows-1252" once it is confirmed.
+    Of the options of an upload these are used: `encoding` ("windows-1252" once it is confirmed),
+    `rows` (the list of a JSON document), `sheet`, and what several files are for.
     """
     limits = limits or Limits()
+    options = {**(options or {}), FILE_NAME: file_name}
     source.seek(0)
     head = source.read(8)
     if head.startswith(_ZIP):
-        table = open_outputs(source, limits, options or {})
+        table = open_outputs(source, limits, options)
         if isinstance(table, Table):
             return table
         archive = Archive(source, limits)
         if _is_spreadsheet(archive):
-            return open_spreadsheet(source, archive, limits)
+            return open_spreadsheet(source, archive, limits, str(options.get(SHEET, "")))
         try:
-            name = _find_table(archive, options or {})
+            name = _find_table(archive, options)
         except Refused as error:
-            error.files = list_files(source, options or {})
+            error.files = list_files(source, options)
             raise
         return _open_packed(lambda target: archive.copy(name, target), limits, options)
     if head.startswith(_GZIP):
@@ -90,10 +103,10 @@ def open_table(
 
 
 def _open_single(
-    source: BinaryIO, head: bytes, limits: Limits, options: Mapping[str, Any] | None
+    source: BinaryIO, head: bytes, limits: Limits, options: Mapping[str, Any]
 ) -> Table:
     """Open what isn't packed: a tool's file, or else a table, which a tool's file may be, too."""
-    opened = open_outputs(source, limits, options or {})
+    opened = open_outputs(source, limits, options)
     if isinstance(opened, Table):
         return opened
     try:
@@ -106,9 +119,7 @@ def _open_single(
     return table
 
 
-def _open_plain(
-    source: BinaryIO, head: bytes, limits: Limits, options: Mapping[str, Any] | None
-) -> Table:
+def _open_plain(source: BinaryIO, head: bytes, limits: Limits, options: Mapping[str, Any]) -> Table:
     _refuse_other_kinds(source, head)
     if head.startswith(parquet.MAGIC):
         return _open_parquet(source, limits)
@@ -117,9 +128,11 @@ def _open_plain(
     if _WEB_PAGE.match(start):
         raise Refused(
             "file_kind",
-            "This is a web page, perhaps one that asks to sign in or says that there is no such "
-            "file. Download the data itself, and upload that file.",
+            "This is an HTML page, perhaps one that asks to sign in or says that there is no such "
+            f"file. Download the data itself, and upload that file. {_WRITE_TABLE}",
         )
+    if _XML.match(start):
+        raise Refused("file_kind", f"This is XML. {_WRITE_TABLE}")
     if _YAML.match(start):
         raise Refused(
             "file_kind",
@@ -128,7 +141,7 @@ def _open_plain(
         )
     table = (
         open_frame(text, start, limits)
-        or open_json(text, start, limits)
+        or open_json(text, start, limits, str(options.get("rows", "")))
         or open_delimited(text, limits)
     )
     if text.remark:
@@ -144,7 +157,7 @@ def _open_parquet(source: BinaryIO, limits: Limits) -> Table:
         except Refused as fault:
             raise Refused(fault.code, fault.message) from None
 
-    table = _open_packed(write, limits, None)
+    table = _open_packed(write, limits, {})
     table.encoding, table.delimiter = "", "Parquet"
     return table
 
@@ -227,7 +240,7 @@ def _unpack_gzip(source: BinaryIO, target: BinaryIO, limits: Limits) -> None:
 
 
 def _open_packed(
-    unpack: Callable[[BinaryIO], None], limits: Limits, options: Mapping[str, Any] | None
+    unpack: Callable[[BinaryIO], None], limits: Limits, options: Mapping[str, Any]
 ) -> Table:
     """Open what was packed, which must not be an archive in turn; it is kept for its rows."""
     with ExitStack() as stack:
@@ -239,7 +252,7 @@ def _open_packed(
         if head.startswith(_GZIP) or (archive and not _is_spreadsheet(archive)):
             raise Refused("archive_unreadable", f"An archive holds an archive. {_UNPACK}")
         if archive:
-            table = open_spreadsheet(source, archive, limits)
+            table = open_spreadsheet(source, archive, limits, str(options.get(SHEET, "")))
         else:
             table = _open_plain(source, head, limits, options)
         table.rows = _read_and_close(table.rows, stack.pop_all())
@@ -261,15 +274,71 @@ def open_delimited(text: TextFile, limits: Limits) -> Table:
     delimiter, is_declared = _find_delimiter(text, limits)
     # process-wide in Python, so it is set to the same number each time
     csv.field_size_limit(limits.cell)
-    records = _read_records(Lines(text, limits), delimiter, limits)
+    quotes, remark = _find_quotes(text, delimiter, limits)
+    remarks = Remarks()
+    if remark:
+        remarks.tell(*remark)
+    records = _read_records(Lines(text, limits), delimiter, limits, quotes)
     for line, cells in records:
         if is_declared:
             is_declared = False
         elif any(cell.strip() for cell in cells):
             limits.check_width(len(cells), line)
             rows = number_rows(records, limits)
-            return Table(text.encoding, _DELIMITERS[delimiter], cells, line, rows)
+            return Table(text.encoding, _DELIMITERS[delimiter], cells, line, rows, remarks)
     raise Refused("empty_file", "The file has no rows: it is empty.")
+
+
+# how quotes are written inside of cells: twice, behind a backslash, or as any other character
+_TWICE, _BACKSLASH, _BARE = "twice", "backslash", "bare"
+_AS_QUOTES = (
+    "csv_backslashes",
+    'Quotes inside of cells have a backslash before them (\\"), as some programs write them. They '
+    "were read as quotes",
+)
+_AS_CHARACTERS = (
+    "csv_bare_quotes",
+    "Cells begin with quotes that don't end them, so all quotes are read as characters",
+)
+
+
+def _find_quotes(
+    text: TextFile, delimiter: str, limits: Limits
+) -> tuple[str, tuple[str, str] | None]:
+    """Return how quotes are written, and what to say of it; only odd files are read once more."""
+    has_quotes = has_backslashes = False
+    stream = text.open()
+    try:
+        last = ""
+        while chunk := stream.read(_CHUNK):
+            has_quotes = has_quotes or '"' in chunk
+            has_backslashes = has_backslashes or '\\"' in last + chunk
+            last = chunk[-1]
+    finally:
+        stream.detach()
+    plain = _TWICE, None
+    if not has_backslashes and not (delimiter == "\t" and has_quotes):
+        return plain
+    code, _ = _try_quotes(text, delimiter, limits, _TWICE)
+    if code == "stray_quote":
+        if has_backslashes and not _try_quotes(text, delimiter, limits, _BACKSLASH)[0]:
+            return _BACKSLASH, _AS_QUOTES
+        if delimiter == "\t" and len(_try_quotes(text, delimiter, limits, _BARE)[1]) == 1:
+            return _BARE, _AS_CHARACTERS
+    return plain
+
+
+def _try_quotes(
+    text: TextFile, delimiter: str, limits: Limits, quotes: str
+) -> tuple[str, set[int]]:
+    """Return what is wrong with a file that is read so, and the widths of its records."""
+    widths: set[int] = set()
+    try:
+        for _, cells in _read_records(Lines(text, limits), delimiter, limits, quotes):
+            widths.add(len(cells))
+    except Refused as refused:
+        return refused.code, widths
+    return "", widths
 
 
 def _find_delimiter(text: TextFile, limits: Limits) -> tuple[str, bool]:
@@ -294,9 +363,14 @@ def _find_delimiter(text: TextFile, limits: Limits) -> tuple[str, bool]:
     return max(_DELIMITERS, key=bare.count), False
 
 
-def _read_records(lines: Lines, delimiter: str, limits: Limits) -> Iterator[tuple[int, list[str]]]:
+def _read_records(
+    lines: Lines, delimiter: str, limits: Limits, quotes: str
+) -> Iterator[tuple[int, list[str]]]:
     """Yield line and cells of each record, the header too, but no empty lines."""
-    reader = read_cells(lines, delimiter=delimiter)
+    source: Iterable[str] = lines
+    if quotes == _BACKSLASH:
+        source = (line.replace('\\"', '""') for line in lines)
+    reader = read_cells(source, delimiter=delimiter, has_quotes=quotes != _BARE)
     try:
         while True:
             lines.start_record()

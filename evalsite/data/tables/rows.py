@@ -15,7 +15,7 @@ from evalsite.data.tables.documents import read_items, read_object, read_value
 from evalsite.data.tables.faults import Refused, quote
 from evalsite.data.tables.files import MOST_IN_RECORD, SourceFile, open_zip, read_entry
 from evalsite.data.tables.formats import Format, Shape
-from evalsite.data.tables.paths import find, has, last_name, read_path
+from evalsite.data.tables.paths import find, has, last_name, parse_path
 from evalsite.lib.limited import (
     BLANK_LINES,
     VALUES_IN_TEXT,
@@ -180,7 +180,7 @@ def read_rows(known: Recognised, *, is_first: bool = False) -> Iterator[Row]:
     read = {"lines": _read_lines, "json": _read_json, "zip": _read_zip, "columns": _read_columns}
     try:
         yield from read[known.shape.container](known)
-    except (ijson.JSONError, ijson.IncompleteJSONError, UnicodeDecodeError) as error:
+    except (ijson.JSONError, UnicodeDecodeError) as error:
         if not is_first:
             refuse_json(known.file, str(error))
     except Refused as fault:
@@ -312,7 +312,7 @@ def _list_keys(known: Recognised) -> frozenset[str] | None:
             paths += value
         elif isinstance(value, str) and value:
             paths.append(value)
-    return frozenset(str(step) for path in paths for step in read_path(path)[:1])
+    return frozenset(step.name for path in paths for step in parse_path(path)[:1])
 
 
 def _read_header(known: Recognised, find: Any) -> tuple[str, dict[str, Any]]:

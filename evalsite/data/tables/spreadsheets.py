@@ -28,6 +28,8 @@ from evalsite.data.tables.faults import PLACES, Refused, Remark, Remarks, show
 from evalsite.data.tables.table import Limits, Problem, Row, Table, check_cells
 
 _MOST_ROWS = 1_048_576
+# the column that names the sheet a row comes from
+SHEET = "sheet"
 _FEW_CELLS, _MOST_PER_FILLED = 500_000, 20  # a table isn't nearly empty
 _LETTERS = re.compile("[A-Z]{1,3}")
 _WHOLE = 10**16  # below it a float is exactly the whole number that was written
@@ -82,8 +84,11 @@ class _Facts:
         self.first_hidden = self.first_hidden or row + 1
 
 
-def open_spreadsheet(source: BinaryIO, archive: Archive, limits: Limits) -> Table:
-    """Read the names of the columns; the rows follow."""
+def open_spreadsheet(source: BinaryIO, archive: Archive, limits: Limits, chosen: str = "") -> Table:
+    """Read the names of the columns; the rows follow, of one sheet or of all with these columns.
+
+    `chosen` is the sheet to read; without it the first.
+    """
     is_excel = archive.has("xl/workbook.xml")
     if is_excel == archive.has("content.xml"):
         refuse_damaged()
@@ -101,14 +106,22 @@ def open_spreadsheet(source: BinaryIO, archive: Archive, limits: Limits) -> Tabl
         if not visible:
             message = "The file has no sheet with a table that isn't hidden."
             raise Refused("empty_file", message)
-        sheet = book.get_sheet_by_name(visible[0])
+        if chosen and chosen not in visible:
+            names = ", ".join(f"“{show(name, 60)}”" for name in visible[:10])
+            message = f"There is no sheet “{show(chosen, 60)}”. The file has: {names}."
+            raise Refused("sheet_unknown", message)
+        # what can't be read is refused by the first that is opened
+        sheets = [
+            _Sheet(book.get_sheet_by_name(name), facts[name])
+            for name in ([chosen] if chosen else visible)
+            if name in facts or refuse_damaged()
+        ]
     except CalamineError:
         refuse_damaged()
-    if visible[0] not in facts:
-        refuse_damaged()
-    others = visible[1:]
-    program = "Excel" if is_excel else "OpenDocument"
-    return _open_sheet(sheet, facts[visible[0]], others, archive, limits, program)
+    sheets = [sheets[0], *(sheet for sheet in sheets[1:] if sheet.header == sheets[0].header)]
+    read = {sheet.name for sheet in sheets}
+    left = [] if chosen else [name for name in visible if name not in read]
+    return _open_sheets(sheets, left, archive, limits, "Excel" if is_excel else "OpenDocument")
 
 
 def _check_area(facts: _Facts, limits: Limits) -> None:
@@ -123,40 +136,66 @@ def _check_area(facts: _Facts, limits: Limits) -> None:
         )
 
 
-def _open_sheet(
-    sheet: CalamineSheet,
-    facts: _Facts,
-    others: Sequence[str],
-    archive: Archive,
-    limits: Limits,
-    program: str,
+class _Sheet:
+    """A sheet whose names of columns were read; its rows follow."""
+
+    def __init__(self, sheet: CalamineSheet, facts: _Facts) -> None:
+        self.name, self.facts = sheet.name, facts
+        self.rows = _read_rows(sheet, facts)
+        self.header: list[str] = []
+        self.line = 0
+        for line, cells in self.rows:
+            names = [_write_cell(cell)[0] for cell in cells]
+            if any(map(str.strip, names)):
+                while not names[-1].strip():
+                    names.pop()
+                self.header, self.line = names, line
+                return
+
+
+def _open_sheets(
+    sheets: Sequence[_Sheet], left: Sequence[str], archive: Archive, limits: Limits, program: str
 ) -> Table:
+    """Open the first sheet; of several, which have its columns, one more column names the sheet."""
     remarks = Remarks()
-    name = show(sheet.name, 60)
-    rows = _read_rows(sheet, facts)
-    for line, cells in rows:  # noqa: B007
-        names = [_write_cell(cell)[0] for cell in cells]
-        if any(map(str.strip, names)):
-            break
-    else:
+    first = sheets[0]
+    name = show(first.name, 60)
+    if not first.header:
         raise Refused("empty_file", f"The sheet “{name}” has no rows: it is empty.")
-    while not names[-1].strip():
-        names.pop()
-    limits.check_width(len(names), line)
-    remarks.extend(_describe_sheet(name, facts, others, archive))
-    read = _make_rows(rows, names, line, facts, limits, remarks)
-    return Table(program, f"sheet “{name}”", names, line, read, remarks, sheet=name)
+    limits.check_width(len(first.header), first.line)
+    names = ", ".join(f"“{show(sheet.name, 60)}”" for sheet in sheets)
+    if len(sheets) > 1:
+        remarks.tell("sheets_joined", f"Sheets with the same columns are read as one: {names}")
+    for sheet in sheets:
+        remarks.extend(_describe_sheet(sheet, left, archive))
+    header = [*first.header, *([SHEET] if len(sheets) > 1 else [])]
+    rows = _join_rows(sheets, limits, remarks)
+    return Table(
+        program, f"sheet “{name}”", header, first.line, rows, remarks, sheet=name, unit="row"
+    )
 
 
-def _describe_sheet(
-    name: str, facts: _Facts, others: Sequence[str], archive: Archive
-) -> Iterator[Remark]:
-    if others:
-        names = ", ".join(f"“{show(other, 60)}”" for other in others[:10])
-        more = " and more" if len(others) > 10 else ""
+def _join_rows(sheets: Sequence[_Sheet], limits: Limits, remarks: Remarks) -> Iterator[Row]:
+    record = 0
+    for sheet in sheets:
+        for row in _make_rows(sheet, limits, remarks):
+            record += 1
+            row.record = record
+            limits.check_rows(record, row.line)
+            if len(sheets) > 1:
+                row.cells.append(sheet.name)
+            yield row
+
+
+def _describe_sheet(sheet: _Sheet, left: Sequence[str], archive: Archive) -> Iterator[Remark]:
+    facts = sheet.facts
+    if left:
+        names = ", ".join(f"“{show(name, 60)}”" for name in left[:10])
+        more = " and more" if len(left) > 10 else ""
         yield Remark(
             "sheets_not_read",
-            f"The sheet “{name}” was read, the first that isn't hidden. Not read: {names}{more}",
+            f"The sheet “{show(sheet.name, 60)}” was read, the first that isn't hidden. Not read: "
+            f"{names}{more}. Choose another one with --sheet",
         )
     if any(part.lower().endswith("vbaproject.bin") for part in archive.names):
         yield Remark("macros", "The file holds macros. They were neither read nor run")
@@ -192,23 +231,16 @@ def _read_rows(sheet: CalamineSheet, facts: _Facts) -> Iterator[tuple[int, list[
             yield row + 1, indent + cells
 
 
-def _make_rows(
-    rows: Iterator[tuple[int, list[Any]]],
-    header: Sequence[str],
-    header_line: int,
-    facts: _Facts,
-    limits: Limits,
-    remarks: Remarks,
-) -> Iterator[Row]:
+def _make_rows(sheet: _Sheet, limits: Limits, remarks: Remarks) -> Iterator[Row]:
+    header, header_line, facts = sheet.header, sheet.line, sheet.facts
     width = len(header)
     record = 0
-    for line, values in rows:
+    for line, values in sheet.rows:
         cells = [_write_cell(value) for value in values]
         errors = list(_find_errors(facts, line, width))
         if not errors and not any(text.strip() for text, _ in cells):
             continue
         record += 1
-        limits.check_rows(record, line)
         for column, (_, kind) in enumerate(cells):
             if kind:
                 name = header[column].strip() if column < width else ""

@@ -6,7 +6,7 @@ import unicodedata
 from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from itertools import chain
+from itertools import chain, islice
 from typing import NoReturn, Self
 
 from evalsite.data.tables.faults import Fault, Refused, Remarks, find_surrogate
@@ -20,6 +20,8 @@ from evalsite.limits import (
 )
 
 _MEGABYTE = 1024 * 1024
+# how columns that contain one field are put together
+JOIN, FIRST = "join", "first"
 # what pandas, polars and pyarrow call the index of a data frame
 _INDEX_NAME = re.compile(r"unnamed: \d+|__index_level_\d+__|level_\d+", re.IGNORECASE)
 
@@ -61,6 +63,7 @@ class Table:
     rows: Iterator[Row]
     remarks: Remarks = field(default_factory=Remarks)
     sheet: str = ""  # of a workbook, the one that is read
+    unit: str = "line"  # what the line of a row is: of the file, or a row of a sheet or list
     systems: Collection[int] = ()
     # what was decided about the files that it was joined from, by option, in a sentence
     decided: Mapping[str, str] = field(default_factory=dict)
@@ -74,6 +77,11 @@ class Table:
         self.header, self.unnamed, self.repeated = _name_columns(self.header)
         if self.header and self.header[0].casefold() == "index":
             self._mark_index()
+        self.rows = _leave_out_headers(self.rows, self.remarks)
+
+    def merge(self, groups: Mapping[tuple[int, ...], str]) -> None:
+        """Put columns together in the first of them: `join` all of their texts, or the `first`."""
+        self.rows = _merge_rows(self.rows, groups)
 
     def check_mapped(self, columns: Collection[str]) -> list[Fault]:
         """Return a fault for each name that several columns share, if one of them is used."""
@@ -101,6 +109,33 @@ class Table:
             self.rows = chain([first], self.rows)
             if first.cells[:1] == ["0"]:
                 self.unnamed.add(0)
+
+
+_IMPORT_ID = re.compile(r"\s*\{\s*\"ImportId\"")
+
+
+def _leave_out_headers(rows: Iterator[Row], remarks: Remarks) -> Iterator[Row]:
+    """Leave out two more rows of names, of which the second holds nothing but import ids."""
+    first = list(islice(rows, 2))
+    if len(first) == 2 and first[1].cells and all(map(_IMPORT_ID.match, first[1].cells)):
+        remarks.tell(
+            "header_rows",
+            "The rows 2 and 3 are header rows too, with the questions and ids that Qualtrics "
+            "writes. They were left out",
+        )
+        first = []
+    yield from first
+    yield from rows
+
+
+def _merge_rows(rows: Iterator[Row], groups: Mapping[tuple[int, ...], str]) -> Iterator[Row]:
+    most = max(number for group in groups for number in group)
+    for row in rows:
+        if len(row.cells) > most:
+            for group, how in groups.items():
+                texts = [row.cells[number] for number in group if row.cells[number].strip()]
+                row.cells[group[0]] = "\n\n".join(texts if how == JOIN else texts[:1])
+        yield row
 
 
 _PEEKED = 50

@@ -307,7 +307,7 @@ class Comparison:
             f"{Slot.objects.filter(study=study).count():,} places, drawn again from the seed: "
             f"{f'{strays:,} differ, as recorded' if strays else 'all as drawn'}.",
             f"{annotations.count():,} annotations, no item with more than k that count.",
-            f"{Rating.objects.filter(study=study).count():,} ratings.",
+            f"{Rating.objects.without_marks().filter(study=study).count():,} ratings.",
             self._describe_plan(),
             "Loaded into an empty database, the study breaks no rule.",
         ]

@@ -147,7 +147,7 @@ RATING_FIELDS = (
 )  # fmt: skip
 # of a rating, what is written only where one of them is there
 LATER_RATING_FIELDS = ("", "", None, 0)
-HIGHLIGHT_FIELDS = ("start", "end", "quote")
+HIGHLIGHT_FIELDS = ("start", "end", "text")
 REVISION_FIELDS = ("state", "submitted_at", "replaced_at")
 EXCLUSION_FIELDS = ("reason", "rule", "decided_at", "revoked_at")
 ANALYSIS_PLAN_FIELDS = (
@@ -187,9 +187,7 @@ LEFT_OUT = {
         "id", "study", "item", "participant", "slot", "item_set", "version", "ratings_file",
         "awaits_consent", "visit",
     },
-    # what a highlight is for is empty: no scale uses it yet
     "Rating": {"id", "study", "annotation", "output"},
-    "Highlight": {"id", "study", "annotation", "output", "criterion", "category", "severity"},
     "Revision": {"id", "study", "annotation"},
     "Exclusion": {
         "id", "study", "participant", "annotation", "decided_by", "revoked_by", "planned_rule",

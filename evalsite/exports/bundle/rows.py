@@ -14,7 +14,7 @@ from uuid import uuid4
 from django.db import IntegrityError, models
 from django.db.models import OuterRef, Subquery
 
-from evalsite.annotation.models import Annotation, Highlight, Rating, Revision, Slot
+from evalsite.annotation.models import Annotation, Rating, Revision, Slot
 from evalsite.exports.bundle.bulk_store import PAGE, explain, reading, store_rows
 from evalsite.exports.bundle.fields import Misshapen, read_fields, read_text, read_whole
 from evalsite.exports.bundle.format import (
@@ -41,6 +41,7 @@ from evalsite.exports.bundle.format import (
 )
 from evalsite.exports.bundle.read import BadBundle, Bundle, Row, in_pages
 from evalsite.imports.models import MetricScore
+from evalsite.instruments.answer import HIGHLIGHTS
 from evalsite.participants.models import Answer, Consent, ItemSet, Participant
 from evalsite.participants.random_codes import make_completion_code
 from evalsite.quality.models import Exclusion
@@ -319,15 +320,16 @@ class RowStore:
 
     def _build_highlights(
         self, row: Plain, annotation: Annotation, outputs: Mapping[Any, int]
-    ) -> Iterator[Highlight]:
+    ) -> Iterator[Rating]:
         for position, *marked in row["highlights"]:
             given = dict(zip(HIGHLIGHT_FIELDS, marked, strict=True))
             output = _get(outputs, (annotation.item_id, read_whole(position)), "output")
-            yield Highlight(
+            yield Rating(
                 study_id=self.study.pk,
                 annotation_id=annotation.pk,
                 output_id=output,
-                **read_fields(Highlight, HIGHLIGHT_FIELDS, given),
+                criterion=HIGHLIGHTS,
+                **read_fields(Rating, HIGHLIGHT_FIELDS, given),
             )
 
     def _build_revisions(

@@ -14,7 +14,7 @@ from typing import Any
 from django.db.models import Count, F, Q, QuerySet
 
 from evalsite.annotation.allocation.slots import count_strays, planned_slots
-from evalsite.annotation.models import Annotation, Highlight, Rating, Revision, Slot
+from evalsite.annotation.models import Annotation, Rating, Revision, Slot
 from evalsite.annotation.pages.held_items import REPORTS_TO_HOLD
 from evalsite.exports.bundle.format import (
     ANALYSIS_PLAN_FIELDS,
@@ -48,7 +48,6 @@ from evalsite.imports.models import MetricScore
 from evalsite.lib.seeds import arrange
 from evalsite.participants.models import Answer, Consent, ItemSet, Participant
 from evalsite.protocol import Criterion, EntryQuestion
-from evalsite.protocol.entry_questions import is_offered
 from evalsite.quality.models import Exclusion
 from evalsite.quality.plan_state import count_answers_at, has_imported, plan_of
 from evalsite.studies.models import Item, Output, Study, System
@@ -216,7 +215,7 @@ class Serializer:
         if is_on_instructions:
             return answer.value in self._on_instructions
         asked = self._questions.get(answer.question)
-        return asked is not None and is_offered(asked, answer.value)
+        return asked is not None and asked.is_offered(answer.value)
 
     @cached_property
     def _questions(self) -> dict[str, EntryQuestion]:
@@ -299,7 +298,7 @@ _OF_RATING = (
     "annotation_id", "criterion", "output_id", "value", "value_typed", "file_row", "part", "text",
     "detail", "turn",
 )  # fmt: skip
-_OF_HIGHLIGHT = ("annotation_id", "output_id", "start", "end", "quote")
+_OF_MARK = ("annotation_id", "output_id", "start", "end", "text")
 _OF_PILOTS = Q(status=Annotation.Status.PILOT) | Q(participant__is_pilot=True)
 
 
@@ -310,10 +309,10 @@ class _Annotations:
         self.serializer = serializer
         self.page = page
         ids = [one.id for one in page]
-        ratings = Rating.objects.filter(annotation__in=ids).order_by("id")
-        self.ratings = _by("annotation_id", ratings.values_list(*_OF_RATING, named=True))
-        highlights = Highlight.objects.filter(annotation__in=ids).order_by("id")
-        self.highlights = _by("annotation_id", highlights.values_list(*_OF_HIGHLIGHT, named=True))
+        rows = Rating.objects.filter(annotation__in=ids).order_by("id")
+        ratings = rows.without_marks().values_list(*_OF_RATING, named=True)
+        self.ratings = _by("annotation_id", ratings)
+        self.marks = _by("annotation_id", rows.marks().values_list(*_OF_MARK, named=True))
         self.revisions = _by("annotation_id", Revision.objects.filter(annotation__in=ids))
         outputs = Output.objects.filter(item__in={one.item_id for one in page}).order_by()
         self.positions: dict[int | None, int | None] = {None: None}
@@ -352,8 +351,8 @@ class _Annotations:
                 for r in self.ratings[one.id]
             ],
             "highlights": [
-                [self.positions[h.output_id], h.start, h.end, h.quote]
-                for h in self.highlights[one.id]
+                [self.positions[mark.output_id], mark.start, mark.end, mark.text]
+                for mark in self.marks[one.id]
             ],
             "revisions": [self._read_revision(earlier) for earlier in self.revisions[one.id]],
         }

@@ -20,6 +20,8 @@ _MOST_LEFT_OUT = 1_000
 _LISTED = 100
 
 TAKE_ONCE, EMPTY_OUTPUTS, CLUSTERS = "take_once", "empty_outputs", "clusters"
+# what systems are called instead, by their names in the file
+SYSTEM_NAMES = "system_names"
 
 
 class Repeats:

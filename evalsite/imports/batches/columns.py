@@ -28,7 +28,7 @@ _FIELDS: dict[str, tuple[str, tuple[str, ...]]] = {
     "kind": ("Kind of item", ("item_kind",)),
     "system": (
         "System",
-        ("system_id", "system_name", "team", "model", "model_name", "algorithm", "method"),
+        ("system_id", "system_name", "team", "model", "model_name", "algorithm", "method", "sheet"),
     ),
     "output": (
         "Output",
@@ -91,7 +91,7 @@ Ranks = dict[str, list[tuple[str, int]]]
 
 def name_fields(config: Protocol, mapping: Mapping[str, str]) -> list[str]:
     """Every field that a column may be mapped to, in the order in which a page offers them."""
-    most = max(_MOST_OFFERED, config.outputs[1], *find_numbers(mapping.values()))
+    most = max(_MOST_OFFERED, config.item.outputs.most, *find_numbers(mapping.values()))
     per_output = ["system", "output", EMPTY_FLAG, *([PAIR] if makes_pairs(config) else [])]
     return [
         "item", "group", "cluster", "kind",
@@ -125,17 +125,17 @@ def _describe_field(name: str, config: Protocol) -> Field:
         return Field(name, f"Right answer: {labels[name]}", "Right answers")
     if name == "gold_why":
         return Field(name, _FIELDS[name][0], "Right answers")
-    inputs = {one.name: str(one.label) for one in config.inputs}
+    inputs = {one.name: one.heading for one in config.columns}
     return Field(name, inputs.get(name) or _FIELDS[name][0], "This item")
 
 
 def name_inputs(config: Protocol) -> list[str]:
-    return [column.name for column in config.inputs]
+    return [column.name for column in config.columns]
 
 
 def makes_pairs(config: Protocol) -> bool:
     """Return whether items of more than two outputs become all pairs of them."""
-    return config.outputs == (2, 2)
+    return config.item.outputs.least == config.item.outputs.most == 2
 
 
 def names_items(config: Protocol, fields: Iterable[str]) -> bool:
@@ -146,7 +146,7 @@ def names_items(config: Protocol, fields: Iterable[str]) -> bool:
 
 def rows_are_items(config: Protocol, fields: Iterable[str]) -> bool:
     """Return whether each row is an item, so that items need no id."""
-    return config.outputs[1] == 1 or any(
+    return config.item.outputs.most == 1 or any(
         is_numbered(field) or field == OF_SYSTEM for field in fields
     )
 
@@ -208,7 +208,7 @@ def is_reference(column: str) -> bool:
 def _guess_prompt(mapping: Mapping[str, str], config: Protocol) -> dict[str, str]:
     """The one text that is shown and has no column yet is the column most like a prompt."""
     there = set(mapping.values())
-    missing = [one.name for one in config.inputs if one.is_required and one.name not in there]
+    missing = [one.name for one in config.columns if one.required and one.name not in there]
     if len(missing) != 1:
         return {}
     free = {fold(column): column for column, field in mapping.items() if not field}
@@ -220,10 +220,10 @@ def _guess_systems(
     mapping: Mapping[str, str], config: Protocol, rows: Sequence[Sequence[str]]
 ) -> list[str]:
     """The columns that can't be but outputs, named after their systems; none if it is doubtful."""
-    there, least = set(mapping.values()), config.outputs[0]
+    there, least = set(mapping.values()), config.item.outputs.least
     if any(map(is_per_output, there)):
         return []
-    if any(column.name not in there for column in config.inputs if column.is_required):
+    if any(column.name not in there for column in config.columns if column.required):
         return []
     cells = list_cells(mapping, rows)
     left = [
@@ -325,12 +325,12 @@ def _rank_names(config: Protocol) -> Ranks:
         for rank, name in enumerate(names):
             wanted.setdefault(fold(name), []).append((field, rank))
 
-    for column in config.inputs:
+    for column in config.columns:
         add(column.name, (column.name, *column.aliases))
     for field, (_, aliases) in _FIELDS.items():
         if field == OF_SYSTEM or (field == PAIR and not makes_pairs(config)):
             continue
-        own = config.output_aliases if field == "output" else ()
+        own = config.item.outputs.aliases if field == "output" else ()
         add(field, (field, *own, *aliases))
     for criterion in config.criteria:
         add(f"gold_{criterion.key}", (f"gold_{criterion.key}",))

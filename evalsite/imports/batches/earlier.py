@@ -37,7 +37,7 @@ class EarlierInputs:
 
     def __init__(self, study: Study, config: Protocol, systems: Collection[str]) -> None:
         self.systems = systems
-        self.names = [column.name for column in config.inputs if not column.is_of_output]
+        self.names = [column.name for column in config.columns if not column.is_of_output]
         # with the id that a file gave to the input, also where it became several items
         self.by_id: dict[str, tuple[EarlierInput, str]] = {}
         self._by_place: dict[tuple[str, bytes], EarlierInput] = {}

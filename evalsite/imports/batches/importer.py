@@ -5,13 +5,17 @@ from pathlib import Path
 from typing import Any
 
 from evalsite.data.tables.faults import Fault, Remark
-from evalsite.data.tables.table import Row, Table
+from evalsite.data.tables.outputs import NAMES
+from evalsite.data.tables.table import FIRST, JOIN, Row, Table
 from evalsite.imports.batches.columns import (
     OF_SYSTEM,
     describe_kept,
     guess_mapping,
+    is_numbered,
+    is_per_output,
     is_reference,
     list_fields,
+    name_inputs,
 )
 from evalsite.imports.batches.item_builder import ItemBuilder
 from evalsite.imports.batches.items import CheckedItems
@@ -36,7 +40,6 @@ class ItemImporter(Importer):
     check_kind, import_kind, undo_kind = "check upload", "import batch", "undo batch"
     record = Batch
     link = "batch"
-    takes_nested = True
     checked = CheckedItems
 
     def list_fields(self, study: Study, mapping: Mapping[str, str]) -> list[Field]:
@@ -49,6 +52,24 @@ class ItemImporter(Importer):
         self, header: Sequence[str], study: Study, rows: Sequence[Sequence[str]]
     ) -> dict[str, str]:
         return guess_mapping(header, study.config, rows)
+
+    def settle(self, guess: Mapping[str, str], chosen: Mapping[str, str]) -> dict[str, str]:
+        fields = set(chosen.values())
+        # any number of columns may be outputs of systems
+        once = {column: field for column, field in chosen.items() if field != OF_SYSTEM}
+        guess = super().settle(guess, once)
+        if OF_SYSTEM in fields:
+            fields = set(filter(is_per_output, guess.values()))
+        elif any(is_per_output(field) for field in fields):
+            fields = {OF_SYSTEM, *filter(is_numbered, guess.values())}
+        else:
+            return guess
+        return {column: "" if field in fields else field for column, field in guess.items()}
+
+    def get_merging(self, field: str, study: Study) -> str:
+        if field in name_inputs(study.config):
+            return JOIN
+        return FIRST if field in ("item", "group", "cluster", "system", "output") else ""
 
     def map_systems(self, columns: Collection[str]) -> dict[str, str]:
         return dict.fromkeys(columns, OF_SYSTEM)
@@ -67,8 +88,8 @@ class ItemImporter(Importer):
             )
         }
 
-    def check_mapping(self, mapping: Mapping[str, str], study: Study, table: Table) -> list[Fault]:
-        return check_mapping(mapping, study.config, table.header_line, sheet=table.sheet)
+    def check_mapping(self, checked: CheckedItems, study: Study, table: Table) -> list[Fault]:
+        return check_mapping(checked, study.config, table)
 
     def make_reader(
         self, checked: CheckedItems, study: Study, options: Mapping[str, Any]
@@ -132,14 +153,23 @@ def _describe_column(column: str, field: str, cells: Sequence[str]) -> str:
     return ""
 
 
+def _describe_name(name: str) -> str:
+    return (
+        f"The outputs will be called “{name}”, after the file. Rename them, or give the name with "
+        f"the file (alpha=FILE)"
+    )
+
+
 class ItemReader:
     """Puts the rows of a file together to items."""
 
     def __init__(self, checked: CheckedItems, study: Study, options: Mapping[str, Any]) -> None:
         self._checked = checked
-        plan = make_plan(checked.header, checked.mapping, study.config)
+        plan = make_plan(checked, study.config)
         self._builder = ItemBuilder(study, checked.header, plan, options)
         self.add: Callable[[Row], None] = self._builder.add
+        if plan.is_named_by_file and checked.system_name not in (options.get(NAMES) or {}).values():
+            self._builder.remarks.tell("system_named", _describe_name(checked.system_name))
         if sentence := describe_personal(plan.extra):
             self._builder.remarks.tell("personal_columns", sentence)
 

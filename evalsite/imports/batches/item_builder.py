@@ -7,9 +7,16 @@ from typing import Any
 from django.conf import settings
 
 from evalsite.data.tables.faults import Fault, Remarks
+from evalsite.data.tables.paths import MISSING
 from evalsite.data.tables.table import Row
 from evalsite.fields import WHOLE_NUMBER
-from evalsite.imports.batches.choices import Clusters, EmptyOutputs, FaultyRows, Repeats
+from evalsite.imports.batches.choices import (
+    SYSTEM_NAMES,
+    Clusters,
+    EmptyOutputs,
+    FaultyRows,
+    Repeats,
+)
 from evalsite.imports.batches.earlier import EarlierInputs
 from evalsite.imports.batches.item_maker import (
     ItemMaker,
@@ -32,7 +39,7 @@ from evalsite.imports.batches.pairs import PairCounts
 from evalsite.imports.batches.preflight import Context, Preflight
 from evalsite.imports.columns import check_cells
 from evalsite.imports.core import Decision
-from evalsite.protocol import InputColumn
+from evalsite.protocol import Column
 from evalsite.studies.models import Item, Study
 
 _KINDS = (Item.Kind.MAIN, Item.Kind.GOLD, Item.Kind.ATTENTION, Item.Kind.PRACTICE)
@@ -59,7 +66,12 @@ class ItemBuilder:
         self.is_launched = study.is_launched
         self.header = header
         self.plan = plan
-        self._splitter = Splitter(plan, header, keeps_empty=self.empty.is_chosen)
+        self._splitter = Splitter(
+            plan,
+            header,
+            keeps_empty=self.empty.is_chosen,
+            names=(options or {}).get(SYSTEM_NAMES, {}),
+        )
         self._made = MadeRows(header)
         self.faults: list[Fault] = []
         self.remarks = Remarks()
@@ -74,7 +86,7 @@ class ItemBuilder:
         self._system_names = Names(systems)
         self._checked_systems: dict[str, bool] = {}
         self._group_names = {name: Names() for name in ("group", "cluster") if name in plan.shared}
-        self._input_heads = [(one, self._column(one.name)) for one in self.config.inputs]
+        self._input_heads = [(one, self._column(one.name)) for one in self.config.columns]
         self._maker = ItemMaker(
             self.config,
             taken=self._keys,
@@ -158,6 +170,8 @@ class ItemBuilder:
 
     def _find_key_problem(self, key: str, line: int) -> tuple[str, str]:
         """Return the code of what is wrong with this id, and the sentence; "" if it may be used."""
+        if key is MISSING:
+            return "json_number", "The id is NaN, which is no id. Give one in every row."
         if problem := check_id(key):
             return "id_invalid", problem
         if key in self._earlier.by_id:
@@ -186,7 +200,7 @@ class ItemBuilder:
 
     def _is_own(self, name: str) -> bool:
         """Return whether a field may differ between rows under one id that are separate items."""
-        own = {one.name for one in self.config.inputs if one.is_of_output}
+        own = {one.name for one in self.config.columns if one.is_of_output}
         return name == "kind" or name.startswith("gold_") or name in own
 
     # parts of a row
@@ -196,7 +210,7 @@ class ItemBuilder:
             text = values.shared.get(column.name, "")
             if not text.strip():
                 if problem := self._find_gap(column, values):
-                    code = "cell_empty" if column.is_required else "columns_together"
+                    code = "cell_empty" if column.required else "columns_together"
                     self._fault(code, problem, values, name)
                 continue
             if column.kind == "whole number" and not WHOLE_NUMBER.fullmatch(text):
@@ -204,13 +218,13 @@ class ItemBuilder:
                 self._fault("not_whole_number", message, values, name)
             self.remarks.check_text(text, values.line, values.record, name)
 
-    def _find_gap(self, column: InputColumn, values: RowValues) -> str:
+    def _find_gap(self, column: Column, values: RowValues) -> str:
         """Return what is wrong with leaving this column empty, as a sentence; "" if it may be."""
-        if column.is_required:
+        if column.required:
             return "The cell is empty, but the protocol shows this text. Fill it in."
         partners = [
             other.name
-            for other in self.config.inputs
+            for other in self.config.columns
             if column.together
             and other.together == column.together
             and values.shared.get(other.name, "").strip()

@@ -1,6 +1,6 @@
 """Items made from the rows of a file: as they are, one for each output, or in pairs."""
 
-from collections.abc import Callable, Collection, Container, Iterable, Iterator, Sequence
+from collections.abc import Callable, Collection, Container, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from django.core.exceptions import ValidationError
@@ -48,7 +48,7 @@ class ItemMaker:
     ) -> None:
         self.config = config
         # one output an item: rows under one id are separate items, in a group of that name
-        self.is_single = config.outputs[1] == 1
+        self.is_single = config.item.outputs.most == 1
         # two outputs an item: more of them under one id are items of two each
         self.is_paired = makes_pairs(config)
         named = [(one, f"gold_{one.key}") for one in config.criteria]
@@ -61,7 +61,7 @@ class ItemMaker:
         # of the item made last: those of a group mostly follow one another
         self._inputs: dict[str, str] = {}
         # what a file says of an output makes no other item of the same input
-        self._of_output = {one.name for one in self.config.inputs if one.is_of_output}
+        self._of_output = {one.name for one in self.config.columns if one.is_of_output}
         self._inputs_text = "{}"
         self._group = ""
         self._column = name_column
@@ -76,7 +76,7 @@ class ItemMaker:
             return
         if join is not None and join.is_open:
             return
-        least, most = self.config.outputs
+        least, most = self.config.item.outputs.least, self.config.item.outputs.most
         found = len(item.outputs) + (len(join.met) if join else 0)
         if found < least or (found > most and not self.is_paired):
             wanted = f"{least}" if least == most else f"{least} to {most}"
@@ -228,7 +228,7 @@ class ItemMaker:
         shared = first.shared
         inputs = {
             column.name: shared[column.name]
-            for column in self.config.inputs
+            for column in self.config.columns
             if shared.get(column.name, "").strip()
         }
         if inputs != self._inputs:
@@ -352,8 +352,17 @@ class RowValues:
 class Splitter:
     """Takes rows apart by the plan of their columns."""
 
-    def __init__(self, plan: Plan, header: Sequence[str], *, keeps_empty: bool = False) -> None:
+    def __init__(
+        self,
+        plan: Plan,
+        header: Sequence[str],
+        *,
+        keeps_empty: bool = False,
+        names: Mapping[str, str] | None = None,
+    ) -> None:
         self._keeps_empty = keeps_empty
+        # what systems are called instead, by their names in the file
+        self._names = names or {}
         # system, line and record of cells without a text in columns named after systems
         self.blanks: list[tuple[str, int, int]] = []
         self._item = plan.item
@@ -366,13 +375,14 @@ class Splitter:
         cells = row.cells
         outputs = [
             OutputCells(
-                columns.named or cells[columns.system],
+                self._names.get(name, name) if self._names else name,
                 cells[columns.output],
                 "" if columns.is_empty is None else cells[columns.is_empty],
                 "" if columns.pair is None else cells[columns.pair],
                 heads,
             )
             for columns, heads in self._outputs
+            for name in [columns.named or cells[columns.system]]
         ]
         return RowValues(
             row.line,

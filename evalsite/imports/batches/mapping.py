@@ -5,10 +5,11 @@ leave it out.
 """
 
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass
 
 from evalsite.data.tables.faults import Fault, show
+from evalsite.data.tables.table import Table
 from evalsite.imports.batches.columns import (
     EMPTY_FLAG,
     OF_SYSTEM,
@@ -23,6 +24,7 @@ from evalsite.imports.batches.columns import (
     names_items,
     rows_are_items,
 )
+from evalsite.imports.batches.items import CheckedItems
 from evalsite.imports.columns import LEAVE_OUT, check_fields, fold, join_names
 from evalsite.protocol import Protocol
 
@@ -57,18 +59,21 @@ class Plan:
     shared: Mapping[str, int]
     outputs: tuple[OutputColumns, ...]
     extra: Mapping[str, int]
+    # whether all outputs are of one system, called like the file
+    is_named_by_file: bool = False
 
 
-def check_mapping(
-    mapping: Mapping[str, str], config: Protocol, line: int | None, *, sheet: str = ""
-) -> list[Fault]:
+def check_mapping(checked: CheckedItems, config: Protocol, table: Table) -> list[Fault]:
     """Check that each field has one column, and that the columns the protocol needs exist."""
+    mapping, line = checked.read_mapping, table.header_line
     faults = check_fields(mapping, list_fields(config, mapping), line)
     by_field = {field for field in mapping.values() if field and field != LEAVE_OUT}
     if problem := _find_two_forms(by_field):
         faults.append(Fault("forms_mixed", problem, line=line))
     missing = _find_missing(by_field, config)
-    if missing and (fault := _find_other_kind(mapping, config, line, sheet)):
+    if _is_named_by_file(by_field, checked.system_name):
+        missing.remove("system")
+    if missing and (fault := _find_other_kind(mapping, config, line, table.sheet)):
         return [*faults, fault]
     faults += [_describe_missing(field, mapping, config, line) for field in missing]
     return faults
@@ -91,12 +96,19 @@ def _find_two_forms(fields: Iterable[str]) -> str:
     return ""
 
 
-def make_plan(header: Sequence[str], mapping: Mapping[str, str], config: Protocol) -> Plan:
+def _is_named_by_file(fields: Collection[str], name: str) -> bool:
+    """Return whether one system wrote all outputs, which only the file's name tells."""
+    return bool(name) and "output" in fields and "system" not in fields
+
+
+def make_plan(checked: CheckedItems, config: Protocol) -> Plan:
     """Columns by field, once header and mapping are known to be right."""
+    header, mapping = checked.header, checked.read_mapping
     fields = [mapping.get(name.strip(), "") or f"={name.strip()}" for name in header]
     columns = {field: number for number, field in enumerate(fields) if field not in SEVERAL}
     numbers = find_numbers(columns)
     suffixes = [str(number) for number in numbers] or [""] * ("output" in columns)
+    is_named_by_file = _is_named_by_file(columns, checked.system_name)
     shared = ["group", "cluster", "kind", *name_inputs(config)]
     shared += [field for field in columns if field.startswith("gold_")]
     return Plan(
@@ -106,10 +118,11 @@ def make_plan(header: Sequence[str], mapping: Mapping[str, str], config: Protoco
         outputs=(
             *(
                 OutputColumns(
-                    columns[f"system{suffix}"],
+                    columns[f"{'output' if is_named_by_file else 'system'}{suffix}"],
                     columns[f"output{suffix}"],
                     columns.get(f"{EMPTY_FLAG}{suffix}"),
                     columns.get(f"{PAIR}{suffix}"),
+                    checked.system_name if is_named_by_file else "",
                 )
                 for suffix in suffixes
             ),
@@ -119,6 +132,7 @@ def make_plan(header: Sequence[str], mapping: Mapping[str, str], config: Protoco
                 if field == OF_SYSTEM
             ),
         ),
+        is_named_by_file=is_named_by_file,
         extra={name[1:]: number for name, number in columns.items() if name.startswith("=")},
     )
 
@@ -128,7 +142,7 @@ def make_plan(header: Sequence[str], mapping: Mapping[str, str], config: Protoco
 
 def _find_missing(fields: Iterable[str], config: Protocol) -> list[str]:
     there = set(fields)
-    needed = [column.name for column in config.inputs if column.is_required]
+    needed = [column.name for column in config.columns if column.required]
     numbers = find_numbers(there)
     if OF_SYSTEM in there:
         pass
@@ -167,7 +181,7 @@ def _find_other_kind(
         )
         return Fault("looks_like_ratings", message, line=line)
     if not any(mapping.values()) and any(_IS_TEXT.search(column) for column in header):
-        needed = [column.name for column in config.inputs if column.is_required]
+        needed = [column.name for column in config.columns if column.required]
         message = (
             "The first line seems to hold a row, not the names of columns. Put a line of names "
             f"above it, such as {', '.join(['item', *needed, 'system', 'output'])}."
@@ -186,7 +200,7 @@ def _describe_missing(
         if not any(name.startswith((f"{other}.", f"{other}[")) for other in mapping)
     ]
     # the page lists columns by their labels
-    label = next((one.label for one in config.inputs if one.name == field), field)
+    label = next((one.heading for one in config.columns if one.name == field), field)
     named = f"“{field}”" if label.lower() == field.lower() else f"“{field}” ({label})"
     message = f"Column {named} is missing. Found: {', '.join(columns) or 'none'}."
     if field == "item":

@@ -87,8 +87,8 @@ def _find_example(config: Protocol) -> tuple[Example, dict[str, str]]:
     example = (*config.examples, *config.practice)[0]
     inputs = {
         column.name: str(example.inputs.get(column.name, ""))
-        for column in config.inputs
-        if column.is_required
+        for column in config.columns
+        if column.required
     }
     return example, inputs
 
@@ -282,7 +282,7 @@ def _show_items(
         can_steer=may_edit,
         places=places.get("places"),
         has_stopped=places.get("has_stopped", False),
-        columns=[column.name for column in study.config.inputs if column.is_required],
+        columns=[column.name for column in study.config.columns if column.required],
         optional_columns=_name_optional_columns(study.config),
         makes_pairs=makes_pairs(study.config),
         templates=TEMPLATES,
@@ -307,7 +307,7 @@ def _name_optional_columns(config: Protocol) -> list[str]:
     return [
         *("group", "cluster", "kind"),
         *(["pair"] if makes_pairs(config) else []),
-        *(column.name for column in config.inputs if not column.is_required),
+        *(column.name for column in config.columns if not column.required),
         *(f"gold_{criterion.key}" for criterion in config.criteria),
         "gold_why",
     ]
@@ -369,7 +369,7 @@ def list_items(study: Study) -> QuerySet[Item]:
 
 def list_inputs(item: Item, config: Protocol) -> list[str]:
     """The texts of its inputs in the order of the protocol, which JSON loses in PostgreSQL."""
-    return [item.inputs[one.name] for one in config.inputs if one.name in item.inputs]
+    return [item.inputs[one.name] for one in config.columns if one.name in item.inputs]
 
 
 # --- previews ---------------------------------------------------------------------------

@@ -41,6 +41,7 @@ from evalsite.studies.summary_lines import count_of
 # any number of columns, each named after its metric
 OF_METRIC = "score_of_this_metric"
 OF_LOWER_METRIC = "score_of_this_metric_lower_is_better"
+_OF_METRICS = (OF_METRIC, OF_LOWER_METRIC)
 LONGEST_METRIC = 100
 _NAMES = {
     "item": ("item", *FIELDS["item"], "output_id"),
@@ -126,15 +127,19 @@ class MetricImporter(Importer):
             return mapping
         # without a row for each score it has nothing to say
         mapping = {name: "" if use == "better" else use for name, use in mapping.items()}
-        others = _OTHERS | {fold(column.name) for column in study.config.inputs}
+        others = _OTHERS | {fold(column.name) for column in study.config.columns}
         for name in header:
             if not mapping[name] and fold(name) not in others:
                 mapping[name] = OF_METRIC
         return mapping
 
-    def check_mapping(self, mapping: Mapping[str, str], study: Study, table: Table) -> list[Fault]:
-        there, line = set(mapping.values()), table.header_line
-        faults = super().check_mapping(mapping, study, table)
+    def settle(self, guess: Mapping[str, str], chosen: Mapping[str, str]) -> dict[str, str]:
+        once = {column: use for column, use in chosen.items() if use not in _OF_METRICS}
+        return super().settle(guess, once)
+
+    def check_mapping(self, checked: CheckedScores, study: Study, table: Table) -> list[Fault]:
+        there, line = set(checked.mapping.values()), table.header_line
+        faults = super().check_mapping(checked, study, table)
         needed = {"item": "the item’s id, as in its batch"}
         if "metric" in there:
             needed["value"] = "the score that the metric gave"

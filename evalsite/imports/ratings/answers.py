@@ -122,7 +122,13 @@ class AnswerBuilder:
     """
 
     def __init__(
-        self, study: Study, reader: RowReader, *, keeps_incomplete: bool, leaves_out: bool = False
+        self,
+        study: Study,
+        reader: RowReader,
+        *,
+        keeps_incomplete: bool,
+        leaves_out: bool = False,
+        has_commas: bool = False,
     ) -> None:
         self.study = study
         self.config: Protocol = study.config
@@ -134,7 +140,7 @@ class AnswerBuilder:
         # the faults that leaving out rows removes
         self.row_faults: list[Fault] = []
         self._answers: dict[tuple[str, int], CheckedAnswer] = {}
-        self._values = ValueReader()
+        self.values = ValueReader(has_commas=has_commas)
         self._finder = ItemFinder(study)
         self._waiting: list[list[RatingRow]] = []
         # whose answers to what lack a row because of a fault
@@ -253,7 +259,7 @@ class AnswerBuilder:
             return None, [CheckedRating(criterion.key, preferred, value, "", *place)]
         number = find_output(item, row.system) if criterion.per_output else None
         output = None if number is None else item.outputs[number][0]
-        rows, typed = self._values.read(row)
+        rows, typed = self.values.read(row)
         return number, [
             CheckedRating(
                 criterion.key, output, one.value, typed, *place, one.part, one.text, one.detail
@@ -266,7 +272,7 @@ class AnswerBuilder:
         if row.criterion.scale.compares:
             return
         try:
-            self._values.read(row)
+            self.values.read(row)
         except ValidationError as error:
             yield self._blame("value_invalid", row, " ".join(error.messages), "value")
 
@@ -384,7 +390,7 @@ class AnswerBuilder:
             ]
             entry = criterion.write_entries(criterion.read_values(rows, ids), range(len(ids)))
             if number in entry:
-                entries[name] = self._values.clean(criterion, entry[number])
+                entries[name] = self.values.clean(criterion, entry[number])
         return entries
 
     def _remark_on_names(self) -> None:

@@ -16,6 +16,7 @@ from evalsite.lib.rating_columns import (
     Asked,
     Part,
     Target,
+    fold,
     melt,
     split_field,
 )
@@ -24,6 +25,10 @@ from evalsite.participants.models import Origin
 from evalsite.protocol import Criterion, Protocol
 from evalsite.studies.models import Study
 
+# whether rejected work counts
+REJECTED, LEAVE_OUT, KEEP = "rejected", "leave-out", "keep"
+# what programs write for a rating that was not given
+_MISSING = frozenset(("na", "n/a", "nan", "none", "null"))
 LONGEST_ID = 200
 LONGEST_TIME = 64
 # A file written by hand has no use for these: offered where they were guessed.
@@ -54,7 +59,7 @@ _CODES = {
 def ask(study: Study) -> Asked:
     """Return what the study asks, as far as the columns of a file tell it."""
     config: Protocol = study.config
-    is_single = config.outputs[1] == 1
+    is_single = config.item.outputs.most == 1
     return Asked(
         labels={criterion.key: criterion.label for criterion in config.criteria},
         compared=frozenset(one.key for one in config.criteria if one.scale.compares),
@@ -152,12 +157,25 @@ class RatingRow:
 class RowReader:
     """Takes rows apart by the mapping of their columns, and counts what is not imported."""
 
-    def __init__(self, header: Sequence[str], mapping: Mapping[str, str], config: Protocol) -> None:
+    def __init__(
+        self,
+        header: Sequence[str],
+        mapping: Mapping[str, str],
+        config: Protocol,
+        *,
+        rejected: str = "",
+    ) -> None:
         self.header = header
         self.parts = melt(header, mapping)
         # rows that are not imported, by why
         self.left_out: Counter[str] = Counter()
-        self.unrated = self.simulated = self.excluded = self.not_persons = 0
+        self.unrated = self.simulated = self.excluded = self.not_persons = self.missing = 0
+        # whether work that was rejected on its platform counts, and how many rows are of such work
+        self._rejected = rejected
+        self.rejected = 0
+        self._assignment = next(
+            (number for number, name in enumerate(header) if fold(name) == "assignmentstatus"), None
+        )
         # what the header says, behind the cells of each row: first of all, nothing
         self._constants = [""]
         self._get_shared = self._make_getter(self.parts[0], _SHARED)
@@ -195,6 +213,8 @@ class RowReader:
         """The ratings of a row, or what is wrong with it; neither of a row that stays out."""
         if faults := check_cells(row, self.header):
             return [], faults
+        if self._is_rejected(row):
+            return [], []
         cells = row.cells + self._constants
         shared = self._get_shared(cells)
         participant, item, submitted, given, note, kind, status, *exported = shared
@@ -223,7 +243,7 @@ class RowReader:
         self.simulated += origin == Origin.SIMULATED
         self.excluded += excluded == "yes"
         self.not_persons += person == "no"
-        return [
+        rows = [
             RatingRow(
                 line=row.line,
                 record=row.record,
@@ -250,7 +270,24 @@ class RowReader:
                 criterion, system, value, preferred, place, order, first, label, typed, outcome,
                 part_key, text, na,
             ) in ratings
-        ], []  # fmt: skip
+        ]  # fmt: skip
+        rated = [
+            rating
+            for rating in rows
+            if not is_missing(
+                rating.criterion,
+                rating.preferred if rating.criterion.scale.compares else rating.value,
+            )
+        ]
+        self.missing += len(rows) - len(rated)
+        return rated, []
+
+    def _is_rejected(self, row: Row) -> bool:
+        """Return whether a row of rejected work stays out: while nobody decided, too."""
+        if self._assignment is None or fold(row.cells[self._assignment]) != "rejected":
+            return False
+        self.rejected += 1
+        return self._rejected != KEEP
 
     def _is_left_out(self, kind: str, status: str) -> bool:
         """Return whether the row is of a practice item, a pilot or the like, and in no results."""
@@ -268,6 +305,15 @@ class RowReader:
 
     def _blame(self, row: Row, field: str, message: str, part: Part | None = None) -> Fault:
         return Fault(_CODES[field], message, self.name_column(field, part), row.line, row.record)
+
+
+def is_missing(criterion: Criterion, cell: str) -> bool:
+    """Return whether a cell says that there is no rating, and is no answer on this scale."""
+    word = cell.strip().casefold()
+    if word not in _MISSING:
+        return False
+    labels = {str(label).casefold() for _, label in criterion.scale.list_answers()}
+    return word not in labels and word not in criterion.scale.file_words()
 
 
 def _has_criterion(part: Part) -> bool:

@@ -4,12 +4,15 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from evalsite.annotation.allocation.imported_slots import count_free
-from evalsite.annotation.models import RatingsFile
+from evalsite.annotation.models import Annotation, RatingsFile
 from evalsite.data.tables.faults import Fault, Remark
+from evalsite.data.tables.patterns import Known
 from evalsite.data.tables.table import Row, Table
-from evalsite.imports.columns import LEAVE_OUT, Field
+from evalsite.imports import columns
+from evalsite.imports.columns import Field
 from evalsite.imports.core import (
     LEAVE_OUT_FAULTY,
+    Decision,
     Importer,
     Report,
     Source,
@@ -18,13 +21,29 @@ from evalsite.imports.core import (
 )
 from evalsite.imports.models import Upload
 from evalsite.imports.ratings.answers import AnswerBuilder, CheckedRatings
-from evalsite.imports.ratings.columns import RowReader, ask, describe_unasked, list_fields
+from evalsite.imports.ratings.columns import (
+    KEEP,
+    LEAVE_OUT,
+    REJECTED,
+    RowReader,
+    ask,
+    describe_unasked,
+    list_fields,
+)
 from evalsite.imports.ratings.store import import_ratings, undo_ratings
 from evalsite.imports.steps import register
-from evalsite.lib.rating_columns import Problem, check_mapping
+from evalsite.lib.rating_columns import Problem, check_mapping, split_field
 from evalsite.lib.rating_guess import guess_mapping, is_direction
-from evalsite.studies.models import Study
+from evalsite.studies.models import Item, Study
 from evalsite.studies.summary_lines import count_of
+
+# whether numbers have a decimal comma
+COMMAS = "decimal_comma"
+# what may be in columns of our own exports
+_WORDS = {
+    "status": {"", *map(str, Annotation.Status.values)},
+    "kind": {"", *map(str, Item.Kind.values)},
+}
 
 
 class RatingImporter(Importer):
@@ -39,7 +58,7 @@ class RatingImporter(Importer):
     rows_undone_at_once = rows_stored_at_once = 5_000
 
     def list_fields(self, study: Study, mapping: Mapping[str, str]) -> list[Field]:
-        return list_fields(ask(study), mapping, study.config.outputs[1])
+        return list_fields(ask(study), mapping, study.config.item.outputs.most)
 
     def guess(self, header: Sequence[str], study: Study) -> dict[str, str]:
         return guess_mapping(header, ask(study))
@@ -48,15 +67,46 @@ class RatingImporter(Importer):
         self, header: Sequence[str], study: Study, rows: Sequence[Sequence[str]]
     ) -> dict[str, str]:
         columns = zip(header, zip(*rows, strict=False), strict=False)
-        directed = [name for name, cells in columns if is_direction(cells)]
-        return guess_mapping(header, ask(study), directed=directed)
+        cells = {name: {text.strip() for text in texts} for name, texts in columns}
+        directed = [name for name, texts in cells.items() if is_direction(texts)]
+        guess = guess_mapping(header, ask(study), directed=directed)
+        # other programs have a column “Status”, too: ours holds nothing but these words
+        return {
+            name: ""
+            if cells.get(name, set()) - _WORDS.get(field, cells.get(name, set()))
+            else field
+            for name, field in guess.items()
+        }
 
-    def check_mapping(
-        self,
-        mapping: Mapping[str, str],
-        study: Study,
-        table: Table,
-    ) -> list[Fault]:
+    def settle(self, guess: Mapping[str, str], chosen: Mapping[str, str]) -> dict[str, str]:
+        """Ratings that are chosen leave no other form of ratings to be guessed."""
+        guess = super().settle(guess, chosen)
+        targets = [target for field in chosen.values() if (target := split_field(field))]
+        if not any(target.is_rating for target in targets):
+            return guess
+        dropped = {field for field in guess.values() if _is_rating(field)}
+        if any(target.is_rating and target.criterion for target in targets):
+            dropped.add("criterion")
+        return {column: "" if field in dropped else field for column, field in guess.items()}
+
+    def list_known(self, study: Study) -> Known:
+        criteria = study.config.criteria
+        points = {
+            str(name)
+            for criterion in criteria
+            for point, label in criterion.scale.list_answers()
+            for name in (point, label)
+        }
+        items = Item.objects.main().filter(study=study)
+        keys = items.values_list("key", "extra__item", "extra__source_id")
+        return {
+            "criterion": {name for one in criteria for name in (one.key, str(one.label))},
+            "system": set(study.systems.values_list("name", flat=True)),
+            "point": points,
+            "item": {str(name) for names in keys for name in names if name},
+        }
+
+    def check_mapping(self, checked: CheckedRatings, study: Study, table: Table) -> list[Fault]:
         if study.config.asks_turns:
             message = (
                 "This study asks about turns of conversations. Ratings of turns that were "
@@ -66,7 +116,7 @@ class RatingImporter(Importer):
         return [
             Fault(problem.code, problem.message, problem.column, table.header_line)
             # what incomplete answers may lack is known to the reader of rows
-            for problem in _check_columns(mapping, study, keeps_incomplete=True)
+            for problem in _check_columns(checked.mapping, study, keeps_incomplete=True)
         ]
 
     def make_reader(
@@ -105,10 +155,15 @@ class RatingImporter(Importer):
         undo_ratings(file=record, by=by)
 
 
+def _is_rating(field: str) -> bool:
+    target = split_field(field)
+    return target is not None and (target.is_rating or bool(target.number))
+
+
 def _check_columns(
     mapping: Mapping[str, str], study: Study, *, keeps_incomplete: bool
 ) -> list[Problem]:
-    used = {column: "" if name == LEAVE_OUT else name for column, name in mapping.items()}
+    used = {column: "" if name == columns.LEAVE_OUT else name for column, name in mapping.items()}
     return check_mapping(used, ask(study), keeps_incomplete=keeps_incomplete)
 
 
@@ -119,7 +174,12 @@ class RatingReader:
         self._checked = checked
         self._options = options
         self._study = study
-        self._rows = RowReader(checked.header, checked.mapping, study.config)
+        self._rows = RowReader(
+            checked.header,
+            checked.mapping,
+            study.config,
+            rejected=str(options.get(REJECTED, "")),
+        )
         keeps_incomplete = bool(options.get("keeps_incomplete"))
         unrated = _check_columns(checked.mapping, study, keeps_incomplete=keeps_incomplete)
         checked.faults += [Fault(one.code, one.message, one.column) for one in unrated]
@@ -129,6 +189,7 @@ class RatingReader:
             # the missing column is reported once, not with every answer
             keeps_incomplete=keeps_incomplete or bool(unrated),
             leaves_out=bool(options.get(LEAVE_OUT_FAULTY)),
+            has_commas=bool(options.get(COMMAS)),
         )
 
     def add(self, row: Row) -> None:
@@ -146,6 +207,8 @@ class RatingReader:
         checked.answers = [] if checked.faults else answers
         checked.remarks = [*builder.remarks.listed(), *self._list_remarks()]
         self._decide()
+        self._ask_rejected()
+        self._ask_commas()
         if not checked.faults and not checked.answers:
             checked.faults.append(
                 Fault("nothing_left", "No row is left to import: all of them were left out.")
@@ -160,6 +223,34 @@ class RatingReader:
             is_made=self._builder.leaves_out,
         )
 
+    def _ask_rejected(self) -> None:
+        count, answer = self._rows.rejected, str(self._options.get(REJECTED, ""))
+        if not count:
+            return
+        were = f"{count_of(count, 'row')} {'was' if count == 1 else 'were'} rejected on MTurk"
+        choices = [[LEAVE_OUT, "Leave them out", ""], [KEEP, "Count them", ""]]
+        decision = Decision(REJECTED, f"{were}.", choices=choices, is_made=bool(answer))
+        self._checked.decisions.append(decision)
+        if answer:
+            done = "counted" if answer == KEEP else "left out"
+            note = {"code": REJECTED, "text": f"{were}, and {done}.", "rows": []}
+            self._checked.import_notes.append(note)
+        else:
+            message = f"{were}. Leave them out, or count them (--rejected leave-out or keep)."
+            self._checked.faults.append(Fault("decision_needed", message))
+
+    def _ask_commas(self) -> None:
+        if self._builder.values.commas:
+            title = "Ratings are written with commas (“4,0”)"
+            text = "" if self._options.get(COMMAS) else "Read them as numbers?"
+            choices: list[list[Any]] = [[True, "Read them as numbers", ""]]
+            is_made = bool(self._options.get(COMMAS))
+            decision = Decision(COMMAS, title, text, choices=choices, is_made=is_made)
+            self._checked.decisions.append(decision)
+            if is_made:
+                note = {"code": COMMAS, "text": f"{title}, and read as numbers.", "rows": []}
+                self._checked.import_notes.append(note)
+
     def _list_remarks(self) -> list[Remark]:
         rows, remarks = self._rows, []
 
@@ -171,6 +262,13 @@ class RatingReader:
             remarks.append(Remark("criteria_left_out", unasked))
         for why, count in rows.left_out.items():
             remark("rows_left_out", count, f"of {why} will be left out")
+        if missing := rows.missing:
+            are = "rating is" if missing == 1 else "ratings are"
+            text = f"{missing:,} {are} missing (NA, NaN, None or null) and left out"
+            remarks.append(Remark("ratings_missing", text))
+        if labels := self._builder.values.labels:
+            are = "rating is a label" if labels == 1 else "ratings are labels"
+            remarks.append(Remark("labels_read", f"{labels:,} {are} of the scale, in words"))
         remark("rows_unrated", rows.unrated, "have no rating and will be left out")
         remark(
             "simulated",

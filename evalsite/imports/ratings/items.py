@@ -61,7 +61,7 @@ class ItemFinder:
         # of an id that became several items their own ids, one for each output
         self._parts: dict[str, list[str]] = {}
         self._hints: dict[str, str] = {}
-        self._has_parts = study.config.outputs[1] == 1
+        self._has_parts = study.config.item.outputs.most == 1
 
     def load(self, names: Iterable[str]) -> None:
         """These items can be found from here on, in a few queries."""

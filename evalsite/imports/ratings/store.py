@@ -26,7 +26,7 @@ from evalsite.annotation.allocation.imported_slots import (
     take_places,
 )
 from evalsite.annotation.allocation.slots import Progress
-from evalsite.annotation.models import Annotation, Highlight, Rating, RatingsFile, Revision
+from evalsite.annotation.models import Annotation, Rating, RatingsFile, Revision
 from evalsite.audit.models import AuditEntry
 from evalsite.imports.bulk import insert_rows, quote_table
 from evalsite.imports.core import HAS_CHANGED, HAS_FAULTS, Source
@@ -189,7 +189,7 @@ def _delete(file: RatingsFile, *, by: Any) -> int:
     answers = Annotation.objects.filter(ratings_file=file).order_by()
     people = set(answers.values_list("participant", flat=True))
     gone, freed = answers.count(), free_places(file)
-    for model in (Rating, Highlight, Revision, Exclusion):
+    for model in (Rating, Revision, Exclusion):
         model.objects.filter(annotation__ratings_file=file).delete()
     # nothing refers to them any more; Django would look for it row by row
     answers._raw_delete(answers.db)

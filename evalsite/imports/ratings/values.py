@@ -1,5 +1,6 @@
 """What a file says of one question, read as its scale allows."""
 
+import re
 from typing import Any
 
 from django import forms
@@ -11,14 +12,23 @@ from evalsite.protocol.parts import COMMENT
 from evalsite.protocol.scale import NA
 from evalsite.protocol.scale import Row as StoredRow
 
+_WHOLE = re.compile(r"([+-]?[0-9]+)\.0+")
+_WITH_COMMA = re.compile(r"[+-]?[0-9]+,[0-9]+")
+
 
 class ValueReader:
-    """Reads values as the scales allow them; ValidationError says what is wrong with a cell."""
+    """Reads values as the scales allow them; ValidationError says what is wrong with a cell.
 
-    def __init__(self) -> None:
+    With `has_commas` numbers may have a decimal comma.
+    """
+
+    def __init__(self, *, has_commas: bool = False) -> None:
+        self.has_commas = has_commas
+        # cells that are numbers with a comma, and those that are labels of their scale
+        self.commas = self.labels = 0
         self._fields: dict[str, forms.Field] = {}
         self._words: dict[str, dict[str, int]] = {}
-        self._labels: dict[str, dict[str, int]] = {}
+        self._labels: dict[str, dict[str, Any]] = {}
 
     def read(self, row: RatingRow) -> tuple[tuple[StoredRow, ...], str]:
         """Return the rows, of no output yet, and the text that was typed where that is kept."""
@@ -73,13 +83,37 @@ class ValueReader:
         known = self._words[criterion.key].get(text.casefold())
         if known is not None:
             return known
+        text = self._read_number(text)
         try:
             value = self.clean(criterion, text)
         except ValidationError:
+            if (point := self._find_label(criterion, text)) is not None:
+                return point
             cell = f"“{shorten(text)}” is" if text else "An empty cell is"
             choices = criterion.scale.describe_choices()
             raise ValidationError(f"{cell} no answer on {criterion.key}. Use {choices}.") from None
         return value
+
+    def _read_number(self, text: str) -> str:
+        """Return a number as scales take it: 4 for 4.0, and a point for a comma."""
+        if _WITH_COMMA.fullmatch(text):
+            self.commas += 1
+            text = text.replace(",", ".") if self.has_commas else text
+        whole = _WHOLE.fullmatch(text)
+        return whole[1] if whole else text
+
+    def _find_label(self, criterion: Criterion, text: str) -> Any:
+        """Return the point of which a text is the label, in any case."""
+        point = self._list_labels(criterion).get(text.casefold())
+        if point is not None:
+            self.labels += 1
+        return point
+
+    def _list_labels(self, criterion: Criterion) -> dict[str, Any]:
+        if criterion.key not in self._labels:
+            answers = criterion.scale.list_answers()
+            self._labels[criterion.key] = {str(label).casefold(): point for point, label in answers}
+        return self._labels[criterion.key]
 
     def clean(self, criterion: Criterion, entry: str) -> Any:
         """Return the answer that the page's own form would make of an entry."""
@@ -92,11 +126,7 @@ class ValueReader:
         label = row.label.strip().casefold()
         if not label or not isinstance(value, int):
             return
-        criterion = row.criterion
-        if criterion.key not in self._labels:
-            answers = criterion.scale.list_answers()
-            self._labels[criterion.key] = {label.casefold(): point for point, label in answers}
-        meant = self._labels[criterion.key].get(label, value)
+        meant = self._list_labels(row.criterion).get(label, value)
         if meant != value:
             raise ValidationError(
                 f"The value is {value}, but “{shorten(row.label)}” is the label of {meant}. "

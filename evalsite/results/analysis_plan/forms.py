@@ -212,7 +212,7 @@ class PlanForm(forms.Form):
         """Return the column; items that are there must have it."""
         name = str(self.cleaned_data["slices"]).strip()
         items = Item.objects.main().filter(study=self.study)
-        is_input = name in {column.name for column in self.study.config.inputs}
+        is_input = name in {column.name for column in self.study.config.columns}
         if name and not is_input and items.exists() and not has_column(items, name):
             raise ValidationError(
                 "No item has this column. Enter the name of an input, or of another column of an "

@@ -74,7 +74,7 @@ def describe_wide(study: Study, widest: Sequence[Wide], *, is_blind: bool) -> li
     # what else was said in an answer that counts belongs to it
     counted = find_ratings(study).filter(annotation__item__in=items).values("annotation")
     ratings: dict[int, list[Rating]] = defaultdict(list)
-    for rating in Rating.objects.filter(annotation__in=counted).order_by("pk"):
+    for rating in Rating.objects.without_marks().filter(annotation__in=counted).order_by("pk"):
         ratings[rating.annotation_id].append(rating)
     answers: dict[int, list[Answered]] = defaultdict(list)
     annotations = Annotation.objects.filter(pk__in=list(ratings)).select_related("participant")

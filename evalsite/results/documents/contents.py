@@ -114,12 +114,12 @@ def _show_screen(study: Study) -> Iterable[Section]:
 
 def _draw(config: Protocol, inputs: Any, outputs: Any) -> Screen:
     shown = [
-        (column.label, str(inputs[column.name]))
-        for column in config.inputs
+        (column.heading, str(inputs[column.name]))
+        for column in config.columns
         if column.kind != "whole number" and str(inputs.get(column.name, "")).strip()
     ]
     names = [
-        f"{config.output_name} {number}" if len(outputs) > 1 else config.output_name
+        f"{config.item.output_name} {number}" if len(outputs) > 1 else config.item.output_name
         for number in range(1, len(outputs) + 1)
     ]
     return Screen(

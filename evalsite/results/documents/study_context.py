@@ -4,8 +4,6 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from django.conf import settings
-
 from evalsite.participants.models import Participant, Recruitment
 from evalsite.protocol import EntryQuestion
 from evalsite.quality.exclusions import count_reasons
@@ -21,7 +19,7 @@ from evalsite.studies.summary_lines import (
     format_money,
     minutes_per_set,
 )
-from evalsite.studies.versions import shown_content
+from evalsite.studies.versions import get_identity_days, shown_content
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -61,7 +59,7 @@ def collect_context(study: Study) -> dict[str, Any]:
         "questions": list(map(_describe_question, eligibility.questions if eligibility else ())),
         "background": list(map(_describe_question, list_background(study))),
         "rounds": rounds,
-        "identity_days": settings.IDENTITY_DAYS,
+        "identity_days": get_identity_days(content),
         "most_identity_days": MOST_IDENTITY_DAYS,
         "has_ids": any(one.adapter.person for one in recruitments),
         "has_experts": study.experts.exists(),
@@ -87,7 +85,7 @@ def _list_refusals(study: Study, recruitments: Sequence[Recruitment]) -> list[st
 
 def _describe_question(question: EntryQuestion) -> tuple[str, list[str]]:
     """Return a question about people and its choices."""
-    return question.label, [label for _, label in question.choices]
+    return question.label, [choice.label for choice in question.choices]
 
 
 def _describe_round(study: Study, recruitment: Any) -> Round:

@@ -39,7 +39,7 @@ def describe_ratings(
     systems are hidden, outputs are called what the page called them.
     """
     ratings: dict[int, list[Rating]] = defaultdict(list)
-    for rating in Rating.objects.filter(annotation__in=list(pages)).order_by("pk"):
+    for rating in Rating.objects.without_marks().filter(annotation__in=list(pages)).order_by("pk"):
         ratings[rating.annotation_id].append(rating)
     outputs: dict[int, list[Output]] = defaultdict(list)
     items = {item.pk for item, _order in pages.values()}
@@ -63,7 +63,7 @@ def name_outputs(
         for place, position in enumerate(order, start=1)
         if position in by_position
     }
-    another = f"Another {config.output_name.lower()}"
+    another = f"Another {config.item.output_name.lower()}"
     called = {output.pk: shown.get(output.pk, another) for output in by_position.values()}
     if is_blind:
         # in the order of the page: that of the file is that of systems

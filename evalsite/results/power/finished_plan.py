@@ -137,7 +137,7 @@ def _items_per_input(config: Protocol, choice: dict[str, Any]) -> int:
     systems = int(choice["systems"])
     if find_planned(choice["scale"]).compares:
         return systems * (systems - 1) // 2
-    return ceil(systems / config.outputs[1])
+    return ceil(systems / config.item.outputs.most)
 
 
 def find_smallest(rows: list[dict[str, Any]], works: list[Work]) -> int | None:
@@ -222,7 +222,7 @@ def _list_cautions(study: Study, choice: dict[str, Any], found: dict[str, Any]) 
             "In the results, each output has one rating, so inputs and noise can't be "
             "separated: more ratings of each output help less than shown here."
         )
-    if study.config.outputs[1] == 1 and study.groups != Study.Groups.TOGETHER:
+    if study.config.item.outputs.most == 1 and study.groups != Study.Groups.TOGETHER:
         cautions.append(
             "This holds where everybody who rates an input rates the outputs of all systems. In "
             "this study an item shows one output: keep its groups together (Settings), or less "

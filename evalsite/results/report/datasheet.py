@@ -82,7 +82,7 @@ def fill_datasheet(study: Study, report: Report) -> Datasheet:
         if facts.plan.get("frozen_at") and name not in _OF_QUALITY
     ]
     options = {one.key: one.scale.list_options() for one in study.config.criteria}
-    inputs = list(dict.fromkeys(f"{one.label} ({one.kind})" for one in study.config.inputs))
+    inputs = list(dict.fromkeys(f"{one.heading} ({one.kind})" for one in study.config.columns))
 
     def fill(number: str, title: str, name: str, **known: Any) -> Chapter:
         entries = list_entries(f"datasheet/{name}.txt", shared | known)

@@ -54,7 +54,7 @@ def _page() -> dict[str, Any]:
         "item": view_item(
             config, inputs={"mr": MR}, texts=TEXTS, options=config.default_options
         ),
-        "item_name": config.item_name,
+        "item_name": config.item.name,
         "place": 4,
         "total": 10,
         "state": "x" * 120,

@@ -22,7 +22,7 @@ class Context:
     @property
     def is_single(self) -> bool:
         """Whether an item has one output."""
-        return self.config.outputs[1] == 1
+        return self.config.item.outputs.most == 1
 
 
 class Check:

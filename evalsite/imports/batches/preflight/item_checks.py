@@ -157,7 +157,7 @@ class DialogueTurns(Check):
 
     def __init__(self, context: Context) -> None:
         super().__init__(context)
-        self._columns = [one.name for one in context.config.inputs if one.kind == "dialogue"]
+        self._columns = [one.name for one in context.config.columns if one.kind == "dialogue"]
         self._inputs: dict[str, str] = {}
 
     def add(self, item: CheckedItem) -> None:

@@ -280,18 +280,18 @@ class ShownAsSource(Check):
         super().__init__(context)
         self._columns = {
             column.name: column.kind
-            for column in context.config.inputs
-            if column.kind in RICH_KINDS and column.is_shown
+            for column in context.config.columns
+            if column.kind in RICH_KINDS and column.shown
         }
         self._inputs: dict[str, str] = {}
 
     @classmethod
     def is_wanted(cls, context: Context) -> bool:
-        config = context.config
-        return bool(RICH_KINDS & {config.output_kind, *(column.kind for column in config.inputs)})
+        kinds: set[str] = {column.kind for column in context.config.columns}
+        return bool(RICH_KINDS & {context.config.item.outputs.kind, *kinds})
 
     def add(self, item: CheckedItem) -> None:
-        kind = self.context.config.output_kind
+        kind = self.context.config.item.outputs.kind
         for output in item.outputs:
             if is_shown_as_source(output.text, kind):
                 message = "Outputs shown as source: too large to draw"

@@ -13,13 +13,15 @@ from django.core.management.base import CommandError
 from evalsite.data.tables.faults import Refused
 from evalsite.data.tables.options import FILE_HELP, add_answers, find_named, read_answers, read_file
 from evalsite.data.tables.outputs import NAMES, PREFIX, SEED
-from evalsite.imports.batches.choices import CLUSTERS, EMPTY_OUTPUTS, TAKE_ONCE
+from evalsite.data.tables.roles import WORDS
+from evalsite.imports.batches.choices import CLUSTERS, EMPTY_OUTPUTS, SYSTEM_NAMES, TAKE_ONCE
 from evalsite.imports.batches.importer import ITEMS
 from evalsite.imports.batches.items import CheckedItems
 from evalsite.imports.batches.joins import EVERY, MEETS
 from evalsite.imports.command import ImportCommand
 from evalsite.imports.core import LEAVE_OUT_FAULTY, Decision
 from evalsite.imports.packs import name_files, pack_files
+from evalsite.imports.server_files import name_on_disk
 from evalsite.studies.models import Batch
 from evalsite.studies.summary_lines import count_of
 
@@ -70,6 +72,13 @@ class Command(ImportCommand):
             help="if people see several outputs at once: the earlier system beside which a new one "
             "is shown, or every; give it once for each",
         )
+        parser.add_argument(
+            "--name",
+            action="append",
+            default=[],
+            metavar="OLD=NEW",
+            help="call a system by another name; give it once for each",
+        )
         add_answers(parser)
 
     def read_choices(self, arguments: Mapping[str, Any]) -> dict[str, Any]:
@@ -82,14 +91,18 @@ class Command(ImportCommand):
             answers[SEED] = arguments["seed"]
         if meets := arguments["meets"]:
             answers[MEETS] = EVERY if EVERY in meets else meets
+        if arguments["name"]:
+            answers[SYSTEM_NAMES] = read_names(arguments["name"])
         if arguments.get(NAMES):
             answers[NAMES] = arguments[NAMES]
         return choices | answers
 
     def handle(self, *, study: str, file: Any, **arguments: Any) -> None:
         (name, path), *others = file
-        if not others and not name and not path.is_dir():
-            self.import_file(study, path, path.name, **arguments)
+        if not others and name not in WORDS and not path.is_dir():
+            file_name = name_on_disk(path)
+            names = {file_name: name} if name else {}
+            self.import_file(study, path, file_name, **arguments, **{NAMES: names})
             return
         try:
             files, names = find_named(file)
@@ -121,3 +134,14 @@ class Command(ImportCommand):
 
     def describe_stored(self, record: Batch, checked: CheckedItems) -> str:
         return f"Imported {record.rows:,} rows as {count_of(len(checked.items), 'item')}."
+
+
+def read_names(pairs: list[str]) -> dict[str, str]:
+    """Return what systems are called instead, by the names in the file."""
+    names = {}
+    for pair in pairs:
+        name, sign, new = (part.strip() for part in pair.rpartition("="))
+        if not sign or not name or not new:
+            raise CommandError(f"--name {pair}: write OLD=NEW, the name in the file and a new one.")
+        names[name] = new
+    return names

@@ -8,7 +8,8 @@ from evalsite.annotation.models import RatingsFile
 from evalsite.imports.command import ImportCommand
 from evalsite.imports.core import LEAVE_OUT_FAULTY
 from evalsite.imports.ratings.answers import CheckedRatings
-from evalsite.imports.ratings.importer import RATINGS
+from evalsite.imports.ratings.columns import REJECTED
+from evalsite.imports.ratings.importer import COMMAS, RATINGS
 from evalsite.imports.ratings.store import count_answers
 from evalsite.studies.summary_lines import count_of
 
@@ -39,11 +40,22 @@ class Command(ImportCommand):
             help="leave out rows with faults, and import the others",
         )
 
+        parser.add_argument(
+            "--rejected",
+            choices=["leave-out", "keep"],
+            help="whether work that was rejected on its platform counts",
+        )
+        parser.add_argument(
+            "--decimal-comma", action="store_true", help="read 4,0 as a number: 4.0"
+        )
+
     def read_choices(self, arguments: Mapping[str, Any]) -> dict[str, Any]:
         return {
             "has_persons": arguments["persons"] == "yes",
             "keeps_incomplete": arguments["incomplete"],
             LEAVE_OUT_FAULTY: arguments["leave_out_faulty"],
+            REJECTED: arguments["rejected"] or "",
+            COMMAS: arguments["decimal_comma"],
         }
 
     def describe(self, checked: CheckedRatings) -> str:
