@@ -57,8 +57,8 @@ def make_condition(
     }  # fmt: skip
     words = describe_condition(condition, earlier) if key == KEPT else ""
     return Piece(
-        "condition", title=title, id=f"id_{name_at(at)}", place=at, form=fields, words=words, is_wide=True,
-        errors=form.draft.list_faults(at),
+        "condition", title=title, id=f"id_{name_at(at)}", place=at, form=fields, words=words,
+        is_wide=True, errors=form.draft.list_faults(at),
     )  # fmt: skip
 
 

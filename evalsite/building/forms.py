@@ -132,6 +132,8 @@ def write_value(control: Control, plain: Plain) -> str:
         return _get_first_choice(control)
     if control.kind == "lines":
         return "\n".join(map(str, value)) if isinstance(value, list) else ""
+    if value == "":
+        return str(control.hints.get("when_empty", ""))
     return "" if value is None else str(value)
 
 
