@@ -25,17 +25,33 @@ function refill(page) {
   }
 }
 
-// rows that belong to the lines of a box come and go with these
-function replaceRows(page) {
+const isOfRow = (control) => control.parentElement.closest(".rowset") !== null;
+const listNames = (part, isRow) =>
+  [...part.querySelectorAll("[name]")].filter((control) => isRow || !isOfRow(control)).map((control) => control.name).join();
+const listHeads = (part) => [...part.querySelectorAll("summary")].map((head) => head.textContent).join();
+
+// put a part of the new page in the place of mine: what is open stays open, and the focus stays
+function swap(mine, theirs) {
+  const nameFold = (part) => part.id || part.querySelector("summary > b")?.textContent;
+  const opened = [...mine.querySelectorAll("details[open]:not(.menu)")].map(nameFold);
+  const name = mine.contains(document.activeElement) ? document.activeElement.name : "";
+  mine.replaceWith(document.adoptNode(theirs));
+  for (const part of theirs.querySelectorAll("details")) {
+    if (opened.includes(nameFold(part))) part.open = true;
+  }
+  if (name) form.elements[name]?.focus({ preventScroll: true });
+}
+
+// another kind of answer has other fields, and rows come and go with the lines of a box
+function replaceParts(page) {
+  for (const mine of form.querySelectorAll(".q, .folds > .fold[id^=part-]")) {
+    const theirs = page.getElementById(mine.id);
+    if (theirs && listNames(mine, false) !== listNames(theirs, false)) swap(mine, theirs);
+  }
   for (const mine of form.querySelectorAll(".rowset")) {
     const theirs = page.getElementById(mine.id);
-    if (!theirs || mine.contains(document.activeElement)) continue;
-    const list = (rows) => [...rows.querySelectorAll(":scope > .folds > .fold > summary")].map((row) => row.textContent);
-    if (list(mine).join("\n") !== list(theirs).join("\n")) {
-      const opened = [...mine.querySelectorAll("details[open]")].map((row) => row.id);
-      mine.replaceWith(document.adoptNode(theirs));
-      for (const id of opened) document.getElementById(id)?.setAttribute("open", "");
-    }
+    if (!theirs || !mine.isConnected || mine.contains(document.activeElement)) continue;
+    if (listNames(mine, true) !== listNames(theirs, true) || listHeads(mine) !== listHeads(theirs)) swap(mine, theirs);
   }
 }
 
@@ -58,7 +74,7 @@ async function save() {
     if (response.status === 409) {
       status.textContent = page.querySelector(".messagelist")?.textContent.trim() ?? "Changed by someone else.";
     } else if (response.ok && page.getElementById("builder")) {
-      if (!isStale) replaceRows(page);
+      if (!isStale) replaceParts(page);
       refill(page);
       for (const id of ["faults", "preview", "kept"]) replace(page, id);
     } else {
@@ -88,16 +104,6 @@ form.addEventListener("input", (event) => {
   wait();
 });
 
-// another kind of answer, input or layout has other fields: they come with the page
-form.addEventListener("change", (event) => {
-  const name = event.target.name;
-  if (!/-(kind|per|from_column|there)$/.test(name) && !/^(context|layout-outputs)$/.test(name)) return;
-  clearTimeout(timer);
-  const opened = [...form.querySelectorAll("details[open]")].map((part) => part.id || part.querySelector("summary").textContent);
-  sessionStorage.setItem("opened", JSON.stringify([name, opened]));
-  form.requestSubmit(form.querySelector("[data-keep]"));
-});
-
 // Ctrl + Enter adds a question; Enter in a field of one line saves the draft where the page is
 form.addEventListener("keydown", (event) => {
   if (event.key !== "Enter" || event.isComposing || event.shiftKey || event.altKey) return;
@@ -119,26 +125,14 @@ form.addEventListener("submit", (event) => {
   }
 });
 
-// where the page goes on: at the control that brought it, or in what was just added
+// where the page goes on: in what was just added
 function enter() {
-  const brought = sessionStorage.getItem("opened");
-  sessionStorage.removeItem("opened");
-  if (brought) return comeBack(...JSON.parse(brought));
   const added = location.hash.startsWith("#id_") && document.getElementById(location.hash.slice(1));
   if (!added || !form.contains(added)) return;
   const texts = [...added.querySelectorAll("input[type=text]:not(.num), textarea")];
   // typing replaces the words that a question starts with
   for (const text of texts) text.addEventListener("focus", () => text.select(), { once: true });
   texts[0]?.focus({ preventScroll: true });
-}
-
-function comeBack(name, opened) {
-  for (const part of form.querySelectorAll("details")) {
-    if (opened.includes(part.id || part.querySelector("summary").textContent)) part.open = true;
-  }
-  const control = form.elements[name];
-  control?.scrollIntoView({ block: "center" });
-  control?.focus({ preventScroll: true });
 }
 
 // a browser that goes to a part of the page takes the focus away, until the page is there

@@ -80,7 +80,7 @@ def new_instrument(request: HttpRequest) -> HttpResponseBase:
         instrument = create_instrument(key=draft["key"], title=title, by=request.user, draft=draft)
         address = reverse("admin:instrument", args=[instrument.pk])
         # of a new one the first question is what is left to write
-        return redirect(address if entry else f"{address}#q-0")
+        return redirect(address if entry else f"{address}#id_criteria-0")
     start = f"{entry.config.title} (copy)" if entry else ""
     is_missing = request.method == "POST"
     context = {
@@ -255,7 +255,8 @@ def choose_question(request: HttpRequest, instrument_id: UUID) -> HttpResponseBa
         else:
             messages.success(request, f"Added “{question['label']}”.")
         address = redirect("admin:instrument", instrument.pk)
-        address["Location"] += f"?open={len(criteria)}#q-{len(criteria)}"
+        at = f"criteria-{len(criteria)}"
+        address["Location"] += f"?open={at}#id_{at}"
         return address
     search = request.GET.get("q", "").strip()[:_SEARCH]
     context = {

@@ -67,9 +67,9 @@ class Source(Part):
         title="Licence of its words", description="“none” where only a method was taken."
     )
     exact: Words = Field(title="Taken word for word", json_schema_extra={"rows": 2})
-    ours: Words = Field(title="Written by you", json_schema_extra={"rows": 2})
+    ours: Words = Field(title="Written for this instrument", json_schema_extra={"rows": 2})
     url: str = Field("", title="Address")
-    read: str = Field("", title="Read on")
+    read: str = Field("", title="What was read of it")
     from_memory: str = Field("", title="Written from memory", json_schema_extra={"rows": 2})
     notice: str = Field("", title="Notice that the licence asks for", json_schema_extra={"rows": 2})
 
