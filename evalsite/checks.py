@@ -4,20 +4,15 @@ import logging
 from collections.abc import Sequence
 from typing import Any
 
-from django.apps import apps
 from django.conf import settings
 from django.core.checks import CheckMessage, Error, Tags, register
 from django.core.exceptions import ImproperlyConfigured
 from django.db import DEFAULT_DB_ALIAS, DatabaseError, OperationalError, connections
 from django.utils.module_loading import import_string
 
+from evalsite.instruments.installed import ProtocolConfig, installed_folders
+from evalsite.instruments.schema import Instrument
 from evalsite.lib.database_state import WHAT_TO_DO_IF_DAMAGED, is_damaged, refuse_other_database
-from evalsite.protocol import (
-    Protocol,
-    ProtocolConfig,
-    ScaleConfig,
-    installed_folders,
-)
 
 logger = logging.getLogger(__name__)
 
@@ -29,7 +24,8 @@ def check_protocols(**kwargs: Any) -> list[CheckMessage]:
     problems: list[CheckMessage] = [
         Error(
             f"PROTOCOLS lists {name!r}, but no ProtocolConfig registered there.",
-            hint="Its apps.py must hold exactly one subclass of evalsite.protocol.ProtocolConfig.",
+            hint="Its apps.py must hold exactly one subclass of ProtocolConfig, which is in "
+            "evalsite.instruments.installed.",
             id="evalsite.E001",
         )
         for name in settings.PROTOCOLS
@@ -49,7 +45,7 @@ def _check_instrument(folder: ProtocolConfig) -> list[CheckMessage]:
     ]
 
 
-def _find_missing_hooks(protocol: Protocol) -> Sequence[str]:
+def _find_missing_hooks(protocol: Instrument) -> Sequence[str]:
     missing = []
     for name in sorted(protocol.hook_names):
         try:
@@ -57,23 +53,6 @@ def _find_missing_hooks(protocol: Protocol) -> Sequence[str]:
         except ImportError as error:
             missing.append(f"the hook {name} doesn't exist ({error})")
     return missing
-
-
-@register("scales")
-def check_scales(**kwargs: Any) -> list[CheckMessage]:
-    """Check that every line of SCALES is a scale that registered."""
-    registered = {
-        config.name for config in apps.get_app_configs() if isinstance(config, ScaleConfig)
-    }
-    return [
-        Error(
-            f"SCALES lists {name!r}, but no ScaleConfig registered there.",
-            hint="Its apps.py must hold exactly one subclass of evalsite.protocol.ScaleConfig.",
-            id="evalsite.E005",
-        )
-        for name in settings.SCALES
-        if name not in registered
-    ]
 
 
 @register(Tags.database)

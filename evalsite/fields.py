@@ -11,7 +11,7 @@ from django.utils.translation import gettext_lazy as _
 # ASCII only: int() and str.isdigit() also take full-width and Arabic-Indic digits.
 WHOLE_NUMBER = re.compile(r"[1-9][0-9]{0,5}")
 _WHOLE = re.compile(r"0|-?[1-9][0-9]{0,8}")
-LONGEST_NOTE = 5000
+LONGEST_TEXT = 5000
 _UNSTORABLE_TEXT = _("This text has a character that can’t be stored. Type it again")
 _HALF = re.compile("[\ud800-\udfff]")
 
@@ -51,7 +51,7 @@ class BoundedField(forms.Field):
     """A whole number from `lowest` to `highest`, in plain digits."""
 
     def __init__(
-        self, *, lowest: int, highest: int, missing: str, step: int = 1, **kwargs: Any
+        self, *, lowest: float, highest: float, missing: str, step: float = 1, **kwargs: Any
     ) -> None:
         self.lowest, self.highest, self.step, self.missing = lowest, highest, step, missing
         super().__init__(required=False, **kwargs)
@@ -96,7 +96,7 @@ class NoteField(forms.CharField):
     """Free text with LF line breaks, because browsers count a line break as one character but send
     two."""
 
-    def __init__(self, *, max_length: int = LONGEST_NOTE, **kwargs: Any) -> None:
+    def __init__(self, *, max_length: int = LONGEST_TEXT, **kwargs: Any) -> None:
         messages = {
             "max_length": _(
                 "Shorten this text to at most %(limit_value)d characters. It has %(show_value)d now"

@@ -39,7 +39,7 @@ CHAPTERS: dict[str, dict[str, str]] = {
         "architecture": "The rooms of the code, and what passes through them on its way.",
         "words": "The words of pages, documents and code.",
         "new-protocol": "A protocol of your own, as one folder.",
-        "new-scale": "A new kind of question, as one folder.",
+        "new-kind": "A new kind of question, as one file and its template.",
     },
 }
 _TITLE = re.compile(r"\A# (.+)\n")

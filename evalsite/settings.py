@@ -45,20 +45,6 @@ PROTOCOLS = [
     "protocols.pairwise",
 ]
 
-# One line for each kind of question.
-SCALES = [
-    "evalsite.scales.likert",
-    "evalsite.scales.magnitude",
-    "evalsite.scales.decision",
-    "evalsite.scales.preference",
-    "evalsite.scales.slider",
-    "evalsite.scales.number",
-    "evalsite.scales.choice",
-    "evalsite.scales.choices",
-    "evalsite.scales.checklist",
-    "evalsite.scales.text",
-]
-
 DEBUG = env.read_flag("EVALSITE_DEBUG", default=False)
 SECRET_KEY = env.read_key("EVALSITE_SECRET_KEY")
 if not SECRET_KEY:
@@ -111,7 +97,6 @@ INSTALLED_APPS = [
     "evalsite.imports",
     "evalsite.operations",
     "evalsite.results",
-    *SCALES,
     *PROTOCOLS,
 ]
 

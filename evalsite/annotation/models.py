@@ -1,12 +1,17 @@
 """The act of rating: slots, drafts, annotations with their ratings, and earlier states."""
 
+from collections import defaultdict
 from datetime import UTC, datetime
 from uuid import uuid4
 
 from django.conf import settings
 from django.db import models
 from django.db.models import Q
+from django.db.models.functions import Cast, Length, Round
+from django.db.models.lookups import Exact, LessThanOrEqual
 
+from evalsite.annotation.value_field import ValueField
+from evalsite.instruments.answer import LARGEST, LONGEST_PART, MOST_DECIMALS, AnswerRow
 from evalsite.lib.clock import now
 from evalsite.participants.models import ItemSet, Origin, Participant, Visit
 from evalsite.studies.models import Item, Output, Study, StudyVersion
@@ -288,11 +293,28 @@ class Annotation(models.Model):
     def __str__(self) -> str:
         return f"annotation {self.pk}"
 
+    def list_rows(self) -> list[AnswerRow]:
+        """Return what it says: a row for each of its ratings."""
+        return [
+            AnswerRow(
+                self.item_id, rating.output_id, rating.criterion, rating.turn, rating.part,
+                rating.value, rating.text, rating.detail, rating.start, rating.end,
+            )
+            for rating in self.ratings.all()
+        ]  # fmt: skip
+
 
 # Always true or false: a check constraint also accepts rows for which its condition is NULL.
 _IS_NOT_APPLICABLE = models.Case(
     models.When(detail__na=True, then=True), default=False, output_field=models.BooleanField()
 )
+
+
+# the columns of a rating that are a row of an answer
+ROW = (
+    "annotation__item_id", "output_id", "criterion", "turn", "part", "value", "text", "detail",
+    "start", "end",
+)  # fmt: skip
 
 
 class RatingQuerySet(models.QuerySet["Rating"]):
@@ -302,6 +324,16 @@ class RatingQuerySet(models.QuerySet["Rating"]):
 
     def without_marks(self) -> "RatingQuerySet":
         return self.filter(start__isnull=True)
+
+    def group_rows(self) -> dict[int, list[AnswerRow]]:
+        """Return the rows of each annotation that has some, in the order in which they were stored.
+
+        Plain rows: a model's object for each would take several times as long.
+        """
+        rows: dict[int, list[AnswerRow]] = defaultdict(list)
+        for annotation_id, *cells in self.order_by("id").values_list("annotation_id", *ROW):
+            rows[annotation_id].append(AnswerRow(*cells))
+        return rows
 
 
 class Rating(models.Model):
@@ -322,11 +354,11 @@ class Rating(models.Model):
     turn = models.PositiveSmallIntegerField(default=0, db_default=0)
     # a statement or an option of the question, a category of a passage, or "comment"; empty: the
     # question itself
-    part = models.CharField(max_length=40, blank=True, default="", db_default="")
+    part = models.CharField(max_length=LONGEST_PART, blank=True, default="", db_default="")
     # none: the answer is a text or a passage, or the question was not applicable
-    value = models.IntegerField(null=True)
-    value_typed = models.CharField(max_length=200, blank=True)
-    # of a passage: its quote, so that it can be checked and read without the output
+    value = ValueField(null=True)
+    # of a number that was typed: as it was typed. Of a passage: its quote, so that it can be
+    # checked and read without the output
     text = models.TextField(blank=True, default="", db_default="")
     # what else belongs to the answer; {"na": true}: the question was not applicable
     detail = models.JSONField(null=True)
@@ -355,6 +387,34 @@ class Rating(models.Model):
                 fields=["annotation", "criterion", "output", "part", "start", "end", "study"],
                 condition=Q(start__isnull=False),
                 name="one_mark_of_a_passage_per_criterion_and_part",
+            ),
+            # Infinity would be an error in PostgreSQL's round(), so it is sorted out first.
+            models.CheckConstraint(
+                condition=Q(
+                    models.Case(
+                        models.When(value__isnull=True, then=True),
+                        models.When(
+                            value__gte=-LARGEST,
+                            value__lte=LARGEST,
+                            then=models.Case(
+                                models.When(
+                                    ~Exact(Cast("value", models.CharField()), "-0"),
+                                    value=Round("value", precision=MOST_DECIMALS),
+                                    then=True,
+                                ),
+                                default=False,
+                            ),
+                        ),
+                        default=False,
+                        output_field=models.BooleanField(),
+                    )
+                ),
+                name="values_are_bounded_and_have_at_most_three_decimals",
+            ),
+            # SQLite doesn't enforce the length of a column
+            models.CheckConstraint(
+                condition=LessThanOrEqual(Length("part"), LONGEST_PART),
+                name="parts_have_at_most_81_characters",
             ),
             models.CheckConstraint(
                 condition=Q(start__isnull=True, end__isnull=True)
@@ -406,3 +466,7 @@ class Revision(models.Model):
 
     def __str__(self) -> str:
         return f"revision of {self.annotation_id}"
+
+    def list_rows(self) -> list[AnswerRow]:
+        """Return what was said, as `Annotation.list_rows`."""
+        return [AnswerRow(self.annotation.item_id, *cells) for cells in self.state["rows"]]

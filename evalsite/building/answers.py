@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from evalsite.building.controls import Plain
-from evalsite.instruments.scales import NA, Scale, is_scale, read_scale
+from evalsite.instruments.scales import NA, Scale, read_scale
 
 # several answers of which none is chosen, as in a gold column
 NOTHING = "-"
@@ -17,7 +17,11 @@ _WHOLE = re.compile(r"-?[0-9]{1,9}")
 def find_scale(criterion: Any) -> Scale | None:
     """Return the scale of a question of a draft; None as long as it isn't right."""
     data: Any = criterion.get("scale") if isinstance(criterion, dict) else None
-    return read_scale(data) if is_scale(data) else None
+    try:
+        scale = read_scale(data)
+    except ValueError:
+        return None
+    return None if list(scale.find_faults("")) else scale
 
 
 def read_number(text: str) -> Any:
@@ -35,16 +39,7 @@ def read_number(text: str) -> Any:
 
 def name_answers(scale: Scale) -> dict[Any, str]:
     """Return the answers that can be listed, each with its words."""
-    words = {
-        1: getattr(scale, "yes", ""),
-        0: getattr(scale, "no", ""),
-        NA: getattr(scale, "not_applicable", ""),
-        "both_good": getattr(scale, "both_good", ""),
-        "both_bad": getattr(scale, "both_bad", ""),
-    }
-    for entry in (*getattr(scale, "points", ()), *getattr(scale, "options", ())):
-        words[getattr(entry, "value", None) if hasattr(entry, "value") else entry.key] = entry.label
-    return {answer: words.get(answer) or str(answer) for answer in scale.list_answers() or ()}
+    return {answer: scale.name_tested(answer) for answer in scale.list_testable() or ()}
 
 
 def describe_answers(criterion: Plain, *, is_gold: bool) -> str:
@@ -100,7 +95,7 @@ def _read_part(text: str, scale: Scale, *, is_gold: bool) -> Any:
 
 def _read_alone(text: str, scale: Scale, *, is_gold: bool) -> Iterator[Any]:
     """Yield what a text may mean: an answer by its words, a number, text, or several answers."""
-    named = {str(answer).casefold(): answer for answer in scale.list_answers() or ()}
+    named = {str(answer).casefold(): answer for answer in scale.list_testable() or ()}
     named |= {words.casefold(): answer for answer, words in name_answers(scale).items()}
 
     def read(words: str) -> Any:

@@ -16,7 +16,6 @@ from evalsite.building.trying import render_preview
 from evalsite.instruments.checks import NOT_YET
 from evalsite.instruments.schema import Instrument
 from evalsite.instruments.texts import list_texts
-from evalsite.protocol import Protocol
 from evalsite.studies.instruments import find_faults
 
 _SPECIALS = questions.PARTS | entry_rules.PARTS | examples.PARTS
@@ -193,7 +192,7 @@ def _describe_languages(draft: Plain) -> dict[str, Any]:
 def make_preview(draft: Plain) -> str:
     """Return the page of an item; with faults, that of what is right so far; "" if nothing is."""
     if not find_faults(draft):
-        return render_preview(Protocol.from_stored(draft))
+        return render_preview(Instrument.model_validate(draft))
     bare = {name: value for name, value in draft.items()
             if name not in ("examples", "practice", "comprehension", "translations",
                             "eligibility", "title", "summary", "instructions")}  # fmt: skip
@@ -204,4 +203,4 @@ def make_preview(draft: Plain) -> str:
             right.append(question)
     if not right:
         return ""
-    return render_preview(Protocol.from_stored(bare | {"criteria": right}))
+    return render_preview(Instrument.model_validate(bare | {"criteria": right}))

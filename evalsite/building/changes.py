@@ -5,7 +5,7 @@ from typing import Any
 
 from evalsite.building.controls import Plain
 from evalsite.building.faults import describe_faults
-from evalsite.protocol import Fault
+from evalsite.instruments.faults import Fault
 
 _SHOWN = 8
 

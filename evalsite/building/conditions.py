@@ -166,7 +166,7 @@ def _read_answers(test: str, text: str, asked: list[Plain]) -> tuple[str, Any]:
     tests: set[str] = set()
     for scale in filter(None, map(find_scale, asked)):
         tests |= scale.tests
-        named |= {str(answer).casefold(): answer for answer in scale.list_answers() or ()}
+        named |= {str(answer).casefold(): answer for answer in scale.list_testable() or ()}
         named |= {words.casefold(): answer for answer, words in name_answers(scale).items()}
     answers = [named.get(line.casefold(), read_number(line)) for line in lines]
     return ("includes" if "includes" in tests else "is"), answers

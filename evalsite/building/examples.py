@@ -1,6 +1,5 @@
 """Worked examples and practice items in the builder: texts of an item, and the answers to it."""
 
-import json
 from collections.abc import Iterable, Iterator
 from typing import Any
 
@@ -12,7 +11,7 @@ from evalsite.building.controls import Plain
 from evalsite.building.forms import PartForm, Piece, name_at
 from evalsite.building.posts import clean
 from evalsite.building.reader import Reader
-from evalsite.instruments.schema import Example
+from evalsite.instruments.schema import Example, write_structure
 from evalsite.lib.limited import read_json
 
 _MOST_OUTPUTS = 10
@@ -25,19 +24,9 @@ _STRUCTURES = {
 _PARTS = {"examples": "ratings", "practice": "gold"}
 
 
-def write_structure(text: Any) -> str:
+def _write_text(text: Any) -> str:
     """Write a text as a box shows it; what is a list in data, as JSON."""
-    if not isinstance(text, list):
-        return "" if text is None else str(text)
-    # stored JSON has lost the order of keys: role and content come first, as in most files
-    first = ("role", "content")
-    turns = [
-        {name: turn[name] for name in (*first, *sorted(turn.keys() - set(first))) if name in turn}
-        if isinstance(turn, dict) and "role" in turn
-        else turn
-        for turn in text
-    ]
-    return json.dumps(turns, ensure_ascii=False)
+    return "" if text is None else str(write_structure(text))
 
 
 def _read_structure(text: str, kind: str) -> Any:
@@ -110,9 +99,7 @@ def _make_texts(form: PartForm, plain: Plain) -> Iterator[Piece]:
         name, label = names[number], str(column.get("label") or column.get("name"))
         is_input = number < len(inputs)
         text = (
-            write_structure(_get(plain, "inputs").get(name))
-            if is_input
-            else _write_cell(plain, name)
+            _write_text(_get(plain, "inputs").get(name)) if is_input else _write_cell(plain, name)
         )
         place = f"{at}.{'inputs' if is_input else 'columns'}.{name}"
         yield _add_area(form, f"in-{number}", label, text, place, str(column.get("kind")))
@@ -122,7 +109,7 @@ def _make_texts(form: PartForm, plain: Plain) -> Iterator[Piece]:
     listed = plain.get("outputs", [])
     for number in range(count):
         label = f"Output {number + 1}" if count > 1 else "Output"
-        text = write_structure(listed[number]) if number < len(listed) else ""
+        text = _write_text(listed[number]) if number < len(listed) else ""
         place = f"{at}.outputs" if count == 1 else f"{at}.outputs.{number}"
         yield _add_area(form, f"out-{number}", label, text, place, str(kind))
     if draft.plain.get("x_highlight") or plain.get("marked") or plain.get("x_marked"):
@@ -197,7 +184,7 @@ def _read_texts(reader: Reader, place: str, before: Plain, plain: Plain) -> None
                 cells[name] = [lines if kind == "statements" else text]
                 cells = cells if text else {n: c for n, c in cells.items() if n != name}
             continue
-        if text != clean(write_structure(texts.get(name))):
+        if text != clean(_write_text(texts.get(name))):
             texts[name] = _read_structure(text, kind)
             texts = texts if text else {n: t for n, t in texts.items() if n != name}
         passages = post.read_if_sent(name_at(place, f"marked-{number}"))
@@ -217,7 +204,7 @@ def _read_outputs(reader: Reader, place: str, before: Plain) -> Iterator[Any]:
     for number in range(min(reader.post.count(name_at(place, "outs")), _MOST_OUTPUTS)):
         text = reader.post.read(name_at(place, f"out-{number}"))
         known = listed[number] if number < len(listed) else None
-        if known is not None and text == clean(write_structure(known)):
+        if known is not None and text == clean(_write_text(known)):
             yield known
         elif text:
             yield _read_structure(text, kind)

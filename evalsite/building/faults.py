@@ -8,7 +8,7 @@ from evalsite.building.boxes import list_rows
 from evalsite.building.controls import Plain, is_part, strip
 from evalsite.instruments.faults import Fault
 from evalsite.instruments.parts import Part
-from evalsite.instruments.scales import list_kinds
+from evalsite.instruments.scales import KINDS
 from evalsite.instruments.schema import Instrument
 
 
@@ -59,7 +59,7 @@ def describe_place(place: str, draft: Plain) -> str:
         if step.isdigit() and noun:
             words[-1] = _name_row(noun, int(step) + 1, value)
         elif step == "scale" and isinstance(value, dict):
-            part, noun = list_kinds().get(str(value.get("kind"))), ""
+            part, noun = KINDS.get(str(value.get("kind"))), ""
         elif part is not None and (field := _find_field(part, step)):
             title, noun, part = field
             words.append(title)

@@ -14,10 +14,12 @@ from django.urls import reverse
 
 from evalsite.building.pictures import Picture, draw
 from evalsite.exports.bundle.uploaded import find_check, list_checks
+from evalsite.instruments import schema
+from evalsite.instruments.checks import read_instrument
+from evalsite.instruments.installed import installed_protocols
 from evalsite.instruments.texts import digest_content
 from evalsite.jobs.models import Job
 from evalsite.lib.limited import read_json
-from evalsite.protocol import Protocol, installed_protocols
 from evalsite.studies.instruments import adopt_instrument, find_faults
 from evalsite.studies.models import Instrument, InstrumentVersion
 from evalsite.studies.summary_lines import count_of
@@ -35,7 +37,7 @@ class Entry:
     """An instrument that a study can be made of. `value` names it in forms and addresses."""
 
     value: str
-    config: Protocol
+    config: schema.Instrument
     note: str = ""
 
     @property
@@ -69,9 +71,9 @@ def read_gallery() -> dict[str, dict[str, Any]]:
     """Return the shipped instruments by key; those that this version can't ask are left out."""
     found = {}
     for path in sorted(FOLDER.glob("*.json")):
-        content = read_json(path.read_bytes())
-        if not find_faults(content):
-            found[content["key"]] = content
+        data = read_json(path.read_bytes())
+        if not find_faults(data):
+            found[data["key"]] = read_instrument(data).to_data()
     return found
 
 
@@ -80,7 +82,7 @@ def _list_gallery() -> tuple[Entry, ...]:
     entries = (
         Entry(
             value=f"gallery:{key}",
-            config=Protocol.from_stored(content),
+            config=schema.Instrument.model_validate(content),
             note=name_source(content["source"]),
         )
         for key, content in read_gallery().items()
@@ -133,7 +135,7 @@ def list_bundles(user: Any) -> list[Entry]:
     return [
         Entry(
             value=f"bundle:{check.subject}",
-            config=Protocol.from_stored(check.result["built"]),
+            config=schema.Instrument.model_validate(check.result["built"]),
             note=f"From the bundle of “{check.result['title']}”",
         )
         for check in list_checks(user)
@@ -168,7 +170,7 @@ def find_entry(value: str, user: Any) -> Entry | None:
     if kind == "bundle":
         check = _find_bundle(name, user)
         built = check.result["built"] if check else None
-        return Entry(value=value, config=Protocol.from_stored(built)) if built else None
+        return Entry(value=value, config=schema.Instrument.model_validate(built)) if built else None
     entries = {"protocol": list_protocols, "gallery": list_gallery}.get(kind)
     return next((one for one in entries() if one.value == value), None) if entries else None
 

@@ -22,8 +22,8 @@ from evalsite.building.keys import make_key
 from evalsite.building.reuse import list_questions, take_question
 from evalsite.building.starts import start_draft
 from evalsite.fields import drop_unstorable
+from evalsite.instruments.installed import installed_folders
 from evalsite.instruments.texts import LANGUAGE, digest_content, list_texts
-from evalsite.protocol import installed_folders
 from evalsite.studies.instruments import (
     LARGEST_FILE,
     DraftChanged,

@@ -3,7 +3,8 @@
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from evalsite.protocol import Protocol, Scale
+from evalsite.instruments.scales import Scale
+from evalsite.instruments.schema import Instrument
 
 WIDTH, HEIGHT = 240, 128
 _MOST_ROWS = 5
@@ -29,7 +30,7 @@ class Shape:
 Picture = tuple[Shape, ...]
 
 
-def draw(config: Protocol) -> Picture:
+def draw(config: Instrument) -> Picture:
     """Return the shapes of the drawing, those that lie below first."""
     is_one = config.layout.outputs == "one"
     shapes: list[Shape] = []
@@ -53,7 +54,9 @@ def draw(config: Protocol) -> Picture:
     return tuple(shapes)
 
 
-def _draw_input(config: Protocol, x: float, y: float, width: float, lines: int) -> Iterator[Shape]:
+def _draw_input(
+    config: Instrument, x: float, y: float, width: float, lines: int
+) -> Iterator[Shape]:
     if not config.columns:
         return
     if config.columns[0].kind == "dialogue":

@@ -12,7 +12,7 @@ from evalsite.building.controls import Control, Plain, list_controls
 from evalsite.building.forms import Draft, PartForm, Piece, name_at
 from evalsite.building.reader import Reader
 from evalsite.instruments.parts import Part
-from evalsite.instruments.scales import Scale, list_kinds
+from evalsite.instruments.scales import KINDS, Scale, installed_scales
 from evalsite.instruments.schema import Comment, Criterion
 
 _ASKED_OF_CONVERSATION = "for the whole conversation"
@@ -20,27 +20,16 @@ _ASKED_OF_CONVERSATION = "for the whole conversation"
 
 def get_title(kind: str) -> str:
     """Return what a researcher calls this kind of answer."""
-    scale = list_kinds().get(kind)
-    title = scale.model_fields["kind"].title if scale else None
-    return title or kind.replace("_", " ").capitalize()
-
-
-def _get_hint(scale: type[Scale], name: str, default: Any) -> Any:
-    extra = scale.model_fields["kind"].json_schema_extra
-    return extra.get(name, default) if isinstance(extra, dict) else default
-
-
-def starts_optional(scale: type[Scale]) -> bool:
-    """Tell whether a new question of this kind needs no answer."""
-    return bool(_get_hint(scale, "starts_optional", default=False))
+    return KINDS[kind].name_title() if kind in KINDS else kind
 
 
 def list_offered() -> dict[str, str]:
     """List the kinds of answers that a new question may have, with their titles."""
+    extras = {kind: part.model_fields["kind"].json_schema_extra for kind, part in KINDS.items()}
     return {
-        kind: get_title(kind)
-        for kind, scale in list_kinds().items()
-        if _get_hint(scale, "is_offered", default=True)
+        kind: part.name_title()
+        for kind, part in installed_scales().items()
+        if not isinstance(extra := extras[kind], dict) or extra.get("is_offered", True)
     }
 
 
@@ -57,7 +46,7 @@ def make_question_pieces(form: PartForm, plain: Plain) -> Iterable[Piece]:
     draft, place = form.draft, form.place
     scale = get_scale_data(plain)
     kind = str(scale.get("kind", ""))
-    part = list_kinds().get(kind)
+    part = KINDS.get(kind)
     _limit_choices(form, draft, plain, part)
     choices = list_offered() | {kind: get_title(kind)}
     field = forms.ChoiceField(label="Kind of answer", choices=choices, initial=kind, required=False)
@@ -120,12 +109,12 @@ def read_question(reader: Reader, place: str, before: Plain, plain: Plain) -> No
     number = int(place.split(".")[1])
     was, kind = post.read(name_at(place, "as")), post.read(name_at(place, "kind"))
     scale = get_scale_data(before)
-    part = list_kinds().get(was)
+    part = KINDS.get(was)
     if part:
         filled_from = scale if scale.get("kind") == was else {"kind": was}
         scale = read_scale(reader, f"{place}.scale", filled_from, part)
     if kind != was:
-        scale = change_kind(plain, scale, list_kinds().get(was), kind)
+        scale = change_kind(plain, scale, KINDS.get(was), kind)
     if scale != get_scale_data(before):
         plain["scale"] = scale
     earlier = list_rows(reader.base.get("criteria"))[:number]
@@ -183,14 +172,13 @@ def start_scale(part: type[Scale], before: Plain | None = None) -> Plain:
     before = before or {}
     controls = {control.name: control for control in list_controls(part)}
     kept = {name: value for name, value in before.items() if name in controls}
-    earlier = list_kinds().get(str(before.get("kind")))
+    earlier = KINDS.get(str(before.get("kind")))
     if earlier:
         known = {control.name: control for control in list_controls(earlier)}
         kept = {
             name: value for name, value in kept.items() if _is_alike(controls[name], known[name])
         }
-    kind = part.model_fields["kind"].annotation
-    scale = {"kind": kind.__args__[0]} | start_part(part, kept)  # type: ignore[union-attr]
+    scale = {"kind": part.name_kind()} | start_part(part, kept)
     if scale.get("from_column"):
         scale.pop("statements", None)
     return scale
@@ -202,13 +190,13 @@ def _is_alike(control: Control, other: Control) -> bool:
 
 def change_kind(question: Plain, scale: Plain, old: type[Scale] | None, kind: str) -> Plain:
     """Return the scale of another kind, and let what a question starts with follow it."""
-    new = list_kinds().get(kind)
+    new = KINDS.get(kind)
     if new is None:
         return {**scale, "kind": kind}
     question["per"] = new.asked[0]
-    if old and starts_optional(old) != starts_optional(new):
+    if old and old.starts_optional != new.starts_optional:
         question.pop("required", None)
-        question |= {"required": False} if starts_optional(new) else {}
+        question |= {"required": False} if new.starts_optional else {}
     if not new.directed:
         question.pop("better", None)
     for is_first in (True, False):
@@ -222,7 +210,7 @@ def get_first_words(part: type[Scale], *, is_first: bool) -> str:
     """Return the question that a new one of this kind starts with."""
     if part.needs == "pair":
         return "Which one is better?"
-    if starts_optional(part):
+    if part.starts_optional:
         return "Do you have any comments?"
     return "How good is this text?" if is_first else "What do you think of it?"
 

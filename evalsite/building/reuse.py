@@ -11,9 +11,9 @@ from django.utils.html import strip_tags
 from evalsite.building.controls import Plain
 from evalsite.building.gallery import Entry, list_gallery, list_own, list_protocols
 from evalsite.building.keys import make_key
+from evalsite.instruments.schema import Criterion
 from evalsite.instruments.texts import digest_content
 from evalsite.lib.markdown import render_markdown
-from evalsite.protocol import Criterion
 from evalsite.studies.models import Study
 
 # kept with a question that was taken from another instrument: which one, and what it was
@@ -56,8 +56,8 @@ def list_questions(user: Any, search: str) -> list[Known]:
     for entry in [*list_protocols(), *list_gallery(), *list_own(user)]:
         for criterion in entry.config.criteria:
             said = " ".join([
-                criterion.label, criterion.question, criterion.definition, criterion.scale.title,
-                entry.config.title, entry.config.source.cite,
+                criterion.label, criterion.question, criterion.definition,
+                criterion.scale.name_title(), entry.config.title, entry.config.source.cite,
             ]).casefold()  # fmt: skip
             if all(word in said for word in words):
                 known = Known(entry=entry, criterion=criterion, studies=of_key[entry.config.key])

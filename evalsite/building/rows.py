@@ -7,7 +7,7 @@ from evalsite.building.controls import Control, Plain, find_control, list_contro
 from evalsite.building.examples import put_texts, take_texts
 from evalsite.building.questions import get_scale_data
 from evalsite.building.starts import add_question, change_row, start_row
-from evalsite.instruments.scales import list_kinds
+from evalsite.instruments.scales import KINDS
 from evalsite.instruments.schema import Instrument
 
 _ACTIONS = ("up", "down", "copy", "remove")
@@ -33,7 +33,7 @@ class RowList:
                 value = list_in_place(value)[int(step)]
             elif step == "scale":
                 value = get_scale_data(value)
-                part = list_kinds().get(str(value.get("kind")))
+                part = KINDS.get(str(value.get("kind")))
             else:
                 self.control = find_control(part, step) if part else None
                 if self.control is None or not isinstance(value, dict):

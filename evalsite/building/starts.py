@@ -12,9 +12,8 @@ from evalsite.building.questions import (
     get_scale_data,
     list_offered,
     start_scale,
-    starts_optional,
 )
-from evalsite.instruments.scales import Scale, list_kinds
+from evalsite.instruments.scales import KINDS, Scale
 from evalsite.instruments.schema import FORMAT
 
 # summary and instructions, by the outputs on a page
@@ -33,7 +32,7 @@ def start_draft(title: str, output_name: str = "") -> Plain:
 
     `output_name`: what a page calls an output, if it isn't to be the usual word.
     """
-    scale = next(iter(list_kinds().values()))
+    scale = KINDS[next(iter(list_offered()))]
     return {
         "format": FORMAT,
         "key": make_key(title),
@@ -60,12 +59,12 @@ def start_input(kind: str) -> Plain:
 
 
 def start_question(label: str, taken: Iterable[Any], scale: Plain) -> Plain:
-    part: type[Scale] = list_kinds()[scale["kind"]]
+    part: type[Scale] = KINDS[scale["kind"]]
     question = {
         "key": make_column(label, taken), "label": label, "per": part.asked[0],
         "question": get_first_words(part, is_first=label == "Quality"), "scale": scale,
     }  # fmt: skip
-    return question | ({"required": False} if starts_optional(part) else {})
+    return question | ({"required": False} if part.starts_optional else {})
 
 
 def add_question(criteria: list[Plain]) -> None:
@@ -75,7 +74,7 @@ def add_question(criteria: list[Plain]) -> None:
     # most instruments ask several questions on one scale
     alike = next((deepcopy(scale) for scale in scales if scale.get("kind") == kind), None)
     taken = [question.get("key") for question in criteria]
-    scale = alike or start_scale(list_kinds()[kind])
+    scale = alike or start_scale(KINDS[kind])
     criteria.append(start_question(f"Question {len(criteria) + 1}", taken, scale))
 
 

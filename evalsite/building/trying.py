@@ -19,8 +19,8 @@ from evalsite.annotation.pages.view_models import (
     add_marks,
     view_item,
 )
+from evalsite.instruments.schema import Column, Example, Instrument
 from evalsite.lib.markdown import render_markdown
-from evalsite.protocol import Column, Example, Protocol
 from evalsite.studies.gold import Feedback
 from evalsite.studies.models import Item, Output
 
@@ -45,17 +45,17 @@ class Sample:
     why: str = ""
 
 
-def list_samples(config: Protocol) -> list[Sample]:
+def list_samples(config: Instrument) -> list[Sample]:
     """Return items to try this instrument with, at least one."""
-    found = [_take(one) for one in (*config.practice, *config.examples)]
+    found = [_take(config, one) for one in (*config.practice, *config.examples)]
     return found or [_invent(config)]
 
 
-def _take(example: Example) -> Sample:
-    return Sample(example.inputs, example.outputs, example.gold, example.why)
+def _take(config: Instrument, example: Example) -> Sample:
+    return Sample(example.cells, example.texts, config.write_gold(example), example.why)
 
 
-def _invent(config: Protocol) -> Sample:
+def _invent(config: Instrument) -> Sample:
     shown = [column for column in config.columns if column.kind != "turns"]
     inputs = {column.name: _invent_input(column) for column in shown}
     count = max(config.item.outputs.least, min(2, config.item.outputs.most))
@@ -74,7 +74,7 @@ def _invent_input(column: Column) -> str:
 # --- in a frame -------------------------------------------------------------------
 
 
-def render_preview(config: Protocol, number: int = 1) -> str:
+def render_preview(config: Instrument, number: int = 1) -> str:
     """Return a whole page of an item, made by the very templates that participants get."""
     samples = list_samples(config)
     sample = samples[(number - 1) % len(samples)]
@@ -86,14 +86,14 @@ def render_preview(config: Protocol, number: int = 1) -> str:
     return render_to_string(list(config.item_template), context)
 
 
-def render_instructions(config: Protocol) -> SafeString:
+def render_instructions(config: Instrument) -> SafeString:
     return render_markdown(config.instructions_for(config.design))
 
 
 # --- to be tried ------------------------------------------------------------------
 
 
-def try_item(config: Protocol, number: int, data: QueryDict | None) -> dict[str, Any]:
+def try_item(config: Instrument, number: int, data: QueryDict | None) -> dict[str, Any]:
     """Return what a page shows of an item: asked, or what was answered and what is suggested."""
     samples = list_samples(config)
     sample = samples[min(number, len(samples)) - 1]
@@ -142,7 +142,7 @@ def try_item(config: Protocol, number: int, data: QueryDict | None) -> dict[str,
 
 
 def _view(
-    config: Protocol,
+    config: Instrument,
     sample: Sample,
     values: Mapping[str, str] | None = None,
     errors: Mapping[str, str] | None = None,
@@ -161,7 +161,7 @@ def _view(
     return view
 
 
-def _explain(config: Protocol, sample: Sample, form: RatingForm) -> list[Feedback]:
+def _explain(config: Instrument, sample: Sample, form: RatingForm) -> list[Feedback]:
     """Return what the gold of this item says of the answers."""
     outputs = [
         Output(pk=number, position=number, text=text)
@@ -175,5 +175,5 @@ def _explain(config: Protocol, sample: Sample, form: RatingForm) -> list[Feedbac
         criteria=config.criteria,
         content={"options": config.default_options},
     )
-    found = explain_answers(screen, form.values([output.pk for output in outputs]))
+    found = explain_answers(screen, form.list_rows(0, [output.pk for output in outputs]))
     return [replace(found[0], why=sample.why)] if len(found) == 1 else found

@@ -45,7 +45,7 @@ def import_items(words: Sequence[str]) -> Result:
     command = Command(stdout=written)
     # its exit codes are those of the management command
     command.help = command.help.partition(" Exit code")[0]
-    parser = command.create_parser("evalsite", "import", allow_abbrev=False)
+    parser = command.create_parser("evalsite", "import")
     # these were read before: its help lists them too
     _add_arguments(parser)
     try:

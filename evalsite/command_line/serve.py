@@ -22,7 +22,7 @@ from evalsite.command_line.processes import (
     take_signals,
     wait_until_ready,
 )
-from evalsite.command_line.site import HOST, PORT, find_data_folder, make_site
+from evalsite.command_line.site import HOST, PORT, find_data_folder, keep_port, make_site
 from evalsite.lib.folders import default_data_folder
 
 
@@ -46,6 +46,7 @@ def run(options: Namespace) -> Result:
     make_site(folder, options.port)
     with only_one(folder):
         take_signals()
+        keep_port(folder, options.port)
         options.output.say(f"Data folder: {folder}")
         django.setup()
         prepare_site()

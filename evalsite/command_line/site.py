@@ -18,7 +18,9 @@ from evalsite.lib.folders import default_data_folder
 
 HOST = "127.0.0.1"
 PORT = 8000
-SECRET = "secret"  # noqa: S105 (the name of a file)
+# names of files in a data folder
+SECRET = "secret"  # noqa: S105
+_PORT_FILE = "port"
 # a command that finds one of these set works on the site that they describe
 _SITE_VARIABLES = (
     "EVALSITE_SECRET_KEY",
@@ -79,12 +81,24 @@ def use_site(chosen: Path | None = None) -> Path:
     return folder
 
 
-def use_folder(folder: Path, port: int = PORT) -> None:
+def keep_port(folder: Path, port: int) -> None:
+    """Remember the port on which the site in this folder is served, for addresses to it."""
+    (folder / _PORT_FILE).write_text(f"{port}\n", encoding="ascii")
+
+
+def _read_port(folder: Path) -> int:
+    try:
+        return int((folder / _PORT_FILE).read_text(encoding="ascii"))
+    except (OSError, ValueError):
+        return PORT
+
+
+def use_folder(folder: Path, port: int | None = None) -> None:
     """Let the settings be those of the site in this folder, as far as no variable is set."""
     os.environ["EVALSITE_DATA_DIR"] = str(folder)
     if not os.environ.get("EVALSITE_SECRET_KEY"):
         os.environ.setdefault("EVALSITE_SECRET_KEY_FILE", str(folder / SECRET))
-    os.environ.setdefault("EVALSITE_URL", f"http://{HOST}:{port}")
+    os.environ.setdefault("EVALSITE_URL", f"http://{HOST}:{port or _read_port(folder)}")
 
 
 def use_further_host(name: str) -> None:

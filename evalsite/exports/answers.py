@@ -26,20 +26,21 @@ from evalsite.exports.rows import (
     choose,
     find_exclusions,
     hyphenate,
+    is_typed,
     write_share,
 )
 from evalsite.exports.selection import Selection
 from evalsite.exports.simple_rows import make_simple_rows
+from evalsite.instruments.answer import AnswerRow
+from evalsite.instruments.scales import COMMENT, NA, Scale
+from evalsite.instruments.schema import Criterion
 from evalsite.participants.models import Origin
-from evalsite.protocol import Criterion, Scale
-from evalsite.protocol.parts import COMMENT
-from evalsite.protocol.scale import NA, Row
 from evalsite.studies.gold import Gold
 from evalsite.studies.item_numbers import ItemNumbers
 from evalsite.studies.models import Item, Output, Study, StudyVersion, System
 
 # what only some kinds of questions have
-_MORE = ("part", "text", "detail", "turn")
+_MORE = ("part", "detail", "turn")
 _IMPORTED, _REPORTED = Origin.IMPORTED.value, Annotation.Outcome.REPORTED.value
 
 
@@ -126,7 +127,7 @@ class Score:
 
     scale: Scale | None
     criterion: str
-    value: int | None
+    value: float | None
     value_typed: str
     standard: int | None
     comparison: Comparison
@@ -139,10 +140,6 @@ class Score:
     @property
     def is_not_applicable(self) -> bool:
         return bool(self.detail and self.detail.get(NA))
-
-    def at(self, output_id: int | None) -> Row:
-        """Return the row that is stored of the output with this id."""
-        return Row(output_id, self.value, self.part, self.text, self.detail, self.turn)
 
 
 class RatingRow(NamedTuple):
@@ -162,6 +159,15 @@ class RatingRow(NamedTuple):
     number: int
     system: str
     score: Score
+
+    @property
+    def stored(self) -> AnswerRow:
+        """The row as it is stored, but for what was typed for a number."""
+        score = self.score
+        return AnswerRow(
+            self.answer.item_id, self.output_pk, score.criterion, score.turn, score.part,
+            score.value, score.text, score.detail,
+        )  # fmt: skip
 
 
 class WideRow(NamedTuple):
@@ -316,15 +322,17 @@ class AnswerReader:
         }
         stored = self._find_related(Rating.objects.without_marks(), answers).order_by()
         ratings = stored.values_list(
-            "annotation_id", "file_row", "criterion", "output_id", "id", "value", "value_typed",
+            "annotation_id", "file_row", "criterion", "output_id", "id", "value", "text",
             *(_MORE if self._has_more else ()),
         )  # fmt: skip
         find_output, find_score, compared = self._outputs.find, self._find_score, self._compared
         ranks, last, make_row = self._ranks, len(self._ranks), RatingRow._make
         for row in ratings.iterator(chunk_size=PAGE):
-            annotation, file_row, criterion, output, pk, value, typed, *more = row
+            annotation, file_row, criterion, output, pk, value, text, *more = row
             if annotation not in found:
                 continue
+            is_number = is_typed(self._scales.get(criterion), value, text)
+            typed, words = (text, "") if is_number else ("", text)
             answer, rows = found[annotation]
             number, name = (0, "") if output is None else find_output(output)
             chosen = number
@@ -336,8 +344,8 @@ class AnswerReader:
                 score = find_score(criterion, value, typed, None, comparison)
             else:
                 score = find_score(criterion, value, typed, answer.standard)
-            if more and any(more):
-                score = replace(score, **dict(zip(_MORE, more, strict=True)))
+            if words or any(more):
+                score = replace(score, text=words, **dict(zip(_MORE, more, strict=bool(more))))
             rank = ranks.get(criterion, last)
             # by place, which takes half the time of names
             cells = (
@@ -354,7 +362,7 @@ class AnswerReader:
         return self._compare(systems, answer.order_shown, preferred)
 
     def _make_score(
-        self, criterion: str, value: int | None, typed: str, standard: int | None,
+        self, criterion: str, value: float | None, typed: str, standard: int | None,
         comparison: Comparison = NOT_COMPARED,
     ) -> Score:  # fmt: skip
         standard = standard if criterion in self._with_standard else None
@@ -388,9 +396,9 @@ class AnswerReader:
             counts = self._count_by_answer(Rating.objects.without_marks(), answers)
             checked = [answer for answer in answers if self._gold.has(answer.item_id)]
             for answer, ratings in zip(checked, self._read_ratings(checked), strict=True):
-                given: dict[str, list[Row]] = {}
+                given: dict[str, list[AnswerRow]] = {}
                 for row in ratings:
-                    given.setdefault(row.score.criterion, []).append(row.score.at(row.output_pk))
+                    given.setdefault(row.score.criterion, []).append(row.stored)
                 answer.agrees_with_gold = self._gold.compare(
                     answer.item_id, given, [*answer.outputs.values()], answer.standard
                 )
@@ -441,7 +449,7 @@ def _spread(
 def _write_cells(rows: Sequence[RatingRow], criteria: Mapping[str, Criterion]) -> dict[str, str]:
     """Write the cells of a wide row, by the name of the column."""
     cells: dict[str, str] = {}
-    own: dict[str, list[Row]] = {}
+    own: dict[str, list[AnswerRow]] = {}
     for row in rows:
         score = row.score
         if score.part == COMMENT:
@@ -449,7 +457,7 @@ def _write_cells(rows: Sequence[RatingRow], criteria: Mapping[str, Criterion]) -
         elif score.comparison.outcome:
             cells[score.criterion] = score.comparison.preferred or score.comparison.outcome
         elif score.criterion in criteria:
-            own.setdefault(score.criterion, []).append(score.at(row.output_pk))
+            own.setdefault(score.criterion, []).append(row.stored)
         else:
             cells[score.criterion] = "" if score.value is None else str(score.value)
     return cells | {key: criteria[key].scale.write_cell(some) for key, some in own.items()}

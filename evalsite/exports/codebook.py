@@ -5,8 +5,8 @@ from dataclasses import dataclass, replace
 
 from evalsite.exports.column import Column
 from evalsite.exports.columns import list_downloads, list_files
+from evalsite.instruments.schema import Instrument
 from evalsite.lib.csv_writer import guard_cell, write_rows
-from evalsite.protocol import Protocol
 
 HEADER = ("file", "column", "meaning", "type", "allowed", "empty means", "derived")
 
@@ -22,7 +22,7 @@ class Chapter:
 
 
 def list_chapters(
-    config: Protocol, files: Mapping[str, Sequence[Column]] | None = None, *, misread: str = ""
+    config: Instrument, files: Mapping[str, Sequence[Column]] | None = None, *, misread: str = ""
 ) -> list[Chapter]:
     """List the files with their columns; by default, those that bundles hold.
 
@@ -34,7 +34,7 @@ def list_chapters(
     ]
 
 
-def write_codebook(config: Protocol, *, asks_to_share: bool = False, misread: str = "") -> str:
+def write_codebook(config: Instrument, *, asks_to_share: bool = False, misread: str = "") -> str:
     """Write the codebook of all downloads as CSV: one row for each column of each file."""
     files = list_downloads(config, asks_to_share=asks_to_share)
     return write_chapters(list_chapters(config, files, misread=misread))
@@ -53,7 +53,7 @@ def write_chapters(chapters: Iterable[Chapter]) -> str:
     return write_rows([HEADER, *([guard_cell(cell) for cell in row] for row in rows)])
 
 
-def _fit(column: Column, config: Protocol, file: str, misread: str) -> Column:
+def _fit(column: Column, config: Instrument, file: str, misread: str) -> Column:
     """Return the column with the criteria, values and ids of this study, where they apply."""
     if file == "metrics":
         return column

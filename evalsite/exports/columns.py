@@ -45,7 +45,8 @@ from evalsite.exports.kind_columns import (
 )
 from evalsite.exports.people_columns import METRICS, PARTICIPANTS
 from evalsite.exports.simple_columns import list_simple_columns
-from evalsite.protocol import Protocol, installed_scales
+from evalsite.instruments.scales import installed_scales
+from evalsite.instruments.schema import Instrument
 from evalsite.studies.models import Study
 
 # --- ratings.csv --------------------------------------------------------------------------
@@ -59,7 +60,7 @@ def _name_output(row: Any) -> str:
 
 def _name_value(score: Any) -> str:
     if score.is_not_applicable:
-        return str(score.scale.not_applicable)
+        return str(score.scale.na_words)
     label: str = "" if score.value is None else score.scale.label_of_row(score.value, score.part)
     return label
 
@@ -170,7 +171,7 @@ RATINGS = (
 )  # fmt: skip
 
 
-def _list_rating_columns(config: Protocol) -> tuple[Column, ...]:
+def _list_rating_columns(config: Instrument) -> tuple[Column, ...]:
     """List the columns, with the kinds of installed scales and what the numbers of each mean."""
     kinds = installed_scales()
     used = frozenset[str]().union(*(criterion.columns for criterion in config.criteria))
@@ -191,7 +192,7 @@ _OF_ONE_RATING = frozenset(
 )  # fmt: skip
 
 
-def _list_wide_columns(config: Protocol) -> tuple[Column, ...]:
+def _list_wide_columns(config: Instrument) -> tuple[Column, ...]:
     """List the columns of ratings.csv, with the criteria where that has what is rated."""
     left_out = set(_OF_ONE_RATING)
     if not any(criterion.per_output for criterion in config.criteria):
@@ -210,7 +211,7 @@ def _list_wide_columns(config: Protocol) -> tuple[Column, ...]:
     return (*columns, TURN) if config.asks_turns else tuple(columns)
 
 
-def _describe_criteria(config: Protocol) -> Iterator[Column]:
+def _describe_criteria(config: Instrument) -> Iterator[Column]:
     for criterion in config.criteria:
         yield describe_criterion(criterion)
     for criterion in config.criteria:
@@ -359,7 +360,7 @@ _AFTER_GOLD = (
 )  # fmt: skip
 
 
-def _list_item_columns(config: Protocol) -> tuple[Column, ...]:
+def _list_item_columns(config: Instrument) -> tuple[Column, ...]:
     inputs = [
         Column(
             column.name, TEXT, f"Input: {column.heading}, exactly as it was uploaded.",
@@ -394,7 +395,7 @@ _OF_PEOPLE = {"ratings", "ratings_wide", "annotations", "highlights", "participa
 _NUMBERED = {"ratings", "annotations", "items"}
 
 
-def list_files(config: Protocol, *, asks_to_share: bool = False) -> dict[str, tuple[Column, ...]]:
+def list_files(config: Instrument, *, asks_to_share: bool = False) -> dict[str, tuple[Column, ...]]:
     """List the data files that a study of this protocol has, with their columns in order."""
     files = {
         "ratings": _list_rating_columns(config),
@@ -417,7 +418,7 @@ def list_files(config: Protocol, *, asks_to_share: bool = False) -> dict[str, tu
 
 
 def list_downloads(
-    config: Protocol, *, asks_to_share: bool = False
+    config: Instrument, *, asks_to_share: bool = False
 ) -> dict[str, tuple[Column, ...]]:
     """List the files that a researcher can download: the data files, and one for a quick look."""
     files = list_files(config, asks_to_share=asks_to_share)

@@ -3,8 +3,8 @@
 from typing import Any
 
 from evalsite.exports.column import FLAG, ONE_OF, TEXT, WHOLE, WITHHELD, YES_NO, Column, yes_no
-from evalsite.protocol import Criterion
-from evalsite.protocol.parts import COMMENT
+from evalsite.instruments.scales import COMMENT
+from evalsite.instruments.schema import Criterion
 
 TURN = Column(
     "turn", WHOLE, "The turn of the conversation that is rated, by its number.",

@@ -6,9 +6,9 @@ from random import SystemRandom
 from typing import Any
 
 from evalsite.annotation.models import Annotation, Rating
+from evalsite.instruments.scales import COMMENT
 from evalsite.lib.counts import count_together
 from evalsite.lib.csv_writer import write_rows
-from evalsite.protocol.parts import COMMENT
 from evalsite.studies.models import Item, Study
 
 FILES = {
@@ -104,7 +104,7 @@ def _list_ratings(study: Study) -> list[list[Any]]:
     ]  # fmt: skip
 
 
-def _name_side(shown: list[int], position: int | None, value: int | None) -> Any:
+def _name_side(shown: list[int], position: int | None, value: float | None) -> Any:
     if position is None:
         return "tie"
     return f"side {shown.index(position) + 1}" if position in shown else value

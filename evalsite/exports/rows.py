@@ -19,6 +19,7 @@ from evalsite.annotation.models import Annotation
 from evalsite.annotation.pages.bonus import find_earners
 from evalsite.exports.selection import Selection
 from evalsite.imports.models import MetricScore
+from evalsite.instruments.scales import Scale
 from evalsite.participants.models import ItemSet, Origin
 from evalsite.quality.models import Exclusion
 from evalsite.studies.item_numbers import ItemNumbers
@@ -60,6 +61,16 @@ def write_share(prefix: str = "") -> Case:
 def hyphenate(key: str) -> str:
     """Write a UUID as usual: SQLite keeps it as 32 digits."""
     return f"{key[:8]}-{key[8:12]}-{key[12:16]}-{key[16:20]}-{key[20:]}"
+
+
+def is_typed(scale: Scale | None, value: float | None, text: str) -> bool:
+    """Return whether the text of a row is how its number was typed, and no words of a person.
+
+    No scale: the protocol no longer has the criterion.
+    """
+    if value is None:
+        return False
+    return scale.keeps_typed if scale else text.strip().isdecimal()
 
 
 def find_exclusions(study: Study) -> dict[tuple[str, int], list[str]]:

@@ -19,9 +19,8 @@ from evalsite.exports.column import (
     Column,
 )
 from evalsite.exports.kind_columns import TURN, comment_column, describe_criterion
-from evalsite.protocol import Criterion, Protocol
-from evalsite.protocol.parts import COMMENT
-from evalsite.protocol.scale import NA
+from evalsite.instruments.scales import COMMENT, NA
+from evalsite.instruments.schema import Criterion, Instrument
 
 # what a row holds of a criterion, each part in a column of its own
 VALUE, STRENGTH, REASONS = "", "strength", "reasons"
@@ -66,7 +65,7 @@ _TAGS = Column(
 )  # fmt: skip
 
 
-def list_simple_columns(config: Protocol) -> tuple[Column, ...]:
+def list_simple_columns(config: Instrument) -> tuple[Column, ...]:
     """List what was rated, by whom, the columns of each criterion, and how it came about."""
     of_output = any(criterion.per_output for criterion in config.criteria)
     compares = not of_output and any(criterion.scale.compares for criterion in config.criteria)
@@ -89,7 +88,7 @@ def list_simple_columns(config: Protocol) -> tuple[Column, ...]:
     )
 
 
-def _list_of_criteria(config: Protocol, taken: set[str]) -> list[tuple[str, Column]]:
+def _list_of_criteria(config: Instrument, taken: set[str]) -> list[tuple[str, Column]]:
     """List the columns of the criteria under names that are not taken."""
     columns = [pair for criterion in config.criteria for pair in _describe(criterion)]
     # the keys of criteria come first: what is added to a key gives way to them

@@ -7,9 +7,8 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from evalsite.exports.column import write_text, yes_no
 from evalsite.exports.comparison import TIE, Comparison
 from evalsite.exports.simple_columns import REASONS, STRENGTH, VALUE, has_na
-from evalsite.protocol import Criterion
-from evalsite.protocol.parts import COMMENT
-from evalsite.protocol.scale import NA
+from evalsite.instruments.scales import COMMENT, NA
+from evalsite.instruments.schema import Criterion
 
 if TYPE_CHECKING:
     from evalsite.exports.answers import RatingRow
@@ -94,7 +93,7 @@ def _write_answer(
         return
     is_na = has_na(criterion) and row.score.is_not_applicable
     yield (key, NA), yes_no(is_na)
-    cell = criterion.scale.write_cell([rating.score.at(rating.output_pk) for rating in rows])
+    cell = criterion.scale.write_cell([rating.stored for rating in rows])
     yield (key, VALUE), "" if is_na else cell
 
 

@@ -15,12 +15,13 @@ from django.template import TemplateDoesNotExist, TemplateSyntaxError
 from evalsite.annotation.running.launch import launch_study
 from evalsite.annotation.running.simulation import SETS_A_PERSON, simulate_crowd
 from evalsite.imports.batches.importer import import_file
+from evalsite.instruments.installed import find_folder, installed_folders
+from evalsite.instruments.schema import Instrument
 from evalsite.jobs.models import Job
 from evalsite.jobs.services import run_job
 from evalsite.lib.clock import now, standing_at
 from evalsite.lib.limited import read_json
 from evalsite.participants.models import Origin, Participant
-from evalsite.protocol import Protocol, find_folder, installed_folders
 from evalsite.quality.models import PeopleFigures
 from evalsite.studies.instruments import adopt_instrument, read_file
 from evalsite.studies.models import Batch, Study
@@ -97,7 +98,7 @@ def collect_failure(protocol: str, failures: list[FailedDemo]) -> Iterator[None]
 
 
 @transaction.atomic
-def make_demo_study(config: Protocol, *, by: Any) -> Study:
+def make_demo_study(config: Instrument, *, by: Any) -> Study:
     """Make and launch a study of the protocol's example batch, or leave nothing behind."""
     study = create_study(
         protocol=config.key,

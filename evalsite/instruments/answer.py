@@ -1,4 +1,49 @@
-"""What an answer is called where it is stored."""
+"""One row of an answer: what a page saves, a file imports, a revision keeps, an export writes."""
 
+from math import copysign, isfinite
+from typing import Any, NamedTuple
+
+# values, and the points, bounds and steps of instruments, are within these limits
+LARGEST = 10**9
+MOST_DECIMALS = 3
+# a key of an instrument, or a category and the column of an input, joined by a sign
+LONGEST_PART = 81
 # the criterion of passages that were marked without a question about them
 HIGHLIGHTS = "highlights"
+
+
+class AnswerRow(NamedTuple):
+    """One row: a value, a text, a passage, or that the question is not applicable.
+
+    `output` None: a tie, or about the item. `turn`: of a conversation, from 1; 0: all of it.
+    A whole `value` is an int. `text`: what was written or typed, or the quote of a passage, which
+    reaches from the code point `start` up to `end`.
+    """
+
+    item: int
+    output: int | None
+    criterion: str
+    turn: int = 0
+    part: str = ""
+    value: float | None = None
+    text: str = ""
+    detail: dict[str, Any] | None = None
+    start: int | None = None
+    end: int | None = None
+
+
+def read_value(value: Any) -> float:
+    """Return the value as it is stored, a whole one as an int; ValueError if it can't be one."""
+    if isinstance(value, bool) or not isinstance(value, int | float):
+        raise ValueError("A value is a number.")
+    if not isfinite(value) or abs(value) > LARGEST or round(value, MOST_DECIMALS) != value:
+        raise ValueError("A value is within bounds and has at most three decimals.")
+    if value == 0 and copysign(1, value) < 0:
+        raise ValueError("0 has no sign.")
+    return round_value(value)
+
+
+def round_value(number: float) -> float:
+    """Return the number as a value is written: three decimals at most, and none if it is whole."""
+    rounded = round(number, MOST_DECIMALS)
+    return int(rounded) if float(rounded).is_integer() else rounded

@@ -86,6 +86,14 @@ def read_instrument(data: Any, *, is_foreign: bool = False) -> Instrument:
     return _write_tables(instrument)
 
 
+def check_instrument(data: Any, *, is_foreign: bool = False) -> Faults:
+    """Return all faults of this data, and of what is valid what this version can't ask yet."""
+    try:
+        return find_not_yet(read_instrument(data, is_foreign=is_foreign))
+    except InvalidInstrument as refused:
+        return refused.faults
+
+
 def _name_as_written(place: str, data: Any) -> str:
     """Return the place with the old name of a key, if the file has that."""
     part, _, rest = place.partition(".")
@@ -357,7 +365,7 @@ def _check_test(
 def _check_named_answers(answers: list[Any], scale: Scale, at: str) -> Iterator[Fault]:
     if not answers:
         yield Fault("length", at, "names no answer: choose at least one")
-    known = scale.list_answers()
+    known = scale.list_testable()
     for answer in answers:
         if known is not None and not is_among(answer, known):
             words = f"has {answer!r}, which isn't an answer to that question"
@@ -680,12 +688,12 @@ def _check_translations(instrument: Instrument) -> Iterator[Fault]:
 # --- what this version can't ask yet ----------------------------------------------
 
 
-def find_not_yet(instrument: Instrument, kinds: frozenset[str]) -> Faults:
-    """Find what is valid, but has no page yet. `kinds`: of questions that have one."""
+def find_not_yet(instrument: Instrument) -> Faults:
+    """Find what is valid, but has no page yet."""
     faults = Faults()
     for criterion in instrument.criteria:
         at = f"criteria.{criterion.key}.scale"
-        if criterion.scale.kind not in kinds:
+        if not criterion.scale.has_page:
             faults.add(NOT_YET, f"{at}.kind", "can't be asked by this version yet")
         elif criterion.scale.has_decimals:
             faults.add(NOT_YET, at, "can't have decimals in this version yet")

@@ -31,7 +31,10 @@ def write_json_schema() -> str:
 
 
 def _clean(value: Any, key: str) -> Any:
-    """Leave out null, which no key may have, titles that only repeat a key, and hints for forms."""
+    """Leave out null, which no key may have, titles that only repeat a key, and hints for forms.
+
+    Of a description the first paragraph is for editors; the rest is for programmers.
+    """
     if isinstance(value, list):
         return [_clean(part, "") for part in value if part != {"type": "null"}]
     if not isinstance(value, dict):
@@ -46,6 +49,8 @@ def _clean(value: Any, key: str) -> Any:
         and not (name == "title" and (not key or part in repeated))
         and name not in _FORM_HINTS
     }
+    if isinstance(parts.get("description"), str):
+        parts["description"] = parts["description"].partition("\n\n")[0]
     if len(parts.get("anyOf", ())) == 1:
         parts |= parts.pop("anyOf")[0]
     return parts

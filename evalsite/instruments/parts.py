@@ -4,7 +4,7 @@ import re
 from collections.abc import Callable, Iterable, Mapping
 from difflib import get_close_matches
 from functools import cache
-from typing import Annotated, Any, NamedTuple
+from typing import Annotated, Any, NamedTuple, Self
 
 from pydantic import (
     AfterValidator,
@@ -79,9 +79,22 @@ class Part(BaseModel):
     def write_extras(self, write: SerializerFunctionWrapHandler) -> dict[str, Any]:
         return write(self) | self.extras
 
+    def __hash__(self) -> int:
+        """Hash its values, lists as tuples: what looks the same on a page is kept by this."""
+        values = [self.__dict__[name] for name in type(self).model_fields if name != "extras"]
+        values += (self.__pydantic_private__ or {}).values()
+        return hash(tuple(tuple(value) if isinstance(value, list) else value for value in values))
+
     def to_data(self) -> dict[str, Any]:
         """Return plain data; what has its default is left out."""
         return self.model_dump(exclude_defaults=True, by_alias=True)
+
+    def model_copy(self, *, update: Mapping[str, Any] | None = None, deep: bool = False) -> Self:
+        """Return a copy, which computes anew what the original has cached."""
+        copied = super().model_copy(update=update, deep=deep)
+        for name in copied.__dict__.keys() - type(self).model_fields.keys():
+            del copied.__dict__[name]
+        return copied
 
 
 def _allow_x(schema: dict[str, Any]) -> None:

@@ -2,13 +2,28 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+import json
+from collections.abc import Iterable, Mapping, Sequence
+from functools import cached_property
+from pathlib import Path
 from typing import Annotated, Any, ClassVar, Literal, get_args
 
+from django import forms
+from django.apps import apps
 from django.utils.module_loading import import_string
 from django.utils.translation import gettext as _
-from pydantic import AfterValidator, AliasChoices, Field, PlainValidator, SerializeAsAny
+from pydantic import (
+    AfterValidator,
+    AliasChoices,
+    Field,
+    PlainValidator,
+    PrivateAttr,
+    SerializeAsAny,
+)
 
+from evalsite.fields import LONGEST_TEXT
+from evalsite.instruments import screens
+from evalsite.instruments.answer import AnswerRow
 from evalsite.instruments.parts import (
     LARGEST_NUMBER,
     Address,
@@ -25,7 +40,7 @@ from evalsite.instruments.parts import (
     read_as,
     refuse,
 )
-from evalsite.instruments.scales import LONGEST_TEXT, AnyScale, Per, Scale, read_scale
+from evalsite.instruments.scales import COMMENT, AnyScale, Per, Scale, read_scale
 from evalsite.lib.conversations import MOST_PARTS, count_parts, read_numbers, read_turns
 
 FORMAT = "evalsite.instrument/1"
@@ -126,6 +141,11 @@ Column = InputColumn | OutputColumn
 
 
 class Outputs(Part):
+    """The outputs of an item.
+
+    A “dialogue” is a next line, shown without markup and with the speaker it names set apart.
+    """
+
     kind: TextKind = Field(title="Kind of output")
     least: int = Field(ge=1, le=10, title="Outputs of an item, at least")
     most: int = Field(ge=1, le=10, title="Outputs of an item, at most")
@@ -405,7 +425,11 @@ class Turns(Part):
 
 
 class Criterion(Part):
-    """One quality that is judged. `better`: none says that it is as its kind has it."""
+    """One quality that is judged. `definition` is Markdown and always in full view.
+
+    `range_note` says in one line what may be entered. `ask_if` says when it is asked; without it
+    always. `better`: none says that it is as its kind has it.
+    """
 
     key: Key = Field(title="Column in files")
     label: Words = Field(title="Name in results", json_schema_extra={"is_in_sight": True})
@@ -454,6 +478,118 @@ class Criterion(Part):
     comment: Comment | None = Field(None, title="Comment")
     turns: Turns | None = Field(None, title="Turns")
     required: bool = Field(True, title="An answer is required")
+    _asked_turns: tuple[int, ...] = PrivateAttr(())
+
+    @property
+    def asked_turns(self) -> tuple[int, ...]:
+        """List the numbers of the turns that are asked about, once an item has brought them."""
+        return self._asked_turns
+
+    @cached_property
+    def fingerprint(self) -> int:
+        """Return the same number for the same words and points, in one process."""
+        return hash(self)
+
+    @property
+    def direction(self) -> str:
+        """Say which values are better; "" where nothing says it."""
+        return self.better or self.scale.better
+
+    @property
+    def per_output(self) -> bool:
+        """Tell whether its ratings are of outputs, or of their turns."""
+        return self.per != "item"
+
+    @property
+    def per_turn(self) -> bool:
+        return self.per == "turn"
+
+    @property
+    def family(self) -> str:
+        """Name the family of its analysis: numbers of turns are averaged, whatever their scale."""
+        return "turns" if self.per_turn and self.scale.family != "text" else self.scale.family
+
+    @property
+    def is_always_answered(self) -> bool:
+        """Tell whether every answer to an item holds one to this criterion."""
+        return self.required and self.ask_if is None
+
+    @property
+    def columns(self) -> frozenset[str]:
+        """Name the columns of files that its answers need beside the number."""
+        columns = self.scale.columns | ({"part", "text"} if self.comment else frozenset())
+        return columns | {"turn"} if self.per_turn else columns
+
+    def for_item(self, inputs: Mapping[str, Any], outputs: Sequence[str] = ()) -> Criterion:
+        """Return the criterion with what the inputs and the outputs of an item bring to it."""
+        scale = self.scale.for_item(inputs)
+        if self.turns is not None:
+            text = outputs[0] if len(outputs) == 1 else ""
+            bound = self.model_copy(update={"scale": scale})
+            bound._asked_turns = self.turns.list_turns(inputs, text)
+            return bound
+        return self if scale is self.scale else self.model_copy(update={"scale": scale})
+
+    def for_person(self, seed: str) -> Criterion:
+        """Return the criterion as the person of this seed sees it."""
+        if not self.scale.is_of_person:
+            return self
+        return self.model_copy(update={"scale": self.scale.for_person(f"{seed}/{self.key}")})
+
+    def make_field(self, output_name: str, *, is_one_of_several: bool = False) -> forms.Field:
+        """Make the form field that asks for one rating of an output of this name."""
+        return self.scale.make_field(self, output_name, is_one_of_several=is_one_of_several)
+
+    # what a scale of outputs stores of an item as a whole is of no output; what it stores of turns
+    # is of the only output, and its question has the number of the turn
+
+    @property
+    def _is_lifted(self) -> bool:
+        return self.per == "item" and self.scale.asked[0] == "output"
+
+    def read_values(self, rows: Iterable[AnswerRow], output_ids: Sequence[int]) -> list[Any | None]:
+        """Return the values that these rows hold, comments aside, for outputs in this order.
+
+        Of a criterion that is asked per turn: for its turns.
+        """
+        answers = [row for row in rows if row.part != COMMENT]
+        if self.per_turn:
+            by_turn = [row._replace(output=row.turn) for row in answers]
+            return self.scale.read_values(by_turn, self.asked_turns)
+        return self.scale.read_values(answers, [None] if self._is_lifted else output_ids)
+
+    def write_entries(self, values: Sequence[Any | None], order: Sequence[int]) -> dict[int, str]:
+        """Return the entry of each question that has a value, by its number on the page."""
+        if self._is_lifted:
+            entries = self.scale.write_entries(values, [0])
+            return {0: entries[1]} if entries else {}
+        if self.per_turn:
+            entries = self.scale.write_entries(values, range(len(values)))
+            known = {place: turn for place, turn in enumerate(self.asked_turns, start=1)}
+            return {known[place]: entry for place, entry in entries.items() if place in known}
+        return self.scale.write_entries(values, order)
+
+    def list_judged(self, outputs: Sequence[str]) -> Sequence[str]:
+        """Return which of these outputs its gold speaks of: all, the item as a whole, or turns."""
+        if self.per_turn:
+            return [_("Turn %(number)s") % {"number": number} for number in self.asked_turns]
+        return outputs[:1] if self._is_lifted else outputs
+
+    def read_ratings(self, example: Example) -> tuple[Any, ...]:
+        """Return the values that a worked example has for this criterion; () if it has none."""
+        if self.key not in example.ratings:
+            return ()
+        data = example.ratings[self.key]
+        if self.per_turn:
+            read = self.scale.rating_from_data
+            return tuple(None if answer is None else read([answer])[0] for answer in data[0])
+        return self.scale.rating_from_data([data] if self._is_lifted else data)
+
+    def write_gold(self, example: Example) -> str:
+        """Write what is right in a practice item in the notation of gold columns."""
+        data = example.gold[self.key]
+        answers = [data] if self._is_lifted else data[0] if self.per_turn else data
+        return self.scale.gold_from_data(answers)
 
 
 # --- people -----------------------------------------------------------------------
@@ -657,6 +793,14 @@ class Eligibility(Part):
 
 
 class Example(Part):
+    """A worked or practice item: inputs by column, outputs, given answers, and the why.
+
+    `ratings` and `gold` map criterion to the answer, or to one for each output. `columns` are those
+    of outputs. `marked` lists passages to mark, by input. `label` is what the document prints
+    beside an example, and `criterion` the key of the one it explains. In worked examples `why` is
+    Markdown.
+    """
+
     inputs: dict[str, Any] = Field(title="Inputs")
     outputs: Annotated[list[Any], Field(max_length=200)] = Field(title="Outputs")
     why: str = Field(title="Why", json_schema_extra={"rows": 2})
@@ -668,6 +812,40 @@ class Example(Part):
     marked: dict[str, list[str]] = Field(
         {}, title="Marked passages", validation_alias=AliasChoices("marked", "x_marked")
     )
+
+    @cached_property
+    def cells(self) -> dict[str, Any]:
+        """Return inputs and columns of the only output by column, as the cells of a file."""
+        inputs = {name: write_structure(value) for name, value in self.inputs.items()}
+        firsts = {name: values[0] for name, values in self.columns.items()}
+        return inputs | {
+            name: first if isinstance(first, str) else "\n".join(map(str, first))
+            for name, first in firsts.items()
+        }
+
+    @cached_property
+    def texts(self) -> tuple[str, ...]:
+        """Return the outputs as texts."""
+        return tuple(map(write_structure, self.outputs))
+
+
+def write_structure(value: Any) -> Any:
+    """Write a conversation or a table that data holds as a list as the text of a file."""
+    if not isinstance(value, list):
+        return value
+    # stored JSON has lost the order of keys: role and content come first, as in most files
+    first = ("role", "content")
+    records = [
+        {
+            name: record[name]
+            for name in (*first, *sorted(record.keys() - set(first)))
+            if name in record
+        }
+        if isinstance(record, dict) and "role" in record
+        else record
+        for record in value
+    ]
+    return json.dumps(records, ensure_ascii=False)
 
 
 class CheckQuestion(Part):
@@ -746,7 +924,17 @@ class BasedOn(Part):
 
 
 class Instrument(Part):
-    """What participants are asked. Stored, exported, shipped and sent in this one shape."""
+    """What participants are asked. Stored, exported, shipped and sent in this one shape.
+
+    `hooks` are dotted names of functions in a protocol's folder, for what data can't express:
+
+    - `clean(values)` raises ValidationError when answers don't go together;
+    - `check_entry(answers)` raises ValidationError, by question, for contradictory entry answers;
+    - `item_context(options, inputs)` returns what the item template needs besides;
+    - `standard_score(options, inputs)` returns the score that an item's magnitudes relate to;
+    - `instructions(text, design)` returns the instructions for a study with this design;
+    - `options_form` is a form class: the study's own settings, with the document's as initial.
+    """
 
     format: Literal["evalsite.instrument/1"]
     key: InstrumentKey = Field(title="Name in files")
@@ -806,6 +994,143 @@ class Instrument(Part):
     based_on: BasedOn | None = Field(None, title="Based on")
     hooks: Hooks = Field(Hooks(), title="Functions of a protocol")
     translations: dict[str, dict[str, Words]] = Field({}, title="Translations")
+
+    # --- hooks
+
+    @property
+    def hook_names(self) -> frozenset[str]:
+        """Return the dotted names of all functions and forms that this instrument calls."""
+        accept = self.eligibility.accept if self.eligibility else {}
+        names = {dotted for _name, dotted in self.hooks.list_addresses()}
+        return frozenset(names | ({accept} if isinstance(accept, str) else set()))
+
+    def _call(self, hook: str, default: Any, *args: Any) -> Any:
+        dotted = getattr(self.hooks, hook)
+        return import_string(dotted)(*args) if dotted else default
+
+    def clean(self, values: Mapping[str, Any]) -> None:
+        """Raise ValidationError when answers that are right one by one don't go together."""
+        self._call("clean", None, values)
+
+    def check_entry(self, answers: Mapping[str, str]) -> None:
+        """Raise ValidationError, by question, when entry answers contradict one another."""
+        self._call("check_entry", None, answers)
+
+    def is_eligible(self, answers: Mapping[str, str]) -> bool:
+        """Tell whether these answers to the entry questions allow taking part."""
+        return self.eligibility is None or self.eligibility.is_met(answers)
+
+    def item_context(self, options: Mapping[str, Any], inputs: Mapping[str, Any]) -> dict[str, Any]:
+        """Return what the item template needs beside inputs and outputs."""
+        context: dict[str, Any] = self._call("item_context", {}, self._complete(options), inputs)
+        return context
+
+    def standard_score(self, options: Mapping[str, Any], inputs: Mapping[str, Any]) -> int | None:
+        """Return the score that magnitudes of this item relate to, where there is one."""
+        score: int | None = self._call("standard_score", None, self._complete(options), inputs)
+        return score
+
+    def instructions_for(self, design: Design) -> str:
+        """Return the instructions of a study that hands work out so."""
+        return str(self._call("instructions", self.instructions, self.instructions, design))
+
+    @cached_property
+    def options_form(self) -> type[forms.Form] | None:
+        """Return the form of the settings that a study of this instrument has of its own."""
+        dotted = self.hooks.options_form
+        return screens.add_choice(import_string(dotted) if dotted else None, self.layout.screens)
+
+    @cached_property
+    def default_options(self) -> dict[str, Any]:
+        """Return what the options form starts with: the options of a study with the defaults."""
+        if self.options_form is None:
+            return {}
+        fields = self.options_form.base_fields
+        return {name: form_field.initial for name, form_field in fields.items()}
+
+    def is_sheet(self, options: Mapping[str, Any]) -> bool:
+        """Tell whether a study with these options has all items of a set on one page."""
+        return screens.is_sheet(self.layout.screens, options)
+
+    def _complete(self, options: Mapping[str, Any]) -> dict[str, Any]:
+        return self.default_options | dict(options)
+
+    # --- views of the above
+
+    @cached_property
+    def criterion_by_key(self) -> dict[str, Criterion]:
+        return {criterion.key: criterion for criterion in self.criteria}
+
+    @cached_property
+    def columns(self) -> list[Column]:
+        """List the columns of a batch that an item needs: inputs, then those of its output."""
+        return [*self.item.inputs, *self.item.output_columns]
+
+    def bind(self, inputs: Mapping[str, Any], outputs: Sequence[str]) -> tuple[Criterion, ...]:
+        """Return the criteria with what an item of these texts brings to them."""
+        return tuple(criterion.for_item(inputs, outputs) for criterion in self.criteria)
+
+    def write_gold(self, example: Example) -> dict[str, str]:
+        """Write what is right in a practice item in the notation of gold columns, by criterion."""
+        return {key: self.criterion_by_key[key].write_gold(example) for key in example.gold}
+
+    @cached_property
+    def asks_turns(self) -> bool:
+        """Tell whether turns of conversations are rated."""
+        return any(criterion.per_turn for criterion in self.criteria)
+
+    @cached_property
+    def standard_inputs(self) -> tuple[str, ...] | None:
+        """Name the inputs by which an item may have a standard of its own; None: any of them."""
+        named: dict[str, None] = {}
+        for criterion in self.criteria:
+            names = criterion.scale.name_standard_inputs()
+            if names is None:
+                return None
+            named |= dict.fromkeys(names)
+        return tuple(named)
+
+    def has_example(self, inputs: Mapping[str, Any], outputs: Sequence[str]) -> bool:
+        """Whether an item of these texts is one of the worked examples."""
+        texts = tuple(outputs)
+        return any(example.cells == inputs and example.texts == texts for example in self.examples)
+
+    @property
+    def instruction_examples(self) -> tuple[Example, ...]:
+        """Return the examples shown with the instructions: those that explain all criteria."""
+        return tuple(example for example in self.examples if not example.criterion)
+
+    @property
+    def has_ignore(self) -> bool:
+        return self.ignore is not None
+
+    @property
+    def ignore_reasons(self) -> Sequence[IgnoreReason]:
+        return self.ignore.reasons if self.ignore else ()
+
+    @property
+    def ignore_note(self) -> str:
+        return self.ignore.note if self.ignore else ""
+
+    @property
+    def has_highlight(self) -> bool:
+        return bool(self.highlight)
+
+    @property
+    def has_note(self) -> bool:
+        return self.note is not None
+
+    @property
+    def item_template(self) -> tuple[str, ...]:
+        """Name the templates of an item, best first: the protocol's own, then the standard one."""
+        return (f"{self.key}/item.html", "annotation/item.html")
+
+    @cached_property
+    def aids_script(self) -> str:
+        """Name the script of the aids in the protocol's folder; "" where it has none."""
+        name = f"{self.key}/aids.js"
+        folders = (Path(config.path) / "static" for config in apps.get_app_configs())
+        return name if any((folder / name).is_file() for folder in folders) else ""
 
 
 for model in (Condition, Comment, Criterion, Instrument):

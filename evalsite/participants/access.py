@@ -180,7 +180,7 @@ def page_context(request: HttpRequest, me: Participant) -> dict[str, Any]:
     is_tested = me.study.is_qualification_on and not me.is_qualified
     names = ("home", "instructions", "stop", *(() if is_later else ("withdraw",)))
     urls = {name: address(request, f"participant-{name}") for name in names}
-    if me.study.config.worked_examples and not is_tested:
+    if me.study.config.examples and not is_tested:
         urls["examples"] = address(request, "worked-examples")
     if me.may_share is not None and not is_later:
         urls["sharing"] = address(request, "participant-sharing")

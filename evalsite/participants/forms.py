@@ -13,10 +13,10 @@ from evalsite.instruments.schema import (
     Eligibility,
     EntryChoice,
     EntryQuestion,
+    Instrument,
     join_options,
     split_options,
 )
-from evalsite.protocol import Protocol
 
 # more answers than these are a list to open
 _MOST_BUTTONS = 12
@@ -101,7 +101,7 @@ def _make_field(question: EntryQuestion) -> forms.Field:
 class EntryForm(PersonForm):
     """The entry questions of a study."""
 
-    def __init__(self, data: Any = None, *, config: Protocol, eligibility: Eligibility) -> None:
+    def __init__(self, data: Any = None, *, config: Instrument, eligibility: Eligibility) -> None:
         super().__init__(data, questions=eligibility.questions)
         self.config = config
 

@@ -7,8 +7,8 @@ from django.core.exceptions import ValidationError
 from django.db import transaction
 
 from evalsite.audit.models import AuditEntry
+from evalsite.instruments.schema import EntryQuestion
 from evalsite.participants.models import Quota
-from evalsite.protocol import EntryQuestion
 from evalsite.studies.models import Study
 
 

@@ -1,7 +1,7 @@
 """How participants did on gold and attention items. A failed check is only reported."""
 
 from collections import Counter, defaultdict
-from collections.abc import Collection
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -9,7 +9,7 @@ from django.db.models import QuerySet
 
 from evalsite.annotation.allocation.controls import CHECKS
 from evalsite.annotation.models import Annotation, Rating
-from evalsite.protocol.scale import Row
+from evalsite.instruments.answer import AnswerRow
 from evalsite.studies.gold import Given, Named, agrees_with_gold, bind_checked
 from evalsite.studies.models import Output, Study
 from evalsite.studies.versions import shown_content
@@ -64,15 +64,13 @@ def judge_answers(
     return judged
 
 
-def _ratings_of(annotations: Collection[int]) -> dict[int, Given]:
-    rows: defaultdict[int, dict[str, list[Row]]] = defaultdict(dict)
-    ratings = Rating.objects.filter(annotation__in=annotations).order_by("id")
-    for pk, criterion, output, value, part, text, detail, turn in ratings.values_list(
-        "annotation_id", "criterion", "output_id", "value", "part", "text", "detail", "turn"
-    ):
-        stored = Row(output, value, part, text, detail, turn)
-        rows[pk].setdefault(criterion, []).append(stored)
-    return {pk: rows.get(pk, {}) for pk in annotations}
+def _ratings_of(annotations: Collection[int]) -> Mapping[int, Given]:
+    rows = Rating.objects.filter(annotation__in=annotations).group_rows()
+    by_criterion: dict[int, dict[str, list[AnswerRow]]] = {pk: {} for pk in annotations}
+    for pk, answered in rows.items():
+        for row in answered:
+            by_criterion[pk].setdefault(row.criterion, []).append(row)
+    return by_criterion
 
 
 def _outputs_of(items: Collection[int]) -> dict[int, list[Named]]:

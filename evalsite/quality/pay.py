@@ -262,7 +262,7 @@ def list_failed_checks(study: Study, item_set: ItemSet) -> list[tuple[int, str]]
     sentences = []
     for annotation in rows:
         annotation.participant.study = study
-        explained = explain_answers(answered_screen(annotation, study), annotation.ratings.all())
+        explained = explain_answers(answered_screen(annotation, study), annotation.list_rows())
         place = item_set.item_ids.index(annotation.item_id) + 1
         sentences += [(place, check.sentence) for check in explained if not check.is_met]
     return sorted(sentences)

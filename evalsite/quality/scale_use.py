@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from django.db.models import Count, Q
 
 from evalsite.annotation.models import Annotation, Rating
-from evalsite.protocol import Protocol
+from evalsite.instruments.schema import Instrument
 from evalsite.studies.models import Study
 
 # even use of 7 points puts 2 of them at 29%; a share above this isn't sparing
@@ -39,7 +39,7 @@ class ReservedUse:
         return is_over and self.scores >= self.fewest
 
 
-def reserved_points(config: Protocol) -> dict[str, list[int]]:
+def reserved_points(config: Instrument) -> dict[str, list[float]]:
     """Return the reserved points of each criterion that has some."""
     points = {
         criterion.key: list(criterion.scale.reserved_values()) for criterion in config.criteria

@@ -8,7 +8,7 @@ from django.conf import settings
 from django.utils.translation import gettext as _
 from django.utils.translation import override
 
-from evalsite.protocol import Protocol
+from evalsite.instruments.schema import Instrument
 
 _MARK = re.compile(r"\[SETTINGS: ([^\]]+)\]")
 # the days after the end of a study by which identities are deleted in any case
@@ -20,7 +20,7 @@ def count_identity_days() -> int:
     return min(settings.IDENTITY_DAYS, MOST_IDENTITY_DAYS)
 
 
-def fill_in(study: Any, config: Protocol) -> str:
+def fill_in(study: Any, config: Instrument) -> str:
     """Return the consent text as people read it, in the language of the study.
 
     A mark that names nothing stays.
@@ -39,7 +39,7 @@ def find_unknown_marks(text: str) -> list[str]:
     return [mark[0] for mark in _MARK.finditer(text) if mark[1].strip().lower() not in _SENTENCES]
 
 
-def _write_kept(study: Any, config: Protocol) -> str:
+def _write_kept(study: Any, config: Instrument) -> str:
     kept = "\n".join(f"- {line}" for line in _list_kept(study, config))
     if not study.asks_to_share:
         return kept
@@ -50,7 +50,7 @@ def _write_kept(study: Any, config: Protocol) -> str:
     return f"{kept}\n\n{shared}"
 
 
-def _list_kept(study: Any, config: Protocol) -> Iterator[str]:
+def _list_kept(study: Any, config: Instrument) -> Iterator[str]:
     if config.has_note:
         yield _("Your answers, your comments and how long each item took.")
     else:
@@ -76,7 +76,7 @@ def _list_kept(study: Any, config: Protocol) -> Iterator[str]:
     )
 
 
-def _write_ids(study: Any, config: Protocol) -> str:
+def _write_ids(study: Any, config: Instrument) -> str:
     days = {"days": count_identity_days(), "most": MOST_IDENTITY_DAYS}
     if study.pay_per_set is None:
         words = _(
@@ -101,7 +101,7 @@ def _write_ids(study: Any, config: Protocol) -> str:
     return " ".join(sentences)
 
 
-def _write_leaving(study: Any, config: Protocol) -> str:
+def _write_leaving(study: Any, config: Instrument) -> str:
     if study.pay_per_set is None:
         stop = _("You can stop at any time without giving a reason.")
     else:
@@ -119,21 +119,21 @@ def _write_leaving(study: Any, config: Protocol) -> str:
     return f"{stop} {delete} {share}"
 
 
-def _write_pay(study: Any, config: Protocol) -> str:
+def _write_pay(study: Any, config: Instrument) -> str:
     # rounds may pay more or less than the study
     if study.pay_per_set is None:
         return _("You aren’t paid for taking part.")
     return _("The first page says what you’re paid for a set, and about how long a set takes.")
 
 
-def _write_contact(study: Any, config: Protocol) -> str:
+def _write_contact(study: Any, config: Instrument) -> str:
     who = ", ".join(filter(None, (study.contact_name, study.contact_email)))
     if not who:
         return _("Write to the address at the bottom of every page.")
     return _("Write to %(who)s.") % {"who": who}
 
 
-def _write_responsible(study: Any, config: Protocol) -> str:
+def _write_responsible(study: Any, config: Instrument) -> str:
     who = study.organisation or study.contact_name or _("The team that runs this study")
     words = _(
         "%(who)s is responsible for your data. If you have a complaint, tell us, or contact your "
@@ -142,7 +142,7 @@ def _write_responsible(study: Any, config: Protocol) -> str:
     return words % {"who": who}
 
 
-_SENTENCES: Mapping[str, Callable[[Any, Protocol], str]] = {
+_SENTENCES: Mapping[str, Callable[[Any, Instrument], str]] = {
     "what we keep": _write_kept,
     "who sees your id": _write_ids,
     "changing your mind": _write_leaving,

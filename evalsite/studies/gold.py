@@ -11,8 +11,8 @@ from typing import Any
 
 from django.core.exceptions import ValidationError
 
-from evalsite.protocol import Criterion, Protocol
-from evalsite.protocol.scale import Stored
+from evalsite.instruments.answer import AnswerRow
+from evalsite.instruments.schema import Criterion, Instrument
 from evalsite.studies.models import Item, Output, Study, StudyVersion
 
 
@@ -27,7 +27,7 @@ class Feedback:
     turn: int = 0  # 0: of no turn
 
 
-def find_gold(config: Protocol, gold: Mapping[str, str]) -> tuple[Criterion, ...]:
+def find_gold(config: Instrument, gold: Mapping[str, str]) -> tuple[Criterion, ...]:
     """Return the criteria that this item's gold is about, in the protocol's order."""
     return tuple(criterion for criterion in config.criteria if gold.get(criterion.key, "").strip())
 
@@ -121,11 +121,11 @@ def count_met(results: Iterable[Feedback]) -> tuple[int, int]:
 # an output's id and the name of its system; no name: the system gave none, as in practice
 Named = tuple[int, str | None]
 # the rows of an answer by their criterion
-Given = Mapping[str, Sequence[Stored]]
+Given = Mapping[str, Sequence[AnswerRow]]
 
 
 def agrees_with_gold(
-    config: Protocol,
+    config: Instrument,
     gold: Mapping[str, str],
     outputs: Sequence[Named],
     rows_by_criterion: Given,

@@ -3,17 +3,23 @@
 import json
 from collections.abc import Iterable, Mapping
 from math import isfinite
-from typing import Any, cast
+from typing import Any
 
 from django.contrib.auth.models import User
 from django.core.exceptions import PermissionDenied, ValidationError
 from django.db import transaction
 
 from evalsite.audit.models import AuditEntry
-from evalsite.instruments.checks import NOT_YET, InvalidInstrument, read_instrument
+from evalsite.instruments.checks import (
+    NOT_YET,
+    InvalidInstrument,
+    check_instrument,
+    read_instrument,
+)
+from evalsite.instruments.faults import Fault, Faults
+from evalsite.instruments.installed import installed_folders
 from evalsite.instruments.texts import digest_content
 from evalsite.lib.limited import make_decoder, read_json
-from evalsite.protocol import Fault, Faults, check_instrument, installed_folders
 from evalsite.studies.models import Instrument, InstrumentMember, InstrumentVersion, Study
 
 Plain = dict[str, Any]
@@ -48,17 +54,19 @@ def read_file(content: bytes) -> Plain:
         data = read_json(content, most_depth=_DEEPEST, decoder=_DECODER)
     except (ValueError, RecursionError) as error:
         raise _not_an_instrument(f"isn't JSON that can be read: {error}") from None
-    check_foreign(data)
-    return cast(Plain, data)
+    return read_foreign(data)
 
 
-def check_foreign(data: Any) -> None:
-    """Raise FaultyInstrument for data from outside with any fault, or with a protocol's key.
+def read_foreign(data: Any) -> Plain:
+    """Return data from outside as it is stored; FaultyInstrument if it has faults.
 
-    What is valid and can't be asked yet may be stored; no study can be made of it.
+    Defaults that a file writes out and old names of keys are gone, so files that say the same have
+    the same SHA-256: that of what `write_file` writes. What is valid and can't be asked yet may be
+    stored; no study can be made of it.
     """
     if faults := [fault for fault in find_faults(data) if fault.code != NOT_YET]:
         raise FaultyInstrument(faults)
+    return read_instrument(data, is_foreign=True).to_data()
 
 
 def find_faults(data: Any) -> Faults:
@@ -75,7 +83,10 @@ def find_faults(data: Any) -> Faults:
 
 
 def write_file(content: Plain) -> str:
-    """Write a version as a file, its keys in the order of the format where nothing is lost."""
+    """Write a version as a file, its keys in the order of the format.
+
+    One that a bundle brought may have defaults and old names: it is written as it is stored.
+    """
     try:
         written = read_instrument(content).to_data()
     except InvalidInstrument:
@@ -134,16 +145,16 @@ def import_instrument(*, data: Plain, by: Any) -> tuple[InstrumentVersion, bool]
     The same content again changes nothing; other content under the key of an instrument that
     this person may change becomes its next version.
     """
-    check_foreign(data)
-    mine = Instrument.objects.editable_by(by).select_for_update().filter(key=data["key"])
-    digest = digest_content(data)
+    content = read_foreign(data)
+    mine = Instrument.objects.editable_by(by).select_for_update().filter(key=content["key"])
+    digest = digest_content(content)
     known = InstrumentVersion.objects.filter(instrument__in=mine, sha256=digest).first()
     if known is not None:
         return known, False
     instrument = mine.order_by("-created_at").first() or create_instrument(
-        key=data["key"], title=data["title"], by=by
+        key=content["key"], title=content["title"], by=by
     )
-    return _store_version(instrument, data, by=by), True
+    return _store_version(instrument, content, by=by), True
 
 
 @transaction.atomic
@@ -189,16 +200,19 @@ def save_version(*, instrument: Instrument, revision: int, by: Any) -> Instrumen
     if current.revision != revision:
         raise DraftChanged(describe_change(current, by))
     data = {**current.draft, "version": newest.number + 1 if newest else 1}
-    check_foreign(data)
+    content = read_foreign(data)
     current.draft, current.changed_by = {}, by
     current.revision += 1
     current.save()
-    return _store_version(current, data, by=by)
+    return _store_version(current, content, by=by)
 
 
 @transaction.atomic
 def adopt_instrument(*, data: Plain, by: Any) -> InstrumentVersion:
-    """Return the version with this content that this person may use; make one if there is none."""
+    """Return the version with this content that this person may use; make one if there is none.
+
+    What a bundle brings is kept as it is there, with its SHA-256.
+    """
     mine = Instrument.objects.visible_to(by).filter(key=data["key"])
     digest = digest_content(data)
     known = InstrumentVersion.objects.filter(instrument__in=mine, sha256=digest).first()

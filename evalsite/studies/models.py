@@ -11,8 +11,9 @@ from django.db import models
 from django.db.models import Q
 from django.utils.crypto import get_random_string, salted_hmac
 
+from evalsite.instruments import schema
+from evalsite.instruments.installed import get_protocol
 from evalsite.lib.clock import now
-from evalsite.protocol import Protocol, get_protocol
 from evalsite.studies.questions import replace_questions
 from evalsite.studies.version_cache import read_built, read_instrument
 
@@ -516,14 +517,14 @@ class Study(models.Model):
         return self.title
 
     @property
-    def config(self) -> Protocol:
+    def config(self) -> schema.Instrument:
         """What is asked: frozen since the launch; until then the instrument as it is now."""
         if self.version_id is None:
             return replace_questions(self.base_instrument, self.questions)
         return read_instrument(self.pk, self.version_id, self.protocol)
 
     @property
-    def base_instrument(self) -> Protocol:
+    def base_instrument(self) -> schema.Instrument:
         """The version that it was built from, or the protocol as it is installed."""
         if self.instrument_id is None:
             return get_protocol(self.protocol)

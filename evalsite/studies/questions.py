@@ -4,13 +4,11 @@
 """
 
 from collections.abc import Mapping
-from dataclasses import replace
 from typing import Any
 
 from evalsite.instruments.checks import check_study_questions
-from evalsite.instruments.schema import CheckQuestion, Eligibility, EntryQuestion
-from evalsite.protocol import Faults, Protocol
-from evalsite.protocol.faults import check_keys
+from evalsite.instruments.faults import Fault, Faults
+from evalsite.instruments.schema import CheckQuestion, Eligibility, EntryQuestion, Instrument
 from evalsite.studies.version_cache import read_content
 
 # who may take part, as an instrument has it; {}: nothing is asked
@@ -28,25 +26,28 @@ _PARTS = {ENTRY: "eligibility", BACKGROUND: "background", CHECK: "comprehension"
 AFTER = "after-"
 
 
-def replace_questions(protocol: Protocol, questions: Mapping[str, Any]) -> Protocol:
+def replace_questions(instrument: Instrument, questions: Mapping[str, Any]) -> Instrument:
     """Return the instrument with the study's own questions."""
+    changes: dict[str, Any] = {}
     if ENTRY in questions:
         entry = questions[ENTRY]
+        changes["eligibility"] = Eligibility.model_validate(entry) if entry else None
         # what the protocol's function compares are the protocol's questions
-        hooks = {name: hook for name, hook in protocol.hooks.items() if name != "check_entry"}
-        eligibility = Eligibility.model_validate(entry) if entry else None
-        protocol = replace(protocol, eligibility=eligibility, hooks=hooks)
+        changes["hooks"] = instrument.hooks.model_copy(update={"check_entry": None})
     if CHECK in questions:
         asked = [CheckQuestion.model_validate(question) for question in questions[CHECK]]
-        protocol = replace(protocol, comprehension=asked)
-    return protocol
+        changes["comprehension"] = asked
+    return instrument.model_copy(update=changes) if changes else instrument
 
 
 def check_own_questions(questions: Any) -> Faults:
     """Return all faults of `Study.questions`; the place begins with the kind."""
-    faults = Faults()
-    if not check_keys(questions, "", faults, needed=(), optional=KINDS):
-        return faults
+    if not isinstance(questions, Mapping):
+        return Faults([Fault("type", "", "must be an object")])
+    unknown = [name for name in questions if name not in KINDS]
+    if unknown:
+        words = f"must be one of: {', '.join(KINDS)}"
+        return Faults([Fault("unknown_key", name, words) for name in unknown])
     parts = {_PARTS[kind]: questions[kind] for kind in KINDS if kind in questions}
     # nobody is asked before the work
     if parts.get("eligibility") == {}:
@@ -75,8 +76,8 @@ def list_background(study: Any) -> list[EntryQuestion]:
     return [EntryQuestion.model_validate(question) for question in kept.get(BACKGROUND, ())]
 
 
-def find_entry(protocol: Protocol) -> dict[str, Any]:
+def find_entry(instrument: Instrument) -> dict[str, Any]:
     """Return as data who may take part by this instrument, to be changed; {} if all may."""
-    if protocol.eligibility is None or isinstance(protocol.eligibility.accept, str):
+    if instrument.eligibility is None or isinstance(instrument.eligibility.accept, str):
         return {}
-    return protocol.eligibility.to_data()
+    return instrument.eligibility.to_data()

@@ -1,13 +1,14 @@
 """Making studies, and the items that come with their protocol."""
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from typing import Any
 
 from django.db import transaction
 
 from evalsite.audit.models import AuditEntry
+from evalsite.instruments.installed import get_protocol
+from evalsite.instruments.schema import Instrument
 from evalsite.lib.seeds import derive_numbers
-from evalsite.protocol import Example, get_protocol
 from evalsite.studies.models import InstrumentVersion, Item, Membership, Output, Study
 from evalsite.studies.starter_texts import CONSENT, RECOGNISE_DAYS, write_summary
 from evalsite.studies.version_cache import read_built
@@ -49,24 +50,24 @@ def create_study(
         },
     )
     Membership.objects.create(study=study, user=by, role=Membership.Role.OWNER)
-    add_practice_items(study, study.config.practice)
+    add_practice_items(study, study.config)
     AuditEntry.objects.record("study created", by=by, study_id=study.pk, protocol=config.key)
     return study
 
 
-def add_practice_items(study: Study, examples: Iterable[Example]) -> None:
-    """Add practice items to a study, in this order, outside every batch."""
-    for number, example in enumerate(examples, start=1):
+def add_practice_items(study: Study, instrument: Instrument) -> None:
+    """Add the practice items of an instrument to a study, in this order, outside every batch."""
+    for number, example in enumerate(instrument.practice, start=1):
         item = Item.objects.create(
             study=study,
             kind=Item.Kind.PRACTICE,
-            inputs=dict(example.inputs),
-            gold={**example.gold, "why": example.why},
+            inputs=dict(example.cells),
+            gold=instrument.write_gold(example) | {"why": example.why},
             **item_keys(study, key=f"practice-{number}", group=f"practice-{number}"),
         )
         Output.objects.bulk_create(
             Output(study=study, item=item, position=position, text=text)
-            for position, text in enumerate(example.outputs)
+            for position, text in enumerate(example.texts)
         )
 
 

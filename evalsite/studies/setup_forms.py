@@ -12,8 +12,8 @@ from django.core.exceptions import ValidationError
 from django.core.validators import MinValueValidator, RegexValidator
 from django.utils import timezone
 
+from evalsite.instruments.schema import Instrument
 from evalsite.lib.clock import now
-from evalsite.protocol import Protocol
 from evalsite.studies.forms import use_our_words
 from evalsite.studies.models import Study
 from evalsite.studies.set_size import FEWEST
@@ -303,7 +303,7 @@ class SectionForm(forms.ModelForm):
                 ]
                 field.validators = [MinValueValidator(least), *rest]
 
-    def _fit_to(self, config: Protocol) -> None:
+    def _fit_to(self, config: Instrument) -> None:
         """Keep only the fields that this protocol uses, in its words."""
         if config.eligibility is None:
             self.fields.pop("is_eligibility_on", None)

@@ -10,8 +10,8 @@ from django.db.models import Count, Max, QuerySet
 from django.utils.formats import date_format
 from django.utils.text import slugify
 
+from evalsite.instruments.installed import installed_folders
 from evalsite.lib.words import count_of, list_of
-from evalsite.protocol import installed_folders
 from evalsite.studies.models import Item, Study
 from evalsite.studies.set_size import checks_in, items_per_set, mains_per_set, repeats_in
 from evalsite.studies.time_zones import format_local

@@ -7,10 +7,10 @@ from uuid import UUID
 from django.apps import apps
 from django.core.exceptions import ValidationError
 
-from evalsite.instruments.checks import NOT_YET
+from evalsite.instruments.bundle_format_2 import read_stored
+from evalsite.instruments.checks import NOT_YET, check_instrument
+from evalsite.instruments.schema import Instrument
 from evalsite.instruments.texts import translate
-from evalsite.protocol import Protocol, check_instrument
-from evalsite.protocol.bundle_format_2 import read_stored
 
 
 # Safe to keep for the life of the process, for a version is never changed. By study as well: what a
@@ -24,13 +24,13 @@ def read_content(study_id: UUID, version_id: int) -> dict[str, Any]:
 
 
 @lru_cache(maxsize=256)
-def read_instrument(study_id: UUID, version_id: int, protocol: str) -> Protocol:
+def read_instrument(study_id: UUID, version_id: int, protocol: str) -> Instrument:
     """Return the instrument that this version of a study froze."""
     return read_stored(read_content(study_id, version_id)["instrument"], protocol)
 
 
 @lru_cache(maxsize=256)
-def read_built(version_id: UUID, language: str) -> Protocol:
+def read_built(version_id: UUID, language: str) -> Instrument:
     """Return a version of an instrument, in this language where it is translated.
 
     ValidationError (`not_yet`): it is valid, but this version of the site can't ask it.
@@ -42,7 +42,7 @@ def read_built(version_id: UUID, language: str) -> Protocol:
         raise ValidationError(
             f"No study can be made of this instrument yet: {'; '.join(faults)}.", code=NOT_YET
         )
-    return Protocol.from_stored(translate(content, language))
+    return Instrument.model_validate(translate(content, language))
 
 
 def forget_versions() -> None:

@@ -1,6 +1,6 @@
 """The next line of a conversation, rated on three criteria with five worded points each."""
 
-from evalsite.protocol import ProtocolConfig
+from evalsite.instruments.installed import ProtocolConfig
 
 
 class DialogueConfig(ProtocolConfig):

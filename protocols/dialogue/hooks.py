@@ -1,6 +1,6 @@
 """What data can't express: instructions that give the size and number of a study's sets."""
 
-from evalsite.protocol import Design
+from evalsite.instruments.schema import Design
 
 # what the instructions say of the document's sets; a study may have others
 SET_SIZE = "A set has 11 questions"

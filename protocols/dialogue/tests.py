@@ -11,10 +11,10 @@ import pytest
 from django.template.loader import render_to_string
 
 from evalsite.annotation.pages.view_models import view_item
+from evalsite.instruments.installed import find_folder, get_protocol
+from evalsite.instruments.scales.likert import Likert
 from evalsite.lib.dialogue import parse_dialogue
 from evalsite.lib.markdown import render_markdown
-from evalsite.protocol import find_folder, get_protocol
-from evalsite.scales.likert import Likert
 from evalsite.studies.gold import check_gold, count_met, feedback
 
 # SHA-256 of the words of all points and notes, as they were compared with the document
@@ -216,7 +216,7 @@ def test_the_three_criteria_have_five_points_from_worst_to_best(config):
     for criterion in config.criteria:
         assert isinstance(criterion.scale, Likert)
         assert [point.value for point in criterion.scale.points] == [1, 2, 3, 4, 5]
-        assert criterion.scale.stacked  # its words are too long to stand side by side
+        assert criterion.scale.display == "stacked"  # its words are too long to stand side by side
         assert not any(point.reserved for point in criterion.scale.points)
 
 
@@ -230,7 +230,7 @@ def test_sets_have_11_questions_and_all_of_5_sets_earn_a_bonus(config):
 def test_the_document_has_no_ignoring_no_highlights_no_note_and_no_condition(config):
     assert [config.has_ignore, config.has_highlight, config.has_note] == [False] * 3
     assert config.eligibility is None
-    assert config.examples == ()
+    assert config.examples == []
     assert (config.item.outputs.least, config.item.outputs.most) == (1, 1)
     assert config.item.output_name == "Response"
 
@@ -317,7 +317,7 @@ def test_speaker_that_the_response_names_is_told_and_not_repeated(config):
 
 def test_practice_gold_can_be_met_and_can_be_missed(config):
     for item in config.practice:
-        for key, gold in item.gold.items():
+        for key, gold in config.write_gold(item).items():
             criterion = config.criterion_by_key[key]
             check_gold(criterion, gold, item.outputs)
             met = {
@@ -330,7 +330,7 @@ def test_practice_gold_can_be_met_and_can_be_missed(config):
 def test_practice_shows_that_the_criteria_go_separate_ways(config):
     (item,) = config.practice
 
-    assert item.gold == {
+    assert config.write_gold(item) == {
         "appropriateness": "3..4",
         "information_content": "1",
         "human_likeness": "5",

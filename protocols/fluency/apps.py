@@ -1,6 +1,6 @@
 """The next line of a dialogue, rated for fluency and coherence, after the RL4LMs task document."""
 
-from evalsite.protocol import ProtocolConfig
+from evalsite.instruments.installed import ProtocolConfig
 
 
 class FluencyConfig(ProtocolConfig):

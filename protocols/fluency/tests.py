@@ -9,8 +9,8 @@ import pytest
 from django.template.loader import render_to_string
 
 from evalsite.annotation.pages.view_models import view_item
-from evalsite.protocol import find_folder, get_protocol
-from evalsite.scales.likert import Likert
+from evalsite.instruments.installed import find_folder, get_protocol
+from evalsite.instruments.scales.likert import Likert
 from evalsite.studies.gold import check_gold
 from tests.support import documents
 from tests.support.checking import check_file
@@ -160,7 +160,7 @@ def test_both_scales_are_listed_from_5_to_1_and_stored_as_1_to_5(config):
     for criterion in config.criteria:
         scale = criterion.scale
         assert isinstance(scale, Likert)
-        assert scale.stacked
+        assert scale.display == "stacked"
         assert [point.value for point in scale.points] == [1, 2, 3, 4, 5]
         assert all(len(point.notes) == 1 for point in scale.points)
         assert [point.value for point in scale.points_shown] == [5, 4, 3, 2, 1]
@@ -190,10 +190,10 @@ def test_participant_meets_a_dialogue_once_and_rates_one_line_at_a_time(config):
 
 
 def test_practice_asks_both_questions_with_golds_and_says_why(config):
-    assert config.examples == ()
+    assert config.examples == []
     (item,) = config.practice
     assert set(item.gold) == {"fluency", "coherence"}
-    for key, gold in item.gold.items():
+    for key, gold in config.write_gold(item).items():
         check_gold(config.criterion_by_key[key], gold, item.outputs)
     assert item.why
 
@@ -201,7 +201,7 @@ def test_practice_asks_both_questions_with_golds_and_says_why(config):
 def test_practice_shows_that_the_two_questions_are_separate(config):
     (item,) = config.practice
 
-    assert (item.gold["fluency"], item.gold["coherence"]) == ("5", "1..2")
+    assert config.write_gold(item) == {"fluency": "5", "coherence": "1..2"}
 
 
 # --- dialogues and next lines ---------------------------------------------------

@@ -1,6 +1,6 @@
 """Magnitude estimation of informativeness, after the RankME task document."""
 
-from evalsite.protocol import ProtocolConfig
+from evalsite.instruments.installed import ProtocolConfig
 
 
 class MagnitudeConfig(ProtocolConfig):

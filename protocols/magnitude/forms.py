@@ -2,7 +2,7 @@
 
 from django import forms
 
-from evalsite.scales.magnitude import MagnitudeField
+from evalsite.instruments.scales.magnitude import MagnitudeField
 
 
 class StandardForm(forms.Form):

@@ -11,8 +11,8 @@ from django.test import Client
 from django.urls import reverse
 
 from evalsite.annotation.pages.view_models import view_example
-from evalsite.protocol import find_folder, get_protocol
-from evalsite.scales.magnitude import Magnitude
+from evalsite.instruments.installed import find_folder, get_protocol
+from evalsite.instruments.scales.magnitude import Magnitude, Standard
 from evalsite.studies.gold import check_gold, count_met, feedback
 from tests.support import documents
 from tests.support.documents import squeeze, strip_marks, strip_tags
@@ -163,7 +163,7 @@ def test_the_only_criterion_is_informativeness_on_a_whole_number(config):
 
     assert criterion.key == "informativeness"
     assert criterion.scale == Magnitude(
-        minimum=1, maximum=999_999, standard_inputs=("standard_score",)
+        kind="magnitude", minimum=1, maximum=999_999, standard=Standard(inputs=["standard_score"])
     )
 
 
@@ -174,7 +174,7 @@ def test_worked_example_explains_one_score_and_keeps_its_own_standard(config):
     (example,) = config.examples
     other = {"standard_mr": "name[X]", "standard_utterance": "X.", "standard_score": 500}
 
-    assert example.ratings == {"informativeness": (70, 100, 90)}
+    assert example.ratings == {"informativeness": [70, 100, 90]}
     assert example.why.startswith("The first utterance misses some important information")
     assert config.standard_score(other, example.inputs) == 100
     assert config.item_context(other, example.inputs)["standard"]["mr"].startswith("name[Aromi]")
@@ -237,7 +237,7 @@ def test_practice_gold_is_by_order_alone_and_can_be_met(config):
     (criterion,) = config.criteria
 
     for item in config.practice:
-        gold = item.gold["informativeness"]
+        gold = criterion.write_gold(item)
         check_gold(criterion, gold, item.outputs)
         met, asked = max(
             count_met(feedback(criterion, gold, scores, 100, SHOWN))

@@ -1,6 +1,6 @@
 """Two responses of a dialogue system compared, after the MarCo evaluation specification."""
 
-from evalsite.protocol import ProtocolConfig
+from evalsite.instruments.installed import ProtocolConfig
 
 
 class PairwiseConfig(ProtocolConfig):

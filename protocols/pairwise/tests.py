@@ -11,8 +11,8 @@ from django.template.loader import render_to_string
 from django.test import Client
 
 from evalsite.annotation.pages.view_models import view_item
-from evalsite.protocol import find_folder, get_protocol
-from evalsite.scales.preference import Preference
+from evalsite.instruments.installed import find_folder, get_protocol
+from evalsite.instruments.scales.preference import Judgement, Preference
 from evalsite.studies.gold import check_gold, feedback
 from tests.support import documents
 from tests.support.checking import check_file
@@ -119,24 +119,22 @@ def test_words_that_stand_out_in_a_definition_are_the_documents(config, document
 def test_worked_examples_are_the_documents_in_its_order_with_its_letters(config, document):
     examples = read_examples(document)
 
-    assert len(examples) == len(config.worked_examples) == 12
-    for item, (criterion, letter, lines, verdict) in zip(
-        config.worked_examples, examples, strict=True
-    ):
+    assert len(examples) == len(config.examples) == 12
+    for item, (criterion, letter, lines, verdict) in zip(config.examples, examples, strict=True):
         *dialogue, (_, first), (_, second) = lines
         assert [speaker for speaker, _ in lines[-2:]] == ["sys1", "sys2"]
         assert (item.criterion, item.label) == (criterion, letter)
         assert item.inputs["dialogue"].split("\n") == [": ".join(line) for line in dialogue]
         assert list(item.outputs) == [first, second]
-        scale = config.criterion_by_key[criterion].scale
-        said = f"{scale.describe_ratings(item.ratings[criterion])} {item.why}".strip()
+        asked = config.criterion_by_key[criterion]
+        said = f"{asked.scale.describe_ratings(asked.read_ratings(item))} {item.why}".strip()
         # a back quote of the document is on the wrong side of a bracket
         assert said.replace("`", "") == verdict.replace("`", "")
-    assert [item.label for item in config.worked_examples] == list("abcdefacdeff")
+    assert [item.label for item in config.examples] == list("abcdefacdeff")
 
 
 def test_practice_is_four_of_the_documents_examples_with_their_verdicts(config):
-    by_name = {(item.criterion, item.label): item for item in config.worked_examples}
+    by_name = {(item.criterion, item.label): item for item in config.examples}
 
     assert [(item.criterion, item.label) for item in config.practice] == [
         ("completion", "b"),
@@ -147,8 +145,9 @@ def test_practice_is_four_of_the_documents_examples_with_their_verdicts(config):
     for item in config.practice:
         worked = by_name[item.criterion, item.label]
         assert (item.inputs, item.outputs, item.why) == (worked.inputs, worked.outputs, worked.why)
-        (preferred,) = worked.ratings[item.criterion]
-        assert item.gold == {item.criterion: str(preferred) if preferred else "tie"}
+        (preferred,) = config.criterion_by_key[item.criterion].read_ratings(worked)
+        right = str(preferred.better) if preferred.better else "tie"
+        assert config.write_gold(item) == {item.criterion: right}
     assert "museum" in config.practice[-1].inputs["dialogue"]
 
 
@@ -223,7 +222,7 @@ def test_answers_and_responses_are_named_as_in_the_document(config):
     sides = config.criteria[0].scale
 
     assert config.layout.letters == ["sys1", "sys2"]
-    assert (sides.first, sides.tie, sides.second) == ("sys1", "tie", "sys2")
+    assert tuple(point.label for point in sides.points) == ("sys1", "tie", "sys2")
     assert all(criterion.scale == sides for criterion in config.criteria)
 
 
@@ -248,15 +247,18 @@ def test_a_participant_meets_a_dialogue_once_in_sets_of_20(config):
 
 def test_practice_judges_one_criterion_and_its_gold_can_be_met(config):
     for item in config.practice:
-        ((key, gold),) = item.gold.items()
+        ((key, gold),) = config.write_gold(item).items()
         criterion = config.criterion_by_key[key]
         check_gold(criterion, gold, item.outputs)
-        answers = [feedback(criterion, gold, [value], None, SHOWN) for value in (0, 1, 2)]
+        answers = [
+            feedback(criterion, gold, [Judgement(better, int(better > 0))], None, SHOWN)
+            for better in (0, 1, 2)
+        ]
         assert sum(result.is_met for (result,) in answers) == 1
 
 
 def test_no_reason_is_invented_where_the_document_gives_none(config):
-    bare = [(item.criterion, item.label) for item in config.worked_examples if not item.why]
+    bare = [(item.criterion, item.label) for item in config.examples if not item.why]
 
     assert bare == [("readability", "e")]
 
@@ -295,7 +297,7 @@ def test_worked_examples_stay_closed_while_a_test_asks_them():
 
 
 def test_page_shows_the_dialogue_above_the_two_responses(config):
-    (item,) = [one for one in config.worked_examples if "\n" in one.inputs["dialogue"]]
+    (item,) = [one for one in config.examples if "\n" in one.inputs["dialogue"]]
 
     words = words_of(render_item(config, item.inputs, item.outputs))
 

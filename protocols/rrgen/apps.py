@@ -1,6 +1,6 @@
 """Responses to reviews: four scales, accept or reject, after the RRGen task document."""
 
-from evalsite.protocol import ProtocolConfig
+from evalsite.instruments.installed import ProtocolConfig
 
 
 class RrgenConfig(ProtocolConfig):

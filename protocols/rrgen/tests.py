@@ -12,10 +12,10 @@ from django.test import Client
 
 from evalsite.annotation.pages.view_models import view_example, view_item
 from evalsite.imports.demo import import_example
+from evalsite.instruments.installed import find_folder, get_protocol
+from evalsite.instruments.scales.decision import Decision
+from evalsite.instruments.scales.likert import Likert
 from evalsite.participants.models import ItemSet
-from evalsite.protocol import find_folder, get_protocol
-from evalsite.scales.decision import Decision
-from evalsite.scales.likert import Likert
 from evalsite.studies.gold import check_gold, count_met, feedback
 from tests.support.checking import check_file
 from tests.support.factories import launch, make_annotator, make_study, make_user, mint_link
@@ -338,7 +338,7 @@ def test_document_asks_for_no_note_and_promises_no_bonus(config):
 
 
 def test_document_has_no_worked_example_so_none_is_shown(config):
-    assert config.examples == ()
+    assert config.examples == []
 
 
 def test_practice_is_one_item(config):
@@ -351,7 +351,7 @@ def test_practice_gold_can_be_met_and_each_item_says_why(config):
     for example in config.practice:
         met = asked = 0
         for criterion in config.criteria:
-            gold = example.gold[criterion.key]
+            gold = config.write_gold(example)[criterion.key]
             check_gold(criterion, gold, example.outputs)
             lowest, highest = criterion.scale.minimum, criterion.scale.maximum
             best = max(
@@ -365,7 +365,7 @@ def test_practice_gold_can_be_met_and_each_item_says_why(config):
 
 
 def test_practice_suggests_no_reserved_point_alone(config):
-    golds = {example.gold[one.key] for example in config.practice for one in config.criteria}
+    golds = {one.write_gold(example) for example in config.practice for one in config.criteria}
 
     assert not golds & {"3", "5"}
 

@@ -1,10 +1,12 @@
 """Which rows of ratings the database takes, and which only a constraint refuses."""
 
+import random
 from collections.abc import Iterator
+from math import inf, nan
 from typing import Any
 
 import pytest
-from django.db import IntegrityError, connection, transaction
+from django.db import DatabaseError, IntegrityError, connection, transaction
 
 from evalsite.annotation.models import Annotation, Rating
 from tests.support.breaking import drop
@@ -16,6 +18,7 @@ ONE_OF_AN_OUTPUT = "one_rating_of_an_output_per_criterion_turn_and_part"
 ONE_OF_AN_ITEM = "one_rating_of_an_item_per_criterion_turn_and_part"
 ANSWERED = "ratings_have_a_value_a_text_or_a_passage_or_are_not_applicable"
 ONE_MARK = "one_mark_of_a_passage_per_criterion_and_part"
+BOUNDED = "values_are_bounded_and_have_at_most_three_decimals"
 IN_ORDER = "marks_have_an_output_and_ends_in_order"
 
 
@@ -23,7 +26,7 @@ IN_ORDER = "marks_have_an_output_and_ends_in_order"
 def answer() -> Iterator[Annotation]:
     """An annotation of an item with three outputs, without any rating."""
     me = make_annotator(make_study(items=1))
-    answer_item(me, me.study.items.main().get(), values=())
+    answer_item(me, me.study.items.main().get(), rows=())
     yield Annotation.objects.get()
     if connection.vendor == "sqlite":
         with connection.cursor() as cursor:
@@ -54,7 +57,7 @@ def assert_only_refused_by(name: str, add: Any) -> None:
     """The row that `add` writes is refused, and taken as soon as this constraint is gone."""
     with pytest.raises(IntegrityError), transaction.atomic():
         add()
-    if name in (ANSWERED, IN_ORDER):
+    if name in (ANSWERED, BOUNDED, IN_ORDER):
         drop(Rating, name)
     else:
         with connection.cursor() as cursor:
@@ -105,6 +108,72 @@ def test_rating_has_a_value_or_a_text_or_is_not_applicable(answer, fields):
 @pytest.mark.parametrize("fields", REFUSED, ids=str)
 def test_rating_without_an_answer_or_with_a_value_that_is_not_applicable_is_refused(answer, fields):
     assert_only_refused_by(ANSWERED, lambda: rate(answer, **fields))
+
+
+# --- numbers --------------------------------------------------------------------------------
+
+
+@pytest.mark.both_databases
+@pytest.mark.parametrize("value", [nan, inf, -inf, 1e308, -1e308, 1e9 + 1, 0.1234, 4.00049])
+def test_value_that_no_scale_has_is_refused(answer, value):
+    with pytest.raises(IntegrityError), transaction.atomic():
+        rate(answer, value=value)
+    if value == value or connection.vendor == "postgresql":  # SQLite keeps NULL for NaN
+        drop(Rating, BOUNDED)
+        rate(answer, value=value)
+
+
+@pytest.mark.both_databases
+def test_0_has_no_sign(answer):
+    row = rate(answer, value=0)
+
+    def negate() -> None:
+        with connection.cursor() as cursor:
+            # as a text: the driver would write the number without its sign
+            cursor.execute(
+                "UPDATE annotation_rating SET value = CAST('-0' AS double precision) WHERE id = %s",
+                [row.pk],
+            )
+
+    if connection.vendor == "postgresql":
+        assert_only_refused_by(BOUNDED, negate)
+        return
+    negate()  # SQLite has no such number
+    row.refresh_from_db()
+    assert str(row.value) == "0"
+
+
+@pytest.mark.both_databases
+def test_value_has_up_to_three_decimals_and_a_whole_one_is_read_without_a_point(answer):
+    draw = random.Random("values")
+    numbers = [0, 4, -7, 0.5, 0.001, -0.25, 1e9, -1e9, 999_999_999.999, 0.1 + 0.2 - 2**-54]
+    numbers += [draw.randrange(-(10**12), 10**12) / 1000 for _ in range(300)]
+    for turn, value in enumerate(numbers):
+        rate(answer, turn=turn, value=value)
+
+    stored = [row.value for row in Rating.objects.order_by("turn").list_rows()]
+    assert sorted(stored) == sorted(numbers)
+    assert {str(value) for value in stored if value == 4 or value == 1e9} == {"4", "1000000000"}
+    assert Rating.objects.get(turn=3).value == 0.5
+
+
+@pytest.mark.both_databases
+def test_4_and_4_0_are_one_value(answer):
+    rate(answer, value=4)
+
+    assert Rating.objects.filter(value=4.0).exists()
+    assert_only_refused_by(ONE_OF_AN_OUTPUT, lambda: rate(answer, value=4.0))
+
+
+@pytest.mark.both_databases
+def test_part_has_room_for_a_category_and_a_column_and_for_no_more(answer):
+    rate(answer, part="c" * 40 + "@" + "i" * 40)
+
+    with pytest.raises(DatabaseError), transaction.atomic():
+        rate(answer, part="c" * 82)
+    if connection.vendor == "sqlite":  # PostgreSQL's column is that long
+        drop(Rating, "parts_have_at_most_81_characters")
+        rate(answer, part="c" * 82)
 
 
 # --- one rating of each thing ---------------------------------------------------------------

@@ -1,16 +1,16 @@
 """Bad answers to the questions of every protocol: rows 43 to 46 and 49 of the list."""
 
 import logging
-from dataclasses import replace
 
 import pytest
 from django.core.exceptions import ValidationError
 
 from evalsite.annotation.models import Annotation, Draft, Rating, Slot
 from evalsite.annotation.pages.forms import RatingForm
-from evalsite.fields import LONGEST_NOTE
+from evalsite.fields import LONGEST_TEXT
+from evalsite.instruments.installed import installed_protocols
+from evalsite.instruments.schema import Instrument
 from evalsite.participants.models import Answer
-from evalsite.protocol import Protocol, installed_protocols
 from tests.support.answering import Entered, RatingPage, make_live, right_answers, wrong_answers
 from tests.support.factories import make_annotator
 from tests.support.hostile import EVERYTHING, Seen
@@ -34,12 +34,12 @@ without_a_note = pytest.mark.parametrize(
 
 
 @pytest.fixture
-def config(request: pytest.FixtureRequest) -> Protocol:
+def config(request: pytest.FixtureRequest) -> Instrument:
     return PROTOCOLS[request.param]
 
 
 @pytest.fixture
-def page(config: Protocol) -> RatingPage:
+def page(config: Instrument) -> RatingPage:
     return RatingPage(make_live(config))
 
 
@@ -123,7 +123,9 @@ def test_bad_44_all_that_is_missing_is_named_at_once(config, page):
 @pytest.mark.one_case
 @of_each_protocol
 def test_answers_that_do_not_go_together_are_refused_with_the_protocols_words(config, page):
-    strict = replace(config, hooks={**config.hooks, "clean": f"{__name__}.refuse_all"})
+    strict = config.model_copy(
+        update={"hooks": config.hooks.model_copy(update={"clean": f"{__name__}.refuse_all"})}
+    )
     texts = page.response.context["item"].outputs
 
     form = RatingForm(page.answers, config=strict, outputs=len(texts))
@@ -248,8 +250,8 @@ def test_bad_49_a_note_is_stored_and_shown_as_text(config, page):
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        ("x" * (LONGEST_NOTE + 1), f"at most {LONGEST_NOTE} characters"),
-        ("x" * 200_000, f"at most {LONGEST_NOTE} characters"),
+        ("x" * (LONGEST_TEXT + 1), f"at most {LONGEST_TEXT} characters"),
+        ("x" * 200_000, f"at most {LONGEST_TEXT} characters"),
         ("a\x00b", "character that can’t be stored"),
     ],
 )
@@ -276,7 +278,7 @@ def test_bad_49_a_note_of_a_megabyte_is_refused_or_left_out(config, page):
 
 @with_a_note
 def test_bad_49_line_breaks_of_a_note_count_once_as_in_the_browser(config, page):
-    typed = "a\n" * (LONGEST_NOTE // 2 - 1) + "zz"
+    typed = "a\n" * (LONGEST_TEXT // 2 - 1) + "zz"
     sent = typed.replace("\n", "\r\n")  # as every browser sends it
 
     page.post(page.answers | {"note": sent}, to=f"{page.home}draft/")
@@ -300,7 +302,7 @@ def test_bad_49_the_note_of_a_report_is_text_within_its_limit(config, page):
     report = f"{page.address}report/"
     before = snapshot()
 
-    for text in ("x" * (LONGEST_NOTE + 1), "a\x00b"):
+    for text in ("x" * (LONGEST_TEXT + 1), "a\x00b"):
         response = page.post({"reason": "other", "note": text}, to=report)
         html = response.content.decode()
         assert response.status_code == 422
@@ -322,7 +324,7 @@ def test_bad_49_feedback_over_its_limit_is_refused_and_kept(config, page):
     page.client.post(f"{page.home}sets/1/review/")
     finish = f"{page.home}finish/"
 
-    for text in ("x" * (LONGEST_NOTE + 1), "a\x00b", EVERYTHING + "\x00"):
+    for text in ("x" * (LONGEST_TEXT + 1), "a\x00b", EVERYTHING + "\x00"):
         response = page.client.post(finish, {"clear": "4", "comment": text})
         html = response.content.decode()
         assert response.status_code == 422

@@ -4,8 +4,8 @@ import pytest
 from playwright.sync_api import expect
 
 from evalsite.annotation.models import Annotation
+from evalsite.instruments.installed import get_protocol
 from evalsite.participants.models import ItemSet
-from evalsite.protocol import get_protocol
 from tests.support.answering import make_live
 from tests.support.browsing import (
     MAIN,

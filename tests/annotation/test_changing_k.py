@@ -112,7 +112,7 @@ def test_surplus_answers_count_when_k_is_raised_again():
 def test_problem_report_never_counts_when_k_is_raised():
     study = make_live(items=1, k=1)
     me = make_annotator(study)
-    said = {"outcome": "reported", "reason": "other", "values": ()}
+    said = {"outcome": "reported", "reason": "other", "rows": ()}
     answer_item(me, study.items.main().get(), item_set=claim_set(me), **said)
 
     change(study, 3)

@@ -7,12 +7,11 @@ from django.test.utils import CaptureQueriesContext
 from django.urls import reverse
 
 from evalsite.annotation.models import Annotation
-from evalsite.annotation.pages.submitted_values import Value
 from evalsite.annotation.running.checklist import check_launch
 from evalsite.annotation.running.simulation import simulate_crowd
+from evalsite.instruments.answer import AnswerRow
+from evalsite.instruments.installed import get_protocol
 from evalsite.participants.models import Participant
-from evalsite.protocol import get_protocol
-from evalsite.protocol.scale import Row
 from evalsite.quality.check_results import count_checks
 from evalsite.quality.people_figures import store_figures
 from evalsite.results.progress import items_by_progress, progress_by_system, progress_of
@@ -156,11 +155,11 @@ def test_checks_and_repeats_are_set_with_the_work_and_fixed_at_launch(staff_clie
 def answer_gold(me: Participant, scores: tuple[int, ...], **said: str) -> None:
     """A gold item that this person has not answered yet is answered with these scores."""
     item = Item.objects.filter(kind="gold").exclude(annotations__participant=me).first()
-    values = tuple(
-        Value(criterion="informativeness", output_id=output.pk, value=score, typed=str(score))
+    rows = tuple(
+        AnswerRow(item.pk, output.pk, "informativeness", value=score, text=str(score))
         for output, score in zip(item.outputs.all(), scores, strict=False)
     )
-    answer_item(me, item, values=values, **said)
+    answer_item(me, item, rows=rows, **said)
 
 
 def make_answered() -> tuple[Study, Participant]:
@@ -259,7 +258,7 @@ def test_gold_of_each_scale_is_compared(name, gold, entered, agrees):
     outputs = [(7, "alpha"), (9, "beta")][: config.item.outputs.least]
     place = entered["first"]
     output = None if place is None else outputs[place][0]
-    given = {criterion.key: [Row(output, entered.get("value", 1))]}
+    given = {criterion.key: [AnswerRow(0, output, criterion.key, value=entered.get("value", 1))]}
 
     assert agrees_with_gold(config, {criterion.key: gold}, outputs, given, None) is agrees
 

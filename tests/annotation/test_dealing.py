@@ -474,7 +474,7 @@ def test_a_reported_items_place_goes_to_somebody_else():
     item_set = claim_set(me)
     item = Item.objects.main().get()
 
-    answer_item(me, item, item_set=item_set, outcome=Annotation.Outcome.REPORTED, values=())
+    answer_item(me, item, item_set=item_set, outcome=Annotation.Outcome.REPORTED, rows=())
 
     assert deal(other) == [item.pk]
     check_invariants(study)

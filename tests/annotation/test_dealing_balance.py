@@ -230,7 +230,7 @@ def test_what_was_reported_or_came_too_late_counts_to_the_cap():
     me = make_annotator(study)
     item_set = claim_set(me)
     first, second, third = Item.objects.filter(pk__in=item_set.item_ids)
-    answer_item(me, first, item_set=item_set, outcome=Annotation.Outcome.REPORTED, values=())
+    answer_item(me, first, item_set=item_set, outcome=Annotation.Outcome.REPORTED, rows=())
     Slot.objects.filter(item=second).update(participant=make_annotator(study))
     answer_item(me, second, item_set=item_set)
     answer_item(me, third, item_set=item_set)

@@ -85,7 +85,7 @@ def test_highlights_and_numbers_with_space_around_them_are_right(world):
     world.change(output, text="Größe: \U0001f600 fine")
     mark = {"criterion": "highlights", "start": 7, "end": 13, "text": "\U0001f600 fine"}
     Rating.objects.create(**fields, **mark)
-    world.change(world.answer.ratings.first(), value_typed="\u00a0100 ")
+    world.change(world.answer.ratings.first(), text="\u00a0100 ")
 
     assert find_breaches(world.study) == []
 

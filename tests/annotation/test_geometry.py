@@ -6,7 +6,8 @@ import pytest
 from playwright.sync_api import Browser, Page, expect
 
 from evalsite.imports.demo import import_example
-from evalsite.protocol import Protocol, installed_protocols
+from evalsite.instruments.installed import installed_protocols
+from evalsite.instruments.schema import Instrument
 from evalsite.studies.models import Output, Study
 from tests.support.batches import import_rows, keep_first, make_rows
 from tests.support.browsing import MAIN, answer_all, take_a_set
@@ -152,7 +153,7 @@ def test_item_of_each_gallery_instrument_shows_all_it_asks_about(
     browser: Browser, live_server, content: dict, window: Size, has_scripts: bool
 ) -> None:
     study = make_built_study(content, k=1, set_size=1, is_practice_on=False)
-    import_rows(study, make_rows(Protocol.from_stored(content), items=1))
+    import_rows(study, make_rows(Instrument.model_validate(content), items=1))
     with open_window(browser, window, has_scripts=has_scripts) as page:
         take_a_set(page, str(live_server), launch(study))
 

@@ -90,7 +90,7 @@ def second_tie(study: Study) -> None:
 
 def second_mark_of_a_passage(study: Study) -> None:
     for _ in range(2):
-        copy_row(Rating.objects.first(), value=None, value_typed="", start=0, end=4, text="Here")
+        copy_row(Rating.objects.first(), value=None, start=0, end=4, text="Here")
 
 
 def second_draft(study: Study) -> None:

@@ -10,6 +10,7 @@ from evalsite.annotation.models import Annotation, Draft, Rating, Revision
 from evalsite.annotation.pages.consent import withdraw
 from evalsite.annotation.pages.highlights import MISFIT
 from evalsite.annotation.running.simulation import simulate_crowd
+from evalsite.instruments.answer import AnswerRow
 from evalsite.studies.models import Item
 from tests.support.factories import launch, make_study
 from tests.support.marking import (
@@ -91,11 +92,15 @@ def test_other_highlights_are_a_change_and_the_earlier_ones_are_kept(tab):
     assert what_became(save(tab)) == "replaced"
 
     assert not Rating.objects.marks().exists()
-    states = [one.state["highlights"] for one in Revision.objects.all()]
+    kept = [
+        [row for row in revision.list_rows() if row.criterion == "highlights"]
+        for revision in Revision.objects.all()
+    ]
     start = output.text.index(second)
-    assert states == [
-        [[output.pk, 0, len(first), first]],
-        [[output.pk, start, start + len(second), second]],
+    mark = AnswerRow(output.item_id, output.pk, "highlights")
+    assert kept == [
+        [mark._replace(text=first, start=0, end=len(first))],
+        [mark._replace(text=second, start=start, end=start + len(second))],
     ]
 
 

@@ -26,7 +26,7 @@ def make_held(study: Study, item: Item, *, people: int = 2) -> Item:
     for _ in range(people):
         me = give_standing(make_annotator(study))
         item_set = claim_set(me)
-        said = {"outcome": "reported", "reason": "missing", "note": HOSTILE, "values": ()}
+        said = {"outcome": "reported", "reason": "missing", "note": HOSTILE, "rows": ()}
         answer_item(me, item, item_set=item_set, **said)
     item.refresh_from_db()
     assert item.held_at is not None
@@ -96,7 +96,7 @@ def test_released_item_is_handed_out_again_and_the_log_says_so(
 def report(study: Study, item: Item) -> Participant:
     """Somebody who has been dealt the item and has reported it."""
     me = give_standing(make_annotator(study))
-    said = {"outcome": "reported", "reason": "missing", "values": ()}
+    said = {"outcome": "reported", "reason": "missing", "rows": ()}
     answer_item(me, item, item_set=claim_set(me), **said)
     item.refresh_from_db()
     return me

@@ -48,7 +48,7 @@ def test_page_left_open_for_a_day_is_saved_although_others_have_done_its_items()
     assert what_became(saved) == "saved"
     mine = Annotation.objects.get(participant=tab.me)
     assert mine.status == "surplus"
-    assert sorted(mine.ratings.values_list("value_typed", flat=True)) == sorted(SCORES)
+    assert sorted(mine.ratings.values_list("text", flat=True)) == sorted(SCORES)
     assert Annotation.objects.counted().count() == 3
 
 

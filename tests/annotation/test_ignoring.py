@@ -126,7 +126,7 @@ def test_scores_given_before_go_to_the_history_and_out_of_the_results():
     assert not Rating.objects.exists()
     revision = Revision.objects.get()
     assert (revision.annotation, revision.submitted_at) == (first, first.submitted_at)
-    kept = {criterion: str(value) for criterion, _, value, _ in revision.state["ratings"]}
+    kept = {row.criterion: str(row.value) for row in revision.list_rows()}
     assert kept == SCORES
 
 

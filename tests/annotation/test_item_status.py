@@ -3,7 +3,7 @@
 import pytest
 
 from evalsite.annotation.pages.item_status import name_places
-from evalsite.protocol import get_protocol
+from evalsite.instruments.installed import get_protocol
 from tests.support.tabs import BOXES, make_live, open_tab
 
 pytestmark = pytest.mark.django_db

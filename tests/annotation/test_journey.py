@@ -6,7 +6,7 @@ from django.test import Client
 from evalsite.annotation.allocation.claims import claim_set
 from evalsite.annotation.models import Annotation, Rating, Slot
 from evalsite.annotation.running.simulation import simulate_crowd
-from evalsite.protocol import installed_protocols
+from evalsite.instruments.installed import installed_protocols
 from evalsite.studies.setting_changes import change_settings
 from tests.support.factories import launch, make_annotator, make_study, make_user, mint_link
 

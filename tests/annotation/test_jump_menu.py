@@ -7,10 +7,10 @@ from django.test import Client
 from playwright.sync_api import expect
 
 from evalsite.annotation.models import Annotation, Draft, Slot
+from evalsite.instruments.installed import get_protocol
 from evalsite.lib.clock import now
 from evalsite.lib.markdown import list_anchors, render_markdown
 from evalsite.participants.models import ItemSet
-from evalsite.protocol import get_protocol
 from tests.support.answering import Entered, make_live
 from tests.support.browsing import MAIN, Watch, find_faults, follow, take_a_set
 from tests.support.factories import make_annotator, mint_link

@@ -6,8 +6,8 @@ from django.urls import reverse
 from evalsite.annotation.pages.forms import RatingForm
 from evalsite.annotation.pages.view_models import question_names
 from evalsite.annotation.running.made_checks import MADE_HERE, read_gold
-from evalsite.protocol import get_protocol
-from evalsite.protocol.scale import Row
+from evalsite.instruments.answer import AnswerRow
+from evalsite.instruments.installed import get_protocol
 from evalsite.studies.gold import agrees_with_gold
 from evalsite.studies.models import Item, Output, Study
 from tests.support.factories import launch, make_study
@@ -24,9 +24,14 @@ def make_one(client, study: Study, **answers: str):
     return client.post(address, {**sent, **answers, "do": "save"})
 
 
-def given_to(item: Item, criterion: str, *values: int) -> dict[str, list[Row]]:
+def given_to(item: Item, criterion: str, *values: int) -> dict[str, list[AnswerRow]]:
     outputs = item.outputs.order_by("position")
-    return {criterion: [Row(one.pk, value) for one, value in zip(outputs, values, strict=True)]}
+    pairs = zip(outputs, values, strict=True)
+    return {
+        criterion: [
+            AnswerRow(item.pk, output.pk, criterion, value=value) for output, value in pairs
+        ]
+    }
 
 
 def test_scores_given_on_the_items_page_become_the_order_that_passes(staff_client):
@@ -97,8 +102,8 @@ def test_gold_written_from_answers_is_met_by_them(name, felt):
 
     gold = read_gold(form, [Output(pk=pk) for pk in ids])
 
-    given: dict[str, list[Row]] = {}
-    for one in form.values(ids):
-        given.setdefault(one.criterion, []).append(Row(one.output_id, one.value))
+    given: dict[str, list[AnswerRow]] = {}
+    for row in form.list_rows(0, ids):
+        given.setdefault(row.criterion, []).append(row)
     assert set(gold) == {criterion.key for criterion in config.criteria}
     assert agrees_with_gold(config, gold, [(pk, None) for pk in ids], given, 100)

@@ -6,7 +6,7 @@ import pytest
 from playwright.sync_api import Browser, Page, expect
 
 from evalsite.annotation.models import Annotation
-from evalsite.protocol import get_protocol
+from evalsite.instruments.installed import get_protocol
 from tests.support.answering import make_live
 from tests.support.browsing import MAIN, follow, take_a_set
 

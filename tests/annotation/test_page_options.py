@@ -11,8 +11,8 @@ from evalsite.annotation.models import Annotation, Rating
 from evalsite.annotation.running.launch import launch_study
 from evalsite.annotation.running.simulation import simulate_crowd
 from evalsite.building.trying import render_preview
+from evalsite.instruments import checks
 from evalsite.jobs.services import run_job
-from evalsite.protocol import Protocol
 from evalsite.studies.models import Study
 from tests.support.answering import RatingPage
 from tests.support.batches import import_rows
@@ -47,13 +47,13 @@ def test_inputs_are_whole_whatever_their_display_says_or_not_shown():
     ]
     content["practice"] = []
 
-    page = render_preview(Protocol.from_data(content))
+    page = render_preview(checks.read_instrument(content))
 
     assert page.count('data-read="input"') == 3
     assert "<details" not in page
     assert "Secret" not in page
     content["layout"]["inputs"] = "none"
-    assert "Report" not in render_preview(Protocol.from_data(content))
+    assert "Report" not in render_preview(checks.read_instrument(content))
 
 
 @pytest.mark.slow
@@ -223,20 +223,20 @@ def test_each_person_meets_shuffled_options_in_an_order_of_their_own_on_every_it
 def test_scales_of_five_points_are_all_lists_where_one_of_them_has_to_be():
     content = read_instrument("adequacy_fluency")
     content["practice"] = []
-    long_page = render_preview(Protocol.from_data(content))
+    long_page = render_preview(checks.read_instrument(content))
     for criterion in content["criteria"]:
         criterion["scale"] = {
             "kind": "likert",
             "points": [{"value": value, "label": "Good"} for value in range(1, 6)],
         }
-    short_page = render_preview(Protocol.from_data(content))
+    short_page = render_preview(checks.read_instrument(content))
 
     assert (long_page.count('class="scale"'), long_page.count("row n5")) == (2, 0)
     assert (short_page.count('class="scale"'), short_page.count("row n5")) == (0, 2)
 
 
 def test_a_missing_graded_preference_is_asked_for_in_the_words_of_its_question():
-    config = Protocol.from_data(read_instrument("arena_preference"))
+    config = checks.read_instrument(read_instrument("arena_preference"))
     criterion = next(one for one in config.criteria if one.key == "preference")
 
     with pytest.raises(ValidationError) as refused:

@@ -6,7 +6,7 @@ import pytest
 from django.test import Client
 
 from evalsite.imports.demo import import_example
-from evalsite.protocol import get_protocol, installed_protocols
+from evalsite.instruments.installed import get_protocol, installed_protocols
 from evalsite.studies.models import Study
 from evalsite.studies.versions import shown_content
 from tests.support.annotators import Annotator, Browser, Page

@@ -2,7 +2,6 @@
 
 import csv
 import io
-from dataclasses import replace
 
 import pytest
 from django.core.exceptions import ValidationError
@@ -170,7 +169,7 @@ def test_both_tries_are_kept():
     first = Annotation.objects.order_by("item")[0]
     assert sorted(first.ratings.values_list("value", flat=True)) == [50, 70, 90]
     (revision,) = first.revisions.all()
-    assert sorted(row[2] for row in revision.state["ratings"]) == [300, 400, 500]
+    assert sorted(row.value for row in revision.list_rows()) == [300, 400, 500]
     assert revision.state["attempt"] == 1
     assert Revision.objects.count() == 3
 
@@ -368,7 +367,7 @@ def test_launch_is_refused_where_nothing_can_be_asked(monkeypatch):
     study = without_gold(make_study(is_qualification_on=True))
     assert "Qualification" not in problems(study)
 
-    monkeypatch.setattr(Study, "config", replace(study.config, comprehension=()))
+    monkeypatch.setattr(Study, "config", study.config.model_copy(update={"comprehension": []}))
 
     assert "no practice item has a gold" in problems(study)
 

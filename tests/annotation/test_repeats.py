@@ -21,9 +21,9 @@ from evalsite.annotation.pages.sets import finish_set
 from evalsite.annotation.running.pilot import discard_pilots
 from evalsite.imports.batches.names import check_id
 from evalsite.imports.batches.store import undo_batch
+from evalsite.instruments.installed import get_protocol
 from evalsite.lib.clock import now
 from evalsite.participants.models import ItemSet
-from evalsite.protocol import get_protocol
 from evalsite.studies.models import Item, Study
 from tests.support.answering import make_live as make_live_of
 from tests.support.checks import do_sets, kinds_of, make_checked_reviews, make_repeated, shape_of
@@ -167,7 +167,7 @@ def test_what_a_person_ignored_or_reported_is_not_shown_to_them_again(outcome):
     study = make_repeated(items=48, set_size=24, repeat_percent=50)
     me = make_annotator(study)
     first = claim_set(me)
-    said = {"values": (), "outcome": outcome, "reason": "other"}
+    said = {"rows": (), "outcome": outcome, "reason": "other"}
     for pk in first.item_ids:
         answer_item(me, Item.objects.get(pk=pk), item_set=first, **said)
     finish_set(participant=me, item_set=first)

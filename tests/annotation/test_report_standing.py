@@ -158,7 +158,7 @@ def test_an_item_that_is_skipped_or_reported_is_no_answer():
         me = make_annotator(study)
         report_item(me, item)
         for skipped in others[:5]:
-            answer_item(me, skipped, outcome="skipped", values=())
+            answer_item(me, skipped, outcome="skipped", rows=())
 
     assert count_held(study) == 0
 

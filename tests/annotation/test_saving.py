@@ -34,7 +34,7 @@ def test_an_answer_is_stored_whole_with_the_slot_that_it_fills():
     shown = [annotation.item.outputs.get(position=place) for place in annotation.order_shown]
     by_output = {rating.output: rating for rating in annotation.ratings.all()}
     assert [by_output[output].value for output in shown] == [70, 80, 90]
-    assert [by_output[output].value_typed for output in shown] == ["70", "80", "90"]
+    assert [by_output[output].text for output in shown] == ["70", "80", "90"]
 
 
 def test_what_was_typed_is_kept_beside_the_number():
@@ -43,7 +43,7 @@ def test_what_was_typed_is_kept_beside_the_number():
     tab.save((" 70 ", "80", "90"))
 
     assert {rating.value for rating in Rating.objects.all()} == {70, 80, 90}
-    assert Rating.objects.get(value=70).value_typed.strip() == "70"
+    assert Rating.objects.get(value=70).text.strip() == "70"
 
 
 def test_browser_times_that_make_no_sense_are_left_out():

@@ -188,7 +188,7 @@ def test_bad_55_another_answer_replaces_the_first_while_the_set_is_open():
     assert annotation.pk == first.pk
     assert sorted(rating.value for rating in annotation.ratings.all()) == [71, 80, 90]
     revision = Revision.objects.get()
-    assert sorted(value for _, _, value, _ in revision.state["ratings"]) == [70, 80, 90]
+    assert sorted(row.value for row in revision.list_rows()) == [70, 80, 90]
     assert revision.submitted_at == first.submitted_at < annotation.submitted_at
     page = tab.client.get(response.headers["Location"])
     assert page.context["notice"] == Saved.REPLACED.value
@@ -259,7 +259,7 @@ def test_page_of_an_answer_that_was_taken_back_since_saves_in_the_order_that_it_
 
     again = Annotation.objects.get()
     assert again.order_shown == answered.order_shown
-    scores = {one.output.position: one.value_typed for one in again.ratings.all()}
+    scores = {one.output.position: one.text for one in again.ratings.all()}
     assert tuple(scores[position] for position in answered.order_shown) == SCORES
 
 

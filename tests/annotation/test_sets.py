@@ -192,7 +192,7 @@ def test_an_item_is_not_held_any_more_when_a_report_is_taken_back():
     item = Item.objects.main().get()
     sets = [claim_set(me) for me in people]
     for me, item_set in zip(people, sets, strict=True):
-        answer_item(me, item, item_set=item_set, outcome="reported", reason="other", values=())
+        answer_item(me, item, item_set=item_set, outcome="reported", reason="other", rows=())
     assert Item.objects.get(pk=item.pk).held_at
 
     answer_item(people[0], item, item_set=sets[0])
@@ -274,7 +274,7 @@ def test_a_number_with_much_space_around_it_is_kept_as_it_was_typed():
 
     tab.save((" " * 60 + "70", "80", "90"))
 
-    assert Rating.objects.order_by("value").first().value_typed == " " * 60 + "70"
+    assert Rating.objects.order_by("value").first().text == " " * 60 + "70"
     assert tab.open().entered[0].strip() == "70"
 
 

@@ -21,6 +21,7 @@ from evalsite.annotation.pages.ignored_items import ignore_item, reason_of, undo
 from evalsite.annotation.pages.saving import Saved, Submission, submit_annotation
 from evalsite.annotation.pages.sets import finish_set, open_places, wanted_places
 from evalsite.annotation.running.launch import pause_study, resume_study
+from evalsite.instruments.answer import AnswerRow
 from evalsite.lib.clock import now, standing_at
 from evalsite.participants.models import ItemSet, Participant
 from evalsite.participants.services import Withdrawn, has_agreed
@@ -402,17 +403,17 @@ class Work(RuleBasedStateMachine):
         item_set = next(
             (one for one in me.item_sets.order_by("-number") if item_id in one.item_ids), None
         )
-        values: tuple[Any, ...] = ()
+        rows: tuple[AnswerRow, ...] = ()
         if outcome == RATED and score:
             given = SCORES | {"relevance": str(score)}
             form = RatingForm(given, config=self.study.config, outputs=1)
             assert form.is_valid(), form.errors
-            values = form.values([item.outputs.get().pk])
+            rows = form.list_rows(item.pk, [item.outputs.get().pk])
         return Submission(
             item=item,
             outcome=outcome,
             reason="broken" if outcome == REPORTED else "",
-            values=values,
+            rows=rows,
             slot_id=self.slots_shown.get((me.pk, item_id)),
             item_set_id=item_set.pk if item_set else None,
             place=item_set.item_ids.index(item_id) + 1 if item_set else 0,

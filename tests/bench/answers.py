@@ -97,7 +97,7 @@ def _rate_all(study: Study) -> None:
     with connection.cursor() as cursor:
         cursor.execute(
             f"INSERT INTO {names[Rating]} "  # noqa: S608 (names of tables)
-            "(study_id, annotation_id, criterion, output_id, value, value_typed) "
+            "(study_id, annotation_id, criterion, output_id, value, text) "
             "SELECT one.study_id, one.id, 'informativeness', output.id, "
             f"{_VALUE}, CAST({_VALUE} AS text) "
             f"FROM {names[Annotation]} AS one "

@@ -18,8 +18,9 @@ from playwright.sync_api import Browser, sync_playwright  # noqa: E402
 
 from evalsite.annotation.models import ItemSet  # noqa: E402
 from evalsite.imports.demo import make_demo_study  # noqa: E402
+from evalsite.instruments.installed import installed_protocols  # noqa: E402
+from evalsite.instruments.schema import Instrument  # noqa: E402
 from evalsite.participants.models import ParticipantLink  # noqa: E402
-from evalsite.protocol import Protocol, installed_protocols  # noqa: E402
 from tests.bench.lines import Line, say  # noqa: E402
 from tests.bench.load import Connection  # noqa: E402
 from tests.bench.server import Server  # noqa: E402
@@ -53,7 +54,7 @@ def main(plan: dict[str, Any]) -> None:
         browser.close()
 
 
-def measure_protocol(config: Protocol, server: Server, browser: Browser) -> list[Line]:
+def measure_protocol(config: Instrument, server: Server, browser: Browser) -> list[Line]:
     """Return both paints of a rating page against those of a bare page with the same text."""
     study = make_demo_study(config, by=make_user())
     participant = make_annotator(study)

@@ -6,8 +6,8 @@ from time import perf_counter
 from django.core.management import call_command
 
 from evalsite.annotation.allocation.claims import claim_set
+from evalsite.instruments.installed import find_folder
 from evalsite.participants.models import ParticipantLink
-from evalsite.protocol import find_folder
 from evalsite.studies.models import Item, Output, Study, System
 from evalsite.studies.services import item_keys
 from tests.bench.load import Connection, Work, rate_set, rate_sets

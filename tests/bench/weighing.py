@@ -12,8 +12,9 @@ django.setup()
 from django.core.management import call_command  # noqa: E402 (after setup)
 
 from evalsite.imports.demo import make_demo_study  # noqa: E402
+from evalsite.instruments.installed import installed_protocols  # noqa: E402
+from evalsite.instruments.schema import Instrument  # noqa: E402
 from evalsite.participants.models import ParticipantLink  # noqa: E402
-from evalsite.protocol import Protocol, installed_protocols  # noqa: E402
 from tests.bench.lines import Line, say  # noqa: E402
 from tests.bench.load import Connection, fill  # noqa: E402
 from tests.bench.pages import KIB, weigh_cold  # noqa: E402
@@ -35,7 +36,7 @@ def main(plan: dict[str, Any]) -> None:
                 say(str(line))
 
 
-def weigh_protocol(config: Protocol, connection: Connection) -> list[Line]:
+def weigh_protocol(config: Instrument, connection: Connection) -> list[Line]:
     """The first page with an empty cache, and the steps from one item to the next."""
     study = make_demo_study(config, by=make_user())
     home = f"/p/{ParticipantLink.objects.mint(make_annotator(study))}/"

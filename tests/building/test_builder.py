@@ -7,7 +7,7 @@ import pytest
 from django.test import Client
 from django.urls import reverse
 
-from evalsite.protocol import check_instrument
+from evalsite.instruments.checks import check_instrument
 from evalsite.studies.instruments import import_instrument
 from evalsite.studies.models import Instrument, InstrumentMember, Study
 from tests.support.factories import make_user

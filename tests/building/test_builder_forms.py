@@ -14,6 +14,7 @@ from evalsite.building.builder_page import build_page
 from evalsite.building.controls import LEFT_OUT, SPECIAL, list_controls
 from evalsite.building.drafts import read_draft
 from evalsite.building.posts import Post
+from evalsite.instruments.installed import installed_protocols
 from evalsite.instruments.parts import Part
 from evalsite.instruments.scales import KINDS, Scale
 from evalsite.instruments.schema import (
@@ -25,7 +26,6 @@ from evalsite.instruments.schema import (
     NoneOf,
     NumberRange,
 )
-from evalsite.protocol import installed_protocols
 from evalsite.studies.models import Instrument as BuiltInstrument
 from tests.support.drawn_instruments import instruments
 from tests.support.forms import read_form

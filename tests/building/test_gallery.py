@@ -10,7 +10,9 @@ from django.utils.html import strip_tags
 
 from evalsite.building.gallery import find_entry, list_gallery, list_own, read_gallery
 from evalsite.building.trying import list_samples, render_preview
-from evalsite.protocol import Protocol, installed_scales
+from evalsite.instruments import checks
+from evalsite.instruments.checks import read_instrument
+from evalsite.instruments.scales import installed_scales
 from evalsite.studies.instruments import import_instrument, read_file, write_file
 from evalsite.studies.models import Study
 from evalsite.studies.services import create_study
@@ -74,14 +76,14 @@ def test_gallery_shows_every_file_whose_kinds_are_installed():
 
 @pytest.mark.parametrize("key", sorted(read_gallery()))
 def test_instrument_of_the_gallery_reads_back_as_it_was_written(key):
-    config = Protocol.from_data(read_gallery()[key])
+    config = checks.read_instrument(read_gallery()[key])
 
-    assert Protocol.from_data(config.to_data()) == config
+    assert checks.read_instrument(config.to_data()) == config
 
 
 @pytest.mark.parametrize("key", ["conversation_turns", "helpsteer2", "helpsteer2_preference"])
 def test_conversations_of_an_example_are_shown_turn_by_turn(key):
-    config = Protocol.from_data(read_gallery()[key])
+    config = checks.read_instrument(read_gallery()[key])
 
     for number, _ in enumerate(list_samples(config), start=1):
         page = render_preview(config, number)
@@ -102,7 +104,7 @@ def test_instrument_that_cannot_be_asked_yet_is_kept_but_no_study_can_be_made(ke
     version, is_new = import_instrument(data=read_file(content), by=jane)
 
     assert is_new
-    assert json.loads(write_file(version.content)) == json.loads(content)
+    assert json.loads(write_file(version.content)) == read_instrument(json.loads(content)).to_data()
     with pytest.raises(ValidationError) as refused:
         create_study(instrument=version, by=jane, title="A study")
     assert refused.value.code == "not_yet"

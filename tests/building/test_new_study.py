@@ -9,7 +9,7 @@ from evalsite.annotation.models import Annotation
 from evalsite.annotation.pages.view_models import question_names
 from evalsite.building.gallery import list_gallery, list_protocols
 from evalsite.building.trying import Sample, list_samples
-from evalsite.protocol import Protocol
+from evalsite.instruments import schema
 from evalsite.studies.instruments import import_instrument
 from evalsite.studies.models import Instrument, Item, Membership, Study
 from tests.support.answering import Entered
@@ -19,7 +19,7 @@ from tests.support.instruments import GALLERY, make_built_study, read_gallery
 pytestmark = pytest.mark.django_db
 
 
-def answer(config: Protocol, sample: Sample) -> dict[str, str]:
+def answer(config: schema.Instrument, sample: Sample) -> dict[str, str]:
     """An answer to every question, as a bot gives it."""
     outputs = len(sample.outputs)
     felt = [0.1 * number for number in range(outputs)]

@@ -13,16 +13,28 @@ import pytest
 from evalsite.command_line.lock import only_one
 from evalsite.command_line.main import run_command
 from evalsite.command_line.output import DONE, NO, STOPPED, WRONG_USE, Refused
-from evalsite.command_line.site import HOST, make_site
+from evalsite.command_line.site import HOST, make_site, use_folder
 
 ROOT = Path(__file__).resolve().parents[2]
 
 
-@pytest.fixture
-def port() -> int:
+def find_port() -> int:
     with socket.socket() as probe:
         probe.bind((HOST, 0))
         return probe.getsockname()[1]
+
+
+@pytest.fixture
+def port() -> int:
+    return find_port()
+
+
+@pytest.fixture
+def no_site(monkeypatch) -> None:
+    """No variable names a site, and those that a test sets are taken back."""
+    for name in ("EVALSITE_DATA_DIR", "EVALSITE_SECRET_KEY_FILE", "EVALSITE_URL"):
+        monkeypatch.setenv(name, "")
+        monkeypatch.delenv(name)
 
 
 def start_command(*words: str, **variables: str) -> subprocess.Popen[str]:
@@ -99,13 +111,15 @@ def test_two_commands_never_run_on_one_folder(tmp_path):
 
 
 @pytest.mark.slow
-def test_a_second_serve_on_the_same_folder_is_refused_and_ctrl_c_ends_the_first(tmp_path, port):
+def test_a_second_serve_on_the_same_folder_is_refused_and_ctrl_c_ends_the_first(
+    tmp_path, port, no_site
+):
     data = str(tmp_path / "data")
     first = start_command("serve", "--data", data, "--port", str(port))
     assert first.stdout is not None
     assert first.stdout.readline() == f"Data folder: {data}\n"
 
-    code, errors = end_command("serve", "--data", data, "--port", str(port))
+    code, errors = end_command("serve", "--data", data, "--port", str(find_port()))
     first.send_signal(signal.SIGINT)
     _, first_errors = first.communicate()
 
@@ -113,6 +127,20 @@ def test_a_second_serve_on_the_same_folder_is_refused_and_ctrl_c_ends_the_first(
     assert f"process {first.pid}" in errors
     assert first.returncode in (DONE, STOPPED)
     assert "Traceback" not in first_errors
+    # other commands give addresses at the port of the first
+    use_folder(Path(data))
+    assert os.environ["EVALSITE_URL"] == f"http://{HOST}:{port}"
+
+
+@pytest.mark.parametrize("content", [None, "", "80", "many"])
+def test_addresses_are_at_the_usual_port_unless_another_was_served(tmp_path, no_site, content):
+    if content is not None:
+        (tmp_path / "port").write_text(content)
+
+    use_folder(tmp_path)
+
+    expected = 80 if content == "80" else 8000
+    assert os.environ["EVALSITE_URL"] == f"http://{HOST}:{expected}"
 
 
 @pytest.mark.one_case

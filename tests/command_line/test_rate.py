@@ -24,7 +24,7 @@ from evalsite.command_line.lock import only_one
 from evalsite.command_line.main import run_command
 from evalsite.command_line.output import DONE, NO, STOPPED, WRONG_USE, Refused
 from evalsite.command_line.site import HOST
-from evalsite.protocol import get_protocol
+from evalsite.instruments.installed import get_protocol
 from evalsite.quality.plan_commitment import list_lines
 from evalsite.studies.models import Study
 from tests.support.annotators import Annotator

@@ -24,6 +24,7 @@ from evalsite.annotation.running.launch import launch_study
 from evalsite.exports.bundle import format as layout
 from evalsite.exports.bundle.restore import Restored, restore_bundle
 from evalsite.imports.models import MetricFile, MetricScore
+from evalsite.instruments.installed import installed_protocols
 from evalsite.jobs.services import run_job
 from evalsite.lib.clock import now
 from evalsite.participants.models import (
@@ -33,7 +34,6 @@ from evalsite.participants.models import (
     Participant,
     ParticipantLink,
 )
-from evalsite.protocol import installed_protocols
 from evalsite.quality.models import AnalysisPlan, Exclusion
 from evalsite.quality.top_up import top_up
 from evalsite.studies.models import Batch, Item, Membership, Study, StudyVersion
@@ -84,7 +84,7 @@ CARRIED: dict[type[models.Model], tuple[str, ...]] = {
     Answer: layout.ANSWER_FIELDS,
     ItemSet: layout.SET_FIELDS,
     Annotation: layout.ANNOTATION_FIELDS,
-    Rating: (*layout.RATING_FIELDS, *layout.HIGHLIGHT_FIELDS),
+    Rating: layout.RATING_FIELDS,
     Revision: layout.REVISION_FIELDS,
     Exclusion: layout.EXCLUSION_FIELDS,
     MetricFile: layout.METRIC_FILE_FIELDS,
@@ -330,12 +330,12 @@ def use_unknown_protocol(about: dict[str, Any]) -> None:
 
 @pytest.mark.django_db
 def test_bundle_of_another_format_is_refused_with_what_made_it():
-    bundle = change(bundle_of("fluency"), "study.json", lambda about: about | {"format_version": 4})
+    bundle = change(bundle_of("fluency"), "study.json", lambda about: about | {"format_version": 5})
 
     with pytest.raises(ValidationError) as caught:
         restore(bundle)
 
-    assert "This Evalsite reads formats 2 to 3" in " ".join(caught.value.messages)
+    assert "This Evalsite reads formats 2 to 4" in " ".join(caught.value.messages)
 
 
 @pytest.mark.both_databases

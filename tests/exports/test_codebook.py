@@ -12,7 +12,9 @@ from django.urls import reverse
 from evalsite.exports.codebook import list_chapters, write_codebook
 from evalsite.exports.column import ONE_OF, YES_NO
 from evalsite.exports.columns import list_downloads
-from evalsite.protocol import Protocol, installed_protocols, installed_scales
+from evalsite.instruments.installed import installed_protocols
+from evalsite.instruments.scales import installed_scales
+from evalsite.instruments.schema import Instrument
 from tests.support.batches import import_rows, make_rows
 from tests.support.exports import export, read
 from tests.support.imported import load, rows_for
@@ -39,12 +41,12 @@ CAUSES: dict[str, Callable[[dict[str, str]], bool]] = {
 }
 
 
-def read_codebook(config: Protocol) -> list[dict[str, str]]:
+def read_codebook(config: Instrument) -> list[dict[str, str]]:
     return list(csv.DictReader(io.StringIO(write_codebook(config), newline="")))
 
 
 @pytest.fixture
-def config() -> Protocol:
+def config() -> Instrument:
     return next(iter(installed_protocols().values()))
 
 
@@ -69,7 +71,7 @@ def test_codebook_lists_the_columns_of_every_file_in_order(
 
 @pytest.mark.parametrize("config", installed_protocols().values(), ids=lambda one: one.key)
 def test_every_column_has_a_meaning_a_type_and_values_where_they_are_listed(
-    config: Protocol,
+    config: Instrument,
 ) -> None:
     for columns in list_downloads(config).values():
         for column in columns:
@@ -80,7 +82,7 @@ def test_every_column_has_a_meaning_a_type_and_values_where_they_are_listed(
 
 
 @pytest.mark.parametrize("config", installed_protocols().values(), ids=lambda one: one.key)
-def test_no_column_stands_twice(config: Protocol) -> None:
+def test_no_column_stands_twice(config: Instrument) -> None:
     for columns in list_downloads(config).values():
         names = [column.name for column in columns]
         assert len(names) == len(set(names))
@@ -100,7 +102,7 @@ def test_columns_that_describe_an_annotation_are_declared_once_for_all_files() -
     assert {name for name, columns in declared.items() if len(columns) > 1} == set()
 
 
-def test_codebook_names_the_criteria_and_values_of_the_protocol(config: Protocol) -> None:
+def test_codebook_names_the_criteria_and_values_of_the_protocol(config: Instrument) -> None:
     ratings = list_chapters(config)[0]
     allowed = {column.name: column.allowed for column in ratings.columns}
 
@@ -111,7 +113,7 @@ def test_codebook_names_the_criteria_and_values_of_the_protocol(config: Protocol
 
 
 def test_codebook_says_what_the_numbers_of_each_installed_scale_stand_for(
-    config: Protocol,
+    config: Instrument,
 ) -> None:
     allowed = {column.name: column.allowed for column in list_downloads(config)["ratings"]}
 

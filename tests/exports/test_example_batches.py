@@ -16,8 +16,8 @@ from evalsite.annotation.running.launch import launch_study
 from evalsite.annotation.running.simulation import simulate_crowd
 from evalsite.building.instrument_views import copy_data
 from evalsite.imports.batches.importer import import_file
+from evalsite.instruments.installed import get_protocol
 from evalsite.jobs.services import run_job
-from evalsite.protocol import get_protocol
 from evalsite.results.report.computation import compute_report
 from evalsite.studies.models import Study
 from tests.support.bundles import check, pack

@@ -11,7 +11,8 @@ from evalsite.exports import answers
 from evalsite.exports.columns import list_files
 from evalsite.exports.selection import Selection
 from evalsite.exports.services import count_rows
-from evalsite.protocol import Protocol, installed_protocols
+from evalsite.instruments.installed import installed_protocols
+from evalsite.instruments.schema import Instrument
 from evalsite.quality.models import Exclusion
 from evalsite.studies.models import Study
 from tests.support.exports import export
@@ -24,11 +25,11 @@ pytestmark = pytest.mark.django_db
 
 
 @pytest.fixture(params=each_protocol("pairwise", "rrgen"))
-def config(request: pytest.FixtureRequest) -> Protocol:
+def config(request: pytest.FixtureRequest) -> Instrument:
     return installed_protocols()[request.param]
 
 
-def make_answered(config: Protocol) -> Study:
+def make_answered(config: Instrument) -> Study:
     """A study full of hostile texts that three people have answered, one of them as a pilot."""
     study = make_hostile(config, is_short=True, is_practice_on=False, k=2)
     for is_pilot in (True, False, False):
@@ -62,7 +63,7 @@ def read_as_documented(data: bytes) -> list[dict[str, str]]:
 @pytest.mark.both_databases
 @pytest.mark.slow
 def test_every_file_read_as_documented_equals_the_database(
-    config: Protocol, monkeypatch: pytest.MonkeyPatch
+    config: Instrument, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(answers, "PAGE", 3)
     study = make_answered(config)

@@ -61,7 +61,7 @@ def test_export_read_with_the_documented_pandas_call_equals_the_database(
     assert list(annotations["note"]) == HOSTILE
     assert list(annotations["device"]) == [text[:20] for text in HOSTILE]
     stored = Rating.objects.order_by("annotation_id", "output__position").values_list(
-        "annotation__key", "output__system__name", "value", "value_typed"
+        "annotation__key", "output__system__name", "value", "text"
     )
     found = ratings[["annotation", "system", "value", "value_typed"]].itertuples(index=False)
     assert [tuple(row) for row in found] == [tuple(str(cell) for cell in row) for row in stored]

@@ -6,7 +6,8 @@ from typing import Any
 import pytest
 
 from evalsite.imports.batches.store import import_batch
-from evalsite.protocol import Protocol, find_folder, installed_protocols
+from evalsite.instruments.installed import find_folder, installed_protocols
+from evalsite.instruments.schema import Instrument
 from evalsite.studies.models import Item, Study
 from tests.support.batches import check_rows, import_rows, make_rows, told
 from tests.support.checking import check_file
@@ -20,7 +21,7 @@ pytestmark = pytest.mark.django_db
 
 # one output for each item, and two
 @pytest.fixture(params=each_protocol("pairwise", "rrgen"))
-def config(request: pytest.FixtureRequest) -> Protocol:
+def config(request: pytest.FixtureRequest) -> Instrument:
     return installed_protocols()[request.param]
 
 
@@ -45,7 +46,7 @@ def import_again(study: Study) -> Study:
     return other
 
 
-def test_items_file_imported_into_a_new_study_gives_the_same_items(config: Protocol) -> None:
+def test_items_file_imported_into_a_new_study_gives_the_same_items(config: Instrument) -> None:
     study = make_hostile(config)
 
     other = import_again(study)
@@ -54,7 +55,7 @@ def test_items_file_imported_into_a_new_study_gives_the_same_items(config: Proto
     assert describe_items(other) == describe_items(study)
 
 
-def test_example_batch_comes_back_the_same(config: Protocol) -> None:
+def test_example_batch_comes_back_the_same(config: Instrument) -> None:
     study = make_study(items=0, protocol=config.key)
     with find_folder(config.key).example_batch.open("rb") as source:
         checked = check_file(source, study=study)
@@ -65,7 +66,7 @@ def test_example_batch_comes_back_the_same(config: Protocol) -> None:
     assert describe_items(other) == describe_items(study)
 
 
-def test_empty_outputs_groups_and_clusters_come_back_the_same(config: Protocol) -> None:
+def test_empty_outputs_groups_and_clusters_come_back_the_same(config: Instrument) -> None:
     study = make_study(items=0, protocol=config.key)
     rows = make_rows(config, items=3)
     for row in rows:
@@ -82,7 +83,7 @@ def test_empty_outputs_groups_and_clusters_come_back_the_same(config: Protocol) 
 
 
 def test_it_is_said_how_many_rows_of_the_protocols_practice_were_left_out(
-    config: Protocol,
+    config: Instrument,
 ) -> None:
     study = make_study(items=0, protocol=config.key)
     import_rows(study, make_rows(config))
@@ -97,7 +98,7 @@ def test_it_is_said_how_many_rows_of_the_protocols_practice_were_left_out(
     assert [one.count for one in remarks] == [len(ours)] * bool(ours)
 
 
-def test_rows_of_repeats_are_left_out(config: Protocol) -> None:
+def test_rows_of_repeats_are_left_out(config: Instrument) -> None:
     study = make_study(items=0, protocol=config.key)
     rows = [row | {"kind": "main", "repeat_of": ""} for row in make_rows(config, items=1)]
     again = [
@@ -118,7 +119,7 @@ def test_rows_of_repeats_are_left_out(config: Protocol) -> None:
     ids=["it has a batch", "it is of kind main", "it is of kind gold", "no column batch"],
 )
 def test_other_rows_with_the_id_of_a_practice_item_are_refused(
-    config: Protocol, changes: dict[str, str | None]
+    config: Instrument, changes: dict[str, str | None]
 ) -> None:
     study = make_study(items=0, protocol=config.key)
     ours = {"item": "practice-1", "kind": "practice", "batch": "", **changes}
@@ -132,7 +133,7 @@ def test_other_rows_with_the_id_of_a_practice_item_are_refused(
     assert "kept for practice items" in " ".join(told(checked))
 
 
-def test_file_of_nothing_but_the_protocols_practice_is_refused(config: Protocol) -> None:
+def test_file_of_nothing_but_the_protocols_practice_is_refused(config: Instrument) -> None:
     ours = {"item": "practice-1", "kind": "practice", "batch": ""}
     study = make_study(items=0, protocol=config.key)
 

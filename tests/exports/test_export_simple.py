@@ -20,8 +20,9 @@ from evalsite.exports.file_counts import store_counts
 from evalsite.exports.misread_ids import list_misread
 from evalsite.exports.services import Choice, count_file, name_file
 from evalsite.imports.batches.store import undo_batch
+from evalsite.instruments.installed import installed_protocols
+from evalsite.instruments.schema import Instrument
 from evalsite.participants.models import Participant
-from evalsite.protocol import Protocol, installed_protocols
 from evalsite.quality.models import Exclusion
 from evalsite.studies.models import Item, Study
 from tests.support.batches import import_rows, make_rows
@@ -53,7 +54,7 @@ cat(nrow(simple))
 """
 
 
-def make_rated(make_study: Callable[..., Any], config: Protocol) -> Study:
+def make_rated(make_study: Callable[..., Any], config: Instrument) -> Study:
     """A study whose ids and groups are all misread, with a second batch of ordinary ones."""
     study: Study = make_study(items=0, protocol=config.key)
     rows = make_rows(config, items=4)
@@ -69,7 +70,7 @@ def make_rated(make_study: Callable[..., Any], config: Protocol) -> Study:
 @pytest.mark.django_db
 @pytest.mark.parametrize("config", installed_protocols().values(), ids=lambda config: config.key)
 def test_every_row_joins_with_the_other_files_on_item_no_with_default_settings(
-    make_study: Callable[..., Any], config: Protocol, tmp_path: Path
+    make_study: Callable[..., Any], config: Instrument, tmp_path: Path
 ) -> None:
     study = make_rated(make_study, config)
 

@@ -13,12 +13,12 @@ from django.urls import reverse
 
 from evalsite.annotation.models import Annotation, Rating
 from evalsite.annotation.pages.saving import Submission, submit_annotation
-from evalsite.annotation.pages.submitted_values import Value
 from evalsite.exports.codebook import list_chapters
 from evalsite.exports.columns import HIGHLIGHTS
 from evalsite.exports.file_counts import store_counts
 from evalsite.exports.selection import Selection
 from evalsite.exports.services import count_rows
+from evalsite.instruments.answer import AnswerRow
 from evalsite.participants.models import Participant
 from evalsite.studies.models import Item, Output, Study
 from tests.support.exports import export, main_items, read
@@ -45,9 +45,10 @@ def mark(me: Participant, text: str, *quotes: str, **said: Any) -> Annotation:
     output = item.outputs.get()  # type: ignore[attr-defined]
     starts = [(text.index(quote), quote) for quote in quotes]
     marks = tuple(
-        Value.of_mark(output.pk, start, start + len(quote), quote) for start, quote in starts
+        AnswerRow(item.pk, output.pk, "highlights", text=quote, start=start, end=start + len(quote))
+        for start, quote in starts
     )
-    submission = Submission(item=item, values=marks, order_shown=(0,), **said)
+    submission = Submission(item=item, rows=marks, order_shown=(0,), **said)
     submit_annotation(participant=me, submission=submission)
     return Annotation.objects.get(participant=me, item=item)
 

@@ -8,7 +8,8 @@ from django.conf import settings
 from evalsite.annotation.models import Slot
 from evalsite.imports.batches.items import name_group
 from evalsite.imports.batches.names import check_system
-from evalsite.protocol import Protocol, installed_protocols
+from evalsite.instruments.installed import installed_protocols
+from evalsite.instruments.schema import Instrument
 from evalsite.studies.models import Item, Output, Study
 from tests.support.batches import (
     check_rows,
@@ -28,12 +29,12 @@ pytestmark = pytest.mark.django_db
 
 # one output for each item, and two
 @pytest.fixture(params=each_protocol("pairwise", "rrgen"))
-def config(request: pytest.FixtureRequest) -> Protocol:
+def config(request: pytest.FixtureRequest) -> Instrument:
     return installed_protocols()[request.param]
 
 
 @pytest.fixture
-def study(config: Protocol) -> Study:
+def study(config: Instrument) -> Study:
     return make_study(protocol=config.key, items=0)
 
 

@@ -13,7 +13,7 @@ from evalsite.imports.batches.items import CheckedItems as Checked
 from evalsite.imports.batches.store import import_batch
 from evalsite.imports.columns import is_personal
 from evalsite.imports.models import Upload
-from evalsite.protocol import installed_protocols
+from evalsite.instruments.installed import installed_protocols
 from evalsite.studies.models import Item
 from tests.imports.test_upload_pages import address, press_import, send
 from tests.support.exports import export

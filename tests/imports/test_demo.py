@@ -12,7 +12,8 @@ from django.db.models import F
 
 from evalsite.annotation.models import Annotation
 from evalsite.imports.demo import make_demo_studies, read_demo
-from evalsite.protocol import Protocol, ProtocolConfig, find_folder
+from evalsite.instruments.installed import ProtocolConfig, find_folder
+from evalsite.instruments.schema import Instrument
 from evalsite.quality.models import PeopleFigures
 from evalsite.quality.people_figures import measure_new_answers, store_figures
 from evalsite.studies.models import Batch, Item, Study
@@ -111,7 +112,7 @@ def test_demo_that_fails_leaves_nothing_behind_and_the_others_are_made(
     assert not Batch.objects.exclude(study=made).exclude(study__in=built).exists()
     assert not Item.objects.exclude(study=made).exclude(study__in=built).exists()
     assert made.title in out
-    assert fluency.instrument.title not in out
+    assert json.loads(Path(fluency.path, "protocol.json").read_text())["title"] not in out
     assert "fluency" in err
     assert reason in err
 
@@ -160,12 +161,12 @@ def test_crowd_leaves_a_half_made_demo_of_an_earlier_version_alone():
 def test_crowd_that_fails_is_named_and_the_others_come(monkeypatch):
     make_demo_studies(by=make_user())
     hook = "item_context"  # called for each page
-    show = Protocol.item_context
+    show = Instrument.item_context
 
     def fail_for_one(self, options, inputs):
         return {}[hook] if self.key == "fluency" else show(self, options, inputs)
 
-    monkeypatch.setattr(Protocol, hook, fail_for_one)
+    monkeypatch.setattr(Instrument, hook, fail_for_one)
 
     out, err = run_demo("--crowd")
 

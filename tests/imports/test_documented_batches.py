@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from evalsite.imports.batches.items import CheckedItems as Checked
-from evalsite.protocol import installed_protocols
+from evalsite.instruments.installed import installed_protocols
 from evalsite.studies.models import Study
 from tests.support.checking import check_file
 from tests.support.factories import make_study

@@ -24,8 +24,8 @@ from evalsite.imports.batches.store import (
     undo_batch,
 )
 from evalsite.imports.uploads import keep_upload
+from evalsite.instruments.installed import find_folder
 from evalsite.jobs.models import Job
-from evalsite.protocol import find_folder
 from evalsite.studies.models import Batch, Item
 from tests.support.checking import check_file
 from tests.support.factories import answer_item, make_annotator

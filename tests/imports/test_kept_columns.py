@@ -7,7 +7,7 @@ import pytest
 from django.test import Client
 
 from evalsite.imports.batches.columns import OF_SYSTEM, describe_kept, guess_mapping, name_values
-from evalsite.protocol import installed_protocols
+from evalsite.instruments.installed import installed_protocols
 from tests.imports.test_getting_in import FOLDER
 from tests.imports.test_upload_pages import address
 from tests.support.instruments import make_built_study

@@ -186,7 +186,7 @@ def test_a_wide_row_is_left_out_whole(study: Study) -> None:
 
     assert checked.faults == []
     (answer,) = checked.answers
-    assert sorted(rating.value for rating in answer.ratings.values()) == [50, 70, 90]
+    assert sorted(rating.row.value for rating in answer.ratings.values()) == [50, 70, 90]
     assert (answer.line, answer.record) == (3, 2)
 
 

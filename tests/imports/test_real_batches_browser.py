@@ -8,8 +8,8 @@ from django.urls import reverse
 from playwright.sync_api import Page, expect
 
 from evalsite.annotation.models import Annotation
+from evalsite.instruments.installed import installed_protocols
 from evalsite.lib.dialogue import parse_dialogue, strip_markup
-from evalsite.protocol import installed_protocols
 from evalsite.studies.models import Item, Study
 from tests.site.test_staff_browser import sign_in
 from tests.support.browsing import MAIN, Watch, answer_all, find_faults, follow, take_a_set

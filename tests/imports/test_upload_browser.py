@@ -9,7 +9,7 @@ import pytest
 from django.urls import reverse
 from playwright.sync_api import Page, expect
 
-from evalsite.protocol import find_folder
+from evalsite.instruments.installed import find_folder
 from evalsite.studies.models import Item, Output, Study
 from tests.site.test_staff_browser import sign_in
 from tests.support.browsing import Watch, find_faults_in_turn, follow, take_a_set

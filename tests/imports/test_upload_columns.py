@@ -6,7 +6,7 @@ import pytest
 
 from evalsite.imports.batches.columns import OF_SYSTEM, guess_mapping, name_fields
 from evalsite.imports.batches.items import CheckedItems as Checked
-from evalsite.protocol import installed_protocols
+from evalsite.instruments.installed import installed_protocols
 from tests.support.batches import told
 from tests.support.checking import check_file
 from tests.support.factories import make_study

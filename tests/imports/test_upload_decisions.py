@@ -13,7 +13,7 @@ from evalsite.imports.batches.importer import import_file
 from evalsite.imports.batches.items import CheckedItems
 from evalsite.imports.columns import LEAVE_OUT
 from evalsite.imports.models import Upload
-from evalsite.protocol import installed_protocols
+from evalsite.instruments.installed import installed_protocols
 from evalsite.studies.models import Batch
 from tests.imports.test_upload_pages import address, press_import
 from tests.support.checking import check_file

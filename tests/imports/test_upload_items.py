@@ -3,7 +3,6 @@
 import hashlib
 import io
 import json
-from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -267,7 +266,7 @@ def single(study: Any, monkeypatch: pytest.MonkeyPatch) -> Any:
     """The study, as if its protocol showed one output at a time."""
     outputs = study.config.item.outputs.model_copy(update={"least": 1, "most": 1})
     item = study.config.item.model_copy(update={"outputs": outputs})
-    shown = replace(study.config, item=item, criteria=())
+    shown = study.config.model_copy(update={"item": item, "criteria": []})
     monkeypatch.setattr(Study, "config", shown)
     return study
 

@@ -17,7 +17,7 @@ from evalsite.imports.batches.items import CheckedItems as Checked
 from evalsite.imports.batches.names import ID_PATTERN
 from evalsite.imports.batches.store import import_batch, undo_batch
 from evalsite.imports.models import Upload
-from evalsite.protocol import installed_protocols
+from evalsite.instruments.installed import installed_protocols
 from evalsite.studies.models import Batch, Item, Output, Study, System
 from tests.imports.test_upload_pages import press_import, send
 from tests.support.checking import check_file

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from evalsite.protocol import find_folder, installed_protocols
+from evalsite.instruments.installed import find_folder, installed_protocols
 from tests.support.batches import SYSTEMS, check_rows
 from tests.support.checking import check_file
 from tests.support.published import published_file

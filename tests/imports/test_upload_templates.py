@@ -9,7 +9,7 @@ import pytest
 from django.test import Client
 
 from evalsite.imports.batches.views import TEMPLATES
-from evalsite.protocol import installed_protocols
+from evalsite.instruments.installed import installed_protocols
 from tests.imports.test_upload_pages import address
 from tests.support.checking import check_file
 from tests.support.factories import make_study

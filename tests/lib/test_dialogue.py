@@ -11,9 +11,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from evalsite.annotation.pages.view_models import InputView, view_item
+from evalsite.instruments.installed import get_protocol
 from evalsite.instruments.schema import InputColumn, ItemParts, Layout, Outputs
 from evalsite.lib.dialogue import Turn, parse_dialogue, plain_output, strip_markup
-from evalsite.protocol import get_protocol
 from tests.support.published import published_file
 
 HTML = (

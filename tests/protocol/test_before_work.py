@@ -8,7 +8,7 @@ from django.test import Client
 from django.urls import reverse
 
 from evalsite.imports.demo import make_demo_study
-from evalsite.protocol import installed_protocols
+from evalsite.instruments.installed import installed_protocols
 from tests.protocol.test_contract import Reader
 from tests.support.documents import strip_tags
 from tests.support.factories import make_user

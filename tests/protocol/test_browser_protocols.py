@@ -7,9 +7,10 @@ from playwright.sync_api import Page, expect
 
 from evalsite.annotation.models import Annotation
 from evalsite.imports.demo import import_example
-from evalsite.protocol import Protocol, installed_protocols
-from evalsite.scales.likert import Likert
-from evalsite.scales.magnitude import Magnitude
+from evalsite.instruments.installed import installed_protocols
+from evalsite.instruments.scales.likert import Likert
+from evalsite.instruments.scales.magnitude import Magnitude
+from evalsite.instruments.schema import Instrument
 from evalsite.studies.models import Study
 from tests.support.browsing import (
     LOOKS,
@@ -32,7 +33,7 @@ SET_SIZE = 3
 
 
 @pytest.fixture
-def config(request: pytest.FixtureRequest) -> Protocol:
+def config(request: pytest.FixtureRequest) -> Instrument:
     return installed_protocols()[request.param]
 
 
@@ -41,13 +42,13 @@ def of_protocols(*usual: str) -> pytest.MarkDecorator:
 
 
 @pytest.fixture
-def study(transactional_db: None, config: Protocol) -> Study:
+def study(transactional_db: None, config: Instrument) -> Study:
     draft = make_study(protocol=config.key, items=0, set_size=SET_SIZE, k=1)
     import_example(draft, by=make_user())
     return launch(draft)
 
 
-def keys_of(config: Protocol) -> list[str]:
+def keys_of(config: Instrument) -> list[str]:
     """What is pressed on a page of this protocol to answer all of it: one key a question."""
     keys = []
     for criterion in config.criteria:
@@ -64,7 +65,7 @@ def counted_in(study: Study) -> int:
     return Annotation.objects.filter(study=study).counted().count()
 
 
-def ratings_of(config: Protocol) -> int:
+def ratings_of(config: Instrument) -> int:
     """How many values an answered item holds."""
     return sum(config.item.outputs.most if one.per_output else 1 for one in config.criteria)
 
@@ -196,7 +197,7 @@ def test_axe_finds_no_fault_on_any_page_from_the_first_item_on(
     assert {step: faults for step, faults in found.items() if faults} == {}
 
 
-def make_short(config: Protocol) -> Study:
+def make_short(config: Instrument) -> Study:
     """A live study of this protocol with sets of 3, and with the aids that it has."""
     draft = make_study(protocol=config.key, items=0, set_size=3, k=1, is_aided=bool(config.aids))
     import_example(draft, by=make_user())
@@ -204,7 +205,7 @@ def make_short(config: Protocol) -> Study:
 
 
 def find_faults_of(
-    steps: Iterator[str], page: Page, config: Protocol, is_by_turns: bool
+    steps: Iterator[str], page: Page, config: Instrument, is_by_turns: bool
 ) -> dict[str, list[str]]:
     """What is wrong with each page of the way that is this protocol's own."""
     return {

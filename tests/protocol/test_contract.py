@@ -23,15 +23,11 @@ from evalsite.annotation.running.launch import launch_study
 from evalsite.annotation.running.simulation import Crowd, Visitor, simulate_crowd
 from evalsite.exports.services import Choice, stream_file
 from evalsite.imports.demo import import_example, make_demo_study
+from evalsite.instruments.checks import check_instrument, read_instrument
+from evalsite.instruments.installed import find_folder, installed_protocols
+from evalsite.instruments.schema import Criterion, Instrument
 from evalsite.jobs.services import run_job
 from evalsite.lib.clock import now
-from evalsite.protocol import (
-    Criterion,
-    Protocol,
-    check_instrument,
-    find_folder,
-    installed_protocols,
-)
 from evalsite.studies.gold import check_gold
 from evalsite.studies.models import Item, Output, Study, System
 from tests.support.batches import keep_first
@@ -47,11 +43,11 @@ FIRST = 6
 
 
 @pytest.fixture(params=sorted(installed_protocols()))
-def config(request: pytest.FixtureRequest) -> Protocol:
+def config(request: pytest.FixtureRequest) -> Instrument:
     return installed_protocols()[request.param]
 
 
-def make_live(config: Protocol, *, first: int | None = None, **fields: Any) -> Study:
+def make_live(config: Instrument, *, first: int | None = None, **fields: Any) -> Study:
     """A live demo study of this protocol with its own example batch, or the first items of it."""
     study = make_study(protocol=config.key, items=0, is_demo=True, **fields)
     import_example(study, by=make_user())
@@ -116,7 +112,7 @@ def test_instrument_is_declared_whole(config):
     data = json.loads(json.dumps(config.to_data()))  # stored with each study, as JSON
     faults = "\n".join(map(str, check_instrument(data)))
     assert not faults, f"Correct protocol.json, instructions.md or practice.json:\n{faults}"
-    assert Protocol.from_data(data) == config
+    assert read_instrument(data) == config
     for name in ("instructions_title", "criteria", "columns"):
         assert getattr(config, name), f"Give the protocol {name}, in protocol.json."
     assert not config.has_highlight or (config.highlight and config.item.outputs.kind == "text"), (
@@ -165,7 +161,7 @@ def test_examples_and_practice_fit_the_instrument(config):
             f"{where} there is no criterion {sorted(unknown)}. There are "
             f"{sorted(config.criterion_by_key)}."
         )
-        for key, text in example.gold.items():
+        for key, text in config.write_gold(example).items():
             check_gold(config.criterion_by_key[key], text, example.outputs)
         for column, passages in example.marked.items():
             missing = [one for one in passages if one not in example.inputs[column]]

@@ -13,8 +13,9 @@ from evalsite.annotation.pages.screens import answered_screen, entered_values
 from evalsite.annotation.pages.view_models import QuestionView
 from evalsite.annotation.running.simulation import simulate_crowd
 from evalsite.exports.codebook import write_codebook
+from evalsite.instruments.installed import installed_protocols
+from evalsite.instruments.schema import Criterion, Instrument
 from evalsite.lib.rating_columns import name_option
-from evalsite.protocol import Criterion, Protocol, installed_protocols
 from evalsite.results.models import Report
 from evalsite.results.report.computation import analyse_study
 from evalsite.results.report.study_facts import collect_facts
@@ -27,7 +28,7 @@ pytestmark = pytest.mark.django_db
 
 
 @pytest.fixture(params=sorted(installed_protocols()))
-def config(request: pytest.FixtureRequest) -> Protocol:
+def config(request: pytest.FixtureRequest) -> Instrument:
     return installed_protocols()[request.param]
 
 

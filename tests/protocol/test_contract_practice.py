@@ -13,11 +13,8 @@ from evalsite.annotation.pages.screens import (
     load_screen,
 )
 from evalsite.annotation.pages.view_models import question_names
-from evalsite.protocol import (
-    Criterion,
-    Protocol,
-    installed_protocols,
-)
+from evalsite.instruments.installed import installed_protocols
+from evalsite.instruments.schema import Criterion, Instrument
 from evalsite.studies.gold import find_gold
 from evalsite.studies.models import Item
 from tests.protocol.test_contract import check_missing
@@ -27,14 +24,14 @@ pytestmark = pytest.mark.django_db
 
 
 @pytest.fixture(params=sorted(installed_protocols()))
-def config(request: pytest.FixtureRequest) -> Protocol:
+def config(request: pytest.FixtureRequest) -> Instrument:
     return installed_protocols()[request.param]
 
 
 class Learner:
     """Somebody who has read the instructions and comes to practice next, without scripts."""
 
-    def __init__(self, config: Protocol) -> None:
+    def __init__(self, config: Instrument) -> None:
         self.study = make_study(protocol=config.key)
         self.items = list(self.study.items.practice())
         self.me = make_learner(launch(self.study))
@@ -181,11 +178,12 @@ def test_worked_examples_can_be_looked_up_while_practising(config):
     practice = learner.client.get(f"{learner.home}practice/1/").content.decode()
     page = learner.client.get(f"{learner.home}examples/")
 
-    assert (f'href="{learner.home}examples/"' in practice) == bool(config.worked_examples)
-    assert page.status_code == (200 if config.worked_examples else 404)
-    for example in config.worked_examples:
-        for text in example.outputs:
+    assert (f'href="{learner.home}examples/"' in practice) == bool(config.examples)
+    assert page.status_code == (200 if config.examples else 404)
+    for example in config.examples:
+        for text in example.texts:
             assert escape(text) in page.content.decode()
-        for key, ratings in example.ratings.items():
-            said = config.criterion_by_key[key].scale.describe_ratings(ratings)
+        for key in example.ratings:
+            criterion = config.criterion_by_key[key]
+            said = criterion.scale.describe_ratings(criterion.read_ratings(example))
             assert not example.criterion or escape(said) in page.content.decode()

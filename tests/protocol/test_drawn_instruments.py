@@ -10,9 +10,9 @@ from evalsite.annotation.fsck import find_breaches
 from evalsite.annotation.models import Rating
 from evalsite.annotation.running.launch import launch_study
 from evalsite.annotation.running.simulation import simulate_crowd
-from evalsite.instruments.checks import read_instrument
+from evalsite.instruments import checks
+from evalsite.instruments.checks import check_instrument, read_instrument
 from evalsite.jobs.services import run_job
-from evalsite.protocol import Protocol, check_instrument
 from evalsite.results.report.computation import compute_report
 from evalsite.studies.instruments import FaultyInstrument, import_instrument
 from evalsite.studies.models import Instrument
@@ -41,8 +41,8 @@ _OPEN: dict[str, Any] = {
 def go_all_the_way(content: dict[str, Any]) -> None:
     """The instrument is built, shown, answered, exported, read back and analysed."""
     assert check_instrument(content, is_foreign=True) == []
-    config = Protocol.from_data(content)
-    assert Protocol.from_data(config.to_data()) == config
+    config = checks.read_instrument(content)
+    assert checks.read_instrument(config.to_data()) == config
     assert read_instrument(content).to_data() == config.to_data()
     study = make_built_study(content, is_demo=True, is_practice_on=False, k=2, set_size=2)
     import_rows(study, make_rows(study.config))
@@ -80,7 +80,7 @@ def test_instruments_with_something_odd_are_refused_with_a_code_or_have_no_fault
     faults = check_instrument(content, is_foreign=True)
 
     if not faults:
-        assert Protocol.from_data(content).to_data()
+        assert checks.read_instrument(content).to_data()
         return
     assert all(fault.code and fault.message for fault in faults)
     with pytest.raises(FaultyInstrument):

@@ -12,7 +12,7 @@ from django.core.management.base import SystemCheckError
 from django.test import Client
 from django.urls import reverse
 
-from evalsite.protocol import ProtocolConfig, find_folder, installed_protocols
+from evalsite.instruments.installed import ProtocolConfig, find_folder, installed_protocols
 from tests.support.factories import make_study, make_user
 
 pytestmark = pytest.mark.django_db

@@ -1,15 +1,13 @@
-"""A new kind of question is one folder and one line in settings: a thermometer is built here."""
+"""A new kind of question is one file, one template and one line: a thermometer is built here."""
 
 import csv
 import json
 
 import pytest
-from django.conf import settings
 from django.db import connection
 
 from tests.support.plugins import (
     COMPREHENSION,
-    ROOT,
     SOURCE,
     count_results,
     read_documented,
@@ -19,7 +17,12 @@ from tests.support.plugins import (
 pytestmark = pytest.mark.slow
 
 APPS = """
-from evalsite.protocol import ProtocolConfig
+from evalsite.instruments.scales import KINDS
+from evalsite.instruments.installed import ProtocolConfig
+from thermometer import Thermometer
+
+# the line in the list of kinds
+KINDS["thermometer"] = Thermometer
 
 
 class ThermometersConfig(ProtocolConfig):
@@ -90,20 +93,19 @@ PRACTICE = {
 SETTINGS = """
 from tests.settings import *
 
-SCALES = [*SCALES, "thermometer"]
 PROTOCOLS = [*PROTOCOLS, "thermometers"]
-INSTALLED_APPS = [*INSTALLED_APPS, "thermometer", "thermometers"]
+INSTALLED_APPS = [*INSTALLED_APPS, "thermometers"]
 """
 
 
 def write_scale(folder):
-    """Write a scale and a protocol that uses it, beside settings that list both."""
-    for name, content in read_documented("new-scale.md").items():
-        path = folder / "thermometer" / name
-        path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_text(content, encoding="utf-8")
+    """Write a scale and a protocol that uses it, beside settings that list the protocol."""
+    documented = read_documented("new-kind.md")
+    (folder / "thermometer.py").write_text(documented["thermometer.py"], encoding="utf-8")
     protocol = folder / "thermometers"
-    protocol.mkdir()
+    templates = protocol / "templates" / "scales"
+    templates.mkdir(parents=True)
+    (templates / "thermometer.html").write_text(documented["thermometer.html"], encoding="utf-8")
     (folder / "fifth_settings.py").write_text(SETTINGS, encoding="utf-8")
     (protocol / "__init__.py").touch()
     (protocol / "apps.py").write_text(APPS, encoding="utf-8")
@@ -141,10 +143,3 @@ def test_a_fifth_scale_passes_the_whole_contract_without_a_change_to_the_site(tm
 
     assert counts["passed"] >= 53
     assert set(counts) == {"passed", "deselected"}
-
-
-def test_the_site_names_no_scale():
-    """Only settings, scales and the analysis know kinds; see also the import contracts."""
-    listed = (ROOT / "evalsite" / "settings.py").read_text(encoding="utf-8")
-
-    assert listed.count("evalsite.scales.") == len(settings.SCALES)

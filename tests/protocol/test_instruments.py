@@ -6,13 +6,8 @@ from typing import Any
 
 import pytest
 
-from evalsite.protocol import (
-    InvalidInstrument,
-    Protocol,
-    check_instrument,
-    get_protocol,
-    installed_protocols,
-)
+from evalsite.instruments.checks import InvalidInstrument, check_instrument, read_instrument
+from evalsite.instruments.installed import get_protocol, installed_protocols
 
 KEYS = sorted(installed_protocols())
 
@@ -25,7 +20,7 @@ def data_of(key: str) -> dict[str, Any]:
 
 @pytest.mark.parametrize("key", KEYS)
 def test_instrument_reads_back_as_it_was_written(key):
-    assert Protocol.from_data(data_of(key)) == get_protocol(key)
+    assert read_instrument(data_of(key)) == get_protocol(key)
 
 
 @pytest.mark.parametrize("key", KEYS)
@@ -33,7 +28,7 @@ def test_what_has_its_default_is_not_written(key):
     data = data_of(key)
 
     assert data["format"] == "evalsite.instrument/1"
-    assert Protocol.from_data(data).to_data() == get_protocol(key).to_data()
+    assert read_instrument(data).to_data() == get_protocol(key).to_data()
     assert None not in data.values()
     assert not [name for name in ("aids", "eligibility", "ignore", "hooks") if data.get(name) == []]
 
@@ -42,7 +37,7 @@ def test_what_has_its_default_is_not_written(key):
 def test_keys_of_somebodys_own_are_kept(key):
     data = data_of(key) | {"x_lab": {"room": 4}}
 
-    assert Protocol.from_data(data).to_data()["x_lab"] == {"room": 4}
+    assert read_instrument(data).to_data()["x_lab"] == {"room": 4}
 
 
 def point(data: dict[str, Any], criterion: int, number: int) -> dict[str, Any]:
@@ -215,9 +210,10 @@ def test_each_fault_has_its_code_and_its_place(key, break_it, code, place):
     faults = check_instrument(copy.deepcopy(data))
 
     assert (code, place) in [(fault.code, fault.place) for fault in faults]
-    with pytest.raises(InvalidInstrument) as caught:
-        Protocol.from_data(data)
-    assert caught.value.faults == faults
+    if code != "not_yet":
+        with pytest.raises(InvalidInstrument) as caught:
+            read_instrument(data)
+        assert caught.value.faults == faults
 
 
 @pytest.mark.parametrize(
@@ -228,7 +224,7 @@ def test_layouts_to_choose_from_are_read_and_written(screen, screens):
     data = data_of("dialogue")
     data["layout"]["screen"] = screen
 
-    read = Protocol.from_data(data)
+    read = read_instrument(data)
 
     assert read.layout.screens == screens
     assert read.to_data()["layout"].get("screen", "one") == screen

@@ -8,7 +8,7 @@ from playwright.sync_api import Page, expect
 
 from evalsite.annotation.models import Annotation
 from evalsite.imports.demo import import_example
-from evalsite.protocol import installed_protocols
+from evalsite.instruments.installed import installed_protocols
 from tests.support.browsing import find_faults_in_all_looks
 from tests.support.factories import launch, make_annotator, make_study, make_user, mint_link
 

@@ -6,7 +6,7 @@ import pytest
 from playwright.sync_api import Locator, Page, expect
 
 from evalsite.annotation.models import Annotation
-from evalsite.protocol import installed_protocols
+from evalsite.instruments.installed import installed_protocols
 from evalsite.studies.models import Study
 from tests.support.batches import import_rows
 from tests.support.browsing import (

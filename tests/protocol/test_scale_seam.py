@@ -8,8 +8,7 @@ from pathlib import Path
 import pytest
 
 from evalsite.analysis.families import FAMILIES, get_numbers
-from evalsite.protocol.installed_scales import installed_scales
-from evalsite.protocol.scale import Scale
+from evalsite.instruments.scales import Scale, installed_scales
 
 ROOT = Path(__file__).resolve().parents[2]
 SCALES = installed_scales()
@@ -18,10 +17,12 @@ ORDINARY = frozenset({"choice", "choices", "number", "text"})
 KINDS = frozenset(SCALES) - ORDINARY
 CLASSES = frozenset(one.__name__ for one in SCALES.values())
 
-# who may: scales and their shapes, their families, and scripts that run without the site
+FOLDER = "evalsite.instruments.scales"
+
+# who may: kinds, their families, and scripts that run without the site
 INSIDE = (
     "evalsite/instruments/scales",
-    "evalsite/scales",
+    "templates/scales",
     "evalsite/analysis/families",
     "evalsite/exports/scripts",
 )
@@ -50,9 +51,15 @@ def _tell_apart(node: ast.AST) -> Iterator[bool]:
         case ast.Match():
             yield any(map(_is_case, ast.walk(node)))
         case ast.ImportFrom(module=str(module)):
-            yield module.startswith("evalsite.scales")
+            yield _is_of_kind(module) or (
+                module == FOLDER and bool(CLASSES & {alias.name for alias in node.names})
+            )
         case ast.Import():
-            yield any(one.name.startswith("evalsite.scales") for one in node.names)
+            yield any(_is_of_kind(alias.name) for alias in node.names)
+
+
+def _is_of_kind(module: str) -> bool:
+    return module.startswith(f"{FOLDER}.") and not module.endswith(".base")
 
 
 def _name_classes(types: ast.expr) -> set[str]:
@@ -120,8 +127,9 @@ def test_no_template_tells_kinds_of_questions_apart():
         "WORDS = {'likert': 'points', 'decision': 'share'}",
         "match scale:\n    case Decision():\n        pass",
         "match kind:\n    case 'decision' | 'other':\n        pass",
-        "from evalsite.scales.likert import Likert",
-        "import evalsite.scales.preference",
+        "from evalsite.instruments.scales.likert import Likert",
+        "import evalsite.instruments.scales.preference",
+        "from evalsite.instruments.scales import Likert",
     ],
 )
 def test_a_branch_on_a_kind_is_found(code):

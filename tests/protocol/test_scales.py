@@ -1,8 +1,7 @@
 """What may be typed and chosen on the scales, and what pages and files say of them."""
 
 import re
-from dataclasses import dataclass, replace
-from typing import ClassVar
+from typing import ClassVar, Literal
 
 import pytest
 from django import forms
@@ -13,12 +12,14 @@ from hypothesis import strategies as st
 from evalsite.fields import WHOLE_NUMBER
 from evalsite.imports.ratings.columns import RatingRow
 from evalsite.imports.ratings.values import ValueReader
+from evalsite.instruments.answer import AnswerRow
+from evalsite.instruments.scales import Scale, read_scale
+from evalsite.instruments.scales.decision import Decision
+from evalsite.instruments.scales.likert import Likert, Point
+from evalsite.instruments.scales.magnitude import Magnitude, MagnitudeField
+from evalsite.instruments.scales.preference import Preference, Step, Verdict
+from evalsite.instruments.schema import Criterion
 from evalsite.lib.rating_columns import Part
-from evalsite.protocol import Criterion, Scale
-from evalsite.scales.decision import Decision
-from evalsite.scales.likert import Likert, Point
-from evalsite.scales.magnitude import Magnitude, MagnitudeField
-from evalsite.scales.preference import Preference
 
 MISSING = "Enter a score for utterance 2"
 TOO_SMALL = "Score for utterance 2 must be 1 or more"
@@ -28,19 +29,25 @@ NOT_PLAIN = "Score for utterance 2 must be typed in plain digits, 0 to 9, like 7
 
 
 def make_criterion(scale: Scale) -> Criterion:
-    return Criterion(key="fluency", label="Fluency", definition="How fluent it is.", scale=scale)
+    return Criterion.model_construct(
+        key="fluency",
+        label="Fluency",
+        per=scale.asked[0],
+        scale=scale,
+        definition="How fluent it is.",
+    )
 
 
 def refusal(typed, scale: Scale | None = None, name: str = "Utterance 2") -> str:
     """The one message about this answer for an output of this name."""
     with pytest.raises(ValidationError) as caught:
-        make_criterion(scale or Magnitude()).make_field(name).clean(typed)
+        make_criterion(scale or Magnitude(kind="magnitude")).make_field(name).clean(typed)
     (message,) = caught.value.messages
     return message
 
 
 def accepted(typed) -> int:
-    return make_criterion(Magnitude()).make_field("Utterance 2").clean(typed)
+    return make_criterion(Magnitude(kind="magnitude")).make_field("Utterance 2").clean(typed)
 
 
 # --- magnitude ------------------------------------------------------------------
@@ -127,7 +134,7 @@ def test_box_for_a_number_neither_cuts_nor_counts_by_itself():
 
 def test_points_are_listed_from_either_end_and_stored_alike():
     rising = make_likert(5)
-    falling = replace(rising, shown="falling", is_out_of=True)
+    falling = rising.model_copy(update={"shown": "falling", "out_of": True})
 
     assert [point.value for point in rising.points_shown] == [1, 2, 3, 4, 5]
     assert [(point.number, point.label) for point in falling.points_shown][:2] == [
@@ -143,17 +150,19 @@ def test_points_are_listed_from_either_end_and_stored_alike():
 
 
 def test_order_and_form_of_points_are_parameters():
-    falling = replace(make_likert(5), shown="falling", is_out_of=True)
+    falling = make_likert(5).model_copy(update={"shown": "falling", "out_of": True})
 
     data = falling.to_data()
 
     assert (data["shown"], data["out_of"]) == ("falling", True)
-    assert Likert.from_data(data) == falling
+    assert read_scale(data) == falling
     assert not {"shown", "out_of"} & make_likert(5).to_data().keys()
 
 
 def make_likert(points: int) -> Likert:
-    return Likert(points=tuple(Point(value=n, label=f"label {n}") for n in range(1, points + 1)))
+    return Likert(
+        kind="likert", points=[Point(value=n, label=f"label {n}") for n in range(1, points + 1)]
+    )
 
 
 @pytest.mark.parametrize(
@@ -167,7 +176,9 @@ def make_likert(points: int) -> Likert:
 )
 def test_five_points_are_side_by_side_where_their_words_have_room(middle, style):
     labels = ["Bad", "Poor", middle, "Good", "Very good"]
-    scale = Likert(points=tuple(Point(value=n, label=one) for n, one in enumerate(labels, 1)))
+    scale = Likert(
+        kind="likert", points=[Point(value=n, label=one) for n, one in enumerate(labels, 1)]
+    )
 
     assert scale.row_classes == style
 
@@ -184,7 +195,10 @@ def test_bad_43_value_that_is_no_point_is_refused(typed, points):
     ("scale", "message"),
     [
         (make_likert(5), "Choose a score for fluency of summary B"),
-        (Decision(yes="Accept", no="Reject"), "Choose accept or reject for summary B"),
+        (
+            Decision(kind="decision", yes="Accept", no="Reject"),
+            "Choose accept or reject for summary B",
+        ),
     ],
 )
 def test_bad_44_what_is_missing_of_several_outputs_is_said_of_the_one(scale, message):
@@ -201,23 +215,35 @@ def test_point_is_stored_as_its_number():
 
 @pytest.mark.parametrize("typed", ["2", "accept", "True", "-1"])
 def test_decision_takes_its_two_answers_only(typed):
-    message = refusal(typed, Decision(yes="Accept", no="Reject"), name="Response")
+    message = refusal(typed, Decision(kind="decision", yes="Accept", no="Reject"), name="Response")
 
     assert message.startswith("Choose accept or reject for this response")
 
 
 @pytest.mark.parametrize(("typed", "value"), [("1", 1), ("0", 0)])
 def test_decision_is_stored_as_one_or_zero(typed, value):
-    field = make_criterion(Decision(yes="Accept", no="Reject")).make_field("Response")
+    field = make_criterion(Decision(kind="decision", yes="Accept", no="Reject")).make_field(
+        "Response"
+    )
 
     assert field.clean(typed) == value
 
 
 def test_preference_takes_a_side_or_a_tie_only():
-    scale = Preference(first="sys1", tie="tie", second="sys2")
+    scale = Preference(
+        kind="preference",
+        points=[
+            Step(value=-1, label="sys1"),
+            Step(value=0, label="tie"),
+            Step(value=1, label="sys2"),
+        ],
+    )
 
-    assert make_criterion(scale).make_field("Response").clean("tie") == "tie"
+    assert make_criterion(scale).make_field("Response").clean("tie") == Verdict(0)
     assert refusal("", scale) == "Choose which response is better on fluency, or a tie"
+    assert refusal(" first", scale).startswith(
+        "Choose which response is better on fluency, or a tie: "
+    )
     assert refusal("left", scale).startswith("Choose which response is better on fluency, or a tie")
 
 
@@ -230,11 +256,10 @@ def test_nothing_is_preselected():
 # --- what files and bundles say ---------------------------------------------------
 
 
-@dataclass(frozen=True, kw_only=True)
 class Percent(Scale):
     """A scale that declares no more than it must."""
 
-    kind: ClassVar[str] = "percent"
+    kind: Literal["percent"]
     family: ClassVar[str] = "points"
     minimum: ClassVar[int] = 0
     maximum: ClassVar[int] = 100
@@ -247,21 +272,23 @@ class Percent(Scale):
 
 def test_points_without_words_are_told_by_their_number():
     scale = Likert(
-        points=tuple(Point(value=n, label=one) for n, one in enumerate(("worst", "", "best"), 1))
+        kind="likert",
+        points=[Point(value=n, label=one) for n, one in enumerate(("worst", "", "best"), 1)],
     )
 
     assert scale.describe_values() == "1 = worst, 2, 3 = best"
     assert scale.name_choices() == ("1: worst", "2", "3: best")
-    assert [scale.name_given(value) for value in (2, 3)] == ["2", "3 (best)"]
+    assert [scale.name_answer(value) for value in (2, 3)] == ["2", "3 (best)"]
     assert scale.words() == "a rating scale of 3 points"
     assert "- 2\n" in scale.write_markdown()
 
 
 POINTS = Likert(
-    points=(
-        Point(value=1, label="bad", notes=("no sentence", "no words")),
+    kind="likert",
+    points=[
+        Point(value=1, label="bad", notes=["no sentence", "no words"]),
         Point(value=2, label="good", reserved=True),
-    ),
+    ],
     reserved_note="2 is for odd cases.",
 )
 SHOWN = "- 1: bad\n  - no sentence\n  - no words\n- 2: good (reserved)\n\n2 is for odd cases."
@@ -273,24 +300,36 @@ PREFERRED = "- A\n- Tie\n- B\n\nStored as the preferred output, whichever side i
     [
         (POINTS, "1 = bad, 2 = good", ("the rating", True, "1 to 2"), SHOWN),
         (
-            Magnitude(),
+            Magnitude(kind="magnitude"),
             "1 to 999999",
             ("the rating", True, "1 to 999999"),
             "A whole number from 1 to 999999.",
         ),
         (
-            Decision(yes="Accept", no="Reject"),
+            Decision(kind="decision", yes="Accept", no="Reject"),
             "1 = Accept, 0 = Reject",
             ("the rating", True, "0 to 1"),
             "- Accept (1)\n- Reject (0)",
         ),
         (
-            Preference(first="A", tie="Tie", second="B"),
+            Preference(
+                kind="preference",
+                points=[
+                    Step(value=-1, label="A"),
+                    Step(value=0, label="Tie"),
+                    Step(value=1, label="B"),
+                ],
+            ),
             "1 = preferred, 0 = tie",
             ("the system preferred", False, "a system's name, or tie"),
             PREFERRED,
         ),
-        (Percent(), "0 to 100", ("the rating", True, "0 to 100"), "A whole number from 0 to 100."),
+        (
+            Percent(kind="percent"),
+            "0 to 100",
+            ("the rating", True, "0 to 100"),
+            "A whole number from 0 to 100.",
+        ),
     ],
 )
 def test_scale_is_described_in_codebooks_and_bundles(scale, values, wide, shown):
@@ -299,7 +338,7 @@ def test_scale_is_described_in_codebooks_and_bundles(scale, values, wide, shown)
     assert scale.write_markdown() == shown
 
 
-def read_cell(scale: Scale, value: str, **cells: str) -> tuple[int, str]:
+def read_cell(scale: Scale, value: str, **cells: str) -> tuple[float, str]:
     """Read one cell of a file of ratings."""
     row = RatingRow(
         line=2, record=1, participant="w1", item="i1", criterion=make_criterion(scale),
@@ -307,19 +346,25 @@ def read_cell(scale: Scale, value: str, **cells: str) -> tuple[int, str]:
         label=cells.get("label", ""), typed=cells.get("typed", ""), is_tie=False, time="", note="",
         part=Part(columns={}, fixed={}, is_wide=False),
     )  # fmt: skip
-    (stored,), kept = ValueReader().read(row)
+    about = AnswerRow(1, 2, row.criterion.key)
+    (stored,) = ValueReader().read(row, about)
     assert stored.value is not None
-    return stored.value, kept
+    assert stored == about._replace(value=stored.value, text=stored.text)
+    return stored.value, stored.text
 
 
 @pytest.mark.parametrize(
     ("scale", "cells", "read"),
     [
-        (Percent(), {"value": " 50 ", "label": "half"}, (50, "")),
+        (Percent(kind="percent"), {"value": " 50 ", "label": "half"}, (50, "")),
         (POINTS, {"value": "2", "label": "Good"}, (2, "")),
-        (Decision(yes="Accept", no="Reject"), {"value": "ACCEPT", "label": "accept"}, (1, "")),
-        (Magnitude(), {"value": "70", "typed": " 70"}, (70, " 70")),
-        (Magnitude(), {"value": " 70"}, (70, " 70")),
+        (
+            Decision(kind="decision", yes="Accept", no="Reject"),
+            {"value": "ACCEPT", "label": "accept"},
+            (1, ""),
+        ),
+        (Magnitude(kind="magnitude"), {"value": "70", "typed": " 70"}, (70, " 70")),
+        (Magnitude(kind="magnitude"), {"value": " 70"}, (70, " 70")),
     ],
 )
 def test_cell_of_a_file_is_read_by_its_scale(scale, cells, read):
@@ -329,12 +374,16 @@ def test_cell_of_a_file_is_read_by_its_scale(scale, cells, read):
 @pytest.mark.parametrize(
     ("scale", "cells", "words"),
     [
-        (Percent(), {"value": "101"}, "Use a whole number from 0 to 100."),
+        (Percent(kind="percent"), {"value": "101"}, "Use a whole number from 0 to 100."),
         (POINTS, {"value": "3"}, "Use 1 or 2."),
         (POINTS, {"value": "2", "label": "bad"}, "is the label of 1"),
-        (Decision(yes="Yes", no="No"), {"value": "?"}, "Use Yes, No, 1 or 0."),
-        (Decision(yes="Yes", no="No"), {"value": "1", "label": "No"}, "is the label of 0"),
-        (Magnitude(), {"value": "70", "typed": "71"}, "is not what was typed"),
+        (Decision(kind="decision", yes="Yes", no="No"), {"value": "?"}, "Use Yes, No, 1 or 0."),
+        (
+            Decision(kind="decision", yes="Yes", no="No"),
+            {"value": "1", "label": "No"},
+            "is the label of 0",
+        ),
+        (Magnitude(kind="magnitude"), {"value": "70", "typed": "71"}, "is not what was typed"),
     ],
 )
 def test_cell_that_its_scale_does_not_take_is_refused(scale, cells, words):

@@ -15,7 +15,7 @@ pytestmark = pytest.mark.slow
 
 # A folder of its own, with every scale that the magnitude protocol does not use.
 APPS = """
-from evalsite.protocol import ProtocolConfig
+from evalsite.instruments.installed import ProtocolConfig
 
 
 class SixthConfig(ProtocolConfig):

@@ -5,8 +5,8 @@ from django.urls import reverse
 
 from evalsite.annotation.models import Rating
 from evalsite.annotation.pages.saving import Submission, submit_annotation
-from evalsite.annotation.pages.submitted_values import Value
 from evalsite.imports.demo import import_example
+from evalsite.instruments.answer import AnswerRow
 from evalsite.quality.models import AnalysisPlan
 from evalsite.quality.scale_use import ReservedUse, count_reserved, reserved_points
 from evalsite.studies.models import Study
@@ -30,9 +30,8 @@ def rate(me, item, *points):
     values = [*zip(SCALES, points, strict=True), ("decision", 1)]
     submission = Submission(
         item=item,
-        values=tuple(
-            Value(criterion=criterion, output_id=output.pk, value=value)
-            for criterion, value in values
+        rows=tuple(
+            AnswerRow(item.pk, output.pk, criterion, value=value) for criterion, value in values
         ),
     )
     submit_annotation(participant=me, submission=submission)

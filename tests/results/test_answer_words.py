@@ -2,6 +2,7 @@
 
 import json
 from datetime import timedelta
+from typing import Any
 from uuid import uuid4
 
 import pytest
@@ -10,9 +11,9 @@ from django.test.utils import CaptureQueriesContext
 from django.urls import reverse
 
 from evalsite.annotation.models import Annotation, Rating, Slot
+from evalsite.instruments.answer import AnswerRow
+from evalsite.instruments.scales import NA, read_scale
 from evalsite.lib.clock import now
-from evalsite.protocol import get_scale
-from evalsite.protocol.scale import NA, Row
 from evalsite.results.people.answers import describe_answers, with_items
 from evalsite.studies.models import Batch, Item, Output, Study, System
 from evalsite.studies.services import item_keys
@@ -42,7 +43,19 @@ def make_study_of(instrument: str, *texts: str, **inputs: str) -> tuple[Study, I
     return launch(study), item
 
 
-def answer(study: Study, item: Item, *rows: Row, order=(0, 1), note: str = "") -> Annotation:
+def make_row(
+    output: int | None,
+    value: float | None,
+    part: str = "",
+    text: str = "",
+    detail: dict[str, Any] | None = None,
+) -> AnswerRow:
+    return AnswerRow(0, output, "", part=part, value=value, text=text, detail=detail)
+
+
+def answer(
+    study: Study, item: Item, *rows: tuple[str, AnswerRow], order=(0, 1), note: str = ""
+) -> Annotation:
     """An answer by somebody new that counts, with these rows; their first field: the criterion."""
     me, no = make_participant(study), Slot.objects.filter(item=item).count()
     slot = Slot.objects.create(
@@ -54,7 +67,7 @@ def answer(study: Study, item: Item, *rows: Row, order=(0, 1), note: str = "") -
     )  # fmt: skip
     for criterion, row in rows:
         Rating.objects.create(
-            study=study, annotation=annotation, criterion=criterion, output_id=row.output_id,
+            study=study, annotation=annotation, criterion=criterion, output_id=row.output,
             value=row.value, part=row.part, text=row.text, detail=row.detail, turn=row.turn,
         )  # fmt: skip
     return annotation
@@ -72,10 +85,10 @@ def arena() -> tuple[Study, Item]:
     return make_study_of("arena_preference", *REPLIES, prompt="**Where** is my parcel?")
 
 
-def prefer(item: Item, number: int, strength: int, **detail) -> tuple[str, Row]:
+def prefer(item: Item, number: int, strength: int, **detail) -> tuple[str, AnswerRow]:
     """A grade for the output of this number in the order of the file; 0: for neither."""
     pk = item.outputs.get(position=number - 1).pk if number else None
-    return "preference", Row(pk, strength, detail=detail or None)
+    return "preference", make_row(pk, strength, detail=detail or None)
 
 
 # --- comparisons ------------------------------------------------------------------------------
@@ -93,8 +106,8 @@ def test_reasons_both_and_comments_are_shown(arena):
     study, item = arena
     first, second = (str(output.pk) for output in item.outputs.order_by("position"))
     reasons = {first: ["incorrect"], second: ["useful", "complete"]}
-    comment = ("preference", Row(None, None, part="comment", text="Clearer steps"))
-    wrong = ("what_is_bad", Row(None, None, text="Nothing works"))
+    comment = ("preference", make_row(None, None, part="comment", text="Clearer steps"))
+    wrong = ("what_is_bad", make_row(None, None, text="Nothing works"))
     better = describe(
         study, answer(study, item, prefer(item, 2, 1, reasons=reasons), comment, note="Hm")
     )
@@ -117,7 +130,9 @@ def test_hidden_systems_have_the_names_of_the_page(arena):
 
 POINTS = [{"value": value, "label": f"{abs(value)} better"} for value in (-2, -1, 1, 2)]
 TAGS = {
-    "label": "Why?", "about": "comparison", "options": [{"key": "steps", "label": "Clearer steps"}]
+    "label": "Why?", "about": "comparison", "options": [
+        {"key": "steps", "label": "Clearer steps"}, {"key": "short", "label": "Shorter"},
+    ],
 }  # fmt: skip
 
 
@@ -145,8 +160,8 @@ def test_grade_is_said_in_the_words_that_were_chosen(labels, shown, words):
         {"value": 1, "label": "D"}, {"value": 2, "label": right},
     ]  # fmt: skip
     data = {"kind": "preference", "points": points, "tags": TAGS}
-    scale = get_scale("preference").from_data(data)
-    row = Row(2, 2, detail={"reasons": {"all": ["steps"]}})
+    scale = read_scale(data)
+    row = make_row(2, 2, detail={"reasons": {"all": ["steps"]}})
 
     assert scale.describe_comparison(row, {1: "v1", 2: "v2"}, shown) == f"{words}: Clearer steps"
 
@@ -161,27 +176,28 @@ FIVE = [{"value": value, "label": label} for value, label in enumerate(("Bad", "
 @pytest.mark.parametrize(
     ("data", "rows", "words"),
     [
-        ({"kind": "likert", "points": FIVE}, [Row(1, 3)], "3 (Good)"),
-        ({"kind": "likert", "points": FIVE}, [Row(1, 2)], "2"),
+        ({"kind": "likert", "points": FIVE}, [make_row(1, 3)], "3 (Good)"),
+        ({"kind": "likert", "points": FIVE}, [make_row(1, 2)], "2"),
         ({"kind": "likert", "points": FIVE, "not_applicable": "No price"},
-         [Row(1, None, detail={NA: True})], "No price"),
-        ({"kind": "decision", "yes": "Accept", "no": "Reject"}, [Row(1, 0)], "Reject"),
-        ({"kind": "text"}, [Row(1, None, text="Too long")], "Too long"),
-        ({"kind": "choice", "options": OPTIONS}, [Row(1, 1, detail={"option": "fact"})],
+         [make_row(1, None, detail={NA: True})], "No price"),
+        ({"kind": "decision", "yes": "Accept", "no": "Reject"}, [make_row(1, 0)], "Reject"),
+        ({"kind": "text"}, [make_row(1, None, text="Too long")], "Too long"),
+        ({"kind": "choice", "options": OPTIONS}, [make_row(1, 1, detail={"option": "fact"})],
          "Wrong fact"),
         ({"kind": "choice", "options": OPTIONS},
-         [Row(1, 2, text="Rude", detail={"option": "else"})], "Else: Rude"),
+         [make_row(1, 2, text="Rude", detail={"option": "else"})], "Else: Rude"),
         ({"kind": "choices", "options": OPTIONS},
-         [Row(1, 1, "fact"), Row(1, 1, "else", "Rude")], "Wrong fact, Else: Rude"),
-        ({"kind": "choices", "options": OPTIONS}, [Row(1, 0, "fact"), Row(1, 0, "else")], "none"),
+         [make_row(1, 1, "fact"), make_row(1, 1, "else", "Rude")], "Wrong fact, Else: Rude"),
+        ({"kind": "choices", "options": OPTIONS},
+         [make_row(1, 0, "fact"), make_row(1, 0, "else")], "none"),
         ({"kind": "checklist", "yes": "Yes", "no": "No", "statements": STATEMENTS},
-         [Row(1, 1, "s1"), Row(1, 0, "s2")], "Names the price: Yes; Names the day: No"),
+         [make_row(1, 1, "s1"), make_row(1, 0, "s2")], "Names the price: Yes; Names the day: No"),
         ({"kind": "preference", "points": [{"value": value, "label": str(value)} for value in
-         (-1, 0, 1)]}, [Row(None, 0)], "tie"),
+         (-1, 0, 1)]}, [make_row(None, 0)], "tie"),
     ],
 )  # fmt: skip
 def test_every_kind_of_answer_is_said_in_words(data, rows, words):
-    scale = get_scale(data["kind"]).from_data(data)
+    scale = read_scale(data)
     said = (
         scale.describe_comparison(rows[0], {}, {})
         if scale.compares
@@ -196,7 +212,7 @@ def test_every_kind_of_answer_is_said_in_words(data, rows, words):
 
 def test_person_page_shows_words_as_text(staff_client, arena):
     study, item = arena
-    comment = ("preference", Row(None, None, part="comment", text=HOSTILE))
+    comment = ("preference", make_row(None, None, part="comment", text=HOSTILE))
     given = answer(study, item, prefer(item, 1, 2), comment)
 
     page = staff_client.get(
@@ -210,7 +226,7 @@ def test_person_page_shows_words_as_text(staff_client, arena):
 
 def test_disagreement_shows_texts_as_raters_saw_them_and_what_they_wrote(staff_client, arena):
     study, item = arena
-    comment = ("preference", Row(None, None, part="comment", text=HOSTILE))
+    comment = ("preference", make_row(None, None, part="comment", text=HOSTILE))
     answer(study, item, prefer(item, 1, 2), comment, note="Both are long")
     answer(study, item, prefer(item, 2, 1))
 
@@ -235,7 +251,7 @@ def test_disagreement_draws_conversations(staff_client):
     study, item = make_study_of("conversation_turns", TALK, goal="A parcel")
     output = item.outputs.get().pk
     for value in (1, 5):
-        answer(study, item, ("overall", Row(output, value)), order=(0,))
+        answer(study, item, ("overall", make_row(output, value)), order=(0,))
 
     response = staff_client.get(reverse("admin:study-disagreement", args=[study.pk]))
     [(shown, _notes)] = response.context["shown"]

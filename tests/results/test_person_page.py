@@ -5,8 +5,8 @@ from django.urls import reverse
 
 from evalsite.annotation.models import Annotation, Rating
 from evalsite.annotation.pages.saving import Submission, submit_annotation
-from evalsite.annotation.pages.submitted_values import Value
 from evalsite.imports.demo import import_example
+from evalsite.instruments.answer import AnswerRow
 from evalsite.lib.clock import now
 from evalsite.participants.models import ItemSet, Origin, Participant
 from evalsite.results.people.answers import Given
@@ -112,9 +112,9 @@ def test_preference_is_told_by_system_never_by_side(staff_client):
         participant=me,
         submission=Submission(
             item=item,
-            values=(
-                Value(criterion="completion", output_id=output.pk, value=1),
-                Value(criterion="readability", output_id=None, value=0),
+            rows=(
+                AnswerRow(item.pk, output.pk, "completion", value=1),
+                AnswerRow(item.pk, None, "readability", value=0),
             ),
         ),
     )
@@ -135,8 +135,8 @@ def test_scores_of_several_criteria_are_named(staff_client):
         participant=me,
         submission=Submission(
             item=item,
-            values=tuple(
-                Value(criterion=criterion.key, output_id=output.pk, value=1)
+            rows=tuple(
+                AnswerRow(item.pk, output.pk, criterion.key, value=1)
                 for criterion in study.config.criteria
             ),
         ),
@@ -154,7 +154,7 @@ def test_report_with_its_note_is_told_and_never_markup(staff_client, study):
     me = make_annotator(study)
     one, two = study.items.main()
     answer_item(me, one)
-    answer_item(me, two, outcome="reported", reason="missing", values=(), note="<i>empty</i>")
+    answer_item(me, two, outcome="reported", reason="missing", rows=(), note="<i>empty</i>")
 
     html = staff_client.get(url(me)).text
 

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from evalsite.protocol import Protocol
+from evalsite.instruments.schema import Instrument
 from evalsite.results.models import Report
 from evalsite.results.report.criterion_tables import find_estimate, tabulate_pairs
 from evalsite.results.report.datasheet import fill_datasheet
@@ -267,7 +267,9 @@ def test_no_bootstrap_is_claimed_for_the_means_of_the_model(study: Study, report
 def test_questions_about_turns_are_told_with_their_turns_and_as_means_of_means(
     study: Study, report: Report
 ) -> None:
-    config = Protocol.from_stored(json.loads((GALLERY / "conversation_turns.json").read_bytes()))
+    config = Instrument.model_validate(
+        json.loads((GALLERY / "conversation_turns.json").read_bytes())
+    )
     facts = replace(
         collect_facts(study, report), criteria=tuple(describe_asked(one) for one in config.criteria)
     )

@@ -1472,6 +1472,18 @@ def test_a_system_with_the_larger_and_the_smaller_error_is_said_to_have_neither(
             {"asked": 1, "not_sharing": 0},
             "the only participant agreed to have their answers published",
         ),
+        (
+            "sharing_of_answers",
+            {"asked": 1, "not_sharing": 1},
+            "the only participant didn’t agree to have their answers published; their answers are "
+            "in these results, but not in published files",
+        ),
+        (
+            "answers_kept_back",
+            {"asked": 1, "not_sharing": 1},
+            "The only participant did not agree to have their answers published; their answers "
+            "are in these results, but not in published files.",
+        ),
     ],
 )
 def test_one_of_a_thing_is_written_in_the_singular(code, facts, sentence):

@@ -106,8 +106,8 @@ def settle(study: Study) -> None:
             slot.save()
         assert set(extra) <= set(planned)
     for rating in Rating.objects.filter(study=study):
-        rating.value_typed = str(rating.value)
-        rating.save(update_fields=["value_typed"])
+        rating.text = str(rating.value)
+        rating.save(update_fields=["text"])
 
 
 def read_words(document: str) -> str:

@@ -144,7 +144,7 @@ def test_a_part_without_a_place_in_the_layers_is_refused(copied_tree):
     [
         (
             "protocols-import-the-contract",
-            {"evalsite.protocol", "evalsite.fields", "evalsite.scales"},
+            {"evalsite.fields", "evalsite.instruments"},
         ),
         ("analysis-knows-numbers-only", {"evalsite.analysis"}),
     ],

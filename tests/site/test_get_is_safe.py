@@ -189,7 +189,7 @@ def make_staff_pages() -> dict[str, list[Any]]:
     Job.objects.update(created_at=timezone.now() - timedelta(hours=1))
     for me in (make_annotator(live), make_annotator(live)):
         reported = live.items.main().first()
-        answer_item(me, reported, outcome="reported", reason="other", values=())
+        answer_item(me, reported, outcome="reported", reason="other", rows=())
     report = keep_report(live)
     person = live.participants.first()
     [exclusion] = exclude(study=live, participants=[person], reason="Too fast", by=None)

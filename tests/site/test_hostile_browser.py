@@ -7,7 +7,8 @@ from django.urls import reverse
 from playwright.sync_api import Page
 
 from evalsite.imports.uploads import keep_upload
-from evalsite.protocol import Protocol, installed_protocols
+from evalsite.instruments.installed import installed_protocols
+from evalsite.instruments.schema import Instrument
 from evalsite.studies.models import Item
 from tests.site.test_staff_browser import sign_in
 from tests.support.batches import write_csv
@@ -75,7 +76,7 @@ ANSWER = """() => {
 
 # their items have every kind of input, and outputs that are rated one by one or compared
 @pytest.fixture(params=each_protocol("pairwise"))
-def config(request: pytest.FixtureRequest) -> Protocol:
+def config(request: pytest.FixtureRequest) -> Instrument:
     return installed_protocols()[request.param]
 
 

@@ -17,8 +17,9 @@ from evalsite.exports.column import TEXT
 from evalsite.exports.columns import list_files
 from evalsite.exports.services import Choice, stream_file
 from evalsite.imports.uploads import keep_upload
+from evalsite.instruments.installed import installed_protocols
+from evalsite.instruments.schema import Instrument
 from evalsite.lib.csv_writer import guard_cell
-from evalsite.protocol import Protocol, installed_protocols
 from evalsite.studies.models import Item, Study
 from tests.support.batches import write_csv
 from tests.support.factories import make_annotator, make_study, make_user
@@ -46,7 +47,7 @@ pytestmark = pytest.mark.django_db
 
 # their items have every kind of input, and outputs that are rated one by one or compared
 @pytest.fixture(params=each_protocol("magnitude", "pairwise"))
-def config(request: pytest.FixtureRequest) -> Protocol:
+def config(request: pytest.FixtureRequest) -> Instrument:
     return installed_protocols()[request.param]
 
 

@@ -12,7 +12,7 @@ import pytest
 from django.test import Client
 from django.urls import URLPattern, URLResolver, get_resolver
 
-from evalsite.admin import MOVED, collect_study_views
+from evalsite.admin import collect_study_views
 from evalsite.building.addresses import PAGES
 from evalsite.studies.members import invite_colleague
 from evalsite.studies.models import Membership, Study, TeamRole
@@ -94,7 +94,7 @@ def is_of_an_instrument(route: str) -> bool:
 
 def is_of_a_study(route: str) -> bool:
     under = "admin/studies/<uuid:study_id>/"
-    paths = {page.path for page in collect_study_views()} | {old for old, _, _ in MOVED}
+    paths = {page.path for page in collect_study_views()}
     return route.startswith(under) and route.removeprefix(under) in paths
 
 

@@ -1,16 +1,15 @@
 """A launched study asks what it was launched with, whatever the installed protocol says by then."""
 
 import sqlite3
-from dataclasses import replace
 
 import pytest
 from django.db import connection, transaction
 from django.test import Client
 
 from evalsite.exports.codebook import write_codebook
+from evalsite.instruments.bundle_format_2 import read_stored
+from evalsite.instruments.installed import find_folder
 from evalsite.operations.database_dump import using_database
-from evalsite.protocol import find_folder
-from evalsite.protocol.bundle_format_2 import read_stored
 from evalsite.studies.models import Study
 from evalsite.studies.versions import make_version, shown_content
 from tests.support.factories import launch, make_annotator, make_study, make_user, mint_link
@@ -25,9 +24,11 @@ def edited(monkeypatch):
     def edit():
         folder = find_folder("fluency")
         first, *others = folder.instrument.criteria
-        criteria = (replace(first, label="Readability"), *others)
+        criteria = [first.model_copy(update={"label": "Readability"}), *others]
         monkeypatch.setitem(
-            folder.__dict__, "instrument", replace(folder.instrument, criteria=criteria)
+            folder.__dict__,
+            "instrument",
+            folder.instrument.model_copy(update={"criteria": criteria}),
         )
 
     return edit
@@ -85,11 +86,28 @@ def test_codebook_speaks_of_what_was_asked(edited):
     assert "Readability" not in codebook
 
 
+def make_old_criterion(key: str, scale: dict) -> dict:
+    empty = {"summary": "", "question": "", "range_note": ""}
+    return {"key": key, "label": "Old label", "definition": "How it reads.", "scale": scale} | empty
+
+
+OLD_LIKERT = {
+    "kind": "likert",
+    "points": [
+        {"value": value, "label": word, "notes": ["Why."], "reserved": False}
+        for value, word in enumerate(("bad", "good"), start=1)
+    ],
+    "stacked": True,
+    "reserved_note": "",
+}
+OLD_PREFERENCE = {"kind": "preference", "first": "A", "tie": "Neither", "second": "B"}
+
+
 def shape_of_format_2(protocol) -> dict:
     """What bundles of format 2 hold of this instrument."""
     return {
         "protocol": protocol.key,
-        "criteria": [],
+        "criteria": [make_old_criterion("fluency", OLD_LIKERT)],
         "inputs": [],
         "examples": [],
         "comprehension": [],
@@ -101,31 +119,38 @@ def shape_of_format_2(protocol) -> dict:
 
 def test_instrument_of_format_2_has_the_words_that_were_stored(edited):
     then = find_folder("fluency").instrument
-    criterion = {
-        "key": "fluency",
-        "label": "Old label",
-        "definition": "How it reads.",
-        "scale": {
-            "kind": "likert",
-            "points": [
-                {"value": value, "label": word, "notes": ["Why."], "reserved": False}
-                for value, word in enumerate(("bad", "good"), start=1)
-            ],
-            "stacked": True,
-            "reserved_note": "",
-        },
-        "summary": "",
-        "question": "",
-        "range_note": "",
-    }
     edited()
 
-    found = read_stored(shape_of_format_2(then) | {"criteria": [criterion]}, "fluency")
+    found = read_stored(shape_of_format_2(then), "fluency")
 
     (read,) = found.criteria
     assert (read.label, read.scale.list_answers()) == ("Old label", ((1, "bad"), (2, "good")))
+    assert (read.per, read.scale.display, read.summary) == ("output", "stacked", "")
     assert (found.note, found.item.output_name) == ("Any remarks?", "System's generation")
     assert found.design == then.design
+
+
+def test_columns_and_examples_of_format_2_have_the_names_of_now():
+    then = find_folder("pairwise").instrument
+    column = {"name": "dialogue", "label": "Talk", "kind": "dialogue", "aliases": ["context"]}
+    texts = {
+        "inputs": {"dialogue": "A: Hi"},
+        "outputs": ["Hello.", "Bye."],
+        "why": "",
+        "marked": {},
+    }
+    old = {
+        "criteria": [make_old_criterion("completion", OLD_PREFERENCE)],
+        "inputs": [column | {"is_required": False, "together": ""}],
+        "examples": [texts | {"ratings": {"completion": [1]}, "gold": {}}],
+    }
+
+    found = read_stored(shape_of_format_2(then) | old, "pairwise")
+
+    (read,) = found.columns
+    assert (read.label, read.aliases, read.required) == ("Talk", ["context"], False)
+    (criterion,), (example,) = found.criteria, found.examples
+    assert criterion.scale.describe_ratings(criterion.read_ratings(example)) == "A"
 
 
 @pytest.mark.both_databases

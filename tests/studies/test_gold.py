@@ -5,27 +5,43 @@ import re
 import pytest
 from django.core.exceptions import ValidationError
 
-from evalsite.protocol import Criterion, Scale
-from evalsite.scales.decision import Decision
-from evalsite.scales.likert import Likert, Point
-from evalsite.scales.magnitude import Magnitude
-from evalsite.scales.preference import Preference
+from evalsite.instruments.scales import Scale
+from evalsite.instruments.scales.decision import Decision
+from evalsite.instruments.scales.likert import Likert, Point
+from evalsite.instruments.scales.magnitude import Magnitude
+from evalsite.instruments.scales.preference import Judgement, Preference, Step
+from evalsite.instruments.schema import Criterion
 from evalsite.studies.gold import Feedback, check_gold, count_met, feedback
 
 SYSTEMS = ("template", "pipeline", "neural")
 SHOWN = ("Utterance 1", "Utterance 2", "Utterance 3")
 
-POINTS = tuple(Point(value=value, label=f"label {value}") for value in range(1, 8))
+POINTS = [Point(value=value, label=f"label {value}") for value in range(1, 8)]
 
 
 def make_criterion(scale: Scale) -> Criterion:
-    return Criterion(key="quality", label="Quality", definition="How good it is.", scale=scale)
+    return Criterion.model_construct(
+        key="quality",
+        label="Quality",
+        per=scale.asked[0],
+        scale=scale,
+        definition="How good it is.",
+    )
 
 
-LIKERT = make_criterion(Likert(points=POINTS))
-DECISION = make_criterion(Decision(yes="Accept", no="Reject"))
-PREFERENCE = make_criterion(Preference(first="sys1", tie="tie", second="sys2"))
-MAGNITUDE = make_criterion(Magnitude())
+LIKERT = make_criterion(Likert(kind="likert", points=POINTS))
+DECISION = make_criterion(Decision(kind="decision", yes="Accept", no="Reject"))
+PREFERENCE = make_criterion(
+    Preference(
+        kind="preference",
+        points=[
+            Step(value=-1, label="sys1"),
+            Step(value=0, label="tie"),
+            Step(value=1, label="sys2"),
+        ],
+    )
+)
+MAGNITUDE = make_criterion(Magnitude(kind="magnitude"))
 
 
 def say(criterion: Criterion, gold: str, values, *, standard=None, names=SHOWN, systems=()):
@@ -212,6 +228,9 @@ def test_too_few_parts_are_refused_with_the_number_wanted():
     assert "has 2 of 3 right answers" in refusal(LIKERT, "5, 4")
 
 
+TIE, FIRST, SECOND = Judgement(0, 0), Judgement(1, 1), Judgement(2, 1)
+
+
 # --- decision, preference -------------------------------------------------------
 
 
@@ -227,8 +246,8 @@ def test_other_word_for_a_decision_is_refused():
 def test_preference_names_a_system_but_feedback_names_what_was_shown():
     shown, systems = ("Response 2", "Response 1"), ("zebra", "aardvark")
 
-    met = feedback(PREFERENCE, "aardvark", [2], None, shown, systems)
-    unmet = feedback(PREFERENCE, "zebra", [0], None, shown, systems)
+    met = feedback(PREFERENCE, "aardvark", [SECOND], None, shown, systems)
+    unmet = feedback(PREFERENCE, "zebra", [TIE], None, shown, systems)
 
     assert [one.sentence for one in met] == ["You chose Response 1, as we suggest."]
     assert [one.sentence for one in unmet] == ["You chose tie. We suggest Response 2."]
@@ -237,16 +256,18 @@ def test_preference_names_a_system_but_feedback_names_what_was_shown():
 def test_preference_for_a_tie():
     names = ("Response 1", "Response 2")
 
-    assert feedback(PREFERENCE, "Tie", [0], None, names)[0].is_met
-    assert not feedback(PREFERENCE, "tie", [2], None, names)[0].is_met
+    assert feedback(PREFERENCE, "Tie", [TIE], None, names)[0].is_met
+    assert not feedback(PREFERENCE, "tie", [SECOND], None, names)[0].is_met
 
 
 def test_preference_may_give_the_number_of_an_output():
-    assert feedback(PREFERENCE, "2", [2], None, ("Response 1", "Response 2"))[0].is_met
+    assert feedback(PREFERENCE, "2", [SECOND], None, ("Response 1", "Response 2"))[0].is_met
 
 
 def test_system_whose_name_is_a_number_is_meant_by_its_name():
-    assert feedback(PREFERENCE, "2", [1], None, ("Response 1", "Response 2"), ("2", "1"))[0].is_met
+    assert feedback(PREFERENCE, "2", [FIRST], None, ("Response 1", "Response 2"), ("2", "1"))[
+        0
+    ].is_met
 
 
 def test_unknown_system_is_refused_with_those_there_are():

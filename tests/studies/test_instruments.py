@@ -11,7 +11,9 @@ from django.core.management import CommandError, call_command
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from evalsite.protocol import Protocol
+from evalsite.instruments import schema
+from evalsite.instruments.checks import read_instrument
+from evalsite.instruments.texts import digest_content
 from evalsite.studies import instruments
 from evalsite.studies.instruments import (
     DraftChanged,
@@ -109,7 +111,7 @@ def test_any_change_of_one_value_is_read_or_refused_but_never_an_error(data: st.
     faults = find_faults(content)
 
     if not faults:
-        assert Protocol.from_stored(content).to_data()["criteria"]
+        assert schema.Instrument.model_validate(content).to_data()["criteria"]
 
 
 @pytest.mark.parametrize("columns", [True, "x", [None], {"sentences": True}, {"sentences": 1.5}])
@@ -132,14 +134,18 @@ def test_column_of_an_output_may_have_no_label():
     del column["label"]
 
     assert not find_faults(content)
-    (read,) = (column for column in Protocol.from_stored(content).columns if column.is_of_output)
+    (read,) = (
+        column
+        for column in schema.Instrument.model_validate(content).columns
+        if column.is_of_output
+    )
     assert read.heading == read.name == column["name"]
 
 
 @pytest.mark.parametrize("content", CONTENTS, ids=lambda content: content["key"])
 def test_gallery_is_read_and_written_without_loss(content: dict):
     assert not find_faults(content)
-    assert Protocol.from_data(Protocol.from_data(content).to_data()) == Protocol.from_data(content)
+    assert read_instrument(read_instrument(content).to_data()) == read_instrument(content)
     assert read_file(write_file(content).encode()) == content
 
 
@@ -160,6 +166,21 @@ def test_same_file_again_changes_nothing_and_another_content_is_the_next_version
     assert (first.number, changed.number) == (1, 2)
     assert changed.instrument == first.instrument
     assert first.content == content
+
+
+def test_file_that_writes_defaults_out_and_uses_old_names_is_the_same_content():
+    jane, content = make_user(), next(one for one in read_gallery() if one["key"] == "webnlg")
+    first, _ = import_instrument(data=content, by=jane)
+    data = deepcopy(content) | {"minutes_per_item": 1, "hooks": {}, "x_page_note": "Read it all."}
+    data["practice"][0]["inputs"]["data"] = json.loads(data["practice"][0]["inputs"]["data"])
+
+    version, is_new = import_instrument(data=data, by=jane)
+
+    assert is_new
+    assert version.content == content | {"page_note": "Read it all."}
+    del data["x_page_note"]
+    assert import_instrument(data=data, by=jane) == (first, False)
+    assert first.sha256 == digest_content(json.loads(write_file(first.content)))
 
 
 def test_file_of_somebody_else_becomes_an_instrument_of_ones_own():
@@ -243,7 +264,7 @@ def test_study_keeps_its_version_whatever_becomes_of_the_instrument():
 
     study = Study.objects.get()
     assert [criterion.label for criterion in study.config.criteria] == labels
-    assert study.config.to_data() == Protocol.from_data(version.content).to_data()
+    assert study.config.to_data() == read_instrument(version.content).to_data()
     assert Item.objects.practice().count() == len(version.content["practice"])
 
 

@@ -6,7 +6,7 @@ import pytest
 from django.test import Client
 from django.urls import reverse
 
-from evalsite.protocol.parts import Design
+from evalsite.instruments.schema import Design
 from evalsite.studies.models import Study
 from evalsite.studies.summary_lines import minutes_per_set
 from tests.support.factories import launch, make_study

@@ -6,13 +6,13 @@ from typing import Any
 from django.test import Client
 
 from evalsite.annotation.pages.view_models import QuestionView
-from evalsite.protocol import Protocol
+from evalsite.instruments.schema import Instrument
 from evalsite.studies.models import Study
 from tests.support.batches import import_rows, make_rows
 from tests.support.factories import launch, make_annotator, make_study, mint_link
 
 
-def make_live(config: Protocol, items: int = 3, **fields: Any) -> Study:
+def make_live(config: Instrument, items: int = 3, **fields: Any) -> Study:
     """A live study of this protocol with so many items, all of them in one set."""
     study = make_study(protocol=config.key, items=0, **{"set_size": 20, "k": 2, **fields})
     import_rows(study, make_rows(config, items))

@@ -8,7 +8,7 @@ from typing import Any
 
 from evalsite.imports.batches.items import CheckedItems as Checked
 from evalsite.imports.batches.store import import_batch
-from evalsite.protocol import InputColumn, Protocol
+from evalsite.instruments.schema import InputColumn, Instrument
 from evalsite.studies.models import Batch, Study
 from tests.support.checking import check_file
 
@@ -17,7 +17,7 @@ SYSTEMS = ("alpha", "beta", "gamma", "delta", "epsilon", "zeta", "eta", "theta")
 Row = dict[str, str]
 
 
-def make_rows(config: Protocol, items: int = 2, outputs: int = 0) -> list[Row]:
+def make_rows(config: Instrument, items: int = 2, outputs: int = 0) -> list[Row]:
     """Rows without a fault: so many items, each with the fewest outputs that it may have."""
     return [
         {
@@ -31,7 +31,7 @@ def make_rows(config: Protocol, items: int = 2, outputs: int = 0) -> list[Row]:
     ]
 
 
-def output_of(config: Protocol, text: str) -> str:
+def output_of(config: Instrument, text: str) -> str:
     """A cell without a fault for an output that says this: where turns are rated a conversation."""
     if not config.asks_turns:
         return text
@@ -54,7 +54,7 @@ def sample_of(column: InputColumn, number: int) -> str:
     return f"We liked place {number}."
 
 
-def text_columns(config: Protocol) -> list[str]:
+def text_columns(config: Instrument) -> list[str]:
     """The columns of a row that participants read."""
     inputs = [column.name for column in config.columns if column.kind != "whole number"]
     return [*inputs, "output"]
@@ -75,7 +75,7 @@ def line_of(rows: Sequence[Mapping[str, str]], record: int) -> int:
     return before + 1
 
 
-def wide(config: Protocol, rows: Sequence[Mapping[str, str]]) -> list[Row]:
+def wide(config: Instrument, rows: Sequence[Mapping[str, str]]) -> list[Row]:
     """The same items with one row each, their outputs in numbered columns."""
     found: dict[str, Row] = {}
     for row in rows:

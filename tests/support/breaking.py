@@ -61,7 +61,7 @@ def make_world() -> World:
     items = Item.objects.filter(pk__in=second.item_ids).order_by("pk")
     for item in items[:2]:
         answer_item(busy, item, item_set=second)
-    said = {"outcome": "reported", "reason": "other", "values": ()}
+    said = {"outcome": "reported", "reason": "other", "rows": ()}
     answer_item(busy, items[2], item_set=second, **said)
     return World(study, other, done, busy)
 
@@ -325,7 +325,7 @@ def criterion_that_is_not_asked(world):
 
 @breaks
 def value_outside_its_scale(world):
-    world.change(world.answer.ratings.first(), value=0, value_typed="0")
+    world.change(world.answer.ratings.first(), value=0, text="0")
 
 
 @breaks
@@ -340,12 +340,12 @@ def rating_of_a_kind_that_no_scale_has(world):
 
 @breaks
 def typed_text_that_says_another_number(world):
-    world.change(world.answer.ratings.first(), value_typed=" 70 ")
+    world.change(world.answer.ratings.first(), text=" 70 ")
 
 
 @breaks
 def typed_text_that_is_missing(world):
-    world.change(world.answer.ratings.first(), value_typed="")
+    world.change(world.answer.ratings.first(), text="")
 
 
 @breaks

@@ -28,9 +28,9 @@ from evalsite.exports.bundle.read import BadBundle, Bundle, open_bundle
 from evalsite.exports.bundle.verify import Report, verify_bundle
 from evalsite.exports.bundle.write import write_bundle
 from evalsite.imports.models import MetricFile, MetricScore
+from evalsite.instruments.installed import installed_protocols
 from evalsite.lib.clock import now
 from evalsite.participants.models import Answer, ParticipantIdentity, ParticipantLink
-from evalsite.protocol import installed_protocols
 from evalsite.quality.models import AnalysisPlan, Exclusion
 from evalsite.studies.models import Output, Study
 from evalsite.studies.version_cache import forget_versions

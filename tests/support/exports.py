@@ -50,7 +50,7 @@ def annotate(
             criterion="informativeness",
             output=output,
             value=50 + output.position,
-            value_typed=f" {50 + output.position}",
+            text=f" {50 + output.position}",
         )
     return annotation
 

@@ -11,7 +11,8 @@ from evalsite.annotation.allocation.claims import claim_set, deal_pilot_set
 from evalsite.annotation.allocation.slots import make_slots
 from evalsite.annotation.models import Slot
 from evalsite.annotation.pages.saving import Saved, Submission, submit_annotation
-from evalsite.annotation.pages.submitted_values import Value
+from evalsite.instruments.answer import AnswerRow
+from evalsite.instruments.schema import Instrument
 from evalsite.lib.clock import now
 from evalsite.participants.models import (
     ItemSet,
@@ -22,7 +23,6 @@ from evalsite.participants.models import (
 )
 from evalsite.participants.recruiting import store_open_link
 from evalsite.participants.services import instructions_hash, record_consent
-from evalsite.protocol import Protocol
 from evalsite.studies.models import Batch, Item, Output, Study, System
 from evalsite.studies.services import add_practice_items, create_study, item_keys
 from evalsite.studies.versions import make_version
@@ -64,9 +64,9 @@ def make_study(
 def practise_every_gold(study: Study) -> Study:
     """The study has practice items with every kind of gold, in place of its own."""
     items = json.loads((FIXTURES / "practice_items.json").read_bytes())[study.protocol]
-    instrument = Protocol.from_stored(study.config.to_data() | {"practice": items})
+    instrument = Instrument.model_validate(study.config.to_data() | {"practice": items})
     study.items.practice().delete()
-    add_practice_items(study, instrument.practice)
+    add_practice_items(study, instrument)
     return study
 
 
@@ -147,14 +147,14 @@ def answer_item(
     """This person's answer is in the database: the same score for every output."""
     slot = Slot.objects.filter(participant=me, item=item).first()
     (criterion,) = me.study.config.criteria
-    values = tuple(
-        Value(criterion=criterion.key, output_id=output.pk, value=score, typed=str(score))
+    rows = tuple(
+        AnswerRow(item.pk, output.pk, criterion.key, value=score, text=str(score))
         for output in item.outputs.all()
     )
     submission = Submission(
         **{
             "item": item,
-            "values": values,
+            "rows": rows,
             "slot_id": slot.pk if slot else None,
             "item_set_id": item_set.pk if item_set else None,
             "version_id": me.study.version_id,

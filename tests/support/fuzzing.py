@@ -22,8 +22,8 @@ from django.db import transaction
 from django.test import Client
 
 from evalsite.annotation.allocation.claims import claim_set
+from evalsite.instruments.installed import installed_protocols
 from evalsite.participants.models import Participant
-from evalsite.protocol import installed_protocols
 from evalsite.studies.models import Membership, Study
 from tests.site.test_get_is_safe import PARAMETER, fill, make_staff_pages, routes, with_object
 from tests.support.answering import make_live

@@ -9,8 +9,8 @@ from urllib.parse import urljoin, urlsplit
 from django.urls import resolve
 
 from evalsite.annotation.running.simulation import Crowd, Visitor
+from evalsite.instruments.schema import InputColumn, Instrument
 from evalsite.lib.clock import now
-from evalsite.protocol import InputColumn, Protocol
 from evalsite.studies.models import Study
 from tests.support.batches import Row, import_rows, make_rows, text_columns
 from tests.support.factories import launch, make_study
@@ -66,12 +66,12 @@ def cells_of(column: InputColumn | None, text: str) -> list[str]:
     return [text]
 
 
-def count_ways(config: Protocol) -> int:
+def count_ways(config: Instrument) -> int:
     return max(len(cells_of(column, "")) for column in config.columns)
 
 
 def hostile_rows(
-    config: Protocol, *, key: str, text: str, way: int | None = None, **fields: str
+    config: Instrument, *, key: str, text: str, way: int | None = None, **fields: str
 ) -> list[Row]:
     """Rows of items that hold this text in every column that takes free text, in each way."""
     rows = []
@@ -88,7 +88,7 @@ def hostile_rows(
     return rows
 
 
-def rows_to_rate(config: Protocol, *, is_short: bool = False) -> list[Row]:
+def rows_to_rate(config: Instrument, *, is_short: bool = False) -> list[Row]:
     """Items with all texts together, and unless this is to be short one more for each text."""
     rows = hostile_rows(config, key="all", text=EVERYTHING)
     for number, text in enumerate([] if is_short else TEXTS.values()):
@@ -97,7 +97,7 @@ def rows_to_rate(config: Protocol, *, is_short: bool = False) -> list[Row]:
     return rows
 
 
-def make_hostile(config: Protocol, *, is_short: bool = False, **fields: Any) -> Study:
+def make_hostile(config: Instrument, *, is_short: bool = False, **fields: Any) -> Study:
     """A live study with every text in every column, and all of them in one item and in practice.
 
     A short one has only these items.
@@ -167,7 +167,7 @@ def squeeze(text: str) -> str:
     return "".join(text.split())
 
 
-def texts_shown(row: Row, config: Protocol) -> list[str]:
+def texts_shown(row: Row, config: Instrument) -> list[str]:
     """What a participant is to read of this row, as it is to be read."""
     found = [row["output"]]
     for column in config.columns:

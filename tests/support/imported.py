@@ -9,7 +9,7 @@ from evalsite.annotation.models import RatingsFile
 from evalsite.imports.core import Source
 from evalsite.imports.ratings.answers import CheckedRatings
 from evalsite.imports.ratings.store import import_ratings
-from evalsite.protocol import Criterion
+from evalsite.instruments.schema import Criterion
 from evalsite.studies.models import Item, Study
 from tests.support.batches import Row, write_csv
 from tests.support.checking import check_ratings

@@ -5,6 +5,7 @@ from typing import Any
 
 from django.conf import settings
 
+from evalsite.instruments import checks
 from evalsite.studies.instruments import find_faults, import_instrument
 from evalsite.studies.models import Study
 from evalsite.studies.services import create_study
@@ -14,9 +15,9 @@ GALLERY = settings.BASE_DIR / "fixtures" / "instruments"
 
 
 def read_gallery() -> list[dict[str, Any]]:
-    """Return the instruments of the gallery that this version can ask, by file name."""
-    found = [json.loads(path.read_bytes()) for path in sorted(GALLERY.glob("*.json"))]
-    return [content for content in found if not find_faults(content)]
+    """Return the instruments of the gallery that this version can ask, as they are stored."""
+    files = [json.loads(path.read_bytes()) for path in sorted(GALLERY.glob("*.json"))]
+    return [checks.read_instrument(data).to_data() for data in files if not find_faults(data)]
 
 
 def read_instrument(key: str) -> dict[str, Any]:

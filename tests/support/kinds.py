@@ -16,7 +16,7 @@ PROTOCOLS = [*PROTOCOLS, *{names}]
 INSTALLED_APPS = [*INSTALLED_APPS, *{names}]
 """
 _APPS = """
-from evalsite.protocol import ProtocolConfig
+from evalsite.instruments.installed import ProtocolConfig
 
 
 class Config(ProtocolConfig):

@@ -3,8 +3,8 @@
 from typing import Any
 
 from evalsite.annotation.models import Annotation
-from evalsite.protocol import installed_protocols
-from evalsite.scales.decision import Decision
+from evalsite.instruments.installed import installed_protocols
+from evalsite.instruments.scales.decision import Decision
 from evalsite.studies.models import Batch, Item, Output, Study, System
 from evalsite.studies.services import item_keys
 from tests.support.factories import launch, make_study

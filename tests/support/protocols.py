@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from evalsite.protocol import installed_protocols
+from evalsite.instruments.installed import installed_protocols
 
 _SHIPPED = {"dialogue", "fluency", "magnitude", "pairwise", "rrgen"}
 

@@ -152,7 +152,7 @@ def find_losses(study: Study, diary: Diary, people: dict[str, int]) -> list[str]
         if rows.count() != 1:
             found.append(f"{rows.count()} rows hold the answer at set {rest}")
             continue
-        stored = rows.get().ratings.order_by("id").values_list("value_typed", flat=True)
+        stored = rows.get().ratings.order_by("id").values_list("text", flat=True)
         if sorted(stored) != sorted(scores):
             found.append(f"set {rest} holds {list(stored)}, not {scores}")
     total = Annotation.objects.filter(study=study).count()

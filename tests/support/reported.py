@@ -7,7 +7,7 @@ from typing import Any
 from evalsite.annotation.models import Annotation
 from evalsite.annotation.running.simulation import simulate_crowd
 from evalsite.imports.demo import make_demo_study
-from evalsite.protocol import get_protocol
+from evalsite.instruments.installed import get_protocol
 from evalsite.quality.models import Exclusion
 from evalsite.results.models import Report
 from evalsite.results.report.computation import analyse_study

@@ -5,7 +5,7 @@ import re
 from django.test import Client
 
 from evalsite.annotation.models import Rating
-from evalsite.protocol import get_protocol
+from evalsite.instruments.installed import get_protocol
 from evalsite.studies.models import Study
 from tests.support.answering import Entered, make_live
 from tests.support.factories import make_annotator, mint_link

@@ -165,12 +165,12 @@ def _ratings(study: Study) -> list[Row]:
                     "better": criterion.better or ("higher" if scale.kind in _GOOD_HIGH else ""),
                     "value": _text(rating.value),
                     "label": _label(scale, rating),
-                    "value_typed": rating.value_typed,
+                    "value_typed": rating.text if _is_typed(scale, rating) else "",
                     "standard": _text(standard),
                     "log_ratio": str(log(rating.value / standard)) if standard else "",
                     "file_row": _text(rating.file_row),
                 }
-                | _of_kind(rating)
+                | _of_kind(scale, rating)
             )
     return rows
 
@@ -183,7 +183,11 @@ def _label(scale: Any, rating: Rating) -> str:
     return str(scale.label_of(rating.value))
 
 
-def _of_kind(rating: Rating) -> Row:
+def _is_typed(scale: Any, rating: Rating) -> bool:
+    return scale.kind in ("magnitude", "number") and rating.value is not None
+
+
+def _of_kind(scale: Any, rating: Rating) -> Row:
     """What only some kinds of questions have."""
     detail = rating.detail or {}
     told = []
@@ -192,7 +196,7 @@ def _of_kind(rating: Rating) -> Row:
         told.append(f"{rating.annotation.item.key}#{position + 1}: {' '.join(keys)}")
     return {
         "part": rating.part,
-        "text": rating.text,
+        "text": "" if _is_typed(scale, rating) else rating.text,
         "not_applicable": _yes(detail.get("na")),
         "option": detail.get("option", ""),
         "both": detail.get("both", ""),

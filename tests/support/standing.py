@@ -35,5 +35,5 @@ def give_standing(me: Participant, answers: int = 4) -> Participant:
 
 def report_item(me: Participant, item: Item, **fields: object) -> Saved:
     """This person has reported the item."""
-    said = {"outcome": "reported", "reason": "missing", "values": (), **fields}
+    said = {"outcome": "reported", "reason": "missing", "rows": (), **fields}
     return answer_item(me, item, **said)

@@ -212,7 +212,7 @@ def find_faults(path: Path, cut: Cut, people: dict[str, int]) -> list[str]:
             home, rest = address.split("sets/")
             number, place = rest.split("/items/")
             rows = database.execute(
-                "SELECT value_typed FROM annotation_rating rating"
+                "SELECT text FROM annotation_rating rating"
                 " JOIN annotation_annotation annotation ON annotation.id = rating.annotation_id"
                 " JOIN participants_itemset dealt ON dealt.id = annotation.item_set_id"
                 " WHERE annotation.participant_id = ? AND dealt.number = ?"

@@ -43,10 +43,10 @@ from evalsite.annotation.models import (
 )
 from evalsite.annotation.pages.held_items import find_reporters
 from evalsite.annotation.pages.saving import LEFT_TO_OTHERS
+from evalsite.instruments.scales import COMMENT
+from evalsite.instruments.schema import Criterion
 from evalsite.lib.prepared import Prepared
 from evalsite.participants.models import Origin
-from evalsite.protocol import Criterion
-from evalsite.protocol.parts import COMMENT
 from evalsite.studies.gold import find_gold
 from evalsite.studies.models import Item, Output, Study
 
@@ -401,9 +401,12 @@ def _twice_in_all(study_id: Any, *per_output: Any) -> QuerySet[Any, Any]:
 def rating_of_a_kind_that_no_scale_has(study: Study) -> Iterable[str]:
     """Find parts, texts and details of scales that store none, and turns nobody was asked about."""
     plain = Q(turn=0, part="", text="", detail__isnull=True)
-    storing = [criterion.key for criterion in study.config.criteria if criterion.columns]
-    by_turn = [criterion.key for criterion in study.config.criteria if criterion.per_turn]
+    criteria = study.config.criteria
+    storing = [criterion.key for criterion in criteria if criterion.columns]
+    typed = [criterion.key for criterion in criteria if criterion.scale.keeps_typed]
+    by_turn = [criterion.key for criterion in criteria if criterion.per_turn]
     known = plain | Q(turn=0, criterion__in=storing) | Q(criterion__in=by_turn)
+    known |= Q(turn=0, part="", detail__isnull=True, value__isnull=False, criterion__in=typed)
     return _name_ratings(_ratings(study.pk).exclude(known))
 
 
@@ -413,10 +416,11 @@ def typed_text_that_says_another_number(study: Study) -> Iterable[str]:
         for criterion in study.config.criteria
         if criterion.scale.keeps_typed
     }
-    typed = _ratings(study.pk).filter(criterion__in=fields).exclude(value_typed="")
+    typed = _ratings(study.pk).filter(criterion__in=fields, value__isnull=False).exclude(text="")
     # nearly all are the bare number: only others have to be read
-    differing = typed.exclude(value_typed=Cast("value", CharField())).order_by("pk")
-    rows = differing.values_list("pk", "annotation_id", "criterion", "value", "value_typed")
+    whole = Cast("value", IntegerField())
+    differing = typed.exclude(value=whole, text=Cast(whole, CharField())).order_by("pk")
+    rows = differing.values_list("pk", "annotation_id", "criterion", "value", "text")
     for pk, annotation_id, criterion, value, text in rows.iterator():
         try:
             number = fields[criterion].clean(text)
@@ -427,11 +431,10 @@ def typed_text_that_says_another_number(study: Study) -> Iterable[str]:
 
 
 def typed_text_that_is_missing(study: Study) -> Iterable[str]:
-    """Find typed numbers without their text, and texts of what wasn't typed."""
+    """Find typed numbers without their text."""
     kept = [criterion.key for criterion in study.config.criteria if criterion.scale.keeps_typed]
-    is_missing = Q(criterion__in=kept, value__isnull=False, value_typed="")
-    is_strange = ~Q(criterion__in=kept) & ~Q(value_typed="")
-    return _name_ratings(_ratings(study.pk).filter(is_missing | is_strange))
+    missing = _ratings(study.pk).filter(criterion__in=kept, value__isnull=False, text="")
+    return _name_ratings(missing)
 
 
 CHECKS = checks_in(
@@ -456,5 +459,5 @@ CHECKS = checks_in(
     ("Ratings were given twice", rating_given_twice),
     ("Ratings hold what no scale stores", rating_of_a_kind_that_no_scale_has),
     ("Numbers differ from what was typed", typed_text_that_says_another_number),
-    ("The typed text is missing, or present where nothing is typed", typed_text_that_is_missing),
+    ("The text of typed numbers is missing", typed_text_that_is_missing),
 )

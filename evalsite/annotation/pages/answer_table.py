@@ -3,22 +3,22 @@
 from collections import defaultdict
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import Any
 
 from django.utils.translation import gettext as _
 from django.utils.translation import ngettext
 
-from evalsite.annotation.models import Annotation, Rating
+from evalsite.annotation.models import ROW, Annotation, Rating
 from evalsite.annotation.pages.forms import ReportForm
 from evalsite.annotation.pages.ignored_items import reason_of
 from evalsite.annotation.pages.screens import Screen, entered_ratings, in_order
 from evalsite.annotation.pages.sets import open_places
 from evalsite.annotation.pages.view_models import question_names
-from evalsite.instruments.schema import KINDS_OF_OUTPUTS
+from evalsite.instruments.answer import AnswerRow
+from evalsite.instruments.schema import KINDS_OF_OUTPUTS, Column, Instrument
 from evalsite.lib.dialogue import parse_dialogue, strip_markup
 from evalsite.lib.prepared import Prepared
 from evalsite.participants.models import ItemSet, Participant
-from evalsite.protocol import Column, Protocol
 from evalsite.studies.models import Item, Output
 
 _LONGEST_TEXT = 80
@@ -33,7 +33,7 @@ class AnswerCell:
 
 
 @dataclass(frozen=True)
-class AnswerRow:
+class PlaceRow:
     """One place of a set: the first words of its text, and the answers, or why there are none."""
 
     place: int
@@ -52,7 +52,7 @@ class AnswerTable:
 
     text_label: str
     criteria: tuple[str, ...]
-    rows: tuple[AnswerRow, ...]
+    rows: tuple[PlaceRow, ...]
     outcomes: dict[str, int]
 
     @property
@@ -102,25 +102,10 @@ _answers_of = Prepared(
 )
 
 
-class _RatingRow(NamedTuple):
-    """A rating as the table needs it; a model's row each would cost more than all else here."""
-
-    annotation_id: int
-    criterion: str
-    output_id: int | None
-    value: int | None
-    value_typed: str
-    part: str
-    text: str
-    detail: dict[str, Any] | None
-    turn: int
-
-
+# plain rows: a model's row each would cost more than all else here
 _ratings_of = Prepared(
     lambda *annotations: (
-        Rating.objects.filter(annotation__pk__in=annotations)
-        .values_list(*_RatingRow._fields)
-        .order_by("id")
+        Rating.objects.filter(annotation__pk__in=annotations).values_list(*ROW).order_by("id")
     )
 )
 
@@ -133,10 +118,9 @@ def tabulate_answers(me: Participant, item_set: ItemSet) -> AnswerTable:
     for output in _outputs_of.all(*items):
         outputs[output.item_id].append(output)
     answers = {answer.item_id: answer for answer in _answers_of.all(me.pk, *items)}
-    ratings: dict[int, list[_RatingRow]] = defaultdict(list)
-    for row in _ratings_of.all(*(answer.pk for answer in answers.values())):
-        rating = _RatingRow(*row)
-        ratings[rating.annotation_id].append(rating)
+    ratings: dict[int, list[AnswerRow]] = defaultdict(list)
+    for cells in _ratings_of.all(*(answer.pk for answer in answers.values())):
+        ratings[cells[0]].append(AnswerRow(*cells))
     rows = []
     outcomes = dict.fromkeys(Annotation.Outcome.values, 0)
     shown = {place: items[item_set.item_ids[place - 1]] for place in open_places(item_set)}
@@ -149,15 +133,15 @@ def tabulate_answers(me: Participant, item_set: ItemSet) -> AnswerTable:
     for (place, item), text in zip(shown.items(), texts, strict=True):
         annotation = answers.get(item.pk)
         if annotation is None:
-            rows.append(AnswerRow(place, text, state=_("Not answered"), is_missing=True))
+            rows.append(PlaceRow(place, text, state=_("Not answered"), is_missing=True))
             continue
         if not me.may_reopen(annotation.visit_id):
-            rows.append(AnswerRow(place, text, state=_("Saved earlier"), is_earlier=True))
+            rows.append(PlaceRow(place, text, state=_("Saved earlier"), is_earlier=True))
             continue
         outcomes[annotation.outcome] += 1
         if annotation.outcome == Annotation.Outcome.RATED:
             screen = in_order(me.study, item, outputs[item.pk], annotation.order_shown)
-            rows.append(AnswerRow(place, text, _list_cells(screen, ratings[annotation.pk])))
+            rows.append(PlaceRow(place, text, _list_cells(screen, ratings[item.pk])))
         else:
             rows.append(_describe_unrated(config, place, text, annotation))
     return AnswerTable(
@@ -168,19 +152,21 @@ def tabulate_answers(me: Participant, item_set: ItemSet) -> AnswerTable:
     )
 
 
-def _describe_unrated(config: Protocol, place: int, text: str, annotation: Annotation) -> AnswerRow:
+def _describe_unrated(
+    config: Instrument, place: int, text: str, annotation: Annotation
+) -> PlaceRow:
     if annotation.outcome == Annotation.Outcome.IGNORED:
         reason = reason_of(config, annotation.reason).label
-        return AnswerRow(place, text, state=_("Ignored: %(reason)s") % {"reason": reason})
+        return PlaceRow(place, text, state=_("Ignored: %(reason)s") % {"reason": reason})
     if annotation.outcome == Annotation.Outcome.SKIPPED:
-        return AnswerRow(place, text, state=_("Skipped"))
+        return PlaceRow(place, text, state=_("Skipped"))
     reasons: dict[str, Any] = dict(ReportForm.REASONS)
     reason = str(reasons.get(annotation.reason, annotation.reason))
     state = _("Reported: %(reason)s") % {"reason": reason}
-    return AnswerRow(place, text, state=state, is_reported=True)
+    return PlaceRow(place, text, state=state, is_reported=True)
 
 
-def _list_cells(screen: Screen, ratings: Sequence[_RatingRow]) -> tuple[AnswerCell, ...]:
+def _list_cells(screen: Screen, ratings: Sequence[AnswerRow]) -> tuple[AnswerCell, ...]:
     config = screen.study.config
     entries = entered_ratings(screen, ratings)
     asked = question_names(config, len(screen.outputs), screen.criteria)
@@ -192,7 +178,7 @@ def _list_cells(screen: Screen, ratings: Sequence[_RatingRow]) -> tuple[AnswerCe
     return tuple(cells)
 
 
-def _find_text_column(config: Protocol) -> Column | None:
+def _find_text_column(config: Instrument) -> Column | None:
     """Return the last input that every item has: it identifies an item with several outputs.
 
     None: an item is known by its output, the only one or the first.

@@ -10,11 +10,11 @@ from django.views.decorators.http import require_safe
 
 from evalsite.annotation.pages.view_models import ItemView, view_example
 from evalsite.annotation.pages.views import render_example, render_explanation
+from evalsite.instruments.schema import Criterion, Example, Instrument
 from evalsite.lib.markdown import render_markdown
 from evalsite.participants.access import address, page_context, participant_page, unknown_link
 from evalsite.participants.models import Participant
 from evalsite.participants.services import has_agreed
-from evalsite.protocol import Criterion, Example, Protocol
 from evalsite.studies.versions import shown_content
 
 
@@ -56,7 +56,7 @@ def worked_examples(request: HttpRequest, me: Participant) -> HttpResponse:
         for number, example in enumerate(config.instruction_examples, start=1)
     ]
     context |= {
-        "count": len(config.worked_examples),
+        "count": len(config.examples),
         "page_note": render_markdown(config.page_note),
         "sections": list(_list_sections(config, shown_content(me.study)["options"])),
         "whole": whole,
@@ -64,11 +64,9 @@ def worked_examples(request: HttpRequest, me: Participant) -> HttpResponse:
     return render(request, "annotation/examples.html", context)
 
 
-def _list_sections(config: Protocol, options: dict[str, object]) -> Iterator[Section]:
+def _list_sections(config: Instrument, options: dict[str, object]) -> Iterator[Section]:
     for criterion in config.criteria:
-        examples = [
-            example for example in config.worked_examples if example.criterion == criterion.key
-        ]
+        examples = [example for example in config.examples if example.criterion == criterion.key]
         if examples:
             yield Section(
                 criterion=criterion,
@@ -78,9 +76,9 @@ def _list_sections(config: Protocol, options: dict[str, object]) -> Iterator[Sec
 
 
 def _view(
-    config: Protocol, criterion: Criterion, example: Example, options: dict[str, object]
+    config: Instrument, criterion: Criterion, example: Example, options: dict[str, object]
 ) -> WorkedExample:
-    ratings = criterion.scale.describe_ratings(example.ratings.get(criterion.key, ()))
+    ratings = criterion.scale.describe_ratings(criterion.read_ratings(example))
     verdict = f"**{ratings}** {example.why}" if ratings else example.why
     return WorkedExample(
         label=example.label,

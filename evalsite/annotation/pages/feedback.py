@@ -2,17 +2,16 @@
 
 from collections.abc import Iterable
 
-from evalsite.annotation.models import Rating
 from evalsite.annotation.pages.screens import Screen
-from evalsite.annotation.pages.submitted_values import Value
 from evalsite.annotation.pages.view_models import output_label, question_names
+from evalsite.instruments.answer import AnswerRow
 from evalsite.studies.gold import Feedback, feedback, find_gold, lacks_answer, right_values
 from evalsite.studies.models import Output
 
 
-def explain_answers(screen: Screen, ratings: Iterable[Rating | Value]) -> list[Feedback]:
+def explain_answers(screen: Screen, rows: Iterable[AnswerRow]) -> list[Feedback]:
     """Return what gold says of each answer, by the names under which the outputs were shown."""
-    ratings = list(ratings)
+    rows = list(rows)
     config, uploaded = screen.study.config, _as_uploaded(screen)
     # gold speaks of outputs as uploaded; people know them by the place where they saw them
     count = len(uploaded)
@@ -22,7 +21,7 @@ def explain_answers(screen: Screen, ratings: Iterable[Rating | Value]) -> list[F
     for asked in find_gold(config, screen.item.gold):
         criterion = asked.for_item(screen.item.inputs, [output.text for output in uploaded])
         values = criterion.read_values(
-            [rating for rating in ratings if rating.criterion == criterion.key],
+            [row for row in rows if row.criterion == criterion.key],
             [output.pk for output in uploaded],
         )
         if lacks_answer(criterion, screen.item.gold[criterion.key], values):

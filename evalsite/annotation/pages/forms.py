@@ -12,12 +12,11 @@ from django.http import QueryDict
 from django.utils.translation import gettext_lazy as _
 
 from evalsite.annotation.pages.highlights import Reading, marks_fields, read_marks
-from evalsite.annotation.pages.submitted_values import Value
 from evalsite.annotation.pages.view_models import question_label, question_names
-from evalsite.fields import LONGEST_NOTE, NoteField, drop_unstorable, unify_breaks
-from evalsite.protocol import CheckQuestion, Criterion, Protocol
-from evalsite.protocol.parts import COMMENT
-from evalsite.protocol.scale import Row
+from evalsite.fields import LONGEST_TEXT, NoteField, drop_unstorable, unify_breaks
+from evalsite.instruments.answer import HIGHLIGHTS, AnswerRow
+from evalsite.instruments.scales import COMMENT
+from evalsite.instruments.schema import CheckQuestion, Criterion, Instrument
 
 logger = logging.getLogger(__name__)
 
@@ -42,7 +41,7 @@ class RatingForm(forms.Form):
         self,
         data: Any = None,
         *,
-        config: Protocol,
+        config: Instrument,
         outputs: int,
         criteria: Sequence[Criterion] | None = None,
         texts: Sequence[str] = (),
@@ -99,31 +98,29 @@ class RatingForm(forms.Form):
         """What was entered, as text, whether right or wrong."""
         return read_entered(self.config, self.outputs, self.data, self.criteria)
 
-    def values(self, output_ids: Sequence[int]) -> tuple[Value, ...]:
-        """Return the ratings, with the outputs in the order in which they were shown."""
-        values: list[Value] = []
+    def list_rows(self, item_id: int, output_ids: Sequence[int]) -> tuple[AnswerRow, ...]:
+        """Return what to store, with the outputs in the order in which they were shown."""
+        rows: list[AnswerRow] = []
         for name, criterion, number in question_names(self.config, self.outputs, self.criteria):
-            answer = self.cleaned_data[name]
+            answer, scale = self.cleaned_data[name], criterion.scale
+            turn = number if criterion.per_turn else 0
+            output_id = output_ids[0 if turn else number - 1] if number else None
+            about = AnswerRow(item_id, output_id, criterion.key, turn)
+            if answer is not None and scale.keeps_typed:
+                about = about._replace(text=str(self.data.get(name, "")))
             if answer is not None:
-                typed = str(self.data.get(name, "")) if criterion.scale.keeps_typed else ""
-                rows = criterion.make_rows(answer, output_ids, number)
-                values += [_make_value(criterion, row, typed) for row in rows]
+                rows += scale.make_rows(answer, about, output_ids)
             if text := self.cleaned_data.get(f"{name}.{COMMENT}", ""):
-                turn = number if criterion.per_turn else 0
-                of = output_ids[0 if turn else number - 1] if number else None
-                row = Row(of, None, COMMENT, text, turn=turn)
-                values.append(_make_value(criterion, row, ""))
+                rows.append(about._replace(part=COMMENT, text=text))
         for field, reading in zip(self.marks, self.readings, strict=True):
             output_id, text = output_ids[field.number - 1], self.texts[field.number - 1]
-            values += [
-                Value.of_mark(output_id, start, end, text[start:end])
+            rows += [
+                AnswerRow(
+                    item_id, output_id, HIGHLIGHTS, text=text[start:end], start=start, end=end
+                )
                 for start, end in reading.spans
             ]
-        return tuple(values)
-
-
-def _make_value(criterion: Criterion, row: Row, typed: str) -> Value:
-    return Value(criterion=criterion.key, typed=typed, **row._asdict())
+        return tuple(rows)
 
 
 def _refuse_sent_twice(form: forms.Form) -> None:
@@ -142,7 +139,7 @@ def _refuse(value: str) -> None:
 
 
 def read_entered(
-    config: Protocol,
+    config: Instrument,
     outputs: int,
     data: Mapping[str, Any],
     criteria: Sequence[Criterion] | None = None,
@@ -150,7 +147,7 @@ def read_entered(
     """Return the raw text of each question in posted data; other fields are ignored."""
     entered: dict[str, str] = {}
     for name, criterion, _number in question_names(config, outputs, criteria):
-        entry = criterion.scale.read_entry(data, name)[:LONGEST_NOTE]
+        entry = criterion.scale.read_entry(data, name)[:LONGEST_TEXT]
         if entry or name in data:
             entered[name] = entry
         if criterion.comment and (comment := data.get(f"{name}.{COMMENT}")):
@@ -242,7 +239,7 @@ class IgnoreForm(forms.Form):
         self,
         data: Any = None,
         *,
-        config: Protocol,
+        config: Instrument,
         outputs: int,
         criteria: Sequence[Criterion] | None = None,
     ) -> None:
@@ -298,7 +295,7 @@ class ComprehensionForm(forms.Form):
     """
 
     def __init__(
-        self, data: Any = None, *, config: Protocol, results: Sequence[QuestionResult] = ()
+        self, data: Any = None, *, config: Instrument, results: Sequence[QuestionResult] = ()
     ) -> None:
         super().__init__(data)
         self.config = config

@@ -14,8 +14,8 @@ from typing import Any, NamedTuple
 
 from django.utils.translation import gettext_lazy as _
 
+from evalsite.instruments.schema import Instrument
 from evalsite.lib.limited import read_json
-from evalsite.protocol import Protocol
 
 MOST = 200
 MISFIT = _("One highlight didn’t fit the text and wasn’t saved. Mark it again.")
@@ -51,7 +51,7 @@ class Reading:
     error: str = ""
 
 
-def marks_fields(config: Protocol, outputs: int) -> list[MarksField]:
+def marks_fields(config: Instrument, outputs: int) -> list[MarksField]:
     """Return the names for each output, by its place on the page; none where nothing is marked."""
     if not config.has_highlight:
         return []

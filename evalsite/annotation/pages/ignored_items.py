@@ -18,18 +18,17 @@ from evalsite.annotation.pages.saving import (
     save_locked,
 )
 from evalsite.annotation.pages.screens import load_screen
-from evalsite.annotation.pages.submitted_values import Value
 from evalsite.audit.models import AuditEntry
+from evalsite.instruments.schema import IgnoreReason, Instrument
 from evalsite.lib.clock import now
 from evalsite.participants.models import ItemSet, Participant
 from evalsite.participants.services import Agreement
-from evalsite.protocol import IgnoreReason, Protocol
 from evalsite.studies.models import Item
 
 _IGNORED = Annotation.Outcome.IGNORED
 
 
-def reason_of(config: Protocol, key: str) -> IgnoreReason:
+def reason_of(config: Instrument, key: str) -> IgnoreReason:
     """Return the reason of this key, also of one that the protocol has dropped since."""
     reasons = (reason for reason in config.ignore_reasons if reason.key == key)
     return next(reasons, IgnoreReason(key=key, label=key))
@@ -44,7 +43,7 @@ def ignore_item(
     Earlier scores are in the history. Items that went to others, or were reported, don't change.
     """
     agreement = lock_present(participant)
-    asked = replace(submission, outcome=_IGNORED, reason=reason.key, values=())
+    asked = replace(submission, outcome=_IGNORED, reason=reason.key, rows=())
     covered = [asked]
     if reason.covers == "group":
         covered += _same_for_mates(participant, asked, item_set)
@@ -164,10 +163,7 @@ def _restore(me: Participant, annotation: Annotation, before: Revision) -> None:
         outcome=state["outcome"],
         reason=state["reason"],
         note=state["note"],
-        values=(
-            *(Value.from_state(rating) for rating in state["ratings"]),
-            *(Value.of_mark(*mark) for mark in state.get("highlights", ())),
-        ),
+        rows=tuple(before.list_rows()),
     )
     replace_annotation(annotation, me, submission)
     # it is the answer of that moment, not a new one

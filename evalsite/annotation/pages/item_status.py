@@ -13,9 +13,9 @@ from evalsite.annotation.pages.ignored_items import list_ignored_together, reaso
 from evalsite.annotation.pages.saving import Saved
 from evalsite.annotation.pages.screens import Screen
 from evalsite.annotation.pages.view_models import ItemView
+from evalsite.instruments.schema import Instrument
 from evalsite.participants.access import address
 from evalsite.participants.models import ItemSet, Participant
-from evalsite.protocol import Protocol
 
 _ARRIVED = (Saved.SAVED, Saved.ALREADY, Saved.CHANGED, Saved.REPLACED, Saved.SKIPPED)
 _PLACE = re.compile("[1-9][0-9]{0,4}")
@@ -74,7 +74,7 @@ def describe_refusal(errors: Mapping[str, str], entered: Mapping[str, Any]) -> s
     return words % count
 
 
-def name_places(config: Protocol, places: Sequence[int]) -> str:
+def name_places(config: Instrument, places: Sequence[int]) -> str:
     """Name items by their places: "Item 2", "Items 1 to 3", "Items 1, 3 and 5"."""
     first, last = places[0], places[-1]
     if len(places) == 1:

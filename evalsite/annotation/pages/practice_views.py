@@ -10,7 +10,7 @@ from django.shortcuts import redirect, render
 from django.utils.translation import gettext as _
 from django.views.decorators.http import require_http_methods
 
-from evalsite.annotation.models import Annotation, Rating
+from evalsite.annotation.models import Annotation
 from evalsite.annotation.pages.entry_views import describe_place
 from evalsite.annotation.pages.feedback import explain_answers
 from evalsite.annotation.pages.forms import RatingForm, read_circumstances
@@ -19,8 +19,8 @@ from evalsite.annotation.pages.saving import Submission, submit_annotation
 from evalsite.annotation.pages.screens import Screen, answered_screen, entered_values, load_screen
 from evalsite.annotation.pages.shown_screens import as_shown
 from evalsite.annotation.pages.signed_state import Shown, read_shown
-from evalsite.annotation.pages.submitted_values import Value
 from evalsite.annotation.pages.view_models import ItemView, Progress, add_feedback
+from evalsite.instruments.answer import AnswerRow
 from evalsite.lib.clock import now
 from evalsite.participants.access import address, page_context, participant_page, unknown_link
 from evalsite.participants.models import Participant
@@ -149,8 +149,8 @@ def _try_again(
         form = read_form(request, screen, request.GET)
         if form.is_valid():
             view = screen.view(form.entered, is_disabled=True)
-            ratings = form.values(screen.output_ids)
-            return _show_verdict(request, screen, view, ratings, frame)
+            rows = form.list_rows(screen.item.pk, screen.output_ids)
+            return _show_verdict(request, screen, view, rows, frame)
     return render(request, me.study.config.item_template, frame | {"item": screen.view({})})
 
 
@@ -173,7 +173,7 @@ def read_submission(
     """Return what a valid form submits, outside any set."""
     return Submission(
         item=screen.item,
-        values=form.values(screen.output_ids),
+        rows=form.list_rows(screen.item.pk, screen.output_ids),
         note=form.cleaned_data.get("note", ""),
         version_id=shown.version_id,
         order_shown=tuple(screen.order),
@@ -189,17 +189,17 @@ def _explain(
     screen = answered_screen(annotation, me.study)
     entered = entered_values(screen, annotation)
     view = screen.view(entered, is_disabled=True, with_marks=True)
-    return _show_verdict(request, screen, view, annotation.ratings.all(), frame)
+    return _show_verdict(request, screen, view, annotation.list_rows(), frame)
 
 
 def _show_verdict(
     request: HttpRequest,
     screen: Screen,
     view: ItemView,
-    ratings: Iterable[Rating | Value],
+    rows: Iterable[AnswerRow],
     frame: dict[str, Any],
 ) -> HttpResponse:
-    feedback = explain_answers(screen, ratings)
+    feedback = explain_answers(screen, rows)
     why = screen.item.gold.get("why", "")
     if len(feedback) == 1:  # then the reason goes with the only verdict
         feedback, why = [replace(feedback[0], why=why)], ""

@@ -173,7 +173,7 @@ def explain_try(me: Participant) -> list[Explained]:
         if annotation := answered.get(item.pk):
             screen = answered_screen(annotation, me.study)
             explained.append(
-                Explained(screen, annotation, explain_answers(screen, annotation.ratings.all()))
+                Explained(screen, annotation, explain_answers(screen, annotation.list_rows()))
             )
     return explained
 

@@ -380,7 +380,7 @@ def make_submission(
 ) -> Submission:
     """Return all that a valid form submits for an item, with its circumstances."""
     return Submission(
-        values=form.values(screen.output_ids),
+        rows=form.list_rows(screen.item.pk, screen.output_ids),
         note=form.cleaned_data.get("note", ""),
         language=request.headers.get("Accept-Language", "").split(",")[0][:35],
         **circumstances(shown, screen),

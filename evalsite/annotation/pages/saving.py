@@ -1,7 +1,8 @@
 """Saving what a participant submits: once, counted if the item needs it, never lost."""
 
+import json
 import logging
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime
 from enum import Enum
@@ -23,7 +24,7 @@ from evalsite.annotation.allocation.leases import (
 )
 from evalsite.annotation.models import Annotation, Draft, Rating, Revision, Slot
 from evalsite.annotation.pages.held_items import judge_again
-from evalsite.annotation.pages.submitted_values import Value, identify, state_of
+from evalsite.instruments.answer import AnswerRow
 from evalsite.lib.clock import now
 from evalsite.lib.integrity import is_violation
 from evalsite.lib.prepared import PreparedInsert
@@ -84,7 +85,7 @@ class Submission:
     """All that one participant submits for one item, checked."""
 
     item: Item
-    values: tuple[Value, ...] = ()
+    rows: tuple[AnswerRow, ...] = ()
     outcome: str = Annotation.Outcome.RATED
     reason: str = ""
     note: str = ""
@@ -159,7 +160,7 @@ def _insert(participant: Participant, submission: Submission) -> Saved:
             return _settle(stored, participant, submission, agreement)
     if agreement is Agreement.NONE:
         # that something was sent is kept, so that counts can be explained, but not what it said
-        submission = replace(submission, values=(), note="", reason="")
+        submission = replace(submission, rows=(), note="", reason="")
     is_outdated = agreement is Agreement.OUTDATED
     annotation = Annotation(
         study_id=participant.study_id,
@@ -304,18 +305,17 @@ def _write_answers(annotation: Annotation, submission: Submission) -> None:
             Rating(
                 study_id=annotation.study_id,
                 annotation=annotation,
-                criterion=value.criterion,
-                output_id=value.output_id,
-                value=value.value,
-                value_typed=value.typed,
-                part=value.part,
-                text=value.text,
-                detail=value.detail,
-                turn=value.turn,
-                start=value.start,
-                end=value.end,
+                output_id=row.output,
+                criterion=row.criterion,
+                turn=row.turn,
+                part=row.part,
+                value=row.value,
+                text=row.text,
+                detail=row.detail,
+                start=row.start,
+                end=row.end,
             )
-            for value in submission.values
+            for row in submission.rows
         ]
     )
 
@@ -360,8 +360,13 @@ def _settle(
     if not participant.may_reopen(stored.visit_id):
         # also of equal values: nobody may find out what was answered by trying
         return Saved.EARLIER
-    before = {identify(rating) for rating in stored.ratings.all()}
-    is_same = before == {value.identity for value in submission.values}
+    typed = {
+        criterion.key
+        for criterion in participant.study.config.criteria
+        if criterion.scale.keeps_typed
+    }
+    before = {identify(row, typed) for row in stored.list_rows()}
+    is_same = before == {identify(row, typed) for row in submission.rows}
     if is_same and all(getattr(stored, k) == v for k, v in _outcome_of(submission).items()):
         return Saved.AWAITING if stored.awaits_consent else Saved.ALREADY
     is_finished = stored.item_set is None or stored.item_set.finished_at is not None
@@ -375,9 +380,15 @@ def _settle(
     return Saved.REPLACED if was_unseen else Saved.CHANGED
 
 
+def identify(row: AnswerRow, typed: Collection[str]) -> tuple[Any, ...]:
+    """Return what tells a row from one that says something else, however a number was typed."""
+    text = "" if row.value is not None and row.criterion in typed else row.text
+    detail = json.dumps(row.detail, sort_keys=True) if row.detail else ""
+    return (*row._replace(text=text, detail=None), detail)
+
+
 def keep_revision(annotation: Annotation, **more: Any) -> None:
     """Keep the present answer for ever, whatever replaces it."""
-    ratings = annotation.ratings.all()
     Revision.objects.create(
         study_id=annotation.study_id,
         annotation=annotation,
@@ -386,12 +397,8 @@ def keep_revision(annotation: Annotation, **more: Any) -> None:
             "outcome": annotation.outcome,
             "reason": annotation.reason,
             "note": annotation.note,
-            "ratings": [state_of(rating) for rating in ratings if rating.start is None],
-            "highlights": [
-                [mark.output_id, mark.start, mark.end, mark.text]
-                for mark in ratings
-                if mark.start is not None
-            ],
+            # without the item, which is the annotation's
+            "rows": [row[1:] for row in annotation.list_rows()],
             **more,
         },
     )

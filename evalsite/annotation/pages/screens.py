@@ -3,12 +3,11 @@
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Protocol
 
 from django.utils.crypto import salted_hmac
 
 from evalsite.annotation.allocation.arrangement import order_for
-from evalsite.annotation.models import Annotation, Rating, Slot
+from evalsite.annotation.models import Annotation, Slot
 from evalsite.annotation.pages.highlights import Span, marks_fields, write_marks
 from evalsite.annotation.pages.view_models import (
     NO_GROUP,
@@ -18,12 +17,11 @@ from evalsite.annotation.pages.view_models import (
     question_names,
     view_item,
 )
-from evalsite.instruments.answer import HIGHLIGHTS
+from evalsite.instruments.answer import HIGHLIGHTS, AnswerRow
+from evalsite.instruments.scales import COMMENT
+from evalsite.instruments.schema import Criterion
 from evalsite.lib.prepared import Prepared
 from evalsite.participants.models import Participant
-from evalsite.protocol import Criterion
-from evalsite.protocol.parts import COMMENT
-from evalsite.protocol.scale import Stored
 from evalsite.studies.gold import find_gold
 from evalsite.studies.models import Item, Output, Study
 from evalsite.studies.versions import shown_content
@@ -58,7 +56,7 @@ class Screen:
             return self.bind(find_gold(config, self.item.gold) or config.criteria)
         return self.bind(config.criteria)
 
-    def bind(self, criteria: tuple[Criterion, ...]) -> tuple[Criterion, ...]:
+    def bind(self, criteria: Iterable[Criterion]) -> tuple[Criterion, ...]:
         """Return these criteria with what the item's inputs and the person bring to them."""
         seed = f"{self.study.seed}/{self.participant_id}"
         texts = [output.text for output in self.outputs]
@@ -138,27 +136,18 @@ def answered_screen(annotation: Annotation, study: Study) -> Screen:
 
 def entered_values(screen: Screen, annotation: Annotation) -> dict[str, str]:
     """Return the entries of an answered item, by question name."""
-    ratings = list(annotation.ratings.all())
-    values = entered_ratings(screen, ratings)
+    rows = annotation.list_rows()
+    values = entered_ratings(screen, rows)
     if annotation.note:
         values["note"] = annotation.note
-    return values | _entered_marks(screen, ratings)
+    return values | _entered_marks(screen, rows)
 
 
-class GivenRating(Stored, Protocol):
-    """A rating, or anything else with the fields of its row."""
-
-    @property
-    def criterion(self) -> str: ...
-    @property
-    def value_typed(self) -> str: ...
-
-
-def entered_ratings(screen: Screen, ratings: Iterable[GivenRating]) -> dict[str, str]:
+def entered_ratings(screen: Screen, rows: Iterable[AnswerRow]) -> dict[str, str]:
     """Return the entries of the questions and of comments on them, by their names."""
-    by_criterion: dict[str, list[GivenRating]] = {}
-    for rating in ratings:
-        by_criterion.setdefault(rating.criterion, []).append(rating)
+    by_criterion: dict[str, list[AnswerRow]] = {}
+    for row in rows:
+        by_criterion.setdefault(row.criterion, []).append(row)
     places = range(len(screen.outputs))
     entries = {
         criterion.key: criterion.write_entries(
@@ -171,37 +160,33 @@ def entered_ratings(screen: Screen, ratings: Iterable[GivenRating]) -> dict[str,
     for name, criterion, number in question_names(
         screen.study.config, len(screen.outputs), screen.criteria
     ):
-        matching: Sequence[GivenRating] = by_criterion.get(criterion.key, ())
+        matching: Sequence[AnswerRow] = by_criterion.get(criterion.key, ())
         place = 1 if criterion.per_turn else number
         output_id = screen.output_ids[place - 1] if place else None
         if criterion.per_turn:
-            matching = [rating for rating in matching if rating.turn == number]
+            matching = [row for row in matching if row.turn == number]
         entry = entries.get(criterion.key, {}).get(number)
         if entry is not None:
-            # as it was typed, if it was
-            values[name] = next(
-                (
-                    rating.value_typed
-                    for rating in matching
-                    if rating.output_id == output_id and rating.value_typed
-                ),
-                entry,
-            )
-        for rating in matching:
-            if rating.part == COMMENT and (not number or rating.output_id == output_id):
-                values[f"{name}.{COMMENT}"] = rating.text
+            values[name] = entry
+        for row in matching:
+            if number and row.output != output_id:
+                continue
+            if row.part == COMMENT:
+                values[f"{name}.{COMMENT}"] = row.text
+            elif criterion.scale.keeps_typed and row.value is not None and row.text:
+                values[name] = row.text
     return values
 
 
-def _entered_marks(screen: Screen, ratings: Sequence[Rating]) -> dict[str, str]:
+def _entered_marks(screen: Screen, rows: Sequence[AnswerRow]) -> dict[str, str]:
     entries = {}
     for field in marks_fields(screen.study.config, len(screen.outputs)):
         output = screen.outputs[field.number - 1]
         spans = [
-            Span(rating.start, rating.end)
-            for rating in ratings
-            if rating.criterion == HIGHLIGHTS and rating.output_id == output.pk
-            if rating.start is not None and rating.end is not None
+            Span(row.start, row.end)
+            for row in rows
+            if row.criterion == HIGHLIGHTS and row.output == output.pk
+            if row.start is not None and row.end is not None
         ]
         entries[field.name] = write_marks(spans, output.text)
     return entries

@@ -226,7 +226,7 @@ def finish_set(*, participant: Participant, item_set: ItemSet) -> bool:
 def _as_submission(change: Change) -> Submission:
     return Submission(
         item=change.annotation.item,
-        values=change.form.values(change.screen.output_ids),
+        rows=change.form.list_rows(change.annotation.item_id, change.screen.output_ids),
         note=change.form.cleaned_data.get("note", ""),
         order_shown=tuple(change.screen.order),
     )

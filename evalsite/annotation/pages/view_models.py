@@ -24,14 +24,12 @@ from evalsite.annotation.pages.highlights import (
     write_marks,
     write_passages,
 )
-from evalsite.instruments.schema import KINDS_OF_OUTPUTS
+from evalsite.instruments.scales import COMMENT, NA
+from evalsite.instruments.schema import KINDS_OF_OUTPUTS, Column, Criterion, Example, Instrument
 from evalsite.lib.conversations import read_turns
 from evalsite.lib.dialogue import Turn, parse_dialogue, plain_output
 from evalsite.lib.markdown import render_markdown
 from evalsite.lib.rich_text import render_rich, render_turns
-from evalsite.protocol import Column, Criterion, Example, Protocol
-from evalsite.protocol.parts import COMMENT
-from evalsite.protocol.scale import NA
 from evalsite.studies.gold import Feedback
 
 # from more characters or turns on, all texts of an item get the wide column
@@ -175,10 +173,7 @@ class QuestionView:
 
     @property
     def fingerprint(self) -> int:
-        """The same number for the same words and points, in one process."""
-        asked = self.criterion
-        words = (asked.label, asked.question, asked.definition, asked.summary, asked.range_note)
-        return hash((asked.key, asked.scale, asked.required, *words))
+        return self.criterion.fingerprint
 
     @property
     def control_id(self) -> str:
@@ -203,7 +198,7 @@ class MarksView:
 class OutputView:
     """One output in the place where it is shown, from 1, with the questions about it.
 
-    `text` is what is shown; what is stored may hold more, see `Protocol.output_kind`.
+    `text` is what is shown; what is stored may hold more, see `Outputs`.
     `marks` are there if passages can be marked on this page.
     """
 
@@ -346,7 +341,7 @@ class Progress:
 
 
 def question_names(
-    config: Protocol, outputs: int, criteria: Sequence[Criterion] | None = None
+    config: Instrument, outputs: int, criteria: Sequence[Criterion] | None = None
 ) -> list[tuple[str, Criterion, int]]:
     """Return form name, criterion and output number (0: all) of each question, in page order.
 
@@ -373,14 +368,14 @@ def question_names(
     return names
 
 
-def question_label(config: Protocol, criterion: Criterion, number: int, outputs: int) -> str:
+def question_label(config: Instrument, criterion: Criterion, number: int, outputs: int) -> str:
     """Return what messages call what a question is about: "Turn 4", or as `output_label`."""
     if criterion.per_turn:
         return _("Turn %(number)s") % {"number": number}
     return output_label(config, number, outputs)
 
 
-def output_label(config: Protocol, number: int, outputs: int) -> str:
+def output_label(config: Instrument, number: int, outputs: int) -> str:
     """Return what a page calls an output: "Response", "Utterance 2", "Response B", "sys1".
 
     `number`: its place; 0: none.
@@ -395,7 +390,7 @@ def output_label(config: Protocol, number: int, outputs: int) -> str:
 
 
 def view_item(
-    config: Protocol,
+    config: Instrument,
     *,
     inputs: Mapping[str, Any],
     texts: Sequence[str],
@@ -449,7 +444,7 @@ def view_item(
     )
 
 
-def _condition_in_words(config: Protocol, criterion: Criterion) -> str:
+def _condition_in_words(config: Instrument, criterion: Criterion) -> str:
     if criterion.ask_if is None:
         return ""
     condition = criterion.ask_if.describe(config.criterion_by_key)
@@ -482,12 +477,12 @@ def split_marked(text: str, marked: Sequence[str]) -> list[Segment]:
     return [*segments, Segment(rest)] if rest or not segments else segments
 
 
-def view_example(config: Protocol, example: Example, options: Mapping[str, Any]) -> ItemView:
+def view_example(config: Instrument, example: Example, options: Mapping[str, Any]) -> ItemView:
     """Return a worked example in the real layout, with its scores filled in and disabled."""
     count = len(example.outputs)
-    criteria = config.bind(example.inputs, example.outputs)
+    criteria = config.bind(example.cells, example.texts)
     entries = {
-        criterion.key: criterion.write_entries(example.ratings[criterion.key], range(count))
+        criterion.key: criterion.write_entries(criterion.read_ratings(example), range(count))
         for criterion in criteria
         if criterion.key in example.ratings
     }
@@ -498,8 +493,8 @@ def view_example(config: Protocol, example: Example, options: Mapping[str, Any])
     }
     return view_item(
         config,
-        inputs=example.inputs,
-        texts=example.outputs,
+        inputs=example.cells,
+        texts=example.texts,
         options=options,
         values=values,
         marked=example.marked,
@@ -518,7 +513,7 @@ def _rendered(markdown: str) -> SafeString:
 
 
 def _view_outputs(
-    config: Protocol,
+    config: Instrument,
     texts: Sequence[str],
     inputs: Sequence[InputView],
     questions: Sequence[QuestionView],
@@ -567,7 +562,7 @@ def add_feedback(view: ItemView, feedback: Sequence[Feedback]) -> ItemView:
 
 def add_marks(
     view: ItemView,
-    config: Protocol,
+    config: Instrument,
     *,
     texts: Sequence[str],
     values: Mapping[str, str],

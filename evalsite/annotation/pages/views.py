@@ -34,6 +34,7 @@ from evalsite.annotation.pages.sets import (
 from evalsite.annotation.pages.stopping import lost_place_to_end, stop_person
 from evalsite.annotation.pages.view_models import Progress, view_example
 from evalsite.fields import drop_unstorable
+from evalsite.instruments.schema import Example
 from evalsite.lib.markdown import render_markdown
 from evalsite.participants.access import (
     address,
@@ -57,7 +58,6 @@ from evalsite.participants.services import (
 )
 from evalsite.participants.views import shut_sentence
 from evalsite.participants.visits import WayOut, describe_kept_id
-from evalsite.protocol import Example
 from evalsite.studies.bonus import open_bonus_in_words
 from evalsite.studies.qualification import plan_qualification
 from evalsite.studies.questions import list_background

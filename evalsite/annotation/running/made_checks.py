@@ -9,11 +9,10 @@ from django.db import transaction
 from django.db.models import QuerySet
 
 from evalsite.annotation.pages.forms import RatingForm
-from evalsite.annotation.pages.submitted_values import Value
 from evalsite.annotation.pages.view_models import question_names
 from evalsite.audit.models import AuditEntry
+from evalsite.instruments.schema import Criterion, Instrument
 from evalsite.lib.clock import now
-from evalsite.protocol import Criterion, Protocol
 from evalsite.studies.gold import check_gold
 from evalsite.studies.item_numbers import keep_numbers
 from evalsite.studies.models import Batch, Item, Output, Study
@@ -50,7 +49,7 @@ def list_uploaded(study: Study) -> QuerySet[Item]:
 
 
 def find_answered(
-    criteria: Sequence[Criterion], config: Protocol, outputs: int, data: Mapping[str, Any]
+    criteria: Sequence[Criterion], config: Instrument, outputs: int, data: Mapping[str, Any]
 ) -> list[Criterion]:
     """Return those of an item's criteria that have an answer for each output, or for some turn."""
     answered: set[str] = set()
@@ -66,15 +65,15 @@ def find_answered(
 def read_gold(form: RatingForm, outputs: Sequence[Output]) -> dict[str, str]:
     """Return the gold that these answers are, by criterion; the outputs are in upload order."""
     ids = [output.pk for output in outputs]
-    values: tuple[Value, ...] = form.values(ids)
+    rows = form.list_rows(0, ids)
     gold = {}
     for criterion in form.criteria:
-        rows = [one for one in values if one.criterion == criterion.key]
-        given = criterion.read_values(rows, ids)
+        answered = [row for row in rows if row.criterion == criterion.key]
+        values = criterion.read_values(answered, ids)
         # what was not asked has no right answer
         has = any if criterion.per_turn else all
-        is_whole = has(value is not None for value in given)
-        gold[criterion.key] = criterion.scale.write_gold(given) if is_whole else ""
+        is_whole = has(value is not None for value in values)
+        gold[criterion.key] = criterion.scale.write_gold(values) if is_whole else ""
     return gold
 
 

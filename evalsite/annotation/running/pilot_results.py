@@ -1,7 +1,7 @@
 """What a pilot shows: how long it took, and where colleagues disagree."""
 
 from collections import defaultdict
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from decimal import ROUND_UP, Decimal
@@ -13,8 +13,9 @@ from typing import Any
 from django.db.models import Count, Max, Min, OuterRef, Q, Subquery
 
 from evalsite.annotation.models import Annotation, Rating
+from evalsite.instruments.answer import AnswerRow, round_value
+from evalsite.instruments.schema import Criterion
 from evalsite.participants.models import Consent, ItemSet, Participant
-from evalsite.protocol import Criterion
 from evalsite.studies.models import Item, Output, Study
 
 MOST_SHOWN = 50
@@ -157,7 +158,7 @@ class Difference:
     item: str
     criterion: str
     text: str
-    apart: int
+    apart: float
     cells: list[Cell] = field(default_factory=list)
 
 
@@ -166,9 +167,10 @@ def compare_answers(
 ) -> list[Difference]:
     """Return the answers side by side: for each item the widest question, largest first."""
     given = [one for one in answers if one.item.kind != Item.Kind.PRACTICE]
-    rows: dict[tuple[int, str], list[Rating]] = defaultdict(list)
-    for rating in Rating.objects.filter(annotation__in=given).order_by("id"):
-        rows[rating.annotation_id, rating.criterion].append(rating)
+    rows: dict[tuple[int, str], list[AnswerRow]] = defaultdict(list)
+    for pk, answered in Rating.objects.filter(annotation__in=given).group_rows().items():
+        for row in answered:
+            rows[pk, row.criterion].append(row)
     outputs: dict[int, list[Output]] = defaultdict(list)
     asked = {one.item_id for one in given}
     for output in Output.objects.filter(item__in=asked).order_by("item_id", "position"):
@@ -190,7 +192,7 @@ def _compare_item(
     people: Sequence[Participant],
     answers: Sequence[Annotation],
     outputs: Sequence[Output],
-    rows: dict[tuple[int, str], list[Rating]],
+    rows: dict[tuple[int, str], list[AnswerRow]],
 ) -> list[Difference]:
     ids = [output.pk for output in outputs]
     found = []
@@ -206,9 +208,9 @@ def _compare_item(
             values = {pk: value for pk, own in series.items() if (value := own[index]) is not None}
             if not values:
                 continue
-            numbers = {pk: value for pk, value in values.items() if isinstance(value, int)}
+            numbers = {pk: value for pk, value in values.items() if isinstance(value, int | float)}
             if len(numbers) == len(values):
-                apart = max(numbers.values()) - min(numbers.values())
+                apart = round_value(max(numbers.values()) - min(numbers.values()))
             else:
                 apart = int(len({str(value) for value in values.values()}) > 1)
             far = _find_farthest(numbers) if apart and len(numbers) == len(values) else None
@@ -238,7 +240,7 @@ def _name_asked(criterion: Criterion, outputs: Sequence[Output], index: int) -> 
     return outputs[index].text if index < len(outputs) else ""
 
 
-def _find_farthest(values: dict[int, int]) -> int | None:
+def _find_farthest(values: Mapping[int, float]) -> int | None:
     """Return whose answer is farthest from the mean of the others; None if two are."""
     if len(values) < ENOUGH:
         return None

@@ -25,6 +25,8 @@ from evalsite.annotation.pages.highlights import Span, marks_fields, write_marks
 from evalsite.annotation.pages.screens import Screen, load_screen
 from evalsite.annotation.pages.signed_state import read_shown
 from evalsite.annotation.pages.view_models import question_names
+from evalsite.instruments.scales import COMMENT
+from evalsite.instruments.schema import Criterion
 from evalsite.lib.clock import now, standing_at
 from evalsite.lib.rate_limits import lifted
 from evalsite.lib.seeds import make_random
@@ -32,8 +34,6 @@ from evalsite.participants.joins import unlimited_joins
 from evalsite.participants.models import Origin, Participant, ParticipantLink
 from evalsite.participants.random_codes import hash_token
 from evalsite.participants.services import admit_participant
-from evalsite.protocol import Criterion
-from evalsite.protocol.parts import COMMENT
 from evalsite.studies.bonus import promises_bonus
 from evalsite.studies.models import Item, Output, Study
 from evalsite.studies.set_size import mains_per_set

@@ -58,8 +58,8 @@ from evalsite.exports.bundle.restore import (
 from evalsite.exports.bundle.serialize import read_plan
 from evalsite.exports.bundle.write import write_data
 from evalsite.exports.scripts import read_scripts
+from evalsite.instruments.installed import installed_protocols
 from evalsite.lib.limited import read_cells
-from evalsite.protocol import installed_protocols
 from evalsite.quality.plan_commitment import describe_versions, list_lines
 from evalsite.studies.models import Membership, Output, Study
 from evalsite.studies.summary_lines import count_of

@@ -11,6 +11,9 @@ from uuid import UUID
 from django.core.exceptions import ValidationError
 from django.db import models
 
+from evalsite.annotation.value_field import ValueField
+from evalsite.instruments.answer import read_value
+
 Reader = Callable[[Any], Any]
 
 
@@ -132,6 +135,7 @@ def _walk(value: Any) -> Iterator[str]:
 _KINDS: tuple[tuple[type | tuple[type, ...], Reader], ...] = (
     (models.BooleanField, _read_flag),
     (models.IntegerField, read_whole),
+    (ValueField, read_value),
     (models.FloatField, _read_number),
     ((models.CharField, models.TextField), read_text),
     (models.DateTimeField, _read_time),

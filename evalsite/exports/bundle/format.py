@@ -22,13 +22,15 @@ from evalsite.exports.column import (
     Column,
 )
 from evalsite.exports.columns import list_files_of
+from evalsite.instruments.answer import AnswerRow
 from evalsite.studies.models import Study
 
 __all__ = ["ID", "NUMBER", "ONE_OF", "TEXT", "TIME", "WHOLE", "YES_NO", "Column"]
 
 FORMAT = "evalsite-bundle"
 # 3: the instrument is in the single shape `evalsite.instrument/1`; before, its questions alone
-FORMAT_VERSION = 3
+# 4: all that an answer says is in rows of one shape; before, passages and typed numbers were apart
+FORMAT_VERSION = 4
 # the first format that is read
 FIRST_VERSION = 2
 
@@ -142,12 +144,11 @@ ANNOTATION_FIELDS = (
     "key", "place", "outcome", "status", "origin", "order_shown", "reason", "note", "is_aided",
     "device", "language", "started_at", "submitted_at", "client_ms", "active_ms", "time_given",
 )  # fmt: skip
-RATING_FIELDS = (
-    "criterion", "value", "value_typed", "file_row", "part", "text", "detail", "turn",
-)  # fmt: skip
-# of a rating, what is written only where one of them is there
-LATER_RATING_FIELDS = ("", "", None, 0)
-HIGHLIGHT_FIELDS = ("start", "end", "text")
+# a row of an answer without its item, which comes first, and its output, and with its record in
+# an imported file
+RATING_FIELDS = (*AnswerRow._fields[2:], "file_row")
+# of a rating, what is left out from the end where nothing is there
+EMPTY_RATING_FIELDS = (0, "", None, "", None, None, None, None)
 REVISION_FIELDS = ("state", "submitted_at", "replaced_at")
 EXCLUSION_FIELDS = ("reason", "rule", "decided_at", "revoked_at")
 ANALYSIS_PLAN_FIELDS = (

@@ -44,6 +44,11 @@ from evalsite.exports.bundle.format import (
     write_checksums,
 )
 from evalsite.imports.models import MetricFile
+from evalsite.instruments.bundle_format_2 import read_criteria, read_stored
+from evalsite.instruments.checks import check_instrument
+from evalsite.instruments.installed import find_folder
+from evalsite.instruments.scales import get_scale
+from evalsite.instruments.schema import FORMAT as INSTRUMENT_FORMAT
 from evalsite.lib.limited import (
     BROKEN_ZIP,
     VALUES_IN_FILE,
@@ -57,10 +62,6 @@ from evalsite.lib.limited import (
     read_cells,
     read_json,
 )
-from evalsite.protocol import find_folder, get_scale
-from evalsite.protocol.bundle_format_2 import read_criteria, read_stored
-from evalsite.protocol.checking import check_instrument
-from evalsite.protocol.data import FORMAT as INSTRUMENT_FORMAT
 from evalsite.studies.instruments import find_faults
 from evalsite.studies.item_numbers import are_unused_numbers
 from evalsite.studies.models import Batch, Study, StudyVersion

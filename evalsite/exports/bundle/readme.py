@@ -22,8 +22,8 @@ from evalsite.exports.codebook import PANDAS, Chapter, list_chapters
 from evalsite.exports.columns import list_files_of
 from evalsite.exports.misread_ids import describe_misread, list_misread
 from evalsite.exports.scripts import describe_methods
-from evalsite.protocol import Criterion
-from evalsite.protocol.bundle_format_2 import read_criteria
+from evalsite.instruments.bundle_format_2 import read_criteria
+from evalsite.instruments.schema import Criterion
 from evalsite.studies.models import Study
 from evalsite.studies.summary_lines import count_of, list_of
 
@@ -60,7 +60,7 @@ def write_scales(content: Mapping[str, Any], *, with_conditions: bool = False) -
     """Write the criteria of a version with their questions and scales, as Markdown."""
     try:
         criteria = read_criteria(content["instrument"])
-    except LookupError:
+    except ValueError:
         # the rest of the bundle can still be read
         return "A kind of question that was asked is no longer installed on this site.\n"
     parts = [part for criterion in criteria for part in _describe_criterion(criterion)]

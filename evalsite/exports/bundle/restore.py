@@ -47,11 +47,12 @@ from evalsite.exports.bundle.read import (
 from evalsite.exports.bundle.rows import RowStore
 from evalsite.exports.bundle.verify import Report, verify_bundle
 from evalsite.imports.models import MetricFile
+from evalsite.instruments.bundle_format_2 import read_stored
+from evalsite.instruments.installed import get_protocol
+from evalsite.instruments.schema import Instrument
 from evalsite.instruments.texts import translate
 from evalsite.lib.clock import now
 from evalsite.participants.models import Participant
-from evalsite.protocol import Protocol, get_protocol
-from evalsite.protocol.bundle_format_2 import read_stored
 from evalsite.quality.models import LEVELS, LONGEST_RULE, PLAN_MOMENTS, RELATIONS, AnalysisPlan
 from evalsite.studies.instruments import adopt_instrument
 from evalsite.studies.models import Batch, Membership, Study, StudyVersion
@@ -114,11 +115,11 @@ def restore_bundle(
     return Restored(study=study, has_data=has_data, report=report, remarks=remarks)
 
 
-def find_protocol(plain: Plain) -> Protocol:
+def find_protocol(plain: Plain) -> Instrument:
     """Return the study's own or the installed instrument if it takes the study's options."""
     if plain[BUILT] is not None:
         check_built(plain)
-        return Protocol.from_stored(translate(plain[BUILT], plain["language"]))
+        return Instrument.model_validate(translate(plain[BUILT], plain["language"]))
     try:
         config = get_protocol(plain["protocol"])
     except LookupError:
@@ -167,7 +168,7 @@ def record_top_up(study: Study, *, by: Any) -> None:
         AuditEntry.objects.record(TOP_UP_ACTION, by=by, study_id=study.pk, slots=added)
 
 
-def list_protocol_remarks(about: Plain, config: Protocol) -> Iterator[str]:
+def list_protocol_remarks(about: Plain, config: Instrument) -> Iterator[str]:
     is_built = about["study"][BUILT] is not None
     if not is_built and read_stored(about["instrument"], config.key) != config:
         yield (
@@ -198,7 +199,11 @@ class Loader:
         try:
             with transaction.atomic():
                 rows = RowStore(
-                    self.bundle, self.study, self.plain["systems"], is_copy=self.is_copy
+                    self.bundle,
+                    self.study,
+                    self.plain["systems"],
+                    format_version=self.about["format_version"],
+                    is_copy=self.is_copy,
                 )
         except (Misshapen, DatabaseError, TypeError):
             message = "The systems need different names, of a length that can be stored."

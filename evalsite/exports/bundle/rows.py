@@ -6,6 +6,7 @@ refuses is a BadBundle that names the file and the line.
 
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import replace
 from functools import partial
 from itertools import groupby
 from typing import Any
@@ -22,12 +23,11 @@ from evalsite.exports.bundle.format import (
     ANNOTATION_ROWS,
     ANSWER_FIELDS,
     CONSENT_FIELDS,
+    EMPTY_RATING_FIELDS,
     EXCLUSION_FIELDS,
     EXCLUSION_ROWS,
-    HIGHLIGHT_FIELDS,
     ITEM_FIELDS,
     ITEM_ROWS,
-    LATER_RATING_FIELDS,
     METRIC_FIELDS,
     METRIC_ROWS,
     PARTICIPANT_FIELDS,
@@ -39,9 +39,10 @@ from evalsite.exports.bundle.format import (
     REVISION_FIELDS,
     SET_FIELDS,
 )
+from evalsite.exports.bundle.format_3 import convert_annotation
 from evalsite.exports.bundle.read import BadBundle, Bundle, Row, in_pages
 from evalsite.imports.models import MetricScore
-from evalsite.instruments.answer import HIGHLIGHTS
+from evalsite.instruments.answer import AnswerRow
 from evalsite.participants.models import Answer, Consent, ItemSet, Participant
 from evalsite.participants.random_codes import make_completion_code
 from evalsite.quality.models import Exclusion
@@ -63,9 +64,16 @@ class RowStore:
     """
 
     def __init__(
-        self, bundle: Bundle, study: Study, systems: Iterable[str], *, is_copy: bool
+        self,
+        bundle: Bundle,
+        study: Study,
+        systems: Iterable[str],
+        *,
+        format_version: int,
+        is_copy: bool,
     ) -> None:
         self.bundle = bundle
+        self.format_version = format_version
         self.study = study
         self.is_copy = is_copy
         self.batches: dict[str | None, Any] = {None: None}
@@ -255,6 +263,8 @@ class RowStore:
     def store_annotations(self) -> None:
         """Store everything that was answered; the places must be there."""
         for page in in_pages(self.bundle.read_rows(ANNOTATION_ROWS)):
+            if self.format_version < 4:
+                page = [_convert(row) for row in page]
             self._store_annotations(page)
         try:
             self._fill_places()
@@ -296,7 +306,7 @@ class RowStore:
                 )
                 pairs.append((row, annotation))
         store_rows(pairs)
-        for build in (self._build_ratings, self._build_highlights, self._build_revisions):
+        for build in (self._build_ratings, self._build_revisions):
             store_rows(
                 (row, built)
                 for row, annotation in pairs
@@ -306,30 +316,11 @@ class RowStore:
     def _build_ratings(
         self, row: Plain, annotation: Annotation, outputs: Mapping[Any, int]
     ) -> Iterator[Rating]:
-        for criterion, position, value, typed, file_row, *more in row["ratings"]:
-            part, text, detail, turn = list(more) + list(LATER_RATING_FIELDS[len(more) :])
-            detail = _turn_reasons(detail, outputs, annotation)
-            cells = (criterion, value, typed, file_row, part, text, detail, turn)
-            given = dict(zip(RATING_FIELDS, cells, strict=True))
+        for cells in row["ratings"]:
             yield Rating(
                 study_id=self.study.pk,
                 annotation_id=annotation.pk,
-                output_id=_get_output(outputs, annotation, position),
-                **read_fields(Rating, RATING_FIELDS, given),
-            )
-
-    def _build_highlights(
-        self, row: Plain, annotation: Annotation, outputs: Mapping[Any, int]
-    ) -> Iterator[Rating]:
-        for position, *marked in row["highlights"]:
-            given = dict(zip(HIGHLIGHT_FIELDS, marked, strict=True))
-            output = _get(outputs, (annotation.item_id, read_whole(position)), "output")
-            yield Rating(
-                study_id=self.study.pk,
-                annotation_id=annotation.pk,
-                output_id=output,
-                criterion=HIGHLIGHTS,
-                **read_fields(Rating, HIGHLIGHT_FIELDS, given),
+                **_read_row(cells, annotation, outputs),
             )
 
     def _build_revisions(
@@ -338,18 +329,11 @@ class RowStore:
         for earlier in row["revisions"]:
             values = read_fields(Revision, REVISION_FIELDS, earlier)
             state = dict(values.pop("state"))
-            for name, place in (("ratings", 1), ("highlights", 0)):
-                state[name] = [
-                    [
-                        *cells[:place],
-                        _get_output(outputs, annotation, cells[place]),
-                        *cells[place + 1 :],
-                    ]
-                    for cells in state[name]
-                ]
-            for cells in state["ratings"]:
-                if len(cells) > 4:
-                    cells[6] = _turn_reasons(cells[6], outputs, annotation)
+            rows = (_read_row(cells, annotation, outputs) for cells in state["rows"])
+            state["rows"] = [
+                [fields["output_id"], *(fields[name] for name in AnswerRow._fields[2:])]
+                for fields in rows
+            ]
             yield Revision(
                 study_id=self.study.pk, annotation_id=annotation.pk, state=state, **values
             )
@@ -410,6 +394,11 @@ class RowStore:
 _UUID = re.compile(r"[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}")
 
 
+def _convert(row: Row) -> Row:
+    with reading(row):
+        return replace(row, values=convert_annotation(row.values))
+
+
 def _is_repeat(row: Row) -> bool:
     return row.values.get("kind") == Item.Kind.REPEAT
 
@@ -432,6 +421,18 @@ def _get_output(outputs: Mapping[Any, int], annotation: Annotation, position: An
     if position is None:
         return None
     return int(_get(outputs, (annotation.item_id, read_whole(position)), "output"))
+
+
+def _read_row(cells: Any, annotation: Annotation, outputs: Mapping[Any, int]) -> dict[str, Any]:
+    """Return the fields of a rating, with the ids that outputs have here."""
+    position, criterion, *more = cells
+    more += EMPTY_RATING_FIELDS[len(more) :]
+    row = dict(zip(RATING_FIELDS, (criterion, *more), strict=True))
+    row["detail"] = _turn_reasons(row["detail"], outputs, annotation)
+    return {
+        "output_id": _get_output(outputs, annotation, position),
+        **read_fields(Rating, RATING_FIELDS, row),
+    }
 
 
 def _turn_reasons(detail: Any, outputs: Mapping[Any, int], annotation: Annotation) -> Any:

@@ -23,6 +23,7 @@ from evalsite.exports.bundle.format import (
     BATCH_FIELDS,
     BUILT,
     CONSENT_FIELDS,
+    EMPTY_RATING_FIELDS,
     EXCLUSION_FIELDS,
     IMPORT_NOTES,
     ITEM_FIELDS,
@@ -31,6 +32,7 @@ from evalsite.exports.bundle.format import (
     ON_INSTRUCTIONS,
     PARTICIPANT_FIELDS,
     PARTICIPANT_FIELDS_IF_ANY,
+    RATING_FIELDS,
     RATINGS_FILE_FIELDS,
     SET_FIELDS,
     STUDY_FIELDS,
@@ -43,11 +45,13 @@ from evalsite.exports.bundle.format import (
 from evalsite.exports.bundle.frozen_plan import read_frozen
 from evalsite.exports.bundle.read import in_pages
 from evalsite.exports.column import WITHHELD
+from evalsite.exports.rows import is_typed
 from evalsite.exports.selection import shared
 from evalsite.imports.models import MetricScore
+from evalsite.instruments.answer import AnswerRow
+from evalsite.instruments.schema import Criterion, EntryQuestion
 from evalsite.lib.seeds import arrange
 from evalsite.participants.models import Answer, Consent, ItemSet, Participant
-from evalsite.protocol import Criterion, EntryQuestion
 from evalsite.quality.models import Exclusion
 from evalsite.quality.plan_state import count_answers_at, has_imported, plan_of
 from evalsite.studies.models import Item, Output, Study, System
@@ -80,6 +84,7 @@ class Serializer:
         # whose answers are in it; all but pilots, unless it is for the public
         self._is_partial = contents.has_data and contents.is_public and study.asks_to_share
         self._versions = dict(study.versions.values_list("id", "number"))
+        self.scales = {criterion.key: criterion.scale for criterion in study.config.criteria}
 
     def read_study(self) -> Plain:
         """Return the study itself, its versions, systems, batches and files of ratings."""
@@ -294,11 +299,7 @@ _OF_ANNOTATION = (
     "id", "item_id", "item__key", "participant__pseudonym", "slot__no", "item_set__number",
     "version_id", "ratings_file_id", *ANNOTATION_FIELDS,
 )  # fmt: skip
-_OF_RATING = (
-    "annotation_id", "criterion", "output_id", "value", "value_typed", "file_row", "part", "text",
-    "detail", "turn",
-)  # fmt: skip
-_OF_MARK = ("annotation_id", "output_id", "start", "end", "text")
+_OF_RATING = ("annotation_id", "output_id", *RATING_FIELDS)
 _OF_PILOTS = Q(status=Annotation.Status.PILOT) | Q(participant__is_pilot=True)
 
 
@@ -309,10 +310,8 @@ class _Annotations:
         self.serializer = serializer
         self.page = page
         ids = [one.id for one in page]
-        rows = Rating.objects.filter(annotation__in=ids).order_by("id")
-        ratings = rows.without_marks().values_list(*_OF_RATING, named=True)
-        self.ratings = _by("annotation_id", ratings)
-        self.marks = _by("annotation_id", rows.marks().values_list(*_OF_MARK, named=True))
+        ratings = Rating.objects.filter(annotation__in=ids).order_by("id")
+        self.ratings = _by("annotation_id", ratings.values_list(*_OF_RATING, named=True))
         self.revisions = _by("annotation_id", Revision.objects.filter(annotation__in=ids))
         outputs = Output.objects.filter(item__in={one.item_id for one in page}).order_by()
         self.positions: dict[int | None, int | None] = {None: None}
@@ -324,8 +323,10 @@ class _Annotations:
             row = self._read(one)
             self.serializer.statuses[one.status] += 1
             self.serializer.origins[one.origin] += 1
-            for name in ("ratings", "highlights", "revisions"):
-                counts[name] += len(row[name])
+            marks = sum(rating.start is not None for rating in self.ratings[one.id])
+            counts["ratings"] += len(row["ratings"]) - marks
+            counts["highlights"] += marks
+            counts["revisions"] += len(row["revisions"])
             yield row
 
     def _read(self, one: Any) -> Plain:
@@ -340,30 +341,22 @@ class _Annotations:
             "ratings_file": one.ratings_file_id and str(one.ratings_file_id),
             "note": one.note if has_note else "",
             "ratings": [
-                [
-                    r.criterion,
-                    self.positions[r.output_id],
-                    r.value,
-                    r.value_typed,
-                    r.file_row,
-                    *self._list_more(r.part, r.text, r.detail, r.turn),
-                ]
-                for r in self.ratings[one.id]
-            ],
-            "highlights": [
-                [self.positions[mark.output_id], mark.start, mark.end, mark.text]
-                for mark in self.marks[one.id]
+                self._write_row(AnswerRow(one.item_id, *cells), file_row)
+                for _annotation, *cells, file_row in self.ratings[one.id]
             ],
             "revisions": [self._read_revision(earlier) for earlier in self.revisions[one.id]],
         }
 
-    def _list_more(
-        self, part: str = "", text: str = "", detail: Plain | None = None, turn: int = 0
-    ) -> list[Any]:
-        """Return what only some kinds of questions store of a rating, with outputs by position."""
-        if not (part or text or detail or turn):
-            return []
-        if text and not self.serializer.contents.has_free_text:
+    def _write_row(self, row: AnswerRow, file_row: int | None = None) -> list[Any]:
+        """Return the cells of a row up to the last that says something, with outputs by position.
+
+        What people wrote may be left out; numbers that they typed and passages that they marked
+        aren't their words.
+        """
+        text, detail = row.text, row.detail
+        scale = self.serializer.scales.get(row.criterion)
+        is_free = text and row.start is None and not is_typed(scale, row.value, text)
+        if is_free and not self.serializer.contents.has_free_text:
             text = WITHHELD
         if detail and "reasons" in detail:
             # reasons about both outputs together have no output
@@ -372,19 +365,18 @@ class _Annotations:
                 for pk, keys in detail["reasons"].items()
             }
             detail = {**detail, "reasons": reasons}
-        return [part, text, detail, turn] if turn else [part, text, detail]
+        _item, output, *cells = row._replace(text=text, detail=detail)
+        cells = [self.positions[output], *cells, file_row]
+        while cells[-1] == EMPTY_RATING_FIELDS[len(cells) - 3]:
+            cells.pop()
+        return cells
 
     def _read_revision(self, earlier: Revision) -> Plain:
         """Return an earlier state, with outputs by their position."""
         state = dict(earlier.state)
         if not self.serializer.contents.has_free_text:
             state["note"] = ""
-        state["ratings"] = [
-            [criterion, self.positions[pk], value, typed, *self._list_more(*more)]
-            for criterion, pk, value, typed, *more in state["ratings"]
-        ]
-        marks = state.get("highlights", [])
-        state["highlights"] = [[self.positions[pk], *rest] for pk, *rest in marks]
+        state["rows"] = [self._write_row(AnswerRow(0, *cells)) for cells in state["rows"]]
         return {
             "state": state,
             "submitted_at": to_plain(earlier.submitted_at),

@@ -10,7 +10,7 @@ from collections.abc import Callable, Container, Iterable, Mapping, Sequence
 from difflib import get_close_matches
 
 from evalsite.imports.columns import LEAVE_OUT, Field, fold, is_personal
-from evalsite.protocol import Protocol
+from evalsite.instruments.schema import Instrument
 
 EMPTY_FLAG = "output_is_empty"
 PAIR = "pair"
@@ -89,7 +89,7 @@ Ranks = dict[str, list[tuple[str, int]]]
 # --- fields -----------------------------------------------------------------------------
 
 
-def name_fields(config: Protocol, mapping: Mapping[str, str]) -> list[str]:
+def name_fields(config: Instrument, mapping: Mapping[str, str]) -> list[str]:
     """Every field that a column may be mapped to, in the order in which a page offers them."""
     most = max(_MOST_OFFERED, config.item.outputs.most, *find_numbers(mapping.values()))
     per_output = ["system", "output", EMPTY_FLAG, *([PAIR] if makes_pairs(config) else [])]
@@ -103,7 +103,7 @@ def name_fields(config: Protocol, mapping: Mapping[str, str]) -> list[str]:
     ]  # fmt: skip
 
 
-def list_fields(config: Protocol, mapping: Mapping[str, str]) -> list[Field]:
+def list_fields(config: Instrument, mapping: Mapping[str, str]) -> list[Field]:
     """Return the same fields with the words and the groups that a page shows them in."""
     return [
         Field("", "Keep, don't show", is_for_many=True),
@@ -112,7 +112,7 @@ def list_fields(config: Protocol, mapping: Mapping[str, str]) -> list[Field]:
     ]
 
 
-def _describe_field(name: str, config: Protocol) -> Field:
+def _describe_field(name: str, config: Instrument) -> Field:
     if found := _NUMBERED_FIELD.fullmatch(name):
         number = int(found[2])
         return Field(name, f"{_FIELDS[found[1]][0]} {number}", f"Output {number}")
@@ -129,22 +129,22 @@ def _describe_field(name: str, config: Protocol) -> Field:
     return Field(name, inputs.get(name) or _FIELDS[name][0], "This item")
 
 
-def name_inputs(config: Protocol) -> list[str]:
+def name_inputs(config: Instrument) -> list[str]:
     return [column.name for column in config.columns]
 
 
-def makes_pairs(config: Protocol) -> bool:
+def makes_pairs(config: Instrument) -> bool:
     """Return whether items of more than two outputs become all pairs of them."""
     return config.item.outputs.least == config.item.outputs.most == 2
 
 
-def names_items(config: Protocol, fields: Iterable[str]) -> bool:
+def names_items(config: Instrument, fields: Iterable[str]) -> bool:
     """Return whether each group becomes one item, since nothing else names items."""
     there = set(fields)
     return makes_pairs(config) and "group" in there and not rows_are_items(config, there)
 
 
-def rows_are_items(config: Protocol, fields: Iterable[str]) -> bool:
+def rows_are_items(config: Instrument, fields: Iterable[str]) -> bool:
     """Return whether each row is an item, so that items need no id."""
     return config.item.outputs.most == 1 or any(
         is_numbered(field) or field == OF_SYSTEM for field in fields
@@ -169,7 +169,7 @@ def find_numbers(fields: Iterable[str]) -> list[int]:
 
 
 def guess_mapping(
-    header: Sequence[str], config: Protocol, rows: Sequence[Sequence[str]] = ()
+    header: Sequence[str], config: Instrument, rows: Sequence[Sequence[str]] = ()
 ) -> dict[str, str]:
     """Return a field for each column that has a known name; each field is given once.
 
@@ -205,7 +205,7 @@ def is_reference(column: str) -> bool:
     return _REFERENCES.fullmatch(fold(column)) is not None
 
 
-def _guess_prompt(mapping: Mapping[str, str], config: Protocol) -> dict[str, str]:
+def _guess_prompt(mapping: Mapping[str, str], config: Instrument) -> dict[str, str]:
     """The one text that is shown and has no column yet is the column most like a prompt."""
     there = set(mapping.values())
     missing = [one.name for one in config.columns if one.required and one.name not in there]
@@ -217,7 +217,7 @@ def _guess_prompt(mapping: Mapping[str, str], config: Protocol) -> dict[str, str
 
 
 def _guess_systems(
-    mapping: Mapping[str, str], config: Protocol, rows: Sequence[Sequence[str]]
+    mapping: Mapping[str, str], config: Instrument, rows: Sequence[Sequence[str]]
 ) -> list[str]:
     """The columns that can't be but outputs, named after their systems; none if it is doubtful."""
     there, least = set(mapping.values()), config.item.outputs.least
@@ -297,7 +297,7 @@ def _are_texts(cells: Sequence[str]) -> bool:
     return len(sentences) >= _MOSTLY * len(filled)
 
 
-def find_near(field: str, mapping: Mapping[str, str], config: Protocol) -> list[str]:
+def find_near(field: str, mapping: Mapping[str, str], config: Instrument) -> list[str]:
     """Return the columns without a field whose names come near to one that this field may have."""
     names = [name for name, fields in _rank_names(config).items() if field in dict(fields)]
     folded = {fold(column): column for column, mapped in mapping.items() if not mapped}
@@ -317,7 +317,7 @@ def _nearness(name: str) -> float:
 # --- names ------------------------------------------------------------------------------
 
 
-def _rank_names(config: Protocol) -> Ranks:
+def _rank_names(config: Instrument) -> Ranks:
     """For each folded name the fields it may mean; rank 0 is the field's own name."""
     wanted: Ranks = {}
 
@@ -337,7 +337,7 @@ def _rank_names(config: Protocol) -> Ranks:
     return wanted
 
 
-def _find_fields(column: str, wanted: Ranks, config: Protocol) -> list[tuple[str, int]]:
+def _find_fields(column: str, wanted: Ranks, config: Instrument) -> list[tuple[str, int]]:
     """Return the fields that a column's name may mean, each with its distance from the name."""
     # a crowd platform puts this before the columns of a batch
     column = column.strip().removeprefix("Input.")

@@ -12,7 +12,7 @@ from hashlib import sha256
 from itertools import islice
 
 from evalsite.imports.batches.items import is_made_group
-from evalsite.protocol import Protocol
+from evalsite.instruments.schema import Instrument
 from evalsite.studies.models import Item, Output, Study
 
 OutputRow = tuple[int, str, str]  # item, system, text
@@ -35,7 +35,7 @@ class EarlierInput:
 class EarlierInputs:
     """Finds inputs of the main items of a study."""
 
-    def __init__(self, study: Study, config: Protocol, systems: Collection[str]) -> None:
+    def __init__(self, study: Study, config: Instrument, systems: Collection[str]) -> None:
         self.systems = systems
         self.names = [column.name for column in config.columns if not column.is_of_output]
         # with the id that a file gave to the input, also where it became several items

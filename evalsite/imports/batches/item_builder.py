@@ -39,7 +39,7 @@ from evalsite.imports.batches.pairs import PairCounts
 from evalsite.imports.batches.preflight import Context, Preflight
 from evalsite.imports.columns import check_cells
 from evalsite.imports.core import Decision
-from evalsite.protocol import Column
+from evalsite.instruments.schema import Column
 from evalsite.studies.models import Item, Study
 
 _KINDS = (Item.Kind.MAIN, Item.Kind.GOLD, Item.Kind.ATTENTION, Item.Kind.PRACTICE)

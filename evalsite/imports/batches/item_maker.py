@@ -21,7 +21,7 @@ from evalsite.imports.batches.joins import Join
 from evalsite.imports.batches.mapping import OutputColumns, Plan
 from evalsite.imports.batches.names import MAX_KEY, is_reserved
 from evalsite.imports.batches.pairs import Pair, find_problems, make_pairs, pick_gold
-from evalsite.protocol import Protocol
+from evalsite.instruments.schema import Instrument
 from evalsite.studies.gold import check_gold
 from evalsite.studies.models import Item
 
@@ -38,7 +38,7 @@ class ItemMaker:
 
     def __init__(
         self,
-        config: Protocol,
+        config: Instrument,
         *,
         taken: Collection[str],
         drafts: Container[str],

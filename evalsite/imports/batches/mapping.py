@@ -26,7 +26,7 @@ from evalsite.imports.batches.columns import (
 )
 from evalsite.imports.batches.items import CheckedItems
 from evalsite.imports.columns import LEAVE_OUT, check_fields, fold, join_names
-from evalsite.protocol import Protocol
+from evalsite.instruments.schema import Instrument
 
 # together they tell that a file holds ratings
 _OF_RATERS = {"participant", "worker", "worker_id", "workerid", "annotator", "rater", "judge"}
@@ -63,7 +63,7 @@ class Plan:
     is_named_by_file: bool = False
 
 
-def check_mapping(checked: CheckedItems, config: Protocol, table: Table) -> list[Fault]:
+def check_mapping(checked: CheckedItems, config: Instrument, table: Table) -> list[Fault]:
     """Check that each field has one column, and that the columns the protocol needs exist."""
     mapping, line = checked.read_mapping, table.header_line
     faults = check_fields(mapping, list_fields(config, mapping), line)
@@ -101,7 +101,7 @@ def _is_named_by_file(fields: Collection[str], name: str) -> bool:
     return bool(name) and "output" in fields and "system" not in fields
 
 
-def make_plan(checked: CheckedItems, config: Protocol) -> Plan:
+def make_plan(checked: CheckedItems, config: Instrument) -> Plan:
     """Columns by field, once header and mapping are known to be right."""
     header, mapping = checked.header, checked.read_mapping
     fields = [mapping.get(name.strip(), "") or f"={name.strip()}" for name in header]
@@ -140,7 +140,7 @@ def make_plan(checked: CheckedItems, config: Protocol) -> Plan:
 # --- what is missing ------------------------------------------------------------
 
 
-def _find_missing(fields: Iterable[str], config: Protocol) -> list[str]:
+def _find_missing(fields: Iterable[str], config: Instrument) -> list[str]:
     there = set(fields)
     needed = [column.name for column in config.columns if column.required]
     numbers = find_numbers(there)
@@ -156,7 +156,7 @@ def _find_missing(fields: Iterable[str], config: Protocol) -> list[str]:
 
 
 def _find_other_kind(
-    mapping: Mapping[str, str], config: Protocol, line: int | None, sheet: str
+    mapping: Mapping[str, str], config: Instrument, line: int | None, sheet: str
 ) -> Fault | None:
     """Name what a file without the columns of a batch seems to be instead, if that is clear."""
     header = list(mapping)
@@ -191,7 +191,7 @@ def _find_other_kind(
 
 
 def _describe_missing(
-    field: str, mapping: Mapping[str, str], config: Protocol, line: int | None
+    field: str, mapping: Mapping[str, str], config: Instrument, line: int | None
 ) -> Fault:
     # values inside a column would be a long list
     columns = [

@@ -37,10 +37,10 @@ from evalsite.imports.waiting import (
     list_waiting,
     split_spent,
 )
+from evalsite.instruments.schema import Example, Instrument
 from evalsite.jobs.models import Job
 from evalsite.lib.csv_writer import write_rows
 from evalsite.lib.limited import VALUES_IN_FILE
-from evalsite.protocol import Example, Protocol
 from evalsite.studies.models import Batch, Item, Membership, Output, Study
 from evalsite.studies.staff_pages import StudyView, has_role
 from evalsite.studies.summary_lines import count_of
@@ -54,26 +54,26 @@ class Template:
     label: str
     ending: str
     content_type: str
-    write: Callable[[Protocol], bytes]
+    write: Callable[[Instrument], bytes]
 
 
-def _write_long(config: Protocol) -> list[list[str]]:
+def _write_long(config: Instrument) -> list[list[str]]:
     """One row for each output of the example."""
     example, inputs = _find_example(config)
     return [
         ["item", *inputs, "system", "output"],
         *(
             ["example-1", *inputs.values(), f"system-{number}", text]
-            for number, text in enumerate(example.outputs, start=1)
+            for number, text in enumerate(example.texts, start=1)
         ),
     ]
 
 
-def _write_wide(config: Protocol) -> list[list[str]]:
+def _write_wide(config: Instrument) -> list[list[str]]:
     """One row for the example, with columns for two outputs at least: some may stay empty."""
     example, inputs = _find_example(config)
-    count = max(2, len(example.outputs))
-    outputs = [*example.outputs, *[""] * (count - len(example.outputs))]
+    count = max(2, len(example.texts))
+    outputs = [*example.texts, *[""] * (count - len(example.texts))]
     names = [f"{field}{number}" for number in range(1, count + 1) for field in ("output", "system")]
     cells = [
         cell
@@ -83,10 +83,10 @@ def _write_wide(config: Protocol) -> list[list[str]]:
     return [["item", *inputs, *names], ["example-1", *inputs.values(), *cells]]
 
 
-def _find_example(config: Protocol) -> tuple[Example, dict[str, str]]:
+def _find_example(config: Instrument) -> tuple[Example, dict[str, str]]:
     example = (*config.examples, *config.practice)[0]
     inputs = {
-        column.name: str(example.inputs.get(column.name, ""))
+        column.name: str(example.cells.get(column.name, ""))
         for column in config.columns
         if column.required
     }
@@ -303,7 +303,7 @@ def _describe_limits() -> list[str]:
     ]
 
 
-def _name_optional_columns(config: Protocol) -> list[str]:
+def _name_optional_columns(config: Instrument) -> list[str]:
     return [
         *("group", "cluster", "kind"),
         *(["pair"] if makes_pairs(config) else []),
@@ -367,7 +367,7 @@ def list_items(study: Study) -> QuerySet[Item]:
     )
 
 
-def list_inputs(item: Item, config: Protocol) -> list[str]:
+def list_inputs(item: Item, config: Instrument) -> list[str]:
     """The texts of its inputs in the order of the protocol, which JSON loses in PostgreSQL."""
     return [item.inputs[one.name] for one in config.columns if one.name in item.inputs]
 

@@ -4,7 +4,7 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from copy import copy
 from dataclasses import dataclass, field, replace
-from typing import Any
+from typing import Any, NamedTuple
 
 from django.core.exceptions import ValidationError
 
@@ -25,8 +25,9 @@ from evalsite.imports.ratings.items import (
     read_order,
 )
 from evalsite.imports.ratings.values import ValueReader
-from evalsite.protocol import Criterion, Protocol
-from evalsite.protocol.parts import COMMENT
+from evalsite.instruments.answer import AnswerRow
+from evalsite.instruments.scales import COMMENT
+from evalsite.instruments.schema import Criterion, Instrument
 from evalsite.studies.models import Item, Study
 from evalsite.studies.summary_lines import count_of
 
@@ -52,20 +53,12 @@ Key = tuple[str, int | None]
 PartKey = tuple[str, int | None, str]
 
 
-@dataclass(frozen=True, slots=True)
-class CheckedRating:
-    """One rating as a checked file gives it. `output_id` None: a tie, or about all outputs."""
+class CheckedRating(NamedTuple):
+    """One row as a checked file has it, and where."""
 
-    criterion: str
-    output_id: int | None
-    value: int | None
-    typed: str
+    row: AnswerRow
     line: int
     record: int
-    part: str = ""
-    text: str = ""
-    detail: dict[str, Any] | None = None
-    turn: int = 0
 
 
 @dataclass(slots=True)
@@ -131,7 +124,7 @@ class AnswerBuilder:
         has_commas: bool = False,
     ) -> None:
         self.study = study
-        self.config: Protocol = study.config
+        self.config: Instrument = study.config
         self.reader = reader
         self.keeps_incomplete = keeps_incomplete
         self.leaves_out = leaves_out
@@ -256,30 +249,26 @@ class AnswerBuilder:
             preferred = None if chosen is None else item.outputs[chosen][0]
             strength = row.value.strip() if criterion.scale.maximum > 1 else ""
             value = 0 if chosen is None else int(strength) if strength in _STRENGTHS else 1
-            return None, [CheckedRating(criterion.key, preferred, value, "", *place)]
+            about = AnswerRow(item.pk, preferred, criterion.key, value=value)
+            return None, [CheckedRating(about, *place)]
         number = find_output(item, row.system) if criterion.per_output else None
         output = None if number is None else item.outputs[number][0]
-        rows, typed = self.values.read(row)
-        return number, [
-            CheckedRating(
-                criterion.key, output, one.value, typed, *place, one.part, one.text, one.detail
-            )
-            for one in rows
-        ]
+        about = AnswerRow(item.pk, output, criterion.key)
+        return number, [CheckedRating(read, *place) for read in self.values.read(row, about)]
 
     def _check_value(self, row: RatingRow) -> Iterator[Fault]:
         """Report a faulty value even where its criterion is unknown."""
         if row.criterion.scale.compares:
             return
         try:
-            self.values.read(row)
+            self.values.read(row, AnswerRow(0, None, row.criterion.key))
         except ValidationError as error:
             yield self._blame("value_invalid", row, " ".join(error.messages), "value")
 
     def _add_rating(
         self, answer: CheckedAnswer, row: RatingRow, number: int | None, rating: CheckedRating
     ) -> Iterator[Fault]:
-        key = row.criterion.key, number, rating.part
+        key = row.criterion.key, number, rating.row.part
         if first := answer.ratings.get(key):
             what = row.criterion.key
             if number is not None:
@@ -361,7 +350,7 @@ class AnswerBuilder:
         missing = asked - {(key, number) for key, number, _part in answer.ratings}
         try:
             answer.order_shown = _order_by_place(answer)
-            if not missing and "clean" in self.config.hooks:
+            if not missing and self.config.hooks.clean:
                 self.config.clean(self._name_values(answer, questions))
         except ValidationError as error:
             code = error.code if error.code == "order_invalid" else "value_invalid"
@@ -384,7 +373,7 @@ class AnswerBuilder:
         ids = [pk for pk, _ in answer.item.outputs]
         for name, criterion, number in questions:
             rows = [
-                rating
+                rating.row
                 for (key, of, _part), rating in answer.ratings.items()
                 if key == criterion.key and (not number or of == number - 1)
             ]
@@ -428,7 +417,7 @@ def _order_by_place(answer: CheckedAnswer) -> tuple[int, ...]:
     return by_place
 
 
-def _describe_missing(answer: CheckedAnswer, missing: set[Key], config: Protocol) -> str:
+def _describe_missing(answer: CheckedAnswer, missing: set[Key], config: Instrument) -> str:
     names = [
         criterion.key if number is None else f"{criterion.key} of {answer.item.outputs[number][1]}"
         for criterion in config.criteria

@@ -8,8 +8,9 @@ from typing import Any
 
 from evalsite.data.tables.faults import Fault
 from evalsite.data.tables.table import Row
-from evalsite.fields import LONGEST_NOTE
+from evalsite.fields import LONGEST_TEXT
 from evalsite.imports.columns import Field, check_cells
+from evalsite.instruments.schema import Criterion, Instrument
 from evalsite.lib.rating_columns import (
     FIELDS,
     MEANINGS,
@@ -22,7 +23,6 @@ from evalsite.lib.rating_columns import (
 )
 from evalsite.lib.rating_guess import find_unasked
 from evalsite.participants.models import Origin
-from evalsite.protocol import Criterion, Protocol
 from evalsite.studies.models import Study
 
 # whether rejected work counts
@@ -58,7 +58,7 @@ _CODES = {
 
 def ask(study: Study) -> Asked:
     """Return what the study asks, as far as the columns of a file tell it."""
-    config: Protocol = study.config
+    config: Instrument = study.config
     is_single = config.item.outputs.most == 1
     return Asked(
         labels={criterion.key: criterion.label for criterion in config.criteria},
@@ -161,7 +161,7 @@ class RowReader:
         self,
         header: Sequence[str],
         mapping: Mapping[str, str],
-        config: Protocol,
+        config: Instrument,
         *,
         rejected: str = "",
     ) -> None:
@@ -228,7 +228,7 @@ class RowReader:
             ("participant", _check_participant(participant)),
             ("item", "" if item else "The item is empty. Give its id."),
             ("submitted_at", _check_length(time, LONGEST_TIME, "time")),
-            ("note", _check_length(note, LONGEST_NOTE, "note")),
+            ("note", _check_length(note, LONGEST_TEXT, "note")),
         ]
         faults = [self._blame(row, field, text) for field, text in found if text]
         for part, (criterion, _, _, _, place, *_) in ratings:

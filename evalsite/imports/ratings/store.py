@@ -45,8 +45,8 @@ from evalsite.studies.models import Study
 _TABLES = ("staged_answer", "staged_rating", "staged_person", "staged_place")
 _ANSWER = "key text, item bigint, person integer, shown text, note text, given text"
 _RATING = (
-    "(answer integer, criterion text, output bigint, value text, typed text, record integer, "
-    "part text, words text, detail text)"
+    "(answer integer, criterion text, output bigint, value text, record integer, part text, "
+    "words text, detail text)"
 )
 
 
@@ -285,11 +285,10 @@ def _list_answers(
 def _list_ratings(answers: Sequence[CheckedAnswer]) -> Iterator[tuple[object, ...]]:
     """Return the ratings, each with the number of its answer; output 0 is none."""
     for number, answer in enumerate(answers, start=1):
-        for one in answer.ratings.values():
+        for row, _line, record in answer.ratings.values():
             yield (
-                number, one.criterion, one.output_id or 0,
-                "" if one.value is None else str(one.value), one.typed, one.record,
-                one.part, one.text, "" if one.detail is None else json.dumps(one.detail),
+                number, row.criterion, row.output or 0, "" if row.value is None else str(row.value),
+                record, row.part, row.text, "" if row.detail is None else json.dumps(row.detail),
             )  # fmt: skip
 
 
@@ -309,7 +308,7 @@ def _stage(answers: Iterable[tuple[object, ...]], ratings: Iterable[tuple[object
         for table in ("staged_person", "staged_place"):
             cursor.execute(f"CREATE TEMP TABLE {table} (no integer PRIMARY KEY, id bigint)")
         insert_rows("staged_answer (no, key, item, person, shown, note, given)", 7, answers)
-        insert_rows("staged_rating", 9, ratings)
+        insert_rows("staged_rating", 8, ratings)
         if not is_sqlite:
             cursor.execute("ANALYZE staged_answer, staged_rating")
 
@@ -351,10 +350,9 @@ def _move(study: Study, file: RatingsFile) -> None:
         joined = "" if is_sqlite else "JOIN staged_answer AS answer ON answer.no = rating.answer "
         cursor.execute(
             f"INSERT INTO {quote_table(Rating)} "  # noqa: S608
-            "(study_id, annotation_id, criterion, output_id, value, value_typed, file_row, part, "
-            "text, detail) "
+            "(study_id, annotation_id, criterion, output_id, value, file_row, part, text, detail) "
             f"SELECT %s, {of_answer}, rating.criterion, NULLIF(rating.output, 0), "
-            "CAST(NULLIF(rating.value, '') AS integer), rating.typed, rating.record, rating.part, "
+            "CAST(NULLIF(rating.value, '') AS double precision), rating.record, rating.part, "
             f"rating.words, NULLIF(rating.detail, ''){cast} "
             f"FROM staged_rating AS rating {joined}"
             "ORDER BY rating.record",

@@ -7,10 +7,9 @@ from django import forms
 from django.core.exceptions import ValidationError
 
 from evalsite.imports.ratings.columns import RatingRow, shorten
-from evalsite.protocol import Criterion
-from evalsite.protocol.parts import COMMENT
-from evalsite.protocol.scale import NA
-from evalsite.protocol.scale import Row as StoredRow
+from evalsite.instruments.answer import AnswerRow
+from evalsite.instruments.scales import COMMENT, NA
+from evalsite.instruments.schema import Criterion
 
 _WHOLE = re.compile(r"([+-]?[0-9]+)\.0+")
 _WITH_COMMA = re.compile(r"[+-]?[0-9]+,[0-9]+")
@@ -30,43 +29,44 @@ class ValueReader:
         self._words: dict[str, dict[str, int]] = {}
         self._labels: dict[str, dict[str, Any]] = {}
 
-    def read(self, row: RatingRow) -> tuple[tuple[StoredRow, ...], str]:
-        """Return the rows, of no output yet, and the text that was typed where that is kept."""
-        scale, typed = row.criterion.scale, ""
+    def read(self, row: RatingRow, about: AnswerRow) -> tuple[AnswerRow, ...]:
+        """Return the rows. `about`: the question, as a row without an answer."""
+        scale = row.criterion.scale
         answer: Any
         if row.part_key == COMMENT:
-            return (StoredRow(None, None, COMMENT, self._read_comment(row)),), ""
-        if row.is_not_applicable and not scale.not_applicable:
+            return (about._replace(part=COMMENT, text=self._read_comment(row)),)
+        if row.is_not_applicable and not scale.has_na:
             raise ValidationError(f"{row.criterion.key} has no “not applicable”.")
         if row.part_key:
-            return (self._read_part(row),), ""
+            return (about._replace(part=row.part_key, **self._read_part(row)),)
         if scale.keeps_typed:
             answer, typed = self._read_typed(row)
-        elif row.is_not_applicable:
+            return scale.make_rows(answer, about._replace(text=typed), ())
+        if row.is_not_applicable:
             answer = NA
         elif row.text and not row.value:
             answer = self.clean(row.criterion, row.text)
         else:
             answer = self._read_value(row)
             self._check_label(row, answer)
-        return scale.make_rows(answer, [None], 1), typed
+        return scale.make_rows(answer, about, ())
 
     def _read_comment(self, row: RatingRow) -> str:
         if row.criterion.comment is None or not row.text.strip():
             raise ValidationError(f"{row.criterion.key} has no comments, or this one is empty.")
         return row.text
 
-    def _read_part(self, row: RatingRow) -> StoredRow:
+    def _read_part(self, row: RatingRow) -> dict[str, Any]:
         """Read the answer to one of several statements or options."""
         if not row.criterion.scale.is_part(row.part_key):
             raise ValidationError(
                 f"“{shorten(row.part_key)}” is no statement or option of {row.criterion.key}."
             )
         if row.is_not_applicable:
-            return StoredRow(None, None, row.part_key, detail={NA: True})
+            return {"detail": {NA: True}}
         if row.value.strip() not in ("0", "1"):
             raise ValidationError(f"“{shorten(row.value)}” is neither 1 nor 0.")
-        return StoredRow(None, int(row.value), row.part_key)
+        return {"value": int(row.value)}
 
     def _read_typed(self, row: RatingRow) -> tuple[int, str]:
         value = self.clean(row.criterion, row.value)

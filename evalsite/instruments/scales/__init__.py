@@ -2,12 +2,10 @@
 
 from typing import Annotated, Any, get_args
 
-from django.apps import apps
 from pydantic import Field
 
 from evalsite.instruments.parts import refuse
 from evalsite.instruments.scales.base import COMMENT as COMMENT
-from evalsite.instruments.scales.base import LONGEST_TEXT as LONGEST_TEXT
 from evalsite.instruments.scales.base import NA as NA
 from evalsite.instruments.scales.base import Per as Per
 from evalsite.instruments.scales.base import Scale as Scale
@@ -28,52 +26,47 @@ from evalsite.instruments.scales.slider import Slider
 from evalsite.instruments.scales.spans import Spans
 from evalsite.instruments.scales.text import Text
 
-# the kinds of the format, each in a module of its own
+# one line for each kind, in the order of lists and of the builder
 AnyScale = Annotated[
     Likert
-    | Slider
-    | Number
     | Magnitude
     | Decision
-    | Checklist
+    | Preference
+    | Slider
+    | Number
     | Choice
     | Choices
-    | Preference
+    | Checklist
+    | Text
     | Ranking
     | BestWorst
     | Spans
-    | Text
     | PostEdit,
     Field(discriminator="kind"),
 ]
 KINDS: dict[str, type[Scale]] = {
-    get_args(scale.model_fields["kind"].annotation)[0]: scale
-    for scale in get_args(get_args(AnyScale)[0])
+    scale.name_kind(): scale for scale in get_args(get_args(AnyScale)[0])
 }
 
 
-def list_kinds() -> dict[str, type[Scale]]:
-    """Return the kinds of questions: those of the format, and those that apps on this site add."""
-    configs: list[Any] = list(apps.get_app_configs())
-    added = [config for config in configs if getattr(config, "shape", None)]
-    return KINDS | {config.scale.kind: config.shape for config in added}
+def installed_scales() -> dict[str, type[Scale]]:
+    """Return the kinds that this version can ask."""
+    return {kind: scale for kind, scale in KINDS.items() if scale.has_page}
+
+
+def get_scale(kind: str) -> type[Scale]:
+    """Return the class of a kind that this version can ask; LookupError if there is none."""
+    scale = KINDS.get(kind)
+    if scale is None or not scale.has_page:
+        raise LookupError(f"There is no kind of question {kind!r}.")
+    return scale
 
 
 def read_scale(data: Any) -> Scale:
     """Read a scale by its kind."""
     if not isinstance(data, dict):
         raise refuse("type", "must be an object")
-    kinds = list_kinds()
-    kind = kinds.get(str(data.get("kind")))
-    if kind is None:
-        raise refuse("unknown_scale", f"must be one of: {', '.join(sorted(kinds))}")
-    return kind.model_validate(data)
-
-
-def is_scale(data: Any) -> bool:
-    """Tell whether this is a scale without any fault."""
-    try:
-        scale = read_scale(data)
-    except ValueError:
-        return False
-    return not list(scale.find_faults(""))
+    scale = KINDS.get(str(data.get("kind")))
+    if scale is None:
+        raise refuse("unknown_scale", f"must be one of: {', '.join(sorted(KINDS))}")
+    return scale.model_validate(data)

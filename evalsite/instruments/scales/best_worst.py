@@ -9,9 +9,8 @@ from evalsite.instruments.scales.base import Per, Scale
 
 
 class BestWorst(Scale):
-    kind: Literal["best_worst"] = Field(
-        title="Best and worst", json_schema_extra={"is_offered": False}
-    )
+    kind: Literal["best_worst"] = Field(title="Best and worst")
+    has_page: ClassVar[bool] = False
     asked: ClassVar[tuple[Per, ...]] = ("item",)
     directed: ClassVar[bool] = False
     needs: ClassVar[Literal["", "pair", "several"]] = "several"

@@ -1,18 +1,43 @@
-"""What sliders and numbers have in common: two ends."""
+"""What sliders and numbers have in common: a number between two ends, typed into a box."""
 
-from collections.abc import Iterator
-from typing import Any
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any, ClassVar
 
+from django.core.exceptions import ValidationError
+from django.utils.translation import gettext as _
 from pydantic import Field
 
+from evalsite.fields import BoundedField, EntryInput
 from evalsite.instruments.faults import Fault
 from evalsite.instruments.parts import Numeric, is_number
-from evalsite.instruments.scales.base import NA, NumberScale
+from evalsite.instruments.scales.base import NA, QuestionWords
+from evalsite.instruments.scales.points import NumberScale, Parts, parse_parts, parse_range
+
+
+class BoundedOrNotField(BoundedField):
+    """A whole number, or in place of it the tick that the question doesn't apply."""
+
+    def clean(self, value: Any) -> Any:
+        words = str(value or "").split()
+        if words == [NA]:
+            return NA
+        if NA in words:
+            raise ValidationError(
+                _("%(missing)s, or say that it doesn’t apply, but not both")
+                % {"missing": self.missing},
+                code="both",
+            )
+        return super().clean(value)
 
 
 class Bounded(NumberScale):
-    """Numbers between two ends."""
+    """Numbers from `minimum` to `maximum`, typed into a box.
 
+    An entry is the text of the box, "na", or both where both were sent.
+    """
+
+    family: ClassVar[str] = "points"
+    is_typed: ClassVar[bool] = True
     minimum: Numeric = Field(
         title="Lowest value", examples=[0], json_schema_extra={"is_in_sight": True}
     )
@@ -36,3 +61,58 @@ class Bounded(NumberScale):
     @property
     def has_decimals(self) -> bool:
         return isinstance(self.minimum, float) or isinstance(self.maximum, float)
+
+    @property
+    def steps(self) -> float:
+        return 1
+
+    # --- page
+
+    def read_entry(self, data: Mapping[str, Any], name: str) -> str:
+        typed = str(data.get(name) or "")
+        return f"{typed} {NA}".strip() if data.get(f"{name}.{NA}") == NA else typed
+
+    def make_field(
+        self, criterion: QuestionWords, output_name: str, *, is_one_of_several: bool = False
+    ) -> BoundedField:
+        name = f"{output_name[:1].lower()}{output_name[1:]}"
+        missing = (
+            _("Give a number for %(criterion)s of %(name)s")
+            if is_one_of_several
+            else _("Give a number for %(criterion)s")
+        ) % {"criterion": criterion.label.lower(), "name": name}
+        cls = BoundedOrNotField if self.na_words else BoundedField
+        return cls(
+            lowest=self.minimum,
+            highest=self.maximum,
+            step=self.steps,
+            missing=missing,
+            label=criterion.label,
+            widget=EntryInput(self.read_entry),
+        )
+
+    # --- gold: a number ("80") or a range of numbers ("80..100") for each output
+
+    def parse_gold(self, text: str, outputs: Sequence[str]) -> Parts:
+        return parse_parts(
+            text,
+            len(outputs),
+            lambda part: parse_range(part, self.minimum, self.maximum),
+            may_be_na=bool(self.na_words),
+        )
+
+    def right_values(self, right: Parts, outputs: int, standard: int | None) -> list[Any | None]:
+        middle = super().right_values(right, outputs, standard)
+        return [
+            value if value in (None, NA) else value - (value - self.minimum) % self.steps
+            for value in middle
+        ]
+
+    # --- words
+
+    def name_choices(self) -> tuple[str, ...]:
+        return (f"{self.minimum} to {self.maximum}", *self.name_na())
+
+    def write_markdown(self) -> str:
+        return "\n".join([f"- A whole number from {self.minimum} to {self.maximum}",
+                          *self.list_na()])  # fmt: skip

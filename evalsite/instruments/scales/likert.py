@@ -1,24 +1,56 @@
 """Labelled points, low to high."""
 
-from collections.abc import Iterator
-from typing import Annotated, Any, Literal
+from collections.abc import Iterator, Sequence
+from typing import Annotated, Any, ClassVar, Literal, NamedTuple
 
+from django.core.exceptions import ValidationError
+from django.db.models import Q
+from django.utils.translation import gettext as _
 from pydantic import AliasChoices, Field
 
+from evalsite.fields import PointField
 from evalsite.instruments.faults import Fault
 from evalsite.instruments.parts import Names, Numeric, Part, Words
-from evalsite.instruments.scales.base import NA, NumberScale
+from evalsite.instruments.scales.base import QuestionWords, join_choices
+from evalsite.instruments.scales.points import NumberScale, Parts, parse_parts, parse_range, quote
+
+# longer labels of points would not fit into a sentence
+_SHORT_LABEL = 32
+# in a fifth of a phone's width, and of a column's
+_LONG_WORD, _LONGEST_WORD, _LONGEST_IN_COLUMN = 10, 12, 24
+# numbers of points that the stylesheet has a row for
+_ROWS = (5, 7)
 
 
 class Point(Part):
+    """One point: its number, its words, and the notes under it."""
+
     value: Numeric = Field(title="Value", json_schema_extra={"is_in_box": True})
     label: str = Field(title="Label", json_schema_extra={"is_in_box": True})
     notes: Names = Field([], title="Notes", description="Shown below it, one per line.")
     reserved: bool = Field(False, title="Reserved: the note on reserved points says for what")
 
 
+class ShownPoint(NamedTuple):
+    """A point as a page shows it: "5/5" and "(excellent):", or "5" and "excellent"."""
+
+    value: float
+    number: str
+    label: str
+    notes: list[str]
+    reserved: bool
+
+
 class Likert(NumberScale):
+    """Numbered points, low to high. `reserved_note` is about the points that are reserved.
+
+    `display`: on a page, the points are in a row or below one another, with their notes. `shown`:
+    from which end a page lists them. `out_of`: a page calls them "5/5 (excellent):" instead of
+    "5 excellent". What is stored is the same in any case.
+    """
+
     kind: Literal["likert"] = Field(title="Points with labels")
+    family: ClassVar[str] = "points"
     points: Annotated[list[Point], Field(min_length=2, max_length=21)] = Field(
         title="Points, from low to high, one per line",
         description="A line may start with its value: “0 Not at all”.",
@@ -63,9 +95,154 @@ class Likert(NumberScale):
             if not self.points[end].label.strip():
                 yield Fault("empty_text", f"{at}.points.{end}.label", "must not be empty")
 
-    def list_answers(self) -> list[Any]:
-        return [point.value for point in self.points] + ([NA] if self.not_applicable else [])
-
     @property
     def has_decimals(self) -> bool:
         return any(isinstance(point.value, float) for point in self.points)
+
+    @property
+    def minimum(self) -> float:
+        return self.points[0].value
+
+    @property
+    def maximum(self) -> float:
+        return self.points[-1].value
+
+    @property
+    def values(self) -> tuple[float, ...]:
+        return tuple(point.value for point in self.points)
+
+    def label_of(self, value: float) -> str:
+        return next((point.label for point in self.points if point.value == value), "")
+
+    def list_answers(self) -> tuple[tuple[float, str], ...]:
+        return tuple((point.value, point.label) for point in self.points)
+
+    def reserved_values(self) -> tuple[float, ...]:
+        return tuple(point.value for point in self.points if point.reserved)
+
+    def select_rows(self) -> Q:
+        return super().select_rows() & (Q(value__in=self.values) | Q(value__isnull=True))
+
+    # --- page
+
+    @property
+    def points_shown(self) -> tuple[ShownPoint, ...]:
+        """Return the points in the order and with the words of a page."""
+        shown = tuple(self._show_point(point) for point in self.points)
+        return shown if self.shown == "rising" else shown[::-1]
+
+    def _show_point(self, point: Point) -> ShownPoint:
+        number, label = str(point.value), point.label
+        if self.out_of:
+            number, label = f"{number}/{self.maximum}", f"({label}):" if label else ""
+        return ShownPoint(point.value, number, label, point.notes, point.reserved)
+
+    @property
+    def has_notes(self) -> bool:
+        # "5/5 (excellent):" is only the beginning of its point: the rest of the sentence stays
+        return not self.out_of and any(point.notes for point in self.points)
+
+    @property
+    def points_note(self) -> str:
+        return self.reserved_note
+
+    @property
+    def row_classes(self) -> str:
+        """Name the style of points side by side; "": one below the other.
+
+        Five points with long words would not fit, or only where there is room.
+        """
+        count = len(self.points)
+        longest = max(len(word) for point in self.points for word in point.label.split() or [""])
+        if self.display == "stacked":
+            return ""
+        if count == 5 and longest >= _LONG_WORD:
+            is_brief = all(
+                len(point.label) <= _LONGEST_IN_COLUMN and not point.notes for point in self.points
+            )
+            return "fit" if is_brief and longest <= _LONGEST_WORD else ""
+        if count in _ROWS:
+            return f"row n{count}"
+        if count > 4:
+            return "row any"
+        return "" if any(len(point.label) > _SHORT_LABEL for point in self.points) else "row named"
+
+    @property
+    def is_listed(self) -> bool:
+        """Tell whether its five points are a list, as those of its neighbours then are."""
+        return len(self.points) == 5 and self.row_classes in ("", "fit")
+
+    def first_control(self, name: str) -> str:
+        return f"{name}-{self.points_shown[0].value}"
+
+    def make_field(
+        self, criterion: QuestionWords, output_name: str, *, is_one_of_several: bool = False
+    ) -> PointField:
+        name = f"{output_name[:1].lower()}{output_name[1:]}"
+        return PointField(
+            values={str(value): value for value in self.values} | self.na_entry,
+            missing=(
+                _("Choose a score for %(criterion)s of %(name)s")
+                if is_one_of_several
+                else _("Choose a score for %(criterion)s")
+            )
+            % {"criterion": criterion.label.lower(), "name": name},
+            label=criterion.label,
+        )
+
+    # --- gold: a point ("5") or a range of points ("4..6") for each output
+
+    def parse_gold(self, text: str, outputs: Sequence[str]) -> Parts:
+        return parse_parts(text, len(outputs), self._parse_points, may_be_na=bool(self.na_words))
+
+    def _parse_points(self, part: str) -> range:
+        values = parse_range(part, self.minimum, self.maximum)
+        if not {values[0], values[-1]} <= set(self.values):
+            raise ValidationError(
+                f"{quote(part)} is outside the scale. "
+                f"Use points from {self.minimum} to {self.maximum}."
+            )
+        return values
+
+    def name_answer(self, value: Any) -> str:
+        """Return the value with its label, where all labels are short enough to be read on."""
+        if not isinstance(value, int):
+            return self.na_words
+        if any(len(point.label) > _SHORT_LABEL for point in self.points):
+            return str(value)
+        label = self.label_of(value)
+        return f"{value} ({label})" if label else str(value)
+
+    # --- words
+
+    def describe_choices(self) -> str:
+        return join_choices(str(point.value) for point in self.points)
+
+    def describe_values(self) -> str:
+        return ", ".join(_join(point.value, " = ", point.label) for point in self.points)
+
+    def write_markdown(self) -> str:
+        lines = [line for point in self.points_shown for line in self._write_point(point)]
+        lines += self.list_na()
+        return "\n\n".join(part for part in ("\n".join(lines), self.reserved_note) if part)
+
+    def _write_point(self, point: ShownPoint) -> list[str]:
+        reserved = " (reserved)" if point.reserved else ""
+        colon = "" if self.out_of or not point.label else ":"
+        first = f"- {point.number}{colon} {point.label}{reserved}".rstrip()
+        return [first, *(f"  - {note}" for note in point.notes)]
+
+    def words(self) -> str:
+        points = f"a rating scale of {len(self.points)}"
+        if all(point.label for point in self.points):
+            return f"{points} labelled points"
+        return f"{points} points"
+
+    def name_choices(self) -> tuple[str, ...]:
+        named = (_join(point.value, ": ", point.label) for point in self.points)
+        return (*named, *self.name_na())
+
+
+def _join(value: float, sign: str, label: str) -> str:
+    """Return the point with its label; points between the ends may have none."""
+    return f"{value}{sign}{label}" if label else str(value)

@@ -8,9 +8,8 @@ from evalsite.instruments.scales.base import Per, Scale
 
 
 class PostEdit(Scale):
-    kind: Literal["post_edit"] = Field(
-        title="Corrected text", json_schema_extra={"is_offered": False}
-    )
+    kind: Literal["post_edit"] = Field(title="Corrected text")
+    has_page: ClassVar[bool] = False
     asked: ClassVar[tuple[Per, ...]] = ("output",)
     tests: ClassVar[frozenset[str]] = frozenset({"changed"})
     directed: ClassVar[bool] = False

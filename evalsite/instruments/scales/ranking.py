@@ -9,7 +9,8 @@ from evalsite.instruments.scales.base import Per, Scale
 
 
 class Ranking(Scale):
-    kind: Literal["ranking"] = Field(title="Ranking", json_schema_extra={"is_offered": False})
+    kind: Literal["ranking"] = Field(title="Ranking")
+    has_page: ClassVar[bool] = False
     asked: ClassVar[tuple[Per, ...]] = ("item",)
     directed: ClassVar[bool] = False
     needs: ClassVar[Literal["", "pair", "several"]] = "several"

@@ -1,7 +1,7 @@
 """A place on a line between two ends, such as 0 to 100."""
 
 from collections.abc import Iterator
-from typing import Annotated, Literal
+from typing import Annotated, Any, Literal, NamedTuple
 
 from pydantic import Field
 
@@ -12,12 +12,27 @@ from evalsite.instruments.scales.bounded import Bounded
 
 
 class Mark(Part):
+    """A labelled place on the line, with notes under it."""
+
     value: Numeric = Field(title="Value")
     label: Words = Field(title="Label")
     notes: Names = Field([], title="Notes", description="Shown below it, one per line.")
 
 
+class Stop(NamedTuple):
+    """A place of the line as a page shows it: a mark, or an end."""
+
+    value: float
+    label: str
+    notes: list[str]
+
+
 class Slider(Bounded):
+    """A line with a box; it has no value before it is set.
+
+    `marks` are labelled places of the line; `low` and `high` are words at its ends.
+    """
+
     kind: Literal["slider"] = Field(title="Slider")
     step: Numeric = Field(1, title="Step")
     not_applicable: Words | None = Field(
@@ -48,3 +63,46 @@ class Slider(Bounded):
     def has_decimals(self) -> bool:
         values = [self.step, *(mark.value for mark in self.marks)]
         return super().has_decimals or any(isinstance(value, float) for value in values)
+
+    @property
+    def steps(self) -> float:
+        return self.step
+
+    def label_of(self, value: float) -> str:
+        return next((mark.label for mark in self.stops if mark.value == value), "")
+
+    @property
+    def has_notes(self) -> bool:
+        return any(mark.notes for mark in self.marks)
+
+    @property
+    def stops(self) -> list[Stop]:
+        """Return what a page prints under the line: the marks, and words at its ends."""
+        stops = {mark.value: Stop(mark.value, mark.label, mark.notes) for mark in self.marks}
+        for value, label in ((self.minimum, self.low), (self.maximum, self.high)):
+            stops.setdefault(value, Stop(value, label or "", []))
+        return [stops[value] for value in sorted(stops)]
+
+    def answer_as_bot(self, felt: Any, number: int) -> str:
+        entry = super().answer_as_bot(felt, number)
+        if not entry.lstrip("-").isdigit():
+            return entry
+        return str(int(entry) - (int(entry) - self.minimum) % self.step)
+
+    # --- words
+
+    def words(self) -> str:
+        return f"a slider from {self.minimum} to {self.maximum}"
+
+    def describe_values(self) -> str:
+        labelled = [f"{mark.value} = {mark.label}" for mark in self.stops if mark.label]
+        return ", ".join([f"{self.minimum} to {self.maximum}", *labelled])
+
+    def write_markdown(self) -> str:
+        lines = [super().write_markdown()]
+        lines += [f"  - {mark.value}: {mark.label}" for mark in self.stops if mark.label]
+        return "\n".join(lines)
+
+    def name_choices(self) -> tuple[str, ...]:
+        labelled = (f"{mark.value}: {mark.label}" for mark in self.stops if mark.label)
+        return (f"{self.minimum} to {self.maximum}", *labelled, *self.name_na())

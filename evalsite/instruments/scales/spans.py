@@ -55,7 +55,8 @@ _NO_SEVERITY = "must name a severity of this question"
 class Spans(Scale):
     """Passages with category and severity; without both lists a plain highlight."""
 
-    kind: Literal["spans"] = Field(title="Marked passages", json_schema_extra={"is_offered": False})
+    kind: Literal["spans"] = Field(title="Marked passages")
+    has_page: ClassVar[bool] = False
     asked: ClassVar[tuple[Per, ...]] = ("output",)
     tests: ClassVar[frozenset[str]] = frozenset({"has"})
     directed: ClassVar[bool] = False  # fewer and lighter errors are better

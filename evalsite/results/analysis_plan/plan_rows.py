@@ -7,7 +7,7 @@ from decimal import Decimal, InvalidOperation
 from typing import Any
 
 from evalsite.analysis.families import FAMILIES
-from evalsite.protocol import Criterion
+from evalsite.instruments.schema import Criterion
 from evalsite.quality.exclusion_rules import COMPARISONS, MEASURES, describe_rule
 from evalsite.quality.models import DIFFERENCES, LEVELS, AnalysisPlan
 from evalsite.results.analysis_plan.stored import list_analysed

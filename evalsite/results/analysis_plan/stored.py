@@ -11,8 +11,8 @@ from django.db.models import QuerySet
 from evalsite.analysis.families import get_family
 from evalsite.analysis.thresholds import Limit, list_limits
 from evalsite.audit.models import AuditEntry
+from evalsite.instruments.schema import Criterion
 from evalsite.lib.clock import now
-from evalsite.protocol import Criterion
 from evalsite.quality.exclusion_rules import describe_rule, list_conditions
 from evalsite.quality.frozen_plans import (
     find_first,

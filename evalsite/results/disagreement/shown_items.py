@@ -8,6 +8,7 @@ from math import log
 from evalsite.analysis.families import get_family
 from evalsite.annotation.models import Annotation, Rating
 from evalsite.annotation.pages.view_models import ItemView, OutputView, view_item
+from evalsite.instruments.answer import AnswerRow
 from evalsite.lib.seeds import make_random
 from evalsite.quality.frozen_plans import ItemNames
 from evalsite.results.disagreement.widest import Wide, find_ratings
@@ -23,8 +24,8 @@ from evalsite.studies.models import Item, Output, Study
 
 # characters of an answer that fit beside its chart
 _LONG = 24
-# one answer to an item, with all of its ratings
-Answered = tuple[Annotation, list[Rating]]
+# one answer to an item, with all of its rows
+Answered = tuple[Annotation, list[AnswerRow]]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -73,13 +74,11 @@ def describe_wide(study: Study, widest: Sequence[Wide], *, is_blind: bool) -> li
         outputs[output.item_id].append(output)
     # what else was said in an answer that counts belongs to it
     counted = find_ratings(study).filter(annotation__item__in=items).values("annotation")
-    ratings: dict[int, list[Rating]] = defaultdict(list)
-    for rating in Rating.objects.without_marks().filter(annotation__in=counted).order_by("pk"):
-        ratings[rating.annotation_id].append(rating)
+    rows = Rating.objects.without_marks().filter(annotation__in=counted).group_rows()
     answers: dict[int, list[Answered]] = defaultdict(list)
-    annotations = Annotation.objects.filter(pk__in=list(ratings)).select_related("participant")
+    annotations = Annotation.objects.filter(pk__in=list(rows)).select_related("participant")
     for annotation in annotations.order_by("pk"):
-        answers[annotation.item_id].append((annotation, ratings[annotation.pk]))
+        answers[annotation.item_id].append((annotation, rows[annotation.pk]))
     names = ItemNames(study, is_blind=is_blind)
     described = [
         _Described(study, wide, items[wide.item_id], outputs[wide.item_id]) for wide in widest
@@ -129,40 +128,39 @@ class _Described:
     def list_answers(self, answers: Sequence[Answered]) -> list[Given]:
         """Return what each person answered to the criterion, the lowest first."""
         rows = [
-            self._give(annotation, rating, ratings)
-            for annotation, ratings in answers
-            for rating in ratings
-            if self._is_about(rating)
-            and rating.value is not None
-            and (rating.criterion, rating.turn, rating.part)
-            == (self.criterion.key, self.wide.turn, "")
+            self._give(annotation, row, answered)
+            for annotation, answered in answers
+            for row in answered
+            if self._is_about(row)
+            and row.value is not None
+            and (row.criterion, row.turn, row.part) == (self.criterion.key, self.wide.turn, "")
         ]
         return sorted(rows, key=lambda row: row.share)
 
-    def _give(self, annotation: Annotation, rating: Rating, ratings: Iterable[Rating]) -> Given:
+    def _give(self, annotation: Annotation, row: AnswerRow, rows: Iterable[AnswerRow]) -> Given:
         shown = name_outputs(self.config, self._all, annotation.order_shown, is_blind=True).shown
         names = Names(self.names, shown)
-        about = [other for other in ratings if self._is_about(other)]
+        about = [other for other in rows if self._is_about(other)]
         return Given(
             pseudonym=annotation.participant.pseudonym,
             seconds=None if annotation.active_ms is None else round(annotation.active_ms / 1000),
-            answer=describe_rows(self.criterion, [rating], names),
+            answer=describe_rows(self.criterion, [row], names),
             written=describe_answer(self.criteria, about, names).written,
             note=annotation.note,
-            share=self._find_share(rating, rating.value or 0),
+            share=self._find_share(row, row.value or 0),
         )
 
-    def _is_about(self, rating: Rating) -> bool:
+    def _is_about(self, row: AnswerRow) -> bool:
         """Return whether it is of what is shown: of the output, or of the item as a whole."""
-        return self.wide.output_id is None or rating.output_id in (None, self.wide.output_id)
+        return self.wide.output_id is None or row.output in (None, self.wide.output_id)
 
-    def _find_share(self, rating: Rating, value: int) -> float:
+    def _find_share(self, row: AnswerRow, value: float) -> float:
         """Return where an answer is on the scale, or between two outputs, from 0 to 1."""
         scale = self.criterion.scale
         if scale.compares:
-            if rating.output_id is None:
+            if row.output is None:
                 return 0.5
-            side = 1 if list(self.names).index(rating.output_id) else -1
+            side = 1 if list(self.names).index(row.output) else -1
             return 0.5 + side * value / scale.maximum / 2
         if get_family(scale.family).is_log:
             return log(max(value, 1)) / log(scale.maximum)
@@ -172,13 +170,11 @@ class _Described:
     def list_other_answers(self, answers: Sequence[Answered]) -> list[Line]:
         """Return what was answered to the other criteria, without who did."""
         by_name: dict[str, list[str]] = {}
-        for annotation, ratings in answers:
+        for annotation, rows in answers:
             order = annotation.order_shown
             shown = name_outputs(self.config, self._all, order, is_blind=True).shown
             about = [
-                rating
-                for rating in ratings
-                if self._is_about(rating) and rating.criterion != self.criterion.key
+                row for row in rows if self._is_about(row) and row.criterion != self.criterion.key
             ]
             for name, words in describe_answer(
                 self.criteria, about, Names(self.names, shown)

@@ -9,7 +9,7 @@ from django.db.models import Count, Exists, F, Max, Min, OuterRef, Q, QuerySet
 
 from evalsite.analysis.families import get_family
 from evalsite.annotation.models import Annotation, Rating
-from evalsite.protocol import Criterion
+from evalsite.instruments.schema import Criterion
 from evalsite.quality.models import Exclusion
 from evalsite.studies.models import Study
 

@@ -4,7 +4,7 @@ from collections.abc import Iterable
 from typing import Any
 
 from evalsite.exports.bundle.readme import write_scales
-from evalsite.protocol import Protocol
+from evalsite.instruments.schema import Instrument
 from evalsite.results.documents.document import Document, Question, Screen, Section, Text
 from evalsite.results.documents.people_flow import count_people
 from evalsite.results.documents.study_context import collect_context
@@ -108,11 +108,11 @@ def _show_screen(study: Study) -> Iterable[Section]:
         texts = list(item.outputs.order_by("position").values_list("text", flat=True))
         yield Section(title="A rating page", screen=_draw(config, item.inputs, texts))
     elif examples := (*config.practice, *config.examples):
-        screen = _draw(config, examples[0].inputs, examples[0].outputs)
+        screen = _draw(config, examples[0].cells, examples[0].texts)
         yield Section(title="A rating page", screen=screen)
 
 
-def _draw(config: Protocol, inputs: Any, outputs: Any) -> Screen:
+def _draw(config: Instrument, inputs: Any, outputs: Any) -> Screen:
     shown = [
         (column.heading, str(inputs[column.name]))
         for column in config.columns

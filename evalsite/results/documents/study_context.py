@@ -4,8 +4,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from evalsite.instruments.schema import EntryQuestion
 from evalsite.participants.models import Participant, Recruitment
-from evalsite.protocol import EntryQuestion
 from evalsite.quality.exclusions import count_reasons
 from evalsite.quality.pay import is_paid
 from evalsite.results.analysis_plan.stored import describe_plan

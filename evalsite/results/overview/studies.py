@@ -11,8 +11,8 @@ from django.core.paginator import Page, Paginator
 from django.db.models import Count, Exists, F, OuterRef, Q, QuerySet, Subquery
 
 from evalsite.annotation.models import Annotation
+from evalsite.instruments.installed import installed_folders
 from evalsite.lib.clock import now
-from evalsite.protocol import installed_folders
 from evalsite.results.overview.headline import HALTED_AFTER
 from evalsite.results.progress import Outline, outline_progress
 from evalsite.studies.models import Item, Membership, Study

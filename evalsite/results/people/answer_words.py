@@ -6,8 +6,9 @@ from dataclasses import dataclass, field
 
 from evalsite.annotation.models import Rating
 from evalsite.annotation.pages.view_models import output_label
-from evalsite.protocol import Criterion, Protocol
-from evalsite.protocol.parts import COMMENT
+from evalsite.instruments.answer import AnswerRow
+from evalsite.instruments.scales import COMMENT
+from evalsite.instruments.schema import Criterion, Instrument
 from evalsite.studies.models import Item, Output
 
 # a name, such as a system's, and what was said of it
@@ -31,30 +32,28 @@ class Names:
 
 
 def describe_ratings(
-    config: Protocol, pages: Mapping[int, tuple[Item, Sequence[int]]], *, is_blind: bool
+    config: Instrument, pages: Mapping[int, tuple[Item, Sequence[int]]], *, is_blind: bool
 ) -> dict[int, Answer]:
     """Return in words what each of these annotations says, in a few queries for all of them.
 
     `pages`: of each annotation its item, and the positions of the outputs in the order shown. Where
     systems are hidden, outputs are called what the page called them.
     """
-    ratings: dict[int, list[Rating]] = defaultdict(list)
-    for rating in Rating.objects.without_marks().filter(annotation__in=list(pages)).order_by("pk"):
-        ratings[rating.annotation_id].append(rating)
+    rated = Rating.objects.without_marks().filter(annotation__in=list(pages)).group_rows()
     outputs: dict[int, list[Output]] = defaultdict(list)
     items = {item.pk for item, _order in pages.values()}
-    rows = Output.objects.filter(item__in=items).select_related("system")
-    for output in rows.only("item", "position", "system__name").order_by("item", "position"):
+    shown = Output.objects.filter(item__in=items).select_related("system")
+    for output in shown.only("item", "position", "system__name").order_by("item", "position"):
         outputs[output.item_id].append(output)
     answers: dict[int, Answer] = defaultdict(Answer)
     for pk, (item, order) in pages.items():
         names = name_outputs(config, outputs[item.pk], order, is_blind=is_blind)
-        answers[pk] = describe_answer(bind_criteria(config, item), ratings[pk], names)
+        answers[pk] = describe_answer(bind_criteria(config, item), rated.get(pk, ()), names)
     return answers
 
 
 def name_outputs(
-    config: Protocol, outputs: Iterable[Output], order: Sequence[int], *, is_blind: bool
+    config: Instrument, outputs: Iterable[Output], order: Sequence[int], *, is_blind: bool
 ) -> Names:
     """Name outputs by their systems; if they are hidden, as the page of this order did."""
     by_position = {output.position: output for output in outputs}
@@ -76,23 +75,23 @@ def name_outputs(
     return Names(on_page, shown)
 
 
-def bind_criteria(config: Protocol, item: Item) -> dict[str, Criterion]:
+def bind_criteria(config: Instrument, item: Item) -> dict[str, Criterion]:
     """Return the criteria with what this item brings to them, by key."""
     return {criterion.key: criterion.for_item(item.inputs) for criterion in config.criteria}
 
 
 def describe_answer(
-    criteria: Mapping[str, Criterion], ratings: Iterable[Rating], names: Names
+    criteria: Mapping[str, Criterion], rows: Iterable[AnswerRow], names: Names
 ) -> Answer:
     """Say in words what the ratings of one annotation answer."""
     lines: dict[str, list[str]] = defaultdict(list)
     written: list[Line] = []
-    for (key, output_id, turn), rows in _group(criteria, ratings, names).items():
+    for (key, output_id, turn), asked in _group(criteria, rows, names).items():
         criterion = criteria.get(key)
         label = key if criterion is None else str(criterion.label)
         label = f"{label} (turn {turn})" if turn else label
         name = "" if output_id is None else names.on_page[output_id]
-        answered = [row for row in rows if row.part != COMMENT]
+        answered = [row for row in asked if row.part != COMMENT]
         if answered and answered[0].value is None and answered[0].text:
             written.append((_join_names(label, name), answered[0].text))
         elif answered:
@@ -102,9 +101,9 @@ def describe_answer(
             elif len(criteria) == 1 and not turn:
                 lines[name].append(words)
             else:
-                sign = "" if words.removeprefix("-").isdecimal() else ":"
+                sign = "" if words.removeprefix("-").replace(".", "", 1).isdecimal() else ":"
                 lines[name].append(f"{label}{sign} {words}")
-        comments = [row.text for row in rows if row.part == COMMENT]
+        comments = [row.text for row in asked if row.part == COMMENT]
         # a comment on a comparison isn't about the output preferred
         about = "" if criterion is not None and criterion.scale.compares else name
         written += [(_join_names(f"Comment on {label}", about), text) for text in comments]
@@ -112,25 +111,25 @@ def describe_answer(
 
 
 def _group(
-    criteria: Mapping[str, Criterion], ratings: Iterable[Rating], names: Names
-) -> dict[tuple[str, int | None, int], list[Rating]]:
+    criteria: Mapping[str, Criterion], rows: Iterable[AnswerRow], names: Names
+) -> dict[tuple[str, int | None, int], list[AnswerRow]]:
     """Return the rows of each question, in the order of criteria, outputs and turns."""
     places = {key: place for place, key in enumerate(criteria)}
     outputs = {pk: place for place, pk in enumerate(names.on_page)}
-    groups: dict[tuple[str, int | None, int], list[Rating]] = defaultdict(list)
-    for rating in sorted(
-        ratings,
+    groups: dict[tuple[str, int | None, int], list[AnswerRow]] = defaultdict(list)
+    for row in sorted(
+        rows,
         key=lambda row: (
             places.get(row.criterion, len(places)),
-            outputs.get(row.output_id or 0, -1),
+            outputs.get(row.output or 0, -1),
             row.turn,
         ),
     ):
-        groups[rating.criterion, rating.output_id, rating.turn].append(rating)
+        groups[row.criterion, row.output, row.turn].append(row)
     return groups
 
 
-def describe_rows(criterion: Criterion | None, rows: Sequence[Rating], names: Names) -> str:
+def describe_rows(criterion: Criterion | None, rows: Sequence[AnswerRow], names: Names) -> str:
     """Say in words what the rows of one question answer."""
     if criterion is None:
         return ", ".join(row.text or str(row.value) for row in rows)

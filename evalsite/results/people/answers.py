@@ -10,8 +10,8 @@ from django.db.models.functions import Coalesce
 from evalsite.annotation.models import Annotation, Revision
 from evalsite.annotation.pages.held_items import reason_in_words
 from evalsite.annotation.pages.ignored_items import reason_of
+from evalsite.instruments.schema import Instrument
 from evalsite.participants.models import Origin, Participant
-from evalsite.protocol import Protocol
 from evalsite.quality.check_results import judge_checks
 from evalsite.quality.exclusions import may_be_excluded
 from evalsite.quality.frozen_plans import ItemNames, is_hidden
@@ -113,7 +113,7 @@ def _count_seconds(one: Annotation) -> float | None:
     return (one.submitted_at - one.started_at).total_seconds()
 
 
-def _describe_outcome(config: Protocol, one: Annotation) -> str:
+def _describe_outcome(config: Instrument, one: Annotation) -> str:
     if one.outcome == Annotation.Outcome.IGNORED:
         return f"Ignored: {reason_of(config, one.reason).label}"
     if one.outcome == Annotation.Outcome.REPORTED:

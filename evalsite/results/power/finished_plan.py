@@ -8,8 +8,8 @@ from typing import Any
 
 from evalsite.analysis.families import find_planned, list_planners
 from evalsite.analysis.families.family import Planner
+from evalsite.instruments.schema import Instrument
 from evalsite.jobs.models import Job
-from evalsite.protocol import Protocol
 from evalsite.results.power.design_search import (
     FEW_RATERS,
     TARGET,
@@ -132,7 +132,7 @@ def estimate_design(study: Study, choice: dict[str, Any], row: dict[str, Any]) -
     return Work(answers=answers, sets=sets, cost=None if price is None else sets * Decimal(price))
 
 
-def _items_per_input(config: Protocol, choice: dict[str, Any]) -> int:
+def _items_per_input(config: Instrument, choice: dict[str, Any]) -> int:
     """Return how many items show the outputs of all systems for one input."""
     systems = int(choice["systems"])
     if find_planned(choice["scale"]).compares:

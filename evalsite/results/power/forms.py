@@ -9,7 +9,7 @@ from django.core.exceptions import ValidationError
 from evalsite.analysis.families import get_family
 from evalsite.analysis.families.family import Planner
 from evalsite.analysis.plan import Plan
-from evalsite.protocol import Criterion
+from evalsite.instruments.schema import Criterion
 from evalsite.quality.plan_state import plan_of
 from evalsite.results.models import Report
 from evalsite.results.power.design_search import (
@@ -295,7 +295,7 @@ def list_planners_of(criteria: Iterable[Criterion]) -> list[Planner]:
 
 def _count_points(criterion: Criterion) -> int:
     scale = criterion.scale
-    return len(scale.list_answers()) or scale.maximum - scale.minimum + 1
+    return len(scale.list_answers()) or int(scale.maximum - scale.minimum) + 1
 
 
 def show_choice(choice: dict[str, Any]) -> dict[str, Any]:

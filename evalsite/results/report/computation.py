@@ -22,6 +22,8 @@ from evalsite.annotation.models import Annotation, RatingsFile, Revision
 from evalsite.exports.services import Choice, write_file
 from evalsite.exports.snapshot import consistent_cut
 from evalsite.imports.models import MetricFile
+from evalsite.instruments.scales import Scale
+from evalsite.instruments.schema import Criterion
 from evalsite.jobs.models import Job
 from evalsite.jobs.schedule import DAILY, scheduled
 from evalsite.jobs.services import job_kind, report_progress, revive_job, start_job
@@ -33,7 +35,6 @@ from evalsite.lib.limited import VALUES_IN_FILE, read_json
 from evalsite.lib.old_files import delete_older
 from evalsite.lib.seeds import derive_number
 from evalsite.participants.models import Participant
-from evalsite.protocol import Criterion, Scale
 from evalsite.quality.exclusions import count_reasons
 from evalsite.quality.models import Exclusion
 from evalsite.results.analysis_plan.stored import describe_plan, find_state
@@ -436,7 +437,7 @@ def _describe(criterion: Criterion, study: Study) -> dict[str, Any]:
         **({"per": "item"} if not criterion.per_output and not scale.compares else {}),
         **({"options": _list_options(scale)} if scale.list_options() else {}),
         **({"is_conditional": True} if criterion.ask_if else {}),
-        **({"is_loose": True} if scale.not_applicable or not criterion.is_always_answered else {}),
+        **({"is_loose": True} if scale.has_na or not criterion.is_always_answered else {}),
     }
 
 

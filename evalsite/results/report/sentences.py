@@ -2407,9 +2407,10 @@ def sharing_of_answers(asked: int, not_sharing: int) -> str:
     if not not_sharing:
         everyone = "the only participant" if asked == 1 else f"all {asked:,} participants"
         return f"{everyone} agreed to have their answers published"
+    who = "the only participant" if asked == 1 else f"{not_sharing:,} of {asked:,} participants"
     return (
-        f"{not_sharing:,} of {count_of(asked, 'participant')} didn’t agree to have their answers "
-        "published; their answers are in these results, but not in published files"
+        f"{who} didn’t agree to have their answers published; their answers are in these results, "
+        "but not in published files"
     )
 
 
@@ -2728,9 +2729,10 @@ def participants_paid(pay: str) -> str:
 
 @sentence
 def answers_kept_back(asked: int, not_sharing: int) -> str:
+    who = "The only participant" if asked == 1 else f"Of {asked:,} participants, {not_sharing:,}"
     return (
-        f"Of {count_of(asked, 'participant')}, {not_sharing:,} did not agree to have their answers "
-        "published; their answers are in these results, but not in published files."
+        f"{who} did not agree to have their answers published; their answers are in these results, "
+        "but not in published files."
     )
 
 

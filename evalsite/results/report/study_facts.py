@@ -9,7 +9,7 @@ import evalsite
 from evalsite.analysis.families import get_family
 from evalsite.annotation.models import RatingsFile
 from evalsite.imports.models import MetricFile
-from evalsite.protocol import Criterion
+from evalsite.instruments.schema import Criterion
 from evalsite.quality.exclusions import count_reasons
 from evalsite.results.models import Report
 from evalsite.results.report.prose import list_entries
@@ -130,7 +130,7 @@ def describe_asked(criterion: Criterion) -> Asked:
         question=criterion.question,
         scale=_describe_scale(criterion),
         answers=criterion.scale.name_choices(),
-        better=(criterion.direction or "none") if criterion.scale.has_direction else "",
+        better=(criterion.direction or "none") if criterion.scale.directed else "",
     )
 
 

@@ -7,8 +7,8 @@ from django.shortcuts import redirect, render
 from django.views.decorators.csrf import csrf_exempt
 
 from evalsite.annotation.pages.view_models import Progress, view_item
+from evalsite.instruments.installed import get_protocol
 from evalsite.lib.clock import now
-from evalsite.protocol import get_protocol
 from evalsite.studies.models import Item
 from tests.bench.bare.models import Row
 

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 from evalsite.data.tables.faults import Remark, Remarks
 from evalsite.imports.batches.items import CheckedItem
-from evalsite.protocol import Protocol
+from evalsite.instruments.schema import Instrument
 from evalsite.studies.models import Study
 
 
@@ -14,7 +14,7 @@ class Context:
     """The study and the file that items are checked for."""
 
     study: Study
-    config: Protocol
+    config: Instrument
     systems: Sequence[str]
     kind_column: str
     remarks: Remarks
