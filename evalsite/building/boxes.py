@@ -62,15 +62,15 @@ def read_box(control: Control, text: str, rows: list[Plain]) -> list[tuple[Plain
     name = find_words_name(control)
     lines = list(_match_lines(control, text, [str(row.get(name, "")) for row in rows]))
     values = _fill_values(control, [line.value for line in lines])
-    found = []
+    matched = []
     for line, value in zip(lines, values, strict=True):
         row = dict(rows[line.row]) if line.row is not None else {}
         if " ".join(str(row.get(name, "")).split()) != line.words:
             row[name] = line.words
         if value is not None:
             row["value"] = value
-        found.append((row, line.row))
-    return found
+        matched.append((row, line.row))
+    return matched
 
 
 def _match_lines(control: Control, text: str, before: list[str]) -> Iterator[Line]:

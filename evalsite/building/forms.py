@@ -304,13 +304,13 @@ def make_rows(control: Control, rows: list[Plain], at: str, draft: Draft) -> Ite
 def make_field(control: Control, plain: Plain, draft: Draft | None = None) -> forms.Field:
     """Make the field of a form for a control that isn't made of parts."""
     shown = write_value(control, plain)
-    given: dict[str, Any] = {
+    options: dict[str, Any] = {
         "required": False, "label": control.title, "help_text": control.help, "initial": shown,
     }  # fmt: skip
     if control.kind == "checkbox":
-        return forms.BooleanField(**given | {"initial": bool(shown)})
+        return forms.BooleanField(**options | {"initial": bool(shown)})
     if control.kind == "select" or "column" in control.hints:
-        return forms.ChoiceField(**given, choices=list_choices(control, shown, draft))
+        return forms.ChoiceField(**options, choices=list_choices(control, shown, draft))
     attrs: dict[str, Any] = {}
     if control.default not in (None, "") and not isinstance(control.default, list):
         attrs["placeholder"] = str(control.default)
@@ -318,7 +318,7 @@ def make_field(control: Control, plain: Plain, draft: Draft | None = None) -> fo
     if rows:
         lines = shown.count("\n") + 1
         attrs |= {"rows": min(max(rows, lines), 12), "cols": None}
-        return forms.CharField(**given, widget=forms.Textarea(attrs=attrs))
+        return forms.CharField(**options, widget=forms.Textarea(attrs=attrs))
     if control.kind == "number":
         attrs |= {"inputmode": "decimal", "class": "num"}
-    return forms.CharField(**given, widget=forms.TextInput(attrs=attrs))
+    return forms.CharField(**options, widget=forms.TextInput(attrs=attrs))

@@ -175,11 +175,11 @@ def show_versions(request: HttpRequest, instrument_id: UUID) -> HttpResponseBase
         "instrument": instrument,
         "versions": [
             {
-                "one": one,
-                "uses": describe_uses(one.uses),
-                "changes": list_changes(last.content, one.content) if last else [],
+                "one": version,
+                "uses": describe_uses(version.uses),
+                "changes": list_changes(last.content, version.content) if last else [],
             }
-            for one, last in zip(versions, earlier, strict=False)
+            for version, last in zip(versions, earlier, strict=False)
         ],
         "can_edit": may(request.user, instrument, InstrumentMember.Role.EDITOR),
         "title": "Versions",
@@ -241,7 +241,7 @@ def choose_question(request: HttpRequest, instrument_id: UUID) -> HttpResponseBa
     if request.method == "POST":
         draft = find_base(instrument)
         criteria = list(draft.get("criteria", []))
-        taken = {str(one.get("key")) for one in criteria}
+        taken = {str(question.get("key")) for question in criteria}
         question = take_question(request.POST.get("question", ""), request.user, taken)
         if question is None:
             raise Http404("No such question.")
@@ -282,14 +282,14 @@ def translate(request: HttpRequest, instrument_id: UUID) -> HttpResponseBase:
     translations = dict(draft.get("translations", {}))
     known = list_texts(draft)
     if request.method == "POST":
-        given = {
+        translated = {
             address: text.strip()
             for number, address in enumerate(known)
             if (text := request.POST.get(f"text-{number}", "")).strip()
         }
         translations.pop(language, None)
-        if given:
-            translations[language] = given
+        if translated:
+            translations[language] = translated
         draft = {name: value for name, value in draft.items() if name != "translations"}
         if translations:
             draft["translations"] = translations
@@ -300,16 +300,21 @@ def translate(request: HttpRequest, instrument_id: UUID) -> HttpResponseBase:
             )  # fmt: skip
         except DraftChanged as error:
             messages.error(request, " ".join(error.messages))
-            translations[language] = given
+            translations[language] = translated
         else:
             messages.success(request, "Saved in the draft.")
             return redirect("admin:instrument", instrument.pk)
-    said = translations.get(language, {})
+    translated = translations.get(language, {})
     context = {
         "instrument": instrument,
         "language": language,
         "texts": [
-            {"number": number, "address": address, "text": text, "said": said.get(address, "")}
+            {
+                "number": number,
+                "address": address,
+                "text": text,
+                "said": translated.get(address, ""),
+            }
             for number, (address, text) in enumerate(known.items())
             if text.strip()
         ],
