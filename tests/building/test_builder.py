@@ -12,7 +12,7 @@ from evalsite.studies.instruments import import_instrument
 from evalsite.studies.models import Instrument, InstrumentMember, Study
 from tests.support.factories import make_user
 from tests.support.forms import read_form
-from tests.support.instruments import make_built_study, read_gallery
+from tests.support.instruments import GALLERY, make_built_study, read_gallery
 
 pytestmark = pytest.mark.django_db
 
@@ -120,6 +120,20 @@ def test_fault_stands_at_its_field_and_in_the_list_and_the_draft_is_kept(
     again = staff.get(reverse("admin:instrument", args=[instrument.pk])).text
     for name, text in fields.items():
         assert read_form(again, "builder")[name] == text
+
+
+def test_what_cannot_be_asked_yet_is_listed_and_may_still_be_saved(staff, jane):
+    content = json.loads((GALLERY / "mqm.json").read_bytes())
+    instrument = import_instrument(data=content, by=jane)[0].instrument
+
+    page = post(staff, instrument, do="save", title="Errors of ours")
+
+    assert page.status_code == 200
+    assert page.context["faults"] == []
+    assert {fault["code"] for fault in page.context["later"]} == {"not_yet"}
+    assert f'href="#{page.context["later"][0]["anchor"]}"' in page.text
+    instrument.refresh_from_db()
+    assert instrument.newest.number == 2
 
 
 def test_fault_of_the_second_of_two_equal_columns_names_the_second(staff):
