@@ -11,6 +11,8 @@ from django.utils.translation import gettext_lazy as _
 # ASCII only: int() and str.isdigit() also take full-width and Arabic-Indic digits.
 WHOLE_NUMBER = re.compile(r"[1-9][0-9]{0,5}")
 _WHOLE = re.compile(r"0|-?[1-9][0-9]{0,8}")
+# 0 has no sign, however it is written
+_NUMBER = re.compile(r"(?!-0(?:\.0*)?$)-?(?:0|[1-9][0-9]{0,8})(?:\.[0-9]{1,3})?")
 LONGEST_TEXT = 5000
 _UNSTORABLE_TEXT = _("This text has a character that can’t be stored. Type it again")
 _HALF = re.compile("[\ud800-\udfff]")
@@ -48,31 +50,47 @@ class EntryInput(forms.TextInput):
 
 
 class BoundedField(forms.Field):
-    """A whole number from `lowest` to `highest`, in plain digits."""
+    """A number from `lowest` to `highest`, in plain digits.
+
+    It may have decimals if the lowest or the step has some.
+    """
 
     def __init__(
         self, *, lowest: float, highest: float, missing: str, step: float = 1, **kwargs: Any
     ) -> None:
         self.lowest, self.highest, self.step, self.missing = lowest, highest, step, missing
+        self.has_decimals = not all(float(end).is_integer() for end in (lowest, step))
         super().__init__(required=False, **kwargs)
 
-    def clean(self, value: Any) -> int:
+    def clean(self, value: Any) -> float:
         typed = str(value or "").strip(" \t\r\n\u00a0")
         if not typed:
             raise ValidationError(self.missing, code="required")
         about = {"missing": self.missing, "lowest": self.lowest, "highest": self.highest}
-        if not _WHOLE.fullmatch(typed):
+        if self.has_decimals and not _NUMBER.fullmatch(typed):
+            raise ValidationError(
+                _(
+                    "%(missing)s: a number from %(lowest)s to %(highest)s, with at most three "
+                    "digits after a point"
+                )
+                % about,
+                code="number",
+            )
+        if not self.has_decimals and not _WHOLE.fullmatch(typed):
             raise ValidationError(
                 _("%(missing)s: a whole number from %(lowest)s to %(highest)s, in digits only")
                 % about,
                 code="whole",
             )
-        number = int(typed)
+        number = float(typed)
+        number = int(number) if number.is_integer() else number
         if not self.lowest <= number <= self.highest:
             raise ValidationError(
                 _("%(missing)s: it must be from %(lowest)s to %(highest)s") % about, code="range"
             )
-        if (number - self.lowest) % self.step:
+        # in thousandths: sums of decimals aren't exact
+        beyond, step = round(1000 * (number - self.lowest)), round(1000 * self.step)
+        if beyond % step:
             raise ValidationError(
                 _("%(missing)s in steps of %(step)s, from %(lowest)s")
                 % {**about, "step": self.step},

@@ -11,8 +11,9 @@ from django.db.models.functions import Cast, Length, Round
 from django.db.models.lookups import Exact, LessThanOrEqual
 
 from evalsite.annotation.value_field import ValueField
-from evalsite.instruments.answer import LARGEST, LONGEST_PART, MOST_DECIMALS, AnswerRow
+from evalsite.instruments.answer import LARGEST_NUMBER, LONGEST_PART, MOST_DECIMALS, AnswerRow
 from evalsite.lib.clock import now
+from evalsite.lib.seeds import arrange, derive_number
 from evalsite.participants.models import ItemSet, Origin, Participant, Visit
 from evalsite.studies.models import Item, Output, Study, StudyVersion
 
@@ -101,6 +102,25 @@ class Slot(models.Model):
 
     def __str__(self) -> str:
         return f"slot {self.no} of {self.item_id}"
+
+
+def order_of(study_seed: str, item: Item, outputs: int, arrangement: int) -> list[int]:
+    """Return the outputs' positions in the order that this arrangement of the item shows."""
+    return arrange(outputs, arrangement, study_seed, item.key)
+
+
+def order_for(me: Participant, item: Item, outputs: int, slot: Slot | None) -> list[int]:
+    """Return the order of the slot, or, without a slot, one drawn for this person.
+
+    Practice items and repeats show their outputs in the order in which they are stored, and so
+    do all items where the instrument says so.
+    """
+    is_stored = item.kind in (Item.Kind.PRACTICE, Item.Kind.REPEAT)
+    if is_stored or me.study.config.layout.is_given:
+        return list(range(outputs))
+    seed = me.study.seed
+    drawn = derive_number(seed, "order", me.pseudonym, item.key)
+    return order_of(seed, item, outputs, slot.arrangement if slot else drawn)
 
 
 class Draft(models.Model):
@@ -394,8 +414,8 @@ class Rating(models.Model):
                     models.Case(
                         models.When(value__isnull=True, then=True),
                         models.When(
-                            value__gte=-LARGEST,
-                            value__lte=LARGEST,
+                            value__gte=-LARGEST_NUMBER,
+                            value__lte=LARGEST_NUMBER,
                             then=models.Case(
                                 models.When(
                                     ~Exact(Cast("value", models.CharField()), "-0"),

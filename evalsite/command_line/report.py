@@ -4,6 +4,7 @@ from argparse import ArgumentParser, Namespace
 
 from evalsite.analysis.__main__ import add_reading, add_report, analyse_ratings, write_report
 from evalsite.command_line.output import Refused, Result
+from evalsite.command_line.ratings_file import open_ratings
 
 
 def add_arguments(parser: ArgumentParser) -> None:
@@ -17,7 +18,8 @@ def add_arguments(parser: ArgumentParser) -> None:
 
 def run(options: Namespace) -> Result:
     try:
-        report, _ = analyse_ratings(options)
+        with open_ratings(options):
+            report, _ = analyse_ratings(options)
     except ValueError as error:
         raise Refused(str(error)) from None
     text = write_report(report, has_other_papers=options.other_papers)

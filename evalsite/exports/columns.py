@@ -171,6 +171,10 @@ RATINGS = (
 )  # fmt: skip
 
 
+# columns that have decimals if answers may have some
+_OF_SCALE = ("scale_min", "scale_max", "value")
+
+
 def _list_rating_columns(config: Instrument) -> tuple[Column, ...]:
     """List the columns, with the kinds of installed scales and what the numbers of each mean."""
     kinds = installed_scales()
@@ -178,8 +182,15 @@ def _list_rating_columns(config: Instrument) -> tuple[Column, ...]:
     columns = (*RATINGS, *(column for column in MORE_OF_RATINGS if column.name in used))
     notes = [scale.note_on_values for scale in kinds.values() if scale.note_on_values]
     allowed = {"scale": ", ".join(kinds), "value": ". ".join(["scale_min to scale_max", *notes])}
+    has_decimals = any(criterion.scale.has_decimals for criterion in config.criteria)
+    types = dict.fromkeys(_OF_SCALE, NUMBER) if has_decimals else {}
     return tuple(
-        replace(column, allowed=allowed.get(column.name, column.allowed)) for column in columns
+        replace(
+            column,
+            allowed=allowed.get(column.name, column.allowed),
+            type=types.get(column.name, column.type),
+        )
+        for column in columns
     )
 
 

@@ -2,7 +2,17 @@
 
 from typing import Any
 
-from evalsite.exports.column import FLAG, ONE_OF, TEXT, WHOLE, WITHHELD, YES_NO, Column, yes_no
+from evalsite.exports.column import (
+    FLAG,
+    NUMBER,
+    ONE_OF,
+    TEXT,
+    WHOLE,
+    WITHHELD,
+    YES_NO,
+    Column,
+    yes_no,
+)
 from evalsite.instruments.scales import COMMENT
 from evalsite.instruments.schema import Criterion
 
@@ -55,8 +65,10 @@ def comment_column(criterion: str) -> str:
 
 def describe_criterion(criterion: Criterion) -> Column:
     cell, is_number, allowed = criterion.scale.describe_wide()
+    number = NUMBER if criterion.scale.has_decimals else WHOLE
     return Column(
-        criterion.key, WHOLE if is_number else TEXT, f"{criterion.label or criterion.key}: {cell}.",
+        criterion.key, number if is_number else TEXT,
+        f"{criterion.label or criterion.key}: {cell}.",
         allowed=allowed,
         missing="not rated: the criterion does not apply to this row, or was left out", of="row",
         cell=lambda row: row.values.get(criterion.key, ""),

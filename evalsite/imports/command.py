@@ -120,7 +120,7 @@ class ImportCommand(BaseCommand):
         options = self.read_choices(arguments)
         options |= {key: arguments[key] for key in _OF_READERS if arguments[key]}
 
-        def read_columns(asked: Collection[str]) -> list[str]:
+        def read_columns(asked: Mapping[str, str]) -> list[str]:
             return read_header(
                 self.importer,
                 file,
@@ -191,7 +191,7 @@ class ImportCommand(BaseCommand):
 def read_mapping(
     fields: list[Field],
     pairs: list[str],
-    read_columns: Callable[[Collection[str]], list[str]],
+    read_columns: Callable[[Mapping[str, str]], list[str]],
     merged: Collection[str] = (),
 ) -> dict[str, str]:
     """Return what --map says of a file's columns; CommandError lists everything wrong with it.
@@ -202,7 +202,8 @@ def read_mapping(
         return {}
     known = {field.name: field for field in fields}
     once = {name for name, field in known.items() if not field.is_for_many} - {*merged}
-    header = read_columns([pair.rpartition("=")[0].strip() for pair in pairs])
+    parts = [pair.rpartition("=") for pair in pairs]
+    header = read_columns({path.strip(): name.strip() for path, _, name in parts})
     mapping: dict[str, str] = {}
     problems: list[str] = []
     for pair in pairs:
@@ -226,7 +227,7 @@ def _find_problems(
 ) -> Iterator[str]:
     known = {one.name: one for one in fields}
     # of a file that can't be read, its own faults are listed next
-    if header and column not in header:
+    if header and column not in header and column.partition(":")[2] not in header:
         yield f"the file has no column “{column}”. It has: {', '.join(header)}."
     if field not in known:
         yield f"there is no field “{field}”. {_list_fields(column, fields)}"

@@ -22,12 +22,13 @@ from evalsite.data.tables.faults import (
     group_faults,
     name_sheet_row,
 )
-from evalsite.data.tables.outputs import NAMES, SEED
+from evalsite.data.tables.files import FileUse
+from evalsite.data.tables.outputs import CHOSEN, NAMES, SEED
 from evalsite.data.tables.path_columns import PathColumns
 from evalsite.data.tables.paths import last_name
 from evalsite.data.tables.patterns import Known, is_pattern
 from evalsite.data.tables.reader import open_table
-from evalsite.data.tables.roles import WORDS, FileUse
+from evalsite.data.tables.roles import WORDS
 from evalsite.data.tables.table import Limits, Row, Table, peek
 from evalsite.imports.columns import LEAVE_OUT, Field, check_fields, check_header, known_columns
 from evalsite.imports.models import Upload
@@ -90,6 +91,9 @@ class Checked:
     kept: str = ""
     # what the systems of a file are called that names none: the file, or what it was called
     system_name: str = ""
+    # columns of several files that are read under another name; those that may be the input
+    others: list[str] = field(default_factory=list)
+    candidates: list[str] = field(default_factory=list)
     # columns that are read with another one, which contains the same field
     merged: set[str] = field(default_factory=set)
 
@@ -232,6 +236,10 @@ class Importer(ABC):
         """Return how several columns with this field are put together; "" if they can't be."""
         return ""
 
+    def recognise(self, header: Sequence[str], rows: Sequence[Row]) -> dict[str, str]:
+        """Return fields by path, if a known tool wrote the file."""
+        return {}
+
     def map_systems(self, columns: Collection[str]) -> dict[str, str]:
         """Return what columns contain that the file itself says are named after systems."""
         return {}
@@ -315,7 +323,7 @@ def check_source(
     folder, is what systems are called that it doesn't name.
     """
     checked, table = importer.checked(), None
-    options = {SEED: study.seed, **(options or {})}
+    options = {SEED: study.seed, CHOSEN: mapping or {}, **(options or {})}
     checked.system_name = name_system(file_name, options)
     try:
         table = open_table(
@@ -336,6 +344,8 @@ def check_source(
         checked.decisions += _ask_encoding(error.fault)
         checked.decisions += [_ask(question) for question in error.questions]
         checked.files = error.files or checked.files
+        if error.columns and not checked.header:
+            _show_columns(importer, checked, error.columns, study, mapping or {})
     if options.get("encoding") and checked.encoding.startswith("Windows"):
         checked.decisions.append(_ENCODING_CHOSEN)
         checked.import_notes.append(_ENCODING_NOTE)
@@ -345,6 +355,18 @@ def check_source(
     if table is not None and table.unit == "row":
         _name_sheet_rows(checked)
     return checked
+
+
+def _show_columns(
+    importer: Importer,
+    checked: Checked,
+    columns: Mapping[str, str],
+    study: Study,
+    mapping: Mapping[str, str],
+) -> None:
+    """Show the columns of several files that can't be joined until some of them are chosen."""
+    checked.header, checked.samples = list(columns), dict(columns)
+    checked.mapping = importer.guess(checked.header, study) | known_columns(mapping, columns)
 
 
 def _name_sheet_rows(checked: Checked) -> None:
@@ -360,6 +382,10 @@ def _map_columns(
 ) -> None:
     first = peek(table)
     guess = importer.guess_from_rows(checked.header, study, [row.cells for row in first])
+    known = importer.recognise(table.header, first)
+    mapping = {
+        path: name for path, name in known.items() if not name or name not in mapping.values()
+    } | dict(mapping)
     paths = PathColumns(table, first, mapping, list_known(importer, study, mapping))
     checked.header = list(table.header)
     checked.paths = {*paths.names}
@@ -372,8 +398,11 @@ def _map_columns(
     guess |= importer.map_systems(
         {column for number, column in enumerate(checked.header) if number in table.systems}
     )
+    # of several files: what was chosen for columns that have another name here
+    checked.others = [name for name in table.sources if name not in guess and mapping.get(name)]
     chosen = known_columns(mapping, guess)
     checked.mapping = importer.settle(guess, chosen) | chosen
+    checked.candidates = [name for name in table.candidates if name not in chosen]
     used = {name for name, field in checked.mapping.items() if field not in ("", LEAVE_OUT)}
     paths.used = {name for name in paths.names if checked.mapping[name] != LEAVE_OUT}
     checked.path_samples = paths.sample(first)

@@ -1,6 +1,6 @@
 """Files on the server's own disk, imported without a page."""
 
-from collections.abc import Collection, Mapping
+from collections.abc import Mapping
 from hashlib import file_digest
 from pathlib import Path
 from typing import Any
@@ -8,6 +8,7 @@ from typing import Any
 from django.core.exceptions import ValidationError
 
 from evalsite.data.tables.faults import Refused
+from evalsite.data.tables.outputs import CHOSEN
 from evalsite.data.tables.path_columns import PathColumns
 from evalsite.data.tables.reader import open_table
 from evalsite.data.tables.table import Limits, peek
@@ -23,17 +24,18 @@ def read_header(
     file_name: str,
     limits: Limits | None = None,
     options: Mapping[str, Any] | None = None,
-    asked: Collection[str] = (),
+    asked: Mapping[str, str] | None = None,
 ) -> list[str]:
     """Return the names of a file's columns and its paths; nothing if it can't be read.
 
-    `asked` are paths that the first rows need not have.
+    `asked` are fields by path, which the first rows need not have.
     """
+    options = {**(options or {}), CHOSEN: asked or {}}
     try:
         with path.open("rb") as source:
             table = open_table(source, limits=limits, options=options, file_name=file_name)
-            PathColumns(table, peek(table), asked, list_known(importer, study, asked))
-            return [name.strip() for name in table.header]
+            PathColumns(table, peek(table), asked or {}, list_known(importer, study, asked or {}))
+            return [*(name.strip() for name in table.header), *table.sources]
     except Refused:
         return []
 

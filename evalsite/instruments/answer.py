@@ -4,7 +4,7 @@ from math import copysign, isfinite
 from typing import Any, NamedTuple
 
 # values, and the points, bounds and steps of instruments, are within these limits
-LARGEST = 10**9
+LARGEST_NUMBER = 10**9
 MOST_DECIMALS = 3
 # a key of an instrument, or a category and the column of an input, joined by a sign
 LONGEST_PART = 81
@@ -36,7 +36,7 @@ def read_value(value: Any) -> float:
     """Return the value as it is stored, a whole one as an int; ValueError if it can't be one."""
     if isinstance(value, bool) or not isinstance(value, int | float):
         raise ValueError("A value is a number.")
-    if not isfinite(value) or abs(value) > LARGEST or round(value, MOST_DECIMALS) != value:
+    if not isfinite(value) or abs(value) > LARGEST_NUMBER or round(value, MOST_DECIMALS) != value:
         raise ValueError("A value is within bounds and has at most three decimals.")
     if value == 0 and copysign(1, value) < 0:
         raise ValueError("0 has no sign.")

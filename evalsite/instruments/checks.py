@@ -695,8 +695,6 @@ def find_not_yet(instrument: Instrument) -> Faults:
         at = f"criteria.{criterion.key}.scale"
         if not criterion.scale.has_page:
             faults.add(NOT_YET, f"{at}.kind", "can't be asked by this version yet")
-        elif criterion.scale.has_decimals:
-            faults.add(NOT_YET, at, "can't have decimals in this version yet")
     for part in ("inputs", "output_columns"):
         for number, column in enumerate(getattr(instrument.item, part)):
             if column.kind == "spans":

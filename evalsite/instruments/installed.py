@@ -54,17 +54,17 @@ class ProtocolConfig(AppConfig):
     @cached_property
     def problems(self) -> tuple[str, ...]:
         """Say why the instrument can't be used; nothing if it can. Looked for, and logged, once."""
-        found: tuple[str, ...] = ()
+        problems: tuple[str, ...] = ()
         try:
             if self.instrument.key != self.label:
-                found = (f"key must be {self.label!r}, the name of its folder",)
+                problems = (f"key must be {self.label!r}, the name of its folder",)
         except InvalidInstrument as error:
-            found = tuple(map(str, error.faults))
+            problems = tuple(map(str, error.faults))
         except (OSError, ValueError) as error:
-            found = (f"{type(error).__name__}: {error}",)
-        if found:
-            logger.error("The protocol %s can't be used: %s", self.label, "; ".join(found))
-        return found
+            problems = (f"{type(error).__name__}: {error}",)
+        if problems:
+            logger.error("The protocol %s can't be used: %s", self.label, "; ".join(problems))
+        return problems
 
     @property
     def example_batch(self) -> Path:
@@ -92,8 +92,8 @@ class ProtocolConfig(AppConfig):
 def installed_folders() -> dict[str, ProtocolConfig]:
     """Return the folders of the protocols that settings list, by key, in that order."""
     configs = {config.name: config for config in apps.get_app_configs()}
-    found = (configs.get(name) for name in settings.PROTOCOLS)
-    return {config.label: config for config in found if isinstance(config, ProtocolConfig)}
+    listed = (configs.get(name) for name in settings.PROTOCOLS)
+    return {config.label: config for config in listed if isinstance(config, ProtocolConfig)}
 
 
 def find_folder(key: str) -> ProtocolConfig:

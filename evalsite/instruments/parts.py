@@ -22,6 +22,7 @@ from pydantic import (
 )
 from pydantic_core import ErrorDetails, PydanticCustomError
 
+from evalsite.instruments.answer import LARGEST_NUMBER, MOST_DECIMALS, round_value
 from evalsite.instruments.faults import Fault
 from evalsite.instruments.texts import LANGUAGE
 
@@ -29,10 +30,8 @@ from evalsite.instruments.texts import LANGUAGE
 _EXTRAS = "x_"
 _KEY = re.compile(r"[a-z][a-z0-9_]{0,39}")
 _ADDRESS = re.compile(r"[A-Za-z_][A-Za-z0-9_]*(\.[A-Za-z_][A-Za-z0-9_]*)+")
-LARGEST_NUMBER = 10**9
 # as long as a lease can be: an item that takes longer could never be answered in time
 MOST_MINUTES = 10_080
-_MOST_DECIMALS = 3
 
 
 class Null:
@@ -81,9 +80,10 @@ class Part(BaseModel):
 
     def __hash__(self) -> int:
         """Hash its values, lists as tuples: what looks the same on a page is kept by this."""
-        values = [self.__dict__[name] for name in type(self).model_fields if name != "extras"]
-        values += (self.__pydantic_private__ or {}).values()
-        return hash(tuple(tuple(value) if isinstance(value, list) else value for value in values))
+        values = [self.__dict__[name] for name in self.__pydantic_fields__ if name != "extras"]
+        if self.__pydantic_private__:
+            values += self.__pydantic_private__.values()
+        return hash(tuple([tuple(value) if type(value) is list else value for value in values]))
 
     def to_data(self) -> dict[str, Any]:
         """Return plain data; what has its default is left out."""
@@ -168,10 +168,9 @@ def check_number(value: Any) -> int | float:
         raise refuse("type", "must be a number")
     if abs(value) > LARGEST_NUMBER:
         raise refuse("out_of_range", f"must be from {-LARGEST_NUMBER} to {LARGEST_NUMBER}")
-    if isinstance(value, float) and round(value, _MOST_DECIMALS) != value:
-        raise refuse("type", f"must have at most {_MOST_DECIMALS} decimals")
-    number: int | float = value
-    return number
+    if isinstance(value, float) and round(value, MOST_DECIMALS) != value:
+        raise refuse("type", f"must have at most {MOST_DECIMALS} decimals")
+    return round_value(value)
 
 
 def check_minutes(value: Any) -> int | float:

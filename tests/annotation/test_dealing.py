@@ -6,10 +6,9 @@ from datetime import timedelta
 import pytest
 from django.db import IntegrityError, connection, transaction
 
-from evalsite.annotation.allocation.arrangement import order_of
 from evalsite.annotation.allocation.claims import claim_set, has_work, is_lost_race
 from evalsite.annotation.allocation.slots import make_slots
-from evalsite.annotation.models import Annotation, Slot
+from evalsite.annotation.models import Annotation, Slot, order_of
 from evalsite.annotation.pages.sets import finish_set
 from evalsite.lib.clock import now, standing_at
 from evalsite.participants.models import ItemSet, Participant

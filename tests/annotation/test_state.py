@@ -9,7 +9,7 @@ from uuid import UUID
 import pytest
 from django.core import signing
 
-from evalsite.annotation.pages.signed_state import Shown, read_shown
+from evalsite.annotation.pages.shown_screens import Shown, read_shown
 
 SHOWN = Shown(
     participant_id=7,

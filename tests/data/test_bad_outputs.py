@@ -11,6 +11,7 @@ from evalsite.data.tables.batch import convert
 from evalsite.data.tables.documents import read_items, read_value
 from evalsite.data.tables.faults import Refused
 from evalsite.data.tables.options import find_named
+from evalsite.data.tables.texts import find_reasoning
 from tests.data.test_formats import FOLDER, read_batch
 
 
@@ -147,14 +148,20 @@ def test_filters_are_chosen_or_each_is_a_system(tmp_path):
     }
 
 
-def test_reasoning_before_an_output_is_left_out_on_demand(tmp_path):
-    text = "<think>Well,\nlet me see.</think>\n\nNoon."
-    paths = write(tmp_path, {"question.jsonl": [question(1)], "A.jsonl": [answer(1, text)]})
+@pytest.mark.parametrize(
+    ("text", "reasoning"),
+    [
+        ("<think>Well,\nlet me see.</think>\n\nNoon.", ("Well,\nlet me see.", "Noon.", True)),
+        (" <Thinking>So.</thinking>Noon.", ("So.", "Noon.", True)),
+        ("<reasoning>It goes on.", ("It goes on.", "", False)),
+        ("Noon. <think>Is it?</think>", None),
+        ("<thing>x</thing>", None),
+    ],
+)
+def test_reasoning_is_what_an_output_begins_with(text, reasoning):
+    result = find_reasoning(text)
 
-    assert read_batch(paths, {"reasoning": "keep"})[0]["output"] == text
-    (left_out,) = read_batch(paths, {"reasoning": "leave-out"})
-    assert (left_out["output"], left_out["reasoning"]) == ("Noon.", "Well,\nlet me see.")
-    assert refuse(paths, {"reasoning": "maybe"}).code == "no_answer"
+    assert (result and tuple(result)) == reasoning
 
 
 def test_a_run_that_is_not_finished_is_refused(tmp_path):
@@ -355,7 +362,7 @@ def test_a_long_argument_leaves_its_length_and_the_other_arguments(tmp_path):
 
 
 def test_settings_of_a_request_come_with_every_output():
-    rows = read_batch([FOLDER / "openai_batch"], {"system-prompts": "keep", "failed": "leave-out"})
+    rows = read_batch([FOLDER / "openai_batch"], {"failed": "leave-out"})
 
     assert {row["max_tokens"] for row in rows} == {"60"}
 

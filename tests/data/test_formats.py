@@ -9,8 +9,12 @@ import pytest
 from evalsite.data.tables.batch import convert
 from evalsite.data.tables.faults import Refused
 from evalsite.data.tables.files import SourceFile, find_files
-from evalsite.data.tables.formats import load_formats
+from evalsite.data.tables.formats import find_ratings, load_formats
 from evalsite.data.tables.options import find_named
+from evalsite.data.tables.reader import open_table
+from evalsite.data.tables.rows import recognise
+from evalsite.data.tables.table import peek
+from evalsite.data.tables.texts import write_last_answer
 
 FOLDER = Path(__file__).parents[2] / "fixtures" / "tool_outputs"
 NAMES = ("source", "alpha-7b", "beta-large")
@@ -31,7 +35,7 @@ FILES = {
     "fastchat": ["fastchat"],
 }
 ANSWERS = {
-    "openai_batch": {"system-prompts": "leave-out", "failed": "show"},
+    "openai_batch": {"failed": "show"},
     "fastchat": {"turns": "first"},
 }
 
@@ -51,6 +55,8 @@ def flat(text: str) -> str:
 def question_of(row: dict[str, str]) -> str:
     """What was asked, with its passage, however the tool keeps the two."""
     prompt = row.get("prompt") or f"{row['passage']}\n{row['question']}"
+    if prompt.startswith("["):
+        prompt = json.loads(prompt)[-1]["content"]
     return flat(prompt).removesuffix(" Answer:")
 
 
@@ -84,16 +90,18 @@ def test_files_are_joined_in_any_order(name):
     assert read_batch(paths, ANSWERS.get(name)) == read_batch(paths[::-1], ANSWERS.get(name))
 
 
-def test_a_file_with_more_of_a_system_of_another_file_says_so():
+def test_two_runs_of_one_model_are_two_systems():
     files = sorted(find_files(FOLDER / "inspect"), key=lambda file: file.name)
 
     batch = convert(files, answers={"samples": "first"}, names={files[1].name: "renamed"})
 
-    assert [(one.systems, one.shared) for one in batch.files] == [
-        (["mockllm/beta-large"], []),
+    # two runs of each model, of which one was given a name
+    stems = [PurePosixPath(file.name).stem for file in files]
+    assert [(use.systems, use.shared) for use in batch.files] == [
+        ([f"mockllm/beta-large ({stems[0]})"], []),
         (["renamed"], []),
-        ([], ["renamed"]),
-        ([], ["mockllm/beta-large"]),
+        ([f"mockllm/alpha-7b ({stems[2]})"], []),
+        ([f"mockllm/beta-large ({stems[3]})"], []),
     ]
 
 
@@ -111,14 +119,13 @@ def test_what_has_to_be_decided_is_asked_at_once_with_counts():
     with pytest.raises(Refused) as undecided:
         read_batch([FOLDER / "openai_batch"])
 
-    prompts, failed = undecided.value.questions
-    assert (prompts.key, failed.key) == ("system-prompts", "failed")
-    assert prompts.text == "6 inputs of 6 begin with a system prompt."
+    (failed,) = undecided.value.questions
+    assert failed.key == "failed"
     assert failed.text.startswith("1 input of 6 has a failed or empty output (“req-2”; “This")
 
 
 def test_a_conversation_keeps_its_turns():
-    rows = read_batch([FOLDER / "openai_batch"], {"system-prompts": "keep", "failed": "leave-out"})
+    rows = read_batch([FOLDER / "openai_batch"], {"failed": "leave-out"})
 
     turns = json.loads(rows[0]["prompt"])
     assert [turn["role"] for turn in turns] == ["system", "user"]
@@ -168,10 +175,84 @@ def test_a_format_is_one_file(tmp_path):
     assert [*batch.rows] == [["1", "Why?", "A", "So."], ["1", "Why?", "B", "No."]]
 
 
+CASES = FOLDER.parent / "getting_in"
+# an example of each format that isn't among the files above
+EXAMPLES = {
+    "anthropic_batch": FOLDER / "anthropic_batch" / "alpha.jsonl",
+    "arena": FOLDER / "arena" / "battles.json",
+    "deepeval": FOLDER / "deepeval" / "alpha.json",
+    "gemini_batch": FOLDER / "gemini_batch" / "alpha.jsonl",
+    "preferences": FOLDER / "preferences" / "train.jsonl",
+    "ragas": CASES / "d1_ragas_names" / "alpha.jsonl",
+    "langsmith": CASES / "t_langsmith_runs" / "langsmith_runs.jsonl",
+    "langfuse": CASES / "t_langfuse_observations" / "langfuse_observations.json",
+    "otlp": CASES / "t_otlp_gen_ai" / "otlp_gen_ai.jsonl",
+}
+RATINGS = {
+    "label_studio": CASES / "d7_label_studio_json" / "export.json",
+    "argilla": CASES / "d7_several_responses_in_a_record" / "records.jsonl",
+}
+
+
 def test_every_shipped_format_has_example_files():
-    assert {one.key for one in load_formats()} - {"table"} == {
-        name.partition(",")[0] for name in FILES
-    } - {"lines"}
+    names = {name.partition(",")[0] for name in FILES} - {"lines"}
+
+    assert {known.key for known in load_formats()} == {*names, *EXAMPLES, *RATINGS}
+
+
+@pytest.mark.parametrize("key", EXAMPLES)
+def test_an_example_is_known_by_what_is_in_it(key):
+    (file,) = find_files(EXAMPLES[key])
+
+    known = recognise(SourceFile("", file.open), load_formats())
+
+    assert known is not None
+    assert known.format.key == key
+
+
+@pytest.mark.parametrize("key", RATINGS)
+def test_ratings_of_a_tool_are_known_by_their_columns(key):
+    with RATINGS[key].open("rb") as source:
+        table = open_table(source)
+
+        fields = find_ratings(table.header, peek(table))
+
+    assert fields == {known.key: known.ratings for known in load_formats()}[key]
+
+
+BIRDS = {"Name a bird.": "A robin.", "Name a tree.": "An oak."}
+
+
+@pytest.mark.parametrize(
+    ("folder", "answers", "other"),
+    [
+        ("anthropic_batch", {"failed": "show"}, ["Robins are birds.", ""]),
+        ("gemini_batch", {"failed": "show"}, ["Robins are birds.", ""]),
+        ("deepeval", {}, ["Robins are birds.", "Oaks are trees."]),
+        ("arena", {}, ["Birds can fly.", "Wood."]),
+        ("preferences", {}, ["Birds can fly.", "Wood."]),
+    ],
+)
+def test_what_was_asked_and_answered_is_read(folder, answers, other):
+    rows = read_batch([FOLDER / folder], answers)
+
+    outputs = {(row["system"], row["prompt"]): row["output"] for row in rows}
+    first, second = sorted({row["system"] for row in rows})
+    texts = {key: write_last(text) for key, text in outputs.items()}
+    assert {prompt: texts[first, prompt] for prompt in BIRDS} == BIRDS
+    assert [texts[second, prompt] for prompt in BIRDS] == other
+
+
+def write_last(text: str) -> str:
+    """Return an output as a study of texts shows it."""
+    return write_last_answer(json.loads(text)) if text.startswith("[") else text
+
+
+def test_the_reason_of_a_failure_is_named():
+    with pytest.raises(Refused) as asked:
+        read_batch([FOLDER / "anthropic_batch"])
+
+    assert "“q2”; “Overloaded”" in asked.value.questions[0].text
 
 
 def write_files(folder: Path, files: dict[str, str]) -> list[SourceFile]:

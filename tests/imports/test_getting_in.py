@@ -9,6 +9,7 @@ import pytest
 from django.core.management import CommandError, call_command
 
 from evalsite.annotation.models import Rating
+from evalsite.lib.conversations import read_turns
 from evalsite.studies.models import Item, Output, Study
 from tests.support.instruments import make_built_study
 
@@ -31,13 +32,25 @@ def run(study: Study, arguments: list[str], folder: Path) -> tuple[bool, str]:
 
 def find_id(item: Item, with_ids: bool) -> str:
     """Return what the file called the item; "" where it has no ids."""
-    return str(item.extra.get("item", item.key)) if with_ids else ""
+    known = item.extra.get("source_id") or item.extra.get("item") or item.key
+    return str(known) if with_ids else ""
+
+
+def read_shown(text: str) -> str:
+    """Return what people read: of a conversation the words of its turns."""
+    turns = read_turns(text) if text.startswith("[") else None
+    return "\n".join(str(turn["content"]) for turn in turns) if turns else text
 
 
 def read_outputs(study: Study, with_ids: bool) -> list[list[str]]:
     rows = Output.objects.filter(study=study, item__kind="main").select_related("item", "system")
     return [
-        [find_id(row.item, with_ids), *row.item.inputs.values(), row.system.name, row.text]  # type: ignore[union-attr]
+        [
+            find_id(row.item, with_ids),
+            *map(read_shown, row.item.inputs.values()),
+            row.system.name,
+            row.text,
+        ]  # type: ignore[union-attr]
         for row in rows
     ]
 

@@ -270,6 +270,7 @@ def test_command_imports_a_file_and_knows_it_again(study: Any, tmp_path: Path) -
 
     assert out.getvalue().splitlines() == [
         "Imported 3 rows as 1 item.",
+        "Systems: alpha, beta, gamma.",
         "Already uploaded as a.csv, 0 new.",
     ]
 

@@ -7,10 +7,9 @@ from typing import Any
 import pytest
 from django.core.exceptions import ValidationError
 
-from evalsite.annotation.allocation.arrangement import order_of
 from evalsite.annotation.allocation.claims import claim_set
 from evalsite.annotation.fsck import find_breaches
-from evalsite.annotation.models import Annotation, Rating, RatingsFile, Slot
+from evalsite.annotation.models import Annotation, Rating, RatingsFile, Slot, order_of
 from evalsite.annotation.running.simulation import simulate_crowd
 from evalsite.audit.models import AuditEntry
 from evalsite.imports.core import Source

@@ -61,7 +61,7 @@ def test_what_was_decided_is_kept_with_the_batch():
     batch = Batch.objects.get(study=study)
     notes = {note["code"]: note["text"] for note in batch.import_notes}
     assert notes["outputs_system-prompts"] == (
-        "6 inputs of 6 begin with a system prompt. It isn't shown, but kept as metadata."
+        "5 inputs begin with a system prompt. It isn't shown, but kept as metadata."
     )
     assert "left out for every system" in notes["empty_outputs"]
     assert notes["empty_outputs"].endswith("Left out: “req-2”.")

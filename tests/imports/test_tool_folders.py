@@ -43,15 +43,16 @@ class Dropped:
 
 _FIRST: Any = {"buttons": ["The first of each is taken"], "arguments": ["--samples=first"]}
 _FRAME: Any = {"columns": {"passage": "dialogue", "question": "-"}}
+# a CSV has the variables of a prompt, and not the prompt
+_VARIABLES: Any = {"columns": {"passage": "dialogue", "question": "dialogue"}}
 DROPPED = [
     Dropped("lines", 1),
     Dropped("promptfoo/results.json", 1),
-    Dropped("promptfoo/results.csv", 1),
-    Dropped("promptfoo", 2, **_FIRST),
+    Dropped("promptfoo/results.csv", 3, **_VARIABLES),
+    Dropped("promptfoo", 4, **_FIRST, **_VARIABLES),
     Dropped("lm_eval", 1),
     Dropped("inspect/*.eval", 1),
     Dropped("inspect/*.json", 1),
-    Dropped("inspect", 2, **_FIRST),
     Dropped(
         "openai_batch",
         3,

@@ -193,8 +193,8 @@ def test_bad_20_output_that_is_truly_empty_is_marked_by_a_column(check: Check) -
 
 @pytest.mark.parametrize(
     "key",
-    ["=1+1", "+1", "-1", "@a", "/x", "..", "a b", " a", "a ", "it's", '"a""b"', '"a\nb"', "é",
-     "x" * 129, "x" * 5000],
+    ["=1+1", "+1", "-1", "@a", "/x", "..", " a", "a ", "it's", '"a""b"', '"a\nb"', "x" * 129,
+     "x" * 5000],
 )  # fmt: skip
 def test_bad_21_ids_that_a_spreadsheet_or_a_path_could_misread_are_refused(
     check: Check, key: str
@@ -207,14 +207,32 @@ def test_bad_21_ids_that_a_spreadsheet_or_a_path_could_misread_are_refused(
 
 
 @pytest.mark.parametrize(
-    ("key", "advice"), [("a  b c", "For example, write “a-b-c”."), ("é b", ""), ("", "")]
+    ("key", "short"),
+    [
+        ("a  b c", "a-b-c"),
+        ("Köln 1", "Koeln-1"),
+        ("straße", "strasse"),
+        ("é_b", "e_b"),
+        ("newstest2021 doc#1", "newstest2021-doc-1"),
+        ("第一", "item-0001"),
+    ],
 )
-def test_bad_21_id_with_spaces_gets_one_without_as_advice(
-    check: Check, key: str, advice: str
+def test_an_id_with_spaces_or_other_letters_gets_a_short_one(
+    check: Check, key: str, short: str
 ) -> None:
     checked = check(GOOD.replace("m1", key))
 
-    assert told(checked)[0].partition("For example")[1:] == advice.partition("For example")[1:]
+    assert not checked.faults
+    assert [(item.key, item.extra["source_id"]) for item in checked.items] == [(short, key)]
+    assert [remark.code for remark in checked.remarks] == ["ids_changed"]
+
+
+def test_two_ids_never_get_the_same_short_one(check: Check) -> None:
+    rows = GOOD.partition("\n")[2]
+
+    checked = check(GOOD + rows.replace("m1", "x y") + rows.replace("m1", "x#y"))
+
+    assert [item.key for item in checked.items] == ["m1", "x-y", "x-y-2"]
 
 
 def test_bad_21_longest_id_and_all_its_signs_are_taken(check: Check) -> None:

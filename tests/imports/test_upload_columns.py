@@ -1,6 +1,7 @@
 """Columns as other people name them: outputs told apart by letters, or by names of systems."""
 
 import io
+from typing import Any
 
 import pytest
 
@@ -14,9 +15,15 @@ from tests.support.factories import make_study
 pytestmark = pytest.mark.django_db
 
 
-def check(protocol: str, content: str, mapping: dict[str, str] | None = None) -> Checked:
+def check(
+    protocol: str,
+    content: str,
+    mapping: dict[str, str] | None = None,
+    options: dict[str, Any] | None = None,
+) -> Checked:
     study = make_study(protocol=protocol, items=0)
-    return check_file(io.BytesIO(content.encode()), study=study, mapping=mapping)
+    source = io.BytesIO(content.encode())
+    return check_file(source, study=study, mapping=mapping, options=options)
 
 
 def guess(protocol: str, *header: str) -> list[str]:
@@ -153,15 +160,19 @@ def test_items_are_those_of_the_long_form() -> None:
 def test_pairs_are_made_of_three_systems_and_an_empty_cell_is_no_output() -> None:
     content = "item,dialogue,a1,b1,c1\nd1,user: x,One.,Two.,Three.\nd2,user: y,One.,,Three.\n"
 
-    checked = check("pairwise", content)
+    asked = check("pairwise", content)
+    checked = check("pairwise", content, options={"empty_outputs": "none"})
 
+    assert [fault.code for fault in asked.faults] == ["output_empty"]
     assert told(checked) == []
     assert [item.key for item in checked.items] == ["d1/1-2", "d1/1-3", "d1/2-3", "d2"]
     assert any("without an output of system “b1”" in str(remark) for remark in checked.remarks)
 
 
 def test_bad_75_item_that_lacks_an_output_of_its_systems_is_refused() -> None:
-    checked = check("magnitude", "item,mr,a1,b1,c1\nm1,x,One., ,Three.\n")
+    content = "item,mr,a1,b1,c1\nm1,x,One., ,Three.\n"
+
+    checked = check("magnitude", content, options={"empty_outputs": "none"})
 
     assert told(checked) == ["line 2 (record 1): Item “m1” has 2 outputs; the protocol wants 3."]
 

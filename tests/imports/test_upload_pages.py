@@ -140,7 +140,7 @@ def test_file_with_faults_has_no_import_button_and_forcing_it_stores_nothing(
 def test_first_100_faults_stand_on_the_page_and_all_in_the_csv(
     staff_client: Client, study: Study
 ) -> None:
-    rows = "".join(f"é{n},name[A],alpha,Text.\n" for n in range(150))
+    rows = "".join(f"={n},name[A],alpha,Text.\n" for n in range(150))
     page = send(staff_client, study, f"{GOOD}{rows}").content.decode()
 
     listed = staff_client.get(address("upload-faults", study, Upload.objects.get().pk))

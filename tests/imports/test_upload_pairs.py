@@ -10,8 +10,7 @@ from typing import Any
 import pytest
 from django.test import Client
 
-from evalsite.annotation.allocation.arrangement import order_of
-from evalsite.annotation.models import Slot
+from evalsite.annotation.models import Slot, order_of
 from evalsite.imports.batches.columns import makes_pairs
 from evalsite.imports.batches.items import CheckedItems as Checked
 from evalsite.imports.batches.names import ID_PATTERN

@@ -47,9 +47,9 @@ def test_sheet_without_a_table_at_its_top_is_named_with_what_to_do(
         (b"\x89PNG\r\n\x1a\n\0\0", "This is a picture."),
         (b"\xff\xd8\xff\xe0\0", "This is a picture."),
         (b"GIF89a\0", "This is a picture."),
-        (b"<html><body>not found</body></html>", "This is a web page, perhaps"),
-        (b"\n<!DOCTYPE html>\n<title>a,b</title>", "This is a web page, perhaps"),
-        ("\ufeff<!doctype HTML>".encode(), "This is a web page, perhaps"),
+        (b"<html><body>not found</body></html>", "This is an HTML page, perhaps"),
+        (b"\n<!DOCTYPE html>\n<title>a,b</title>", "This is an HTML page, perhaps"),
+        ("\ufeff<!doctype HTML>".encode(), "This is an HTML page, perhaps"),
     ],
 )
 def test_picture_or_web_page_is_called_what_it_is(check: Check, start: bytes, words: str) -> None:

@@ -8,9 +8,8 @@ from django.core.management import CommandError, call_command
 from django.db import connection
 from django.test.utils import CaptureQueriesContext
 
-from evalsite.annotation.allocation.arrangement import order_of
 from evalsite.annotation.allocation.claims import claim_set
-from evalsite.annotation.models import Annotation, Slot
+from evalsite.annotation.models import Annotation, Slot, order_of
 from evalsite.annotation.pages.sets import finish_set
 from evalsite.lib.clock import now
 from evalsite.lib.seeds import find_arrangement

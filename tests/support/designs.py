@@ -5,9 +5,8 @@ from collections.abc import Sequence
 from itertools import combinations
 from uuid import uuid4
 
-from evalsite.annotation.allocation.arrangement import order_of
 from evalsite.annotation.allocation.claims import claim_set
-from evalsite.annotation.models import Slot
+from evalsite.annotation.models import Slot, order_of
 from evalsite.lib.clock import now
 from evalsite.participants.models import ItemSet, Participant
 from evalsite.studies.models import Batch, Item, Output, Study, System

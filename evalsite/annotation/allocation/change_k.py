@@ -12,8 +12,7 @@ from django.db import transaction
 from django.db.models import Count, Exists, OuterRef, Q, QuerySet, Subquery
 from django.db.models.functions import Coalesce
 
-from evalsite.annotation.allocation.arrangement import order_of
-from evalsite.annotation.models import TOP_UP_FROM, Annotation, Slot, SlotQuerySet
+from evalsite.annotation.models import TOP_UP_FROM, Annotation, Slot, SlotQuerySet, order_of
 from evalsite.lib.deadlocks import in_transaction
 from evalsite.studies.models import Batch, Item, Study
 

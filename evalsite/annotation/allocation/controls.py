@@ -13,8 +13,7 @@ from random import Random
 
 from django.db.models import QuerySet
 
-from evalsite.annotation.allocation.arrangement import order_for
-from evalsite.annotation.models import Annotation, Slot
+from evalsite.annotation.models import Annotation, Slot, order_for
 from evalsite.lib.seeds import derive_number, make_random
 from evalsite.participants.models import ItemSet, Participant
 from evalsite.studies.models import Item, Output, Study

@@ -15,9 +15,8 @@ from typing import Any
 
 from django.db.models import Count, Exists, OuterRef, Q, QuerySet, Subquery
 
-from evalsite.annotation.allocation.arrangement import order_of
 from evalsite.annotation.allocation.slot_plan import place_in_group
-from evalsite.annotation.models import Annotation, Slot
+from evalsite.annotation.models import Annotation, Slot, order_of
 from evalsite.lib.prepared import Prepared
 from evalsite.participants.models import Participant
 from evalsite.studies.models import Item, Output, Study

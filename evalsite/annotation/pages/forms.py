@@ -51,7 +51,7 @@ class RatingForm(forms.Form):
         self.outputs = outputs
         # without the texts nothing can be marked, as in a test
         self.texts = texts
-        self.marks = marks_fields(config, outputs) if texts else []
+        self.marks = marks_fields(config, outputs) if texts and config.has_highlight else []
         self.readings: list[Reading] = []
         for field in self.marks:
             self.fields[field.name] = forms.Field(required=False)

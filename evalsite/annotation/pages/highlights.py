@@ -7,6 +7,7 @@ a CR.
 
 import json
 import re
+import unicodedata
 from bisect import bisect_left
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -49,6 +50,16 @@ class Reading:
 
     spans: tuple[Span, ...] = ()
     error: str = ""
+
+
+class EvenText(NamedTuple):
+    """A text with single spaces, where each of its characters is in the text as it is shown, and
+    which places of that are inside of a character.
+    """
+
+    text: str
+    places: Sequence[int]
+    splits: frozenset[int]
 
 
 def marks_fields(config: Instrument, outputs: int) -> list[MarksField]:
@@ -122,7 +133,9 @@ def _fit(entry: Any, shown: str) -> Span | None:
         case [int() as start, int() as end, str() as quote]:
             is_whole = not isinstance(start, bool) and not isinstance(end, bool)
             is_inside = is_whole and 0 <= start < end <= len(shown)
-            return Span(start, end) if is_inside and shown[start:end] == quote else None
+            fits = is_inside and shown[start:end] == quote
+            has_halves = fits and (_is_split(shown, start) or _is_split(shown, end))
+            return Span(start, end) if fits and not has_halves else None
     return None
 
 
@@ -137,17 +150,20 @@ def _read_lines(posted: str, shown: str, saved: Iterable[Span]) -> tuple[list[Sp
     # Plain search in the text with even spaces: patterns would be made of the lines, and somebody
     # could post lines of which making one takes seconds.
     pieces = list(re.finditer(r"\s+|\S", shown)) if rest else []
-    even = "".join(" " if piece[0].isspace() else piece[0] for piece in pieces)
-    places = [piece.start() for piece in pieces]
+    even = EvenText(
+        "".join(" " if piece[0].isspace() else piece[0] for piece in pieces),
+        [piece.start() for piece in pieces],
+        frozenset(at for at in range(len(shown)) if _is_split(shown, at)) if rest else frozenset(),
+    )
     # a line that comes again is looked for behind where it was found
     behind: dict[str, int] = {}
     for line in rest:
-        if line not in even:
+        if line not in even.text:
             words = line.replace("\x00", "")
             words = words if len(words) <= _LONGEST_QUOTE else f"{words[:_LONGEST_QUOTE]}…"
             error = error or MISSING % {"line": words}
             continue
-        span = _find_free(line, even, places, taken, behind)
+        span = _find_free(line, even, taken, behind)
         taken += [span] if span else []
     return taken, error
 
@@ -157,20 +173,21 @@ def _even(text: str) -> str:
 
 
 def _find_free(
-    line: str, even: str, places: Sequence[int], taken: Sequence[Span], behind: dict[str, int]
+    line: str, even: EvenText, taken: Sequence[Span], behind: dict[str, int]
 ) -> Span | None:
-    """Return the next occurrence of the line that meets no span that is taken."""
-    at = even.find(line, behind.get(line, 0))
+    """Return the next occurrence of the line, in whole characters, that meets no span taken."""
+    places = even.places
+    at = even.text.find(line, behind.get(line, 0))
     while at >= 0:
         end = at + len(line)
         span = Span(places[at], places[end - 1] + 1)
         met = next((other for other in taken if other.meets(span)), None)
-        if met is None:
+        if met is None and not {*span} & even.splits:
             behind[line] = end
             return span
-        # whatever begins before the end of that one meets it as well
-        at = even.find(line, max(bisect_left(places, met.end), at + 1))
-    behind[line] = len(even)
+        # whatever begins before the end of what it meets, meets that as well
+        at = even.text.find(line, max(bisect_left(places, met.end) if met else 0, at + 1))
+    behind[line] = len(even.text)
     return None
 
 
@@ -189,6 +206,38 @@ def _keep_saved(
         else:
             rest.append(line)
     return kept, rest
+
+
+# --- characters ---------------------------------------------------------------------------
+
+_JOINER = "\u200d"
+_MARKS = ("Mn", "Mc", "Me")
+_FLAG_LETTERS = "".join(map(chr, range(0x1F1E6, 0x1F200)))
+# skin tones, and the letters of the flags of regions
+_MODIFIERS = (range(0x1F3FB, 0x1F400), range(0xE0020, 0xE0080))
+_HANGUL = range(0x1100, 0x1200)
+# vowels and final consonants, which belong to the letter before
+_LATER_HANGUL = range(0x1160, 0x1200)
+
+
+def _is_split(text: str, at: int) -> bool:
+    """Return whether a passage that begins or ends here would split what is read as one character.
+
+    Such as a letter with an accent of its own, or a picture of several people.
+    """
+    if not 0 < at < len(text) or text[at].isascii():
+        return False
+    before, after = text[at - 1], text[at]
+    code = ord(after)
+    if unicodedata.category(after) in _MARKS or any(code in signs for signs in _MODIFIERS):
+        return True
+    if after == _JOINER or before == _JOINER:
+        return after == _JOINER or unicodedata.category(after) == "So"
+    if after in _FLAG_LETTERS:
+        # a flag is a pair of letters; of a text full of them, the last are enough
+        letters = text[max(0, at - 1_000) : at]
+        return (len(letters) - len(letters.rstrip(_FLAG_LETTERS))) % 2 == 1
+    return code in _LATER_HANGUL and ord(before) in _HANGUL
 
 
 # --- the text as shown, and as stored -----------------------------------------------------

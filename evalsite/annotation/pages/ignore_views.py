@@ -11,8 +11,7 @@ from evalsite.annotation.pages.rating_views import address_for_consent
 from evalsite.annotation.pages.saving import WITHOUT_CONSENT, Saved, Submission
 from evalsite.annotation.pages.screens import Screen
 from evalsite.annotation.pages.sets import group_place, unanswered_places
-from evalsite.annotation.pages.shown_screens import circumstances, load_place, load_shown
-from evalsite.annotation.pages.signed_state import Shown
+from evalsite.annotation.pages.shown_screens import Shown, circumstances, load_place, load_shown
 from evalsite.participants.access import (
     address,
     first_link_only,

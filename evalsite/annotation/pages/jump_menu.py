@@ -1,11 +1,9 @@
 """The jump menu: from any place of a set to any other, and to parts of the instructions."""
 
-import re
 from collections.abc import Collection
 from dataclasses import dataclass
 
-from evalsite.annotation.pages.sets import open_places, wanted_places
-from evalsite.annotation.pages.signed_state import Shown
+from evalsite.annotation.pages.sets import open_places
 from evalsite.lib.markdown import list_anchors
 from evalsite.participants.models import ItemSet, Participant
 from evalsite.studies.models import Study
@@ -13,7 +11,6 @@ from evalsite.studies.versions import shown_content
 
 # the id of the heading of the instructions page
 TITLE = "title"
-_NUMBER = re.compile("[0-9]{1,5}")
 
 
 @dataclass(frozen=True)
@@ -76,33 +73,3 @@ def list_contents(study: Study) -> list[MenuHeading]:
     known = {heading.anchor for heading in listed}
     rest = [MenuHeading(label.rstrip(":"), anchor) for label, anchor in anchors.items()]
     return listed + [heading for heading in rest if heading.anchor not in known]
-
-
-def asked_place(go: str | None, shown: Shown, *, has_menu: bool) -> int | None:
-    """Return the place that the pressed button names: [Back] or the menu; None: save and next."""
-    if go == "back":
-        return max(1, shown.place - 1)
-    if not has_menu or go is None or not _NUMBER.fullmatch(go):
-        return None
-    return min(max(1, int(go)), shown.total)
-
-
-def place_after(me: Participant, shown: Shown) -> int | None:
-    """Return the place to go on to once this one is saved; None for the review page.
-
-    With a menu: the next in order, and from the last one the first that is missing, until
-    nothing is. Without: the next in order.
-    """
-    if not me.study.config.layout.menu:
-        return shown.place + 1 if shown.place < shown.total else None
-    sets = ItemSet.objects.filter(participant=me, number=shown.set_number).order_by()
-    # the set beside each of my answers: one query, on a path where each of them counts
-    rows = list(sets.values_list("item_ids", "lost_ids", "participant__annotations__item_id"))
-    if not rows:
-        return None
-    item_ids, lost_ids, _ = rows[0]
-    item_set = ItemSet(participant=me, item_ids=item_ids, lost_ids=lost_ids)
-    missing = wanted_places(me, item_set, [answered for _, _, answered in rows])
-    if not missing:
-        return None
-    return next((number for number in open_places(item_set) if number > shown.place), missing[0])

@@ -17,8 +17,7 @@ from evalsite.annotation.pages.forms import RatingForm, read_circumstances
 from evalsite.annotation.pages.next_step import entry_step, next_practice
 from evalsite.annotation.pages.saving import Submission, submit_annotation
 from evalsite.annotation.pages.screens import Screen, answered_screen, entered_values, load_screen
-from evalsite.annotation.pages.shown_screens import as_shown
-from evalsite.annotation.pages.signed_state import Shown, read_shown
+from evalsite.annotation.pages.shown_screens import Shown, as_shown, read_shown
 from evalsite.annotation.pages.view_models import ItemView, Progress, add_feedback
 from evalsite.instruments.answer import AnswerRow
 from evalsite.lib.clock import now

@@ -26,8 +26,7 @@ from evalsite.annotation.pages.qualification import (
     score_of,
 )
 from evalsite.annotation.pages.screens import Screen, entered_values, load_screen
-from evalsite.annotation.pages.shown_screens import as_shown
-from evalsite.annotation.pages.signed_state import read_shown
+from evalsite.annotation.pages.shown_screens import as_shown, read_shown
 from evalsite.lib.clock import now
 from evalsite.participants.access import address, page_context, participant_page, unknown_link
 from evalsite.participants.models import Participant

@@ -1,6 +1,7 @@
 """The rating page and its drafts."""
 
 import logging
+import re
 from collections.abc import Mapping
 from dataclasses import replace
 from math import ceil
@@ -34,7 +35,7 @@ from evalsite.annotation.pages.item_status import (
     ignored_before,
     ignored_here,
 )
-from evalsite.annotation.pages.jump_menu import asked_place, build_menu, place_after
+from evalsite.annotation.pages.jump_menu import build_menu
 from evalsite.annotation.pages.next_step import entry_step
 from evalsite.annotation.pages.saving import (
     WITHOUT_CONSENT,
@@ -48,13 +49,20 @@ from evalsite.annotation.pages.sets import (
     find_set,
     group_place,
     kept_until,
+    open_places,
     read_progress,
     shown_end,
     unanswered_places,
+    wanted_places,
 )
 from evalsite.annotation.pages.sheet import anchor_of
-from evalsite.annotation.pages.shown_screens import as_shown, circumstances, fill_screen, load_shown
-from evalsite.annotation.pages.signed_state import Shown
+from evalsite.annotation.pages.shown_screens import (
+    Shown,
+    as_shown,
+    circumstances,
+    fill_screen,
+    load_shown,
+)
 from evalsite.annotation.pages.view_models import NO_GROUP, ItemView, Progress
 from evalsite.lib.clock import now
 from evalsite.participants.access import (
@@ -74,6 +82,7 @@ from evalsite.studies.versions import covers_items, get_content_warning, has_she
 logger = logging.getLogger(__name__)
 
 _LONGEST_MINUTES = 10
+_PLACE = re.compile("[0-9]{1,5}")
 # from so many answers on, their own pace says how long the others will take
 _OWN_PACE = 5
 
@@ -323,6 +332,36 @@ def _save(request: HttpRequest, me: Participant) -> HttpResponse:
     following = _place_address(request, shown, target) if target else None
     following = following or next_address(request, me, shown)
     return go_on(request, f"{following}?was={saved.name.lower()}&after={shown.place}")
+
+
+def asked_place(go: str | None, shown: Shown, *, has_menu: bool) -> int | None:
+    """Return the place that the pressed button names: [Back] or the menu; None: save and next."""
+    if go == "back":
+        return max(1, shown.place - 1)
+    if not has_menu or go is None or not _PLACE.fullmatch(go):
+        return None
+    return min(max(1, int(go)), shown.total)
+
+
+def place_after(me: Participant, shown: Shown) -> int | None:
+    """Return the place to go on to once this one is saved; None for the review page.
+
+    With a menu: the next in order, and from the last one the first that is missing, until
+    nothing is. Without: the next in order.
+    """
+    if not me.study.config.layout.menu:
+        return shown.place + 1 if shown.place < shown.total else None
+    sets = ItemSet.objects.filter(participant=me, number=shown.set_number).order_by()
+    # the set beside each of my answers: one query, on a path where each of them counts
+    rows = list(sets.values_list("item_ids", "lost_ids", "participant__annotations__item_id"))
+    if not rows:
+        return None
+    item_ids, lost_ids, _ = rows[0]
+    item_set = ItemSet(participant=me, item_ids=item_ids, lost_ids=lost_ids)
+    missing = wanted_places(me, item_set, [answered for _, _, answered in rows])
+    if not missing:
+        return None
+    return next((number for number in open_places(item_set) if number > shown.place), missing[0])
 
 
 def save_answer(me: Participant, screen: Screen, form: RatingForm, submission: Submission) -> Saved:

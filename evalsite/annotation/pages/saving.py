@@ -13,7 +13,6 @@ from django.db import IntegrityError, connection, transaction
 from django.db.models import Case, Exists, F, When
 from django.utils.translation import gettext_lazy as _
 
-from evalsite.annotation.allocation.arrangement import order_of
 from evalsite.annotation.allocation.leases import (
     Renewal,
     finish_and_renew,
@@ -22,7 +21,7 @@ from evalsite.annotation.allocation.leases import (
     reserved_set_of,
     save_end,
 )
-from evalsite.annotation.models import Annotation, Draft, Rating, Revision, Slot
+from evalsite.annotation.models import Annotation, Draft, Rating, Revision, Slot, order_of
 from evalsite.annotation.pages.held_items import judge_again
 from evalsite.instruments.answer import AnswerRow
 from evalsite.lib.clock import now

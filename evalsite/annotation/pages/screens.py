@@ -6,8 +6,7 @@ from functools import cached_property
 
 from django.utils.crypto import salted_hmac
 
-from evalsite.annotation.allocation.arrangement import order_for
-from evalsite.annotation.models import Annotation, Slot
+from evalsite.annotation.models import Annotation, Slot, order_for
 from evalsite.annotation.pages.highlights import Span, marks_fields, write_marks
 from evalsite.annotation.pages.view_models import (
     NO_GROUP,

@@ -10,8 +10,7 @@ from typing import Any
 from django.db.models import Max, Prefetch
 from django.http import QueryDict
 
-from evalsite.annotation.allocation.arrangement import order_for
-from evalsite.annotation.models import Annotation, Draft, Slot
+from evalsite.annotation.models import Annotation, Draft, Slot, order_for
 from evalsite.annotation.pages.forms import RatingForm
 from evalsite.annotation.pages.screens import Screen, entered_values, in_order
 from evalsite.annotation.pages.sets import open_places

@@ -57,8 +57,7 @@ from evalsite.annotation.pages.sheet import (
     share_time,
     write_known,
 )
-from evalsite.annotation.pages.shown_screens import as_shown, fill_screen, load_shown
-from evalsite.annotation.pages.signed_state import Shown
+from evalsite.annotation.pages.shown_screens import Shown, as_shown, fill_screen, load_shown
 from evalsite.annotation.pages.view_models import Progress
 from evalsite.lib.clock import now
 from evalsite.lib.markdown import render_markdown

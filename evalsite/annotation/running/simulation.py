@@ -23,7 +23,7 @@ from evalsite.annotation.models import Slot
 from evalsite.annotation.pages.feedback import right_entries
 from evalsite.annotation.pages.highlights import Span, marks_fields, write_marks
 from evalsite.annotation.pages.screens import Screen, load_screen
-from evalsite.annotation.pages.signed_state import read_shown
+from evalsite.annotation.pages.shown_screens import read_shown
 from evalsite.annotation.pages.view_models import question_names
 from evalsite.instruments.scales import COMMENT
 from evalsite.instruments.schema import Criterion

@@ -3,23 +3,23 @@
 import hashlib
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import NoReturn
+from typing import Any, NoReturn
 
 from evalsite.data.tables import lines
 from evalsite.data.tables.collection import Collection
 from evalsite.data.tables.decisions import Chosen, Decisions, decide
 from evalsite.data.tables.faults import Refused, name_some, quote
-from evalsite.data.tables.files import MOST_BYTES, SourceFile, unpack
-from evalsite.data.tables.formats import FOLDER, load_formats
+from evalsite.data.tables.files import MOST_BYTES, FileUse, SourceFile, unpack
+from evalsite.data.tables.formats import FOLDER, Format, load_formats
 from evalsite.data.tables.parquet import MAGIC, open_as_lines
 from evalsite.data.tables.roles import (
+    INPUTS,
     LEAVE_OUT,
     OUTPUTS,
     REFERENCE,
     WORDS,
-    FileUse,
     find_uses,
     set_role,
 )
@@ -27,12 +27,14 @@ from evalsite.data.tables.rows import (
     Recognised,
     is_json_lines,
     is_zip_of_a_tool,
-    read_columns,
+    read_first,
     recognise,
 )
+from evalsite.data.tables.table import Limits
+from evalsite.data.tables.table_roles import TABLE, choose_paths, describe_table, get_chosen
+from evalsite.data.tables.texts import write_turns
 from evalsite.lib.words import count_of
 
-_TAKEN = {"item", "system", "output"}
 _REFERENCE = "reference"
 
 
@@ -49,6 +51,11 @@ class Batch:
     # how the files are joined, and why so
     joined: str = ""
     files: list[FileUse] = field(default_factory=list)
+    # columns of the files, some of which have another name here, with their first values
+    sources: dict[str, str] = field(default_factory=dict)
+    # columns that may be what the systems got; what was found out, in sentences
+    candidates: list[str] = field(default_factory=list)
+    remarks: list[str] = field(default_factory=list)
 
 
 def convert(
@@ -59,8 +66,12 @@ def convert(
     seed: str = "",
     formats: Sequence[Path] = (FOLDER,),
     most_bytes: int = MOST_BYTES,
+    chosen: Mapping[str, str] | None = None,
+    options: Mapping[str, Any] | None = None,
 ) -> Batch:
     """Join these files. Refused says what is wrong, or asks what has to be decided first.
+
+    `chosen` are fields by path that beat whatever is known of columns and tools.
 
     `names` calls the system of a file by another name, or says what the file holds: inputs,
     reference, or - for nothing. `answers` are those to earlier questions, by key.
@@ -75,27 +86,64 @@ def convert(
         raise Refused("no_file", "There are no files.")
     if several := [name for name, file in Counter(file.name for file in found).items() if file > 1]:
         raise Refused("system_twice", f"Two files are called {quote(several[0])}. Rename one.")
-    if len(found) == 1:
-        known = [one for one in known if not one.is_last]
-    recognised = {file.name: one for file in found if (one := recognise(file, known))}
+    chosen, limits = chosen or {}, replace(Limits(), text=most_bytes).lift()
+    recognised = {
+        file.name: replace(one, format=_choose(one, chosen))
+        for file in found
+        if (one := recognise(file, known))
+    }
+    sources: dict[str, str] = {}
+    tables = [file for file in found if file.name not in recognised and len(found) > 1]
+    for file in tables:
+        if (names.get(file.name) or lines.is_called_text(file)) and lines.is_text(file):
+            continue
+        table = describe_table(file, limits, options or {}, chosen)
+        sources |= {name: text for name, text in table.samples.items() if name not in sources}
+        if table.format is not None and (table.format.shapes[0].role or file.name in names):
+            shape = table.format.shapes[0]
+            known_table = Recognised(file, table.format, shape, limits, options or {})
+            if not _lacks_its_column(known_table, names.get(file.name, "")):
+                recognised[file.name] = known_table
     uses = find_uses(found, recognised, names)
     try:
-        batch = _convert_used(found, recognised, uses, names, answers or {}, seed)
+        batch = _convert_used(found, recognised, uses, (names, answers or {}, seed, chosen))
     except Refused as problem:
-        problem.files = uses
+        problem.files, problem.columns = uses, sources
         raise
-    batch.files = uses
+    batch.files, batch.sources = uses, sources
     return batch
+
+
+def _choose(known: Recognised, chosen: Mapping[str, str]) -> Format:
+    """Return what a tool's file is, but for the paths that a person chose."""
+    paths = get_chosen(known.file, chosen)
+    if not paths:
+        return known.format
+    row = choose_paths(known.format.row, read_first(known), paths)
+    return known.format if row is known.format.row else replace(known.format, row=row)
+
+
+def _lacks_its_column(known: Recognised, name: str) -> bool:
+    """Return whether a table has no column for what it was said to hold."""
+    if not name or name == LEAVE_OUT:
+        return False
+    row = known.format.row
+    if name == INPUTS:
+        return not row.id and not row.inputs
+    return not (row.output or row.reference) if name == REFERENCE else not row.output
+
+
+# names of files, answers to questions, the seed of samples, chosen paths
+Wishes = tuple[Mapping[str, str], Mapping[str, str], str, Mapping[str, str]]
 
 
 def _convert_used(
     found: Sequence[SourceFile],
     recognised: Mapping[str, Recognised],
     uses: Sequence[FileUse],
-    names: Mapping[str, str],
-    answers: Mapping[str, str],
-    seed: str,
+    wishes: Wishes,
 ) -> Batch:
+    names = wishes[0]
     roles = {use.name: use for use in uses}
     used = [file for file in found if roles[file.name].role != LEAVE_OUT]
     if not used:
@@ -104,13 +152,13 @@ def _convert_used(
     texts = [file for file in used if file.name not in recognised]
     if there and len(texts) < 2 and all(_is_reference(file, roles) for file in texts):
         there = [set_role(one, names.get(one.file.name, "")) for one in there]
-        return _convert_formats(there, texts, roles, names, answers, seed)
+        return _convert_formats(there, texts, roles, wishes)
     if len(found) > 1 and _are_lines(used, names):
         return _convert_lines(used, roles, names)
     if any(file.name in names for file in texts):
         _refuse_columns(used)
     if len(found) == 1:
-        tools = ", ".join(one.title for one in load_formats() if not one.is_last)
+        tools = ", ".join(one.title for one in load_formats())
         raise Refused(
             "unknown_format",
             "The file can't be recognised. Several tables are read (CSV, TSV, JSON, JSON lines), "
@@ -118,7 +166,7 @@ def _convert_used(
             file=found[0].name,
         )
     raise Refused(
-        "unknown_format" if all(one.format.is_last for one in there) else "files_left",
+        "unknown_format" if all(one.format.key == TABLE for one in there) else "files_left",
         f"{count_of(len(texts), 'file')} can't be recognised: "
         f"{name_some([file.name for file in texts])}. Leave out what "
         "holds no outputs. A file with a column for each system, or one that names the system in "
@@ -132,19 +180,23 @@ def _is_reference(file: SourceFile, roles: Mapping[str, FileUse]) -> bool:
 
 def _are_lines(used: Sequence[SourceFile], names: Mapping[str, str]) -> bool:
     """Return whether all files are plain text, whose lines are in one order."""
-    if not all(file.name.endswith(".txt") or file.name in names for file in used):
+    if not all(lines.is_called_text(file) or file.name in names for file in used):
         return False
     # outputs may be JSON, a line each, but the inputs beside them hardly are
     return all(map(lines.is_text, used)) and not all(map(is_json_lines, used))
 
 
 def _refuse_columns(used: Sequence[SourceFile]) -> NoReturn:
-    columns = list(dict.fromkeys(name for file in used for name in read_columns(file)))
+    columns = list(
+        dict.fromkeys(
+            name for file in used for name in describe_table(file, Limits(), {}, {}).samples
+        )
+    )
     raise Refused(
         "columns_unclear",
-        "Choose the columns of the id, the input and the output, and rename them to id, prompt "
-        f"and output in each file. The columns are {name_some(columns, 12)}. CSV and JSON aren't "
-        "joined by line, because results can come in another order.",
+        f"Choose the id, the input and the output: {name_some(columns, 12)} are the columns (on "
+        "the command line --map COLUMN=item, --map COLUMN=output, and the same with the input). "
+        "CSV and JSON aren't joined by line, because results can come in another order.",
     )
 
 
@@ -161,10 +213,14 @@ def _open_parquet(file: SourceFile, most_bytes: int) -> SourceFile:
 
 def find_tool(file: SourceFile, formats: Sequence[Path] = (FOLDER,)) -> str:
     """Return what a tool wrote into this file, in a form that is no table; "" if it is one."""
-    found = recognise(file, [one for one in load_formats(formats) if not one.is_last])
-    if found is None or not any({".", "["} & {*path} for path in found.format.row.output):
+    found = recognise(file, load_formats(formats))
+    if found is None:
         return ""
-    return found.format.title
+    row = found.format.row
+    paths = [*row.output, *(use["output"] for use in row.outputs)]
+    is_nested = any({".", "["} & {*path} for path in paths)
+    is_tool = is_nested or row.begins_alike or found.shape.rows or found.format.trace is not None
+    return found.format.title if is_tool else ""
 
 
 # --- what tools write ---------------------------------------------------------------------
@@ -174,17 +230,20 @@ def _convert_formats(
     used: Sequence[Recognised],
     references: Sequence[SourceFile],
     roles: Mapping[str, FileUse],
-    names: Mapping[str, str],
-    answers: Mapping[str, str],
-    seed: str,
+    wishes: Wishes,
 ) -> Batch:
+    names, answers, seed, paths = wishes
     titles = sorted({known.format.title for known in used if known.shape.role == OUTPUTS})
     if len(titles) > 1:
         message = f"The files hold {' and '.join(titles)}. Take those of one tool."
         raise Refused("formats_mixed", message)
     _check_once(used)
-    collection = Collection(answers.get("turns", ""))
+    labels, has_inputs = _label_columns(used, paths)
+    collection = Collection(answers.get("turns", ""), has_chosen_inputs=has_inputs)
     collection.add_files(used)
+    called = {name: given for name, given in names.items() if given not in WORDS}
+    collection.split_runs(called)
+    loose = collection.settle_loose()
     _list_systems(collection, roles)
     for file, rows in collection.rows.items():
         roles[file].found = count_of(rows, "output" if roles[file].role == OUTPUTS else "row")
@@ -192,7 +251,7 @@ def _convert_formats(
         texts = list(lines.read_texts(reference))
         roles[reference.name].found = count_of(len(texts), "line")
         collection.add_references(texts, reference)
-    if called := {name: given for name, given in names.items() if given not in WORDS}:
+    if called:
         _rename(collection, called)
         _list_systems(collection, roles)
     if not collection.systems:
@@ -210,8 +269,10 @@ def _convert_formats(
         )
     )
     # an input has the name that it would have anyway, whatever the tool keeps beside it
-    metadata = {key: f"{key}_" if key in _TAKEN or key in inputs else key for key in kept}
-    header = ["item", *(_free(name) for name in inputs), "system", "output", *metadata.values()]
+    taken = {*labels.values()}
+    metadata = {key: f"{key}_" if key in taken or key in inputs else key for key in kept}
+    free = [f"{name}_" if name in taken else name for name in inputs]
+    header = [labels["item"], *free, labels["system"], labels["output"], *metadata.values()]
     if collection.has_references:
         header.append(_REFERENCE if _REFERENCE not in header else f"{_REFERENCE}_")
     return Batch(
@@ -221,7 +282,47 @@ def _convert_formats(
         f"{count_of(len(chosen), 'input')}",
         decisions.made,
         f"Joined by {collection.joined_by}: {collection.explain_join(len(collection.rows))}.",
+        candidates=_list_candidates(used, inputs) if not has_inputs else [],
+        remarks=[
+            *([_describe_loose(loose)] if loose else []),
+            *_describe_traces(used, collection.rows),
+        ],
     )
+
+
+def _list_candidates(used: Sequence[Recognised], inputs: Sequence[str]) -> list[str]:
+    """Return the columns of inputs, if none of them has its name from the tool."""
+    named = {name for known in used for name in known.format.row.inputs}
+    is_open = any(known.format.row.open for known in used)
+    return [*inputs] if is_open and named.isdisjoint(inputs) else []
+
+
+def _describe_traces(used: Sequence[Recognised], rows: Mapping[str, int]) -> list[str]:
+    number = sum(rows.get(known.file.name, 0) for known in used if known.format.trace is not None)
+    return [f"{count_of(number, 'trace')} became an output each"] if number else []
+
+
+def _describe_loose(columns: str) -> str:
+    return (
+        f"“{columns}” differs between the systems for one input, as with chat templates or several "
+        "prompts, so the other columns are shown"
+    )
+
+
+def _label_columns(
+    used: Sequence[Recognised], chosen: Mapping[str, str]
+) -> tuple[dict[str, str], bool]:
+    """Return what the columns of a batch are called, and whether its inputs were chosen."""
+    labels = {name: name for name in ("item", "system", "output")}
+    has_inputs = False
+    for known in reversed(used):
+        row, paths = known.format.row, get_chosen(known.file, chosen)
+        for name, several in (("item", row.id), ("system", row.system), ("output", row.output)):
+            for path, use in paths.items():
+                if use == name and path in several:
+                    labels[name] = path
+        has_inputs = has_inputs or any(path in paths and paths[path] for path in row.inputs)
+    return labels, has_inputs
 
 
 def _list_systems(collection: Collection, roles: Mapping[str, FileUse]) -> None:
@@ -238,7 +339,8 @@ def _check_once(used: Sequence[Recognised]) -> None:
             digest = hashlib.file_digest(opened, "sha256").hexdigest()  # type: ignore[arg-type]
         if digest in digests:
             message = f"It is the same file as {digests[digest]}. Leave one of them out."
-            raise Refused("system_twice", message, file=known.file.name)
+            code = "archive_several_tables" if known.format.key == TABLE else "system_twice"
+            raise Refused(code, message, file=known.file.name)
         digests[digest] = known.file.name
 
 
@@ -261,15 +363,11 @@ def _rename(collection: Collection, by_file: Mapping[str, str]) -> None:
     }
 
 
-def _free(name: str) -> str:
-    return f"{name}_" if name in _TAKEN else name
-
-
 def _list_rows(
     chosen: Sequence[Chosen], inputs: Sequence[str], kept: Sequence[str], collection: Collection
 ) -> Iterator[list[str]]:
     for item in chosen:
-        shown = [str(item.inputs.get(name, "")) for name in inputs]
+        shown = [write_turns(item.inputs.get(name, "")) for name in inputs]
         last = [item.reference] if collection.has_references else []
         for system in collection.systems:
             output = item.outputs.get(system)

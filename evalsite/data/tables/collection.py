@@ -1,17 +1,25 @@
 """All outputs of some files by input and system, in the order in which inputs first come."""
 
-from collections.abc import Iterable, Sequence
+import re
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from math import isfinite
+from pathlib import PurePosixPath
 from typing import Any
 
 from evalsite.data.tables.faults import Refused, name_some, quote
 from evalsite.data.tables.files import SourceFile
 from evalsite.data.tables.formats import RowPaths
-from evalsite.data.tables.paths import find, find_first, last_name
+from evalsite.data.tables.paths import find, find_first, last_name, open_json
 from evalsite.data.tables.roles import is_settings
 from evalsite.data.tables.rows import Recognised, Row, read_rows, read_settings, replace_in_name
-from evalsite.data.tables.texts import check_samples, read_input, read_output, write_value
+from evalsite.data.tables.texts import (
+    check_samples,
+    is_messages,
+    read_input,
+    read_output,
+    write_value,
+)
 from evalsite.lib.words import count_of
 
 _LONGEST_ARGUMENT = 2_000
@@ -28,6 +36,7 @@ class Output:
     sample: int
     metadata: dict[str, str]
     error: str = ""
+    file: str = ""
 
 
 @dataclass(slots=True)
@@ -48,8 +57,12 @@ class Item:
 class Collection:
     """Inputs and outputs of files that one tool wrote."""
 
-    def __init__(self, turns: str = "") -> None:
+    def __init__(self, turns: str = "", *, has_chosen_inputs: bool = False) -> None:
         self._turns = turns
+        self._has_chosen_inputs = has_chosen_inputs
+        # inputs that differ between outputs of an id; what ids are unique in, by file
+        self._differing: dict[str, None] = {}
+        self._parts: dict[str, str] = {}
         self.items: dict[str, Item] = {}
         self.systems: dict[str, str] = {}  # each with the file that it came from first
         self.shared: dict[
@@ -75,6 +88,9 @@ class Collection:
         """Take all rows; Refused names the file, and the row by its number."""
         ordered = sorted(files, key=lambda known: known.shape.role != "inputs")
         settings = _read_all_settings(ordered)
+        parts = {known.file.name: _find_part(known) for known in ordered}
+        if len({*parts.values()} - {""}) > 1:
+            self._parts = parts
         for known in ordered:
             if is_settings(known):
                 continue
@@ -100,7 +116,7 @@ class Collection:
         paths, data = known.format.row, row.data
         inputs = self._read_inputs(data, paths, known.shape.role)
         place = f"{known.file.name}, row {row.place:,}"
-        item = self._find_item(data, paths, inputs, place)
+        item = self._find_item(data, known, inputs, place)
         if known.shape.role == "inputs":
             item.is_given = True
             item.metadata = self._read_metadata(row, paths)
@@ -109,20 +125,37 @@ class Collection:
             item.reference = write_value(find_first(data, [*paths.reference, *paths.output]))
             self.has_references = True
             return
+        if paths.outputs:
+            for use in paths.outputs:
+                system = use.get("system") or write_value(find(data, use["system_at"]))
+                value = find(data, use["output"])
+                if paths.begins_alike and isinstance(value, list):
+                    value = value[len(_list_shared(data, paths)) :]
+                self._add_outputs(item, system, value, (row, known))
+            return
         system = write_value(find_first(data, paths.system)) or row.system
         if not system:
             raise Refused("no_system", "Nothing says which system wrote this output.")
+        self._add_outputs(item, system, find_first(data, paths.output), (row, known))
+
+    def _add_outputs(
+        self, item: Item, system: str, value: Any, source: tuple[Row, Recognised]
+    ) -> None:
+        """Take what a system gave for an input: a text, or several samples."""
+        row, known = source
+        paths, data = known.format.row, row.data
         if self.systems.setdefault(system, known.file.name) != known.file.name:
             self.shared.setdefault(known.file.name, {})[system] = None
-        found = find_first(data, paths.output)
-        error = find_first(data, paths.error)
-        if paths.turns and isinstance(found, list):
-            texts: list[Any] = [self._join_turns(found)]
-        elif isinstance(found, list) and found and all(isinstance(one, str) for one in found):
-            texts = found
+        error = write_value(find_first(data, paths.error) or "")
+        if failure := _find_failure(data, paths):
+            value, error = None, error or failure
+        if paths.turns and isinstance(value, list):
+            texts: list[Any] = [self._join_turns(value)]
+        elif isinstance(value, list) and value and all(isinstance(text, str) for text in value):
+            texts = value
             check_samples(texts)
         else:
-            texts = [found]
+            texts = [value]
         number = find_first(data, paths.sample)
         first = int(number) if isinstance(number, int | float) and isfinite(number) else 1
         outputs = item.outputs.setdefault(system, [])
@@ -133,9 +166,40 @@ class Collection:
                     write_value(find_first(data, paths.variant)),
                     sample,
                     item.metadata | self._read_metadata(row, paths),
-                    write_value(error) if error else "",
+                    error,
+                    known.file.name,
                 )
             )
+
+    def split_runs(self, names: Mapping[str, str]) -> None:
+        """Make each file a system of its own if one model has outputs for an input in several."""
+        files: dict[str, dict[str, None]] = {}
+        for item in self.items.values():
+            for system, outputs in item.outputs.items():
+                sources = dict.fromkeys(output.file for output in outputs)
+                if len(sources) > 1:
+                    files.setdefault(system, {}).update(sources)
+        for item in self.items.values():
+            for system in [name for name in item.outputs if name in files]:
+                for output in item.outputs.pop(system):
+                    name = names.get(output.file) or f"{system} ({PurePosixPath(output.file).stem})"
+                    item.outputs.setdefault(name, []).append(output)
+                    self.systems[name] = output.file
+        for system in files:
+            self.systems.pop(system, None)
+            for shared in self.shared.values():
+                shared.pop(system, None)
+
+    def settle_loose(self) -> str:
+        """Show other inputs where one differs between outputs of an id; return which it was."""
+        columns = [name for name in self._differing if self._can_miss(name)]
+        for item in self.items.values():
+            for name in columns:
+                item.inputs.pop(name, None)
+        return " and ".join(columns)
+
+    def _can_miss(self, name: str) -> bool:
+        return all(item.inputs.keys() - {name} for item in self.items.values())
 
     def add_references(self, texts: Sequence[str], file: SourceFile) -> None:
         """Take a reference for each input, in the order of the inputs."""
@@ -151,29 +215,24 @@ class Collection:
 
     def _read_inputs(self, data: dict[str, Any], paths: RowPaths, role: str) -> dict[str, Input]:
         inputs: dict[str, Input] = {}
-        if role == "inputs" and paths.keeps_rest and find_first(data, paths.id) not in (None, ""):
-            # a table of inputs: each column may be one
-            return {key: read_input(one) for key, one in data.items() if key not in paths.id}
+        is_table = role == "inputs" and paths.keeps_rest and not self._has_chosen_inputs
+        if is_table and find_first(data, paths.id) not in (None, ""):
+            # each column may be an input
+            taken = {last_name(path) for path in paths.id} | {*paths.left_out}
+            return {key: read_input(one) for key, one in data.items() if key not in taken}
         for path in paths.open:
             value = find(data, path)
             if isinstance(value, dict):
                 inputs |= {key: read_input(one) for key, one in value.items()}
-        for column, several in self._list_inputs(data, paths):
+        for column, several in paths.inputs.items():
             value = find_first(data, several)
             if paths.turns and isinstance(value, list):
                 value = self._join_turns(value)
             if value is not None:
-                inputs[column] = read_input(value)
+                inputs[column] = read_input(open_json(value) if is_messages(value) else value)
+        if paths.begins_alike and not inputs:
+            inputs["prompt"] = read_input(_list_shared(data, paths))
         return inputs
-
-    def _list_inputs(
-        self, data: dict[str, Any], paths: RowPaths
-    ) -> Iterable[tuple[str, list[str]]]:
-        """Return the columns of inputs with their paths; of a table, those that are several."""
-        there = [path for some in paths.inputs.values() for path in some if path in data]
-        if paths.keeps_rest and len(there) > 1:
-            return [(path, [path]) for path in there]
-        return paths.inputs.items()
 
     def _join_turns(self, turns: list[Any]) -> str:
         self.has_turns = self.has_turns or len(turns) > 1
@@ -187,6 +246,7 @@ class Collection:
             for path in paths.metadata
             if (value := find(data, path)) not in (None, "", {}, [])
         }
+        metadata |= {key: write_value(value) for key, value in row.metadata.items()}
         own = find_first(data, paths.arguments)
         arguments = row.arguments | (own if isinstance(own, dict) else {"arguments": own})
         if kept := {key: _shorten(value) for key, value in arguments.items() if value}:
@@ -199,14 +259,17 @@ class Collection:
                 if isinstance(key, str) and key in data
             }
         if paths.keeps_rest:
-            shown = (path for some in paths.inputs.values() for path in some)
-            taken = {*paths.id, *paths.output, *shown}
+            shown = [path for several in paths.inputs.values() for path in several]
+            taken = {last_name(path) for path in [*paths.id, *paths.output, *paths.system, *shown]}
+            taken |= {*paths.left_out, *(last_name(use["output"]) for use in paths.outputs)}
+            taken |= {last_name(use["system_at"]) for use in paths.outputs if "system_at" in use}
             metadata |= {key: write_value(value) for key, value in data.items() if key not in taken}
         return metadata
 
     def _find_item(
-        self, data: dict[str, Any], paths: RowPaths, inputs: dict[str, Input], place: str
+        self, data: dict[str, Any], known: Recognised, inputs: dict[str, Input], place: str
     ) -> Item:
+        paths = known.format.row
         value = find_first(data, paths.id)
         if value in (None, ""):
             if not inputs:
@@ -222,21 +285,24 @@ class Collection:
         else:
             key = item_id = write_value(value).strip()
             self._id = self._id or next(path for path in paths.id if find(data, path) == value)
+            if part := self._parts.get(known.file.name, ""):
+                key = item_id = f"{part}-{key}"
         found = self.items.get(key)
         if found is None:
             found = self.items[key] = Item(item_id, inputs, place)
         elif inputs and not found.inputs:
             found.inputs = inputs
         elif inputs and found.inputs != inputs:
-            column = next(
-                (
-                    name
-                    for name in inputs
-                    if inputs[name] != found.inputs.get(name)
-                    and (name in found.inputs or not found.is_given)
-                ),
-                "" if found.is_given else "an input",
-            )
+            differing = [
+                name
+                for name in inputs
+                if inputs[name] != found.inputs.get(name)
+                and (name in found.inputs or not found.is_given)
+            ] or ["" if found.is_given else "an input"]
+            if {*differing} <= {*paths.loose} and inputs.keys() - {*paths.loose}:
+                self._differing |= dict.fromkeys(differing)
+                return found
+            column = next(name for name in differing if name not in paths.loose)
             if not column:
                 return found
             raise Refused(
@@ -252,7 +318,7 @@ def _read_all_settings(files: Iterable[Recognised]) -> dict[str, tuple[str, dict
     found: dict[str, list[tuple[str, dict[str, Any]]]] = {}
     for known in files:
         if is_settings(known):
-            found.setdefault(known.file.folder, []).append(read_settings(known))
+            found.setdefault(known.file.folder, []).append(read_settings(known)[:2])
     return {folder: some[0] for folder, some in found.items() if some.count(some[0]) == len(some)}
 
 
@@ -260,3 +326,37 @@ def _shorten(value: Any) -> Any:
     """Return an argument, or only the length of a long one: a stub's may hold all its outputs."""
     length = len(write_value(value))
     return value if length <= _LONGEST_ARGUMENT else f"left out: {length:,} characters"
+
+
+def _find_part(known: Recognised) -> str:
+    """Return what the ids of a file are unique in, as its name says it."""
+    pattern = known.shape.part_from
+    match = re.search(pattern, PurePosixPath(known.file.name).name) if pattern else None
+    return match["part"] if match else ""
+
+
+def _find_failure(data: dict[str, Any], paths: RowPaths) -> str:
+    """Return why an output doesn't count; "" if it does."""
+    if reason := find_first(data, paths.failed):
+        return write_value(reason)
+    for path, values in paths.failed_values.items():
+        if (value := find(data, path)) in values:
+            return write_value(value)
+    for path, most in paths.failed_over.items():
+        value = find(data, path)
+        if isinstance(value, int | float) and value > most:
+            return f"{last_name(path)} {write_value(value)}"
+    return ""
+
+
+def _list_shared(data: dict[str, Any], paths: RowPaths) -> list[Any]:
+    """Return the messages with which all outputs of a row begin."""
+    lists = [find(data, use["output"]) for use in paths.outputs]
+    if not all(isinstance(turns, list) for turns in lists):
+        return []
+    shared = []
+    for turns in zip(*lists, strict=False):
+        if any(turn != turns[0] for turn in turns) or turns[0].get("role") == "assistant":
+            break
+        shared.append(turns[0])
+    return shared

@@ -9,7 +9,6 @@ from random import Random
 
 from evalsite.data.tables.collection import Collection, Input, Item, Output
 from evalsite.data.tables.faults import Question, Refused, name_some, quote
-from evalsite.data.tables.texts import has_reasoning, split_reasoning, write_value
 from evalsite.lib.words import count_of
 
 EACH, FIRST, ALL, RANDOM = "each", "first", "all", "random"
@@ -71,8 +70,6 @@ def decide(collection: Collection, decisions: Decisions) -> list[Chosen]:
     if collection.has_turns:
         decisions.ask("turns", "The questions and answers have several turns.", TURNS)
     _choose_variant(items, collection, decisions)
-    _choose_system_prompts(items, decisions)
-    _choose_reasoning(items, decisions)
     chosen = _choose_samples(items, decisions)
     chosen = _choose_failed(chosen, decisions)
     chosen = _choose_incomplete(chosen, collection, decisions)
@@ -120,76 +117,6 @@ def _split_outputs(item: Item, answer: str) -> dict[str, list[Output]]:
             elif one.variant == answer:
                 found.setdefault(system, []).append(one)
     return found
-
-
-def _choose_system_prompts(items: list[Item], decisions: Decisions) -> None:
-    prompted = [
-        item for item in items if any(_has_system_prompt(value) for value in item.inputs.values())
-    ]
-    if prompted:
-        answer = decisions.ask(
-            "system-prompts",
-            f"{count_of(len(prompted), 'input')} of {len(items):,} "
-            f"{'begins' if len(prompted) == 1 else 'begin'} with a system prompt.",
-            {
-                LEAVE_OUT: "It isn't shown, but kept as metadata",
-                KEEP: "It is shown as the first turn",
-            },
-        )
-        if answer == LEAVE_OUT:
-            for one in prompted:
-                _keep_system_prompt(one)
-                one.inputs = {
-                    name: value[1:] if _has_system_prompt(value) else value
-                    for name, value in one.inputs.items()
-                }
-    for one in items:
-        one.inputs = {name: _write_turns(value) for name, value in one.inputs.items()}
-
-
-def _keep_system_prompt(item: Item) -> None:
-    """Keep what isn't shown with the outputs."""
-    prompts = [value[0]["content"] for value in item.inputs.values() if _has_system_prompt(value)]  # type: ignore[index]
-    for outputs in item.outputs.values():
-        for one in outputs:
-            one.metadata["system_prompt"] = "\n\n".join(prompts)
-
-
-def _has_system_prompt(value: Input) -> bool:
-    return (
-        isinstance(value, list) and len(value) > 1 and value[0]["role"] in {"system", "developer"}
-    )
-
-
-def _write_turns(value: Input) -> str:
-    """Write a conversation as JSON; of a single turn its text is all there is to show."""
-    if isinstance(value, str):
-        return value
-    return value[0]["content"] if len(value) == 1 else write_value(value)
-
-
-def _choose_reasoning(items: list[Item], decisions: Decisions) -> None:
-    outputs = _all_outputs(items)
-    found = [one for one in outputs if one.said is not None and has_reasoning(one.said)]
-    if not found:
-        return
-    systems = [
-        name
-        for name in dict.fromkeys(name for item in items for name in item.outputs)
-        if any(
-            has_reasoning(one.said or "") for item in items for one in item.outputs.get(name, ())
-        )
-    ]
-    answer = decisions.ask(
-        "reasoning",
-        f"{len(found):,} of {count_of(len(outputs), 'output')} "
-        f"{'begins' if len(found) == 1 else 'begin'} with reasoning in <think>, by "
-        f"{name_some(systems)}.",
-        {LEAVE_OUT: "It isn't shown, but kept as metadata", KEEP: "It is shown"},
-    )
-    if answer == LEAVE_OUT:
-        for one in found:
-            one.metadata["reasoning"], one.said = split_reasoning(one.said or "")
 
 
 def _choose_samples(items: list[Item], decisions: Decisions) -> list[Chosen]:

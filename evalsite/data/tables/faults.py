@@ -143,6 +143,8 @@ class Refused(Exception):
         self.questions = tuple(questions)
         # what is known of each file nevertheless, whose roles may be the reason
         self.files = list(files)
+        # and the columns of these files, with their first values
+        self.columns: dict[str, str] = {}
         self.fault = Fault(code, str(self), line=line, record=record, preview=preview)
 
 

@@ -3,7 +3,7 @@
 import io
 import stat
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path, PurePosixPath
 from typing import IO, Any
@@ -47,6 +47,20 @@ class SourceFile:
     @property
     def is_zip(self) -> bool:
         return self.read_start(4) == _ZIP
+
+
+@dataclass
+class FileUse:
+    """A file with what it is, the systems whose outputs it holds, and how much was found."""
+
+    name: str
+    kind: str = ""  # "" if it isn't recognised
+    role: str = ""  # "" if nobody knows
+    systems: list[str] = field(default_factory=list)
+    # those whose outputs another file has as well, and has first
+    shared: list[str] = field(default_factory=list)
+    found: str = ""
+    is_settings: bool = False  # whether it has no rows
 
 
 def find_files(path: Path) -> list[SourceFile]:

@@ -15,13 +15,23 @@ INPUTS, REFERENCE, LEAVE_OUT = "=inputs", "=reference", "=-"
 _INPUTS = re.compile(r"(sources?|src|inputs?|prompts?|questions?|test\.src)", re.IGNORECASE)
 _REFERENCES = re.compile(r"(references?|refs?|gold|targets?|test\.ref)", re.IGNORECASE)
 
+# .txt, or a language: .en, .deu
+_TEXTS = re.compile(r"\.([a-z]{2,3}|hyps?|refs?)")
 # whatever their columns are called, their rows may come in any order
-_TABLES = {".csv", ".tsv", ".json", ".jsonl", ".ndjson", ".parquet", ".xlsx", ".ods"}
+_TABLES = {
+    ".csv", ".tsv", ".json", ".jsonl", ".ndjson", ".parquet", ".xlsx", ".ods", ".xls", ".xml",
+    ".htm", ".html", ".zip", ".gz", ".pkl", ".md",
+}  # fmt: skip
 
 
 def is_text(file: SourceFile) -> bool:
     """Return whether the file may have a text in each line: by its name it is no table."""
     return PurePosixPath(file.name).suffix.lower() not in _TABLES
+
+
+def is_called_text(file: SourceFile) -> bool:
+    """Return whether a file's name says that it has a text in each line, as corpora are called."""
+    return is_text(file) and _TEXTS.fullmatch(PurePosixPath(file.name).suffix.lower()) is not None
 
 
 def guess_role(file: SourceFile) -> str:

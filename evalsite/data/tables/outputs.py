@@ -7,9 +7,8 @@ from functools import partial
 from typing import IO, Any, BinaryIO, cast
 
 from evalsite.data.tables.batch import Batch, convert, find_tool
-from evalsite.data.tables.faults import Refused
-from evalsite.data.tables.files import SourceFile, is_document
-from evalsite.data.tables.roles import FileUse
+from evalsite.data.tables.faults import Refused, Remarks
+from evalsite.data.tables.files import FileUse, SourceFile, is_document
 from evalsite.data.tables.table import Limits, Row, Table, check_cells
 
 # what is asked of any file of items has one option, whoever finds it first
@@ -18,6 +17,8 @@ PREFIX = "outputs_"
 NAMES, SEED = "outputs_names", "outputs_seed"
 # of the file itself, perhaps behind that of its folder
 FILE_NAME = "file_name"
+# fields by path, as a person chose them
+CHOSEN = "chosen"
 # then it is read as a table, which may say more of what is wrong
 _NO_FOLDER = {"unknown_format", "no_file", "file_damaged", "zip_locked"}
 _NO_OUTPUTS = {"unknown_format", "no_system", "inputs_missing"}
@@ -52,6 +53,8 @@ def open_outputs(
             answers=answers,
             seed=str(options.get(SEED, "")),
             most_bytes=limits.text,
+            chosen=options.get(CHOSEN) or {},
+            options=options,
         )
     except Refused as fault:
         if fault.questions:
@@ -66,6 +69,7 @@ def open_outputs(
         text = str(fault) if is_zip else fault.message
         message = _explain(tool, text) if tool else text
         unreadable = Refused(fault.code, message, files=fault.files)
+        unreadable.columns = fault.columns
         if not is_zip and fault.code in _NO_OUTPUTS:
             return unreadable
         raise unreadable from None
@@ -102,9 +106,13 @@ def _make_table(batch: Batch, limits: Limits) -> Table:
         # shown as empty is also asked of the rows, which then say it
         if key not in _OPTIONS or "left out" in text
     }
+    remarks = Remarks()
+    for sentence in batch.remarks:
+        remarks.tell("files_joined", sentence)
     return Table(
-        "UTF-8", "", batch.header, 1, _read_rows(batch.rows, limits),
+        "UTF-8", "", batch.header, 1, _read_rows(batch.rows, limits), remarks,
         decided=decided, files=batch.files, joined=f"{batch.summary}. {batch.joined}",
+        sources=batch.sources, candidates=batch.candidates, is_joined=True,
     )  # fmt: skip
 
 

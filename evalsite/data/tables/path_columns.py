@@ -50,14 +50,17 @@ class PathColumns:
         self.consumed: set[str] = set()
         self._patterns: list[list[Match]] = []
         self._remarks = table.remarks
-        for row in first:
+        # columns with anything but objects and lists: of the others nobody wants to see the whole
+        self._whole: set[int] = set()
+        for row in first if not table.is_joined else ():
             if len(row.cells) == self._width:
                 self._discover(row.cells)
         for path in asked:
             self._take(path, known)
-        # of these nobody wants to see the whole
         self.objects = {
-            self._header[number] for number, path in self.paths.values() if not path.startswith("[")
+            self._header[number]
+            for number, path in self.paths.values()
+            if not path.startswith("[") and number not in self._whole
         }
         self._rows = join_matches(self._patterns) if self._patterns else []
         patterns = [matches[0].pattern for matches in self._patterns]
@@ -72,7 +75,10 @@ class PathColumns:
     def _discover(self, cells: Sequence[Any]) -> None:
         for number, cell in enumerate(cells):
             name = write_step(self._header[number])
-            for path in _list_paths(open_json(cell), _MOST_DEEP):
+            opened = open_json(cell)
+            if cell and opened is cell:
+                self._whole.add(number)
+            for path in _list_paths(opened, _MOST_DEEP):
                 if len(self.paths) < _MOST_PATHS and f"{name}{path}" not in self._header:
                     self.paths.setdefault(f"{name}{path}", (number, path.removeprefix(".")))
 

@@ -1,11 +1,11 @@
 """What each of several files is for, guessed from its name and content, or chosen."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 
 from evalsite.data.tables import lines
 from evalsite.data.tables.faults import Refused
-from evalsite.data.tables.files import SourceFile
+from evalsite.data.tables.files import FileUse, SourceFile
 from evalsite.data.tables.rows import Recognised
 
 # what a file may be called instead of its system
@@ -13,20 +13,6 @@ INPUTS, REFERENCE, SETTINGS, LEAVE_OUT = "inputs", "reference", "settings", "-"
 OUTPUTS = "outputs"
 WORDS = (INPUTS, REFERENCE, SETTINGS, LEAVE_OUT)
 _OF_LINES = {lines.INPUTS: INPUTS, lines.REFERENCE: REFERENCE, lines.LEAVE_OUT: LEAVE_OUT}
-
-
-@dataclass
-class FileUse:
-    """A file with what it is, the systems whose outputs it holds, and how much was found."""
-
-    name: str
-    kind: str = ""  # "" if it isn't recognised
-    role: str = ""  # "" if nobody knows
-    systems: list[str] = field(default_factory=list)
-    # those whose outputs another file has as well, and has first
-    shared: list[str] = field(default_factory=list)
-    found: str = ""
-    is_settings: bool = False  # whether it has no rows
 
 
 def find_uses(
@@ -46,7 +32,7 @@ def _find_use(
     if known is not None:
         role = role or known.shape.role
         return FileUse(file.name, known.format.title, role, named, is_settings=is_settings(known))
-    if file.name.endswith(".txt") or (given and lines.is_text(file)):
+    if lines.is_called_text(file) or (given and lines.is_text(file)):
         guess = lines.guess_role(file)
         if not role and (are_lines or guess == lines.REFERENCE):
             role = _OF_LINES.get(guess, OUTPUTS)

@@ -4,18 +4,21 @@ import csv
 import fnmatch
 import io
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, fields
 from pathlib import PurePosixPath
-from typing import Any, NoReturn
+from typing import Any, BinaryIO, NoReturn, cast
 
 import ijson
 
 from evalsite.data.tables.documents import read_items, read_object, read_value
 from evalsite.data.tables.faults import Refused, quote
 from evalsite.data.tables.files import MOST_IN_RECORD, SourceFile, open_zip, read_entry
-from evalsite.data.tables.formats import Format, Shape
+from evalsite.data.tables.formats import Format, Shape, TracePaths
 from evalsite.data.tables.paths import find, has, last_name, parse_path
+from evalsite.data.tables.plain import open_any
+from evalsite.data.tables.table import Limits
+from evalsite.data.tables.traces import read_traces
 from evalsite.lib.limited import (
     BLANK_LINES,
     VALUES_IN_TEXT,
@@ -44,6 +47,9 @@ class Recognised:
     file: SourceFile
     format: Format
     shape: Shape
+    # of a plain table, how it is read
+    limits: Limits = field(default_factory=Limits)
+    options: Mapping[str, Any] = field(default_factory=dict)
 
 
 @dataclass(slots=True)
@@ -54,6 +60,8 @@ class Row:
     data: dict[str, Any]
     system: str = ""
     arguments: dict[str, Any] = field(default_factory=dict)
+    # what the header says of all rows, kept with each
+    metadata: dict[str, Any] = field(default_factory=dict)
 
 
 def is_zip_of_a_tool(names: Sequence[str], formats: Sequence[Format]) -> bool:
@@ -110,19 +118,13 @@ def is_json_lines(file: SourceFile) -> bool:
     return "lines" in containers
 
 
-def read_columns(file: SourceFile) -> list[str]:
-    """Return the names of a table's columns, as far as its first row has them."""
-    containers, first = _look(file)
-    if "lines" in containers:
-        return list(first)
-    if "json" in containers:
-        try:
-            with file.open() as opened:
-                first = next(read_items(opened, []), {})
-        except (Refused, ijson.JSONError, UnicodeDecodeError):
-            first = {}
-        return list(first) if isinstance(first, dict) else []
-    return _read_header_row(file)
+def read_first(known: Recognised) -> dict[str, Any]:
+    """Return the data of the first row; nothing if there is none that can be read."""
+    try:
+        row = next(read_rows(known), None)
+    except Refused:
+        return {}
+    return row.data if row else {}
 
 
 def _read_first_line(file: SourceFile) -> bytes:
@@ -177,9 +179,18 @@ def read_rows(known: Recognised, *, is_first: bool = False) -> Iterator[Row]:
 
     With `is_first` a file of another shape has none, and only an unfinished run is a fault.
     """
-    read = {"lines": _read_lines, "json": _read_json, "zip": _read_zip, "columns": _read_columns}
+    read = {
+        "lines": _read_lines,
+        "json": _read_json,
+        "zip": _read_zip,
+        "columns": _read_columns,
+        "table": _read_table,
+    }
     try:
-        yield from read[known.shape.container](known)
+        rows = read[known.shape.container](known)
+        if known.format.trace is not None and not is_first:
+            rows = _read_traces(rows, known, known.format.trace)
+        yield from rows
     except (ijson.JSONError, UnicodeDecodeError) as error:
         if not is_first:
             refuse_json(known.file, str(error))
@@ -193,6 +204,31 @@ def read_rows(known: Recognised, *, is_first: bool = False) -> Iterator[Row]:
 def refuse_json(file: SourceFile, why: str) -> NoReturn:
     message = f"The file isn't valid JSON, or it is incomplete ({quote(why, 120)})."
     raise Refused("file_damaged", message, file=file.name)
+
+
+def _read_traces(rows: Iterator[Row], known: Recognised, paths: TracePaths) -> Iterator[Row]:
+    traces = read_traces((row.data for row in rows), paths)
+    for number, data in enumerate(traces, start=1):
+        yield Row(number, data, _name_system(known))
+
+
+def _read_table(known: Recognised) -> Iterator[Row]:
+    system = _name_system(known)
+    with known.file.open() as source:
+        table = open_any(cast(BinaryIO, source), known.limits, known.options)
+        for row in table.rows:
+            for problem in row.problems:
+                message = f"Line {row.line:,}: {problem.message}"
+                raise Refused(problem.code, message, file=known.file.name)
+            if len(row.cells) != len(table.header):
+                message = (
+                    f"The row in line {row.line:,} has {len(row.cells):,} cells, the header "
+                    f"{len(table.header):,}."
+                )
+                raise Refused("file_damaged", message, file=known.file.name)
+            pairs = enumerate(zip(table.header, row.cells, strict=True))
+            data = {name: cell for at, (name, cell) in pairs if at not in table.unnamed}
+            yield Row(row.record, data, system)
 
 
 def _read_lines(known: Recognised) -> Iterator[Row]:
@@ -253,22 +289,25 @@ _DECODER = make_decoder(parse_constant=_refuse_constant, object_pairs_hook=_join
 
 def _read_json(known: Recognised) -> Iterator[Row]:
     system, arguments = _name_system(known), dict[str, Any]()
+    metadata: dict[str, Any] = {}
     if known.format.header.system:
-        system, arguments = read_settings(known)
+        system, arguments, metadata = read_settings(known)
     keys = known.shape.rows.split(".") if known.shape.rows else []
     with known.file.open() as opened:
         for number, data in enumerate(read_items(opened, keys, _list_keys(known)), start=1):
             if not isinstance(data, dict):
                 message = f"Entry {number:,} is no JSON object."
                 raise Refused("file_damaged", message, file=known.file.name)
-            yield Row(number, data, system, arguments)
+            yield Row(number, data, system, arguments, metadata)
 
 
-def read_settings(known: Recognised) -> tuple[str, dict[str, Any]]:
-    """Return the system and the arguments that a JSON document names for all rows."""
+def read_settings(known: Recognised) -> tuple[str, dict[str, Any], dict[str, Any]]:
+    """Return the system, the arguments and the metadata that a document names for all rows."""
     head, of_format = {}, known.format.header
     try:
-        for path in filter(None, (of_format.status, of_format.system, *of_format.arguments)):
+        for path in filter(
+            None, (of_format.status, of_format.system, *of_format.arguments, *of_format.metadata)
+        ):
             with known.file.open() as opened:
                 head[path] = read_value(opened, path.split("."))
     except (ijson.JSONError, ijson.IncompleteJSONError, UnicodeDecodeError) as error:
@@ -282,11 +321,11 @@ def _read_zip(known: Recognised) -> Iterator[Row]:
         if known.shape.header not in names:
             return
         header = _parse(read_entry(archive, known.shape.header, known.file), known.file, 1)
-        system, arguments = _read_header(known, lambda path: find(header, path))
+        system, arguments, metadata = _read_header(known, lambda path: find(header, path))
         rows = [one for one in names if one.startswith(known.shape.rows) and one.endswith(".json")]
         for number, name in enumerate(rows, start=1):
             data = _read_sample(read_entry(archive, name, known.file), known)
-            yield Row(number, data, system, arguments)
+            yield Row(number, data, system, arguments, metadata)
 
 
 def _read_sample(content: bytes, known: Recognised) -> dict[str, Any]:
@@ -301,7 +340,7 @@ def _read_sample(content: bytes, known: Recognised) -> dict[str, Any]:
 def _list_keys(known: Recognised) -> frozenset[str] | None:
     """Return the keys of a row that the format reads; None if it keeps them all."""
     row, shape = known.format.row, known.shape
-    if row.keeps_rest:
+    if row.keeps_rest or known.format.trace is not None:
         return None
     values = [getattr(row, part.name) for part in fields(row)]
     paths = [*shape.needs, *shape.needs_one, *shape.lacks]
@@ -315,8 +354,8 @@ def _list_keys(known: Recognised) -> frozenset[str] | None:
     return frozenset(step.name for path in paths for step in parse_path(path)[:1])
 
 
-def _read_header(known: Recognised, find: Any) -> tuple[str, dict[str, Any]]:
-    """Return the system of a log and its arguments; refuse that of a run that didn't end well."""
+def _read_header(known: Recognised, find: Any) -> tuple[str, dict[str, Any], dict[str, Any]]:
+    """Return the system of a log, its arguments and metadata; refuse a run that didn't end well."""
     header = known.format.header
     status = find(header.status) if header.status else None
     if header.status and (status is None or not find(header.system)):
@@ -328,7 +367,8 @@ def _read_header(known: Recognised, find: Any) -> tuple[str, dict[str, Any]]:
         )
         raise Refused(_UNFINISHED, message, file=known.file.name)
     arguments = {last_name(path): value for path in header.arguments if (value := find(path))}
-    return str(find(header.system) or ""), arguments
+    metadata = {last_name(path): value for path in header.metadata if (value := find(path))}
+    return str(find(header.system) or ""), arguments, metadata
 
 
 def _read_columns(known: Recognised) -> Iterator[Row]:

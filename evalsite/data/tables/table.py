@@ -10,7 +10,7 @@ from itertools import chain, islice
 from typing import NoReturn, Self
 
 from evalsite.data.tables.faults import Fault, Refused, Remarks, find_surrogate
-from evalsite.data.tables.roles import FileUse
+from evalsite.data.tables.files import FileUse
 from evalsite.lib.limited import BLANK_LINES, VALUES_IN_FILE
 from evalsite.limits import (
     UPLOAD_MAX_CELL,
@@ -70,6 +70,12 @@ class Table:
     # these files, and how they are joined
     files: Sequence[FileUse] = ()
     joined: str = ""
+    # columns of these files, some of which have another name here, with their first values
+    sources: Mapping[str, str] = field(default_factory=dict)
+    # columns that may be what the systems got
+    candidates: Sequence[str] = ()
+    # whether its texts are whole: none is an object to look into
+    is_joined: bool = False
     unnamed: set[int] = field(init=False)
     repeated: dict[int, str] = field(init=False)
 

@@ -2,11 +2,14 @@
 
 import json
 import re
-from typing import Any
+from collections.abc import Mapping, Sequence
+from typing import Any, NamedTuple
 
 from evalsite.data.tables.faults import Refused
 
-_REASONING = re.compile(r"\s*<think(?:ing)?>(.*?)</think(?:ing)?>\s*", re.DOTALL)
+_REASONING = re.compile(r"\s*<(think|thinking|reasoning)>", re.IGNORECASE)
+# roles of turns that may be outputs
+_ANSWERING = ("assistant", "ai", "model", "bot", "gpt")
 _SURROGATE = re.compile("[\ud800-\udfff]")
 _NUMBER = re.compile(r"-?(inf|[0-9.]+(e-?[0-9]+)?)")
 _NO_TEXT = (
@@ -23,6 +26,8 @@ def read_output(value: Any) -> str | None:
         return None
     if isinstance(value, str):
         return check_text(value)
+    if isinstance(value, list) and value and all(_is_turn(turn) for turn in value):
+        return write_value(value)
     if isinstance(value, list) and value and all(isinstance(part, dict) for part in value):
         return _join_parts(value)
     if isinstance(value, dict):
@@ -36,11 +41,22 @@ def check_samples(texts: list[str]) -> None:
         raise Refused("no_text", _NO_TEXT)
 
 
+def is_messages(value: Any) -> bool:
+    """Return whether a text is a list of messages in JSON."""
+    return isinstance(value, str) and value[:2] in ("[{", "[ ", "[\n") and '"role"' in value
+
+
 def read_input(value: Any) -> Any:
     """Return a text, or a conversation as a list of turns with `role` and `content`."""
     if isinstance(value, list) and value and all(_is_turn(turn) for turn in value):
         return [{"role": str(turn["role"]), "content": _read_content(turn)} for turn in value]
+    if isinstance(value, list) and value and all(_is_text_part(part) for part in value):
+        return _join_parts(value)
     return write_value(value)
+
+
+def _is_text_part(part: Any) -> bool:
+    return isinstance(part, dict) and isinstance(part.get("text"), str)
 
 
 def _is_turn(turn: Any) -> bool:
@@ -99,11 +115,40 @@ def check_text(text: str) -> str:
     return text
 
 
-def has_reasoning(text: str) -> bool:
-    return _REASONING.match(text) is not None
+class Reasoning(NamedTuple):
+    """The reasoning with which an output begins, and what follows it."""
+
+    text: str
+    rest: str
+    is_closed: bool
 
 
-def split_reasoning(text: str) -> tuple[str, str]:
-    """Return the reasoning with which a text begins, and what follows it."""
-    found = _REASONING.match(text)
-    return (found[1].strip(), text[found.end() :]) if found else ("", text)
+def find_reasoning(text: str) -> Reasoning | None:
+    """Return the reasoning of an output; None if it begins with none. Without an end it is all."""
+    opened = _REASONING.match(text)
+    if opened is None:
+        return None
+    closed = re.compile(rf"</{opened[1]}>\s*", re.IGNORECASE).search(text, opened.end())
+    if closed is None:
+        return Reasoning(text[opened.end() :].strip(), "", False)
+    return Reasoning(text[opened.end() : closed.start()].strip(), text[closed.end() :], True)
+
+
+def write_messages(turns: Sequence[Mapping[str, str]]) -> str:
+    """Write messages as one text: of a single one its words, else each behind its role."""
+    if len(turns) == 1:
+        return turns[0]["content"]
+    return "\n\n".join(f"{turn['role'].capitalize()}: {turn['content']}" for turn in turns)
+
+
+def write_last_answer(turns: Sequence[Mapping[str, str]]) -> str:
+    """Return the last text of the assistant, which is the output of messages."""
+    answers = [turn["content"] for turn in turns if turn["role"] in _ANSWERING and turn["content"]]
+    return answers[-1] if answers else ""
+
+
+def write_turns(value: str | list[dict[str, str]]) -> str:
+    """Write a conversation as JSON; of a single turn its text is all there is to show."""
+    if isinstance(value, str):
+        return value
+    return value[0]["content"] if len(value) == 1 else write_value(value)

@@ -4,10 +4,11 @@ Each is found while rows are read, offered as a `Decision`, and noted once it wa
 """
 
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
-from evalsite.data.tables.faults import Fault, name_place
+from evalsite.data.tables.faults import Fault, name_place, name_some
+from evalsite.imports.batches.item_maker import RowValues
 from evalsite.imports.batches.items import CheckedItem, DraftItem, is_made_group
 from evalsite.imports.batches.names import check_id
 from evalsite.imports.columns import join_names
@@ -20,6 +21,8 @@ _MOST_LEFT_OUT = 1_000
 _LISTED = 100
 
 TAKE_ONCE, EMPTY_OUTPUTS, CLUSTERS = "take_once", "empty_outputs", "clusters"
+# answers about outputs without a text, beside “show”
+LEAVE_OUT, NONE = "leave-out", "none"
 # what systems are called instead, by their names in the file
 SYSTEM_NAMES = "system_names"
 
@@ -82,14 +85,37 @@ class Repeats:
 class EmptyOutputs:
     """Outputs without a text of which the file doesn't say that they are meant to be empty."""
 
-    def __init__(self, options: Mapping[str, Any]) -> None:
-        self.is_chosen = options.get(EMPTY_OUTPUTS) == "show"
+    def __init__(
+        self, options: Mapping[str, Any], digest: Callable[[Mapping[str, str]], bytes]
+    ) -> None:
+        self.answer = str(options.get(EMPTY_OUTPUTS, ""))
+        self._digest = digest
         self._rows: list[tuple[int, int]] = []
         self._systems: Counter[str] = Counter()
+        self._ids: dict[str, None] = {}
+        # of inputs that are left out for every system: ids, and what is equal for equal texts
+        self._keys: set[str] = set()
+        self._digests: set[bytes] = set()
 
-    def add(self, system: str, place: tuple[int, int]) -> None:
+    def add(self, system: str, place: tuple[int, int], item: str | None) -> None:
         self._rows.append(place)
         self._systems[system] += 1
+        if item:
+            self._ids[item] = None
+
+    def leaves_out(self, values: RowValues, item: DraftItem) -> bool:
+        """Return whether an output without a text is left out, alone or with its input."""
+        if self.answer == LEAVE_OUT:
+            self._keys.add(item.key)
+            if digest := self._digest(values.shared):
+                self._digests.add(digest)
+        return self.answer in (LEAVE_OUT, NONE)
+
+    def is_left_out(self, item: DraftItem) -> bool:
+        """Return whether the input of an item has no output of some system."""
+        if not self._keys:
+            return False
+        return item.key in self._keys or self._digest(item.shared) in self._digests
 
     def list_decisions(self) -> list[Decision]:
         if not self._rows:
@@ -100,24 +126,30 @@ class EmptyOutputs:
                 EMPTY_OUTPUTS,
                 f"{count_of(len(self._rows), 'output')} {'has' if len(self._rows) == 1 else 'have'}"
                 " no text",
-                f"{', '.join(systems)}.",
-                choices=[["show", "Show “(no output)” instead", "Stored as empty texts."]],
+                f"{', '.join(systems)}." + (f" Of {name_some([*self._ids])}." if self._ids else ""),
+                choices=[
+                    ["show", "Show “(no output)” instead", "Stored as empty texts."],
+                    [LEAVE_OUT, "Leave out the inputs", "For every system."],
+                    [NONE, "Keep the inputs without them", ""],
+                ],
                 rows=_list_rows((line, record, "") for line, record in self._rows),
-                is_made=self.is_chosen,
+                is_made=bool(self.answer),
             )
         ]
 
     def list_notes(self) -> list[dict[str, Any]]:
-        if not self._rows or not self.is_chosen:
+        if not self._rows or not self.answer:
             return []
-        return [
-            {
-                "code": "empty_outputs_shown",
-                "text": f"{count_of(len(self._rows), 'empty output')} "
-                f"{'is' if len(self._rows) == 1 else 'are'} shown as “(no output)”.",
-                "rows": [[line, record, "output_empty"] for line, record in self._rows],
-            }
-        ]
+        outputs = count_of(len(self._rows), "empty output")
+        are = "is" if len(self._rows) == 1 else "are"
+        text = {
+            "show": f"{outputs} {are} shown as “(no output)”.",
+            LEAVE_OUT: f"{outputs}: the inputs were left out for every system.",
+            NONE: f"{outputs}: the inputs were kept without them.",
+        }[self.answer]
+        rows = [[line, record, "output_empty"] for line, record in self._rows]
+        code = "empty_outputs_shown" if self.answer == "show" else "empty_outputs_left_out"
+        return [{"code": code, "text": text, "rows": rows}]
 
 
 class FaultyRows:

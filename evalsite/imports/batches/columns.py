@@ -35,7 +35,7 @@ _FIELDS: dict[str, tuple[str, tuple[str, ...]]] = {
         (
             "output_text", "utterance", "ref", "response", "text", "hypothesis", "candidate",
             "completion", "machine_completion", "generation", "generated", "generated_text",
-            "prediction", "next_utterance", "reply", "answer",
+            "prediction", "next_utterance", "reply", "answer", "actual_output", "actualoutput",
         ),
     ),
     EMPTY_FLAG: ("Output is empty (yes or no)", ("is_empty",)),
@@ -48,8 +48,8 @@ _CONVERSATIONS = ("conversation_id", "dialog_id", "dialogue_id", "dlg_id", "conv
 # what people are shown next to the outputs, whatever the protocol calls it; the best comes first
 _PROMPTS = (
     "prompt", "input", "source", "src", "context", "question", "query", "instruction", "article",
-    "document", "passage", "conversation", "dialogue", "dialog", "history", "turns", "messages",
-    "input_text", "source_text", "post", "text",
+    "inputs", "user_input", "document", "passage", "conversation", "dialogue", "dialog", "history",
+    "turns", "messages", "input_text", "source_text", "post", "text",
 )  # fmt: skip
 # may be a system's output as well as what it is measured against
 _REFERENCES = re.compile(r"(the_)?(ref|reference|gold|target|human|ground_truth)(_?(text|output))?")

@@ -44,14 +44,16 @@ class EarlierInputs:
         # None: in several groups
         self._by_texts: dict[bytes, EarlierInput | None] = {}
         items = Item.objects.main().filter(study=study).order_by("id")
-        columns = ("id", "key", "extra__item", "group", "cluster", "inputs")
-        for pk, key, source, group, cluster, inputs in items.values_list(*columns).iterator():
-            self._add(pk, (key, str(source or key)), (group, cluster), inputs)
+        columns = ("id", "key", "extra__item", "extra__source_id", "group", "cluster", "inputs")
+        rows = items.values_list(*columns).iterator()
+        for pk, key, source, original, group, cluster, inputs in rows:
+            ids = key, str(source or key), str(original or "")
+            self._add(pk, ids, (group, cluster), inputs)
 
     def _add(
-        self, pk: int, ids: tuple[str, str], places: tuple[str, str], inputs: Mapping[str, str]
+        self, pk: int, ids: tuple[str, str, str], places: tuple[str, str], inputs: Mapping[str, str]
     ) -> None:
-        (key, source), (group, cluster) = ids, places
+        (key, source, original), (group, cluster) = ids, places
         digest = self.digest(inputs)
         known = self._by_place.get((group, digest))
         if known is None:
@@ -60,7 +62,7 @@ class EarlierInputs:
             self._by_place[group, digest] = known
             self._by_texts[digest] = None if digest in self._by_texts else known
         known.items.append(pk)
-        for name in (key, source):
+        for name in filter(None, (key, source, original)):
             self.by_id.setdefault(name, (known, source))
 
     def __bool__(self) -> bool:

@@ -29,7 +29,9 @@ from evalsite.imports.batches.items import CheckedItem, DraftItem, DraftOutput, 
 from evalsite.imports.batches.joins import Join, Joins
 from evalsite.imports.batches.mapping import Plan
 from evalsite.imports.batches.names import (
+    SOURCE_ID,
     Names,
+    ShortIds,
     check_id,
     check_system,
     find_known,
@@ -37,6 +39,7 @@ from evalsite.imports.batches.names import (
 )
 from evalsite.imports.batches.pairs import PairCounts
 from evalsite.imports.batches.preflight import Context, Preflight
+from evalsite.imports.batches.texts import Texts
 from evalsite.imports.columns import check_cells
 from evalsite.imports.core import Decision
 from evalsite.instruments.schema import Column
@@ -59,7 +62,6 @@ class ItemBuilder:
     ) -> None:
         self.study = study
         self.repeats = Repeats(options or {})
-        self.empty = EmptyOutputs(options or {})
         self.faulty = FaultyRows(options or {})
         self.clusters = Clusters(options or {})
         self.config = study.config
@@ -69,7 +71,6 @@ class ItemBuilder:
         self._splitter = Splitter(
             plan,
             header,
-            keeps_empty=self.empty.is_chosen,
             names=(options or {}).get(SYSTEM_NAMES, {}),
         )
         self._made = MadeRows(header)
@@ -80,6 +81,9 @@ class ItemBuilder:
         self._keys, systems = find_known(study)
         self._last_row = find_last_row_number(self._keys)
         self._earlier = EarlierInputs(study, self.config, systems)
+        self.empty = EmptyOutputs(options or {}, self._earlier.digest)
+        self._ids = ShortIds(self._keys, self._earlier.by_id)
+        self.texts = Texts(self.config, options or {}, ids=_list_id_columns(plan))
         self._items = Drafts()
         self._spoiled: set[str] = set()
         self._key_names = Names(self._keys | self._earlier.by_id.keys())
@@ -103,6 +107,7 @@ class ItemBuilder:
     def add(self, row: Row) -> None:
         """The row belongs to its item, or its faults are known."""
         self.rows += 1
+        self.texts.clean(row)
         faults = check_cells(row, self.header)
         if faults:
             key = None
@@ -121,9 +126,11 @@ class ItemBuilder:
 
     def _take(self, values: RowValues) -> None:
         """Add the row's outputs to its item, which may begin with this row."""
-        key = values.item
-        if key is None:
-            key = self._name_item(values)
+        key = self._name_item(values) if values.item is None else self._ids.get(values.item)
+        if key != values.item and values.item is not None:
+            values.extra = {**values.extra, SOURCE_ID: values.item}
+            values.item = key
+        self.texts.settle(values, key)
         item = self._items.get(key)
         if item is None:
             item = self._start(key, values)
@@ -158,7 +165,8 @@ class ItemBuilder:
 
     def _start(self, key: str, values: RowValues) -> DraftItem:
         item = DraftItem(key, values.line, values.record, values.shared)
-        code, problem = self._find_key_problem(key, values.line)
+        source = values.extra.get(SOURCE_ID, key)
+        code, problem = self._find_key_problem(key, source, values.line)
         if problem:
             item.is_short = True
             self._fault(code, problem, values, self._item_column)
@@ -168,23 +176,23 @@ class ItemBuilder:
             self._check_kind(values)
         return item
 
-    def _find_key_problem(self, key: str, line: int) -> tuple[str, str]:
+    def _find_key_problem(self, key: str, source: str, line: int) -> tuple[str, str]:
         """Return the code of what is wrong with this id, and the sentence; "" if it may be used."""
         if key is MISSING:
             return "json_number", "The id is NaN, which is no id. Give one in every row."
-        if problem := check_id(key):
-            return "id_invalid", problem
         if key in self._earlier.by_id:
             return "", ""  # it may join the input of this id
+        if problem := check_id(key):
+            return "id_invalid", problem
         if key in self._keys:
             return "id_taken", (
                 f"Item “{key}” is in the study already, from an earlier file. "
                 "Remove it here, or give it another id."
             )
-        problem, other = self._key_names.meet(key, line)
+        problem, other = self._key_names.meet(source, line)
         if problem:
-            self._spoiled.add(other)
-            self.faulty.keys.add(other)
+            self._spoiled |= {key, self._ids.get(other)}
+            self.faulty.keys.add(self._ids.get(other))
         return "id_confusable", problem
 
     def _compare(self, item: DraftItem, values: RowValues) -> None:
@@ -265,6 +273,8 @@ class ItemBuilder:
         if self.is_single:
             self._check_kind(values)
         self._check_text(cells, values)
+        if not cells.text and not cells.is_empty and self.empty.leaves_out(values, item):
+            return
         if problem := self._check_system(cells.system, values.line):
             code = "system_invalid" if check_system(cells.system) else "system_confusable"
             self._fault(code, problem, values, cells.heads.system)
@@ -313,16 +323,15 @@ class ItemBuilder:
         elif flag and cells.text:
             message = "The output is marked as empty, but holds a text. Correct one of the two."
             self._fault("flag_invalid", message, values, cells.heads.text)
-        elif not flag and not cells.text.strip() and self.empty.is_chosen:
-            self.empty.add(cells.system, (values.line, values.record))
-            cells.text = ""
         elif not flag and not cells.text.strip():
-            self.empty.add(cells.system, (values.line, values.record))
-            message = (
-                "The output is empty. Fill it in. If the system gave nothing, have “(no output)” "
-                "shown instead, or mark the row with yes in a column output_is_empty."
-            )
-            self._fault("output_empty", message, values, cells.heads.text)
+            self.empty.add(cells.system, (values.line, values.record), values.item)
+            cells.text = ""
+            if not self.empty.answer:
+                message = (
+                    "The output is empty. Fill it in. If the system gave nothing, have “(no "
+                    "output)” shown instead, or mark the row with yes in a column output_is_empty."
+                )
+                self._fault("output_empty", message, values, cells.heads.text)
         else:
             self.remarks.check_text(cells.text, values.line, values.record, cells.heads.text)
 
@@ -358,6 +367,8 @@ class ItemBuilder:
                         preflight.add(made)
         if fault := self._joins.find_fault():
             self.faults.append(fault)
+        self.faults += self.texts.find_faults()
+        self.remarks.extend(self._ids.list_remarks())
         self.remarks.extend(self._joins.list_remarks())
         self._count_left_out()
         if self.faults:
@@ -402,11 +413,15 @@ class ItemBuilder:
         return sum(self._checked_systems.values())
 
     def list_decisions(self) -> list[Decision]:
-        choices = (self.repeats, self.empty, self.faulty, self.clusters, self._joins)
+        choices = (
+            self.repeats, self.empty, self.faulty, self.clusters, self._joins, self.texts,
+        )  # fmt: skip
         return [decision for choice in choices for decision in choice.list_decisions()]
 
     def list_notes(self) -> list[dict[str, Any]]:
-        choices = (self.repeats, self.empty, self.faulty, self.clusters, self._joins)
+        choices = (
+            self.repeats, self.empty, self.faulty, self.clusters, self._joins, self.texts,
+        )  # fmt: skip
         return [note for choice in choices for note in choice.list_notes()]
 
     def _make(self) -> Iterator[CheckedItem]:
@@ -420,7 +435,13 @@ class ItemBuilder:
 
     def _is_spoiled(self, item: DraftItem) -> bool:
         """Return whether some of it was refused, which has been reported already."""
-        return item.is_short or item.key in self._spoiled or item.key in self.faulty.keys
+        return (
+            item.is_short
+            or item.key in self._spoiled
+            or item.key in self.faulty.keys
+            or self.empty.is_left_out(item)
+            or not item.outputs
+        )
 
     def _count_left_out(self) -> None:
         if self.repeats.is_chosen:
@@ -428,10 +449,6 @@ class ItemBuilder:
         if self.faulty.is_chosen:
             self.left_out += self.faulty.rows
         self.left_out += self._joins.left_out
-        if any(fault.code == "output_count" for fault in self.faults):
-            # columns named after systems: an empty cell is an output that isn't there
-            for system, line, record in self._splitter.blanks:
-                self.empty.add(system, (line, record))
 
     def _count_pairs(self) -> bool:
         """Return whether no more pairs would be made than a file can list, two rows for each."""
@@ -481,3 +498,10 @@ class ItemBuilder:
 
     def _name_item(self, values: RowValues) -> str:
         return values.item or f"row-{self._last_row + values.record:04}"
+
+
+def _list_id_columns(plan: Plan) -> list[int]:
+    """Return the columns of ids and names, in which every character counts."""
+    names = [plan.shared[name] for name in ("group", "cluster", "kind") if name in plan.shared]
+    systems = [columns.system for columns in plan.outputs if not columns.named]
+    return [*names, *systems, *([] if plan.item is None else [plan.item])]

@@ -305,7 +305,6 @@ def _name_pair(pair: Pair) -> dict[str, object]:
 
 
 _PRACTICE, _REPEAT = str(Item.Kind.PRACTICE), str(Item.Kind.REPEAT)
-_MOST_BLANKS = 1_000
 _NO_EXTRA: dict[str, str] = {}  # one for all rows, never written to
 
 
@@ -357,14 +356,10 @@ class Splitter:
         plan: Plan,
         header: Sequence[str],
         *,
-        keeps_empty: bool = False,
         names: Mapping[str, str] | None = None,
     ) -> None:
-        self._keeps_empty = keeps_empty
         # what systems are called instead, by their names in the file
         self._names = names or {}
-        # system, line and record of cells without a text in columns named after systems
-        self.blanks: list[tuple[str, int, int]] = []
         self._item = plan.item
         self._is_wide = plan.is_wide
         self._shared = tuple(plan.shared.items())
@@ -389,7 +384,7 @@ class Splitter:
             row.record,
             None if self._item is None else cells[self._item],
             {field: cells[number] for field, number in self._shared},
-            self._find_present(outputs, row) if self._is_wide else outputs,
+            _find_present(outputs) if self._is_wide else outputs,
             (
                 {name: cells[number] for name, number in self._extra if cells[number]}
                 if self._extra
@@ -397,15 +392,10 @@ class Splitter:
             ),
         )
 
-    def _find_present(self, outputs: list[OutputCells], row: Row) -> list[OutputCells]:
-        present = [one for one in outputs if not one.is_absent]
-        if len(present) < len(outputs):
-            blank = [one for one in outputs if one.is_absent and one.heads.is_named]
-            if self._keeps_empty:
-                return [one for one in outputs if one in present or one in blank]
-            if len(self.blanks) < _MOST_BLANKS:
-                self.blanks += [(one.system, row.line, row.record) for one in blank]
-        return present
+
+def _find_present(outputs: list[OutputCells]) -> list[OutputCells]:
+    # an empty cell of a system's column is an output without a text
+    return [cells for cells in outputs if cells.heads.is_named or not cells.is_absent]
 
 
 def _name_columns(columns: OutputColumns, header: Sequence[str]) -> OutputHeads:

@@ -71,6 +71,8 @@ def check_mapping(checked: CheckedItems, config: Instrument, table: Table) -> li
     if problem := _find_two_forms(by_field):
         faults.append(Fault("forms_mixed", problem, line=line))
     missing = _find_missing(by_field, config)
+    if fault := _find_unclear_input(checked, config):
+        faults.append(fault)
     if _is_named_by_file(by_field, checked.system_name):
         missing.remove("system")
     if missing and (fault := _find_other_kind(mapping, config, line, table.sheet)):
@@ -94,6 +96,20 @@ def _find_two_forms(fields: Iterable[str]) -> str:
             "of an output. Choose one form."
         )
     return ""
+
+
+def _find_unclear_input(checked: CheckedItems, config: Instrument) -> Fault | None:
+    """Ask which of several columns the systems got, if no column is called like an input."""
+    names = {column.name for column in config.columns}
+    several = [column for column in checked.candidates if column not in names]
+    if len(several) < 2 or not any(checked.mapping.get(column) in names for column in several):
+        return None
+    name = next(checked.mapping[column] for column in several if checked.mapping[column] in names)
+    message = (
+        f"Which column did the systems get? Found: {', '.join(several)}. Choose it "
+        f"(--map COLUMN={name}); of several, each is shown."
+    )
+    return Fault("input_unclear", message)
 
 
 def _is_named_by_file(fields: Collection[str], name: str) -> bool:

@@ -2,9 +2,12 @@
 
 import re
 import unicodedata
-from collections.abc import Iterable
+from collections.abc import Container, Iterable, Iterator
+from itertools import chain, count
 
+from evalsite.data.tables.faults import Remark
 from evalsite.studies.models import Study
+from evalsite.studies.summary_lines import count_of
 
 # So limited, an id is safe in every spreadsheet, address and file that it may end up in.
 ID_PATTERN = re.compile(r"[A-Za-z0-9][A-Za-z0-9._:/-]{0,127}")
@@ -28,6 +31,63 @@ def check_id(text: str) -> str:
     if is_reserved(text):
         return f"“{text}” is kept for practice items of the protocol. Choose another id."
     return ""
+
+
+# where the id stands that the file gave, if it can't be one here
+SOURCE_ID = "source_id"
+_LETTERS = str.maketrans({
+    "ä": "ae", "ö": "oe", "ü": "ue", "Ä": "Ae", "Ö": "Oe", "Ü": "Ue", "ß": "ss", "æ": "ae",
+    "ø": "o", "å": "a", "ł": "l", "đ": "d",
+})  # fmt: skip
+_HARMLESS = re.compile(r"\w(?:[\w .,:;#()\[\]&%+*=@!?|~/-]*[\w.)\]!?%])?")
+_OTHERS = re.compile(r"[^A-Za-z0-9._:/-]+")
+
+
+def shorten_id(text: str) -> str:
+    """Return an id that every file may hold, as near as possible to this one; "" if none is."""
+    plain = unicodedata.normalize("NFKC", text).translate(_LETTERS)
+    marked = unicodedata.normalize("NFD", plain)
+    plain = "".join(sign for sign in marked if not unicodedata.combining(sign))
+    return re.sub("--+", "-", _OTHERS.sub("-", plain)).strip("-._:/")[:MAX_KEY]
+
+
+class ShortIds:
+    """Ids of a file that has others than a study may have: each gets a short one."""
+
+    def __init__(self, keys: Container[str], known: Container[str]) -> None:
+        self._keys, self._known = keys, known
+        self._short: dict[str, str] = {}
+        self._taken: set[str] = set()
+
+    def get(self, text: str) -> str:
+        """Return the id for what the file says; what could mislead stays, and is refused."""
+        if ID_PATTERN.fullmatch(text) or text in self._known or not _may_shorten(text):
+            return text
+        if text not in self._short:
+            base = shorten_id(text) or f"item-{len(self._short) + 1:04}"
+            numbered = (f"{base}-{number}" for number in count(2))
+            free = (key for key in chain([base], numbered) if self._is_free(key))
+            self._short[text] = next(free)
+            self._taken.add(self._short[text])
+        return self._short[text]
+
+    def _is_free(self, key: str) -> bool:
+        return key not in self._keys and key not in self._known and key not in self._taken
+
+    def list_remarks(self) -> Iterator[Remark]:
+        if self._short:
+            (source, short), *_ = self._short.items()
+            number = len(self._short)
+            yield Remark(
+                "ids_changed",
+                f"{count_of(number, 'id')} {'has' if number == 1 else 'have'} spaces or other "
+                f"characters. Files say {short} for “{_shorten(source)}”; the original is kept",
+            )
+
+
+def _may_shorten(text: str) -> bool:
+    """Return whether a text is an id that nothing could misread: no formula, quote or path."""
+    return len(text) <= MAX_KEY and text.isprintable() and _HARMLESS.fullmatch(text) is not None
 
 
 def is_reserved(text: str) -> bool:

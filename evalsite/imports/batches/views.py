@@ -287,7 +287,7 @@ def _show_items(
         makes_pairs=makes_pairs(study.config),
         templates=TEMPLATES,
         limits=_describe_limits(),
-        formats=[one.title for one in load_formats() if not one.is_last],
+        formats=[one.title for one in load_formats()],
     )
     return TemplateResponse(request, "imports/items.html", vars(page), status=status)
 

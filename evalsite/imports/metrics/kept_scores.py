@@ -15,7 +15,7 @@ NAME = "scores kept with the items.csv"
 _PEEKED = 50  # items that tell which scores there are
 # numbers that count or name something, or are the right answer
 _NO_SCORE = re.compile(
-    r"(.*[_.])?(id|idx|index|testidx|epoch|seed|line|row|no|nr|number|sample|year|date|time"
+    r"(.*[_.])?(id|idx|index|testidx|promptidx|epoch|seed|line|row|no|nr|number|sample|year|date|time"
     r"|target|answer|gold|reference|expected|label)_?",
     re.IGNORECASE,
 )

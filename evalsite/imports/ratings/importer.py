@@ -6,6 +6,7 @@ from typing import Any
 from evalsite.annotation.allocation.imported_slots import count_free
 from evalsite.annotation.models import Annotation, RatingsFile
 from evalsite.data.tables.faults import Fault, Remark
+from evalsite.data.tables.formats import find_ratings
 from evalsite.data.tables.patterns import Known
 from evalsite.data.tables.table import Row, Table
 from evalsite.imports import columns
@@ -71,12 +72,13 @@ class RatingImporter(Importer):
         directed = [name for name, texts in cells.items() if is_direction(texts)]
         guess = guess_mapping(header, ask(study), directed=directed)
         # other programs have a column “Status”, too: ours holds nothing but these words
-        return {
-            name: ""
-            if cells.get(name, set()) - _WORDS.get(field, cells.get(name, set()))
-            else field
-            for name, field in guess.items()
-        }
+        for name, field in guess.items():
+            if field in _WORDS and not cells.get(name, set()) <= _WORDS[field]:
+                guess[name] = ""
+        return guess
+
+    def recognise(self, header: Sequence[str], rows: Sequence[Row]) -> dict[str, str]:
+        return find_ratings(header, rows)
 
     def settle(self, guess: Mapping[str, str], chosen: Mapping[str, str]) -> dict[str, str]:
         """Ratings that are chosen leave no other form of ratings to be guessed."""

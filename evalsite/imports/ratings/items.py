@@ -21,6 +21,8 @@ CHUNK = 2_000
 _FEW = 5_000
 _HINTS = 20
 _TIE = "tie"
+# ids of an item in the files that brought it
+_IDS = ("item", "source_id")
 _SEPARATOR = re.compile(r"\s*[,|]\s*")
 
 
@@ -61,11 +63,10 @@ class ItemFinder:
         # of an id that became several items their own ids, one for each output
         self._parts: dict[str, list[str]] = {}
         self._hints: dict[str, str] = {}
-        self._has_parts = study.config.item.outputs.most == 1
 
     def load(self, names: Iterable[str]) -> None:
         """These items can be found from here on, in a few queries."""
-        if self._has_parts and not self._items:
+        if not self._items:
             self._find_parts()
         keys = [key for key in dict.fromkeys(names) if key not in self._items]
         parts = [part for key in keys for part in self._parts.get(key, ())]
@@ -77,6 +78,8 @@ class ItemFinder:
         parts = [] if is_whole else self._list_parts(row)
         if not parts or (item is not None and item.find(row.system) is not None):
             return item
+        if len(parts) == 1:
+            return parts[0]
         # an id with several outputs became several items, one for each system
         of_system = [part for part in parts if part.find(row.system) is not None]
         return of_system[0] if len(of_system) == 1 else None
@@ -93,7 +96,7 @@ class ItemFinder:
         """Return the items that an id became; those of later files are among them."""
         keys = self._parts.get(row.item)
         parts = [self._items.get(key) for key in (row.item, *keys)] if keys else []
-        return [part for part in parts if part is not None]
+        return list({part.pk: part for part in parts if part is not None}.values())
 
     def _hint(self, name: str) -> str:
         known = Item.objects.main().filter(study=self.study).order_by("id")
@@ -104,10 +107,11 @@ class ItemFinder:
         return "Upload its batch first, or correct the id."
 
     def _find_parts(self) -> None:
-        items = Item.objects.main().filter(study=self.study, extra__has_key="item")
-        rows = items.order_by("id").values_list("extra__item", "key").iterator()
-        for source, key in rows:
-            self._parts.setdefault(str(source), []).append(key)
+        items = Item.objects.main().filter(study=self.study, extra__has_any_keys=[*_IDS])
+        columns = ("key", *(f"extra__{name}" for name in _IDS))
+        for key, *sources in items.order_by("id").values_list(*columns).iterator():
+            for source in filter(None, sources):
+                self._parts.setdefault(str(source), []).append(key)
 
 
 def _explain_parts(row: Naming, parts: Sequence[FoundItem]) -> str:

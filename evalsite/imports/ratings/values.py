@@ -11,7 +11,7 @@ from evalsite.instruments.answer import AnswerRow
 from evalsite.instruments.scales import COMMENT, NA
 from evalsite.instruments.schema import Criterion
 
-_WHOLE = re.compile(r"([+-]?[0-9]+)\.0+")
+_WITH_POINT = re.compile(r"[+-]?[0-9]+\.[0-9]+")
 _WITH_COMMA = re.compile(r"[+-]?[0-9]+,[0-9]+")
 
 
@@ -95,12 +95,11 @@ class ValueReader:
         return value
 
     def _read_number(self, text: str) -> str:
-        """Return a number as scales take it: 4 for 4.0, and a point for a comma."""
+        """Return a number as scales take it: 4 for 4.0, 1.5 for 1.50, a point for a comma."""
         if _WITH_COMMA.fullmatch(text):
             self.commas += 1
             text = text.replace(",", ".") if self.has_commas else text
-        whole = _WHOLE.fullmatch(text)
-        return whole[1] if whole else text
+        return text.rstrip("0").rstrip(".") if _WITH_POINT.fullmatch(text) else text
 
     def _find_label(self, criterion: Criterion, text: str) -> Any:
         """Return the point of which a text is the label, in any case."""

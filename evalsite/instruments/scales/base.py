@@ -129,6 +129,11 @@ class Scale(Part):
         """Tell whether answers may have decimals."""
         return False
 
+    @property
+    def number_words(self) -> str:
+        """Say what kind of number an answer is."""
+        return "a number" if self.has_decimals else "a whole number"
+
     # --- not applicable
 
     @property
@@ -208,11 +213,10 @@ class Scale(Part):
 
     def select_rows(self) -> Q:
         """Return the condition on stored ratings, whichever output they are of."""
-        in_bounds = Q(
-            value__gte=self.minimum, value__lte=self.maximum, part="", detail__isnull=True
-        )
-        in_bounds &= Q() if self.keeps_typed else Q(text="")
-        return in_bounds | _IS_NA if self.na_words else in_bounds
+        number = Q(value__gte=self.minimum, value__lte=self.maximum)
+        number &= Q(part="", detail__isnull=True)
+        number &= Q() if self.keeps_typed else Q(text="")
+        return number | _IS_NA if self.na_words else number
 
     @property
     def columns(self) -> frozenset[str]:
@@ -349,7 +353,7 @@ class Scale(Part):
 
     def describe_choices(self) -> str:
         """List what a cell of a file may hold: "1, 2 or 3"."""
-        return f"a whole number from {self.minimum} to {self.maximum}"
+        return f"{self.number_words} from {self.minimum} to {self.maximum}"
 
     def describe_values(self) -> str:
         """Say what the values are, for the codebook."""
@@ -366,7 +370,8 @@ class Scale(Part):
 
     def write_markdown(self) -> str:
         """Write the scale as it was shown, for readers of a bundle."""
-        return f"A whole number from {self.minimum} to {self.maximum}."
+        words = f"{self.number_words} from {self.minimum} to {self.maximum}."
+        return f"{words[:1].upper()}{words[1:]}"
 
     def describe_ratings(self, ratings: Sequence[Any]) -> str:
         """Say the ratings of a worked example: "5 (excellent)"."""
@@ -398,7 +403,7 @@ class Scale(Part):
 
     def words(self) -> str:
         """Say what kind of answer is asked, in the methods paragraph: "a decision between ..."."""
-        return f"a whole number from {self.minimum} to {self.maximum}"
+        return f"{self.number_words} from {self.minimum} to {self.maximum}"
 
     def name_choices(self) -> tuple[str, ...]:
         """List the answers as people saw them, low to high, for the datasheet."""
@@ -411,7 +416,8 @@ class Scale(Part):
         middle = (self.minimum + self.maximum) / 2
         spread = (self.maximum - self.minimum) / 3
         worth = felt[max(number - 1, 0)]
-        value = round(min(max(middle + worth * spread, self.minimum), self.maximum))
+        value = min(max(middle + worth * spread, self.minimum), self.maximum)
+        value = value if self.has_decimals else round(value)
         listed = [number for number, _label in self.list_answers()] or [value]
         nearest = min(listed, key=lambda number: abs(number - value))
         return self.doubt_as_bot(worth) or str(nearest)

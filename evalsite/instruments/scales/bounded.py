@@ -8,14 +8,24 @@ from django.utils.translation import gettext as _
 from pydantic import Field
 
 from evalsite.fields import BoundedField, EntryInput
+from evalsite.instruments.answer import MOST_DECIMALS, round_value
 from evalsite.instruments.faults import Fault
 from evalsite.instruments.parts import Numeric, is_number
 from evalsite.instruments.scales.base import NA, QuestionWords
-from evalsite.instruments.scales.points import NumberScale, Parts, parse_parts, parse_range
+from evalsite.instruments.scales.points import (
+    NumberScale,
+    Parts,
+    Steps,
+    count_units,
+    parse_parts,
+    parse_range,
+)
+
+_SMALLEST_STEP = 10**-MOST_DECIMALS
 
 
 class BoundedOrNotField(BoundedField):
-    """A whole number, or in place of it the tick that the question doesn't apply."""
+    """A number, or in place of it the tick that the question doesn't apply."""
 
     def clean(self, value: Any) -> Any:
         words = str(value or "").split()
@@ -64,9 +74,20 @@ class Bounded(NumberScale):
 
     @property
     def steps(self) -> float:
-        return 1
+        """Return how far apart answers are at least."""
+        return _SMALLEST_STEP if self.has_decimals else 1
+
+    def find_step(self, value: float) -> float:
+        """Return the answer at this value, or the next one below."""
+        units = count_units(value - self.minimum) // count_units(self.steps)
+        return round_value(self.minimum + units * self.steps)
 
     # --- page
+
+    @property
+    def input_mode(self) -> str:
+        """Name the keyboard of a phone; those with digits alone lack a minus sign."""
+        return "text" if self.minimum < 0 else "decimal" if self.has_decimals else "numeric"
 
     def read_entry(self, data: Mapping[str, Any], name: str) -> str:
         typed = str(data.get(name) or "")
@@ -97,16 +118,13 @@ class Bounded(NumberScale):
         return parse_parts(
             text,
             len(outputs),
-            lambda part: parse_range(part, self.minimum, self.maximum),
+            lambda part: Steps(*parse_range(part, self.minimum, self.maximum), self.steps),
             may_be_na=bool(self.na_words),
         )
 
     def right_values(self, right: Parts, outputs: int, standard: int | None) -> list[Any | None]:
         middle = super().right_values(right, outputs, standard)
-        return [
-            value if value in (None, NA) else value - (value - self.minimum) % self.steps
-            for value in middle
-        ]
+        return [value if value in (None, NA) else self.find_step(value) for value in middle]
 
     # --- words
 
@@ -114,5 +132,11 @@ class Bounded(NumberScale):
         return (f"{self.minimum} to {self.maximum}", *self.name_na())
 
     def write_markdown(self) -> str:
-        return "\n".join([f"- A whole number from {self.minimum} to {self.maximum}",
-                          *self.list_na()])  # fmt: skip
+        numbers = f"- A{self.number_words[1:]} from {self.minimum} to {self.maximum}"
+        return "\n".join([numbers, *self.list_na()])
+
+    # --- simulated participants
+
+    def answer_as_bot(self, felt: Sequence[float], number: int) -> str:
+        entry = super().answer_as_bot(felt, number)
+        return entry if entry == NA else str(self.find_step(max(float(entry), self.minimum)))

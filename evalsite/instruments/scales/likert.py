@@ -11,7 +11,7 @@ from pydantic import AliasChoices, Field
 from evalsite.fields import PointField
 from evalsite.instruments.faults import Fault
 from evalsite.instruments.parts import Names, Numeric, Part, Words
-from evalsite.instruments.scales.base import QuestionWords, join_choices
+from evalsite.instruments.scales.base import NA, QuestionWords, join_choices
 from evalsite.instruments.scales.points import NumberScale, Parts, parse_parts, parse_range, quote
 
 # longer labels of points would not fit into a sentence
@@ -195,18 +195,18 @@ class Likert(NumberScale):
     def parse_gold(self, text: str, outputs: Sequence[str]) -> Parts:
         return parse_parts(text, len(outputs), self._parse_points, may_be_na=bool(self.na_words))
 
-    def _parse_points(self, part: str) -> range:
-        values = parse_range(part, self.minimum, self.maximum)
-        if not {values[0], values[-1]} <= set(self.values):
+    def _parse_points(self, part: str) -> tuple[float, ...]:
+        low, high = parse_range(part, self.minimum, self.maximum)
+        if not {low, high} <= set(self.values):
             raise ValidationError(
                 f"{quote(part)} is outside the scale. "
                 f"Use points from {self.minimum} to {self.maximum}."
             )
-        return values
+        return tuple(value for value in self.values if low <= value <= high)
 
     def name_answer(self, value: Any) -> str:
         """Return the value with its label, where all labels are short enough to be read on."""
-        if not isinstance(value, int):
+        if value == NA:
             return self.na_words
         if any(len(point.label) > _SHORT_LABEL for point in self.points):
             return str(value)

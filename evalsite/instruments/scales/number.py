@@ -21,4 +21,4 @@ class Number(Bounded):
 
     def words(self) -> str:
         unit = f" ({self.unit})" if self.unit else ""
-        return f"a whole number from {self.minimum} to {self.maximum}{unit}"
+        return f"{self.number_words} from {self.minimum} to {self.maximum}{unit}"

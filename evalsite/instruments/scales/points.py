@@ -7,17 +7,16 @@ from typing import Any, ClassVar
 from django.core.exceptions import ValidationError
 from django.utils.translation import gettext as _
 
+from evalsite.instruments.answer import MOST_DECIMALS, round_value
 from evalsite.instruments.parts import is_number
 from evalsite.instruments.scales.base import NA, Judged, Scale
 
 # for each output the values that are right, or None where nothing is asked
 Parts = list[Sequence[Any] | None]
 _LONGEST_QUOTE = 60
-_RANGE = re.compile(r"(-?[0-9]{1,9})(?:\s*\.\.\s*(-?[0-9]{1,9}))?")
-# in data, where ends may have decimals
-_RANGE_IN_DATA = re.compile(
-    r"\s*(-?\d{1,9}(?:\.\d{1,3})?)(?:\s*\.\.\s*(-?\d{1,9}(?:\.\d{1,3})?))?\s*"
-)
+_END = r"(-?[0-9]{1,9}(?:\.[0-9]{1,3})?)"
+_RANGE = re.compile(rf"{_END}(?:\s*\.\.\s*{_END})?")
+_UNITS = 10**MOST_DECIMALS
 
 
 def parse_parts(
@@ -68,7 +67,7 @@ class ScaleOfParts(Scale):
         for part, value, name in zip(right, map(self.read_answer, values), names, strict=True):
             if part is None:
                 continue
-            suggested = _describe_range([self.name_right(point) for point in part])
+            suggested = _describe_range(part, self.name_right)
             is_met = value in part
             sentence = verdict_in_words(
                 self.name_answer(value), suggested, is_met=is_met, is_by_document=is_by_document
@@ -95,10 +94,10 @@ class NumberScale(ScaleOfParts):
         if isinstance(gold, str) and gold.strip().casefold() == NA:
             return self.has_na
         is_text = isinstance(gold, str)
-        ends = _RANGE_IN_DATA.fullmatch(str(gold)) if is_text or is_number(gold) else None
+        ends = _RANGE.fullmatch(str(gold).strip()) if is_text or is_number(gold) else None
         if ends is None:
             return False
-        numbers = [float(end) if "." in end else int(end) for end in ends.groups() if end]
+        numbers = [round_value(float(end)) for end in ends.groups() if end]
         return numbers == sorted(numbers) and all(self.is_answer(end, 1) for end in numbers)
 
     def name_entry(self, entry: str) -> str:
@@ -125,7 +124,31 @@ def verdict_in_words(chosen: str, right: str, *, is_met: bool, is_by_document: b
     return words % {"given": chosen, "right": right}
 
 
-def parse_range(part: str, lowest: float, highest: float) -> range:
+class Steps(Sequence[float]):
+    """The numbers from `low` to `high` in equal steps, none of which is made before it is needed.
+
+    Steps are counted in thousandths: sums of decimals aren't exact.
+    """
+
+    def __init__(self, low: float, high: float, step: float = 1) -> None:
+        self.units = range(count_units(low), count_units(high) + 1, count_units(step))
+
+    def __len__(self) -> int:
+        return len(self.units)
+
+    def __getitem__(self, place: Any) -> Any:
+        return round_value(self.units[place] / _UNITS)
+
+    def __contains__(self, value: object) -> bool:
+        return is_number(value) and count_units(value) in self.units
+
+
+def count_units(number: Any) -> int:
+    """Return how many thousandths a number has."""
+    return round(number * _UNITS)
+
+
+def parse_range(part: str, lowest: float, highest: float) -> tuple[float, float]:
     """Read a number or a range of numbers in a gold: "4" or "4..6"."""
     ends = _RANGE.fullmatch(part)
     if not ends:
@@ -133,14 +156,14 @@ def parse_range(part: str, lowest: float, highest: float) -> range:
             f"{quote(part)} is not a point or a range of points. Write it like "
             f"{highest} or {lowest}..{highest}."
         )
-    low, high = int(ends[1]), int(ends[2] or ends[1])
+    low, high = (round_value(float(end)) for end in (ends[1], ends[2] or ends[1]))
     if not (lowest <= low <= highest and lowest <= high <= highest):
         raise ValidationError(
             f"{quote(part)} is outside the scale. Use points from {lowest} to {highest}."
         )
     if low > high:
         raise ValidationError(f"{quote(part)} runs backwards. Write the lower point first.")
-    return range(low, high + 1)
+    return low, high
 
 
 def quote(text: str) -> str:
@@ -149,8 +172,8 @@ def quote(text: str) -> str:
     return f"“{words}”" if len(words) <= _LONGEST_QUOTE else f"“{words[:_LONGEST_QUOTE]}…”"
 
 
-def _describe_range(words: Sequence[str]) -> str:
-    if len(words) == 1:
-        return words[0]
-    pair = {"first": words[0], "last": words[-1]}
-    return (_("%(first)s to %(last)s") if len(words) > 2 else _("%(first)s or %(last)s")) % pair
+def _describe_range(values: Sequence[Any], name: Callable[[Any], str]) -> str:
+    if len(values) == 1:
+        return name(values[0])
+    pair = {"first": name(values[0]), "last": name(values[-1])}
+    return (_("%(first)s to %(last)s") if len(values) > 2 else _("%(first)s or %(last)s")) % pair

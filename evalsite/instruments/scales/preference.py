@@ -326,8 +326,8 @@ class Preference(Scale):
 
     def view_entry(self, entry: str) -> dict[str, Any]:
         """Return what is chosen, and for each place the tags with whether they are ticked."""
-        sent = entry.split()
-        chosen = next((part for part in sent if "." not in part), "")
+        sent = entry.split(" ")
+        steps = [part for part in sent if "." not in part]
         groups = [
             {
                 "place": place,
@@ -338,7 +338,7 @@ class Preference(Scale):
             }
             for place in self.places
         ]
-        return {"chosen": chosen, "groups": groups}
+        return {"chosen": steps[0] if len(steps) == 1 else "", "groups": groups}
 
     def make_field(
         self, criterion: QuestionWords, output_name: str, *, is_one_of_several: bool = False

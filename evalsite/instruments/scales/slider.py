@@ -1,7 +1,7 @@
 """A place on a line between two ends, such as 0 to 100."""
 
 from collections.abc import Iterator
-from typing import Annotated, Any, Literal, NamedTuple
+from typing import Annotated, Literal, NamedTuple
 
 from pydantic import Field
 
@@ -82,12 +82,6 @@ class Slider(Bounded):
         for value, label in ((self.minimum, self.low), (self.maximum, self.high)):
             stops.setdefault(value, Stop(value, label or "", []))
         return [stops[value] for value in sorted(stops)]
-
-    def answer_as_bot(self, felt: Any, number: int) -> str:
-        entry = super().answer_as_bot(felt, number)
-        if not entry.lstrip("-").isdigit():
-            return entry
-        return str(int(entry) - (int(entry) - self.minimum) % self.step)
 
     # --- words
 

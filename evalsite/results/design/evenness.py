@@ -25,9 +25,8 @@ from django.db.models import (
 from django.db.models.fields.json import KeyTextTransform
 from django.db.models.functions import Cast, Coalesce
 
-from evalsite.annotation.allocation.arrangement import order_of
 from evalsite.annotation.allocation.slot_plan import place_in_group
-from evalsite.annotation.models import Annotation, Slot
+from evalsite.annotation.models import Annotation, Slot, order_of
 from evalsite.lib.seeds import count_orders
 from evalsite.studies.models import Item, Output, Study
 

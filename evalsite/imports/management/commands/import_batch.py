@@ -18,6 +18,7 @@ from evalsite.imports.batches.choices import CLUSTERS, EMPTY_OUTPUTS, SYSTEM_NAM
 from evalsite.imports.batches.importer import ITEMS
 from evalsite.imports.batches.items import CheckedItems
 from evalsite.imports.batches.joins import EVERY, MEETS
+from evalsite.imports.batches.texts import CONTROLS, PROMPTS
 from evalsite.imports.command import ImportCommand
 from evalsite.imports.core import LEAVE_OUT_FAULTY, Decision
 from evalsite.imports.packs import name_files, pack_files
@@ -54,9 +55,9 @@ class Command(ImportCommand):
         )
         parser.add_argument(
             "--empty-outputs",
-            choices=["show", "leave-out"],
-            help="accept empty outputs; participants see “(no output)” instead. Of several files, "
-            "or those of a tool, the inputs that lack one may be left out",
+            choices=["show", "leave-out", "none"],
+            help="accept empty outputs: participants see “(no output)” instead, or the inputs are "
+            "left out for every system, or kept without these outputs",
         )
         parser.add_argument(
             "--clusters",
@@ -79,10 +80,20 @@ class Command(ImportCommand):
             metavar="OLD=NEW",
             help="call a system by another name; give it once for each",
         )
+        parser.add_argument(
+            "--prompts",
+            choices=["text", "conversation"],
+            help="whether prompts whose lines begin with other words than speakers are turns",
+        )
+        parser.add_argument(
+            "--control-characters",
+            choices=["space", "remove"],
+            help="what becomes of control characters in texts",
+        )
         add_answers(parser)
 
     def read_choices(self, arguments: Mapping[str, Any]) -> dict[str, Any]:
-        names = (TAKE_ONCE, LEAVE_OUT_FAULTY, EMPTY_OUTPUTS, CLUSTERS)
+        names = (TAKE_ONCE, LEAVE_OUT_FAULTY, EMPTY_OUTPUTS, CLUSTERS, PROMPTS, CONTROLS)
         choices = {name: arguments[name] for name in names if arguments[name]}
         answers: dict[str, Any] = {
             f"{PREFIX}{key}": answer for key, answer in read_answers(arguments).items()
@@ -124,16 +135,20 @@ class Command(ImportCommand):
 
     def describe_decision(self, decision: Decision) -> str:
         option = decision.key.removeprefix(PREFIX).replace("_", "-")
-        if not decision.key.startswith((PREFIX, EMPTY_OUTPUTS, CLUSTERS, MEETS)):
+        if decision.key in (TAKE_ONCE, LEAVE_OUT_FAULTY):
             return ""
         answers = [
             f"  --{option} {value[0] if isinstance(value, list) else value}: {words}"
             for value, words, _ in decision.choices
         ]
-        return "\n".join([decision.title, *answers])
+        return "\n".join([" ".join(filter(None, [decision.title, decision.text])), *answers])
 
     def describe_stored(self, record: Batch, checked: CheckedItems) -> str:
-        return f"Imported {record.rows:,} rows as {count_of(len(checked.items), 'item')}."
+        systems = ", ".join(checked.systems)
+        return (
+            f"Imported {record.rows:,} rows as {count_of(len(checked.items), 'item')}.\n"
+            f"Systems: {systems}."
+        )
 
 
 def read_names(pairs: list[str]) -> dict[str, str]:

@@ -1,0 +1,137 @@
+"""Ratings in any form that people have, as the plain table from which results are computed.
+
+What the analysis reads by itself, CSV in UTF-8, stays as it is. Any other file is read by the code
+that imports ratings into a study, and written as CSV into a folder of its own.
+"""
+
+import csv
+import re
+import sys
+from argparse import Namespace
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any
+
+from evalsite.command_line.output import Refused as Wrong
+from evalsite.data.tables.faults import Refused
+from evalsite.data.tables.formats import find_ratings
+from evalsite.data.tables.path_columns import PathColumns
+from evalsite.data.tables.reader import open_table
+from evalsite.data.tables.table import Limits, Table, peek
+
+_COMMA = re.compile(r"[+-]?[0-9]+,[0-9]+")
+_NUMBER = re.compile(r"[+-]?[0-9]+(,[0-9]+)?")
+_MISSING = ("na", "n/a", "nan", "none", "null")
+
+
+@contextmanager
+def open_ratings(options: Namespace) -> Iterator[None]:
+    """Let the options name a table that the analysis reads; Refused if the file is none."""
+    path = options.ratings
+    try:
+        with path.open("rb") as source, TemporaryDirectory() as folder:
+            table = _open(source, path)
+            if table is None or _is_plain(table, options.map):
+                yield
+                return
+            target = Path(folder) / f"{path.stem}.csv"
+            options.map = _write(table, target, dict(options.map))
+            options.ratings = target
+            try:
+                yield
+            except ValueError as error:
+                raise ValueError(str(error).replace(str(target), str(path))) from None
+            finally:
+                options.ratings = path
+    except Refused as refused:
+        place = f"{path}, {refused.fault.place}" if refused.fault.place else str(path)
+        raise Wrong(f"{place}: {refused.message}") from None
+
+
+def _open(source: Any, path: Path) -> Table | None:
+    """Open the file; None if its own reader says better what is wrong with it."""
+    options = {"encoding": "windows-1252"}
+    try:
+        table = open_table(source, limits=Limits().lift(), options=options, file_name=path.name)
+    except Refused as refused:
+        if refused.code in ("empty_file", "archive_unreadable", "not_windows_1252", "not_utf8"):
+            return None
+        raise
+    if table.encoding == "Windows-1252":
+        sys.stderr.write(f"{path} isn't UTF-8: it was read as Windows-1252.\n")
+    return table
+
+
+def _is_plain(table: Table, pairs: Sequence[tuple[str, str]]) -> bool:
+    """Return whether the file is CSV in UTF-8, whose columns hold all that is asked for."""
+    if not table.encoding.startswith("UTF-8") or table.delimiter not in ("comma", "tab"):
+        return False
+    if table.remarks.listed() or any(path not in table.header for path, _ in pairs):
+        return False
+    rows = peek(table)
+    return not any(
+        len(row.cells) > number and _COMMA.fullmatch(row.cells[number].strip())
+        for number in range(len(table.header))
+        for row in rows
+    )
+
+
+def _write(table: Table, target: Path, mapping: dict[str, str]) -> list[tuple[str, str]]:
+    """Write the rows as CSV; return the fields of their columns, as far as they are known."""
+    first = peek(table)
+    known = find_ratings(table.header, first)
+    chosen = {*mapping.values()}
+    mapping = {path: use for path, use in known.items() if use not in chosen} | mapping
+    paths = PathColumns(table, first, mapping, {})
+    paths.used = {name for name in paths.names if mapping.get(name) or name in paths.bound}
+    mapping |= {name: name.strip("{}") for name in paths.bound}
+    left_out = {*paths.consumed, *(name for name in paths.paths if name not in paths.used)}
+    left_out |= {name for name, use in mapping.items() if not use} & {*table.header}
+    places = {name: number for number, name in enumerate(table.header)}
+    items = [places[name] for name, use in mapping.items() if use == "item" and name in places]
+    kept = [number for number, name in enumerate(table.header) if name not in left_out]
+    rows = [_join_ids(row.cells, items) for row in _read_rows(table)]
+    commas = _find_commas(rows, kept)
+    with target.open("w", encoding="utf-8", newline="") as file:
+        writer = csv.writer(file)
+        writer.writerow([table.header[number] for number in kept if number not in items[1:]])
+        for cells in rows:
+            writer.writerow(
+                [_write_cell(cells[n], n in commas) for n in kept if n not in items[1:]]
+            )
+    dropped = {table.header[number] for number in items[1:]}
+    return [(name, use) for name, use in mapping.items() if use and name not in dropped]
+
+
+def _read_rows(table: Table) -> Iterator[Any]:
+    for row in table.rows:
+        for problem in row.problems:
+            raise Refused(problem.code, problem.message, line=row.line, record=row.record)
+        if len(row.cells) == len(table.header):
+            yield row
+
+
+def _join_ids(cells: list[str], items: Sequence[int]) -> list[str]:
+    """Put an id together that is in several columns, such as a document and its question."""
+    if len(items) > 1:
+        cells[items[0]] = "-".join(cells[number] for number in items)
+    return cells
+
+
+def _find_commas(rows: Sequence[Sequence[str]], columns: Sequence[int]) -> set[int]:
+    """Return the columns of numbers of which some have a decimal comma."""
+    commas = set()
+    for number in columns:
+        cells = [cell for row in rows if (cell := row[number].strip())]
+        filled = [cell for cell in cells if cell.casefold() not in _MISSING]
+        if any(map(_COMMA.fullmatch, filled)) and all(map(_NUMBER.fullmatch, filled)):
+            commas.add(number)
+    return commas
+
+
+def _write_cell(cell: str, has_comma: bool) -> str:
+    if cell.strip().casefold() in _MISSING:
+        return ""
+    return cell.strip().replace(",", ".") if has_comma else cell

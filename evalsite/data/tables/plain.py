@@ -1,0 +1,194 @@
+"""One file as a table, whatever its format, which is known by what is in it, never by its name."""
+
+import gzip
+import io
+import re
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import ExitStack
+from tempfile import SpooledTemporaryFile
+from typing import Any, BinaryIO, cast
+
+from evalsite.data.tables import parquet
+from evalsite.data.tables.archives import BROKEN, Archive, check_size, refuse_locked
+from evalsite.data.tables.csv_reader import open_delimited
+from evalsite.data.tables.decoding import open_text
+from evalsite.data.tables.faults import Refused
+from evalsite.data.tables.frames import open_frame
+from evalsite.data.tables.json_tables import open_json
+from evalsite.data.tables.spreadsheets import SHEET, open_spreadsheet
+from evalsite.data.tables.table import Limits, Row, Table
+
+_OLD = b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1"  # of .xls, and of .xlsx files with a password
+_ENCRYPTED = "EncryptedPackage".encode("utf-16-le")
+ZIP, GZIP = b"PK\x03\x04", b"\x1f\x8b"
+_SAVE_AS = "Open it, save it as .xlsx or as CSV UTF-8, and upload that file."
+UNPACK = "Unpack it and upload the file of items that it holds."
+_TABLE = "Upload the data itself, as CSV, JSON lines, .xlsx, .ods or Parquet."
+_WRITE_TABLE = (
+    'Save the table as CSV or JSON lines: in pandas with to_csv or to_json(orient="records", '
+    "lines=True), in datasets with to_json."
+)
+_OTHER_KINDS = {
+    (b"PK\x05\x06", b"BZh", b"\xfd7zXZ", b"7z\xbc\xaf", b"Rar!"): (
+        "archive_unreadable",
+        f"This is a compressed file. {UNPACK}",
+    ),
+    (b"\x89PNG", b"\xff\xd8\xff", b"GIF8"): ("file_kind", f"This is a picture. {_TABLE}"),
+    (b"%PDF-",): ("file_kind", f"This is a PDF file. {_TABLE}"),
+    tuple(bytes([0x80, protocol]) for protocol in range(2, 6)): (
+        "file_kind",
+        f"This is a pickle, which only Python can read. {_WRITE_TABLE}",
+    ),
+    (b"ARROW1", b"\xff\xff\xff\xff"): ("file_kind", f"This is an Arrow file. {_WRITE_TABLE}"),
+}
+_NUMBERS = "spreadsheet_kind", f"This is a Numbers file. {_SAVE_AS}"
+_OTHER_ZIPS = {
+    "xl/workbook.bin": (
+        "spreadsheet_kind",
+        f"This is an Excel file in the binary form .xlsb. {_SAVE_AS}",
+    ),
+    "word/document.xml": ("file_kind", f"This is a Word file. {_TABLE}"),
+    "index/document.iwa": _NUMBERS,
+    "index.zip": _NUMBERS,
+}
+_WEB_PAGE = re.compile(r"\s*<(?:!doctype\s+html|html)\b", re.IGNORECASE)
+_XML = re.compile(r"\s*<\?xml\b")
+# a key and its value in the first two lines, such as "version: 3"
+_YAML = re.compile(
+    r"(?:---[ \t]*\r?\n)?[A-Za-z][\w-]*:(?: [^,;\t\r\n]*)?\r?\n(?:[ -]|[A-Za-z][\w-]*:)"
+)
+TABLES = (".csv", ".tsv", ".json", ".jsonl", ".ndjson", ".xlsx", ".ods", ".parquet")
+_CHUNK = 64 * 1024
+_IN_MEMORY = 4 * 1024 * 1024
+
+
+def open_any(source: BinaryIO, limits: Limits, options: Mapping[str, Any]) -> Table:
+    """Open a table that may be compressed or a workbook."""
+    source.seek(0)
+    head = source.read(8)
+    if head.startswith(ZIP):
+        archive = Archive(source, limits)
+        if not is_spreadsheet(archive):
+            raise Refused("archive_unreadable", f"An archive holds an archive. {UNPACK}")
+        return open_spreadsheet(source, archive, limits, str(options.get(SHEET, "")))
+    if head.startswith(GZIP):
+        return open_packed(lambda target: unpack_gzip(source, target, limits), limits, options)
+    return open_plain(source, head, limits, options)
+
+
+def open_plain(source: BinaryIO, head: bytes, limits: Limits, options: Mapping[str, Any]) -> Table:
+    _refuse_other_kinds(source, head)
+    if head.startswith(parquet.MAGIC):
+        return _open_parquet(source, limits)
+    text = open_text(source, limits, options)
+    start = text.read_start()
+    if _WEB_PAGE.match(start):
+        raise Refused(
+            "file_kind",
+            "This is an HTML page, perhaps one that asks to sign in or says that there is no such "
+            f"file. Download the data itself, and upload that file. {_WRITE_TABLE}",
+        )
+    if _XML.match(start):
+        raise Refused("file_kind", f"This is XML. {_WRITE_TABLE}")
+    if _YAML.match(start):
+        raise Refused(
+            "file_kind",
+            "This is a YAML file. Upload the data as JSON, JSON lines or CSV, which tools that "
+            "write YAML can write as well.",
+        )
+    table = (
+        open_frame(text, start, limits)
+        or open_json(text, start, limits, str(options.get("rows", "")))
+        or open_delimited(text, limits)
+    )
+    if text.remark:
+        table.remarks.tell("windows_1252", text.remark)
+    return table
+
+
+def _open_parquet(source: BinaryIO, limits: Limits) -> Table:
+    def write(target: BinaryIO) -> None:
+        source.seek(0)
+        try:
+            parquet.write_lines(source, target, limits.text)
+        except Refused as fault:
+            raise Refused(fault.code, fault.message) from None
+
+    table = open_packed(write, limits, {})
+    table.encoding, table.delimiter = "", "Parquet"
+    return table
+
+
+def _refuse_other_kinds(source: BinaryIO, head: bytes) -> None:
+    if head == _OLD and _holds(source, _ENCRYPTED):
+        refuse_locked()
+    if head == _OLD:
+        message = f"This is an Excel file in the old form .xls. {_SAVE_AS}"
+        raise Refused("spreadsheet_kind", message)
+    for starts, (code, message) in _OTHER_KINDS.items():
+        if head.startswith(starts):
+            raise Refused(code, message)
+
+
+def _holds(source: BinaryIO, sought: bytes) -> bool:
+    """Tell whether these bytes are anywhere in the file."""
+    source.seek(0)
+    kept = b""
+    while chunk := source.read(_CHUNK):
+        if sought in kept + chunk:
+            return True
+        kept = chunk[-len(sought) :]
+    return False
+
+
+def is_spreadsheet(archive: Archive) -> bool:
+    """Tell whether it is a spreadsheet that can be read; refuse other zipped documents."""
+    names = {name.lower() for name in archive.names}
+    for part, (code, message) in _OTHER_ZIPS.items():
+        if part in names:
+            raise Refused(code, message)
+    if any(name.startswith("xl/") for name in names):
+        return True
+    mime = archive.read_start("mimetype", 100) if "mimetype" in names else b""
+    if b"opendocument" in mime and b"opendocument.spreadsheet" not in mime:
+        raise Refused("file_kind", f"This is an OpenDocument file without a table. {_TABLE}")
+    return b"opendocument" in mime
+
+
+def unpack_gzip(source: BinaryIO, target: BinaryIO, limits: Limits) -> None:
+    packed, size = source.seek(0, io.SEEK_END), 0
+    source.seek(0)
+    try:
+        with gzip.GzipFile(fileobj=source) as unpacked:
+            while chunk := unpacked.read(_CHUNK):
+                size += len(chunk)
+                check_size(size, packed, limits)
+                target.write(chunk)
+    except (*BROKEN, gzip.BadGzipFile):
+        message = "This compressed file is damaged. Compress it again, or upload the file itself."
+        raise Refused("archive_unreadable", message) from None
+
+
+def open_packed(
+    unpack: Callable[[BinaryIO], None], limits: Limits, options: Mapping[str, Any]
+) -> Table:
+    """Open what was packed, which must not be an archive in turn; it is kept for its rows."""
+    with ExitStack() as stack:
+        source = cast(BinaryIO, stack.enter_context(SpooledTemporaryFile(_IN_MEMORY)))
+        unpack(source)
+        source.seek(0)
+        head = source.read(8)
+        archive = Archive(source, limits) if head.startswith(ZIP) else None
+        if head.startswith(GZIP) or (archive and not is_spreadsheet(archive)):
+            raise Refused("archive_unreadable", f"An archive holds an archive. {UNPACK}")
+        if archive:
+            table = open_spreadsheet(source, archive, limits, str(options.get(SHEET, "")))
+        else:
+            table = open_plain(source, head, limits, options)
+        table.rows = _read_and_close(table.rows, stack.pop_all())
+    return table
+
+
+def _read_and_close(rows: Iterator[Row], stack: ExitStack) -> Iterator[Row]:
+    with stack:
+        yield from rows

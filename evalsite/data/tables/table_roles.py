@@ -1,0 +1,158 @@
+"""What a plain table holds that belongs with others: inputs, outputs of a system, a reference.
+
+Its columns are known by their names (`columns.toml`); what a person chose wins.
+"""
+
+import tomllib
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from functools import cache
+from pathlib import Path, PurePosixPath
+from typing import Any, BinaryIO, cast
+
+from evalsite.data.tables.faults import Refused
+from evalsite.data.tables.files import SourceFile
+from evalsite.data.tables.formats import Format, RowPaths, Shape
+from evalsite.data.tables.paths import has, write_step
+from evalsite.data.tables.plain import open_any
+from evalsite.data.tables.table import Limits, peek
+
+TITLE = "One table for each system"
+TABLE = "table"
+# fields of a row as a whole, of which none is a text that the systems got
+_ROLES = ("item", "system", "output", "output_of_this_system", "output_is_empty", "pair", "")
+_KEPT = ("group", "cluster", "kind", "-")
+_SAMPLE = 200
+
+
+@dataclass
+class TableColumns:
+    """The columns of a table with their first values, and what it is, as far as that is known."""
+
+    samples: dict[str, str] = field(default_factory=dict)
+    format: Format | None = None
+
+
+@cache
+def _load_names() -> dict[str, list[str]]:
+    text = Path(__file__).with_name("columns.toml").read_text(encoding="utf-8")
+    return {key: [_fold(name) for name in names] for key, names in tomllib.loads(text).items()}
+
+
+def _fold(name: str) -> str:
+    return name.strip().casefold()
+
+
+def get_chosen(file: SourceFile, chosen: Mapping[str, str]) -> dict[str, str]:
+    """Return what was chosen for the columns of this file: for all files, or for it by name."""
+    paths: dict[str, str] = {}
+    for path, use in chosen.items():
+        name, colon, rest = path.partition(":")
+        if not colon or name not in (file.name, PurePosixPath(file.name).name):
+            paths.setdefault(path, use)
+    for path, use in chosen.items():
+        name, colon, rest = path.partition(":")
+        if colon and name in (file.name, PurePosixPath(file.name).name):
+            paths[rest] = use
+    return paths
+
+
+def describe_table(
+    file: SourceFile, limits: Limits, options: Mapping[str, Any], chosen: Mapping[str, str]
+) -> TableColumns:
+    """Return the columns of a file that is a table, with what they hold; none if it is no table."""
+    try:
+        with file.open() as source:
+            table = open_any(cast(BinaryIO, source), limits, options)
+            rows = peek(table)
+    except Refused:
+        return TableColumns()
+    header = [name for number, name in enumerate(table.header) if number not in table.unnamed]
+    first = rows[0].cells if rows else []
+    data = dict(zip(table.header, first, strict=False))
+    samples = {name: str(data.get(name, ""))[:_SAMPLE] for name in header}
+    paths = _find_paths(header, data, get_chosen(file, chosen))
+    for path in {*paths.id, *paths.inputs, *paths.system, *paths.output} - {*header}:
+        samples[path] = ""
+    return TableColumns(samples, _describe(paths))
+
+
+def _find_paths(
+    header: Sequence[str], data: Mapping[str, Any], chosen: Mapping[str, str]
+) -> RowPaths:
+    known = {path: use for path, use in chosen.items() if path in header or has_path(data, path)}
+    free = {_fold(name): name for name in reversed(header) if name not in known}
+    names = _load_names()
+
+    def find(use: str, key: str) -> list[str]:
+        if paths := [_quote(path, header) for path, name in known.items() if name == use]:
+            return paths
+        return [_quote(free[name], header) for name in names[key] if name in free]
+
+    inputs = {
+        path: [_quote(path, header)]
+        for path, use in known.items()
+        if use not in _ROLES and use not in _KEPT and not use.startswith("gold_")
+    }
+    if not inputs:
+        inputs = {
+            free[name]: [_quote(free[name], header)] for name in names["input"] if name in free
+        }
+    return RowPaths(
+        id=find("item", "id"),
+        inputs=inputs,
+        system=find("system", "system"),
+        output=find("output", "output"),
+        reference=[_quote(free[name], header) for name in names["reference"] if name in free],
+        left_out=[path for path, use in known.items() if use == "-"],
+        keeps_rest=True,
+    )
+
+
+def has_path(data: Mapping[str, Any], path: str) -> bool:
+    """Return whether a path that a person wrote leads into a row."""
+    try:
+        return has(data, path)
+    except ValueError:
+        return False
+
+
+def _quote(name: str, header: Sequence[str]) -> str:
+    """Write the name of a column, or a path that begins with one, as a path."""
+    return write_step(name) if name in header else name
+
+
+def _describe(paths: RowPaths) -> Format | None:
+    if paths.output:
+        role = "outputs"
+    elif paths.inputs:
+        role = "inputs"
+    elif paths.reference:
+        role = "reference"
+    elif paths.id:
+        role = ""
+    else:
+        return None
+    by_file = "" if paths.system else "file"
+    shape = Shape(container=TABLE, role=role, system_from=by_file)
+    return Format(key=TABLE, title=TITLE, row=paths, shapes=(shape,))
+
+
+def choose_paths(row: RowPaths, first: Mapping[str, Any], chosen: Mapping[str, str]) -> RowPaths:
+    """Return where things are in what a tool wrote, but for paths that a person chose."""
+    known = {
+        path: use for path, use in chosen.items() if path not in ("", "-") and has_path(first, path)
+    }
+    inputs = {
+        path: [path]
+        for path, use in known.items()
+        if use not in _ROLES and use not in _KEPT and not use.startswith("gold_")
+    }
+    changes: dict[str, Any] = {
+        name: paths
+        for name, use in (("id", "item"), ("system", "system"), ("output", "output"))
+        if (paths := [path for path, field_name in known.items() if field_name == use])
+    }
+    if inputs:
+        changes |= {"inputs": inputs, "open": [], "loose": []}
+    return replace(row, **changes) if changes else row
