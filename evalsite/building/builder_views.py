@@ -136,7 +136,8 @@ def _act(request: HttpRequest, instrument: Instrument, draft: Plain, action: str
     number = find_shown_input(draft)
     if request.POST.get("context") == NOTHING and number is not None:
         _, row = change_rows(draft, "remove", f"item-inputs-{number}")
-        _remember(request, instrument, row)
+        if action != "preview":
+            _remember(request, instrument, row)
     if action in _SAVING:
         return ""
     if action == "undo":

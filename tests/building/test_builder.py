@@ -188,6 +188,62 @@ def test_condition_on_a_question_that_is_removed_stays_until_somebody_decides(st
     assert instrument.draft["criteria"][0]["ask_if"]["criterion"] == "quality"
 
 
+def test_questions_about_people_say_which_answers_allow_taking_part(staff):
+    instrument = begin(staff)
+    at = "eligibility-questions"
+    for _ in range(3):
+        post(staff, instrument, do=f"add:{at}")
+    post(staff, instrument, **{
+        "do": "draft", "eligibility-rule": "Adults who speak German.",
+        "eligibility-refusal": "Thank you for your time.", f"{at}-0-label": "First language",
+        f"{at}-0-choices-box": "German\nAnother language", f"{at}-1-label": "Age",
+        f"{at}-1-kind": "number", f"{at}-2-label": "Work",
+        f"{at}-2-choices-box": "Teacher\nTranslator\nNeither",
+    })  # fmt: skip
+
+    page = post(staff, instrument, **{
+        "do": "save", f"{at}-0-accept-rule": "only", f"{at}-0-accept-answers": "German",
+        f"{at}-0-choices-0-value": "de", f"{at}-1-accept-rule": "range",
+        f"{at}-1-accept-least": "18", f"{at}-2-accept-rule": "none_of",
+        f"{at}-2-accept-answers": "Translator\nTeacher",
+    })  # fmt: skip
+    instrument.refresh_from_db()
+    assert instrument.newest is not None, page.context["faults"]
+    first = instrument.newest.content["eligibility"]
+    post(
+        staff, instrument, **{"do": "save", f"{at}-0-key": "spoken", f"{at}-0-choices-0-value": "g"}
+    )
+    instrument.refresh_from_db()
+    renamed = instrument.newest.content["eligibility"]
+    for number in (2, 1, 0):
+        post(staff, instrument, do=f"remove:{at}-{number}")
+    instrument.refresh_from_db()
+
+    assert first["accept"] == {
+        "first_language": ["de"], "age": {"least": 18},
+        "work": {"none_of": ["translator", "teacher"]},
+    }  # fmt: skip
+    assert renamed["accept"]["spoken"] == ["g"]
+    assert renamed["questions"][0]["choices"][0] == {"value": "g", "label": "German"}
+    assert "eligibility" not in instrument.draft
+
+
+def test_comment_is_asked_where_its_own_question_has_these_answers(staff):
+    instrument = begin(staff)
+    post(staff, instrument, **{
+        "do": "draft", "criteria-0-comment-ask": "required",
+        "criteria-0-comment-if-criterion": "quality", "criteria-0-comment-if-answers": "Bad\n1",
+    })  # fmt: skip
+    instrument.refresh_from_db()
+    comment = instrument.draft["criteria"][0]["comment"]
+
+    post(staff, instrument, **{"do": "draft", "criteria-0-comment-ask": ""})
+
+    assert comment == {"ask": "required", "if": {"criterion": "quality", "is": [2, 1]}}
+    instrument.refresh_from_db()
+    assert "comment" not in instrument.draft["criteria"][0]
+
+
 def test_questions_are_moved_duplicated_and_removed(staff):
     instrument = begin(staff)
     post(staff, instrument, do="add:criteria")
