@@ -53,12 +53,11 @@ def make_rule(form: PartForm, plain: Plain) -> Iterable[Piece]:
     shown = _write_rule(_get_accept(form.draft.plain), plain)
     at = f"{form.place}.accept"
     fields = forms.Form(prefix=name_at(at), label_suffix="")
-    rules = _RULES | ({_KEPT: "decided by a function, which is kept"} if shown["rule"] else {})
-    rules = {
-        name: words for name, words in rules.items() if name != _KEPT or shown["rule"] == _KEPT
-    }
+    kept = {_KEPT: "decided by a function, which is kept"} if shown["rule"] == _KEPT else {}
     fields.fields = {
-        "rule": forms.ChoiceField(label="May take part with", choices=rules, initial=shown["rule"]),
+        "rule": forms.ChoiceField(
+            label="May take part with", choices=_RULES | kept, initial=shown["rule"]
+        ),
         "answers": forms.CharField(
             label="Answers, one per line", initial=shown["answers"],
             widget=forms.Textarea(attrs={"rows": 2, "cols": None}),

@@ -102,7 +102,7 @@ def _make_texts(form: PartForm, plain: Plain) -> Iterator[Piece]:
             _write_text(_get(plain, "inputs").get(name)) if is_input else _write_cell(plain, name)
         )
         place = f"{at}.{'inputs' if is_input else 'columns'}.{name}"
-        yield _add_area(form, f"in-{number}", label, text, place, str(column.get("kind")))
+        yield form.add(f"in-{number}", _make_area(label, text, str(column.get("kind"))), place)
     kind = _get(draft.item, "outputs").get("kind")
     count = _count_outputs(draft.item, plain)
     form.fields["outs"] = forms.CharField(initial=count, widget=forms.HiddenInput)
@@ -111,23 +111,24 @@ def _make_texts(form: PartForm, plain: Plain) -> Iterator[Piece]:
         label = f"Output {number + 1}" if count > 1 else "Output"
         text = _write_text(listed[number]) if number < len(listed) else ""
         place = f"{at}.outputs" if count == 1 else f"{at}.outputs.{number}"
-        yield _add_area(form, f"out-{number}", label, text, place, str(kind))
+        yield form.add(f"out-{number}", _make_area(label, text, str(kind)), place)
     if draft.plain.get("x_highlight") or plain.get("marked") or plain.get("x_marked"):
         marked = _get(plain, "marked") or _get(plain, "x_marked")
         for number, column in enumerate(inputs):
             label = f"Marked in {column.get('label')}, one per line"
             text = "\n".join(map(str, marked.get(names[number], ())))
             place = f"{at}.marked.{names[number]}"
-            yield _add_area(form, f"marked-{number}", label, text, place, "")
+            yield form.add(f"marked-{number}", _make_area(label, text), place)
 
 
-def _add_area(form: PartForm, name: str, label: str, text: str, at: str, kind: str) -> Piece:
+def _make_area(label: str, text: str, kind: str = "") -> forms.CharField:
+    """Make a box for a text of this kind."""
     rows = min(max(2, text.count("\n") + 1), 12)
     area = forms.Textarea(attrs={"rows": rows, "cols": None, "dir": "auto"})
-    field = forms.CharField(
-        label=label, initial=text, widget=area, required=False, help_text=_STRUCTURES.get(kind, "")
+    help_text = _STRUCTURES.get(kind, "")
+    return forms.CharField(
+        label=label, initial=text, widget=area, required=False, help_text=help_text
     )
-    return form.add(name, field, at)
 
 
 def _make_answers(form: PartForm, plain: Plain, part: str) -> Iterator[Piece]:
