@@ -33,6 +33,7 @@ CLEAN: tuple[str, ...] = (
     "evalsite/annotation/study_views.py",
     "evalsite/apps.py",
     "evalsite/audit",
+    "evalsite/building",
     "evalsite/checks.py",
     "evalsite/command_line",
     "evalsite/data",
