@@ -56,7 +56,7 @@ DROPPED = [
     Dropped(
         "openai_batch",
         3,
-        buttons=["It isn't shown, but kept as metadata", "“(no output)” is shown instead"],
+        buttons=["“(no output)” is shown instead", "It isn't shown, but kept as metadata"],
         arguments=["--system-prompts=leave-out", "--empty-outputs=show"],
     ),
     Dropped("alpaca_eval", 1),
