@@ -1,4 +1,4 @@
-// The builder: keeps the draft a moment after a change, and shows what participants will see.
+// The builder: saves the draft a moment after a change, and shows what people will see.
 // Without scripts, buttons do the same.
 
 const form = document.getElementById("builder");
@@ -6,7 +6,7 @@ const WAIT = 600;
 let timer = 0;
 let isSending = false;
 let isStale = false;
-let pressed = null; // a button that waits for the draft to be kept
+let pressed = null; // a button that waits for the draft to be saved
 
 function replace(page, id) {
   const mine = document.getElementById(id);
@@ -14,9 +14,9 @@ function replace(page, id) {
   if (mine && theirs && !mine.isEqualNode(theirs)) mine.replaceWith(document.adoptNode(theirs));
 }
 
-// what the page says of the draft: its revision, and the columns that follow their names
+// what the page says of the draft: its revision, and the keys that follow their words
 function refill(page) {
-  for (const theirs of page.querySelectorAll("#builder input[type=hidden], #builder [name$=-key]")) {
+  for (const theirs of page.querySelectorAll("#builder input[type=hidden], #builder input[name$=-key], #builder input[name$=-name]")) {
     const mine = form.elements[theirs.name];
     if (!mine || theirs.name === "csrfmiddlewaretoken") continue;
     if (mine.type !== "hidden" && (mine.value !== mine.defaultValue || mine === document.activeElement)) continue;
@@ -25,32 +25,63 @@ function refill(page) {
   }
 }
 
-async function keep() {
+const isOfRow = (control) => control.parentElement.closest(".rowset") !== null;
+const listNames = (part, isRow) =>
+  [...part.querySelectorAll("[name]")].filter((control) => isRow || !isOfRow(control)).map((control) => control.name).join();
+const listHeads = (part) => [...part.querySelectorAll("summary")].map((head) => head.textContent).join();
+
+// put a part of the new page in the place of mine: what is open stays open, and the focus stays
+function swap(mine, theirs) {
+  const nameFold = (part) => part.id || part.querySelector("summary > b")?.textContent;
+  const opened = [...mine.querySelectorAll("details[open]:not(.menu)")].map(nameFold);
+  const name = mine.contains(document.activeElement) ? document.activeElement.name : "";
+  mine.replaceWith(document.adoptNode(theirs));
+  for (const part of theirs.querySelectorAll("details")) {
+    if (opened.includes(nameFold(part))) part.open = true;
+  }
+  if (name) form.elements[name]?.focus({ preventScroll: true });
+}
+
+// another kind of answer has other fields, and rows come and go with the lines of a box
+function replaceParts(page) {
+  for (const mine of form.querySelectorAll(".q, .folds > .fold[id^=part-]")) {
+    const theirs = page.getElementById(mine.id);
+    if (theirs && listNames(mine, false) !== listNames(theirs, false)) swap(mine, theirs);
+  }
+  for (const mine of form.querySelectorAll(".rowset")) {
+    const theirs = page.getElementById(mine.id);
+    if (!theirs || !mine.isConnected || mine.contains(document.activeElement)) continue;
+    if (listNames(mine, true) !== listNames(theirs, true) || listHeads(mine) !== listHeads(theirs)) swap(mine, theirs);
+  }
+}
+
+async function save() {
   if (isSending) {
     isStale = true;
     return;
   }
   isSending = true;
   isStale = false;
-  const said = new FormData(form);
-  said.set("do", "draft");
+  const sent = new FormData(form);
+  sent.set("do", "draft");
   const status = document.getElementById("kept");
   try {
     const response = await fetch(form.action || location.href, {
       method: "POST",
-      body: new URLSearchParams(said),
+      body: new URLSearchParams(sent),
     });
     const page = new DOMParser().parseFromString(await response.text(), "text/html");
     if (response.status === 409) {
       status.textContent = page.querySelector(".messagelist")?.textContent.trim() ?? "Changed by someone else.";
     } else if (response.ok && page.getElementById("builder")) {
+      if (!isStale) replaceParts(page);
       refill(page);
       for (const id of ["faults", "preview", "kept"]) replace(page, id);
     } else {
-      status.textContent = "Not kept: the site didn’t take it. What you entered is still on this page.";
+      status.textContent = "Not saved: the site refused it. What you entered is still on this page.";
     }
   } catch {
-    status.textContent = "Not kept: no connection. What you entered is still on this page.";
+    status.textContent = "Not saved: no connection. What you entered is still on this page.";
   }
   isSending = false;
   if (pressed) form.requestSubmit(pressed);
@@ -58,83 +89,32 @@ async function keep() {
 }
 
 // a wide page can't be read on a narrow one
-const isNarrow = matchMedia("(max-width: 44em)").matches;
-if (isNarrow) document.getElementById("as-phone").checked = true;
+if (matchMedia("(max-width: 44em)").matches) document.getElementById("as-phone").checked = true;
 
 function wait() {
   clearTimeout(timer);
-  timer = setTimeout(keep, WAIT);
+  timer = setTimeout(save, WAIT);
 }
 
 form.addEventListener("input", (event) => {
   if (event.target.name === "as") return;
-  // the heading of a question follows its name
-  const name = /^q-\d+-label$/.test(event.target.name) && event.target.value.trim();
-  if (name) {
-    const heading = event.target.closest("details").querySelector("summary b");
-    heading.textContent = `${parseInt(heading.textContent)}. ${name}`;
-  }
   // a saved version offers its use first, until something is changed
   document.querySelector(".head .main")?.classList.remove("main");
   form.querySelector("button[value=save]").classList.add("main");
   wait();
 });
 
-// another kind or condition has other fields: they come with the page
-form.addEventListener("change", (event) => {
-  const name = event.target.name;
-  if (!/-(kind|per|if|test|from_column)$/.test(name) && name !== "outputs") return;
-  clearTimeout(timer);
-  const opened = event.target.closest("details.qn");
-  const button = form.querySelector("[data-keep]");
-  if (opened) sessionStorage.setItem("opened", JSON.stringify([opened.id, name]));
-  form.requestSubmit(button);
-});
-
-// Enter goes on: down a table, which gets a row at its end, or to the next text of a question. With
-// Ctrl it adds the next question.
-document.getElementById("enter-hint").hidden = isNarrow;
-let isTab = false;
-form.addEventListener("keydown", (event) => {
-  isTab = event.key === "Tab";
-});
-form.addEventListener("pointerdown", () => {
-  isTab = false;
-});
-// Tab selects the text of a question, as it does in every field of one line
-form.addEventListener("focusin", (event) => {
-  if (isTab && event.target.matches("details.qn textarea")) event.target.select();
-});
+// Ctrl + Enter adds a question; Enter in a field of one line saves the draft where the page is
 form.addEventListener("keydown", (event) => {
   if (event.key !== "Enter" || event.isComposing || event.shiftKey || event.altKey) return;
-  const mine = event.target;
-  if ((event.ctrlKey || event.metaKey) && mine.closest("details.qn")) {
+  if ((event.ctrlKey || event.metaKey) && event.target.closest(".q")) {
     event.preventDefault();
-    form.requestSubmit(form.querySelector("button[value=add]"));
-  } else if (mine.matches("input:not([type=checkbox], [type=radio])") && !event.ctrlKey) {
+    form.requestSubmit(form.querySelector("button[value='add:criteria']"));
+  } else if (event.target.matches("input:not([type=checkbox], [type=radio])")) {
     event.preventDefault();
-    goOn(mine);
+    wait();
   }
 });
-
-function goOn(mine) {
-  const row = mine.closest("tbody tr");
-  if (row) {
-    const place = mine.closest("td").cellIndex;
-    const next = row.nextElementSibling?.cells[place].querySelector("input");
-    if (next) next.select();
-    else form.requestSubmit(row.closest("fieldset").querySelector("button[value^=row-add]"));
-  } else {
-    // the column follows the name by itself
-    const texts = [...(mine.closest("details, fieldset, section") ?? form)
-      .querySelectorAll("input:not([type], [name$=-key]), textarea")];
-    // after the last text of the page come the questions
-    const first = mine.closest("details") ? null : form.querySelector("details.qn[open] input:not([type])");
-    const next = texts[texts.indexOf(mine) + 1] ?? first;
-    if (next) next.select();
-    else wait();
-  }
-}
 
 // two posts at once would look like two people
 form.addEventListener("submit", (event) => {
@@ -145,27 +125,14 @@ form.addEventListener("submit", (event) => {
   }
 });
 
-// where the page goes on: at the control that brought it, or in what was just added
+// where the page goes on: in what was just added
 function enter() {
-  const brought = sessionStorage.getItem("opened");
-  sessionStorage.removeItem("opened");
-  if (brought) return comeBack(...JSON.parse(brought));
-  const added = location.hash && form.querySelector(`#${CSS.escape(location.hash.slice(1))}`);
-  if (!added) return;
-  const texts = [...added.querySelectorAll("input:not([type]):not(.num), textarea")];
+  const added = location.hash.startsWith("#id_") && document.getElementById(location.hash.slice(1));
+  if (!added || !form.contains(added)) return;
+  const texts = [...added.querySelectorAll("input[type=text]:not(.num), textarea")];
   // typing replaces the words that a question starts with
   for (const text of texts) text.addEventListener("focus", () => text.select(), { once: true });
   texts[0]?.focus({ preventScroll: true });
-}
-
-function comeBack(id, name) {
-  const details = document.getElementById(id);
-  if (!details) return;
-  details.open = true;
-  const controls = [...details.querySelectorAll(`[name="${CSS.escape(name)}"]`)];
-  const control = controls.find((one) => one.type !== "radio" || one.checked);
-  (control ?? details).scrollIntoView({ block: "center" });
-  control?.focus({ preventScroll: true });
 }
 
 // a browser that goes to a part of the page takes the focus away, until the page is there

@@ -108,13 +108,13 @@ def _do(request: HttpRequest, check: Job, imports: list[Job], done: str) -> Http
     return redirect("admin:bundle", UUID(check.subject))
 
 
-def _list_facts(found: dict[str, Any]) -> list[tuple[str, int]]:
-    counts = found["counts"]
+def _list_facts(bundle: dict[str, Any]) -> list[tuple[str, int]]:
+    counts = bundle["counts"]
     answers = counts.get("annotations", {})
     return [
         ("Items", counts.get("items", {}).get("main", 0)),
         ("Outputs", counts.get("outputs", 0)),
-        ("Systems", found["systems"]),
+        ("Systems", bundle["systems"]),
         ("People", counts.get("participants", 0)),
         ("Answers", sum(answers.values()) if isinstance(answers, dict) else 0),
         ("Ratings", counts.get("ratings", 0)),

@@ -1,161 +1,46 @@
-"""Worked examples and practice items in the form of the builder."""
+"""Worked examples and practice items in the builder: texts of an item, and the answers to it."""
 
-from collections import Counter
-from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator
 from typing import Any
 
-from django.core.exceptions import ValidationError
+from django import forms
 
-from evalsite.building.parameters import Plain, read_whole
-from evalsite.instruments.scales import NA, Scale, installed_scales, read_scale
-from evalsite.instruments.schema import write_structure
+from evalsite.building.answers import describe_answers, read_answer, write_answer
+from evalsite.building.boxes import list_rows
+from evalsite.building.controls import Plain
+from evalsite.building.forms import PartForm, Piece, name_at
+from evalsite.building.posts import clean
+from evalsite.building.reader import Reader
+from evalsite.instruments.schema import Example, write_structure
 from evalsite.lib.limited import read_json
 
-_MOST = 100
-# several answers of which none is chosen, as in a gold column
-NOTHING = "-"
+_MOST_OUTPUTS = 10
+# how texts of these kinds are written in a box
+_STRUCTURES = {
+    "conversation": "A JSON list of turns, each with “role” and “content”.",
+    "table": "CSV, with the names of its columns first.",
+    "statements": "One per line.",
+}  # fmt: skip
+_PARTS = {"examples": "ratings", "practice": "gold"}
 
 
-def find_scale(criterion: Any) -> Scale | None:
-    """Return the scale of a question of a draft; None as long as it isn't right."""
-    data: Any = criterion.get("scale") if isinstance(criterion, dict) else None
-    try:
-        scale = read_scale(data)
-    except ValueError:
-        return None
-    is_right = scale.kind in installed_scales() and not list(scale.find_faults(""))
-    return scale if is_right else None
+def _write_text(text: Any) -> str:
+    """Write a text as a box shows it; what is a list in data, as JSON."""
+    return "" if text is None else str(write_structure(text))
 
 
-def read_structure(text: str, kind: str) -> Any:
-    """Return the list that the text of a conversation holds; any other text as it is.
-
-    A table stays text: as a list, its columns would lose their order where JSON is stored.
-    """
+def _read_structure(text: str, kind: str) -> Any:
+    """Return the list that the text of a conversation holds; any other text as it is."""
     if kind != "conversation":
         return text
     try:
-        data = read_json(text)
+        turns = read_json(text)
     except ValueError:
         return text
-    return data if isinstance(data, list) else text
+    return turns if isinstance(turns, list) else text
 
 
-@dataclass(frozen=True)
-class Renamed:
-    """The names that questions and columns have in the form, by their new names."""
-
-    questions: Mapping[str, str]
-    columns: Mapping[str, str]
-
-
-def name_columns(columns: Iterable[Plain]) -> list[str]:
-    """Return a name for each column under which examples keep its text.
-
-    That is the column's own name, unless an earlier column has it too: no text overwrites another.
-    """
-    seen: Counter[str] = Counter()
-    names = []
-    for column in columns:
-        name = str(column.get("name", ""))
-        seen[name] += 1
-        names.append(f"{name}-{seen[name]}" if seen[name] > 1 else name)
-    return names
-
-
-def read_examples(
-    data: Mapping[str, str], part: str, draft: Plain, base: Plain, renamed: Renamed
-) -> list[Plain]:
-    """Read the items of this part, "examples" or "practice"; empty ones are left out."""
-    count = read_whole(data.get(f"{part}-count", ""))
-    listed = base.get(part)
-    before: list[Any] = listed if isinstance(listed, list) else []
-    found = []
-    for number in range(min(count, _MOST) if isinstance(count, int) else 0):
-        kept = before[number] if number < len(before) and isinstance(before[number], dict) else {}
-        if item := _read_item(data, f"{part}-{number}", part, draft, kept, renamed):
-            found.append(item)
-    return found
-
-
-def _read_item(
-    data: Mapping[str, str], at: str, part: str, draft: Plain, kept: Plain, renamed: Renamed
-) -> Plain | None:  # fmt: skip
-    columns = draft["item"].get("inputs", [])
-    known = kept.get("inputs", {})
-    inputs = {
-        # a number or a list that nobody changed stays one
-        name: known[was]
-        if text and str(write_structure(known.get(was, ""))) == text
-        else read_structure(text, str(column.get("kind", "")))
-        for name, column in zip(name_columns(columns), columns, strict=True)
-        for was in [renamed.columns.get(name, name)]
-        for text in [data.get(f"{at}-in-{was}", "").strip()]
-    }
-    described = draft["item"].get("outputs", {})
-    most, kind = described.get("most", 1), described.get("kind", "")
-    texts = [
-        data.get(f"{at}-out-{number}", "").strip()
-        for number in range(most if isinstance(most, int) else 1)
-    ]
-    earlier = [*kept.get("outputs", ()), *[None for _ in texts]]
-    outputs: list[Any] = [
-        # a list that nobody changed stays one, whatever its keys
-        was if write_structure(was) == text else read_structure(text, str(kind))
-        for text, was in zip(texts, earlier, strict=False)
-        if text
-    ]
-    why = data.get(f"{at}-why", "").strip()
-    own = _read_own_columns(data, at, draft, kept, renamed)
-    if not (outputs or why or own or any(inputs.values())):
-        return None
-    item = dict(kept)
-    item.pop("columns", None)
-    item |= {"columns": own} if own else {}
-    item |= {
-        "inputs": {name: text for name, text in inputs.items() if text},
-        "outputs": outputs,
-        "why": why,
-    }
-    name = "gold" if part == "practice" else "ratings"
-    before = kept.get(name, {})
-    answers = {}
-    for criterion in draft["criteria"]:
-        key = criterion.get("key", "")
-        was = renamed.questions.get(key, key)
-        said = data.get(f"{at}-answer-{was}", "").strip()
-        if not said:
-            continue
-        is_gold = part == "practice"
-        if said == write_answer(before.get(was), criterion, is_gold=is_gold):
-            answers[key] = before[was]
-        else:
-            read = _read_gold if is_gold else _read_rating
-            answers[key] = read(said, criterion, len(outputs))
-    item.pop(name, None)
-    return item | ({name: answers} if answers else {})
-
-
-def _read_own_columns(
-    data: Mapping[str, str], at: str, draft: Plain, kept: Plain, renamed: Renamed
-) -> Plain:
-    """Read what an example says of its only output: statements, or turns."""
-    found = {}
-    inputs, columns = (draft["item"].get(name, []) for name in ("inputs", "output_columns"))
-    names = name_columns([*inputs, *columns])[len(inputs) :]
-    for name, column in zip(names, columns, strict=True):
-        was = renamed.columns.get(name, name)
-        text = data.get(f"{at}-in-{was}", "").strip().replace("\r\n", "\n")
-        if text and text == write_cell(kept, was):
-            found[name] = kept["columns"][was]
-        elif text:
-            lines = [line.strip() for line in text.splitlines() if line.strip()]
-            found[name] = [lines if column.get("kind") == "statements" else text]
-    return found
-
-
-def write_cell(example: Plain, name: str) -> str:
+def _write_cell(example: Plain, name: str) -> str:
     """Write what an example says of its only output in this column, one line for each entry."""
     columns = example.get("columns")
     cells = columns.get(name) if isinstance(columns, dict) else None
@@ -163,113 +48,210 @@ def write_cell(example: Plain, name: str) -> str:
     return "\n".join(map(str, cell)) if isinstance(cell, list) else str(cell)
 
 
-def _read_gold(text: str, criterion: Plain, outputs: int) -> Any:
-    """Return a right answer in the notation of instruments; what can't be read stays text."""
-    scale = find_scale(criterion)
-    if scale is None:
-        return text
-    is_by_turn = criterion.get("per") == "turn"
-    count = len(text.split(",")) if is_by_turn else outputs
-    try:
-        scale.parse_gold(text, [str(number) for number in range(1, count + 1)])
-        return [scale.gold_to_data(text)] if is_by_turn else scale.gold_to_data(text)
-    except (ValidationError, ValueError, LookupError, TypeError):
-        return text
+def _count_outputs(item: Plain, example: Plain) -> int:
+    outputs = item.get("outputs")
+    most = outputs.get("most", 1) if isinstance(outputs, dict) else 1
+    count = most if isinstance(most, int) else 1
+    return min(max(count, 1, len(example.get("outputs", ()))), _MOST_OUTPUTS)
 
 
-def _read_rating(text: str, criterion: Plain, outputs: int) -> Any:
-    """Return the first reading of this text that is an answer; if none is, the plainest one."""
-    scale = find_scale(criterion)
-    known = _name_answers(scale) if scale else {}
-
-    def read(words: str) -> Any:
-        said = words.strip()
-        return known.get(said.casefold(), read_whole(said))
-
-    def read_several(words: str) -> list[Any]:
-        return [] if words.strip() == NOTHING else [read(one) for one in words.split()]
-
-    parts, per = text.split(","), str(criterion.get("per"))
-    alone = [read(text), read_several(text), text]
-    lists: list[Any] = [[read(one) for one in parts], [read_several(one) for one in parts]]
-    if len(parts) == 1 or outputs == 1:
-        lists = [*([one] for one in alone), *lists]
-    is_of_item = per == "item"
-    answers: list[Any] = alone if is_of_item else lists
-    count = len(parts) if per == "turn" else outputs
-    right = [one for one in answers if scale and _is_answer(one, scale, per, count)]
-    answer = (right or [alone[0] if is_of_item else [read(one) for one in parts]])[0]
-    return [answer] if per == "turn" else answer
+def _get(example: Plain, name: str) -> Plain:
+    value = example.get(name)
+    return value if isinstance(value, dict) else {}
 
 
-def _name_answers(scale: Scale) -> Plain:
-    """Return the answers of a question by what they may be called: value, label, word of files."""
-    listed = scale.list_testable() or ()
-    return (
-        scale.file_words()
-        | {scale.name_tested(one).casefold(): one for one in listed}
-        | {str(one).casefold(): one for one in listed}
+def list_names(columns: list[Plain]) -> list[str]:
+    """Return a name for each column under which examples keep its text.
+
+    That is the column's own name, unless an earlier column has it too: no text overwrites another.
+    """
+    names: list[str] = []
+    for column in columns:
+        name = str(column.get("name", ""))
+        again = sum(known == name or known.startswith(f"{name}-") for known in names)
+        names.append(f"{name}-{again + 1}" if name in names else name)
+    return names
+
+
+# --- shown --------------------------------------------------------------------------
+
+
+def make_example_pieces(form: PartForm, plain: Plain) -> Iterable[Piece]:
+    """Put the texts of an item and the answers to it before the rest of an example."""
+    draft, part = form.draft, form.place.split(".")[0]
+    pieces = [*_make_texts(form, plain), *_make_answers(form, plain, part)]
+    keys = {str(c.get("key")): str(c.get("label")) for c in draft.criteria}
+    shown = str(plain.get("criterion", ""))
+    lost = {shown: f"{shown} (no longer a question)"} if shown and shown not in keys else {}
+    of_one = forms.ChoiceField(
+        label="About", choices=[("", "all questions"), *(keys | lost).items()], initial=shown,
+        required=False,
+    )  # fmt: skip
+    form.pieces = [*pieces, *form.pieces]
+    yield form.add("criterion", of_one, f"{form.place}.criterion")
+
+
+def _make_texts(form: PartForm, plain: Plain) -> Iterator[Piece]:
+    draft, at = form.draft, form.place
+    inputs = list_rows(draft.item.get("inputs"))
+    names = list_names(draft.columns)
+    for number, column in enumerate(draft.columns):
+        name, label = names[number], str(column.get("label") or column.get("name"))
+        is_input = number < len(inputs)
+        text = (
+            _write_text(_get(plain, "inputs").get(name)) if is_input else _write_cell(plain, name)
+        )
+        place = f"{at}.{'inputs' if is_input else 'columns'}.{name}"
+        yield form.add(f"in-{number}", _make_area(label, text, str(column.get("kind"))), place)
+    kind = _get(draft.item, "outputs").get("kind")
+    count = _count_outputs(draft.item, plain)
+    form.fields["outs"] = forms.CharField(initial=count, widget=forms.HiddenInput)
+    listed = plain.get("outputs", [])
+    for number in range(count):
+        label = f"Output {number + 1}" if count > 1 else "Output"
+        text = _write_text(listed[number]) if number < len(listed) else ""
+        place = f"{at}.outputs" if count == 1 else f"{at}.outputs.{number}"
+        yield form.add(f"out-{number}", _make_area(label, text, str(kind)), place)
+    if draft.plain.get("x_highlight") or plain.get("marked") or plain.get("x_marked"):
+        marked = _get(plain, "marked") or _get(plain, "x_marked")
+        for number, column in enumerate(inputs):
+            label = f"Marked in {column.get('label')}, one per line"
+            text = "\n".join(map(str, marked.get(names[number], ())))
+            place = f"{at}.marked.{names[number]}"
+            yield form.add(f"marked-{number}", _make_area(label, text), place)
+
+
+def _make_area(label: str, text: str, kind: str = "") -> forms.CharField:
+    """Make a box for a text of this kind."""
+    rows = min(max(2, text.count("\n") + 1), 12)
+    area = forms.Textarea(attrs={"rows": rows, "cols": None, "dir": "auto"})
+    help_text = _STRUCTURES.get(kind, "")
+    return forms.CharField(
+        label=label, initial=text, widget=area, required=False, help_text=help_text
     )
 
 
-def _is_answer(answer: Any, scale: Scale, per: str, outputs: int) -> bool:
-    answers, count = ([answer], 1) if per == "item" else (answer, outputs)
-    return (
-        isinstance(answers, list)
-        and len(answers) == count
-        and all(scale.is_answer(one, outputs) or (one == NA and scale.has_na) for one in answers)
-    )
+def _make_answers(form: PartForm, plain: Plain, part: str) -> Iterator[Piece]:
+    is_gold, answers = part == "practice", _get(plain, _PARTS[part])
+    noun = "Right answer" if is_gold else "Rating"
+    for number, criterion in enumerate(form.draft.criteria):
+        key = criterion.get("key")
+        field = forms.CharField(
+            label=f"{noun}: {criterion.get('label')}", required=False,
+            initial=write_answer(answers.get(str(key)), criterion),
+            help_text=describe_answers(criterion, is_gold=is_gold),
+        )  # fmt: skip
+        yield form.add(f"answer-{number}", field, f"{form.place}.{_PARTS[part]}.{key}")
 
 
-def describe_answers(criterion: Plain) -> str:
-    """Say what the rating of a worked example may be; "" as long as its question isn't right."""
-    scale = find_scale(criterion)
-    if scale is None:
-        return ""
-    names = [scale.name_tested(one) for one in scale.list_testable() or ()]
-    words = ", ".join(names) if scale.needs == "pair" else scale.describe_choices()
-    return f"Enter {words}."
+# --- read ---------------------------------------------------------------------------
 
 
-def _list_examples(draft: Plain) -> list[tuple[Plain, str]]:
-    """List the worked examples and practice items, each with the name of what holds its answers."""
-    parts = (("examples", "ratings"), ("practice", "gold"))
-    return [(one, name) for part, name in parts for one in draft.get(part, [])]
+def read_example(reader: Reader, place: str, before: Plain, plain: Plain) -> None:
+    """Read the texts and answers of an example. `before`: where names follow what was renamed."""
+    _read_texts(reader, place, before, plain)
+    part, number = place.split(".")
+    name, is_gold = _PARTS[part], part == "practice"
+    # as the form was filled from it
+    listed = list_rows(reader.base.get(part))
+    shown = _get(listed[int(number)], name) if int(number) < len(listed) else {}
+    answers = dict(_get(plain, name))
+    for at, criterion in enumerate(reader.questions):
+        text, key = reader.post.read(name_at(place, f"answer-{at}")), str(criterion.get("key"))
+        old = reader.find_source("criteria", at)
+        if text == clean(write_answer(shown.get(str(old.get("key"))), old)):
+            continue
+        answers.pop(key, None)
+        if text:
+            count = len(plain.get("outputs", ()))
+            answers[key] = read_answer(text, criterion, count, is_gold=is_gold)
+    _put(plain, name, answers)
+    key = reader.post.read(name_at(place, "criterion"))
+    _put(plain, "criterion", reader.renamed["criteria"].get(key, key))
 
 
-def take_answers(draft: Plain, key: str) -> list[Any]:
-    """Take the answers to a question out of all examples, and return them in their order."""
-    return [one.get(name, {}).pop(key, None) for one, name in _list_examples(draft)]
+def _read_texts(reader: Reader, place: str, before: Plain, plain: Plain) -> None:
+    post, item = reader.post, reader.item
+    inputs, columns = list_rows(item.get("inputs")), list_rows(item.get("output_columns"))
+    texts, cells = dict(_get(plain, "inputs")), dict(_get(plain, "columns"))
+    marked = dict(_get(plain, "marked"))
+    names = list_names([*inputs, *columns])
+    for number, column in enumerate([*inputs, *columns]):
+        text, name = post.read(name_at(place, f"in-{number}")), names[number]
+        kind = str(column.get("kind", ""))
+        if number >= len(inputs):
+            if text != clean(_write_cell(plain, name)):
+                lines = [line.strip() for line in text.splitlines() if line.strip()]
+                cells[name] = [lines if kind == "statements" else text]
+                cells = cells if text else {n: c for n, c in cells.items() if n != name}
+            continue
+        if text != clean(_write_text(texts.get(name))):
+            texts[name] = _read_structure(text, kind)
+            texts = texts if text else {n: t for n, t in texts.items() if n != name}
+        passages = post.read_if_sent(name_at(place, f"marked-{number}"))
+        if passages is not None and passages != clean("\n".join(map(str, marked.get(name, ())))):
+            marked[name] = [line.strip() for line in passages.splitlines() if line.strip()]
+            marked = {n: lines for n, lines in marked.items() if lines}
+    plain["inputs"] = texts
+    _put(plain, "columns", cells)
+    if marked != _get(plain, "marked"):
+        _put(plain, "marked", marked)
+    plain["outputs"] = list(_read_outputs(reader, place, before))
 
 
-def put_answers(draft: Plain, key: str, taken: list[Any]) -> None:
-    """Give the examples the answers to a question back, if they are still as many."""
-    examples = _list_examples(draft)
-    for (one, name), answer in zip(examples, taken, strict=False):
-        if len(examples) == len(taken) and answer is not None:
-            one.setdefault(name, {}).setdefault(key, answer)
+def _read_outputs(reader: Reader, place: str, before: Plain) -> Iterator[Any]:
+    kind = str(_get(reader.item, "outputs").get("kind"))
+    listed = before.get("outputs", [])
+    for number in range(min(reader.post.count(name_at(place, "outs")), _MOST_OUTPUTS)):
+        text = reader.post.read(name_at(place, f"out-{number}"))
+        known = listed[number] if number < len(listed) else None
+        if known is not None and text == clean(_write_text(known)):
+            yield known
+        elif text:
+            yield _read_structure(text, kind)
 
 
-def write_answer(answer: Any, criterion: Plain, *, is_gold: bool) -> str:
-    """Write an answer of an example: gold as its column has it, ratings as numbers."""
-    if answer is None:
-        return ""
-    if criterion.get("per") == "turn" and isinstance(answer, list) and len(answer) == 1:
-        answer = answer[0]
-    scale = find_scale(criterion)
-    if scale is not None and is_gold and not isinstance(answer, str):
-        try:
-            return scale.gold_from_data(answer)
-        except (ValueError, LookupError, TypeError, AttributeError):
-            return str(answer)
-    if isinstance(answer, list):
-        if criterion.get("per") == "item" and scale is not None and scale.asked[0] != "item":
-            return _write_part(answer)
-        return ", ".join(map(_write_part, answer))
-    return str(answer)
+def _put(plain: Plain, name: str, value: Any) -> None:
+    if value:
+        plain[name] = value
+    elif name in plain:
+        del plain[name]
 
 
-def _write_part(part: Any) -> str:
-    if isinstance(part, list):
-        return " ".join(map(str, part)) or NOTHING
-    return "" if part is None else str(part)
+# --- a question or column is removed, and comes back -----------------------------------
+
+
+def _list_holders(draft: Plain, at: str) -> Iterator[tuple[Plain, str]]:
+    """Yield each example, with the name of what it says of the rows of this list."""
+    for part, answers in _PARTS.items():
+        for example in list_rows_in_place(draft.get(part)):
+            if at == "criteria":
+                yield example, answers
+            else:
+                yield example, "inputs" if at == "item.inputs" else "columns"
+
+
+def list_rows_in_place(value: Any) -> list[Plain]:
+    return [row for row in value if isinstance(row, dict)] if isinstance(value, list) else []
+
+
+def take_texts(draft: Plain, at: str, key: str) -> list[Any]:
+    """Take what examples say of a question or a column, and return it in their order."""
+    taken = []
+    for example, name in _list_holders(draft, at):
+        taken.append(_get(example, name).pop(key, None))
+        if name in example and not example[name] and name != "inputs":
+            del example[name]
+    return taken
+
+
+def put_texts(draft: Plain, at: str, key: str, taken: list[Any]) -> None:
+    """Give the examples what they said back, if they are still as many."""
+    holders = list(_list_holders(draft, at))
+    for (example, name), text in zip(holders, taken, strict=False):
+        if len(holders) == len(taken) and text is not None:
+            example.setdefault(name, {}).setdefault(key, text)
+
+
+PARTS = {Example.__name__: make_example_pieces}
+READERS = {Example.__name__: read_example}

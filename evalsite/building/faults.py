@@ -1,84 +1,97 @@
-"""Faults of a draft in the words of the builder: which question, what is wrong, and where."""
+"""Faults of a draft in the words of the builder: where each is, and what is wrong there."""
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, get_args, get_origin
 
+from evalsite.building.boxes import list_rows
+from evalsite.building.controls import Plain, is_part, strip
 from evalsite.instruments.faults import Fault
-
-_SECTIONS = {
-    "item": "page", "layout": "page", "practice": "practice", "examples": "examples",
-    "comprehension": "check", "eligibility": "entry", "design": "design", "source": "source",
-    "instructions": "instructions", "instructions_title": "instructions",
-    "translations": "languages", "language": "languages", "minutes_per_item": "design",
-}  # fmt: skip
-_NAMES = {
-    "item": "Page", "layout": "Page", "inputs": "input", "outputs": "outputs", "points": "point",
-    "options": "option", "statements": "statement", "marks": "mark", "per": "asked",
-    "label": "name", "key": "column", "name": "column", "scale": "answer", "practice": "Practice",
-    "examples": "Worked example", "comprehension": "Check of the instructions",
-    "eligibility": "Entry questions", "gold": "right answer", "ratings": "rating",
-    "source": "Source", "title": "Title", "summary": "Summary", "instructions": "Instructions",
-    "language": "Language", "translations": "Translations", "ask_if": "condition", "why": "reason",
-    "tags": "reasons",
-}  # fmt: skip
+from evalsite.instruments.parts import Part
+from evalsite.instruments.scales import KINDS
+from evalsite.instruments.schema import Instrument
 
 
 @dataclass(frozen=True)
-class Found:
-    """A fault: the part of the page where it is mended, and a sentence."""
+class DraftFault:
+    """A fault: its code, its place with rows by number, where that is in words, and a sentence."""
 
-    anchor: str
+    code: str
+    place: str
     where: str
     message: str
 
 
-def describe_faults(faults: Iterable[Fault], draft: Mapping[str, Any]) -> list[Found]:
-    criteria = draft.get("criteria")
-    questions = criteria if isinstance(criteria, list) else []
-    keys = [one.get("key") if isinstance(one, Mapping) else None for one in questions]
-    found = [_describe(fault, questions, keys) for fault in faults]
-    return list(dict.fromkeys(found))
+def describe_faults(faults: Iterable[Fault], draft: Mapping[str, Any]) -> list[DraftFault]:
+    criteria = list_rows(draft.get("criteria"))
+    described = []
+    for fault in faults:
+        place, message = _number_question(fault, criteria), fault.message
+        if fault.code == "duplicate" and place.count(".") == 1 and place.startswith("criteria."):
+            message = "has the same column in files as another question"
+        where = describe_place(place, dict(draft))
+        described.append(DraftFault(fault.code, place, where, message[:1].lower() + message[1:]))
+    return list(dict.fromkeys(described))
 
 
-def _describe(fault: Fault, questions: list[Any], keys: list[Any]) -> Found:
+def _number_question(fault: Fault, criteria: list[Plain]) -> str:
+    """Return the place with the number of the question in place of its key."""
     first, *rest = fault.place.split(".") if fault.place else [""]
-    message = fault.message[:1].lower() + fault.message[1:]
-    if first == "criteria" and rest:
-        number = keys.index(rest[0]) if rest[0] in keys else _read_number(rest[0])
-        if fault.code == "duplicate" and len(rest) == 1 and number is not None:
+    if first != "criteria" or not rest:
+        return fault.place
+    keys = [str(question.get("key")) for question in criteria]
+    if rest[0] in keys:
+        number = keys.index(rest[0])
+        if fault.code == "duplicate" and len(rest) == 1:
             number = len(keys) - 1 - keys[::-1].index(rest[0])
-            message = "has the same column in exports as another question"
-        if number is not None and number < len(questions):
-            label = questions[number].get("label") if isinstance(questions[number], dict) else ""
-            where = f"Question {number + 1}" + (f" ({label})" if label else "")
-            return Found(f"q-{number}", _join(where, rest[1:]), message)
-        return Found("questions", "Questions", message)
-    anchor = _SECTIONS.get(first, "about")
-    if first in ("practice", "examples", "comprehension") and rest and rest[0].isdigit():
-        where = f"{_NAMES[first]} {int(rest[0]) + 1}"
-        return Found(anchor, _join(where, rest[1:]), message)
-    where = _NAMES.get(first, first.replace("_", " ").capitalize() or "The instrument")
-    return Found(anchor, _join(where, rest), message)
+        rest[0] = str(number)
+    return ".".join([first, *rest])
 
 
-def _read_number(text: str) -> int | None:
-    return int(text) if text.isascii() and text.isdigit() else None
-
-
-def _join(where: str, rest: list[str]) -> str:
-    """Return the place in words: "Question 2 (Tone), point 3 name"."""
+def describe_place(place: str, draft: Plain) -> str:
+    """Return a place in words, as the form has them: "Question 2 (Tone), point 3, label"."""
     words: list[str] = []
-    for at, part in enumerate(rest):
-        if part == "scale":
+    part: type[Part] | None = Instrument
+    value: Any = draft
+    noun = ""
+    for step in place.split(".") if place else ():
+        value = _step_into(value, step)
+        if step.isdigit() and noun:
+            words[-1] = _name_row(noun, int(step) + 1, value)
+        elif step == "scale" and isinstance(value, dict):
+            part, noun = KINDS.get(str(value.get("kind"))), ""
+        elif part is not None and (field := _find_field(part, step)):
+            title, noun, part = field
+            words.append(title)
+        else:
+            words.append(step.replace("_", " ") if not step.isdigit() else str(int(step) + 1))
+    if not words:
+        return "The instrument"
+    first, *rest = words
+    return ", ".join([first, *(word[:1].lower() + word[1:] for word in rest)])
+
+
+def _step_into(value: Any, step: str) -> Any:
+    if isinstance(value, list):
+        return value[int(step)] if step.isdigit() and int(step) < len(value) else None
+    return value.get(step) if isinstance(value, dict) else None
+
+
+def _name_row(noun: str, number: int, row: Any) -> str:
+    label = row.get("label") if noun == "question" and isinstance(row, dict) else ""
+    return f"{noun.capitalize()} {number}" + (f" ({label})" if label else "")
+
+
+def _find_field(part: type[Part], step: str) -> tuple[str, str, type[Part] | None] | None:
+    """Return the title of a field, what its rows are called, and the part they are."""
+    for name, field in part.model_fields.items():
+        if step not in (name, field.alias):
             continue
-        if words and words[-1] == "reasons" and part == "options":
-            words[-1] = "reason"
-            continue
-        if part in ("label", "key") and "scale" in rest[:at]:
-            words.append(part)
-            continue
-        number = _read_number(part)
-        words.append(str(number + 1) if number is not None else _NAMES.get(part, part))
-    said = " ".join(words).replace("_", " ")
-    return f"{where}, {said}" if said else where
+        title = (field.title or step).split(",")[0]
+        hints = field.json_schema_extra if isinstance(field.json_schema_extra, dict) else {}
+        kinds = [strip(kind) for kind in (get_args(strip(field.annotation)) or ())]
+        kinds = [strip(field.annotation), *kinds, *(k for kind in kinds for k in get_args(kind))]
+        below = next((strip(k) for k in kinds if is_part(strip(k))), None)
+        is_list = any(get_origin(kind) is list for kind in kinds)
+        return title, str(hints.get("noun", "") if is_list else ""), below
+    return None

@@ -69,12 +69,12 @@ class Entry:
 @lru_cache(maxsize=1)
 def read_gallery() -> dict[str, dict[str, Any]]:
     """Return the shipped instruments by key; those that this version can't ask are left out."""
-    found = {}
+    contents = {}
     for path in sorted(FOLDER.glob("*.json")):
         data = read_json(path.read_bytes())
         if not find_faults(data):
-            found[data["key"]] = read_instrument(data).to_data()
-    return found
+            contents[data["key"]] = read_instrument(data).to_data()
+    return contents
 
 
 @lru_cache(maxsize=1)
@@ -115,19 +115,19 @@ def list_own(user: Any) -> list[Entry]:
     versions = InstrumentVersion.objects.annotate(uses=Count("studies")).order_by("-number")
     visible = Instrument.objects.visible_to(user)
     shipped = {digest_content(content) for content in read_gallery().values()}
-    found = []
-    for one in visible.prefetch_related(Prefetch("versions", versions.defer("content"))):
-        newest = next(iter(one.versions.all()), None)
+    entries = []
+    for instrument in visible.prefetch_related(Prefetch("versions", versions.defer("content"))):
+        newest = next(iter(instrument.versions.all()), None)
         if newest is None or newest.sha256 in shipped:
             continue
-        uses = sum(version.uses for version in one.versions.all())  # type: ignore[attr-defined]
+        uses = sum(version.uses for version in instrument.versions.all())  # type: ignore[attr-defined]
         note = f"Version {newest.number}, {describe_uses(uses)}"
         try:
             config = read_built(newest.pk, "")
         except ValidationError:  # no study can be made of it yet
             continue
-        found.append(Entry(value=f"version:{newest.pk.hex}", config=config, note=note))
-    return found
+        entries.append(Entry(value=f"version:{newest.pk.hex}", config=config, note=note))
+    return entries
 
 
 def list_bundles(user: Any) -> list[Entry]:
@@ -172,7 +172,7 @@ def find_entry(value: str, user: Any) -> Entry | None:
         built = check.result["built"] if check else None
         return Entry(value=value, config=schema.Instrument.model_validate(built)) if built else None
     entries = {"protocol": list_protocols, "gallery": list_gallery}.get(kind)
-    return next((one for one in entries() if one.value == value), None) if entries else None
+    return next((entry for entry in entries() if entry.value == value), None) if entries else None
 
 
 def choose(value: str, user: Any) -> dict[str, Any]:

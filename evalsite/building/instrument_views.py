@@ -15,9 +15,10 @@ from django.views.decorators.http import require_http_methods, require_POST, req
 
 from evalsite.building.builder_views import find_base, get_instrument
 from evalsite.building.changes import list_changes
+from evalsite.building.controls import Plain
 from evalsite.building.drafts import read_revision
 from evalsite.building.gallery import describe_uses, find_entry
-from evalsite.building.parameters import Plain, make_key
+from evalsite.building.keys import make_key
 from evalsite.building.reuse import list_questions, take_question
 from evalsite.building.starts import start_draft
 from evalsite.fields import drop_unstorable
@@ -79,7 +80,7 @@ def new_instrument(request: HttpRequest) -> HttpResponseBase:
         instrument = create_instrument(key=draft["key"], title=title, by=request.user, draft=draft)
         address = reverse("admin:instrument", args=[instrument.pk])
         # of a new one the first question is what is left to write
-        return redirect(address if entry else f"{address}#q-0")
+        return redirect(address if entry else f"{address}#id_criteria-0")
     start = f"{entry.config.title} (copy)" if entry else ""
     is_missing = request.method == "POST"
     context = {
@@ -174,11 +175,11 @@ def show_versions(request: HttpRequest, instrument_id: UUID) -> HttpResponseBase
         "instrument": instrument,
         "versions": [
             {
-                "one": one,
-                "uses": describe_uses(one.uses),
-                "changes": list_changes(last.content, one.content) if last else [],
+                "one": version,
+                "uses": describe_uses(version.uses),
+                "changes": list_changes(last.content, version.content) if last else [],
             }
-            for one, last in zip(versions, earlier, strict=False)
+            for version, last in zip(versions, earlier, strict=False)
         ],
         "can_edit": may(request.user, instrument, InstrumentMember.Role.EDITOR),
         "title": "Versions",
@@ -240,7 +241,7 @@ def choose_question(request: HttpRequest, instrument_id: UUID) -> HttpResponseBa
     if request.method == "POST":
         draft = find_base(instrument)
         criteria = list(draft.get("criteria", []))
-        taken = {str(one.get("key")) for one in criteria}
+        taken = {str(question.get("key")) for question in criteria}
         question = take_question(request.POST.get("question", ""), request.user, taken)
         if question is None:
             raise Http404("No such question.")
@@ -254,7 +255,8 @@ def choose_question(request: HttpRequest, instrument_id: UUID) -> HttpResponseBa
         else:
             messages.success(request, f"Added “{question['label']}”.")
         address = redirect("admin:instrument", instrument.pk)
-        address["Location"] += f"?open={len(criteria)}#q-{len(criteria)}"
+        at = f"criteria-{len(criteria)}"
+        address["Location"] += f"?open={at}#id_{at}"
         return address
     search = request.GET.get("q", "").strip()[:_SEARCH]
     context = {
@@ -280,14 +282,14 @@ def translate(request: HttpRequest, instrument_id: UUID) -> HttpResponseBase:
     translations = dict(draft.get("translations", {}))
     known = list_texts(draft)
     if request.method == "POST":
-        given = {
+        translated = {
             address: text.strip()
             for number, address in enumerate(known)
             if (text := request.POST.get(f"text-{number}", "")).strip()
         }
         translations.pop(language, None)
-        if given:
-            translations[language] = given
+        if translated:
+            translations[language] = translated
         draft = {name: value for name, value in draft.items() if name != "translations"}
         if translations:
             draft["translations"] = translations
@@ -298,16 +300,21 @@ def translate(request: HttpRequest, instrument_id: UUID) -> HttpResponseBase:
             )  # fmt: skip
         except DraftChanged as error:
             messages.error(request, " ".join(error.messages))
-            translations[language] = given
+            translations[language] = translated
         else:
             messages.success(request, "Saved in the draft.")
             return redirect("admin:instrument", instrument.pk)
-    said = translations.get(language, {})
+    translated = translations.get(language, {})
     context = {
         "instrument": instrument,
         "language": language,
         "texts": [
-            {"number": number, "address": address, "text": text, "said": said.get(address, "")}
+            {
+                "number": number,
+                "address": address,
+                "text": text,
+                "said": translated.get(address, ""),
+            }
             for number, (address, text) in enumerate(known.items())
             if text.strip()
         ],

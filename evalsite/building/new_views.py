@@ -66,16 +66,16 @@ def new_study(request: HttpRequest) -> HttpResponseBase:
         # all that is left is a title
         form.fields["title"].widget.attrs["autofocus"] = True
     if is_post and form.is_valid():
-        said = form.cleaned_data
+        fields = form.cleaned_data
         user: Any = request.user
         study = create_study(
-            title=said["title"],
+            title=fields["title"],
             by=user,
             # whom participants write to, unless another is chosen in Basics
             contact_name=user.get_full_name(),
             contact_email=user.email,
             organisation=_find_organisation(user),
-            **choose(said["instrument"], user),
+            **choose(fields["instrument"], user),
         )
         messages.success(request, "Study created. Upload its items next.")
         return redirect("admin:batch-list", study.pk)
@@ -118,7 +118,7 @@ def _list_sections(user: Any, search: str) -> list[dict[str, Any]]:
     )  # fmt: skip
     words = search.casefold().split()
     return [
-        {"key": key, "title": title, "entries": [one for one in entries if one.has(words)]}
+        {"key": key, "title": title, "entries": [entry for entry in entries if entry.has(words)]}
         for key, title, entries in sections
     ]
 
@@ -130,5 +130,5 @@ def show_sources(request: HttpRequest) -> HttpResponseBase:
         {"key": key, "title": content["title"], **content["source"]}
         for key, content in read_gallery().items()
     ]
-    context = {"sources": sorted(sources, key=lambda one: one["title"]), "title": "Sources"}
+    context = {"sources": sorted(sources, key=lambda source: source["title"]), "title": "Sources"}
     return TemplateResponse(request, "building/sources.html", context)

@@ -2,10 +2,8 @@
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from functools import lru_cache
 
-from evalsite.building.parameters import start_scale
-from evalsite.instruments.scales import Scale, get_scale, read_scale
+from evalsite.instruments.scales import Scale
 from evalsite.instruments.schema import Instrument
 
 WIDTH, HEIGHT = 240, 128
@@ -54,13 +52,6 @@ def draw(config: Instrument) -> Picture:
         shapes.append(Shape("l", left, y, 28 + row * 3 % 9))
         shapes += _draw_scale(criterion.scale, row, left, y + 6, right - left, min(14.0, step - 9))
     return tuple(shapes)
-
-
-@lru_cache(maxsize=64)
-def draw_answer(kind: str) -> Picture:
-    """Return the drawing of a kind of answer: 88 by 28."""
-    scale = read_scale(start_scale(get_scale(kind)))
-    return tuple(_draw_scale(scale, 0, 2, 7, 84, 14))
 
 
 def _draw_input(

@@ -8,8 +8,9 @@ from typing import Any
 
 from django.utils.html import strip_tags
 
+from evalsite.building.controls import Plain
 from evalsite.building.gallery import Entry, list_gallery, list_own, list_protocols
-from evalsite.building.parameters import Plain, make_key
+from evalsite.building.keys import make_key
 from evalsite.instruments.schema import Criterion
 from evalsite.instruments.texts import digest_content
 from evalsite.lib.markdown import render_markdown
@@ -51,26 +52,28 @@ def list_questions(user: Any, search: str) -> list[Known]:
     words = search.casefold().split()
     studies = Study.objects.visible_to(user)
     of_key = Counter(studies.order_by().values_list("protocol", flat=True))
-    found = []
+    questions = []
     for entry in [*list_protocols(), *list_gallery(), *list_own(user)]:
         for criterion in entry.config.criteria:
-            said = " ".join([
+            text = " ".join([
                 criterion.label, criterion.question, criterion.definition,
                 criterion.scale.name_title(), entry.config.title, entry.config.source.cite,
             ]).casefold()  # fmt: skip
-            if all(word in said for word in words):
+            if all(word in text for word in words):
                 known = Known(entry=entry, criterion=criterion, studies=of_key[entry.config.key])
-                found.append(known)
-    return found
+                questions.append(known)
+    return questions
 
 
 def take_question(value: str, user: Any, taken: set[str]) -> Plain | None:
     """Return a question as data, with where it comes from, under a key that isn't taken."""
-    known = next((one for one in list_questions(user, "") if one.value == value), None)
+    known = next(
+        (question for question in list_questions(user, "") if question.value == value), None
+    )
     if known is None:
         return None
     config = known.entry.config
-    data = next(one for one in config.to_data()["criteria"] if one["key"] == known.criterion.key)
+    data = next(part for part in config.to_data()["criteria"] if part["key"] == known.criterion.key)
     question: Plain = deepcopy(data)
     question.pop("ask_if", None)  # it refers to questions that aren't here
     question["key"] = make_key(question["key"], taken)
@@ -84,7 +87,7 @@ def take_question(value: str, user: Any, taken: set[str]) -> Plain | None:
 def _digest(question: Mapping[str, Any]) -> str:
     """Return the name of what people are asked, whatever its column and its condition."""
     left_out = (ORIGIN, "key", "ask_if", "required")
-    return digest_content({name: one for name, one in question.items() if name not in left_out})
+    return digest_content({name: part for name, part in question.items() if name not in left_out})
 
 
 def describe_origin(question: Mapping[str, Any]) -> str:

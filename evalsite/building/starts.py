@@ -1,12 +1,19 @@
-"""The texts that a new instrument and a new question start with."""
+"""The texts that a new instrument, a new question and a new row of a list start with."""
 
 from collections.abc import Iterable
 from copy import deepcopy
 from typing import Any
 
-from evalsite.building.parameters import Plain, make_key, start_scale
-from evalsite.instruments.checks import RESERVED_KEYS
-from evalsite.instruments.scales import COMMENT, Scale, installed_scales
+from evalsite.building.boxes import list_rows
+from evalsite.building.controls import Control, Plain, list_controls
+from evalsite.building.keys import make_column, make_key, make_key_at
+from evalsite.building.questions import (
+    get_first_words,
+    get_scale_data,
+    list_offered,
+    start_scale,
+)
+from evalsite.instruments.scales import KINDS, Scale
 from evalsite.instruments.schema import FORMAT
 
 # summary and instructions, by the outputs on a page
@@ -25,7 +32,7 @@ def start_draft(title: str, output_name: str = "") -> Plain:
 
     `output_name`: what a page calls an output, if it isn't to be the usual word.
     """
-    scale = next(iter(installed_scales().values()))
+    scale = KINDS[next(iter(list_offered()))]
     return {
         "format": FORMAT,
         "key": make_key(title),
@@ -39,7 +46,7 @@ def start_draft(title: str, output_name: str = "") -> Plain:
         },
         "instructions": _STARTS["one"][1],
         "item": ({"output_name": output_name} if output_name else {}) | {
-            "inputs": [{"name": "source", "label": "Source", "kind": "text"}],
+            "inputs": [start_input("text")],
             "outputs": {"kind": "text", "least": 1, "most": 1},
         },
         "layout": {"outputs": "one", "questions": "beside"},
@@ -47,49 +54,54 @@ def start_draft(title: str, output_name: str = "") -> Plain:
     }  # fmt: skip
 
 
-def make_column(label: str, taken: Iterable[Any]) -> str:
-    """Return a column for a question of this name, which no other one and no file has."""
-    keys = {str(one) for one in taken}
-    if make_key(label) in RESERVED_KEYS:
-        label = f"{label} answer"
-    return make_key(label, RESERVED_KEYS | keys | {"turn"} | {f"{key}_{COMMENT}" for key in keys})
+def start_input(kind: str) -> Plain:
+    return {"name": "source", "label": "Source", "kind": kind}
 
 
-def start_question(label: str, taken: Any, scale: Plain) -> Plain:
-    kind = installed_scales()[scale["kind"]]
+def start_question(label: str, taken: Iterable[Any], scale: Plain) -> Plain:
+    part: type[Scale] = KINDS[scale["kind"]]
     question = {
-        "key": make_column(label, taken), "label": label, "per": kind.asked[0],
-        "question": _ask(kind, is_first=label == "Quality"), "scale": scale,
+        "key": make_column(label, taken), "label": label, "per": part.asked[0],
+        "question": get_first_words(part, is_first=label == "Quality"), "scale": scale,
     }  # fmt: skip
-    return question | ({"required": False} if kind.starts_optional else {})
+    return question | ({"required": False} if part.starts_optional else {})
 
 
-def add_question(criteria: list[Plain], kind: str) -> None:
-    """Add a question of this kind, or of the first one, on the scale that the last such one has."""
-    scale = installed_scales().get(kind) or next(iter(installed_scales().values()))
-    scales = [one.get("scale") for one in reversed(criteria)]
+def add_question(criteria: list[Plain]) -> None:
+    """Add a question of the first kind, on the scale that the last such question has."""
+    kind = next(iter(list_offered()))
+    scales = [get_scale_data(question) for question in reversed(criteria)]
     # most instruments ask several questions on one scale
-    same = (
-        one for one in scales
-        if isinstance(one, dict) and one.get("kind") == scale.name_kind() and "points" in one
-    )  # fmt: skip
-    label = "Comment" if scale.starts_optional else f"Question {len(criteria) + 1}"
-    taken = {one.get("key") for one in criteria}
-    criteria.append(start_question(label, taken, deepcopy(next(same, start_scale(scale)))))
+    alike = next((deepcopy(scale) for scale in scales if scale.get("kind") == kind), None)
+    taken = [question.get("key") for question in criteria]
+    scale = alike or start_scale(KINDS[kind])
+    criteria.append(start_question(f"Question {len(criteria) + 1}", taken, scale))
 
 
-def find_comment_kind() -> str:
-    """Return the kind of a comment box, or "" where none is installed."""
-    return next((kind for kind, one in installed_scales().items() if one.starts_optional), "")
+def start_row(control: Control, at: str, rows: list[Plain]) -> Plain:
+    """Return a new row of a list, with a name of its own where it needs one."""
+    label = f"{control.noun.capitalize()} {len(rows) + 1}"
+    row: Plain = {}
+    for cell in list_controls(control.part):
+        if cell.name == "label" and cell.kind == "text":
+            row["label"] = label
+        elif cell.is_required:
+            row[cell.name] = _start_cell(cell, at, label, [known.get(cell.name) for known in rows])
+    if control.name in ("examples", "practice"):
+        row |= {"inputs": {}, "outputs": []}
+        row.pop("label")
+    return row
 
 
-def _ask(kind: type[Scale], *, is_first: bool) -> str:
-    """Return the question that a new one of this kind starts with."""
-    if kind.needs == "pair":
-        return "Which one is better?"
-    if kind.starts_optional:
-        return "Do you have any comments?"
-    return "How good is this text?" if is_first else "What do you think of it?"
+def _start_cell(cell: Control, at: str, label: str, values: list[Any]) -> Any:
+    """Return what a needed field of a new row has. `values`: those of the other rows."""
+    if cell.name in ("key", "name"):
+        return make_key_at(at, label, values)
+    if cell.kind == "number":
+        return max([value for value in values if isinstance(value, int)], default=0) + 1
+    if cell.kind == "select":
+        return str(cell.choices[0])
+    return [] if cell.kind in ("lines", "rows") else ""
 
 
 def follow_outputs(draft: Plain, before: Any, now: str) -> None:
@@ -100,15 +112,19 @@ def follow_outputs(draft: Plain, before: Any, now: str) -> None:
             draft[name] = start
 
 
-def follow_kind(question: Plain, before: Plain, scale: type[Scale]) -> None:
-    """Let what another kind of answer starts with be as this kind has it."""
-    was = installed_scales().get(str((before.get("scale") or {}).get("kind")))
-    if was and was.starts_optional != scale.starts_optional:
-        question.pop("required", None)
-        question |= {"required": False} if scale.starts_optional else {}
-    if not scale.directed:
-        question.pop("better", None)
-    for is_first in (True, False):
-        if was and question.get("question") == _ask(was, is_first=is_first):
-            question["question"] = _ask(scale, is_first=is_first)
-            return
+def change_row(rows: list[Plain], action: str, number: int) -> int:
+    """Move, copy or remove a row; return the number of the row that the page goes on at."""
+    if action == "remove":
+        del rows[number]
+        return min(number, len(rows) - 1)
+    if action == "copy":
+        again = deepcopy(rows[number])
+        if "key" in again:
+            again["key"] = make_key(again["key"], {row.get("key") for row in list_rows(rows)})
+        rows.insert(number + 1, again)
+        return number + 1
+    to = number - 1 if action == "up" else number + 1
+    if 0 <= to < len(rows):
+        rows[number], rows[to] = rows[to], rows[number]
+        return to
+    return number

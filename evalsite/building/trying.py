@@ -30,6 +30,9 @@ _SAMPLES = {
     "dialogue": "A: Have you seen the new bridge?\nB: Not yet. Is it open?",
     "review": "Great app, but it crashes whenever I open the settings.",
     "whole number": "100",
+    "conversation": '[{"role": "user", "content": "Is the new bridge over the river open?"}]',
+    "table": "bridge,opened\nMill Bridge,Sunday",
+    "code": "def is_open(bridge):\n    return bridge in OPENED",
 }
 _SAMPLE = "The new bridge over the river opened on Sunday, two months late."
 _QUESTION = "Is the new bridge open?"
@@ -48,8 +51,8 @@ class Sample:
 
 def list_samples(config: Instrument) -> list[Sample]:
     """Return items to try this instrument with, at least one."""
-    found = [_take(config, one) for one in (*config.practice, *config.examples)]
-    return found or [_invent(config)]
+    samples = [_take(config, example) for example in (*config.practice, *config.examples)]
+    return samples or [_invent(config)]
 
 
 def _take(config: Instrument, example: Example) -> Sample:
@@ -61,10 +64,12 @@ def _invent(config: Instrument) -> Sample:
     inputs = {column.name: _invent_input(column) for column in shown}
     count = max(config.item.outputs.least, min(2, config.item.outputs.most))
     texts = (_OUTPUT, *(f"{_OUTPUT} ({number})" for number in range(2, count + 1)))
-    roles = [role for one in config.criteria if one.turns for role in one.turns.roles]
+    roles = [
+        role for criterion in config.criteria if criterion.turns for role in criterion.turns.roles
+    ]
     if roles:
-        said = [("user", _QUESTION), *((role, _OUTPUT) for role in dict.fromkeys(roles))]
-        texts = (json.dumps([{"role": role, "content": words} for role, words in said]),)
+        turns = [("user", _QUESTION), *((role, _OUTPUT) for role in dict.fromkeys(roles))]
+        texts = (json.dumps([{"role": role, "content": words} for role, words in turns]),)
     return Sample(inputs, texts, {})
 
 
@@ -127,15 +132,15 @@ def try_item(config: Instrument, number: int, data: QueryDict | None) -> dict[st
             "errors": list(form.first_errors.items()),
             "status": "Correct what is marked, then check again",
         }
-    said = _explain(config, sample, form)
+    feedback = _explain(config, sample, form)
     view = _view(config, sample, form.entered, is_disabled=True, with_marks=True)
-    met = sum(line.is_met for line in said)
+    met = sum(line.is_met for line in feedback)
     return context | {
-        "item": add_feedback(view, said) if said else view,
+        "item": add_feedback(view, feedback) if feedback else view,
         "is_checked": True,
         "has_highlight": False,
-        "why": "" if len(said) == 1 else sample.why,
-        "status": f"Agreed on {met} of {len(said)}" if said else "This would be saved.",
+        "why": "" if len(feedback) == 1 else sample.why,
+        "status": f"Agreed on {met} of {len(feedback)}" if feedback else "This would be saved.",
         "progress": Progress(number, len(samples)),
     }
 
@@ -173,5 +178,5 @@ def _explain(config: Instrument, sample: Sample, form: RatingForm) -> list[Feedb
         questions=form.questions,
         content={"options": config.default_options},
     )
-    found = explain_answers(screen, form.list_rows(0))
-    return [replace(found[0], why=sample.why)] if len(found) == 1 else found
+    feedback = explain_answers(screen, form.list_rows(0))
+    return [replace(feedback[0], why=sample.why)] if len(feedback) == 1 else feedback

@@ -218,9 +218,16 @@ class Importer(ABC):
         """Return the field that each column's name suggests; "" for none."""
 
     def guess_from_rows(
-        self, header: Sequence[str], study: Study, rows: Sequence[Sequence[str]]
+        self,
+        header: Sequence[str],
+        study: Study,
+        rows: Sequence[Sequence[str]],
+        chosen: Mapping[str, str],
     ) -> dict[str, str]:
-        """Return a field for each column, as its name and the cells of the first rows tell."""
+        """Return a field for each column, as its name and the cells of the first rows tell.
+
+        `chosen` is what is known of columns and paths already.
+        """
         return self.guess(header, study)
 
     def list_known(self, study: Study) -> Known:
@@ -381,7 +388,7 @@ def _map_columns(
     importer: Importer, checked: Checked, table: Table, study: Study, mapping: Mapping[str, str]
 ) -> None:
     first = peek(table)
-    guess = importer.guess_from_rows(checked.header, study, [row.cells for row in first])
+    guess = importer.guess_from_rows(checked.header, study, [row.cells for row in first], mapping)
     known = importer.recognise(table.header, first)
     mapping = {
         path: name for path, name in known.items() if not name or name not in mapping.values()

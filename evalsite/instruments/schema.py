@@ -80,9 +80,9 @@ class Source(Part):
         title="Licence of its words", description="“none” where only a method was taken."
     )
     exact: Words = Field(title="Taken word for word", json_schema_extra={"rows": 2})
-    ours: Words = Field(title="Written by you", json_schema_extra={"rows": 2})
+    ours: Words = Field(title="Written for this instrument", json_schema_extra={"rows": 2})
     url: str = Field("", title="Address")
-    read: str = Field("", title="Read on")
+    read: str = Field("", title="What was read of it")
     from_memory: str = Field("", title="Written from memory", json_schema_extra={"rows": 2})
     notice: str = Field("", title="Notice that the licence asks for", json_schema_extra={"rows": 2})
 
@@ -100,10 +100,14 @@ class InputColumn(Part):
     aliases: Names = Field([], title="Other names of the column", description="One per line.")
     required: bool = Field(True, title="Every item has it")
     together: str = Field(
-        "", title="Shown together as", description="Inputs with the same words here share a block."
+        "",
+        title="Filled together with",
+        description="Of inputs with the same word here, all are filled or none.",
     )
-    # of earlier versions: read, never used and never written, since every input is shown whole
-    display: Literal["full", "scroll", "folded"] = Field("full", exclude=True)
+    # of earlier versions: read, never kept and never written, since every input is shown whole
+    display: Annotated[
+        Literal["full", "scroll", "folded"], AfterValidator(lambda display: "full")
+    ] = Field("full", exclude=True)
     language: str = Field("", title="Language of code", description="Such as python.")
     shown: bool = Field(True, title="Shown on the page")
 
@@ -223,7 +227,11 @@ class Layout(Part):
         json_schema_extra={"words": {"random": "random and balanced", "given": "as in the file"}},
     )
     letters: Names = Field([], title="Letters of the outputs", description="One per line.")
-    menu: Names = Field([], title="Entries of the page’s menu", description="One per line.")
+    menu: Names = Field(
+        [],
+        title="Headings in the page’s menu",
+        description="Headings of the instructions, one per line.",
+    )
     screen: Annotated[
         Screen | list[Screen],
         PlainValidator(read_screens, json_schema_input_type=Screen | list[Screen]),
@@ -447,8 +455,13 @@ class Criterion(Part):
         description="Always in view. Markdown.",
         json_schema_extra={"rows": 3},
     )
-    summary: Words = Field("", title="In a few words", json_schema_extra={"rows": 2})
-    range_note: Words = Field("", title="Note on the values")
+    summary: Words = Field(
+        "",
+        title="Short definition",
+        description="Shown above the definition with the worked examples.",
+        json_schema_extra={"rows": 2},
+    )
+    range_note: Words = Field("", title="Note on what may be entered")
     better: Literal["higher", "lower", "none"] | None = Field(
         None,
         title="Better are",
@@ -795,8 +808,8 @@ class Design(Part):
     k: int = Field(3, ge=1, le=1000, title="Answers per item")
     set_size: int = Field(10, ge=1, le=500, title="Items in a set")
     max_sets: int | None = Field(None, ge=1, le=1000, title="Sets of one person, at most")
-    has_bonus: bool = Field(False, title="The last set earns a bonus")
-    checks_take_places: bool = Field(False, title="Checks count as items of a set")
+    has_bonus: bool = Field(False, title="Everyone who finishes all sets earns a bonus")
+    checks_take_places: bool = Field(False, title="Checks are among the items of a set")
     groups: Literal["free", "together", "once"] = Field(
         "free",
         title="Items of a group",
@@ -869,13 +882,14 @@ class Instrument(Part):
     instructions_title: str = Field("", title="Heading of the instructions")
     page_note: Words = Field(
         "",
-        title="Note on every page",
+        title="Note above the questions",
+        description="Markdown.",
         validation_alias=AliasChoices("page_note", "x_page_note"),
         json_schema_extra={"rows": 2},
     )
     help_label: Words = Field(
         "",
-        title="Name of the help on a page",
+        title="Name of the link to the instructions",
         validation_alias=AliasChoices("help_label", "x_help_label"),
     )
     # until spans have a page
@@ -885,7 +899,12 @@ class Instrument(Part):
         title="Hint on marking passages",
         description="Empty: passages can’t be marked.",
     )
-    note: str | None = Field(None, title="Words above a box for notes on an item")
+    note: str | None = Field(
+        None,
+        title="Words above a box for notes on an item",
+        description="Empty: there is no box.",
+        json_schema_extra={"when_empty": "Anything unclear? (optional)"},
+    )
     examples: Annotated[list[Example], Field(max_length=200)] = Field(
         [], title="Worked examples", json_schema_extra={"noun": "example"}
     )

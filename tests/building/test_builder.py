@@ -12,7 +12,7 @@ from evalsite.studies.instruments import import_instrument
 from evalsite.studies.models import Instrument, InstrumentMember, Study
 from tests.support.factories import make_user
 from tests.support.forms import read_form
-from tests.support.instruments import make_built_study, read_gallery
+from tests.support.instruments import GALLERY, make_built_study, read_gallery
 
 pytestmark = pytest.mark.django_db
 
@@ -29,6 +29,10 @@ def post(staff: Client, instrument: Instrument, **said: Any) -> Any:
     return staff.post(address, shown | said, follow=True)
 
 
+def list_faults(page: Any) -> list[tuple[str, str, str]]:
+    return [(f["anchor"], f["where"], f["message"]) for f in page.context["faults"]]
+
+
 def test_form_that_nobody_changed_changes_nothing(staff, jane):
     for content in read_gallery():
         version, _ = import_instrument(data=content, by=jane)
@@ -42,27 +46,32 @@ def test_form_that_nobody_changed_changes_nothing(staff, jane):
 def test_instrument_is_built_by_hand_saved_as_a_version_and_used(staff, jane):
     instrument = begin(staff)
     post(staff, instrument, **{
-        "do": "add", "q-0-label": "Helpfulness", "q-0-key": "helpfulness",
-        "q-0-question": "Does the reply do what was asked?",
-        "q-0-p-points-1-label": "", "q-0-p-points-2-notes": "half of it",
-        "q-0-p-points-3-label": "Completely", "q-0-p-points-count": "4",
+        "do": "add:criteria", "criteria-0-label": "Helpfulness",
+        "criteria-0-question": "Does the reply do what was asked?",
+        "criteria-0-scale-points-2-notes": "half of it",
+        "criteria-0-scale-points-box": "Very bad\n2\nFair\nCompletely",
     })  # fmt: skip
-    post(staff, instrument, **{"do": "draft", "q-1-label": "True", "q-1-kind": "decision"})
     post(staff, instrument, **{
-        "do": "save", "q-1-key": "is_true", "q-1-question": "Is it true?", "q-1-p-yes": "True",
-        "practice-0-in-source": "What is 2 + 2?", "practice-0-out-0": "4",
-        "practice-0-answer-helpfulness": "3..4", "practice-0-answer-true": "true",
-        "practice-0-why": "It is right.",
-        "check-0-question": "What do you rate?", "check-0-choices": "*The reply\nThe message",
-        "check-0-why": "Only the reply is rated.",
+        "do": "add:practice", "criteria-1-label": "True", "criteria-1-kind": "decision",
+    })  # fmt: skip
+    post(staff, instrument, do="add:comprehension")
+    post(staff, instrument, **{
+        "do": "save", "criteria-1-key": "is_true", "criteria-1-question": "Is it true?",
+        "criteria-1-scale-yes": "True",
+        "practice-0-in-0": "What is 2 + 2?", "practice-0-out-0": "4",
+        "practice-0-answer-0": "3..4", "practice-0-answer-1": "true",
+        "practice-0-why": "It is right.", "comprehension-0-question": "What do you rate?",
+        "comprehension-0-choices": "The reply\nThe message", "comprehension-0-right": "The reply",
+        "comprehension-0-why": "Only the reply is rated.",
     })  # fmt: skip
     instrument.refresh_from_db()
     content = instrument.newest.content
-    given = {"title": "Spring", "instrument": f"version:{instrument.newest.pk.hex}"}
-    staff.post(reverse("admin:study-new"), given)
+    fields = {"title": "Spring", "instrument": f"version:{instrument.newest.pk.hex}"}
+    staff.post(reverse("admin:study-new"), fields)
 
     helpful, true = content["criteria"]
     assert content["item"]["output_name"] == "Reply"
+    assert helpful["key"] == "helpfulness"
     assert helpful["scale"]["points"] == [
         {"value": 1, "label": "Very bad"}, {"value": 2, "label": ""},
         {"value": 3, "label": "Fair", "notes": ["half of it"]},
@@ -72,117 +81,204 @@ def test_instrument_is_built_by_hand_saved_as_a_version_and_used(staff, jane):
     assert content["practice"][0]["gold"] == {"helpfulness": ["3..4"], "is_true": [1]}
     assert content["comprehension"][0]["right"] == "The reply"
     assert instrument.draft == {}
-    assert [one.key for one in Study.objects.get().config.criteria] == ["helpfulness", "is_true"]
+    config = Study.objects.get().config
+    assert [criterion.key for criterion in config.criteria] == ["helpfulness", "is_true"]
 
 
 @pytest.mark.one_case
 @pytest.mark.parametrize(
-    ("said", "anchor", "words"),
+    ("fields", "anchor", "code"),
     [
-        ({"q-0-p-points-0-value": "one"}, "q-0", "must be a number"),
-        ({"q-0-p-points-count": "1"}, "q-0", "must have at least 2 entries"),
-        ({"q-0-key": "participant"}, "q-0", "is a name that the site uses itself"),
-        ({"q-0-label": ""}, "q-0", "must not be empty"),
-        ({"in-0-name": "system"}, "page", "is a column that every batch has"),
-        ({"practice-0-out-0": "4"}, "practice", "is required"),
-        ({"title": ""}, "about", "must not be empty"),
-        ({"language": "English"}, "languages", "must be a language tag"),
+        ({"item-outputs-least": "two"}, "id_item-outputs-least", "type"),
+        ({"criteria-0-scale-points-box": "Bad"}, "id_criteria-0-scale-points-box", "length"),
+        ({"criteria-0-key": "participant"}, "id_criteria-0-key", "reserved_column"),
+        ({"criteria-0-label": ""}, "id_criteria-0-label", "empty_text"),
+        ({"item-inputs-0-name": "system"}, "id_item-inputs-0-name", "reserved_column"),
+        ({"practice-0-out-0": "4"}, "id_practice-0-in-0", "missing_key"),
+        ({"title": ""}, "id_title", "empty_text"),
+        ({"language": "English"}, "id_language", "bad_language"),
     ],
 )
-def test_fault_names_its_question_and_its_reason_and_the_draft_is_kept(staff, said, anchor, words):
+def test_fault_stands_at_its_field_and_in_the_list_and_the_draft_is_kept(
+    staff, fields, anchor, code
+):
     instrument = begin(staff)
+    if "practice-0-out-0" in fields:
+        post(staff, instrument, do="add:practice")
 
-    page = post(staff, instrument, do="save", **said)
+    page = post(staff, instrument, do="save", **fields)
 
     assert page.status_code == 422
     faults = page.context["faults"]
-    assert (anchor, True) in {(one.anchor, words in one.message) for one in faults}, faults
+    assert (anchor, code) in {(fault["anchor"], fault["code"]) for fault in faults}, faults
     assert f'href="#{anchor}"' in page.text
     assert f'id="{anchor}"' in page.text
+    assert f'id="{anchor}_error"' in page.text
     instrument.refresh_from_db()
     assert instrument.newest is None
     assert instrument.draft != {}
-    for name, text in said.items():
-        assert read_form(staff.get(reverse("admin:instrument", args=[instrument.pk])).text,
-                         "builder")[name] == text  # fmt: skip
+    again = staff.get(reverse("admin:instrument", args=[instrument.pk])).text
+    for name, text in fields.items():
+        assert read_form(again, "builder")[name] == text
+
+
+def test_what_cannot_be_asked_yet_is_listed_and_may_still_be_saved(staff, jane):
+    content = json.loads((GALLERY / "mqm.json").read_bytes())
+    instrument = import_instrument(data=content, by=jane)[0].instrument
+
+    page = post(staff, instrument, do="save", title="Errors of ours")
+
+    assert page.status_code == 200
+    assert page.context["faults"] == []
+    assert {fault["code"] for fault in page.context["later"]} == {"not_yet"}
+    assert f'href="#{page.context["later"][0]["anchor"]}"' in page.text
+    instrument.refresh_from_db()
+    assert instrument.newest.number == 2
 
 
 def test_fault_of_the_second_of_two_equal_columns_names_the_second(staff):
     instrument = begin(staff)
-    post(staff, instrument, do="add")
+    post(staff, instrument, do="add:criteria")
 
-    page = post(staff, instrument, **{"do": "save", "q-1-label": "Second", "q-1-key": "quality"})
+    page = post(
+        staff, instrument,
+        **{"do": "save", "criteria-1-label": "Second", "criteria-1-key": "quality"},
+    )  # fmt: skip
 
-    assert [(one.anchor, one.where, one.message) for one in page.context["faults"]] == [
-        ("q-1", "Question 2 (Second)", "has the same column in exports as another question"),
-    ]
+    assert list_faults(page) == [
+        ("id_criteria-1", "Question 2 (Second)",
+         "has the same column in files as another question"),
+    ]  # fmt: skip
 
 
 def test_fault_of_a_name_in_files_says_which_field_it_is_and_suggests_another_name(staff):
     instrument = begin(staff)
-    post(staff, instrument, **{"do": "draft", "q-0-kind": "choice"})
+    post(staff, instrument, **{"do": "draft", "criteria-0-kind": "choice"})
 
     page = post(staff, instrument, **{
-        "do": "save", "in-0-name": "The source", "q-0-key": "My quality",
-        "q-0-p-options-0-key": "1st Option",
+        "do": "save", "item-inputs-0-name": "The source", "criteria-0-key": "My quality",
+        "criteria-0-scale-options-0-key": "1st Option",
     })  # fmt: skip
 
     rule = "must be lower-case letters, digits and _, starting with a letter, at most 40 characters"
-    assert [(one.where, one.message) for one in page.context["faults"]] == [
-        ("Page, input 1 column", f"{rule}, such as the_source"),
-        ("Question 1 (Quality), column", f"{rule}, such as my_quality"),
-        ("Question 1 (Quality), option 1 key", rule),
-    ]
+    assert list_faults(page) == [
+        ("id_item-inputs-0-name", "Inputs and outputs, input 1, column in uploads",
+         f"{rule}, such as the_source"),
+        ("id_criteria-0-key", "Question 1 (Quality), column in files",
+         f"{rule}, such as my_quality"),
+        ("id_criteria-0-scale-options-0-key", "Question 1 (Quality), option 1, name in files",
+         rule),
+    ]  # fmt: skip
 
 
 def test_condition_on_a_question_that_is_removed_stays_until_somebody_decides(staff):
     instrument = begin(staff)
-    post(staff, instrument, do="add")
-    post(staff, instrument, **{"do": "draft", "q-1-if": "quality"})
-    post(staff, instrument, **{"do": "draft", "q-1-test": "at_most", "q-1-what": "2"})
+    post(staff, instrument, do="add:criteria")
+    condition = {"criterion": "quality", "test": "at_most", "answers": "2"}
+    post(staff, instrument, do="draft",
+         **{f"criteria-1-ask_if-{name}": text for name, text in condition.items()})  # fmt: skip
 
-    post(staff, instrument, do="remove:0")
+    post(staff, instrument, do="remove:criteria-0")
     page = post(staff, instrument, do="save")
 
     assert page.status_code == 422
     assert "quality (no longer an earlier question)" in page.text
-    assert "q-0" in {one.anchor for one in page.context["faults"]}
+    assert "id_criteria-0-ask_if" in {fault["anchor"] for fault in page.context["faults"]}
     instrument.refresh_from_db()
     assert instrument.draft["criteria"][0]["ask_if"]["criterion"] == "quality"
 
 
+def test_questions_about_people_say_which_answers_allow_taking_part(staff):
+    instrument = begin(staff)
+    at = "eligibility-questions"
+    for _ in range(3):
+        post(staff, instrument, do=f"add:{at}")
+    post(staff, instrument, **{
+        "do": "draft", "eligibility-rule": "Adults who speak German.",
+        "eligibility-refusal": "Thank you for your time.", f"{at}-0-label": "First language",
+        f"{at}-0-choices-box": "German\nAnother language", f"{at}-1-label": "Age",
+        f"{at}-1-kind": "number", f"{at}-2-label": "Work",
+        f"{at}-2-choices-box": "Teacher\nTranslator\nNeither",
+    })  # fmt: skip
+
+    page = post(staff, instrument, **{
+        "do": "save", f"{at}-0-accept-rule": "only", f"{at}-0-accept-answers": "German",
+        f"{at}-0-choices-0-value": "de", f"{at}-1-accept-rule": "range",
+        f"{at}-1-accept-least": "18", f"{at}-2-accept-rule": "none_of",
+        f"{at}-2-accept-answers": "Translator\nTeacher",
+    })  # fmt: skip
+    instrument.refresh_from_db()
+    assert instrument.newest is not None, page.context["faults"]
+    first = instrument.newest.content["eligibility"]
+    post(
+        staff, instrument, **{"do": "save", f"{at}-0-key": "spoken", f"{at}-0-choices-0-value": "g"}
+    )
+    instrument.refresh_from_db()
+    renamed = instrument.newest.content["eligibility"]
+    for number in (2, 1, 0):
+        post(staff, instrument, do=f"remove:{at}-{number}")
+    instrument.refresh_from_db()
+
+    assert first["accept"] == {
+        "first_language": ["de"], "age": {"least": 18},
+        "work": {"none_of": ["translator", "teacher"]},
+    }  # fmt: skip
+    assert renamed["accept"]["spoken"] == ["g"]
+    assert renamed["questions"][0]["choices"][0] == {"value": "g", "label": "German"}
+    assert "eligibility" not in instrument.draft
+
+
+def test_comment_is_asked_where_its_own_question_has_these_answers(staff):
+    instrument = begin(staff)
+    post(staff, instrument, **{
+        "do": "draft", "criteria-0-comment-ask": "required",
+        "criteria-0-comment-if-criterion": "quality", "criteria-0-comment-if-answers": "Bad\n1",
+    })  # fmt: skip
+    instrument.refresh_from_db()
+    comment = instrument.draft["criteria"][0]["comment"]
+
+    post(staff, instrument, **{"do": "draft", "criteria-0-comment-ask": ""})
+
+    assert comment == {"ask": "required", "if": {"criterion": "quality", "is": [2, 1]}}
+    instrument.refresh_from_db()
+    assert "comment" not in instrument.draft["criteria"][0]
+
+
 def test_questions_are_moved_duplicated_and_removed(staff):
     instrument = begin(staff)
-    post(staff, instrument, do="add")
-    post(staff, instrument, **{"do": "up:1", "q-1-label": "Tone", "q-1-key": "tone"})
-    post(staff, instrument, do="copy:0")
-    removed = post(staff, instrument, do="remove:2")
+    post(staff, instrument, do="add:criteria")
+    post(staff, instrument, **{"do": "up:criteria-1", "criteria-1-label": "Tone"})
+    post(staff, instrument, do="copy:criteria-0")
+    removed = post(staff, instrument, do="remove:criteria-2")
     post(staff, instrument, do="undo")
     instrument.refresh_from_db()
     before = [one["key"] for one in instrument.draft["criteria"]]
-    post(staff, instrument, do="remove:2")
-    post(staff, instrument, do="add-input")
+    post(staff, instrument, do="remove:criteria-2")
+    post(staff, instrument, do="add:item-inputs")
 
     instrument.refresh_from_db()
     assert "Removed “Quality”." in removed.text
     assert before == ["tone", "tone_2", "quality"]
     assert [one["key"] for one in instrument.draft["criteria"]] == ["tone", "tone_2"]
-    assert [one["name"] for one in instrument.draft["item"]["inputs"]] == ["source", "input"]
+    assert [one["name"] for one in instrument.draft["item"]["inputs"]] == ["source", "input_2"]
 
 
 def test_question_that_comes_back_has_its_edits_and_its_answers_in_examples_again(staff):
     instrument = begin(staff)
-    post(staff, instrument, do="add")
+    for name in ("criteria", "examples", "practice"):
+        post(staff, instrument, do=f"add:{name}")
     post(staff, instrument, **{
-        "do": "draft", "q-1-label": "Tone",
+        "do": "draft", "criteria-1-label": "Tone",
         **{f"{part}-0-{field}": text for part in ("examples", "practice")
-           for field, text in (("in-source", "Hello?"), ("out-0", "Hi."), ("why", "It is short."),
-                               ("answer-quality", "4"))},
+           for field, text in (("in-0", "Hello?"), ("out-0", "Hi."), ("why", "It is short."),
+                               ("answer-0", "4"))},
     })  # fmt: skip
-    answers = {"examples-0-answer-tone": "2", "practice-0-answer-tone": "1..2"}
+    answers = {"examples-0-answer-1": "2", "practice-0-answer-1": "1..2"}
     post(staff, instrument, do="draft", **answers)
 
-    post(staff, instrument, **{"do": "remove:1", "q-1-question": "How friendly is it?"})
+    post(staff, instrument,
+         **{"do": "remove:criteria-1", "criteria-1-question": "How friendly is it?"})  # fmt: skip
+
     without = read_form(staff.get(reverse("admin:instrument", args=[instrument.pk])).text,
                         "builder")  # fmt: skip
     post(staff, instrument, do="undo")
@@ -198,7 +294,7 @@ def test_question_that_comes_back_has_its_edits_and_its_answers_in_examples_agai
 
 @pytest.mark.one_case
 @pytest.mark.parametrize(
-    ("kind", "said", "rating"),
+    ("kind", "text", "rating"),
     [
         ("likert", "Fair", [3]),
         ("decision", "yes", [1]),
@@ -210,10 +306,10 @@ def test_question_that_comes_back_has_its_edits_and_its_answers_in_examples_agai
         ("number", "0", [0]),
     ],
 )
-def test_worked_example_is_rated_on_any_kind_of_question(staff, kind, said, rating):
+def test_worked_example_is_rated_on_any_kind_of_question(staff, kind, text, rating):
     instrument = begin(staff)
-    post(staff, instrument, **{"do": "draft", "q-0-kind": kind})
-    example = {"in-source": "Hello?", "out-0": "Hi.", "answer-quality": said, "why": "It is short."}
+    post(staff, instrument, **{"do": "add:examples", "criteria-0-kind": kind})
+    example = {"in-0": "Hello?", "out-0": "Hi.", "answer-0": text, "why": "It is short."}
 
     page = post(staff, instrument, do="save", **{f"examples-0-{at}": example[at] for at in example})
 
@@ -238,10 +334,11 @@ def test_words_with_markup_are_text_on_every_page(staff):
     instrument = begin(staff, hostile)
 
     post(staff, instrument, **{
-        "do": "save", "q-0-label": hostile, "q-0-question": hostile, "q-0-definition": hostile,
-        "q-0-p-points-0-label": hostile, "q-0-p-points-0-notes": hostile,
+        "do": "save", "criteria-0-label": hostile, "criteria-0-question": hostile,
+        "criteria-0-definition": hostile, "criteria-0-scale-points-0-notes": hostile,
+        "criteria-0-scale-points-box": f"{hostile}\n{hostile}",
         "instructions": hostile,
-        "in-0-label": hostile,
+        "item-inputs-0-label": hostile,
     })  # fmt: skip
 
     instrument.refresh_from_db()
@@ -269,10 +366,10 @@ def test_two_people_who_edit_lose_nothing(staff, jane):
     other.force_login(tom)
     hers, his = (read_form(one.get(address).text, "builder") for one in (staff, other))
 
-    staff.post(address, hers | {"do": "draft", "q-0-label": "Hers"})
-    conflict = other.post(address, his | {"do": "draft", "q-0-label": "His"})
+    staff.post(address, hers | {"do": "draft", "criteria-0-label": "Hers"})
+    conflict = other.post(address, his | {"do": "draft", "criteria-0-label": "His"})
     again = other.post(
-        address, read_form(conflict.text, "builder") | {"do": "draft", "q-0-label": "His"}
+        address, read_form(conflict.text, "builder") | {"do": "draft", "criteria-0-label": "His"}
     )
 
     assert conflict.status_code == again.status_code == 409
@@ -288,8 +385,8 @@ def test_form_that_is_sent_twice_is_kept_once_and_one_from_before_says_who_chang
     opened = read_form(staff.get(address).text, "builder")
 
     answers = [staff.post(address, opened | {"do": "save"}, follow=True) for _ in range(2)]
-    post(staff, instrument, **{"do": "draft", "q-0-label": "Later"})
-    before = staff.post(address, opened | {"do": "draft", "q-0-label": "Earlier"})
+    post(staff, instrument, **{"do": "draft", "criteria-0-label": "Later"})
+    before = staff.post(address, opened | {"do": "draft", "criteria-0-label": "Earlier"})
 
     assert [answer.status_code for answer in answers] == [200, 200]
     assert "Saved as version 1." in answers[1].text
@@ -305,7 +402,9 @@ def test_question_of_another_instrument_is_found_added_and_says_when_it_differs(
     found = staff.get(address, {"q": "adequacy"})
     staff.post(address, {"question": "gallery:adequacy_fluency:adequacy"})
     same = staff.get(reverse("admin:instrument", args=[instrument.pk])).text
-    changed = post(staff, instrument, **{"do": "draft", "q-1-question": "Something else?"}).text
+    changed = post(
+        staff, instrument, **{"do": "draft", "criteria-1-question": "Something else?"}
+    ).text
 
     assert "gallery:adequacy_fluency:adequacy" in {one.value for one in found.context["questions"]}
     assert "From “Translation: adequacy and fluency”, version 1, unchanged" in same
@@ -373,21 +472,20 @@ def test_question_about_each_turn_is_built_by_hand(staff, jane):
     instrument = begin(staff)
     spoken = '[{"role": "user", "content": "Is it open?"}, {"role": "bot", "content": "Yes."}]'
 
+    post(staff, instrument, do="add:practice")
     post(staff, instrument, **{
-        "do": "add", "out-kind": "conversation", "outputs": "one", "q-0-label": "This turn",
-        "q-0-key": "this_turn", "q-0-question": "How good is it?",
+        "do": "draft", "item-outputs-kind": "conversation", "criteria-0-label": "This turn",
+        "criteria-0-question": "How good is it?",
     })  # fmt: skip
-    post(staff, instrument, **{"do": "draft", "q-0-per": "turn"})
-    half_way = staff.get(reverse("admin:instrument", args=[instrument.pk])).text
+    post(staff, instrument, **{"do": "draft", "criteria-0-per": "turn"})
     post(staff, instrument, **{
-        "do": "draft", "q-0-roles": "bot, assistant", "practice-0-out-0": spoken,
-        "practice-0-in-source": "A question", "practice-0-answer-this_turn": "4..5",
+        "do": "draft", "criteria-0-turns-roles": "bot\nassistant", "practice-0-out-0": spoken,
+        "practice-0-in-0": "A question", "practice-0-answer-0": "4..5",
         "practice-0-why": "It answers.",
     })  # fmt: skip
 
     instrument.refresh_from_db()
     question = instrument.draft["criteria"][0]
-    assert "Which of them" in half_way
     assert question["per"] == "turn"
     assert question["turns"] == {"roles": ["bot", "assistant"]}
     (practice,) = instrument.draft["practice"]
@@ -399,24 +497,27 @@ def test_question_about_each_turn_is_built_by_hand(staff, jane):
 @pytest.mark.torture
 def test_column_follows_its_name_until_a_version_has_it_and_what_refers_to_it_follows_too(staff):
     instrument = begin(staff)
+    post(staff, instrument, do="add:criteria")
+    post(staff, instrument, do="add:practice")
     post(staff, instrument, **{
-        "do": "add", "practice-0-out-0": "4", "practice-0-why": "So.", "practice-0-in-source": "?",
-        "practice-0-answer-quality": "2",
+        "do": "draft", "practice-0-out-0": "4", "practice-0-why": "So.", "practice-0-in-0": "?",
+        "practice-0-answer-0": "2", "criteria-1-ask_if-criterion": "quality",
+        "criteria-1-ask_if-test": "at_least",
     })  # fmt: skip
-    post(staff, instrument, **{"do": "draft", "q-1-if": "quality", "q-1-test": "at_least"})
     language = reverse("admin:instrument-language", args=[instrument.pk])
     texts = staff.get(language, {"tag": "de"}).context["texts"]
-    number = next(one["number"] for one in texts if one["address"] == "criteria.quality.label")
+    number = next(text["number"] for text in texts if text["address"] == "criteria.quality.label")
     instrument.refresh_from_db()
     staff.post(language, {"tag": "de", "revision": instrument.revision, f"text-{number}": "Güte"})
 
     post(staff, instrument, **{
-        "do": "draft", "q-1-what": "2", "q-0-label": "Tone", "q-1-label": "Tone",
+        "do": "draft", "criteria-1-ask_if-answers": "2", "criteria-0-label": "Tone",
+        "criteria-1-label": "Tone",
     })  # fmt: skip
     instrument.refresh_from_db()
     draft = instrument.draft
-    post(staff, instrument, **{"do": "save", "practice-0-answer-tone_2": "3"})
-    post(staff, instrument, **{"do": "draft", "q-0-label": "Sound"})
+    post(staff, instrument, **{"do": "save", "practice-0-answer-1": "3"})
+    post(staff, instrument, **{"do": "draft", "criteria-0-label": "Sound"})
 
     first, second = draft["criteria"]
     assert [first["key"], second["key"]] == ["tone", "tone_2"]
@@ -431,17 +532,24 @@ def test_column_follows_its_name_until_a_version_has_it_and_what_refers_to_it_fo
 @pytest.mark.torture
 def test_condition_on_several_answers_says_of_which(staff):
     instrument = begin(staff)
-    post(staff, instrument, do="add", outputs="several", questions="below")
-    post(staff, instrument, **{"do": "draft", "q-1-kind": "text", "q-1-if": "quality"})
-    post(staff, instrument, **{"do": "draft", "q-1-per": "item", "q-1-tick-2": "on"})
-    shown = staff.get(reverse("admin:instrument", args=[instrument.pk])).text
+    post(staff, instrument, **{
+        "do": "add:criteria", "layout-outputs": "several", "layout-questions": "below",
+    })  # fmt: skip
+    post(staff, instrument, **{
+        "do": "draft", "criteria-1-kind": "text", "criteria-1-ask_if-criterion": "quality",
+    })  # fmt: skip
+    post(staff, instrument, **{
+        "do": "draft", "criteria-1-per": "item", "criteria-1-ask_if-answers": "Bad",
+    })  # fmt: skip
     instrument.refresh_from_db()
     of_itself = instrument.draft["criteria"][1]["ask_if"]
 
-    page = post(staff, instrument, **{"do": "save", "q-1-which": "every", "q-1-tick-1": "on"})
+    page = post(staff, instrument, **{
+        "do": "save", "criteria-1-ask_if-outputs": "every",
+        "criteria-1-ask_if-answers": "Very bad\n2",
+    })  # fmt: skip
 
     assert of_itself == {"criterion": "quality", "is": [2], "outputs": "any"}
-    assert "For every output" in shown
     instrument.refresh_from_db()
     assert instrument.newest is not None, page.context["faults"]
     asked = instrument.newest.content["criteria"][1]["ask_if"]
@@ -455,7 +563,7 @@ def test_which_values_are_better_is_kept_until_answers_have_no_order(staff, jane
     kept = []
 
     for kind in ("slider", "number", "choice"):
-        post(staff, instrument, do="draft", **{"q-0-kind": kind})
+        post(staff, instrument, do="draft", **{"criteria-0-kind": kind})
         instrument.refresh_from_db()
         draft = instrument.draft or instrument.newest.content
         kept.append(draft["criteria"][0].get("better"))
@@ -463,19 +571,17 @@ def test_which_values_are_better_is_kept_until_answers_have_no_order(staff, jane
     assert kept == ["lower", "lower", None]
 
 
-def test_a_comment_box_needs_no_answer_whether_it_is_added_or_becomes_one(staff):
+def test_a_question_that_becomes_a_text_needs_no_answer(staff):
     instrument = begin(staff)
-    post(staff, instrument, do="add:text")
-    post(staff, instrument, do="add")
+    post(staff, instrument, do="add:criteria")
     instrument.refresh_from_db()
-    first, added, other = instrument.draft["criteria"]
+    first, added = instrument.draft["criteria"]
 
     needed = []
     for kind in ("text", "likert"):
-        post(staff, instrument, **{"q-2-kind": kind})
+        post(staff, instrument, **{"criteria-1-kind": kind})
         instrument.refresh_from_db()
-        needed.append(instrument.draft["criteria"][2].get("required", True))
+        needed.append(instrument.draft["criteria"][1].get("required", True))
 
-    assert (added["label"], added["required"]) == ("Comment", False)
-    assert other["scale"] == first["scale"]
+    assert added["scale"] == first["scale"]
     assert needed == [False, True]

@@ -11,20 +11,28 @@ from tests.support.instruments import read_gallery
 pytestmark = pytest.mark.django_db
 
 
-def test_renaming_an_input_loses_no_text_of_examples_and_practice(staff):
+def begin_with_two_inputs(staff):
     instrument = begin(staff)
-    post(staff, instrument, do="add-input")
+    for name in ("item-inputs", "practice", "examples"):
+        post(staff, instrument, do=f"add:{name}")
+    return instrument
+
+
+def test_renaming_an_input_loses_no_text_of_examples_and_practice(staff):
+    instrument = begin_with_two_inputs(staff)
     texts = {
-        "practice-0-in-source": "A question", "practice-0-in-input": "A hint",
-        "practice-0-out-0": "4", "examples-0-in-source": "Another", "examples-0-in-input": "A clue",
-        "examples-0-out-0": "5",
+        "practice-0-in-0": "A question", "practice-0-in-1": "A hint",
+        "practice-0-out-0": "4", "examples-0-in-0": "Another", "examples-0-in-1": "A clue",
+        "examples-0-out-0": "5", "item-inputs-1-name": "hint", "item-inputs-0-name": "question",
     }  # fmt: skip
 
     # everything in one go, as somebody does who saves at the end
-    post(staff, instrument, do="draft", **texts, **{"in-1-name": "hint", "in-0-name": "question"})
+    post(staff, instrument, do="draft", **texts)
     instrument.refresh_from_db()
     first = instrument.draft
-    post(staff, instrument, **{"do": "draft", "in-1-label": "The clue", "in-1-name": "clue"})
+    post(staff, instrument, **{
+        "do": "draft", "item-inputs-1-label": "The clue", "item-inputs-1-name": "clue",
+    })  # fmt: skip
     instrument.refresh_from_db()
 
     assert first["practice"][0]["inputs"] == {"question": "A question", "hint": "A hint"}
@@ -34,31 +42,51 @@ def test_renaming_an_input_loses_no_text_of_examples_and_practice(staff):
 
 
 def test_inputs_that_swap_their_columns_keep_their_own_texts(staff):
-    instrument = begin(staff)
-    post(staff, instrument, do="add-input")
+    instrument = begin_with_two_inputs(staff)
     post(staff, instrument, **{
-        "do": "draft", "practice-0-in-source": "A question", "practice-0-in-input": "A hint",
-        "in-0-name": "input", "in-1-name": "source",
+        "do": "draft", "practice-0-in-0": "A question", "practice-0-in-1": "A hint",
+        "item-inputs-0-name": "input_2", "item-inputs-1-name": "source",
     })  # fmt: skip
 
     instrument.refresh_from_db()
-    assert instrument.draft["practice"][0]["inputs"] == {"input": "A question", "source": "A hint"}
+    assert instrument.draft["practice"][0]["inputs"] == {
+        "input_2": "A question",
+        "source": "A hint",
+    }
 
 
 @pytest.mark.torture
 def test_an_input_that_takes_the_name_of_another_and_gives_it_back_loses_no_text(staff):
-    instrument = begin(staff)
-    post(staff, instrument, do="add-input")
+    instrument = begin_with_two_inputs(staff)
     post(staff, instrument, **{
-        "do": "draft", "practice-0-in-source": "A question", "practice-0-in-input": "A hint",
-        "in-1-name": "source",
+        "do": "draft", "practice-0-in-0": "A question", "practice-0-in-1": "A hint",
+        "item-inputs-1-name": "source",
     })  # fmt: skip
     refused = post(staff, instrument, do="save")
-    post(staff, instrument, **{"do": "draft", "in-1-name": "hint"})
+    post(staff, instrument, **{"do": "draft", "item-inputs-1-name": "hint"})
 
     assert refused.status_code == 422
     instrument.refresh_from_db()
     assert instrument.draft["practice"][0]["inputs"] == {"source": "A question", "hint": "A hint"}
+
+
+def test_an_input_that_is_removed_comes_back_with_its_texts(staff):
+    instrument = begin_with_two_inputs(staff)
+    post(staff, instrument, **{
+        "do": "draft", "practice-0-in-0": "A question", "practice-0-in-1": "A hint",
+    })  # fmt: skip
+    post(staff, instrument, do="remove:item-inputs-1")
+    post(staff, instrument, do="draft", context="nothing")
+    instrument.refresh_from_db()
+    without = instrument.draft
+
+    post(staff, instrument, do="undo")
+
+    instrument.refresh_from_db()
+    assert without["item"]["inputs"] == []
+    assert without["practice"][0]["inputs"] == {}
+    assert instrument.draft["practice"][0]["inputs"] == {"source": "A question"}
+    assert [row["name"] for row in instrument.draft["item"]["inputs"]] == ["source"]
 
 
 @pytest.mark.torture
@@ -68,9 +96,9 @@ def test_a_column_renamed_on_a_page_that_was_only_looked_at_loses_nothing(staff,
     version, _ = import_instrument(data=content, by=jane)
     address = reverse("admin:instrument", args=[version.instrument.pk])
     shown = read_form(staff.get(address).text, "builder")
-    old = shown["in-0-was"]
+    old = shown["item-inputs-0-was"]
 
-    looked = staff.post(address, shown | {"do": "preview", "in-0-name": "renamed"})
+    looked = staff.post(address, shown | {"do": "preview", "item-inputs-0-name": "renamed"})
     staff.post(address, read_form(looked.text, "builder") | {"do": "draft"})
 
     version.instrument.refresh_from_db()
@@ -112,3 +140,62 @@ def test_questions_and_translations_follow_a_column_that_is_renamed(staff, jane)
         for before, after in zip(content.get(part, []), draft.get(part, []), strict=True):
             assert [*after.get("columns", {})] == ["claims"][: len(before.get("columns", {}))]
             assert [*after.get("columns", {}).values()] == [*before.get("columns", {}).values()]
+
+
+def test_an_answer_that_is_renamed_is_renamed_in_examples_conditions_and_translations(staff, jane):
+    instrument = begin(staff)
+    options, condition = "criteria-0-scale-options", "criteria-1-ask_if"
+    for name in ("criteria", "practice", "examples"):
+        post(staff, instrument, do=f"add:{name}")
+    post(staff, instrument, **{"do": "draft", "criteria-0-kind": "choice"})
+    post(staff, instrument, **{
+        "do": "draft", f"{condition}-criterion": "quality", f"{condition}-answers": "First option",
+        **{f"{part}-0-{field}": text for part in ("examples", "practice")
+           for field, text in (("in-0", "Hello?"), ("out-0", "Hi."), ("why", "It is short."),
+                               ("answer-0", "First option"))},
+    })  # fmt: skip
+    language = reverse("admin:instrument-language", args=[instrument.pk])
+    texts = staff.get(language, {"tag": "de"}).context["texts"]
+    address = "criteria.quality.scale.options.first_option.label"
+    number = next(text["number"] for text in texts if text["address"] == address)
+    instrument.refresh_from_db()
+    staff.post(language, {"tag": "de", "revision": instrument.revision, f"text-{number}": "Erste"})
+
+    post(staff, instrument, **{
+        "do": "draft", f"{options}-0-key": "second_option", f"{options}-1-key": "first_option",
+    })  # fmt: skip
+    instrument.refresh_from_db()
+    swapped = instrument.draft
+    page = post(staff, instrument, **{"do": "save", f"{options}-box": "Good\nBad"})
+
+    assert swapped["criteria"][1]["ask_if"] == {"criterion": "quality", "is": ["second_option"]}
+    assert swapped["practice"][0]["gold"] == {"quality": ["second_option"]}
+    assert swapped["examples"][0]["ratings"] == {"quality": ["second_option"]}
+    address = "criteria.quality.scale.options.second_option.label"
+    assert swapped["translations"] == {"de": {address: "Erste"}}
+    instrument.refresh_from_db()
+    assert instrument.newest is not None, page.context["faults"]
+    content = instrument.newest.content
+    assert content["practice"][0]["gold"] == {"quality": ["second_option"]}
+
+
+def test_values_of_points_that_move_take_ratings_and_conditions_with_them(staff):
+    instrument = begin(staff)
+    for name in ("criteria", "examples"):
+        post(staff, instrument, do=f"add:{name}")
+    post(staff, instrument, **{
+        "do": "draft", "criteria-1-ask_if-criterion": "quality",
+        "criteria-1-ask_if-answers": "Fair", "examples-0-in-0": "Hello?", "examples-0-out-0": "Hi.",
+        "examples-0-why": "It is short.", "examples-0-answer-0": "Good",
+    })  # fmt: skip
+
+    page = post(staff, instrument, **{
+        "do": "save",
+        "criteria-0-scale-points-box": "Awful\nVery bad\nBad\nFair\nGood\nVery good",
+    })  # fmt: skip
+
+    instrument.refresh_from_db()
+    assert instrument.newest is not None, page.context["faults"]
+    content = instrument.newest.content
+    assert content["criteria"][1]["ask_if"] == {"criterion": "quality", "is": [4]}
+    assert content["examples"][0]["ratings"] == {"quality": [5]}

@@ -30,12 +30,13 @@ def test_export_is_the_very_file_that_was_imported_and_an_old_version_can_come_b
 
 def test_versions_say_what_each_changed(staff):
     instrument = begin(staff)
-    post(staff, instrument, do="add")
-    post(staff, instrument, do="save", **{"q-1-label": "Tone"})
-    post(staff, instrument, do="remove:1")
-    post(staff, instrument, do="add")
+    post(staff, instrument, do="add:criteria")
+    post(staff, instrument, do="save", **{"criteria-1-label": "Tone"})
+    post(staff, instrument, do="remove:criteria-1")
+    post(staff, instrument, do="add:criteria")
     post(staff, instrument, **{
-        "do": "save", "title": "Replies", "q-0-p-points-2-label": "<b>So-so", "q-1-label": "Wit",
+        "do": "save", "title": "Replies", "criteria-1-label": "Wit",
+        "criteria-0-scale-points-box": "Very bad\nBad\n<b>So-so\nGood\nVery good",
     })  # fmt: skip
     address = reverse("admin:instrument-versions", args=[instrument.pk])
 
@@ -45,7 +46,7 @@ def test_versions_say_what_each_changed(staff):
     second, first = page.context["versions"]
     assert second["changes"] == [
         "Question “Wit” was added", "Question “Tone” was removed", "Title",
-        "Question 1 (Quality), point 3 label",
+        "Question 1 (Quality), point 3, label",
     ]  # fmt: skip
     assert first["changes"] == []
     assert "The first version" in page.text

@@ -284,7 +284,7 @@ def test_inputs_outputs_and_references_come_in_tables_of_their_own(tmp_path):
     ]
     assert batch.joined == "Joined by id: 2 different ids in “id”, in 4 files."
     assert [
-        (PurePosixPath(use.name).name, use.role, use.systems, use.found) for use in batch.files
+        (PurePosixPath(use.name).name, use.role, use.systems, use.size) for use in batch.files
     ] == [
         ("alpha.jsonl", "outputs", ["alpha"], "2 outputs"),
         ("beta.csv", "outputs", ["beta"], "2 outputs"),

@@ -192,6 +192,19 @@ def test_old_name_of_a_key_is_read_and_never_written():
     assert not written.keys() & RENAMED.keys()
 
 
+def test_display_of_an_input_is_read_and_never_kept():
+    data = make_data()
+    shown = data["item"]["inputs"][0]
+
+    read = read_instrument(
+        data | {"item": data["item"] | {"inputs": [shown | {"display": "folded"}]}}
+    )
+
+    assert read == read_instrument(data)
+    faulty = data | {"item": data["item"] | {"inputs": [shown | {"display": "hidden"}]}}
+    assert list_faults(faulty) == {("not_allowed", "item.inputs.0.display")}
+
+
 @pytest.mark.parametrize("depth", [4, 1_000, 20_000])
 def test_condition_that_is_nested_too_deep_is_a_fault_and_no_error(depth: int):
     data = make_data()

@@ -13,7 +13,7 @@ class _Form(HTMLParser):
         given = dict(attrs)
         if tag == "form":
             self.is_in = given.get("id") == self.form_id
-        if not self.is_in or "disabled" in given:
+        if not self.is_in or "disabled" in given or given.get("form", self.form_id) != self.form_id:
             return
         name, kind = given.get("name", ""), given.get("type", "text")
         if tag == "input" and name and (kind not in ("radio", "checkbox") or "checked" in given):

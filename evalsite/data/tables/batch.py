@@ -78,22 +78,24 @@ def convert(
     """
     known = load_formats(formats)
     names = names or {}
-    found = unpack(
-        files, is_whole=lambda there: is_zip_of_a_tool(there, known), most_bytes=most_bytes
+    files_in = unpack(
+        files, is_whole=lambda entries: is_zip_of_a_tool(entries, known), most_bytes=most_bytes
     )
-    found = [_open_parquet(file, most_bytes) for file in found]
-    if not found:
+    files_in = [_open_parquet(file, most_bytes) for file in files_in]
+    if not files_in:
         raise Refused("no_file", "There are no files.")
-    if several := [name for name, file in Counter(file.name for file in found).items() if file > 1]:
+    if several := [
+        name for name, file in Counter(file.name for file in files_in).items() if file > 1
+    ]:
         raise Refused("system_twice", f"Two files are called {quote(several[0])}. Rename one.")
     chosen, limits = chosen or {}, replace(Limits(), text=most_bytes).lift()
     recognised = {
-        file.name: replace(one, format=_choose(one, chosen))
-        for file in found
-        if (one := recognise(file, known))
+        file.name: replace(tool, format=_choose(tool, chosen))
+        for file in files_in
+        if (tool := recognise(file, known))
     }
     sources: dict[str, str] = {}
-    tables = [file for file in found if file.name not in recognised and len(found) > 1]
+    tables = [file for file in files_in if file.name not in recognised and len(files_in) > 1]
     for file in tables:
         if (names.get(file.name) or lines.is_called_text(file)) and lines.is_text(file):
             continue
@@ -104,9 +106,9 @@ def convert(
             known_table = Recognised(file, table.format, shape, limits, options or {})
             if not _lacks_its_column(known_table, names.get(file.name, "")):
                 recognised[file.name] = known_table
-    uses = find_uses(found, recognised, names)
+    uses = find_uses(files_in, recognised, names)
     try:
-        batch = _convert_used(found, recognised, uses, (names, answers or {}, seed, chosen))
+        batch = _convert_used(files_in, recognised, uses, (names, answers or {}, seed, chosen))
     except Refused as problem:
         problem.files, problem.columns = uses, sources
         raise
@@ -138,35 +140,37 @@ Wishes = tuple[Mapping[str, str], Mapping[str, str], str, Mapping[str, str]]
 
 
 def _convert_used(
-    found: Sequence[SourceFile],
+    files_in: Sequence[SourceFile],
     recognised: Mapping[str, Recognised],
     uses: Sequence[FileUse],
     wishes: Wishes,
 ) -> Batch:
     names = wishes[0]
     roles = {use.name: use for use in uses}
-    used = [file for file in found if roles[file.name].role != LEAVE_OUT]
+    used = [file for file in files_in if roles[file.name].role != LEAVE_OUT]
     if not used:
         raise Refused("no_file", "Every file is left out.")
-    there = [recognised[file.name] for file in used if file.name in recognised]
+    known = [recognised[file.name] for file in used if file.name in recognised]
     texts = [file for file in used if file.name not in recognised]
-    if there and len(texts) < 2 and all(_is_reference(file, roles) for file in texts):
-        there = [set_role(one, names.get(one.file.name, "")) for one in there]
-        return _convert_formats(there, texts, roles, wishes)
-    if len(found) > 1 and _are_lines(used, names):
+    if known and len(texts) < 2 and all(_is_reference(file, roles) for file in texts):
+        known = [set_role(file_known, names.get(file_known.file.name, "")) for file_known in known]
+        return _convert_formats(known, texts, roles, wishes)
+    if len(files_in) > 1 and _are_lines(used, names):
         return _convert_lines(used, roles, names)
     if any(file.name in names for file in texts):
         _refuse_columns(used)
-    if len(found) == 1:
-        tools = ", ".join(one.title for one in load_formats())
+    if len(files_in) == 1:
+        tools = ", ".join(file_known.title for file_known in load_formats())
         raise Refused(
             "unknown_format",
             "The file can't be recognised. Several tables are read (CSV, TSV, JSON, JSON lines), "
             f"text files with a line for each input, and what tools write: {tools}.",
-            file=found[0].name,
+            file=files_in[0].name,
         )
     raise Refused(
-        "unknown_format" if all(one.format.key == TABLE for one in there) else "files_left",
+        "unknown_format"
+        if all(file_known.format.key == TABLE for file_known in known)
+        else "files_left",
         f"{count_of(len(texts), 'file')} can't be recognised: "
         f"{name_some([file.name for file in texts])}. Leave out what "
         "holds no outputs. A file with a column for each system, or one that names the system in "
@@ -213,14 +217,14 @@ def _open_parquet(file: SourceFile, most_bytes: int) -> SourceFile:
 
 def find_tool(file: SourceFile, formats: Sequence[Path] = (FOLDER,)) -> str:
     """Return what a tool wrote into this file, in a form that is no table; "" if it is one."""
-    found = recognise(file, load_formats(formats))
-    if found is None:
+    known = recognise(file, load_formats(formats))
+    if known is None:
         return ""
-    row = found.format.row
+    row = known.format.row
     paths = [*row.output, *(use["output"] for use in row.outputs)]
     is_nested = any({".", "["} & {*path} for path in paths)
-    is_tool = is_nested or row.begins_alike or found.shape.rows or found.format.trace is not None
-    return found.format.title if is_tool else ""
+    is_tool = is_nested or row.begins_alike or known.shape.rows or known.format.trace is not None
+    return known.format.title if is_tool else ""
 
 
 # --- what tools write ---------------------------------------------------------------------
@@ -241,15 +245,15 @@ def _convert_formats(
     labels, has_inputs = _label_columns(used, paths)
     collection = Collection(answers.get("turns", ""), has_chosen_inputs=has_inputs)
     collection.add_files(used)
-    called = {name: given for name, given in names.items() if given not in WORDS}
+    called = {name: alias for name, alias in names.items() if alias not in WORDS}
     collection.split_runs(called)
     loose = collection.settle_loose()
     _list_systems(collection, roles)
     for file, rows in collection.rows.items():
-        roles[file].found = count_of(rows, "output" if roles[file].role == OUTPUTS else "row")
+        roles[file].size = count_of(rows, "output" if roles[file].role == OUTPUTS else "row")
     for reference in references:
         texts = list(lines.read_texts(reference))
-        roles[reference.name].found = count_of(len(texts), "line")
+        roles[reference.name].size = count_of(len(texts), "line")
         collection.add_references(texts, reference)
     if called:
         _rename(collection, called)
@@ -265,7 +269,7 @@ def _convert_formats(
     inputs = list(dict.fromkeys(name for item in chosen for name in item.inputs))
     kept = list(
         dict.fromkeys(
-            key for item in chosen for one in item.outputs.values() for key in one.metadata
+            key for item in chosen for output in item.outputs.values() for key in output.metadata
         )
     )
     # an input has the name that it would have anyway, whatever the tool keeps beside it
@@ -327,7 +331,9 @@ def _label_columns(
 
 def _list_systems(collection: Collection, roles: Mapping[str, FileUse]) -> None:
     for file in collection.rows:
-        roles[file].systems = [one for one, first in collection.systems.items() if first == file]
+        roles[file].systems = [
+            system for system, first in collection.systems.items() if first == file
+        ]
         roles[file].shared = [*collection.shared.get(file, ())]
 
 
@@ -356,10 +362,11 @@ def _rename(collection: Collection, by_file: Mapping[str, str]) -> None:
     if len(set(new.values())) < len(new):
         raise Refused("system_twice", "Two systems would have one name. Choose another.")
     for item in collection.items.values():
-        item.outputs = {new[system]: some for system, some in item.outputs.items()}
+        item.outputs = {new[system]: outputs for system, outputs in item.outputs.items()}
     collection.systems = {new[system]: file for system, file in collection.systems.items()}
     collection.shared = {
-        file: {new[system]: None for system in some} for file, some in collection.shared.items()
+        file: {new[system]: None for system in outputs}
+        for file, outputs in collection.shared.items()
     }
 
 
@@ -373,7 +380,7 @@ def _list_rows(
             output = item.outputs.get(system)
             if output is not None:
                 after = [output.metadata.get(key, "") for key in kept]
-                yield [item.id, *shown, system, output.said or "", *after, *last]
+                yield [item.id, *shown, system, output.text or "", *after, *last]
 
 
 # --- text files ---------------------------------------------------------------------------
@@ -392,7 +399,7 @@ def _convert_lines(
             raise Refused("system_twice", message, file=file.name)
         parts[part] = file
     for file in used:
-        roles[file.name].found = count_of(lines.count_lines(file), "line")
+        roles[file.name].size = count_of(lines.count_lines(file), "line")
     number, systems = lines.check_lines(parts)
     reason = f"{count_of(number, 'line')} in each of {len(parts)} files"
     return Batch(

@@ -31,7 +31,7 @@ Input = str | list[dict[str, str]]
 class Output:
     """One text of one system; None if there is none, with the reason in `error`."""
 
-    said: str | None
+    text: str | None
     variant: str
     sample: int
     metadata: dict[str, str]
@@ -81,8 +81,8 @@ class Collection:
         """Say why the files are joined so."""
         number = count_of(len(self.items), "different input" if self._by_inputs else "different id")
         where = "the file" if files == 1 else f"{files} files"
-        what = "without ids" if self._by_inputs else f"in “{self._id}”"
-        return f"{number} {what}, in {where}"
+        by = "without ids" if self._by_inputs else f"in “{self._id}”"
+        return f"{number} {by}, in {where}"
 
     def add_files(self, files: Iterable[Recognised]) -> None:
         """Take all rows; Refused names the file, and the row by its number."""
@@ -219,11 +219,11 @@ class Collection:
         if is_table and find_first(data, paths.id) not in (None, ""):
             # each column may be an input
             taken = {last_name(path) for path in paths.id} | {*paths.left_out}
-            return {key: read_input(one) for key, one in data.items() if key not in taken}
+            return {key: read_input(cell) for key, cell in data.items() if key not in taken}
         for path in paths.open:
             value = find(data, path)
             if isinstance(value, dict):
-                inputs |= {key: read_input(one) for key, one in value.items()}
+                inputs |= {key: read_input(cell) for key, cell in value.items()}
         for column, several in paths.inputs.items():
             value = find_first(data, several)
             if paths.turns and isinstance(value, list):
@@ -247,8 +247,8 @@ class Collection:
             if (value := find(data, path)) not in (None, "", {}, [])
         }
         metadata |= {key: write_value(value) for key, value in row.metadata.items()}
-        own = find_first(data, paths.arguments)
-        arguments = row.arguments | (own if isinstance(own, dict) else {"arguments": own})
+        chosen = find_first(data, paths.arguments)
+        arguments = row.arguments | (chosen if isinstance(chosen, dict) else {"arguments": chosen})
         if kept := {key: _shorten(value) for key, value in arguments.items() if value}:
             metadata["model_arguments"] = write_value(kept)
         if paths.scores:
@@ -287,39 +287,41 @@ class Collection:
             self._id = self._id or next(path for path in paths.id if find(data, path) == value)
             if part := self._parts.get(known.file.name, ""):
                 key = item_id = f"{part}-{key}"
-        found = self.items.get(key)
-        if found is None:
-            found = self.items[key] = Item(item_id, inputs, place)
-        elif inputs and not found.inputs:
-            found.inputs = inputs
-        elif inputs and found.inputs != inputs:
+        item = self.items.get(key)
+        if item is None:
+            item = self.items[key] = Item(item_id, inputs, place)
+        elif inputs and not item.inputs:
+            item.inputs = inputs
+        elif inputs and item.inputs != inputs:
             differing = [
                 name
                 for name in inputs
-                if inputs[name] != found.inputs.get(name)
-                and (name in found.inputs or not found.is_given)
-            ] or ["" if found.is_given else "an input"]
+                if inputs[name] != item.inputs.get(name)
+                and (name in item.inputs or not item.is_given)
+            ] or ["" if item.is_given else "an input"]
             if {*differing} <= {*paths.loose} and inputs.keys() - {*paths.loose}:
                 self._differing |= dict.fromkeys(differing)
-                return found
+                return item
             column = next(name for name in differing if name not in paths.loose)
             if not column:
-                return found
+                return item
             raise Refused(
                 "inputs_differ",
-                f"{quote(column)} of {quote(item_id)} isn't what it is in {found.place}. "
+                f"{quote(column)} of {quote(item_id)} isn't what it is in {item.place}. "
                 "Outputs that are compared must have one input.",
             )
-        return found
+        return item
 
 
 def _read_all_settings(files: Iterable[Recognised]) -> dict[str, tuple[str, dict[str, Any]]]:
     """Return the settings of the runs by folder; none where runs of one folder differ in them."""
-    found: dict[str, list[tuple[str, dict[str, Any]]]] = {}
+    settings: dict[str, list[tuple[str, dict[str, Any]]]] = {}
     for known in files:
         if is_settings(known):
-            found.setdefault(known.file.folder, []).append(read_settings(known)[:2])
-    return {folder: some[0] for folder, some in found.items() if some.count(some[0]) == len(some)}
+            settings.setdefault(known.file.folder, []).append(read_settings(known)[:2])
+    return {
+        folder: runs[0] for folder, runs in settings.items() if runs.count(runs[0]) == len(runs)
+    }
 
 
 def _shorten(value: Any) -> Any:

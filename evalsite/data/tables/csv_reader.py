@@ -52,18 +52,9 @@ def _find_quotes(
     text: TextFile, delimiter: str, limits: Limits
 ) -> tuple[str, tuple[str, str] | None]:
     """Return how quotes are written, and what to say of it; only odd files are read once more."""
-    has_quotes = has_backslashes = False
-    stream = text.open()
-    try:
-        last = ""
-        while chunk := stream.read(_CHUNK):
-            has_quotes = has_quotes or '"' in chunk
-            has_backslashes = has_backslashes or '\\"' in last + chunk
-            last = chunk[-1]
-    finally:
-        stream.detach()
     plain = _TWICE, None
-    if not has_backslashes and not (delimiter == "\t" and has_quotes):
+    has_backslashes = text.holds('\\"')
+    if not has_backslashes and not (delimiter == "\t" and text.holds('"')):
         return plain
     code, _ = _try_quotes(text, delimiter, limits, _TWICE)
     if code == "stray_quote":

@@ -45,18 +45,18 @@ class Decisions:
 
         `ids` are those of the inputs that would be left out.
         """
-        given = self.answers.get(key, "")
-        if not given:
+        answer = self.answers.get(key, "")
+        if not answer:
             self.questions.append(Question(key, text, tuple(answers.items()), tuple(ids)))
-        elif given not in answers:
-            message = f"{quote(given)} is no answer. {text} Choose one of: {', '.join(answers)}."
+        elif answer not in answers:
+            message = f"{quote(answer)} is no answer. {text} Choose one of: {', '.join(answers)}."
             raise Refused("no_answer", message)
         else:
             left_out = (
-                f" Left out: {name_some(ids, _MOST_NAMED)}." if ids and given == LEAVE_OUT else ""
+                f" Left out: {name_some(ids, _MOST_NAMED)}." if ids and answer == LEAVE_OUT else ""
             )
-            self.made[key] = f"{text} {answers[given]}.{left_out}"
-        return given
+            self.made[key] = f"{text} {answers[answer]}.{left_out}"
+        return answer
 
     def finish(self) -> None:
         if self.questions:
@@ -80,16 +80,16 @@ def decide(collection: Collection, decisions: Decisions) -> list[Chosen]:
 
 
 def _all_outputs(items: list[Item]) -> list[Output]:
-    return [one for item in items for some in item.outputs.values() for one in some]
+    return [output for item in items for outputs in item.outputs.values() for output in outputs]
 
 
 def _choose_variant(items: list[Item], collection: Collection, decisions: Decisions) -> None:
     by_system: dict[str, set[str]] = {}
     for item in items:
         for system, outputs in item.outputs.items():
-            by_system.setdefault(system, set()).update(one.variant for one in outputs)
+            by_system.setdefault(system, set()).update(output.variant for output in outputs)
     # one prompt for each system distinguishes nothing
-    if all(len(own) == 1 for own in by_system.values()):
+    if all(len(of_system) == 1 for of_system in by_system.values()):
         return
     variants = sorted(set().union(*by_system.values()))
     answer = decisions.ask(
@@ -109,23 +109,23 @@ def _choose_variant(items: list[Item], collection: Collection, decisions: Decisi
 
 def _split_outputs(item: Item, answer: str) -> dict[str, list[Output]]:
     """Return the outputs of one variant, or those of each under a name of its own."""
-    found: dict[str, list[Output]] = {}
+    split: dict[str, list[Output]] = {}
     for system, outputs in item.outputs.items():
-        for one in outputs:
+        for output in outputs:
             if answer == EACH:
-                found.setdefault(f"{system} ({one.variant})", []).append(one)
-            elif one.variant == answer:
-                found.setdefault(system, []).append(one)
-    return found
+                split.setdefault(f"{system} ({output.variant})", []).append(output)
+            elif output.variant == answer:
+                split.setdefault(system, []).append(output)
+    return split
 
 
 def _choose_samples(items: list[Item], decisions: Decisions) -> list[Chosen]:
     # those of other prompts or filters are asked about by themselves
     most = max(
         (
-            max(Counter(one.variant for one in some).values(), default=1)
+            max(Counter(output.variant for output in samples).values(), default=1)
             for item in items
-            for some in item.outputs.values()
+            for samples in item.outputs.values()
         ),
         default=1,
     )
@@ -142,26 +142,30 @@ def _choose_samples(items: list[Item], decisions: Decisions) -> list[Chosen]:
         )
     for item in items:
         for outputs in item.outputs.values():
-            outputs.sort(key=lambda one: one.sample)
+            outputs.sort(key=lambda output: output.sample)
     if answer == ALL:
         return [
             Chosen(
                 item.id if number == 0 else f"{item.id}#{number + 1}",
                 item.inputs,
-                {name: some[number] for name, some in item.outputs.items() if number < len(some)},
+                {
+                    name: samples[number]
+                    for name, samples in item.outputs.items()
+                    if number < len(samples)
+                },
                 item.place,
                 item.reference,
             )
             for item in items
-            for number in range(max((len(some) for some in item.outputs.values()), default=1))
+            for number in range(max((len(samples) for samples in item.outputs.values()), default=1))
         ]
     return [
         Chosen(
             item.id,
             item.inputs,
             {
-                name: _draw(item, name, some, decisions.seed) if answer == RANDOM else some[0]
-                for name, some in item.outputs.items()
+                name: _draw(item, name, samples, decisions.seed) if answer == RANDOM else samples[0]
+                for name, samples in item.outputs.items()
             },
             item.place,
             item.reference,
@@ -179,12 +183,14 @@ def _choose_failed(chosen: list[Chosen], decisions: Decisions) -> list[Chosen]:
     failed = [
         item
         for item in chosen
-        if any(not (one.said or "").strip() for one in item.outputs.values())
+        if any(not (output.text or "").strip() for output in item.outputs.values())
     ]
     if not failed:
         return chosen
     names = name_some([item.id for item in failed])
-    reason = next((one.error for item in failed for one in item.outputs.values() if one.error), "")
+    reason = next(
+        (output.error for item in failed for output in item.outputs.values() if output.error), ""
+    )
     answer = decisions.ask(
         "failed",
         f"{count_of(len(failed), 'input')} of {len(chosen):,} "

@@ -39,6 +39,17 @@ class TextFile:
         """Return the text from its start; detach it when done, or the source is closed with it."""
         return _open(self.source, self.codec, "strict", self.skip)
 
+    def holds(self, ascii_text: str) -> bool:
+        """Return whether this is anywhere in the file."""
+        sought = ascii_text.encode(self.codec)
+        self.source.seek(self.skip)
+        kept = b""
+        while chunk := self.source.read(_CHUNK):
+            if sought in kept + chunk:
+                return True
+            kept = chunk[-len(sought) :]
+        return False
+
     def read_start(self, size: int = 4096) -> str:
         text = self.open()
         try:
@@ -145,14 +156,14 @@ def _preview_windows_1252(source: BinaryIO) -> EncodingPreview | None:
                 for match in _ODD.finditer(line):
                     odd = set(match[0])
                     is_new = not counts.keys() >= odd
-                    counts.update({one: match[0].count(one) for one in odd})
+                    counts.update({sign: match[0].count(sign) for sign in odd})
                     if match.end() <= shown or len(places) == _PLACES:
                         continue
                     if is_new or len(places) < _SHOW_ANYWAY:
                         places.append(_make_place(line, number, match.span()))
                         shown = match.end() + _AFTER
-                if undefined is None and (found := _UNDEFINED.search(line)):
-                    undefined = _make_place(line, number, found.span())
+                if undefined is None and (undefined_match := _UNDEFINED.search(line)):
+                    undefined = _make_place(line, number, undefined_match.span())
             number, shown = number + line.endswith(("\n", "\r")), 0
     finally:
         lines.detach()

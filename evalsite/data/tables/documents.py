@@ -30,10 +30,10 @@ def read_items(
     event, _ = _descend(events, path)
     if event != "start_array":
         return
-    for one in events:
-        if one[0] == "end_array":
+    for start in events:
+        if start[0] == "end_array":
             return
-        yield _build(one, _Limited(events), _MOST_DEEP, keys)
+        yield _build(start, _Limited(events), _MOST_DEEP, keys)
 
 
 def read_object(file: IO[bytes], keys: Container[str] | None) -> Any:
@@ -45,8 +45,8 @@ def read_object(file: IO[bytes], keys: Container[str] | None) -> Any:
 def read_value(file: IO[bytes], path: Sequence[str]) -> Any:
     """Return the value at this path of keys; None if there is none."""
     events = ijson.basic_parse(file, use_float=True, buf_size=_TOGETHER)
-    found = _descend(events, path)
-    return _build(found, _Limited(events), _MOST_DEEP) if found[0] else None
+    event = _descend(events, path)
+    return _build(event, _Limited(events), _MOST_DEEP) if event[0] else None
 
 
 class _Limited:
@@ -73,12 +73,12 @@ class _Limited:
 
 def _descend(events: Events, path: Sequence[str]) -> Event:
     """Return the event with which the value at this path begins; ("", None) if there is none."""
-    found = next(events, ("", None))
+    event = next(events, ("", None))
     for key in path:
-        if found[0] != "start_map" or not _find_key(events, key):
+        if event[0] != "start_map" or not _find_key(events, key):
             return "", None
-        found = next(events)
-    return found
+        event = next(events)
+    return event
 
 
 def _find_key(events: Events, key: str) -> bool:
@@ -112,7 +112,7 @@ def _build(first: Event, events: "_Limited", left: int, keys: Container[str] | N
     if not left:
         _refuse_depth()
     if event == "start_array":
-        return [_build(one, events, left - 1) for one in iter(lambda: next(events), _END_OF_LIST)]
+        return [_build(item, events, left - 1) for item in iter(lambda: next(events), _END_OF_LIST)]
     built: dict[str, Any] = {}
     for event, key in events:
         if event == "end_map":

@@ -260,20 +260,20 @@ def hold_control(texts: Iterable[str]) -> bool:
 
 def find_control(text: str) -> str:
     """Describe the first control character of the text; "" if there is none."""
-    found = _CONTROL.search(text)
-    if found is None:
+    match = _CONTROL.search(text)
+    if match is None:
         return ""
-    return f"a control character (U+{ord(found[0]):04X}, character {found.start() + 1:,})"
+    return f"a control character (U+{ord(match[0]):04X}, character {match.start() + 1:,})"
 
 
 def find_surrogate(text: str) -> str:
     """Describe the first lone surrogate of the text; "" if there is none."""
     if text.isascii():
         return ""
-    found = _SURROGATE.search(text)
-    if found is None:
+    match = _SURROGATE.search(text)
+    if match is None:
         return ""
-    return f"an invalid character (U+{ord(found[0]):04X}, character {found.start() + 1:,})"
+    return f"an invalid character (U+{ord(match[0]):04X}, character {match.start() + 1:,})"
 
 
 def show(text: str, most: int = 40) -> str:

@@ -59,7 +59,7 @@ class FileUse:
     systems: list[str] = field(default_factory=list)
     # those whose outputs another file has as well, and has first
     shared: list[str] = field(default_factory=list)
-    found: str = ""
+    size: str = ""
     is_settings: bool = False  # whether it has no rows
 
 
@@ -83,7 +83,7 @@ def is_document(file: SourceFile) -> bool:
 
 
 def unpack(
-    found: Sequence[SourceFile],
+    given_files: Sequence[SourceFile],
     *,
     is_whole: Callable[[list[str]], bool],
     most_bytes: int = MOST_BYTES,
@@ -93,7 +93,7 @@ def unpack(
     `is_whole` tells by the names in a zip whether it is one file of a tool rather than a folder.
     """
     files: list[SourceFile] = []
-    for file in found:
+    for file in given_files:
         entries = list_entries(file, most_bytes) if file.is_zip else []
         if entries and not is_whole([entry.filename for entry in entries]):
             _check_number(len(entries), file.name)

@@ -45,7 +45,7 @@ def open_frame(text: TextFile, start: str, limits: Limits) -> Table | None:
         return None  # the reader of lists of objects says what is wrong
     finally:
         stream.detach()
-    frame = next((found for read in _ORIENTS if (found := read(value))), None)
+    frame = next((candidate for read in _ORIENTS if (candidate := read(value))), None)
     if frame is None:
         return None
     header, rows = frame

@@ -111,14 +111,14 @@ def _find_lists(text: TextFile) -> dict[str, int]:
     depth_of_list = 0
     path = ""
     # lists of something else than rows: of turns, or with values that are no objects
-    others: set[str] = set()
+    left: set[str] = set()
     try:
         for event, value in ijson.basic_parse(_Bytes(stream), buf_size=_CHUNK):
             is_entry = bool(depth_of_list) and len(keys) == depth_of_list
             if event == "map_key":
                 keys[-1] = value
                 if value == "role" and len(keys) == depth_of_list + 1:
-                    others.add(path)
+                    left.add(path)
             elif event in ("start_map", "start_array"):
                 if is_entry and event == "start_map":
                     lists[path] = lists.get(path, 0) + 1
@@ -133,12 +133,12 @@ def _find_lists(text: TextFile) -> dict[str, int]:
                 keys.pop()
                 depth_of_list = depth_of_list if len(keys) >= depth_of_list else 0
             elif is_entry:
-                others.add(path)
+                left.add(path)
     except (ijson.JSONError, ValueError):
         return {}  # the reader of lines says what is wrong
     finally:
         stream.detach()
-    return {path: count for path, count in lists.items() if path not in others}
+    return {path: count for path, count in lists.items() if path not in left}
 
 
 def _write_keys(keys: Iterable[str | None]) -> str:
@@ -488,8 +488,8 @@ class _Scanner:
     def peek(self) -> str:
         """Return the next character that is no space; "" at the end of the file."""
         while True:
-            found = _SPACE.match(self._buffer, self._at)
-            self._move(found.end() if found else self._at)
+            match = _SPACE.match(self._buffer, self._at)
+            self._move(match.end() if match else self._at)
             if self._at < len(self._buffer):
                 return self._buffer[self._at]
             if not self._fill():
@@ -503,9 +503,11 @@ class _Scanner:
             self.refuse("json_invalid", f"{meaning} is expected here")
         self.take()
 
-    def refuse(self, code: str, what: str) -> NoReturn:
+    def refuse(self, code: str, problem: str) -> NoReturn:
         raise Refused(
-            code, f"The file isn't valid JSON (character {self.column:,}): {what}.", line=self.line
+            code,
+            f"The file isn't valid JSON (character {self.column:,}): {problem}.",
+            line=self.line,
         )
 
     def read_object(self) -> _Source:
@@ -520,16 +522,16 @@ class _Scanner:
             return self._take_object(end, line, column, values)
         depth, at = 0, self._at
         while True:
-            found = _BRACES.search(self._buffer, at)
-            if found is None or found["open"] is not None:
+            match = _BRACES.search(self._buffer, at)
+            if match is None or match["open"] is not None:
                 # a text may go on; more and more is read, so that none is searched too often
-                at = found.start() if found else len(self._buffer)
+                at = match.start() if match else len(self._buffer)
                 if not self._fill(len(self._buffer) - self._at):
                     return self._take_object(len(self._buffer), line, column)
                 at -= self._dropped
                 continue
-            at = found.end()
-            depth += {"{": 1, "}": -1}.get(found[0], 0)
+            at = match.end()
+            depth += {"{": 1, "}": -1}.get(match[0], 0)
             if not depth:
                 return self._take_object(at, line, column)
 

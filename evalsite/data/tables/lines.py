@@ -54,10 +54,12 @@ def check_lines(roles: Mapping[str, SourceFile]) -> tuple[int, list[str]]:
     numbers = {file.name: count_lines(file) for file in roles.values()}
     first = numbers[roles[INPUTS].name]
     if differing := [name for name, number in numbers.items() if number != first]:
-        told = "; ".join(f"{name} has {count_of(numbers[name], 'line')}" for name in differing[:3])
+        counts = "; ".join(
+            f"{name} has {count_of(numbers[name], 'line')}" for name in differing[:3]
+        )
         raise Refused(
             "lines_differ",
-            f"{roles[INPUTS].name} has {count_of(first, 'line')}, but {told}. Line numbers join "
+            f"{roles[INPUTS].name} has {count_of(first, 'line')}, but {counts}. Line numbers join "
             "them, so all need the same number of lines.",
         )
     if not first:

@@ -8,9 +8,7 @@ from typing import Any
 from evalsite.data.tables.faults import Refused
 from evalsite.data.tables.files import SourceFile, find_files
 
-FILE_HELP = (
-    "files, folders or zip files; NAME is the system, or inputs, reference or - (leave it out)"
-)
+FILE_HELP = "files, folders or zip files; NAME is the system, or inputs, reference or leave-out"
 _ANSWERS = {
     "samples": "several outputs of one system for an input: first, all or random",
     "variant": "outputs for several prompts or filters: the name of one, or each",
@@ -25,23 +23,25 @@ def read_file(text: str) -> tuple[str, Path]:
     """Read [NAME=]FILE; a file whose own name has a = in it needs no name."""
     name, sign, path = text.partition("=")
     if sign and not Path(text).exists():
-        return name.strip(), Path(path)
+        # argparse takes -=FILE for an option
+        name = name.strip()
+        return "-" if name == "leave-out" else name, Path(path)
     return "", Path(text)
 
 
-def find_named(given: Sequence[tuple[str, Path]]) -> tuple[list[SourceFile], dict[str, str]]:
+def find_named(pairs: Sequence[tuple[str, Path]]) -> tuple[list[SourceFile], dict[str, str]]:
     """Return all files of these paths, and the names that were given to some of them."""
     files: list[SourceFile] = []
     names: dict[str, str] = {}
-    for name, path in given:
-        found = find_files(path)
-        if name and len(found) != 1:
+    for name, path in pairs:
+        files_at = find_files(path)
+        if name and len(files_at) != 1:
             raise Refused("name", f"{path} is a folder, so it can't be called {name}.")
         if name and name != "-" and name in names.values():
             raise Refused("system_twice", f"Two files are called {name}.")
-        files += found
+        files += files_at
         if name:
-            names[found[0].name] = name
+            names[files_at[0].name] = name
     return files, names
 
 
@@ -53,5 +53,5 @@ def add_answers(parser: ArgumentParser) -> None:
 
 
 def read_answers(arguments: Mapping[str, Any]) -> dict[str, str]:
-    found = {key: arguments.get(key.replace("-", "_"), "") for key in _ANSWERS}
-    return {key: answer for key, answer in found.items() if answer}
+    answers = {key: arguments.get(key.replace("-", "_"), "") for key in _ANSWERS}
+    return {key: answer for key, answer in answers.items() if answer}

@@ -61,7 +61,10 @@ def open_outputs(
             raise Refused(
                 "decision_needed",
                 "Something has to be decided before these files can be read.",
-                questions=[replace(one, key=_name_option(one.key)) for one in fault.questions],
+                questions=[
+                    replace(question, key=_name_option(question.key))
+                    for question in fault.questions
+                ],
                 files=fault.files,
             ) from None
         if is_zip and fault.code in _NO_FOLDER:

@@ -72,7 +72,7 @@ def _fit(
 def join_matches(patterns: Sequence[Sequence[Match]]) -> list[tuple[dict[str, str], list[Match]]]:
     """Return the rows that a record becomes: what names say, and the columns that go together."""
     rows: list[tuple[dict[str, str], list[Match]]] = [({}, [])]
-    for matches in sorted(patterns, key=lambda group: -max(len(one.bound) for one in group)):
+    for matches in sorted(patterns, key=lambda group: -max(len(fit.bound) for fit in group)):
         joined = []
         for bound, columns in rows:
             fits = [match for match in matches if _agree(bound, match.bound)]

@@ -74,8 +74,8 @@ def _open_single(
 
 def _find_table(archive: Archive, options: Mapping[str, Any]) -> str:
     """Return the name of the only table in an archive that isn't left out."""
-    given = options.get(NAMES) or {}
-    tables = [name for name in archive.names if _is_table(name) and given.get(name) != LEAVE_OUT]
+    roles = options.get(NAMES) or {}
+    tables = [name for name in archive.names if _is_table(name) and roles.get(name) != LEAVE_OUT]
     if not tables:
         message = f"This zip file holds no table ({', '.join(TABLES)}). {UNPACK}"
         raise Refused("archive_unreadable", message)

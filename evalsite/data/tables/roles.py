@@ -26,13 +26,13 @@ def find_uses(
 def _find_use(
     file: SourceFile, known: Recognised | None, names: Mapping[str, str], are_lines: bool
 ) -> FileUse:
-    given = names.get(file.name, "")
-    named = [given] if given and given not in WORDS else []
-    role = given if given in WORDS else OUTPUTS if given else ""
+    name = names.get(file.name, "")
+    named = [name] if name and name not in WORDS else []
+    role = name if name in WORDS else OUTPUTS if name else ""
     if known is not None:
         role = role or known.shape.role
         return FileUse(file.name, known.format.title, role, named, is_settings=is_settings(known))
-    if lines.is_called_text(file) or (given and lines.is_text(file)):
+    if lines.is_called_text(file) or (name and lines.is_text(file)):
         guess = lines.guess_role(file)
         if not role and (are_lines or guess == lines.REFERENCE):
             role = _OF_LINES.get(guess, OUTPUTS)
@@ -46,12 +46,12 @@ def is_settings(known: Recognised) -> bool:
     return known.shape.role == SETTINGS
 
 
-def set_role(known: Recognised, given: str) -> Recognised:
+def set_role(known: Recognised, name: str) -> Recognised:
     """Return the file with the role that it was given; else with that of its shape."""
-    if not given:
+    if not name:
         return known
-    role = given if given in WORDS else OUTPUTS
+    role = name if name in WORDS else OUTPUTS
     if is_settings(known) != (role == SETTINGS):
-        what = "has only settings" if is_settings(known) else "isn't one of settings"
-        raise Refused("unknown_role", f"This file {what} of a run.", file=known.file.name)
+        problem = "has only settings" if is_settings(known) else "isn't one of settings"
+        raise Refused("unknown_role", f"This file {problem} of a run.", file=known.file.name)
     return replace(known, shape=replace(known.shape, role=role))

@@ -66,9 +66,12 @@ class Row:
 
 def is_zip_of_a_tool(names: Sequence[str], formats: Sequence[Format]) -> bool:
     """Return whether a zip with these entries is one file that a tool writes."""
-    there = set(names)
+    entries = set(names)
     return any(
-        shape.header in there for one in formats for shape in one.shapes if shape.container == "zip"
+        shape.header in entries
+        for tool in formats
+        for shape in tool.shapes
+        if shape.container == "zip"
     )
 
 
@@ -84,10 +87,10 @@ def recognise(file: SourceFile, formats: Sequence[Format]) -> Recognised | None:
         before, start = start, file.read_start(size)
         if size and start == before:
             break  # the whole file was searched
-        for one in formats:
-            for shape in one.shapes:
-                if shape.container in containers and _fits(file, one, shape, first, start):
-                    return Recognised(file, one, shape)
+        for tool in formats:
+            for shape in tool.shapes:
+                if shape.container in containers and _fits(file, tool, shape, first, start):
+                    return Recognised(file, tool, shape)
     return None
 
 
@@ -132,7 +135,7 @@ def _read_first_line(file: SourceFile) -> bytes:
         return opened.readline(_MOST_SEARCHED_AGAIN)
 
 
-def _fits(file: SourceFile, one: Format, shape: Shape, line: Any, start: bytes) -> bool:
+def _fits(file: SourceFile, tool: Format, shape: Shape, line: Any, start: bytes) -> bool:
     if shape.names:
         return fnmatch.fnmatch(PurePosixPath(file.name).name, shape.names)
     if shape.output_column:
@@ -144,14 +147,14 @@ def _fits(file: SourceFile, one: Format, shape: Shape, line: Any, start: bytes) 
         first = line
     else:
         peeked = file if file.is_zip else SourceFile(file.name, lambda: io.BytesIO(start))
-        first = _read_first_row(Recognised(peeked, one, shape))
+        first = _read_first_row(Recognised(peeked, tool, shape))
     if not isinstance(first, dict) or any(name in first for name in shape.lacks):
         return False
     if shape.needs_one:
         return any(name in first for name in shape.needs_one)
     if shape.needs:
         return all(has(first, path) for path in shape.needs)
-    return any(has(first, path) for path in one.row.output)
+    return any(has(first, path) for path in tool.row.output)
 
 
 def _read_first_row(known: Recognised) -> dict[str, Any] | None:
@@ -322,7 +325,11 @@ def _read_zip(known: Recognised) -> Iterator[Row]:
             return
         header = _parse(read_entry(archive, known.shape.header, known.file), known.file, 1)
         system, arguments, metadata = _read_header(known, lambda path: find(header, path))
-        rows = [one for one in names if one.startswith(known.shape.rows) and one.endswith(".json")]
+        rows = [
+            entry
+            for entry in names
+            if entry.startswith(known.shape.rows) and entry.endswith(".json")
+        ]
         for number, name in enumerate(rows, start=1):
             data = _read_sample(read_entry(archive, name, known.file), known)
             yield Row(number, data, system, arguments, metadata)
@@ -378,14 +385,14 @@ def _read_columns(known: Recognised) -> Iterator[Row]:
             yield Row(number, dict(zip(header, cells, strict=True)), _name_system(known))
         return
     outputs = [
-        (place, found)
+        (place, match)
         for place, name in enumerate(header)
-        if (found := re.fullmatch(known.shape.output_column, name, re.DOTALL))
+        if (match := re.fullmatch(known.shape.output_column, name, re.DOTALL))
     ]
     first = outputs[0][0]
     for number, cells in enumerate(records, start=1):
         variables = dict(zip(header[:first], cells[:first], strict=True))
-        for place, found in outputs:
+        for place, match in outputs:
             end = place + 1 + len(known.shape.after)
             after = dict(zip(header[place + 1 : end], cells[place + 1 : end], strict=True))
             yield Row(
@@ -393,8 +400,8 @@ def _read_columns(known: Recognised) -> Iterator[Row]:
                 {
                     "testIdx": number - 1,
                     "vars": variables,
-                    "provider": {"label": found["system"]},
-                    "prompt": {"label": found["variant"]},
+                    "provider": {"label": match["system"]},
+                    "prompt": {"label": match["variant"]},
                     "response": {"output": cells[place]},
                     **{name.lower(): after[name] for name in known.shape.after if after.get(name)},
                 },

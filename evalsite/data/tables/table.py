@@ -224,8 +224,8 @@ def check_cells(cells: list[str], limits: "Limits") -> Iterator[Problem]:
             message = f"The cell has more than {limits.cell:,} characters."
             yield Problem("cell_too_long", message, column)
             cells[column] = ""
-        elif found := find_surrogate(cell):
-            yield Problem("surrogate", f"The text holds {found}. Correct or remove it.", column)
+        elif surrogate := find_surrogate(cell):
+            yield Problem("surrogate", f"The text holds {surrogate}. Correct or remove it.", column)
             cells[column] = ""
 
 

@@ -6,7 +6,7 @@ after their systems.
 """
 
 import re
-from collections.abc import Callable, Container, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Container, Iterable, Mapping, Sequence
 from difflib import get_close_matches
 
 from evalsite.imports.columns import LEAVE_OUT, Field, fold, is_personal
@@ -169,15 +169,22 @@ def find_numbers(fields: Iterable[str]) -> list[int]:
 
 
 def guess_mapping(
-    header: Sequence[str], config: Instrument, rows: Sequence[Sequence[str]] = ()
+    header: Sequence[str],
+    config: Instrument,
+    rows: Sequence[Sequence[str]] = (),
+    chosen: Mapping[str, str] | None = None,
 ) -> dict[str, str]:
     """Return a field for each column that has a known name; each field is given once.
 
-    `rows`: the cells of the first few, which tell texts from other values.
+    `rows`: the cells of the first few, which tell texts from other values. `chosen`: what is known
+    of columns and paths.
     """
+    chosen = chosen or {}
     wanted = _rank_names(config)
     best: dict[str, tuple[int, int]] = {}
     for number, column in enumerate(header):
+        if column.strip() in chosen:
+            continue
         for field, rank in _find_fields(column, wanted, config):
             best[field] = min(best.get(field, (rank, number)), (rank, number))
     if {"system", "output"} <= best.keys():
@@ -186,9 +193,14 @@ def guess_mapping(
         best.pop(PAIR, None)  # of a whole row it says nothing about its outputs
     if "system" not in best and "output" in best and is_reference(header[best["output"][1]]):
         del best["output"]  # the one text is no system's, perhaps: what it is, is asked
+    best = {field: place for field, place in best.items() if field not in chosen.values()}
     mapping = _give_fields(header, best)
-    mapping |= _guess_prompt(mapping, config)
-    return mapping | dict.fromkeys(_guess_systems(mapping, config, rows), OF_SYSTEM)
+    mapping |= {column: field for column, field in chosen.items() if column in mapping}
+    fields = {*mapping.values(), *chosen.values()}
+    prompt = _guess_prompt(mapping, config, fields)
+    mapping |= prompt
+    systems = _guess_systems(mapping, config, rows, fields | {*prompt.values()})
+    return mapping | dict.fromkeys(systems, OF_SYSTEM)
 
 
 def _give_fields(header: Sequence[str], best: Mapping[str, tuple[int, int]]) -> dict[str, str]:
@@ -205,9 +217,10 @@ def is_reference(column: str) -> bool:
     return _REFERENCES.fullmatch(fold(column)) is not None
 
 
-def _guess_prompt(mapping: Mapping[str, str], config: Instrument) -> dict[str, str]:
+def _guess_prompt(
+    mapping: Mapping[str, str], config: Instrument, there: Collection[str]
+) -> dict[str, str]:
     """The one text that is shown and has no column yet is the column most like a prompt."""
-    there = set(mapping.values())
     missing = [one.name for one in config.columns if one.required and one.name not in there]
     if len(missing) != 1:
         return {}
@@ -217,13 +230,16 @@ def _guess_prompt(mapping: Mapping[str, str], config: Instrument) -> dict[str, s
 
 
 def _guess_systems(
-    mapping: Mapping[str, str], config: Instrument, rows: Sequence[Sequence[str]]
+    mapping: Mapping[str, str],
+    config: Instrument,
+    rows: Sequence[Sequence[str]],
+    fields: Collection[str],
 ) -> list[str]:
     """The columns that can't be but outputs, named after their systems; none if it is doubtful."""
-    there, least = set(mapping.values()), config.item.outputs.least
-    if any(map(is_per_output, there)):
+    least = config.item.outputs.least
+    if any(map(is_per_output, fields)):
         return []
-    if any(column.name not in there for column in config.columns if column.required):
+    if any(column.name not in fields for column in config.columns if column.required):
         return []
     cells = list_cells(mapping, rows)
     left = [

@@ -49,9 +49,13 @@ class ItemImporter(Importer):
         return guess_mapping(header, study.config)
 
     def guess_from_rows(
-        self, header: Sequence[str], study: Study, rows: Sequence[Sequence[str]]
+        self,
+        header: Sequence[str],
+        study: Study,
+        rows: Sequence[Sequence[str]],
+        chosen: Mapping[str, str],
     ) -> dict[str, str]:
-        return guess_mapping(header, study.config, rows)
+        return guess_mapping(header, study.config, rows, chosen)
 
     def settle(self, guess: Mapping[str, str], chosen: Mapping[str, str]) -> dict[str, str]:
         fields = set(chosen.values())

@@ -126,7 +126,11 @@ class ItemBuilder:
 
     def _take(self, values: RowValues) -> None:
         """Add the row's outputs to its item, which may begin with this row."""
-        key = self._name_item(values) if values.item is None else self._ids.get(values.item)
+        key = values.item
+        if key is None:
+            key = self._name_item(values)
+        elif key not in self._items:
+            key = self._ids.get(key)
         if key != values.item and values.item is not None:
             values.extra = {**values.extra, SOURCE_ID: values.item}
             values.item = key

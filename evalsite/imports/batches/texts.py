@@ -27,7 +27,7 @@ from evalsite.studies.summary_lines import count_of
 
 # keys of the questions, as options of an upload have them; an option of a command is called alike
 REASONING, SYSTEM_PROMPTS = "outputs_reasoning", "outputs_system-prompts"
-PROMPTS, CONTROLS = "prompts", "control_characters"
+PROMPTS, CONTROLS, MISSING = "prompts", "control_characters", "missing"
 LEAVE_OUT, KEEP, CONVERSATION, TEXT, SPACE, REMOVE = (
     "leave-out", "keep", "conversation", "text", "space", "remove",
 )  # fmt: skip
@@ -40,6 +40,9 @@ _SPEAKERS = frozenset((
     "kundin", "assistent", "assistentin", "utilisateur", "utilisatrice", "usuario", "usuaria",
     "cliente", "asistente", "assistente", "utente", "humain", "humano",
 ))  # fmt: skip
+# what programs write for a missing value; asked about if outputs are nothing else
+_LOST = frozenset(("nan", "NaN", "None", "null"))
+_FEW = 2
 _NUMBER = re.compile(r"[\s_-]*[0-9]+$")
 _MOST_NAMED = 100
 
@@ -57,6 +60,7 @@ class Texts:
             for key, choices in _CHOICES.items()
             for answer in [str(options.get(key, ""))]
         }
+        self._lost: Counter[str] = Counter()
         # columns whose control characters are never replaced: ids and names
         self._ids = {*ids}
         self._reasoning: Counter[str] = Counter()
@@ -95,6 +99,10 @@ class Texts:
                 cells.text = write_last_answer(read_input(turns))
             if "<" in text[:40]:
                 self._read_reasoning(cells, values, key)
+            elif text in _LOST:
+                self._lost[text] += 1
+                if self._answers[MISSING] == text:
+                    cells.text = ""
 
     def _write_input(
         self, values: RowValues, turns: Sequence[Mapping[str, Any]], kind: str, key: str
@@ -141,7 +149,7 @@ class Texts:
         for key, text, _ in self._list_questions():
             if key != CONTROLS and not self._answers[key]:
                 option = key.removeprefix("outputs_")
-                values = " or ".join(value for value, _ in _CHOICES[key])
+                values = " or ".join(value for value, _ in self._list_choices(key))
                 yield Fault("decision_needed", f"{text} {_ASKED[key]} (--{option} {values}).")
 
     def list_decisions(self) -> list[Decision]:
@@ -149,7 +157,7 @@ class Texts:
             Decision(
                 key,
                 text,
-                choices=[[value, words, ""] for value, words in _CHOICES[key]],
+                choices=[[value, words, ""] for value, words in self._list_choices(key)],
                 rows=ids[:_MOST_NAMED],
                 is_made=bool(self._answers[key]),
             )
@@ -163,6 +171,13 @@ class Texts:
                 words = dict(_CHOICES[key]).get(answer, "")
                 notes.append({"code": key, "text": f"{text} {words}.", "rows": []})
         return notes
+
+    def _list_choices(self, key: str) -> list[tuple[str, str]]:
+        """Return the answers to a question; of words for missing values those that occur."""
+        choices = _CHOICES[key]
+        if key != MISSING:
+            return choices
+        return [(value, words) for value, words in choices if value in self._lost or value == "-"]
 
     def _list_questions(self) -> Iterator[tuple[str, str, list[str]]]:
         """Yield the key of each question, what there is, and the ids it is about."""
@@ -188,6 +203,10 @@ class Texts:
                 "don't look like speakers"
             )  # fmt: skip
             yield PROMPTS, f"{names} {look}.", [*self._spoken]
+        if (number := self._lost.total()) >= _FEW:
+            words = " or ".join(f"“{word}”" for word in self._lost)
+            outputs = count_of(number, "output")
+            yield MISSING, f"{outputs} are only {words}, as programs write a missing value.", []
         if number := self._controls.total():
             holds = "holds" if number == 1 else "hold"
             names = ", ".join(self._controls)
@@ -205,6 +224,7 @@ _ASKED = {
     REASONING: "Leave it out, or keep it",
     PROMPTS: "Show each prompt as one text, or as turns",
     CONTROLS: "Replace them by spaces, or remove them",
+    MISSING: "Read it as missing, or keep it as text",
 }
 _CHOICES: dict[str, list[tuple[str, str]]] = {
     SYSTEM_PROMPTS: [
@@ -218,6 +238,10 @@ _CHOICES: dict[str, list[tuple[str, str]]] = {
     PROMPTS: [
         (TEXT, "Each prompt is shown as one text"),
         (CONVERSATION, "Each prompt is shown as turns"),
+    ],
+    MISSING: [
+        *((word, f"“{word}” is read as missing") for word in sorted(_LOST)),
+        ("-", "It is kept as text"),
     ],
     CONTROLS: [(SPACE, "They are replaced by spaces"), (REMOVE, "They are removed")],
 }

@@ -65,7 +65,11 @@ class RatingImporter(Importer):
         return guess_mapping(header, ask(study))
 
     def guess_from_rows(
-        self, header: Sequence[str], study: Study, rows: Sequence[Sequence[str]]
+        self,
+        header: Sequence[str],
+        study: Study,
+        rows: Sequence[Sequence[str]],
+        chosen: Mapping[str, str],
     ) -> dict[str, str]:
         columns = zip(header, zip(*rows, strict=False), strict=False)
         cells = {name: {text.strip() for text in texts} for name, texts in columns}

@@ -28,7 +28,7 @@ class Point(Part):
     value: Numeric = Field(title="Value", json_schema_extra={"is_in_box": True})
     label: str = Field(title="Label", json_schema_extra={"is_in_box": True})
     notes: Names = Field([], title="Notes", description="Shown below it, one per line.")
-    reserved: bool = Field(False, title="Reserved for the cases that the note below names")
+    reserved: bool = Field(False, title="Reserved: the note on reserved points says for what")
 
 
 class ShownPoint(NamedTuple):

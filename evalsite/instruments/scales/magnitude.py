@@ -238,7 +238,7 @@ class Standard(Part):
 class Magnitude(Scale):
     """A whole number in proportion to the score of a standard."""
 
-    kind: Literal["magnitude"] = Field(title="Magnitude")
+    kind: Literal["magnitude"] = Field(title="Magnitude", json_schema_extra={"is_offered": False})
     family: ClassVar[str] = "magnitude"
     asked: ClassVar[tuple[Per, ...]] = ("output",)
     gold_of_all: ClassVar[bool] = True

@@ -186,7 +186,7 @@ class Preference(Scale):
                 {"value": 1, "label": "The second is better"},
             ]
         ],
-        json_schema_extra={"is_in_sight": True, "noun": "point"},
+        json_schema_extra={"is_in_sight": True, "noun": "point", "is_mirrored": True},
     )
     both_good: Words | None = Field(
         None, title="Words for “both are good”", description="Empty: it isn’t offered."

@@ -18,7 +18,7 @@ from evalsite.imports.batches.choices import CLUSTERS, EMPTY_OUTPUTS, SYSTEM_NAM
 from evalsite.imports.batches.importer import ITEMS
 from evalsite.imports.batches.items import CheckedItems
 from evalsite.imports.batches.joins import EVERY, MEETS
-from evalsite.imports.batches.texts import CONTROLS, PROMPTS
+from evalsite.imports.batches.texts import CONTROLS, MISSING, PROMPTS
 from evalsite.imports.command import ImportCommand
 from evalsite.imports.core import LEAVE_OUT_FAULTY, Decision
 from evalsite.imports.packs import name_files, pack_files
@@ -90,10 +90,15 @@ class Command(ImportCommand):
             choices=["space", "remove"],
             help="what becomes of control characters in texts",
         )
+        parser.add_argument(
+            "--missing",
+            metavar="WORD",
+            help="a word that outputs have for a missing value, such as nan; - keeps it as text",
+        )
         add_answers(parser)
 
     def read_choices(self, arguments: Mapping[str, Any]) -> dict[str, Any]:
-        names = (TAKE_ONCE, LEAVE_OUT_FAULTY, EMPTY_OUTPUTS, CLUSTERS, PROMPTS, CONTROLS)
+        names = (TAKE_ONCE, LEAVE_OUT_FAULTY, EMPTY_OUTPUTS, CLUSTERS, PROMPTS, CONTROLS, MISSING)
         choices = {name: arguments[name] for name in names if arguments[name]}
         answers: dict[str, Any] = {
             f"{PREFIX}{key}": answer for key, answer in read_answers(arguments).items()
