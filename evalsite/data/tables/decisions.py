@@ -78,10 +78,6 @@ def decide(collection: Collection, decisions: Decisions) -> list[Chosen]:
     return chosen
 
 
-def _all_outputs(items: list[Item]) -> list[Output]:
-    return [output for item in items for outputs in item.outputs.values() for output in outputs]
-
-
 def _choose_variant(items: list[Item], collection: Collection, decisions: Decisions) -> None:
     by_system: dict[str, set[str]] = {}
     for item in items:
