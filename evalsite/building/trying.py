@@ -19,6 +19,7 @@ from evalsite.annotation.pages.view_models import (
     add_marks,
     view_item,
 )
+from evalsite.instruments.questions import list_questions, number_texts, write_gold
 from evalsite.instruments.schema import Column, Example, Instrument
 from evalsite.lib.markdown import render_markdown
 from evalsite.studies.gold import Feedback
@@ -55,7 +56,7 @@ def list_samples(config: Instrument) -> list[Sample]:
 
 
 def _take(config: Instrument, example: Example) -> Sample:
-    return Sample(example.cells, example.texts, config.write_gold(example), example.why)
+    return Sample(example.cells, example.texts, write_gold(config, example), example.why)
 
 
 def _invent(config: Instrument) -> Sample:
@@ -122,11 +123,9 @@ def try_item(config: Instrument, number: int, data: QueryDict | None) -> dict[st
     }
     if data is None:
         return context | {"item": _view(config, sample, with_marks=True)}
-    form = RatingForm(
-        data, config=config, outputs=len(sample.outputs),
-        criteria=config.bind(sample.inputs, sample.outputs),
-        texts=sample.outputs if config.has_highlight else (),
-    )  # fmt: skip
+    outputs = number_texts(sample.outputs)
+    questions = list_questions(config, sample.inputs, outputs)
+    form = RatingForm(data, config=config, questions=questions, outputs=outputs)
     if not form.is_valid():
         return context | {
             "item": _view(config, sample, form.entered, form.first_errors, with_marks=True),
@@ -169,16 +168,15 @@ def _view(
 def _explain(config: Instrument, sample: Sample, form: RatingForm) -> list[Feedback]:
     """Return what the gold of this item says of the answers."""
     outputs = [
-        Output(pk=number, position=number, text=text)
-        for number, text in enumerate(sample.outputs, start=1)
+        Output(pk=output.pk, position=output.position, text=output.text) for output in form.outputs
     ]
     # what the rows of a study would say, without any
     screen: Any = SimpleNamespace(
         study=SimpleNamespace(config=config),
         item=Item(inputs=sample.inputs, gold=sample.gold),
         outputs=outputs,
-        criteria=config.criteria,
+        questions=form.questions,
         content={"options": config.default_options},
     )
-    feedback = explain_answers(screen, form.list_rows(0, [output.pk for output in outputs]))
+    feedback = explain_answers(screen, form.list_rows(0))
     return [replace(feedback[0], why=sample.why)] if len(feedback) == 1 else feedback

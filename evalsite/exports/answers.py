@@ -396,11 +396,11 @@ class AnswerReader:
             counts = self._count_by_answer(Rating.objects.without_marks(), answers)
             checked = [answer for answer in answers if self._gold.has(answer.item_id)]
             for answer, ratings in zip(checked, self._read_ratings(checked), strict=True):
-                given: dict[str, list[AnswerRow]] = {}
-                for row in ratings:
-                    given.setdefault(row.score.criterion, []).append(row.stored)
                 answer.agrees_with_gold = self._gold.compare(
-                    answer.item_id, given, [*answer.outputs.values()], answer.standard
+                    answer.item_id,
+                    [row.stored for row in ratings],
+                    [*answer.outputs.values()],
+                    answer.standard,
                 )
             for answer in answers:
                 answer.ratings = str(counts.get(answer.id, 0))

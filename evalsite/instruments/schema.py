@@ -17,13 +17,11 @@ from pydantic import (
     AliasChoices,
     Field,
     PlainValidator,
-    PrivateAttr,
     SerializeAsAny,
 )
 
 from evalsite.fields import LONGEST_TEXT
 from evalsite.instruments import screens
-from evalsite.instruments.answer import AnswerRow
 from evalsite.instruments.parts import (
     LARGEST_NUMBER,
     Address,
@@ -40,7 +38,7 @@ from evalsite.instruments.parts import (
     read_as,
     refuse,
 )
-from evalsite.instruments.scales import COMMENT, AnyScale, Per, Scale, read_scale
+from evalsite.instruments.scales import AnyScale, Per, Scale, read_scale
 from evalsite.lib.conversations import MOST_PARTS, count_parts, read_numbers, read_turns
 
 FORMAT = "evalsite.instrument/1"
@@ -480,12 +478,6 @@ class Criterion(Part):
     comment: Comment | None = Field(None, title="Comment")
     turns: Turns | None = Field(None, title="Turns")
     required: bool = Field(True, title="An answer is required")
-    _asked_turns: tuple[int, ...] = PrivateAttr(())
-
-    @property
-    def asked_turns(self) -> tuple[int, ...]:
-        """List the numbers of the turns that are asked about, once an item has brought them."""
-        return self._asked_turns
 
     @cached_property
     def fingerprint(self) -> int:
@@ -522,76 +514,10 @@ class Criterion(Part):
         columns = self.scale.columns | ({"part", "text"} if self.comment else frozenset())
         return columns | {"turn"} if self.per_turn else columns
 
-    def for_item(self, inputs: Mapping[str, Any], outputs: Sequence[str] = ()) -> Criterion:
-        """Return the criterion with what the inputs and the outputs of an item bring to it."""
-        scale = self.scale.for_item(inputs)
-        if self.turns is not None:
-            text = outputs[0] if len(outputs) == 1 else ""
-            bound = self.model_copy(update={"scale": scale})
-            bound._asked_turns = self.turns.list_turns(inputs, text)
-            return bound
-        return self if scale is self.scale else self.model_copy(update={"scale": scale})
-
-    def for_person(self, seed: str) -> Criterion:
-        """Return the criterion as the person of this seed sees it."""
-        if not self.scale.is_of_person:
-            return self
-        return self.model_copy(update={"scale": self.scale.for_person(f"{seed}/{self.key}")})
-
-    def make_field(self, output_name: str, *, is_one_of_several: bool = False) -> forms.Field:
-        """Make the form field that asks for one rating of an output of this name."""
-        return self.scale.make_field(self, output_name, is_one_of_several=is_one_of_several)
-
-    # what a scale of outputs stores of an item as a whole is of no output; what it stores of turns
-    # is of the only output, and its question has the number of the turn
-
     @property
-    def _is_lifted(self) -> bool:
+    def is_asked_once(self) -> bool:
+        """Tell whether a scale that could be asked of each output is asked of the whole item."""
         return self.per == "item" and self.scale.asked[0] == "output"
-
-    def read_values(self, rows: Iterable[AnswerRow], output_ids: Sequence[int]) -> list[Any | None]:
-        """Return the values that these rows hold, comments aside, for outputs in this order.
-
-        Of a criterion that is asked per turn: for its turns.
-        """
-        answers = [row for row in rows if row.part != COMMENT]
-        if self.per_turn:
-            by_turn = [row._replace(output=row.turn) for row in answers]
-            return self.scale.read_values(by_turn, self.asked_turns)
-        return self.scale.read_values(answers, [None] if self._is_lifted else output_ids)
-
-    def write_entries(self, values: Sequence[Any | None], order: Sequence[int]) -> dict[int, str]:
-        """Return the entry of each question that has a value, by its number on the page."""
-        if self._is_lifted:
-            entries = self.scale.write_entries(values, [0])
-            return {0: entries[1]} if entries else {}
-        if self.per_turn:
-            entries = self.scale.write_entries(values, range(len(values)))
-            known = {place: turn for place, turn in enumerate(self.asked_turns, start=1)}
-            return {known[place]: entry for place, entry in entries.items() if place in known}
-        return self.scale.write_entries(values, order)
-
-    def list_judged(self, outputs: Sequence[str]) -> Sequence[str]:
-        """Return which of these outputs its gold speaks of: all, the item as a whole, or turns."""
-        if self.per_turn:
-            return [_("Turn %(number)s") % {"number": number} for number in self.asked_turns]
-        return outputs[:1] if self._is_lifted else outputs
-
-    def read_ratings(self, example: Example) -> tuple[Any, ...]:
-        """Return the values that a worked example has for this criterion; () if it has none."""
-        if self.key not in example.ratings:
-            return ()
-        data = example.ratings[self.key]
-        if self.per_turn:
-            read = self.scale.rating_from_data
-            return tuple(None if answer is None else read([answer])[0] for answer in data[0])
-        return self.scale.rating_from_data([data] if self._is_lifted else data)
-
-    def write_gold(self, example: Example) -> str:
-        """Write what is right in a practice item in the notation of gold columns."""
-        data = example.gold[self.key]
-        answers = [data] if self._is_lifted else data[0] if self.per_turn else data
-        return self.scale.gold_from_data(answers)
 
 
 # --- people -----------------------------------------------------------------------
@@ -1067,14 +993,6 @@ class Instrument(Part):
     def columns(self) -> list[Column]:
         """List the columns of a batch that an item needs: inputs, then those of its output."""
         return [*self.item.inputs, *self.item.output_columns]
-
-    def bind(self, inputs: Mapping[str, Any], outputs: Sequence[str]) -> tuple[Criterion, ...]:
-        """Return the criteria with what an item of these texts brings to them."""
-        return tuple(criterion.for_item(inputs, outputs) for criterion in self.criteria)
-
-    def write_gold(self, example: Example) -> dict[str, str]:
-        """Write what is right in a practice item in the notation of gold columns, by criterion."""
-        return {key: self.criterion_by_key[key].write_gold(example) for key in example.gold}
 
     @cached_property
     def asks_turns(self) -> bool:

@@ -1,7 +1,7 @@
 """How participants did on gold and attention items. A failed check is only reported."""
 
 from collections import Counter, defaultdict
-from collections.abc import Collection, Mapping
+from collections.abc import Collection
 from dataclasses import dataclass
 from typing import Any
 
@@ -9,8 +9,12 @@ from django.db.models import QuerySet
 
 from evalsite.annotation.allocation.controls import CHECKS
 from evalsite.annotation.models import Annotation, Rating
-from evalsite.instruments.answer import AnswerRow
-from evalsite.studies.gold import Given, Named, agrees_with_gold, bind_checked
+from evalsite.studies.gold import (
+    NO_CONVERSATION,
+    Named,
+    agrees_with_gold,
+    find_conversations,
+)
 from evalsite.studies.models import Output, Study
 from evalsite.studies.versions import shown_content
 
@@ -49,28 +53,20 @@ def judge_answers(
     """Return these fields of each answer to a check, and whether it matches its gold."""
     rated = answers.filter(item__kind__in=CHECKS, outcome=Annotation.Outcome.RATED).order_by()
     rows = list(rated.values_list("pk", "item_id", "item__gold", "item__inputs", *fields))
-    ratings = _ratings_of([row[0] for row in rows])
+    ratings = Rating.objects.filter(annotation__in=[row[0] for row in rows]).group_rows()
     outputs = _outputs_of({row[1] for row in rows})
     options = shown_content(study)["options"]
-    bound = bind_checked(study)
+    conversations = find_conversations(study)
     judged: dict[int, tuple[tuple[Any, ...], bool]] = {}
     for pk, item, gold, inputs, *values in rows:
         standard = study.config.standard_score(options, inputs)
+        conversation = conversations.get(item, NO_CONVERSATION)
         agrees = agrees_with_gold(
-            study.config, gold, outputs[item], ratings[pk], standard, bound.get(item)
+            study.config, gold, outputs[item], ratings.get(pk, ()), standard, conversation
         )
         if agrees is not None:
             judged[pk] = tuple(values), agrees
     return judged
-
-
-def _ratings_of(annotations: Collection[int]) -> Mapping[int, Given]:
-    rows = Rating.objects.filter(annotation__in=annotations).group_rows()
-    by_criterion: dict[int, dict[str, list[AnswerRow]]] = {pk: {} for pk in annotations}
-    for pk, answered in rows.items():
-        for row in answered:
-            by_criterion[pk].setdefault(row.criterion, []).append(row)
-    return by_criterion
 
 
 def _outputs_of(items: Collection[int]) -> dict[int, list[Named]]:

@@ -10,8 +10,15 @@ from functools import cached_property
 from typing import Any
 
 from django.core.exceptions import ValidationError
+from django.utils.translation import gettext
 
 from evalsite.instruments.answer import AnswerRow
+from evalsite.instruments.questions import (
+    NumberedText,
+    group_questions,
+    list_questions,
+    read_values,
+)
 from evalsite.instruments.schema import Criterion, Instrument
 from evalsite.studies.models import Item, Output, Study, StudyVersion
 
@@ -32,15 +39,18 @@ def find_gold(config: Instrument, gold: Mapping[str, str]) -> tuple[Criterion, .
     return tuple(criterion for criterion in config.criteria if gold.get(criterion.key, "").strip())
 
 
-def check_gold(criterion: Criterion, text: str, outputs: Sequence[str]) -> None:
+def check_gold(
+    criterion: Criterion, text: str, outputs: Sequence[str], turns: Sequence[int] = ()
+) -> None:
     """Raise ValidationError unless this text is a gold for an item of these systems' outputs.
 
-    `outputs` names the system of each output, in the order uploaded.
+    `outputs` names the system of each output, in the order uploaded; `turns` are those that are
+    asked about.
     """
     if not text.strip():
         return
     try:
-        criterion.scale.parse_gold(text, criterion.list_judged(outputs))
+        criterion.scale.parse_gold(text, _name_parts(criterion, outputs, turns))
     except ValidationError as fault:
         column = f"gold_{criterion.key}"
         raise ValidationError(f"{column}: {fault.message}", code="gold") from None
@@ -53,23 +63,25 @@ def feedback(
     standard: int | None,
     output_names: Sequence[str],
     systems: Sequence[str] = (),
+    turns: Sequence[int] = (),
     *,
     is_by_document: bool = False,
 ) -> list[Feedback]:
     """Return what this gold says of these values, one entry for each thing it asks.
 
-    All sequences are in the order uploaded. `values` are as the scale reads them from rows.
+    All sequences are in the order uploaded. `values` are those of its questions (`read_values`).
     `output_names` are the labels as this participant saw them ("Utterance 2", "Response B").
-    `systems` is needed only where the gold of a preference names one. `is_by_document`: the item
-    is one of the document's own examples.
+    `systems` is needed only where the gold of a preference names one, `turns` where they are asked
+    about. `is_by_document`: the item is one of the document's own examples.
     """
     if not gold.strip():
         return []
-    names = criterion.list_judged(output_names)
-    right = criterion.scale.parse_gold(gold, criterion.list_judged(systems or output_names))
+    names = _name_parts(criterion, output_names, turns)
+    parts = _name_parts(criterion, systems or output_names, turns)
+    right = criterion.scale.parse_gold(gold, parts)
     whole = [(0, right, values, names)]
     if criterion.per_turn:  # one by one, as some may not have been asked
-        each = zip(criterion.asked_turns, right, values, names, strict=True)
+        each = zip(turns, right, values, names, strict=True)
         whole = [(turn, [part], [value], [name]) for turn, part, value, name in each
                  if value is not None]  # fmt: skip
     return [
@@ -86,6 +98,15 @@ def feedback(
     ]
 
 
+def _name_parts(
+    criterion: Criterion, outputs: Sequence[str], turns: Sequence[int]
+) -> Sequence[str]:
+    """Name what the parts of a gold are about: the outputs, the item as a whole, or its turns."""
+    if criterion.per_turn:
+        return [gettext("Turn %(number)s") % {"number": number} for number in turns]
+    return outputs[:1] if criterion.is_asked_once else outputs
+
+
 def lacks_answer(criterion: Criterion, gold: str, values: Sequence[Any | None]) -> bool:
     """Tell whether something has no answer that this gold asks for; of turns it asks for some."""
     if not criterion.per_turn:
@@ -96,20 +117,26 @@ def lacks_answer(criterion: Criterion, gold: str, values: Sequence[Any | None]) 
 
 
 def right_values(
-    criterion: Criterion, gold: str, outputs: Sequence[str], standard: int | None
+    criterion: Criterion,
+    gold: str,
+    outputs: Sequence[str],
+    standard: int | None,
+    turns: Sequence[int] = (),
 ) -> list[Any | None]:
     """Return values that meet this gold, in the form of `feedback`; None where it asks nothing."""
-    judged = criterion.list_judged(outputs)
+    judged = _name_parts(criterion, outputs, turns)
     right = criterion.scale.parse_gold(gold, judged)
     return criterion.scale.right_values(right, len(judged), standard)
 
 
 def count_asked(criterion: Criterion, gold: str, outputs: int, standard: int | None) -> int:
     """Return how many entries `feedback` has for an answer to this gold."""
-    if criterion.per_turn:  # the gold has a part for each
-        outputs = len(criterion.scale.gold_to_data(gold))
-    judged = outputs if criterion.per_turn else len(criterion.list_judged([""] * outputs))
-    return criterion.scale.count_asked(gold, judged, standard) if gold.strip() else 0
+    if not gold.strip():
+        return 0
+    # of turns the gold has a part for each
+    turns = range(len(criterion.scale.gold_to_data(gold))) if criterion.per_turn else ()
+    judged = _name_parts(criterion, [""] * outputs, turns)
+    return criterion.scale.count_asked(gold, len(judged), standard)
 
 
 def count_met(results: Iterable[Feedback]) -> tuple[int, int]:
@@ -120,33 +147,35 @@ def count_met(results: Iterable[Feedback]) -> tuple[int, int]:
 
 # an output's id and the name of its system; no name: the system gave none, as in practice
 Named = tuple[int, str | None]
-# the rows of an answer by their criterion
-Given = Mapping[str, Sequence[AnswerRow]]
+# the inputs of an item and the text of its only output, where turns are rated
+Conversation = tuple[Mapping[str, Any], str]
+NO_CONVERSATION: Conversation = ({}, "")
 
 
 def agrees_with_gold(
     config: Instrument,
     gold: Mapping[str, str],
     outputs: Sequence[Named],
-    rows_by_criterion: Given,
+    rows: Iterable[AnswerRow],
     standard: int | None,
-    criteria: Sequence[Criterion] | None = None,
+    conversation: Conversation = NO_CONVERSATION,
 ) -> bool | None:
     """Return whether all that this gold asks is met; None: it asks nothing, or answers are missing.
 
-    `outputs` are in the order uploaded. `criteria` are those of the item, where turns are rated.
+    `outputs` are in the order uploaded.
     """
+    inputs, text = conversation
     names = [str(number) for number in range(1, len(outputs) + 1)]
     systems = [system for _, system in outputs if system]
-    results = []
-    bound = {criterion.key: criterion for criterion in criteria or ()}
-    for asked in find_gold(config, gold):
-        criterion = bound.get(asked.key, asked)
-        rows = rows_by_criterion.get(criterion.key, ())
-        values = criterion.read_values(rows, [pk for pk, _ in outputs])
+    shown = [NumberedText(pk, number, text) for number, (pk, _) in enumerate(outputs)]
+    questions = list_questions(config, inputs, shown, criteria=find_gold(config, gold))
+    groups, rows, results = group_questions(questions), list(rows), []
+    for criterion in find_gold(config, gold):
+        asked = groups.get(criterion.key, [])
+        values, turns = read_values(asked, rows), [question.turn for question in asked]
         if lacks_answer(criterion, gold[criterion.key], values):
             return None
-        results += feedback(criterion, gold[criterion.key], values, standard, names, systems)
+        results += feedback(criterion, gold[criterion.key], values, standard, names, systems, turns)
     return all(result.is_met for result in results) if results else None
 
 
@@ -156,14 +185,13 @@ _WITH_GOLD = (Item.Kind.PRACTICE, Item.Kind.GOLD, Item.Kind.ATTENTION)
 _PAGE = 2_000
 
 
-def bind_checked(study: Study) -> dict[int, tuple[Criterion, ...]]:
-    """Return the criteria of each item that has gold; only where turns are rated."""
-    config = study.config
-    if not config.asks_turns:
+def find_conversations(study: Study) -> dict[int, Conversation]:
+    """Return the conversation of each item that has gold; only where turns are rated."""
+    if not study.config.asks_turns:
         return {}
     outputs = Output.objects.filter(item__study=study, item__kind__in=_WITH_GOLD).order_by()
     rows = outputs.values_list("item_id", "item__inputs", "text")
-    return {item_id: config.bind(inputs, [text]) for item_id, inputs, text in rows}
+    return {item_id: (inputs, text) for item_id, inputs, text in rows}
 
 
 class Gold:
@@ -180,7 +208,7 @@ class Gold:
     def compare(
         self,
         item_id: int,
-        rows_by_criterion: Given,
+        rows: Sequence[AnswerRow],
         outputs: Sequence[Named],
         standard: int | None,
     ) -> bool | None:
@@ -189,10 +217,10 @@ class Gold:
         `outputs`: id and system.
         """
         gold = self._gold.get(item_id)
-        if gold is None or not rows_by_criterion:
+        if gold is None or not rows:
             return None
-        bound = self._bound.get(item_id)
-        return agrees_with_gold(self.config, gold, outputs, rows_by_criterion, standard, bound)
+        conversation = self._conversations.get(item_id, NO_CONVERSATION)
+        return agrees_with_gold(self.config, gold, outputs, rows, standard, conversation)
 
     @cached_property
     def _gold(self) -> dict[int, dict[str, str]]:
@@ -201,8 +229,8 @@ class Gold:
         return dict(items.values_list("id", "gold"))
 
     @cached_property
-    def _bound(self) -> dict[int, tuple[Criterion, ...]]:
-        return bind_checked(self.study)
+    def _conversations(self) -> dict[int, Conversation]:
+        return find_conversations(self.study)
 
     @cached_property
     def _has_standards(self) -> bool:

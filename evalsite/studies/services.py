@@ -7,6 +7,7 @@ from django.db import transaction
 
 from evalsite.audit.models import AuditEntry
 from evalsite.instruments.installed import get_protocol
+from evalsite.instruments.questions import write_gold
 from evalsite.instruments.schema import Instrument
 from evalsite.lib.seeds import derive_numbers
 from evalsite.studies.models import InstrumentVersion, Item, Membership, Output, Study
@@ -62,7 +63,7 @@ def add_practice_items(study: Study, instrument: Instrument) -> None:
             study=study,
             kind=Item.Kind.PRACTICE,
             inputs=dict(example.cells),
-            gold=instrument.write_gold(example) | {"why": example.why},
+            gold=write_gold(instrument, example) | {"why": example.why},
             **item_keys(study, key=f"practice-{number}", group=f"practice-{number}"),
         )
         Output.objects.bulk_create(

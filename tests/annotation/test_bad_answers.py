@@ -14,6 +14,7 @@ from evalsite.participants.models import Answer
 from tests.support.answering import Entered, RatingPage, make_live, right_answers, wrong_answers
 from tests.support.factories import make_annotator
 from tests.support.hostile import EVERYTHING, Seen
+from tests.support.instruments import ask
 from tests.support.protocols import each_protocol
 from tests.support.tabs import snapshot, what_became
 
@@ -89,7 +90,7 @@ def test_bad_39_40_42_43_every_wrong_answer_to_every_question_is_refused(config,
 
         assert list(again.errors) == list(wrong), sent
         # no button stands pressed that nobody offered
-        typed = {one.name for one in page.questions if one.criterion.scale.keeps_typed}
+        typed = {one.name for one in page.questions if one.scale.keeps_typed}
         asked = {one.name for one in page.questions}
         assert {name for name in asked if again.entered.get(name)} <= typed
 
@@ -126,9 +127,10 @@ def test_answers_that_do_not_go_together_are_refused_with_the_protocols_words(co
     strict = config.model_copy(
         update={"hooks": config.hooks.model_copy(update={"clean": f"{__name__}.refuse_all"})}
     )
-    texts = page.response.context["item"].outputs
+    outputs = page.response.context["item"].outputs
+    questions = ask(strict, len(outputs))
 
-    form = RatingForm(page.answers, config=strict, outputs=len(texts))
+    form = RatingForm(page.answers, config=strict, questions=questions)
 
     assert form.first_errors == {
         "__all__": "These answers contradict one another: change one",

@@ -258,7 +258,7 @@ def test_gold_of_each_scale_is_compared(name, gold, entered, agrees):
     outputs = [(7, "alpha"), (9, "beta")][: config.item.outputs.least]
     place = entered["first"]
     output = None if place is None else outputs[place][0]
-    given = {criterion.key: [AnswerRow(0, output, criterion.key, value=entered.get("value", 1))]}
+    given = [AnswerRow(0, output, criterion.key, value=entered.get("value", 1))]
 
     assert agrees_with_gold(config, {criterion.key: gold}, outputs, given, None) is agrees
 
@@ -266,7 +266,7 @@ def test_gold_of_each_scale_is_compared(name, gold, entered, agrees):
 def test_gold_without_an_answer_agrees_with_nothing():
     config = get_protocol("rrgen")
 
-    assert agrees_with_gold(config, {config.criteria[0].key: "5"}, [(7, "a")], {}, None) is None
+    assert agrees_with_gold(config, {config.criteria[0].key: "5"}, [(7, "a")], [], None) is None
 
 
 def test_the_held_page_tells_of_a_check_that_was_reported(staff_client):

@@ -4,12 +4,12 @@ import pytest
 from django.urls import reverse
 
 from evalsite.annotation.pages.forms import RatingForm
-from evalsite.annotation.pages.view_models import question_names
 from evalsite.annotation.running.made_checks import MADE_HERE, read_gold
 from evalsite.instruments.answer import AnswerRow
 from evalsite.instruments.installed import get_protocol
+from evalsite.instruments.questions import NumberedText, list_questions
 from evalsite.studies.gold import agrees_with_gold
-from evalsite.studies.models import Item, Output, Study
+from evalsite.studies.models import Item, Study
 from tests.support.factories import launch, make_study
 
 
@@ -24,14 +24,10 @@ def make_one(client, study: Study, **answers: str):
     return client.post(address, {**sent, **answers, "do": "save"})
 
 
-def given_to(item: Item, criterion: str, *values: int) -> dict[str, list[AnswerRow]]:
+def given_to(item: Item, criterion: str, *values: int) -> list[AnswerRow]:
     outputs = item.outputs.order_by("position")
     pairs = zip(outputs, values, strict=True)
-    return {
-        criterion: [
-            AnswerRow(item.pk, output.pk, criterion, value=value) for output, value in pairs
-        ]
-    }
+    return [AnswerRow(item.pk, output.pk, criterion, value=value) for output, value in pairs]
 
 
 def test_scores_given_on_the_items_page_become_the_order_that_passes(staff_client):
@@ -92,18 +88,16 @@ def test_check_made_here_is_deleted_with_its_batch_until_the_launch(staff_client
 def test_gold_written_from_answers_is_met_by_them(name, felt):
     config = get_protocol(name)
     count = config.item.outputs.least
-    ids = list(range(11, 11 + count))
+    outputs = [NumberedText(11 + number, number, "") for number in range(count)]
+    questions = list_questions(config, {}, outputs)
     entries = {
-        question: criterion.scale.answer_as_bot(felt, number)
-        for question, criterion, number in question_names(config, count)
+        question.name: question.scale.answer_as_bot(felt, question.place) for question in questions
     }
-    form = RatingForm(entries, config=config, outputs=count)
+    form = RatingForm(entries, config=config, questions=questions)
     assert form.is_valid()
 
-    gold = read_gold(form, [Output(pk=pk) for pk in ids])
+    gold = read_gold(form)
 
-    given: dict[str, list[AnswerRow]] = {}
-    for row in form.list_rows(0, ids):
-        given.setdefault(row.criterion, []).append(row)
     assert set(gold) == {criterion.key for criterion in config.criteria}
-    assert agrees_with_gold(config, gold, [(pk, None) for pk in ids], given, 100)
+    named = [(output.pk, None) for output in outputs]
+    assert agrees_with_gold(config, gold, named, form.list_rows(0), 100)

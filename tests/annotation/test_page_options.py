@@ -206,10 +206,10 @@ def test_each_person_meets_shuffled_options_in_an_order_of_their_own_on_every_it
 
     orders = []
     for person in (page, RatingPage(page.me.study)):
-        first = person.questions[0].criterion.scale.shown_options
+        first = person.questions[0].scale.shown_options
         person.post({"fault": "c"} if kind == "choice" else {"fault.c": "1"})
         person.show(person.client.get(f"{person.home}sets/1/items/2/"))
-        assert person.questions[0].criterion.scale.shown_options == first
+        assert person.questions[0].scale.shown_options == first
         orders.append([one.key for one in first])
 
     assert orders[0] != orders[1]

@@ -7,6 +7,7 @@ from evalsite.annotation.allocation.claims import claim_set
 from evalsite.annotation.models import Annotation, Slot
 from evalsite.imports.batches.store import undo_batch
 from evalsite.instruments.installed import get_protocol
+from evalsite.instruments.questions import write_gold
 from evalsite.studies.gold import count_asked, find_gold, right_values
 from evalsite.studies.models import Item, Study
 from tests.support.annotators import read_fields
@@ -305,8 +306,9 @@ def test_every_gold_counts_what_it_asks_and_has_values_that_meet_it(protocol):
     for example in config.practice:
         count = len(example.outputs)
         names = [str(number) for number in range(1, count + 1)]
-        for criterion in find_gold(config, config.write_gold(example)):
-            gold = criterion.write_gold(example)
+        written = write_gold(config, example)
+        for criterion in find_gold(config, written):
+            gold = written[criterion.key]
             assert count_asked(criterion, gold, count, 100) >= 1
             assert all(value is not None for value in right_values(criterion, gold, names, 100))
 

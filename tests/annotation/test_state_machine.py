@@ -22,6 +22,7 @@ from evalsite.annotation.pages.saving import Saved, Submission, submit_annotatio
 from evalsite.annotation.pages.sets import finish_set, open_places, wanted_places
 from evalsite.annotation.running.launch import pause_study, resume_study
 from evalsite.instruments.answer import AnswerRow
+from evalsite.instruments.questions import list_questions
 from evalsite.lib.clock import now, standing_at
 from evalsite.participants.models import ItemSet, Participant
 from evalsite.participants.services import Withdrawn, has_agreed
@@ -406,9 +407,11 @@ class Work(RuleBasedStateMachine):
         rows: tuple[AnswerRow, ...] = ()
         if outcome == RATED and score:
             given = SCORES | {"relevance": str(score)}
-            form = RatingForm(given, config=self.study.config, outputs=1)
+            config, outputs = self.study.config, list(item.outputs.all())
+            questions = list_questions(config, item.inputs, outputs)
+            form = RatingForm(given, config=config, questions=questions)
             assert form.is_valid(), form.errors
-            rows = form.list_rows(item.pk, [item.outputs.get().pk])
+            rows = form.list_rows(item.pk)
         return Submission(
             item=item,
             outcome=outcome,

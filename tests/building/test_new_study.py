@@ -6,10 +6,10 @@ from django.test import Client
 from django.urls import reverse
 
 from evalsite.annotation.models import Annotation
-from evalsite.annotation.pages.view_models import question_names
 from evalsite.building.gallery import list_gallery, list_protocols
 from evalsite.building.trying import Sample, list_samples
 from evalsite.instruments import schema
+from evalsite.instruments.questions import list_questions, number_texts
 from evalsite.studies.instruments import import_instrument
 from evalsite.studies.models import Instrument, Item, Membership, Study
 from tests.support.answering import Entered
@@ -21,14 +21,12 @@ pytestmark = pytest.mark.django_db
 
 def answer(config: schema.Instrument, sample: Sample) -> dict[str, str]:
     """An answer to every question, as a bot gives it."""
-    outputs = len(sample.outputs)
-    felt = [0.1 * number for number in range(outputs)]
+    felt = [0.1 * number for number in range(len(sample.outputs))]
     given = {}
-    criteria = config.bind(sample.inputs, sample.outputs)
-    for name, criterion, number in question_names(config, outputs, criteria):
-        given[name] = criterion.scale.answer_as_bot(felt, 1 if criterion.per_turn else number)
-        if criterion.comment:
-            given[f"{name}.comment"] = "Because of its last sentence."
+    for question in list_questions(config, sample.inputs, number_texts(sample.outputs)):
+        given[question.name] = question.scale.answer_as_bot(felt, question.place)
+        if question.criterion.comment:
+            given[question.comment_name] = "Because of its last sentence."
     return given
 
 

@@ -8,6 +8,7 @@ from django.conf import settings
 
 from evalsite.instruments.checks import read_instrument
 from evalsite.instruments.installed import get_protocol
+from evalsite.instruments.questions import read_ratings, write_gold
 from evalsite.instruments.schema import Example, Instrument
 from tests.support.kinds import read_kinds
 
@@ -46,24 +47,6 @@ def test_copy_computes_anew_what_the_original_has_cached():
     assert instrument.criterion_by_key["fluency"] is first
 
 
-def test_criterion_without_anything_of_an_item_or_a_person_is_the_same_object():
-    (criterion, *_) = get_protocol("fluency").criteria
-
-    assert criterion.for_item({"dialogue": "A: Hi"}, ["Hello."]).for_person("seed") is criterion
-
-
-@pytest.mark.parametrize(
-    ("cell", "turns"), [("", (2, 4)), ("4", (4,)), ("2;4", (2, 4)), ("2", (2,))]
-)
-def test_item_brings_the_turns_that_are_asked_about(cell: str, turns: tuple[int, ...]):
-    criterion, *_ = read_gallery_file("conversation_turns").criteria
-
-    bound = criterion.for_item({"rated_turns": cell}, [json.dumps(TURNS)])
-
-    assert (bound.asked_turns, criterion.asked_turns) == (turns, ())
-    assert bound.to_data() == criterion.to_data()
-
-
 def test_cells_and_texts_of_an_example_are_those_of_a_file():
     example = answer_turns(columns={"claims": [["It is open.", "It is late."]]})
     plain = answer_turns(outputs=["One text."], columns={"claims": ["It is open."]})
@@ -85,10 +68,10 @@ def test_ratings_and_gold_in_data_become_values_and_the_text_of_a_gold_column():
     gold = {"turn_quality": [["4..5", "1..2"]], "goal_reached": [0], "overall": ["1..3"]}
     example = answer_turns(ratings=ratings, gold=gold)
 
-    read = [criterion.read_ratings(example) for criterion in instrument.criteria]
+    read = [read_ratings(criterion, example) for criterion in instrument.criteria]
 
     assert read == [(5, None), (), (1,), (4,)]
-    assert instrument.write_gold(example) == {
+    assert write_gold(instrument, example) == {
         "turn_quality": "4..5, 1..2",
         "goal_reached": "no",
         "overall": "1..3",
@@ -105,8 +88,8 @@ def test_answer_about_the_item_as_a_whole_is_no_list_in_data():
     instrument = read_instrument(data)
 
     (example,) = instrument.practice
-    assert instrument.criteria[0].read_ratings(example) == (2,)
-    assert instrument.write_gold(example) == {key: "2..3"}
+    assert read_ratings(instrument.criteria[0], example) == (2,)
+    assert write_gold(instrument, example) == {key: "2..3"}
 
 
 def test_instrument_names_every_function_that_it_calls():

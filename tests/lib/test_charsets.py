@@ -20,6 +20,7 @@ from evalsite.participants.forms import EntryForm, FeedbackForm
 from evalsite.participants.models import Answer
 from tests.lib.test_body_limits import Unread
 from tests.support.factories import make_participant, make_study, mint_link
+from tests.support.instruments import ask
 from tests.support.tabs import make_live, open_tab
 from tests.support.webserver import WebServer
 from tests.support.wsgi import FORM, Site
@@ -299,7 +300,7 @@ def test_no_form_of_participants_cleans_to_what_no_database_stores(half):
     ]
 
     assert [form.is_valid() for form in forms] == [False] * 3
-    for text in read_entered(config, 3, EveryField(half)).values():
+    for text in read_entered(config, ask(config, 3), EveryField(half)).values():
         text.encode()
         assert "\0" not in text
 

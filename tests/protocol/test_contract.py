@@ -18,13 +18,13 @@ from django.utils.html import escape
 
 from evalsite.annotation.fsck import find_breaches
 from evalsite.annotation.models import Annotation, Rating
-from evalsite.annotation.pages.view_models import question_names
 from evalsite.annotation.running.launch import launch_study
 from evalsite.annotation.running.simulation import Crowd, Visitor, simulate_crowd
 from evalsite.exports.services import Choice, stream_file
 from evalsite.imports.demo import import_example, make_demo_study
 from evalsite.instruments.checks import check_instrument, read_instrument
 from evalsite.instruments.installed import find_folder, installed_protocols
+from evalsite.instruments.questions import list_questions, write_gold
 from evalsite.instruments.schema import Criterion, Instrument
 from evalsite.jobs.services import run_job
 from evalsite.lib.clock import now
@@ -89,7 +89,7 @@ def is_plain(criterion: Criterion) -> bool:
 
 def needs(criterion: Criterion) -> bool:
     """Tell whether saying nothing is no answer to a criterion that is always asked."""
-    field = criterion.make_field("this output")
+    field = criterion.scale.make_field(criterion, "this output")
     try:
         field.clean("")
     except ValidationError:
@@ -161,7 +161,7 @@ def test_examples_and_practice_fit_the_instrument(config):
             f"{where} there is no criterion {sorted(unknown)}. There are "
             f"{sorted(config.criterion_by_key)}."
         )
-        for key, text in config.write_gold(example).items():
+        for key, text in write_gold(config, example).items():
             check_gold(config.criterion_by_key[key], text, example.outputs)
         for column, passages in example.marked.items():
             missing = [one for one in passages if one not in example.inputs[column]]
@@ -213,14 +213,15 @@ def test_crowd_rates_all_of_the_example_batch(config, first):
     rated = counted.filter(outcome="rated")
     assert rated.count() > 0.8 * items, "Too few items can be rated. Is too much ignored?"
     for annotation in rated.prefetch_related("ratings", "item__outputs"):
-        outputs = annotation.item.outputs.count()
         plain = [one for one in config.criteria if is_plain(one)]
         given = [
             one
             for one in annotation.ratings.all()
             if one.criterion in {one.key for one in plain} and not one.part
         ]
-        assert len(given) == len(question_names(config, outputs, plain))
+        shown = list(annotation.item.outputs.all())
+        asked = list_questions(config, annotation.item.inputs, shown, criteria=plain)
+        assert len(given) == len(asked)
     assert read_back(study) == in_database(study)
 
 

@@ -73,7 +73,7 @@ def test_answer_comes_back_to_be_reviewed_and_changed(config):
     again = page.show(page.client.get(page.address))
 
     assert review.status_code == 200
-    scales = {one.name: one.criterion.scale for one in again.questions}
+    scales = {one.name: one.scale for one in again.questions}
     # what depends on another answer may not have been asked
     always = {one.name for one in again.questions if one.criterion.ask_if is None}
     for name in always:

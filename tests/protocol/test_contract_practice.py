@@ -12,8 +12,8 @@ from evalsite.annotation.pages.screens import (
     Screen,
     load_screen,
 )
-from evalsite.annotation.pages.view_models import question_names
 from evalsite.instruments.installed import installed_protocols
+from evalsite.instruments.questions import read_ratings
 from evalsite.instruments.schema import Criterion, Instrument
 from evalsite.studies.gold import find_gold
 from evalsite.studies.models import Item
@@ -50,13 +50,18 @@ class Learner:
 
 def fill(screen: Screen, answers: dict[str, str]) -> dict[str, str]:
     """These answers, and any other where a question asks for what gold leaves open."""
-    names = question_names(screen.study.config, len(screen.outputs), screen.criteria)
     felt = [0.0] * len(screen.outputs)
     given = {
-        name: answers.get(name, one.scale.answer_as_bot(felt, number))
-        for name, one, number in names
+        question.name: answers.get(
+            question.name, question.scale.answer_as_bot(felt, question.place)
+        )
+        for question in screen.questions
     }
-    return given | {f"{name}.comment": "So it is." for name, one, _ in names if one.comment}
+    return given | {
+        question.comment_name: "So it is."
+        for question in screen.questions
+        if question.criterion.comment
+    }
 
 
 def find_other(criterion: Criterion, right: str) -> str:
@@ -112,7 +117,7 @@ def test_practice_says_what_is_suggested_to_who_answers_otherwise(config):
 
     for number, item in enumerate(learner.items, start=1):
         screen = learner.screen(item)
-        kinds = {name: one for name, one, _ in question_names(config, len(screen.outputs))}
+        kinds = {question.name: question.criterion for question in screen.questions}
         wrong = {
             name: make_wrong(kinds[name], right, standard_of(screen) or 100)
             for name, right in right_entries(screen).items()
@@ -185,5 +190,5 @@ def test_worked_examples_can_be_looked_up_while_practising(config):
             assert escape(text) in page.content.decode()
         for key in example.ratings:
             criterion = config.criterion_by_key[key]
-            said = criterion.scale.describe_ratings(criterion.read_ratings(example))
+            said = criterion.scale.describe_ratings(read_ratings(criterion, example))
             assert not example.criterion or escape(said) in page.content.decode()

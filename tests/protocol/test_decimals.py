@@ -24,7 +24,7 @@ from tests.support.bundles import check, pack
 from tests.support.exports import export, read
 from tests.support.factories import launch
 from tests.support.imported import load
-from tests.support.instruments import make_built_study, read_instrument
+from tests.support.instruments import ask, make_built_study, read_instrument
 
 HALVES = [
     {"value": 1, "label": "Bad"},
@@ -106,10 +106,10 @@ def test_what_is_no_answer_is_refused_at_its_question(field, entry):
     config = read_content(make_content())
     entries = {"quality": "2", "share": "0.5", "hours": "7"}
 
-    form = RatingForm(entries | {field: entry}, config=config, outputs=1)
+    form = RatingForm(entries | {field: entry}, config=config, questions=ask(config))
 
     assert list(form.errors) == [field]
-    assert RatingForm(entries, config=config, outputs=1).is_valid()
+    assert RatingForm(entries, config=config, questions=ask(config)).is_valid()
 
 
 @pytest.mark.django_db

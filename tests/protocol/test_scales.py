@@ -6,6 +6,7 @@ from typing import ClassVar, Literal
 import pytest
 from django import forms
 from django.core.exceptions import ValidationError
+from django.forms import Field
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -38,16 +39,20 @@ def make_criterion(scale: Scale) -> Criterion:
     )
 
 
+def make_field(scale: Scale, name: str, *, is_one_of_several: bool = False) -> Field:
+    return scale.make_field(make_criterion(scale), name, is_one_of_several=is_one_of_several)
+
+
 def refusal(typed, scale: Scale | None = None, name: str = "Utterance 2") -> str:
     """The one message about this answer for an output of this name."""
     with pytest.raises(ValidationError) as caught:
-        make_criterion(scale or Magnitude(kind="magnitude")).make_field(name).clean(typed)
+        make_field(scale or Magnitude(kind="magnitude"), name).clean(typed)
     (message,) = caught.value.messages
     return message
 
 
 def accepted(typed) -> int:
-    return make_criterion(Magnitude(kind="magnitude")).make_field("Utterance 2").clean(typed)
+    return make_field(Magnitude(kind="magnitude"), "Utterance 2").clean(typed)
 
 
 # --- magnitude ------------------------------------------------------------------
@@ -202,7 +207,7 @@ def test_bad_43_value_that_is_no_point_is_refused(typed, points):
     ],
 )
 def test_bad_44_what_is_missing_of_several_outputs_is_said_of_the_one(scale, message):
-    field = make_criterion(scale).make_field("Summary B", is_one_of_several=True)
+    field = make_field(scale, "Summary B", is_one_of_several=True)
 
     with pytest.raises(ValidationError) as caught:
         field.clean("")
@@ -210,7 +215,7 @@ def test_bad_44_what_is_missing_of_several_outputs_is_said_of_the_one(scale, mes
 
 
 def test_point_is_stored_as_its_number():
-    assert make_criterion(make_likert(7)).make_field("Response").clean("7") == 7
+    assert make_field(make_likert(7), "Response").clean("7") == 7
 
 
 @pytest.mark.parametrize("typed", ["2", "accept", "True", "-1"])
@@ -222,9 +227,7 @@ def test_decision_takes_its_two_answers_only(typed):
 
 @pytest.mark.parametrize(("typed", "value"), [("1", 1), ("0", 0)])
 def test_decision_is_stored_as_one_or_zero(typed, value):
-    field = make_criterion(Decision(kind="decision", yes="Accept", no="Reject")).make_field(
-        "Response"
-    )
+    field = make_field(Decision(kind="decision", yes="Accept", no="Reject"), "Response")
 
     assert field.clean(typed) == value
 
@@ -239,7 +242,7 @@ def test_preference_takes_a_side_or_a_tie_only():
         ],
     )
 
-    assert make_criterion(scale).make_field("Response").clean("tie") == Verdict(0)
+    assert make_field(scale, "Response").clean("tie") == Verdict(0)
     assert refusal("", scale) == "Choose which response is better on fluency, or a tie"
     assert refusal(" first", scale).startswith(
         "Choose which response is better on fluency, or a tie: "
@@ -248,7 +251,7 @@ def test_preference_takes_a_side_or_a_tie_only():
 
 
 def test_nothing_is_preselected():
-    field = make_criterion(make_likert(5)).make_field("Response")
+    field = make_field(make_likert(5), "Response")
 
     assert "checked" not in field.widget.render("fluency", None)
 

@@ -9,6 +9,7 @@ from django.test import Client
 from evalsite.exports.codebook import write_codebook
 from evalsite.instruments.bundle_format_2 import read_stored
 from evalsite.instruments.installed import find_folder
+from evalsite.instruments.questions import read_ratings
 from evalsite.operations.database_dump import using_database
 from evalsite.studies.models import Study
 from evalsite.studies.versions import make_version, shown_content
@@ -150,7 +151,7 @@ def test_columns_and_examples_of_format_2_have_the_names_of_now():
     (read,) = found.columns
     assert (read.label, read.aliases, read.required) == ("Talk", ["context"], False)
     (criterion,), (example,) = found.criteria, found.examples
-    assert criterion.scale.describe_ratings(criterion.read_ratings(example)) == "A"
+    assert criterion.scale.describe_ratings(read_ratings(criterion, example)) == "A"
 
 
 @pytest.mark.both_databases

@@ -6,6 +6,8 @@ from typing import Any
 from django.conf import settings
 
 from evalsite.instruments import checks
+from evalsite.instruments.questions import Question, list_questions, number_texts
+from evalsite.instruments.schema import Instrument
 from evalsite.studies.instruments import find_faults, import_instrument
 from evalsite.studies.models import Study
 from evalsite.studies.services import create_study
@@ -23,6 +25,11 @@ def read_gallery() -> list[dict[str, Any]]:
 def read_instrument(key: str) -> dict[str, Any]:
     """Return the instrument of the gallery with this key."""
     return next(content for content in read_gallery() if content["key"] == key)
+
+
+def ask(instrument: Instrument, outputs: int = 1) -> list[Question]:
+    """Return what is asked about an item without inputs that has so many empty outputs."""
+    return list_questions(instrument, {}, number_texts([""] * outputs))
 
 
 def make_built_study(content: dict[str, Any], *, by: Any = None, **fields: Any) -> Study:

@@ -251,10 +251,8 @@ def _judge(one: Annotation, ratings: list[Rating]) -> str:
         return ""
     outputs = one.item.outputs.order_by("position")  # type: ignore[attr-defined]
     named = [(output.pk, output.system and output.system.name) for output in outputs]
-    given: dict[str, list[Rating]] = {}
-    for rating in ratings:
-        given.setdefault(rating.criterion, []).append(rating)
-    agrees = agrees_with_gold(one.study.config, one.item.gold, named, given, _standard(one))
+    rows = one.list_rows()
+    agrees = agrees_with_gold(one.study.config, one.item.gold, named, rows, _standard(one))
     return "" if agrees is None else _yes(agrees)
 
 

@@ -326,22 +326,22 @@ def value_outside_its_scale(study: Study) -> Iterable[str]:
 
 def rating_of_a_turn_that_is_not_asked(study: Study) -> Iterable[str]:
     """Find ratings of turns that their item doesn't have, or that aren't to be rated."""
-    criteria = {
-        criterion.key: criterion
+    turns = {
+        criterion.key: criterion.turns
         for criterion in study.config.criteria
         if criterion.turns is not None
     }
-    if not criteria:
+    if not turns:
         return
-    rows = _ratings(study.pk).filter(criterion__in=criteria, turn__gt=0, output__isnull=False)
+    rows = _ratings(study.pk).filter(criterion__in=turns, turn__gt=0, output__isnull=False)
     fields = (*_COLUMNS, "criterion", "turn", "output_id")
-    outputs: dict[int, dict[str, frozenset[int]]] = {}
+    outputs: dict[int, dict[str, tuple[int, ...]]] = {}
     for *row, key, turn, output_id in rows.order_by("output_id", "pk").values_list(*fields):
         if output_id not in outputs:
             output = Output.objects.select_related("item").get(pk=output_id)
-            bound = study.config.bind(output.item.inputs, [output.text])
+            inputs, text = output.item.inputs, output.text
             outputs = {
-                output_id: {question.key: frozenset(question.asked_turns) for question in bound}
+                output_id: {key: asked.list_turns(inputs, text) for key, asked in turns.items()}
             }
         if turn not in outputs[output_id][key]:
             yield _name_rating(*row)
@@ -349,17 +349,18 @@ def rating_of_a_turn_that_is_not_asked(study: Study) -> Iterable[str]:
 
 def answer_without_all_turns(study: Study) -> Iterable[str]:
     """Find rated items without a rating for each turn that is always asked about."""
-    counted = [
-        criterion
+    counted = {
+        criterion.key: criterion.turns
         for criterion in study.config.criteria
-        if criterion.per_turn and criterion.is_always_answered and not criterion.scale.has_parts
-    ]
+        if criterion.turns is not None
+        and criterion.is_always_answered
+        and not criterion.scale.has_parts
+    }
     if not counted:
         return
     rated = Annotation.objects.filter(study=study, outcome=_RATED).exclude(status=_WITHDRAWN)
     main = rated.exclude(item__kind=Item.Kind.PRACTICE).exclude(origin=Origin.IMPORTED)
-    keys = [criterion.key for criterion in counted]
-    ratings = _ratings(study.pk).filter(criterion__in=keys, part="")
+    ratings = _ratings(study.pk).filter(criterion__in=counted, part="")
     counts = dict(ratings.order_by().values_list("annotation").annotate(n=Count("pk")))
     texts = main.order_by("item_id", "pk").values_list(
         *ANSWER, "pk", "item_id", "item__inputs", "item__outputs__text"
@@ -368,9 +369,7 @@ def answer_without_all_turns(study: Study) -> Iterable[str]:
     for *answer, pk, item, inputs, text in texts.iterator():
         if item != item_id:
             item_id = item
-            asked = sum(
-                len(criterion.for_item(inputs, [text]).asked_turns) for criterion in counted
-            )
+            asked = sum(len(turns.list_turns(inputs, text)) for turns in counted.values())
         if counts.get(pk, 0) != asked:
             yield name_answer(*answer)
 
@@ -412,7 +411,7 @@ def rating_of_a_kind_that_no_scale_has(study: Study) -> Iterable[str]:
 
 def typed_text_that_says_another_number(study: Study) -> Iterable[str]:
     fields = {
-        criterion.key: criterion.make_field("")
+        criterion.key: criterion.scale.make_field(criterion, "")
         for criterion in study.config.criteria
         if criterion.scale.keeps_typed
     }

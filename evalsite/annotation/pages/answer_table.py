@@ -13,7 +13,6 @@ from evalsite.annotation.pages.forms import ReportForm
 from evalsite.annotation.pages.ignored_items import reason_of
 from evalsite.annotation.pages.screens import Screen, entered_ratings, in_order
 from evalsite.annotation.pages.sets import open_places
-from evalsite.annotation.pages.view_models import question_names
 from evalsite.instruments.answer import AnswerRow
 from evalsite.instruments.schema import KINDS_OF_OUTPUTS, Column, Instrument
 from evalsite.lib.dialogue import parse_dialogue, strip_markup
@@ -167,15 +166,17 @@ def _describe_unrated(
 
 
 def _list_cells(screen: Screen, ratings: Sequence[AnswerRow]) -> tuple[AnswerCell, ...]:
-    config = screen.study.config
     entries = entered_ratings(screen, ratings)
-    asked = question_names(config, len(screen.outputs), screen.criteria)
-    cells = []
-    for criterion in screen.criteria:
-        names = [name for name, question, _number in asked if question is criterion]
-        answers = [criterion.scale.name_entry(entries[name]) for name in names if name in entries]
-        cells.append(AnswerCell(criterion.label, " · ".join(answers)))
-    return tuple(cells)
+    answers: dict[str, list[str]] = defaultdict(list)
+    for question in screen.questions:
+        if question.name in entries:
+            answers[question.criterion.key].append(
+                question.scale.name_entry(entries[question.name])
+            )
+    return tuple(
+        AnswerCell(criterion.label, " · ".join(answers[criterion.key]))
+        for criterion in screen.study.config.criteria
+    )
 
 
 def _find_text_column(config: Instrument) -> Column | None:

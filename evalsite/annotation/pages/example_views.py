@@ -10,6 +10,7 @@ from django.views.decorators.http import require_safe
 
 from evalsite.annotation.pages.view_models import ItemView, view_example
 from evalsite.annotation.pages.views import render_example, render_explanation
+from evalsite.instruments.questions import read_ratings
 from evalsite.instruments.schema import Criterion, Example, Instrument
 from evalsite.lib.markdown import render_markdown
 from evalsite.participants.access import address, page_context, participant_page, unknown_link
@@ -78,7 +79,7 @@ def _list_sections(config: Instrument, options: dict[str, object]) -> Iterator[S
 def _view(
     config: Instrument, criterion: Criterion, example: Example, options: dict[str, object]
 ) -> WorkedExample:
-    ratings = criterion.scale.describe_ratings(criterion.read_ratings(example))
+    ratings = criterion.scale.describe_ratings(read_ratings(criterion, example))
     verdict = f"**{ratings}** {example.why}" if ratings else example.why
     return WorkedExample(
         label=example.label,

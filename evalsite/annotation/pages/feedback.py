@@ -3,8 +3,8 @@
 from collections.abc import Iterable
 
 from evalsite.annotation.pages.screens import Screen
-from evalsite.annotation.pages.view_models import output_label, question_names
 from evalsite.instruments.answer import AnswerRow
+from evalsite.instruments.questions import group_questions, name_output, read_values
 from evalsite.studies.gold import Feedback, feedback, find_gold, lacks_answer, right_values
 from evalsite.studies.models import Output
 
@@ -14,25 +14,25 @@ def explain_answers(screen: Screen, rows: Iterable[AnswerRow]) -> list[Feedback]
     rows = list(rows)
     config, uploaded = screen.study.config, _as_uploaded(screen)
     # gold speaks of outputs as uploaded; people know them by the place where they saw them
-    count = len(uploaded)
-    names = [output_label(config, screen.outputs.index(output) + 1, count) for output in uploaded]
+    names = [
+        name_output(config, screen.outputs.index(output) + 1, len(uploaded)) for output in uploaded
+    ]
     is_by_document = config.has_example(screen.item.inputs, [output.text for output in uploaded])
+    groups = group_questions(screen.questions)
     lines: list[Feedback] = []
-    for asked in find_gold(config, screen.item.gold):
-        criterion = asked.for_item(screen.item.inputs, [output.text for output in uploaded])
-        values = criterion.read_values(
-            [row for row in rows if row.criterion == criterion.key],
-            [output.pk for output in uploaded],
-        )
-        if lacks_answer(criterion, screen.item.gold[criterion.key], values):
+    for criterion in find_gold(config, screen.item.gold):
+        asked = groups.get(criterion.key, [])
+        values, gold = read_values(asked, rows), screen.item.gold[criterion.key]
+        if lacks_answer(criterion, gold, values):
             continue  # it wasn't asked
         lines += feedback(
             criterion,
-            screen.item.gold[criterion.key],
+            gold,
             values,
             standard_of(screen),
             names,
             _systems(uploaded),
+            [question.turn for question in asked],
             is_by_document=is_by_document,
         )
     return lines
@@ -45,18 +45,17 @@ def standard_of(screen: Screen) -> int | None:
 
 def right_entries(screen: Screen) -> dict[str, str]:
     """Return what a person enters to meet this item's gold, by question name."""
-    uploaded, count = _as_uploaded(screen), len(screen.outputs)
-    order = [uploaded.index(output) for output in screen.outputs]
+    systems = _systems(_as_uploaded(screen))
+    names = systems or [str(number) for number in range(1, len(screen.outputs) + 1)]
+    groups = group_questions(screen.questions)
     entries = {}
-    for asked in find_gold(screen.study.config, screen.item.gold):
-        criterion = asked.for_item(screen.item.inputs, [output.text for output in uploaded])
-        gold = screen.item.gold[criterion.key]
-        names = _systems(uploaded) or [str(number) for number in range(1, count + 1)]
-        values = right_values(criterion, gold, names, standard_of(screen))
-        right = criterion.write_entries(values, order)
-        for name, _, number in question_names(screen.study.config, count, [criterion]):
-            if number in right:
-                entries[name] = right[number]
+    for criterion in find_gold(screen.study.config, screen.item.gold):
+        asked, gold = groups[criterion.key], screen.item.gold[criterion.key]
+        turns = [question.turn for question in asked]
+        values = right_values(criterion, gold, names, standard_of(screen), turns)
+        for question, value in zip(asked, values, strict=True):
+            if value is not None:
+                entries[question.name] = question.write_entry(value)
     return entries
 
 

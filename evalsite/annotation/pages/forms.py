@@ -2,6 +2,7 @@
 
 import logging
 import re
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -12,11 +13,11 @@ from django.http import QueryDict
 from django.utils.translation import gettext_lazy as _
 
 from evalsite.annotation.pages.highlights import Reading, marks_fields, read_marks
-from evalsite.annotation.pages.view_models import question_label, question_names
 from evalsite.fields import LONGEST_TEXT, NoteField, drop_unstorable, unify_breaks
 from evalsite.instruments.answer import HIGHLIGHTS, AnswerRow
+from evalsite.instruments.questions import Question, ShownOutput
 from evalsite.instruments.scales import COMMENT
-from evalsite.instruments.schema import CheckQuestion, Criterion, Instrument
+from evalsite.instruments.schema import CheckQuestion, Instrument
 
 logger = logging.getLogger(__name__)
 
@@ -42,27 +43,26 @@ class RatingForm(forms.Form):
         data: Any = None,
         *,
         config: Instrument,
-        outputs: int,
-        criteria: Sequence[Criterion] | None = None,
-        texts: Sequence[str] = (),
+        questions: Sequence[Question],
+        outputs: Sequence[ShownOutput] = (),
     ) -> None:
         super().__init__(data)
         self.config = config
+        self.questions = questions
+        # without the outputs nothing can be marked, as in a test
         self.outputs = outputs
-        # without the texts nothing can be marked, as in a test
-        self.texts = texts
-        self.marks = marks_fields(config, outputs) if texts and config.has_highlight else []
+        self.marks = marks_fields(config, len(outputs)) if outputs else []
         self.readings: list[Reading] = []
         for field in self.marks:
             self.fields[field.name] = forms.Field(required=False)
             self.fields[field.passages] = forms.Field(required=False)
-        self.criteria = config.criteria if criteria is None else criteria
-        for name, criterion, number in question_names(config, outputs, criteria):
-            label = question_label(config, criterion, number, outputs)
-            is_one = outputs > 1 or len(criterion.asked_turns) > 1
-            self.fields[name] = criterion.make_field(label, is_one_of_several=is_one)
+        turns = Counter(question.criterion.key for question in questions if question.turn)
+        for question in questions:
+            criterion = question.criterion
+            is_one = len(question.order) > 1 or turns[criterion.key] > 1
+            self.fields[question.name] = question.make_field(is_one_of_several=is_one)
             if criterion.comment:
-                self.fields[f"{name}.{COMMENT}"] = NoteField(max_length=criterion.comment.most)
+                self.fields[question.comment_name] = NoteField(max_length=criterion.comment.most)
         if config.has_note:
             self.fields["note"] = NoteField()
         if config.has_ignore:
@@ -75,13 +75,15 @@ class RatingForm(forms.Form):
         self._read_marks()
         _settle_questions(self)
         # scores that depend on each other can't be checked while one of them is not asked
-        if not self.errors and len(self.criteria) == len(self.config.criteria):
+        asked = {question.criterion.key for question in self.questions}
+        if not self.errors and len(asked) == len(self.config.criteria):
             self.config.clean(self.cleaned_data)
         return self.cleaned_data
 
     def _read_marks(self) -> None:
         self.readings = [
-            read_marks(self.data, field, self.texts[field.number - 1]) for field in self.marks
+            read_marks(self.data, field, self.outputs[field.number - 1].text)
+            for field in self.marks
         ]
         for field, reading in zip(self.marks, self.readings, strict=True):
             if reading.error and not {field.name, field.passages} & self.errors.keys():
@@ -96,27 +98,30 @@ class RatingForm(forms.Form):
     @property
     def entered(self) -> dict[str, str]:
         """What was entered, as text, whether right or wrong."""
-        return read_entered(self.config, self.outputs, self.data, self.criteria)
+        return read_entered(self.config, self.questions, self.data)
 
-    def list_rows(self, item_id: int, output_ids: Sequence[int]) -> tuple[AnswerRow, ...]:
-        """Return what to store, with the outputs in the order in which they were shown."""
+    def list_rows(self, item_id: int) -> tuple[AnswerRow, ...]:
+        """Return what to store."""
         rows: list[AnswerRow] = []
-        for name, criterion, number in question_names(self.config, self.outputs, self.criteria):
-            answer, scale = self.cleaned_data[name], criterion.scale
-            turn = number if criterion.per_turn else 0
-            output_id = output_ids[0 if turn else number - 1] if number else None
-            about = AnswerRow(item_id, output_id, criterion.key, turn)
-            if answer is not None and scale.keeps_typed:
-                about = about._replace(text=str(self.data.get(name, "")))
+        for question in self.questions:
+            answer = self.cleaned_data[question.name]
+            about = AnswerRow(item_id, question.output, question.criterion.key, question.turn)
             if answer is not None:
-                rows += scale.make_rows(answer, about, output_ids)
-            if text := self.cleaned_data.get(f"{name}.{COMMENT}", ""):
+                if question.scale.keeps_typed:
+                    about = about._replace(text=str(self.data.get(question.name, "")))
+                rows += question.make_rows(answer, about)
+            if text := self.cleaned_data.get(question.comment_name, ""):
                 rows.append(about._replace(part=COMMENT, text=text))
         for field, reading in zip(self.marks, self.readings, strict=True):
-            output_id, text = output_ids[field.number - 1], self.texts[field.number - 1]
+            output = self.outputs[field.number - 1]
             rows += [
                 AnswerRow(
-                    item_id, output_id, HIGHLIGHTS, text=text[start:end], start=start, end=end
+                    item_id,
+                    output.pk,
+                    HIGHLIGHTS,
+                    text=output.text[start:end],
+                    start=start,
+                    end=end,
                 )
                 for start, end in reading.spans
             ]
@@ -139,23 +144,21 @@ def _refuse(value: str) -> None:
 
 
 def read_entered(
-    config: Instrument,
-    outputs: int,
-    data: Mapping[str, Any],
-    criteria: Sequence[Criterion] | None = None,
+    config: Instrument, questions: Sequence[Question], data: Mapping[str, Any]
 ) -> dict[str, str]:
     """Return the raw text of each question in posted data; other fields are ignored."""
     entered: dict[str, str] = {}
-    for name, criterion, _number in question_names(config, outputs, criteria):
-        entry = criterion.scale.read_entry(data, name)[:LONGEST_TEXT]
+    for question in questions:
+        name = question.name
+        entry = question.scale.read_entry(data, name)[:LONGEST_TEXT]
         if entry or name in data:
             entered[name] = entry
-        if criterion.comment and (comment := data.get(f"{name}.{COMMENT}")):
-            entered[f"{name}.{COMMENT}"] = unify_breaks(str(comment))[:_LONGEST_MARKS]
+        if question.criterion.comment and (comment := data.get(question.comment_name)):
+            entered[question.comment_name] = unify_breaks(str(comment))[:_LONGEST_MARKS]
     if config.has_note and "note" in data:
         # longer than a note may be: a person who has to shorten it needs all of it
         entered["note"] = unify_breaks(str(data["note"]))[:_LONGEST_MARKS]
-    for field in marks_fields(config, outputs):
+    for field in marks_fields(config, len(questions[0].order) if questions else 0):
         for name in (field.name, field.passages):
             # a part of a list could not be read back
             if name in data and len(str(data[name])) <= _LONGEST_MARKS:
@@ -175,17 +178,15 @@ def _settle_questions(form: RatingForm) -> None:
     What was not asked has no answer, whatever was sent. An answer that may be missing is None.
     """
     answers: _Answers = {}
-    for name, criterion, number in question_names(form.config, form.outputs, form.criteria):
-        comment = f"{name}.{COMMENT}"
-        # the only output is that of all questions
-        at = 0 if number == 1 == form.outputs and not criterion.per_turn else number
-        answers.setdefault(criterion.key, {})[at] = None
+    for question in form.questions:
+        name, criterion, subject = question.name, question.criterion, question.subject
+        answers.setdefault(criterion.key, {})[subject] = None
         condition = criterion.ask_if
-        if condition is not None and not condition.is_met(answers, at):
-            for field in (name, comment):
+        if condition is not None and not condition.is_met(answers, subject):
+            for field in (name, question.comment_name):
                 form.errors.pop(field, None)
             form.cleaned_data[name] = None
-            form.cleaned_data.pop(comment, None)
+            form.cleaned_data.pop(question.comment_name, None)
             continue
         errors = form.errors[name].as_data() if name in form.errors else []
         is_missing = bool(errors) and all(error.code == "required" for error in errors)
@@ -194,23 +195,21 @@ def _settle_questions(form: RatingForm) -> None:
             form.cleaned_data[name] = None
         answer = form.cleaned_data.get(name)
         if answer is not None:
-            answers[criterion.key][at] = criterion.scale.list_tested(answer)
-        _settle_comment(form, criterion, at, name, answers)
+            answers[criterion.key][subject] = question.scale.list_tested(answer)
+        _settle_comment(form, question, answers)
 
 
-def _settle_comment(
-    form: RatingForm, criterion: Criterion, number: int, name: str, answers: _Answers
-) -> None:
+def _settle_comment(form: RatingForm, question: Question, answers: _Answers) -> None:
     """Refuse a comment that is missing though it has to be written."""
-    comment, field = criterion.comment, f"{name}.{COMMENT}"
+    comment, field = question.criterion.comment, question.comment_name
     if comment is None or not comment.is_required or field in form.errors:
         return
-    if form.cleaned_data.get(field, "").strip() or form.cleaned_data.get(name) is None:
+    if form.cleaned_data.get(field, "").strip() or form.cleaned_data.get(question.name) is None:
         return
-    if comment.if_ is None or comment.if_.is_met(answers, number):
+    if comment.if_ is None or comment.if_.is_met(answers, question.subject):
         form.add_error(
             field,
-            _("Write a comment on %(criterion)s") % {"criterion": criterion.label.lower()},
+            _("Write a comment on %(criterion)s") % {"criterion": question.criterion.label.lower()},
         )
 
 
@@ -240,14 +239,10 @@ class IgnoreForm(forms.Form):
         data: Any = None,
         *,
         config: Instrument,
-        outputs: int,
-        criteria: Sequence[Criterion] | None = None,
+        questions: Sequence[Question],
     ) -> None:
         super().__init__(data)
-        self.scores = [
-            (name, criterion.scale)
-            for name, criterion, _ in question_names(config, outputs, criteria)
-        ]
+        self.questions = questions
         why = _("Choose why you are ignoring this example")
         self.fields["ignore"] = forms.ChoiceField(
             choices=[(reason.key, reason.label) for reason in config.ignore_reasons],
@@ -256,7 +251,7 @@ class IgnoreForm(forms.Form):
 
     def clean(self) -> dict[str, Any]:
         _refuse_sent_twice(self)
-        if any(scale.read_entry(self.data, name) for name, scale in self.scores):
+        if any(asked.scale.read_entry(self.data, asked.name) for asked in self.questions):
             self.errors.pop("ignore", None)
             self.add_error("ignore", IGNORE_OR_SCORE)
         return self.cleaned_data

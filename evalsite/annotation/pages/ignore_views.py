@@ -41,7 +41,7 @@ def ignore(request: HttpRequest, me: Participant, number: int, place: int) -> Ht
         return unknown_link(request)
     config = me.study.config
     data = request.POST if request.method == "POST" else None
-    form = IgnoreForm(data, config=config, outputs=len(screen.outputs), criteria=screen.criteria)
+    form = IgnoreForm(data, config=config, questions=screen.questions)
     if form.is_bound and form.is_valid():
         return _ignore(request, me, item_set, shown, screen, form.cleaned_data["ignore"])
     return _ask(request, me, item_set, shown, screen, form)

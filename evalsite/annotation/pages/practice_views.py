@@ -5,7 +5,7 @@ from dataclasses import replace
 from typing import Any
 from urllib.parse import urlencode
 
-from django.http import HttpRequest, HttpResponse, QueryDict
+from django.http import HttpRequest, HttpResponse
 from django.shortcuts import redirect, render
 from django.utils.translation import gettext as _
 from django.views.decorators.http import require_http_methods
@@ -106,7 +106,7 @@ def _ask(
 def _check(
     request: HttpRequest, me: Participant, screen: Screen, frame: dict[str, Any]
 ) -> HttpResponse:
-    form = read_form(request, screen, with_marks=True)
+    form = screen.make_form(request.POST)
     shown = read_shown(request.POST.get("state"))
     if shown is None or (shown.participant_id, shown.item_id) != (me.pk, screen.item.pk):
         return unknown_link(request)
@@ -134,7 +134,7 @@ def _try_again(
     """Ask an item that has been explained once more, then explain the new answer."""
     frame |= {"is_again": True, "may_skip": False}
     if request.method == "POST":
-        form = read_form(request, screen)
+        form = screen.make_form(request.POST, with_marks=False)
         if form.is_valid():
             return redirect(f"{request.path}?{urlencode({'again': 'checked'} | form.entered)}")
         errors = form.first_errors
@@ -145,25 +145,12 @@ def _try_again(
         }
         return render(request, me.study.config.item_template, context, status=422)
     if request.GET["again"] == "checked":
-        form = read_form(request, screen, request.GET)
+        form = screen.make_form(request.GET, with_marks=False)
         if form.is_valid():
             view = screen.view(form.entered, is_disabled=True)
-            rows = form.list_rows(screen.item.pk, screen.output_ids)
+            rows = form.list_rows(screen.item.pk)
             return _show_verdict(request, screen, view, rows, frame)
     return render(request, me.study.config.item_template, frame | {"item": screen.view({})})
-
-
-def read_form(
-    request: HttpRequest, screen: Screen, data: QueryDict | None = None, *, with_marks: bool = False
-) -> RatingForm:
-    """Return the form of a page that asks what this screen asks, with what was posted or `data`."""
-    return RatingForm(
-        request.POST if data is None else data,
-        config=screen.study.config,
-        outputs=len(screen.outputs),
-        criteria=screen.criteria,
-        texts=[output.text for output in screen.outputs] if with_marks else (),
-    )
 
 
 def read_submission(
@@ -172,7 +159,7 @@ def read_submission(
     """Return what a valid form submits, outside any set."""
     return Submission(
         item=screen.item,
-        rows=form.list_rows(screen.item.pk, screen.output_ids),
+        rows=form.list_rows(screen.item.pk),
         note=form.cleaned_data.get("note", ""),
         version_id=shown.version_id,
         order_shown=tuple(screen.order),

@@ -12,7 +12,7 @@ from django.views.decorators.http import require_http_methods, require_safe
 from evalsite.annotation.models import Annotation
 from evalsite.annotation.pages.forms import ComprehensionForm
 from evalsite.annotation.pages.next_step import entry_step
-from evalsite.annotation.pages.practice_views import frame_of, read_form, read_submission
+from evalsite.annotation.pages.practice_views import frame_of, read_submission
 from evalsite.annotation.pages.qualification import (
     Explained,
     answer_item,
@@ -27,6 +27,7 @@ from evalsite.annotation.pages.qualification import (
 )
 from evalsite.annotation.pages.screens import Screen, entered_values, load_screen
 from evalsite.annotation.pages.shown_screens import as_shown, read_shown
+from evalsite.instruments.questions import group_questions
 from evalsite.lib.clock import now
 from evalsite.participants.access import address, page_context, participant_page, unknown_link
 from evalsite.participants.models import Participant
@@ -99,7 +100,7 @@ def _take_item(
     if shown.set_number != current_try(me):
         # from an earlier try, in another tab
         return go_home(request)
-    form = read_form(request, screen)
+    form = screen.make_form(request.POST, with_marks=False)
     if not form.is_valid():
         context = frame | {
             "item": screen.view(form.entered, form.first_errors),
@@ -180,7 +181,7 @@ def _show(explained: Explained, number: int) -> dict[str, Any]:
         "number": number,
         "html": render_to_string(config.item_template, context),
         "feedback": explained.feedback,
-        "names_criteria": len(screen.criteria) > 1,
+        "names_criteria": len(group_questions(screen.questions)) > 1,
         "why": screen.item.gold.get("why", ""),
     }
 

@@ -23,11 +23,7 @@ from evalsite.annotation.allocation.leases import (
     keep_lease_once,
 )
 from evalsite.annotation.models import Annotation, Draft
-from evalsite.annotation.pages.forms import (
-    RatingForm,
-    read_circumstances,
-    read_entered,
-)
+from evalsite.annotation.pages.forms import RatingForm, read_circumstances
 from evalsite.annotation.pages.item_status import (
     count_answers,
     describe_arrival,
@@ -95,14 +91,7 @@ def show_unsaved(
         shown, screen = load_shown(request.POST.get("state"), me)
     except Http404:
         return unknown_link(request)
-    texts = [output.text for output in screen.outputs]
-    form = RatingForm(
-        request.POST,
-        config=me.study.config,
-        outputs=len(texts),
-        criteria=screen.criteria,
-        texts=texts,
-    )
+    form = screen.make_form(request.POST)
     return _show_again(request, me, shown, screen, form, {}, ask_to_wait(wait), code=429)
 
 
@@ -314,10 +303,7 @@ def _save(request: HttpRequest, me: Participant) -> HttpResponse:
     config = me.study.config
     go = request.POST.get("go")
     target = asked_place(go, shown, has_menu=bool(config.layout.menu))
-    texts = [output.text for output in screen.outputs]
-    form = RatingForm(
-        request.POST, config=config, outputs=len(texts), criteria=screen.criteria, texts=texts
-    )
+    form = screen.make_form(request.POST)
     # a jump saves what is complete, so that the menu never shows it as missing
     if target is not None and (go == "back" or not form.is_valid()):
         keep_entered(me, screen, request.POST)
@@ -392,7 +378,7 @@ def is_mine(me: Participant, screen: Screen) -> bool:
 
 def keep_entered(me: Participant, screen: Screen, data: Mapping[str, Any]) -> Draft | None:
     """Keep what was entered for an item as its draft; None without consent."""
-    entered = read_entered(me.study.config, len(screen.outputs), data, screen.criteria)
+    entered = screen.read_entered(data)
     return save_draft(participant=me, item=screen.item, values=entered, order=screen.order)
 
 
@@ -419,7 +405,7 @@ def make_submission(
 ) -> Submission:
     """Return all that a valid form submits for an item, with its circumstances."""
     return Submission(
-        rows=form.list_rows(screen.item.pk, screen.output_ids),
+        rows=form.list_rows(screen.item.pk),
         note=form.cleaned_data.get("note", ""),
         language=request.headers.get("Accept-Language", "").split(",")[0][:35],
         **circumstances(shown, screen),

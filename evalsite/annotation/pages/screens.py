@@ -3,22 +3,23 @@
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from typing import Any
 
 from django.utils.crypto import salted_hmac
 
 from evalsite.annotation.models import Annotation, Slot, order_for
+from evalsite.annotation.pages.forms import RatingForm, read_entered
 from evalsite.annotation.pages.highlights import Span, marks_fields, write_marks
 from evalsite.annotation.pages.view_models import (
     NO_GROUP,
     GroupPlace,
     ItemView,
     add_marks,
-    question_names,
     view_item,
 )
 from evalsite.instruments.answer import HIGHLIGHTS, AnswerRow
+from evalsite.instruments.questions import Question, list_questions, match_rows
 from evalsite.instruments.scales import COMMENT
-from evalsite.instruments.schema import Criterion
 from evalsite.lib.prepared import Prepared
 from evalsite.participants.models import Participant
 from evalsite.studies.gold import find_gold
@@ -48,20 +49,22 @@ class Screen:
         return [output.pk for output in self.outputs]
 
     @cached_property
-    def criteria(self) -> tuple[Criterion, ...]:
+    def questions(self) -> list[Question]:
         """What is asked of this item: everything, but a qualification asks only what it scores."""
-        config = self.study.config
+        config, criteria = self.study.config, None
         if self.item.kind == Item.Kind.PRACTICE and self.study.is_qualification_on:
-            return self.bind(find_gold(config, self.item.gold) or config.criteria)
-        return self.bind(config.criteria)
-
-    def bind(self, criteria: Iterable[Criterion]) -> tuple[Criterion, ...]:
-        """Return these criteria with what the item's inputs and the person bring to them."""
+            criteria = find_gold(config, self.item.gold) or None
         seed = f"{self.study.seed}/{self.participant_id}"
-        texts = [output.text for output in self.outputs]
-        return tuple(
-            criterion.for_item(self.item.inputs, texts).for_person(seed) for criterion in criteria
-        )
+        return list_questions(config, self.item.inputs, self.outputs, seed=seed, criteria=criteria)
+
+    def make_form(self, data: Mapping[str, Any], *, with_marks: bool = True) -> RatingForm:
+        """Return the form that judges these entries."""
+        outputs = self.outputs if with_marks else ()
+        return RatingForm(data, config=self.study.config, questions=self.questions, outputs=outputs)
+
+    def read_entered(self, data: Mapping[str, Any]) -> dict[str, str]:
+        """Return the raw text of what these data enter."""
+        return read_entered(self.study.config, self.questions, data)
 
     def order_mark(self, me: Participant) -> str:
         """Return the same for the same outputs in the same places, without telling which."""
@@ -90,7 +93,7 @@ class Screen:
             options=self.content["options"],
             values=values,
             errors=errors,
-            criteria=self.criteria,
+            questions=self.questions,
             is_aided=self.content["settings"]["is_aided"],
             is_disabled=is_disabled,
             group=group,
@@ -144,36 +147,16 @@ def entered_values(screen: Screen, annotation: Annotation) -> dict[str, str]:
 
 def entered_ratings(screen: Screen, rows: Iterable[AnswerRow]) -> dict[str, str]:
     """Return the entries of the questions and of comments on them, by their names."""
-    by_criterion: dict[str, list[AnswerRow]] = {}
-    for row in rows:
-        by_criterion.setdefault(row.criterion, []).append(row)
-    places = range(len(screen.outputs))
-    entries = {
-        criterion.key: criterion.write_entries(
-            criterion.read_values(by_criterion[criterion.key], screen.output_ids), places
-        )
-        for criterion in screen.criteria
-        if criterion.key in by_criterion
-    }
     values = {}
-    for name, criterion, number in question_names(
-        screen.study.config, len(screen.outputs), screen.criteria
-    ):
-        matching: Sequence[AnswerRow] = by_criterion.get(criterion.key, ())
-        place = 1 if criterion.per_turn else number
-        output_id = screen.output_ids[place - 1] if place else None
-        if criterion.per_turn:
-            matching = [row for row in matching if row.turn == number]
-        entry = entries.get(criterion.key, {}).get(number)
-        if entry is not None:
-            values[name] = entry
-        for row in matching:
-            if number and row.output != output_id:
-                continue
+    for question, answered in match_rows(screen.questions, rows):
+        value = question.read_rows(answered)
+        if value is not None:
+            values[question.name] = question.write_entry(value)
+        for row in answered:
             if row.part == COMMENT:
-                values[f"{name}.{COMMENT}"] = row.text
-            elif criterion.scale.keeps_typed and row.value is not None and row.text:
-                values[name] = row.text
+                values[question.comment_name] = row.text
+            elif question.scale.keeps_typed and row.value is not None and row.text:
+                values[question.name] = row.text
     return values
 
 

@@ -173,14 +173,7 @@ def find_changes(me: Participant, item_set: ItemSet) -> list[Change]:
             continue
         if draft.values == entered_values(screen, annotation):
             continue
-        texts = [output.text for output in screen.outputs]
-        form = RatingForm(
-            draft.values,
-            config=me.study.config,
-            outputs=len(texts),
-            criteria=screen.criteria,
-            texts=texts,
-        )
+        form = screen.make_form(draft.values)
         if annotation.outcome in LEFT_TO_OTHERS and not form.is_valid():
             # nobody has to rate an item that they reported or skipped
             continue
@@ -226,7 +219,7 @@ def finish_set(*, participant: Participant, item_set: ItemSet) -> bool:
 def _as_submission(change: Change) -> Submission:
     return Submission(
         item=change.annotation.item,
-        rows=change.form.list_rows(change.annotation.item_id, change.screen.output_ids),
+        rows=change.form.list_rows(change.annotation.item_id),
         note=change.form.cleaned_data.get("note", ""),
         order_shown=tuple(change.screen.order),
     )

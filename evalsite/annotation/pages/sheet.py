@@ -5,13 +5,11 @@ import re
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
-from typing import Any
 
 from django.db.models import Max, Prefetch
 from django.http import QueryDict
 
 from evalsite.annotation.models import Annotation, Draft, Slot, order_for
-from evalsite.annotation.pages.forms import RatingForm
 from evalsite.annotation.pages.screens import Screen, entered_values, in_order
 from evalsite.annotation.pages.sets import open_places
 from evalsite.annotation.pages.shown_screens import newest_values
@@ -100,16 +98,8 @@ def _load_part(
     screen = in_order(me.study, item, outputs, order, slot, participant_id=me.pk)
     values = dict(draft.values) if draft and draft.fits(order) else {}
     # a whole answer that waits for its saving is sent with the next one
-    is_whole = bool(values) and judge(screen, values).is_valid()
+    is_whole = bool(values) and screen.make_form(values).is_valid()
     return ShownPart(place, screen, values, {} if is_whole else values)
-
-
-def judge(screen: Screen, data: Mapping[str, Any]) -> RatingForm:
-    """Return the form that judges these entries of an item."""
-    texts = [output.text for output in screen.outputs]
-    return RatingForm(
-        data, config=screen.study.config, outputs=len(texts), criteria=screen.criteria, texts=texts
-    )
 
 
 def write_known(values: Mapping[str, str]) -> str:

@@ -16,7 +16,7 @@ from django.views.decorators.http import require_http_methods, require_POST
 from evalsite.annotation.allocation.controls import CONTROLS
 from evalsite.annotation.allocation.leases import held_until, keep_lease_once
 from evalsite.annotation.models import Annotation, Draft
-from evalsite.annotation.pages.forms import RatingForm, read_entered
+from evalsite.annotation.pages.forms import RatingForm
 from evalsite.annotation.pages.jump_menu import TITLE, menu_headings
 from evalsite.annotation.pages.next_step import entry_step
 from evalsite.annotation.pages.rating_views import (
@@ -48,7 +48,6 @@ from evalsite.annotation.pages.sheet import (
     SentPart,
     ShownPart,
     anchor_of,
-    judge,
     load_parts,
     name_apart,
     next_showing,
@@ -209,7 +208,7 @@ def _read_sent(request: HttpRequest, me: Participant, item_set: ItemSet) -> list
         shown, screen = load_shown(part.data.get("state"), me)
         if (shown.set_id, shown.place) != (item_set.pk, place):
             raise Http404("This was shown elsewhere.")
-        sent.append(_Sent(part, shown, screen, judge(screen, part.data)))
+        sent.append(_Sent(part, shown, screen, screen.make_form(part.data)))
     return sent
 
 
@@ -266,7 +265,7 @@ def _find_refused(
         return {answer.part.place: answer.form for answer in rest}
     # nothing else is missing, so there is nowhere to go on to
     screen, values = fill_screen(me, item_set.item_ids[only - 1], is_answered=False)
-    return {only: judge(screen, values)}
+    return {only: screen.make_form(values)}
 
 
 def _refuse(
@@ -316,9 +315,7 @@ def _describe_saved(
         if place not in saved and answer.form.is_valid():
             # it waits for the person to agree to a text
             continue
-        entered = read_entered(
-            me.study.config, len(answer.screen.outputs), answer.part.data, answer.screen.criteria
-        )
+        entered = answer.screen.read_entered(answer.part.data)
         parts[place] = {"was": write_known(entered)}
         if place in saved:
             # whoever changes it from this page has seen this answer
@@ -465,7 +462,7 @@ class _Page:
         sent, form = self.sent.get(part.place), self.refused.get(part.place)
         values = part.values
         if sent is not None:
-            values = read_entered(config, len(part.screen.outputs), sent.data, part.screen.criteria)
+            values = part.screen.read_entered(sent.data)
         group = group_place(me, self.item_set, part.screen.item.pk, self.times, self.groups)
         view = part.screen.view(values, form.first_errors if form else None, group=group)
         answer = part.screen.answer

@@ -24,7 +24,15 @@ from evalsite.annotation.pages.highlights import (
     write_marks,
     write_passages,
 )
-from evalsite.instruments.scales import COMMENT, NA
+from evalsite.instruments.questions import (
+    Question,
+    group_questions,
+    list_questions,
+    name_output,
+    number_texts,
+    read_ratings,
+)
+from evalsite.instruments.scales import COMMENT, NA, Scale
 from evalsite.instruments.schema import KINDS_OF_OUTPUTS, Column, Criterion, Example, Instrument
 from evalsite.lib.conversations import read_turns
 from evalsite.lib.dialogue import Turn, parse_dialogue, plain_output
@@ -102,13 +110,17 @@ class InputView:
 
 @dataclass(frozen=True)
 class QuestionView:
-    """One question as a control: `name` is its form name and id, `value` what was entered."""
+    """One question as a control: `name` is its form name and id, `value` what was entered.
+
+    `scale`: as this item and this person see it.
+    """
 
     name: str
     criterion: Criterion
+    scale: Scale
     definition: SafeString
     output_label: str
-    number: int = 0  # the place of its output; 0: of all of them
+    number: int = 0  # of its turn, or the place of its output; 0: it is about all of them
     value: str = ""
     error: str = ""
     is_disabled: bool = False
@@ -122,13 +134,13 @@ class QuestionView:
 
     @property
     def template(self) -> str:
-        return self.criterion.scale.template
+        return self.scale.template
 
     @property
     def is_kept(self) -> bool:
         """Whether it looks the same to many people: what is typed varies too much."""
         is_plain = not (self.error or self.feedback or self.is_unjudged or self.criterion.comment)
-        scale = self.criterion.scale
+        scale = self.scale
         is_own = scale.is_typed or scale.is_of_person or self.words
         return is_plain and not self.when and not is_own
 
@@ -159,7 +171,7 @@ class QuestionView:
     @property
     def rows(self) -> Any:
         """What the template of a kind with several controls goes through."""
-        return self.criterion.scale.view_entry(self.value)
+        return self.scale.view_entry(self.value)
 
     @property
     def ask_if(self) -> str:
@@ -178,7 +190,7 @@ class QuestionView:
     @property
     def control_id(self) -> str:
         """The id of the first control, where the link of an error leads."""
-        return self.criterion.scale.first_control(self.name)
+        return self.scale.first_control(self.name)
 
 
 @dataclass(frozen=True)
@@ -282,14 +294,14 @@ class ItemView:
     @property
     def lists_points(self) -> bool:
         """Whether scales of five points are lists, since one of them has to be."""
-        scales = (question.criterion.scale for question in self.questions)
+        scales = (question.scale for question in self.questions)
         return any(getattr(scale, "is_listed", False) for scale in scales)
 
     @property
     def comparing(self) -> tuple[QuestionView, ...]:
         """The first questions that compare the outputs: of a pair they stay in view."""
         asked = self.whole_questions
-        return tuple(takewhile(lambda question: question.criterion.scale.compares, asked))
+        return tuple(takewhile(lambda question: question.scale.compares, asked))
 
     @property
     def not_comparing(self) -> tuple[QuestionView, ...]:
@@ -306,7 +318,7 @@ class ItemView:
     @cached_property
     def reserved_note(self) -> str:
         """What all scales with reserved points say of them; "" if they say different things."""
-        notes = {question.criterion.scale.points_note for question in self.questions} - {""}
+        notes = {question.scale.points_note for question in self.questions} - {""}
         return notes.pop() if len(notes) == 1 else ""
 
     @property
@@ -340,55 +352,6 @@ class Progress:
         return _("%(done)s of %(total)s done") % {"done": self.done, "total": self.total}
 
 
-def question_names(
-    config: Instrument, outputs: int, criteria: Sequence[Criterion] | None = None
-) -> list[tuple[str, Criterion, int]]:
-    """Return form name, criterion and output number (0: all) of each question, in page order.
-
-    Of a question about a turn it is the number of the turn, which its name ends with.
-
-    `criteria` are those that are asked, where that is not all of them (`Screen.criteria`).
-    With one output a question is named after its criterion; with several, after criterion and
-    the place of the output on the page. Names never hold what produced an output.
-    """
-    names = []
-    for criterion in config.criteria if criteria is None else criteria:
-        if criterion.per_turn:
-            names += [
-                (f"{criterion.key}-{turn}", criterion, turn) for turn in criterion.asked_turns
-            ]
-        elif not criterion.per_output:
-            names.append((criterion.key, criterion, 0))
-        elif outputs == 1:
-            names.append((criterion.key, criterion, 1))
-        else:
-            names += [
-                (f"{criterion.key}-{number}", criterion, number) for number in range(1, outputs + 1)
-            ]
-    return names
-
-
-def question_label(config: Instrument, criterion: Criterion, number: int, outputs: int) -> str:
-    """Return what messages call what a question is about: "Turn 4", or as `output_label`."""
-    if criterion.per_turn:
-        return _("Turn %(number)s") % {"number": number}
-    return output_label(config, number, outputs)
-
-
-def output_label(config: Instrument, number: int, outputs: int) -> str:
-    """Return what a page calls an output: "Response", "Utterance 2", "Response B", "sys1".
-
-    `number`: its place; 0: none.
-    """
-    if outputs == 1 or not number:
-        return config.item.output_name
-    letters = config.layout.letters
-    if number > len(letters):
-        return f"{config.item.output_name} {number}"
-    name = letters[number - 1]
-    return name if len(name) > 1 else f"{config.item.output_name} {name}"
-
-
 def view_item(
     config: Instrument,
     *,
@@ -398,30 +361,35 @@ def view_item(
     values: Mapping[str, str] | None = None,
     errors: Mapping[str, str] | None = None,
     marked: Mapping[str, Sequence[str]] | None = None,
-    criteria: Sequence[Criterion] | None = None,
+    questions: Sequence[Question] | None = None,
     is_aided: bool = False,
     is_disabled: bool = False,
     group: GroupPlace = NO_GROUP,
 ) -> ItemView:
-    """Return the screen of one item. `texts` are the outputs in the order shown."""
+    """Return the screen of one item. `texts` are the outputs in the order shown.
+
+    `questions`: what is asked, if that is not what anybody is asked about such an item.
+    """
     values, errors, marked = values or {}, errors or {}, marked or {}
-    criteria = config.bind(inputs, texts) if criteria is None else criteria
-    questions = tuple(
+    if questions is None:
+        questions = list_questions(config, inputs, number_texts(texts))
+    asked = tuple(
         QuestionView(
-            name=name,
-            criterion=criterion,
-            definition=_rendered(criterion.definition),
-            output_label=question_label(config, criterion, number, len(texts)) if number else "",
-            number=number,
-            turn=number if criterion.per_turn else 0,
-            value=str(values.get(name, "")),
-            error=errors.get(name, ""),
-            comment=str(values.get(f"{name}.{COMMENT}", "")),
-            comment_error=errors.get(f"{name}.{COMMENT}", ""),
-            when=_condition_in_words(config, criterion),
+            name=question.name,
+            criterion=question.criterion,
+            scale=question.scale,
+            definition=_rendered(question.criterion.definition),
+            output_label=question.label if question.place else "",
+            number=question.turn or question.place,
+            turn=question.turn,
+            value=str(values.get(question.name, "")),
+            error=errors.get(question.name, ""),
+            comment=str(values.get(question.comment_name, "")),
+            comment_error=errors.get(question.comment_name, ""),
+            when=_condition_in_words(config, question.criterion),
             is_disabled=is_disabled,
         )
-        for name, criterion, number in question_names(config, len(texts), criteria)
+        for question in questions
     )
     shown = tuple(
         view_input(column, inputs[column.name], marked.get(column.name, ()))
@@ -431,16 +399,14 @@ def view_item(
     )
     return ItemView(
         inputs=shown,
-        outputs=_view_outputs(config, texts, shown, questions),
-        questions=questions,
+        outputs=_view_outputs(config, texts, shown, asked),
+        questions=asked,
         extra=config.item_context(options, inputs),
         aids=tuple(aid.key for aid in config.aids) if is_aided else (),
         group=group,
         ignore_note=_rendered(config.ignore_note if config.has_ignore else ""),
         page_note=_rendered(config.page_note),
-        turn_html=tuple(render_turns(texts[0]))
-        if any(question.turn for question in questions)
-        else (),
+        turn_html=tuple(render_turns(texts[0])) if any(question.turn for question in asked) else (),
     )
 
 
@@ -479,17 +445,14 @@ def split_marked(text: str, marked: Sequence[str]) -> list[Segment]:
 
 def view_example(config: Instrument, example: Example, options: Mapping[str, Any]) -> ItemView:
     """Return a worked example in the real layout, with its scores filled in and disabled."""
-    count = len(example.outputs)
-    criteria = config.bind(example.cells, example.texts)
-    entries = {
-        criterion.key: criterion.write_entries(criterion.read_ratings(example), range(count))
-        for criterion in criteria
-        if criterion.key in example.ratings
-    }
+    questions = list_questions(config, example.cells, number_texts(example.texts))
+    groups = group_questions(questions).values()
     values = {
-        name: entries[criterion.key][number]
-        for name, criterion, number in question_names(config, count, criteria)
-        if number in entries.get(criterion.key, ())
+        question.name: question.write_entry(value)
+        for asked in groups
+        # an example without ratings has no values
+        for question, value in zip(asked, read_ratings(asked[0].criterion, example), strict=False)
+        if value is not None
     }
     return view_item(
         config,
@@ -498,6 +461,7 @@ def view_example(config: Instrument, example: Example, options: Mapping[str, Any
         options=options,
         values=values,
         marked=example.marked,
+        questions=questions,
         is_disabled=True,
     )
 
@@ -531,7 +495,7 @@ def _view_outputs(
         asked = tuple(
             question for question in questions if question.number == number and not question.turn
         )
-        label = output_label(config, number, len(texts))
+        label = name_output(config, number, len(texts))
         speaker = turn.speaker or (next_speaker if is_turn else "")
         html = render_rich(text, config.item.outputs.kind, config.item.outputs.language)
         views.append(OutputView(number, label, turn.text, asked, speaker, html=html))

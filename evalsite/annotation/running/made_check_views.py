@@ -20,6 +20,7 @@ from evalsite.annotation.running.made_checks import (
     list_made,
     read_gold,
 )
+from evalsite.instruments.questions import list_questions, number_texts
 from evalsite.participants.access import language_of
 from evalsite.studies.models import Item, Membership, Output, Study
 from evalsite.studies.staff_pages import StudyView
@@ -43,7 +44,7 @@ def make_check(request: HttpRequest, study: Study) -> HttpResponseBase:
     content = _read_content(posted, source, outputs)
     if posted.get("do") == "choose" or not all(text.strip() for text in content.texts):
         return _choose(request, study, items, source, content)
-    return _answer(request, study, content, outputs)
+    return _answer(request, study, content)
 
 
 def _read_content(data: Any, source: Item, outputs: list[Output]) -> CheckContent:
@@ -93,19 +94,16 @@ def _choose(
     return TemplateResponse(request, "studies/check_new.html", context, status=status)
 
 
-def _answer(
-    request: HttpRequest, study: Study, content: CheckContent, outputs: list[Output]
-) -> HttpResponseBase:
+def _answer(request: HttpRequest, study: Study, content: CheckContent) -> HttpResponseBase:
     config, data = study.config, request.POST
-    criteria = config.bind(content.inputs, content.texts)
+    questions = list_questions(config, content.inputs, number_texts(content.texts))
     errors: dict[str, str] = {}
     problems: list[str] = []
     if data.get("do") == "save":
-        answered = find_answered(criteria, config, len(outputs), data)
-        form = RatingForm(data, config=config, outputs=len(outputs), criteria=answered)
+        form = RatingForm(data, config=config, questions=find_answered(questions, data))
         if form.is_valid():
             try:
-                gold = read_gold(form, outputs)
+                gold = read_gold(form)
                 made = create_check(study=study, content=content, gold=gold, by=request.user)
             except ValidationError as error:
                 problems = error.messages
@@ -119,8 +117,9 @@ def _answer(
             inputs=content.inputs,
             texts=content.texts,
             options=shown_content(study)["options"],
-            values=read_entered(config, len(outputs), data, criteria),
+            values=read_entered(config, questions, data),
             errors=errors,
+            questions=questions,
         )
         return TemplateResponse(
             request,

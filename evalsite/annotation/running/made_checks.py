@@ -1,6 +1,6 @@
 """Gold and attention checks that researchers make in the browser, out of items they uploaded."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -9,9 +9,14 @@ from django.db import transaction
 from django.db.models import QuerySet
 
 from evalsite.annotation.pages.forms import RatingForm
-from evalsite.annotation.pages.view_models import question_names
 from evalsite.audit.models import AuditEntry
-from evalsite.instruments.schema import Criterion, Instrument
+from evalsite.instruments.questions import (
+    Question,
+    group_questions,
+    list_questions,
+    number_texts,
+    read_values,
+)
 from evalsite.lib.clock import now
 from evalsite.studies.gold import check_gold
 from evalsite.studies.item_numbers import keep_numbers
@@ -48,32 +53,26 @@ def list_uploaded(study: Study) -> QuerySet[Item]:
     return checks.exclude(batch__file_name=MADE_HERE)
 
 
-def find_answered(
-    criteria: Sequence[Criterion], config: Instrument, outputs: int, data: Mapping[str, Any]
-) -> list[Criterion]:
-    """Return those of an item's criteria that have an answer for each output, or for some turn."""
-    answered: set[str] = set()
-    missing: set[str] = set()
-    for name, criterion, _ in question_names(config, outputs, criteria):
-        has_one = bool(criterion.scale.read_entry(data, name).strip())
-        (answered if has_one else missing).add(criterion.key)
-    return [
-        one for one in criteria if (one.key in answered if one.per_turn else one.key not in missing)
-    ]
+def find_answered(questions: Iterable[Question], data: Mapping[str, Any]) -> list[Question]:
+    """Return the questions of criteria that have an answer about each output, or some turn."""
+    answered = []
+    for asked in group_questions(questions).values():
+        has = any if asked[0].turn else all
+        if has(question.scale.read_entry(data, question.name).strip() for question in asked):
+            answered += asked
+    return answered
 
 
-def read_gold(form: RatingForm, outputs: Sequence[Output]) -> dict[str, str]:
-    """Return the gold that these answers are, by criterion; the outputs are in upload order."""
-    ids = [output.pk for output in outputs]
-    rows = form.list_rows(0, ids)
+def read_gold(form: RatingForm) -> dict[str, str]:
+    """Return the gold that these answers are, by criterion."""
+    rows = form.list_rows(0)
     gold = {}
-    for criterion in form.criteria:
-        answered = [row for row in rows if row.criterion == criterion.key]
-        values = criterion.read_values(answered, ids)
+    for key, asked in group_questions(form.questions).items():
+        values = read_values(asked, rows)
         # what was not asked has no right answer
-        has = any if criterion.per_turn else all
+        has = any if asked[0].turn else all
         is_whole = has(value is not None for value in values)
-        gold[criterion.key] = criterion.scale.write_gold(values) if is_whole else ""
+        gold[key] = asked[0].scale.write_gold(values) if is_whole else ""
     return gold
 
 
@@ -89,8 +88,12 @@ def create_check(*, study: Study, content: CheckContent, gold: Mapping[str, str]
     names = [one.system.name if one.system else str(one.position + 1) for one in systems]
     if not any(text.strip() for text in gold.values()):
         raise ValidationError("Answer at least one question: its answer is what passes.")
-    for criterion in current.config.bind(content.inputs, content.texts):
-        check_gold(criterion, gold.get(criterion.key, ""), names)
+    questions = group_questions(
+        list_questions(current.config, content.inputs, number_texts(content.texts))
+    )
+    for criterion in current.config.criteria:
+        turns = [question.turn for question in questions.get(criterion.key, ())]
+        check_gold(criterion, gold.get(criterion.key, ""), names, turns)
     batch, _ = Batch.objects.get_or_create(
         study=current,
         sha256=hash_text(f"{MADE_HERE} {current.pk}"),

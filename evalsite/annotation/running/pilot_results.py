@@ -14,7 +14,12 @@ from django.db.models import Count, Max, Min, OuterRef, Q, Subquery
 
 from evalsite.annotation.models import Annotation, Rating
 from evalsite.instruments.answer import AnswerRow, round_value
-from evalsite.instruments.schema import Criterion
+from evalsite.instruments.questions import (
+    Question,
+    group_questions,
+    list_questions,
+    read_values,
+)
 from evalsite.participants.models import Consent, ItemSet, Participant
 from evalsite.studies.models import Item, Output, Study
 
@@ -194,17 +199,16 @@ def _compare_item(
     outputs: Sequence[Output],
     rows: dict[tuple[int, str], list[AnswerRow]],
 ) -> list[Difference]:
-    ids = [output.pk for output in outputs]
     found = []
-    texts = [output.text for output in outputs]
-    for criterion in study.config.bind(answers[0].item.inputs if answers else {}, texts):
-        scale = criterion.scale
+    inputs = answers[0].item.inputs if answers else {}
+    for asked in group_questions(list_questions(study.config, inputs, outputs)).values():
+        criterion, scale = asked[0].criterion, asked[0].scale
         series = {
-            one.participant_id: criterion.read_values(rows[one.pk, criterion.key], ids)
+            one.participant_id: read_values(asked, rows[one.pk, criterion.key])
             for one in answers
             if (one.pk, criterion.key) in rows
         }
-        for index in range(max((len(values) for values in series.values()), default=0)):
+        for index, question in enumerate(asked):
             values = {pk: value for pk, own in series.items() if (value := own[index]) is not None}
             if not values:
                 continue
@@ -218,7 +222,7 @@ def _compare_item(
                 Difference(
                     item=answers[0].item.key,
                     criterion=criterion.label,
-                    text=_name_asked(criterion, outputs, index),
+                    text=_name_subject(question, outputs),
                     apart=apart,
                     cells=[
                         Cell(
@@ -233,11 +237,11 @@ def _compare_item(
     return found
 
 
-def _name_asked(criterion: Criterion, outputs: Sequence[Output], index: int) -> str:
+def _name_subject(question: Question, outputs: Sequence[Output]) -> str:
     """Return the text that a question is about, or the turn of it; "" if it is about all."""
-    if criterion.per_turn:
-        return f"Turn {criterion.asked_turns[index]}"
-    return outputs[index].text if index < len(outputs) else ""
+    if question.turn:
+        return f"Turn {question.turn}"
+    return outputs[question.place - 1].text if question.place else ""
 
 
 def _find_farthest(values: Mapping[int, float]) -> int | None:

@@ -24,9 +24,7 @@ from evalsite.annotation.pages.feedback import right_entries
 from evalsite.annotation.pages.highlights import Span, marks_fields, write_marks
 from evalsite.annotation.pages.screens import Screen, load_screen
 from evalsite.annotation.pages.shown_screens import read_shown
-from evalsite.annotation.pages.view_models import question_names
-from evalsite.instruments.scales import COMMENT
-from evalsite.instruments.schema import Criterion
+from evalsite.instruments.questions import Question
 from evalsite.lib.clock import now, standing_at
 from evalsite.lib.rate_limits import lifted
 from evalsite.lib.seeds import make_random
@@ -281,10 +279,7 @@ class Visitor:
         outputs = screen.outputs
         self._spend(12, 90)
         values = {
-            name: self._value(criterion, item, outputs, 1 if criterion.per_turn else number)
-            for name, criterion, number in question_names(
-                self.study.config, len(outputs), screen.criteria
-            )
+            question.name: self._value(question, item, outputs) for question in screen.questions
         }
         if item.kind == Item.Kind.PRACTICE and self._answers_rightly():
             values |= right_entries(screen)
@@ -296,12 +291,11 @@ class Visitor:
 
     def _comments(self, screen: Screen) -> dict[str, str]:
         """Return words on the answers: where they are asked for, and else now and then."""
-        asked = question_names(self.study.config, len(screen.outputs), screen.criteria)
         return {
-            f"{name}.{COMMENT}": self.draw.choice(_COMMENTS)
-            for name, criterion, _number in asked
-            if criterion.comment
-            and (criterion.comment.is_required or self.draw.random() < _SHARE_COMMENTING)
+            question.comment_name: self.draw.choice(_COMMENTS)
+            for question in screen.questions
+            if (comment := question.criterion.comment)
+            and (comment.is_required or self.draw.random() < _SHARE_COMMENTING)
         }
 
     def _marks(self, outputs: list[Output]) -> dict[str, str]:
@@ -318,13 +312,13 @@ class Visitor:
             marks[field.name] = write_marks([span], text)
         return marks
 
-    def _value(self, criterion: Criterion, item: Item, outputs: list[Output], number: int) -> str:
+    def _value(self, question: Question, item: Item, outputs: list[Output]) -> str:
         """Return an answer as this person would give it to this question."""
         felt = [
             self.crowd.worth_of(output, item) + self.bias + self.draw.gauss(0, self.noise)
             for output in outputs
         ]
-        return criterion.scale.answer_as_bot(felt, number)
+        return question.scale.answer_as_bot(felt, question.place)
 
     def _spend(self, least: float, most: float) -> None:
         self.moment += timedelta(seconds=self.draw.triangular(least, most, least * 1.6))

@@ -280,11 +280,11 @@ class ItemMaker:
             if not text.strip():
                 continue
             gold[criterion.key] = text
-            bound = criterion
-            if criterion.per_turn:
-                bound = criterion.for_item(first.shared, [output.text for output in outputs])
+            turns: Sequence[int] = ()
+            if criterion.turns is not None and len(outputs) == 1:
+                turns = criterion.turns.list_turns(first.shared, first.text)
             try:
-                check_gold(bound, text, [output.system for output in outputs])
+                check_gold(criterion, text, [output.system for output in outputs], turns)
             except ValidationError as error:
                 message = " ".join(error.messages).removeprefix(f"{field_name}: ")
                 self._fault("gold_invalid", message, first, field_name)

@@ -8,7 +8,6 @@ from typing import Any, NamedTuple
 
 from django.core.exceptions import ValidationError
 
-from evalsite.annotation.pages.view_models import question_names
 from evalsite.data.tables.faults import Fault, Remarks
 from evalsite.data.tables.table import Row
 from evalsite.imports.batches.names import fold
@@ -26,8 +25,9 @@ from evalsite.imports.ratings.items import (
 )
 from evalsite.imports.ratings.values import ValueReader
 from evalsite.instruments.answer import AnswerRow
+from evalsite.instruments.questions import NumberedText, Question, list_questions, match_rows
 from evalsite.instruments.scales import COMMENT
-from evalsite.instruments.schema import Criterion, Instrument
+from evalsite.instruments.schema import Instrument
 from evalsite.studies.models import Item, Study
 from evalsite.studies.summary_lines import count_of
 
@@ -45,8 +45,6 @@ _TWO_PLACES = (
     "and a place shows one output."
 )
 
-# its name in a form, its criterion, and the number of its output (0: of all)
-Question = tuple[str, Criterion, int]
 # its criterion, and the number of its output from 0 (None: of all)
 Key = tuple[str, int | None]
 # the same, and the part of the answer: a statement, an option or a comment
@@ -341,11 +339,11 @@ class AnswerBuilder:
         return [Fault("answered_already", message, column, line, record) for line, record in places]
 
     def _finish_one(self, answer: CheckedAnswer) -> None:
-        questions = question_names(self.config, len(answer.item.outputs))
+        questions = self._list_questions(answer.item)
         asked = {
-            (criterion.key, number - 1 if number else None)
-            for _, criterion, number in questions
-            if criterion.is_always_answered
+            (question.criterion.key, question.place - 1 if question.place else None)
+            for question in questions
+            if question.criterion.is_always_answered
         }
         missing = asked - {(key, number) for key, number, _part in answer.ratings}
         try:
@@ -367,20 +365,19 @@ class AnswerBuilder:
             message = _describe_missing(answer, missing, self.config)
             self._blame_answer("answer_incomplete", answer, message)
 
+    def _list_questions(self, item: FoundItem) -> list[Question]:
+        """Return what is asked about the outputs of an item; no file asks about turns."""
+        outputs = [NumberedText(pk, number, "") for number, (pk, _) in enumerate(item.outputs)]
+        return list_questions(self.config, {}, outputs)
+
     def _name_values(self, answer: CheckedAnswer, questions: Iterable[Question]) -> dict[str, Any]:
         """Return the answers by the names of their questions, as a form would clean them."""
-        entries: dict[str, Any] = {}
-        ids = [pk for pk, _ in answer.item.outputs]
-        for name, criterion, number in questions:
-            rows = [
-                rating.row
-                for (key, of, _part), rating in answer.ratings.items()
-                if key == criterion.key and (not number or of == number - 1)
-            ]
-            entry = criterion.write_entries(criterion.read_values(rows, ids), range(len(ids)))
-            if number in entry:
-                entries[name] = self.values.clean(criterion, entry[number])
-        return entries
+        rows = [rating.row for rating in answer.ratings.values()]
+        return {
+            question.name: self.values.clean(question.criterion, question.write_entry(value))
+            for question, answered in match_rows(questions, rows)
+            if (value := question.read_rows(answered)) is not None
+        }
 
     def _remark_on_names(self) -> None:
         spellings: dict[str, str] = {}

@@ -117,7 +117,7 @@ class ValueReader:
     def clean(self, criterion: Criterion, entry: str) -> Any:
         """Return the answer that the page's own form would make of an entry."""
         if criterion.key not in self._fields:
-            self._fields[criterion.key] = criterion.make_field("this output")
+            self._fields[criterion.key] = criterion.scale.make_field(criterion, "this output")
         return self._fields[criterion.key].clean(entry)
 
     def _check_label(self, row: RatingRow, value: Any) -> None:

@@ -2,11 +2,10 @@
 
 The site knows them by the class `Scale` alone. A scale says what its answer is in four forms:
 
-- an *entry*: the text of a form control ("4", "tie"), by the number of the question's output on
-  the page, from 1; 0 means a question about all outputs;
+- an *entry*: the text of a form control ("4", "tie");
 - an *answer*: what its form field cleans an entry to;
-- *values*: one for each output in the order uploaded, or for a question about all outputs the
-  scale's own list; None where something was not answered, NA where it is not applicable;
+- a *value*: what its rows say, by the outputs as uploaded; None where the question was not
+  answered, NA where it is not applicable;
 - *rows*: what is stored (`AnswerRow`); the output is None where no output is meant.
 
 In data, an answer is a number, a text or a list of these, as each kind has it.
@@ -283,12 +282,13 @@ class Scale(Part):
             return (about._replace(detail={NA: True}),)
         return (about._replace(value=answer),)
 
-    def read_values(
-        self, rows: Iterable[AnswerRow], output_ids: Sequence[int | None]
-    ) -> list[Any | None]:
-        """Return the values that these rows hold, for the outputs in this order."""
-        values = {row.output: NA if row.value is None else row.value for row in rows}
-        return [values.get(output_id) for output_id in output_ids]
+    def read_rows(self, rows: Sequence[AnswerRow], output_ids: Sequence[int]) -> Any:
+        """Return the value that the rows of one question hold; there is at least one.
+
+        `output_ids` are those of the item, in the order uploaded.
+        """
+        value = rows[0].value
+        return NA if value is None else value
 
     def name_tested(self, value: Any) -> str:
         """Return the words of an answer that a condition names."""
@@ -300,16 +300,12 @@ class Scale(Part):
         """List what conditions of other questions may ask for in an answer, as data names it."""
         return (answer,)
 
-    def write_entries(self, values: Sequence[Any | None], order: Sequence[int]) -> dict[int, str]:
-        """Return the entry of each question that has a value, by its number on the page.
+    def write_entry(self, value: Any, order: Sequence[int]) -> str:
+        """Return the entry that means this value.
 
-        `order`: for each place of the page, the index of its output in `values`.
+        `order`: for each place of the page, the index of its output in the order uploaded.
         """
-        return {
-            place: str(values[index])
-            for place, index in enumerate(order, start=1)
-            if values[index] is not None
-        }
+        return str(value)
 
     # --- gold: the right answers of practice and gold items
 

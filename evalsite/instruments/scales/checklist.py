@@ -1,6 +1,6 @@
 """Statements, each of them true or not."""
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Annotated, Any, ClassVar, Literal, NamedTuple, Self
 
 from django import forms
@@ -230,26 +230,12 @@ class Checklist(Scale):
             for key, value in zip(self.keys, answer, strict=True)
         )
 
-    def read_values(
-        self, rows: Iterable[AnswerRow], output_ids: Sequence[int | None]
-    ) -> list[Any | None]:
-        answers: dict[int | None, dict[str, Any]] = {}
-        for row in rows:
-            of_output = answers.setdefault(row.output, {})
-            of_output[row.part] = NA if row.value is None else row.value
-        return [
-            tuple(answers[output_id].get(key, _OPEN) for key in self.keys or answers[output_id])
-            if output_id in answers
-            else None
-            for output_id in output_ids
-        ]
+    def read_rows(self, rows: Sequence[AnswerRow], output_ids: Sequence[int]) -> tuple[Any, ...]:
+        answers = {row.part: NA if row.value is None else row.value for row in rows}
+        return tuple(answers.get(key, _OPEN) for key in self.keys or answers)
 
-    def write_entries(self, values: Sequence[Any | None], order: Sequence[int]) -> dict[int, str]:
-        return {
-            place: " ".join(map(str, value))
-            for place, index in enumerate(order, start=1)
-            if (value := values[index]) is not None
-        }
+    def write_entry(self, value: Any, order: Sequence[int]) -> str:
+        return " ".join(map(str, value))
 
     def list_tested(self, answer: Any) -> tuple[Any, ...]:
         return tuple(answer)

@@ -1,6 +1,6 @@
 """One of several options, which have no order."""
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Annotated, Any, ClassVar, Literal
 
 from django.core.exceptions import ValidationError
@@ -116,16 +116,11 @@ class Choice(ScaleOfOptions):
         place = self.keys.index(key) + 1
         return (about._replace(value=place, text=words, detail={"option": key}),)
 
-    def read_values(
-        self, rows: Iterable[AnswerRow], output_ids: Sequence[int | None]
-    ) -> list[Any | None]:
-        answers = {
-            row.output: NA
-            if row.value is None
-            else join_words((row.detail or {}).get("option", ""), row.text)
-            for row in rows
-        }
-        return [answers.get(output_id) for output_id in output_ids]
+    def read_rows(self, rows: Sequence[AnswerRow], output_ids: Sequence[int]) -> str:
+        row = rows[0]
+        if row.value is None:
+            return NA
+        return join_words((row.detail or {}).get("option", ""), row.text)
 
     # --- conditions name keys
 

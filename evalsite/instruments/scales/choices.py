@@ -1,6 +1,6 @@
 """Any number of several options, each ticked or not."""
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Annotated, Any, ClassVar, Literal
 
 from django import forms
@@ -174,30 +174,11 @@ class Choices(ScaleOfOptions):
             for key in self.keys
         )
 
-    def read_values(
-        self, rows: Iterable[AnswerRow], output_ids: Sequence[int | None]
-    ) -> list[Any | None]:
-        ticked: dict[int | None, dict[str, str]] = {}
-        for row in rows:
-            of_output = ticked.setdefault(row.output, {})
-            if row.value:
-                of_output[row.part] = join_words(row.part, row.text)
-        return [
-            tuple(ticked[output_id][key] for key in self.keys if key in ticked[output_id])
-            if output_id in ticked
-            else None
-            for output_id in output_ids
-        ]
+    def read_rows(self, rows: Sequence[AnswerRow], output_ids: Sequence[int]) -> tuple[str, ...]:
+        ticked = {row.part: join_words(row.part, row.text) for row in rows if row.value}
+        return tuple(ticked[key] for key in self.keys if key in ticked)
 
-    def write_entries(self, values: Sequence[Any | None], order: Sequence[int]) -> dict[int, str]:
-        return {
-            place: self._write_entry(value)
-            for place, index in enumerate(order, start=1)
-            if (value := values[index]) is not None
-        }
-
-    @staticmethod
-    def _write_entry(value: Sequence[str]) -> str:
+    def write_entry(self, value: Any, order: Sequence[int]) -> str:
         words = dict(map(split_words, value))
         return join_words(" ".join(words), "".join(words.values()))
 

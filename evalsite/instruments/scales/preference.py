@@ -1,7 +1,7 @@
 """Which of two outputs is better, and how much; both good or both bad; and why."""
 
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from itertools import count
 from typing import Annotated, Any, ClassVar, Literal, NamedTuple
 
@@ -372,13 +372,11 @@ class Preference(Scale):
             detail["reasons"] = ticked
         return (about._replace(output=better, value=strength, detail=detail or None),)
 
-    def read_values(
-        self, rows: Iterable[AnswerRow], output_ids: Sequence[int | None]
-    ) -> list[Any | None]:
-        row = next(iter(rows), None)
+    def read_rows(self, rows: Sequence[AnswerRow], output_ids: Sequence[int]) -> Judgement | None:
+        row = rows[0]
         numbers = {str(pk): number for number, pk in enumerate(output_ids, start=1)}
-        if row is None or (row.output is not None and str(row.output) not in numbers):
-            return [None]
+        if row.output is not None and str(row.output) not in numbers:
+            return None
         detail = row.detail or {}
         reasons = tuple(
             (numbers.get(of, 0), key)
@@ -387,18 +385,15 @@ class Preference(Scale):
         )
         better = numbers.get(str(row.output), 0)
         strength = int(row.value) if better and row.value else 0
-        return [Judgement(better, strength, detail.get("both", ""), reasons)]
+        return Judgement(better, strength, detail.get("both", ""), reasons)
 
-    def write_entries(self, values: Sequence[Any | None], order: Sequence[int]) -> dict[int, str]:
-        (value,) = values
-        if value is None:
-            return {}
+    def write_entry(self, value: Any, order: Sequence[int]) -> str:
         is_second = value.better and order.index(value.better - 1) == 1
         step = value.strength if is_second else -value.strength
         places = {number: order.index(number - 1) + 1 for number in (1, 2)} | {0: 0}
         reasons = [f"{places[number]}.{key}" for number, key in value.reasons]
         grade = self.name_step(f"both_{value.both}" if value.both else step)
-        return {0: " ".join([grade, *sorted(reasons)])}
+        return " ".join([grade, *sorted(reasons)])
 
     # --- conditions name steps as the page has them
 

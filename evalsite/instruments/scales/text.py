@@ -1,6 +1,6 @@
 """An answer in one's own words."""
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any, ClassVar, Literal
 
 from django.core.exceptions import ValidationError
@@ -92,11 +92,8 @@ class Text(Scale):
     ) -> tuple[AnswerRow, ...]:
         return (about._replace(text=answer),)
 
-    def read_values(
-        self, rows: Iterable[AnswerRow], output_ids: Sequence[int | None]
-    ) -> list[Any | None]:
-        texts = {row.output: row.text for row in rows}
-        return [texts.get(output_id) for output_id in output_ids]
+    def read_rows(self, rows: Sequence[AnswerRow], output_ids: Sequence[int]) -> str:
+        return rows[0].text
 
     # --- gold: words have no right answer
 

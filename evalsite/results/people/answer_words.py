@@ -5,8 +5,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from evalsite.annotation.models import Rating
-from evalsite.annotation.pages.view_models import output_label
 from evalsite.instruments.answer import AnswerRow
+from evalsite.instruments.questions import name_output
 from evalsite.instruments.scales import COMMENT
 from evalsite.instruments.schema import Criterion, Instrument
 from evalsite.studies.models import Item, Output
@@ -58,7 +58,7 @@ def name_outputs(
     """Name outputs by their systems; if they are hidden, as the page of this order did."""
     by_position = {output.position: output for output in outputs}
     shown = {
-        by_position[position].pk: output_label(config, place, len(order))
+        by_position[position].pk: name_output(config, place, len(order))
         for place, position in enumerate(order, start=1)
         if position in by_position
     }
@@ -77,7 +77,14 @@ def name_outputs(
 
 def bind_criteria(config: Instrument, item: Item) -> dict[str, Criterion]:
     """Return the criteria with what this item brings to them, by key."""
-    return {criterion.key: criterion.for_item(item.inputs) for criterion in config.criteria}
+    criteria = {}
+    for criterion in config.criteria:
+        scale = criterion.scale.for_item(item.inputs)
+        is_changed = scale is not criterion.scale
+        criteria[criterion.key] = (
+            criterion.model_copy(update={"scale": scale}) if is_changed else criterion
+        )
+    return criteria
 
 
 def describe_answer(
