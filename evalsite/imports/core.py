@@ -243,8 +243,8 @@ class Importer(ABC):
         """Return how several columns with this field are put together; "" if they can't be."""
         return ""
 
-    def recognise(self, header: Sequence[str], rows: Sequence[Row]) -> dict[str, str]:
-        """Return fields by path, if a known tool wrote the file."""
+    def recognise(self, header: Sequence[str], rows: Sequence[Row], study: Study) -> dict[str, str]:
+        """Return fields by path or pattern, if the form of the file is known."""
         return {}
 
     def map_systems(self, columns: Collection[str]) -> dict[str, str]:
@@ -389,7 +389,7 @@ def _map_columns(
 ) -> None:
     first = peek(table)
     guess = importer.guess_from_rows(checked.header, study, [row.cells for row in first], mapping)
-    known = importer.recognise(table.header, first)
+    known = importer.recognise(table.header, first, study)
     mapping = {
         path: name for path, name in known.items() if not name or name not in mapping.values()
     } | dict(mapping)
@@ -397,6 +397,7 @@ def _map_columns(
     checked.header = list(table.header)
     checked.paths = {*paths.names}
     guess |= dict.fromkeys(paths.objects, "")
+    guess |= known_columns(mapping, guess)
     guess |= _guess_paths(importer, paths.paths, guess, study)
     guess |= {name: LEAVE_OUT for name in paths.names if name not in paths.paths}
     guess |= dict.fromkeys(paths.consumed, LEAVE_OUT)

@@ -177,7 +177,15 @@ def rated(rows: Rows) -> dict[str, Any]:
 
 def set_value(value: Any) -> Callable[[Rows], None]:
     def edit(rows: Rows) -> None:
-        rated(rows)["ratings"][0][2] = value
+        rated(rows)["ratings"][0][4] = value
+
+    return edit
+
+
+# of a rating: output, criterion, turn, part, value, text, detail, start, end
+def set_rating(*cells: Any) -> Callable[[Rows], None]:
+    def edit(rows: Rows) -> None:
+        rated(rows)["ratings"][0][2:] = cells
 
     return edit
 
@@ -210,11 +218,11 @@ def rate_twice(rows: Rows) -> None:
 
 
 def rate_unknown_output(rows: Rows) -> None:
-    rated(rows)["ratings"][0][1] = 99
+    rated(rows)["ratings"][0][0] = 99
 
 
 def rate_unknown_criterion(rows: Rows) -> None:
-    rated(rows)["ratings"][0][0] = "beauty"
+    rated(rows)["ratings"][0][1] = "beauty"
 
 
 @pytest.mark.parametrize(
@@ -222,7 +230,17 @@ def rate_unknown_criterion(rows: Rows) -> None:
     [
         ("annotations", set_value(0), "value_outside_its_scale"),
         ("annotations", set_value(1_000_000), "value_outside_its_scale"),
-        ("annotations", set_value(None), "row_refused"),
+        ("annotations", set_value(None), "value_outside_its_scale"),
+        ("annotations", set_value(1e308), "row_invalid"),
+        ("annotations", set_value(-0.0), "row_invalid"),
+        ("annotations", set_value(70.0001), "row_invalid"),
+        ("annotations", set_rating(0, "", None), "row_refused"),
+        ("annotations", set_rating(0, "c" * 82, 70, "70"), "row_invalid"),
+        ("annotations", set_rating(0, "c" * 81, 70, "70"), "value_outside_its_scale"),
+        ("annotations", set_rating(0, "", None, "Text", None, 3), "row_refused"),
+        ("annotations", set_rating(0, "", None, "Text", None, None, 3), "row_refused"),
+        ("annotations", set_rating(0, "", None, "Text", None, 3, 2), "row_refused"),
+        ("annotations", set_rating(0, "", None, "Text", None, 3, 4, None, 5), "row_invalid"),
         ("annotations", set_value(True), "row_invalid"),
         ("annotations", set_value("70"), "row_invalid"),
         ("annotations", set_value(55_555), "typed_text_that_says_another_number"),

@@ -9,6 +9,7 @@ import pytest
 
 from evalsite.annotation.fsck import find_breaches
 from evalsite.annotation.models import Revision
+from evalsite.exports.bundle.format_3 import convert_annotation
 from evalsite.exports.bundle.restore import restore_bundle
 from evalsite.exports.bundle.verify import verify_bundle
 from evalsite.exports.columns import list_files_of
@@ -72,6 +73,51 @@ def test_bundle_of_format_3_makes_a_study_that_exports_the_rows_in_it(groups):
         columns = kept[0] if kept else ()
         assert [{column: row[column] for column in columns} for row in rows] == kept
     assert Revision.objects.count() == about["counts"]["revisions"] > 0
+
+
+def test_rows_of_format_3_are_those_of_today():
+    row = {
+        "key": "k",
+        "ratings": [
+            ["score", 1, 70, " 70", 3],
+            ["tone", None, 2, "", None, "", "Dull", {"option": "other"}],
+            ["said", 0, 1, "", None, "s1", "", None, 4],
+        ],
+        "highlights": [[0, 3, 7, "word"]],
+        "revisions": [
+            {
+                "state": {
+                    "note": "n",
+                    "ratings": [["score", 1, 60, "60"], ["said", 0, 0, "", "s1", "", None, 4]],
+                    "highlights": [],
+                },
+                "submitted_at": "t",
+            }
+        ],
+    }
+
+    # output, criterion, turn, part, value, text, detail, start, end, record in the file
+    assert convert_annotation(row) == {
+        "key": "k",
+        "ratings": [
+            [1, "score", 0, "", 70, " 70", None, None, None, 3],
+            [None, "tone", 0, "", 2, "Dull", {"option": "other"}, None, None, None],
+            [0, "said", 4, "s1", 1, "", None, None, None, None],
+            [0, "highlights", 0, "", None, "word", None, 3, 7],
+        ],
+        "revisions": [
+            {
+                "state": {
+                    "note": "n",
+                    "rows": [
+                        [1, "score", 0, "", 60, "60", None],
+                        [0, "said", 4, "s1", 0, "", None],
+                    ],
+                },
+                "submitted_at": "t",
+            }
+        ],
+    }
 
 
 def test_bundles_of_format_3_hold_every_kind_of_row_between_them():

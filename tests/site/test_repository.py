@@ -18,7 +18,7 @@ BANNED = {
         r"\bmark_safe\b",
         r"\bSafe(?:String|Text)\(",
         r"\beval\(",
-        r"\bpickle\b",
+        r"\bimport pickle\b|\bpickle\.|\bfrom pickle\b",
         r"yaml\.load",
     ],
     ".html": [r"\|\s*safe\b", r"\|\s*safeseq\b", r"autoescape\s+off"],

@@ -19,8 +19,9 @@ def convert_annotation(row: Mapping[str, Any]) -> dict[str, Any]:
         [*_convert_rating([*cells[:4], *cells[5:]]), None, None, cells[4]]
         for cells in row["ratings"]
     ]
+    kept = {name: row[name] for name in row if name != "highlights"}
     return {
-        **row,
+        **kept,
         "ratings": [*ratings, *_convert_marks(row["highlights"])],
         "revisions": [
             {**revision, "state": _convert_state(revision["state"])}

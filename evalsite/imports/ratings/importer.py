@@ -7,7 +7,7 @@ from evalsite.annotation.allocation.imported_slots import count_free
 from evalsite.annotation.models import Annotation, RatingsFile
 from evalsite.data.tables.faults import Fault, Remark
 from evalsite.data.tables.formats import find_ratings
-from evalsite.data.tables.patterns import Known
+from evalsite.data.tables.patterns import Known, find_matches
 from evalsite.data.tables.table import Row, Table
 from evalsite.imports import columns
 from evalsite.imports.columns import Field
@@ -40,6 +40,12 @@ from evalsite.studies.summary_lines import count_of
 
 # whether numbers have a decimal comma
 COMMAS = "decimal_comma"
+# forms that need no word from anybody, if all cells are points of a scale
+_PATTERNS = (
+    "{item}_{system}_{criterion}",
+    "{criterion}_{participant}",
+    "{participant}_{criterion}",
+)
 # what may be in columns of our own exports
 _WORDS = {
     "status": {"", *map(str, Annotation.Status.values)},
@@ -81,8 +87,26 @@ class RatingImporter(Importer):
                 guess[name] = ""
         return guess
 
-    def recognise(self, header: Sequence[str], rows: Sequence[Row]) -> dict[str, str]:
-        return find_ratings(header, rows)
+    def recognise(self, header: Sequence[str], rows: Sequence[Row], study: Study) -> dict[str, str]:
+        if fields := find_ratings(header, rows):
+            return fields
+        guess = guess_mapping(header, ask(study)).values()
+        if any(map(_is_rating, guess)):
+            return {}
+        known = self.list_known(study)
+        points = {name.casefold() for name in known["point"]}
+        for pattern in _PATTERNS:
+            matches = find_matches(pattern, header, known)
+            cells = {
+                row.cells[match.column].strip().casefold()
+                for row in rows
+                for match in matches
+                if len(row.cells) == len(header)
+            }
+            bound = {field for match in matches for field in match.bound}
+            if len(matches) > 1 and cells - {""} <= points and bound.isdisjoint(guess):
+                return {pattern: "value"}
+        return {}
 
     def settle(self, guess: Mapping[str, str], chosen: Mapping[str, str]) -> dict[str, str]:
         """Ratings that are chosen leave no other form of ratings to be guessed."""
