@@ -26,7 +26,7 @@ class ShownOutput(Protocol):
 
 
 class NumberedText(NamedTuple):
-    """An output that isn't in the database; its place is its id."""
+    """A text in place of an output that wasn't read from the database."""
 
     pk: int
     position: int
@@ -42,25 +42,21 @@ class Question(NamedTuple):
     """A criterion, asked about an output, a turn or an item.
 
     `scale`: as this item and this person see it. `name`: of its field on a page; it never holds
-    what produced an output. `place`: of its output on the page, from 1; 0: it is about the item.
-    `turn`: of the only output, from 1; 0: all of it. `label`: what messages call what it is about.
-    `output_ids` are those of the item as uploaded; `order` has the index of each, by its place on
-    the page.
+    what produced an output. `label`: what messages call what it is about. `output`: its id; None:
+    it is about the item. `place`: of the output on the page, from 1; 0: none. `turn`: of the only
+    output, from 1; 0: all of it. `output_ids` are those of the item as uploaded; `order` has the
+    index of each, by its place on the page.
     """
 
     criterion: Criterion
     scale: Scale
     name: str
+    label: str
+    output: int | None
     place: int
     turn: int
-    label: str
     output_ids: tuple[int, ...]
     order: tuple[int, ...]
-
-    @property
-    def output(self) -> int | None:
-        """Return the id of its output; None if it is about the item."""
-        return self.output_ids[self.order[self.place - 1]] if self.place else None
 
     @property
     def comment_name(self) -> str:
@@ -135,8 +131,9 @@ def list_questions(
                 if turn
                 else name_output(instrument, place, count)
             )
+            output = outputs[place - 1].pk if place else None
             questions.append(
-                Question(criterion, scale, name, place, turn, label, output_ids, order)
+                Question(criterion, scale, name, label, output, place, turn, output_ids, order)
             )
     return questions
 
@@ -163,9 +160,9 @@ def match_rows(
     for row in rows:
         by_subject.setdefault((row.criterion, row.turn), []).append(row)
     for question in questions:
-        output = question.output
         answered = by_subject.get((question.criterion.key, question.turn), ())
-        yield question, [row for row in answered if output is None or row.output == output]
+        is_of_item = question.output is None
+        yield question, [row for row in answered if is_of_item or row.output == question.output]
 
 
 def group_questions(questions: Iterable[Question]) -> dict[str, list[Question]]:

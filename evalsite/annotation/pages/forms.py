@@ -51,7 +51,7 @@ class RatingForm(forms.Form):
         self.questions = questions
         # without the outputs nothing can be marked, as in a test
         self.outputs = outputs
-        self.marks = marks_fields(config, len(outputs)) if outputs else []
+        self.marks = marks_fields(config, len(outputs)) if config.has_highlight else []
         self.readings: list[Reading] = []
         for field in self.marks:
             self.fields[field.name] = forms.Field(required=False)

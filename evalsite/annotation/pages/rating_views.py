@@ -3,7 +3,8 @@
 import logging
 import re
 from collections.abc import Mapping
-from dataclasses import replace
+from datetime import datetime
+from functools import cached_property
 from math import ceil
 from statistics import median
 from typing import Any
@@ -23,7 +24,7 @@ from evalsite.annotation.allocation.leases import (
     keep_lease_once,
 )
 from evalsite.annotation.models import Annotation, Draft
-from evalsite.annotation.pages.forms import RatingForm, read_circumstances
+from evalsite.annotation.pages.forms import read_circumstances
 from evalsite.annotation.pages.item_status import (
     count_answers,
     describe_arrival,
@@ -53,13 +54,14 @@ from evalsite.annotation.pages.sets import (
 )
 from evalsite.annotation.pages.sheet import anchor_of
 from evalsite.annotation.pages.shown_screens import (
+    Sent,
     Shown,
     as_shown,
     circumstances,
     fill_screen,
-    load_shown,
+    read_sent,
 )
-from evalsite.annotation.pages.view_models import NO_GROUP, ItemView, Progress
+from evalsite.annotation.pages.view_models import ItemView, Progress
 from evalsite.lib.clock import now
 from evalsite.participants.access import (
     address,
@@ -88,11 +90,10 @@ def show_unsaved(
 ) -> HttpResponse:
     """Show the page as it was sent, because too much came at once, and when to press Save again."""
     try:
-        shown, screen = load_shown(request.POST.get("state"), me)
+        sent = read_sent(request.POST, me)
     except Http404:
         return unknown_link(request)
-    form = screen.make_form(request.POST)
-    return _show_again(request, me, shown, screen, form, {}, ask_to_wait(wait), code=429)
+    return _show_again(request, me, sent, {}, ask_to_wait(wait), code=429)
 
 
 def ask_to_wait(seconds: int) -> str:
@@ -128,7 +129,8 @@ def rating_page(request: HttpRequest, me: Participant, number: int, place: int) 
 
 def _show(request: HttpRequest, me: Participant, item_set: ItemSet, place: int) -> HttpResponse:
     item_id = item_set.item_ids[place - 1]
-    times, groups = read_progress(me, item_set)
+    page = SetPage(request, me, item_set)
+    times = page.times
     is_lost = item_id in item_set.lost_ids and item_id not in times
     # a place is held before the instructions are read and practice is done
     if is_lost or (not times and entry_step(me) is not None):
@@ -137,15 +139,15 @@ def _show(request: HttpRequest, me: Participant, item_set: ItemSet, place: int) 
     if screen.answer is not None and not me.may_reopen(screen.answer.visit_id):
         return _show_earlier(request, me, item_set, place, times)
     until = kept_until(me, screen, item_set, times)
-    taken = seconds_taken(times, item_set)
     if item_id not in times and not me.is_pilot and (until is None or until < now()):
         return render_away(request, me)
     if item_id not in times and "shown" not in request.GET and covers_items(me.study):
         return _cover(request, me, item_set, place)
     shown = as_shown(me, screen, item_set, place)
-    view = screen.view(values, group=group_place(me, item_set, item_id, times, groups))
+    view = page.view(screen, values)
     context = {
         **_frame(request, me, shown),
+        **page.describe(until),
         "reported": _find_report(request, me, screen, shown),
         "ignored": ignored_here(request, screen, item_set, place)
         or ignored_before(request, me, item_set),
@@ -154,10 +156,6 @@ def _show(request: HttpRequest, me: Participant, item_set: ItemSet, place: int) 
         "note": values.get("note", ""),
         **_describe_state(request, me, item_set, screen, view),
         "menu": build_menu(me, item_set, place, times),
-        "progress": Progress(len(taken), item_set.total),
-        "minutes_left": estimate_minutes_left(me, taken, item_set.total),
-        "lease_until": shown_end(until),
-        "reserved_until": item_set.reserved_until,
     }
     return render(request, me.study.config.item_template, context)
 
@@ -243,9 +241,7 @@ def _frame(request: HttpRequest, me: Participant, shown: Shown) -> dict[str, Any
     ignore = address(request, "rating-ignore", shown.set_number, shown.place)
     asked = urlencode({"state": state})
     return {
-        **page_context(request, me),
         "frame": "annotation/annotate.html",
-        "layout": config.layout,
         "place": shown.place,
         "total": shown.total,
         "state": state,
@@ -264,8 +260,6 @@ def _frame(request: HttpRequest, me: Participant, shown: Shown) -> dict[str, Any
         "ignore_url": f"{ignore}?{asked}" if config.has_ignore else "",
         "skip_url": skip_address(request, me, shown.set_number, shown.place),
         "aids_script": config.aids_script,
-        "set_label": describe_set(me, shown.set_number),
-        "bonus": bonus_in_words(me.study),
     }
 
 
@@ -275,6 +269,45 @@ def describe_set(me: Participant, number: int) -> str:
     return (
         _("Set %(number)s of at most %(most)s") % {"number": number, "most": most} if most else ""
     )
+
+
+class SetPage:
+    """What pages show around an item of a set, or around all of them."""
+
+    def __init__(self, request: HttpRequest, me: Participant, item_set: ItemSet) -> None:
+        self.request, self.me, self.item_set = request, me, item_set
+        self.times, self.groups = read_progress(me, item_set)
+        self._taken = seconds_taken(self.times, item_set)
+        self.progress = Progress(len(self._taken), item_set.total)
+
+    @cached_property
+    def minutes_left(self) -> int:
+        return estimate_minutes_left(self.me, self._taken, self.item_set.total)
+
+    def view(
+        self,
+        screen: Screen,
+        values: Mapping[str, str],
+        errors: Mapping[str, str] | None = None,
+        *,
+        prefix: str = "",
+    ) -> ItemView:
+        """Return what the page shows of an item."""
+        group = group_place(self.me, self.item_set, screen.item.pk, self.times, self.groups)
+        return screen.view(values, errors, group=group, prefix=prefix)
+
+    def describe(self, until: datetime | None) -> dict[str, Any]:
+        """Return the context around the items, whose places are kept until then."""
+        return {
+            **page_context(self.request, self.me),
+            "layout": self.me.study.config.layout,
+            "set_label": describe_set(self.me, self.item_set.number),
+            "bonus": bonus_in_words(self.me.study),
+            "progress": self.progress,
+            "minutes_left": self.minutes_left,
+            "lease_until": shown_end(until),
+            "reserved_until": self.item_set.reserved_until,
+        }
 
 
 def seconds_taken(times: dict[int, float], item_set: ItemSet) -> list[float]:
@@ -297,22 +330,21 @@ def estimate_minutes_left(me: Participant, seconds: list[float], total: int) -> 
 
 def _save(request: HttpRequest, me: Participant) -> HttpResponse:
     try:
-        shown, screen = load_shown(request.POST.get("state"), me)
+        sent = read_sent(request.POST, me)
     except Http404:
         return unknown_link(request)
-    config = me.study.config
+    shown, form = sent.shown, sent.form
     go = request.POST.get("go")
-    target = asked_place(go, shown, has_menu=bool(config.layout.menu))
-    form = screen.make_form(request.POST)
+    target = asked_place(go, shown, has_menu=bool(me.study.config.layout.menu))
     # a jump saves what is complete, so that the menu never shows it as missing
     if target is not None and (go == "back" or not form.is_valid()):
-        keep_entered(me, screen, request.POST)
+        keep_entered(me, sent.screen, sent.data)
         return go_on(request, _place_address(request, shown, target))
     if not form.is_valid():
         errors = form.first_errors
         status = describe_refusal(errors, form.entered)
-        return _show_again(request, me, shown, screen, form, errors, status, code=422)
-    saved = save_answer(me, screen, form, make_submission(request, shown, screen, form))
+        return _show_again(request, me, sent, errors, status, code=422)
+    saved = save_answer(request, me, sent)
     if saved in WITHOUT_CONSENT:
         return go_on(request, address_for_consent(request, saved))
     following = _place_address(request, shown, target) if target else None
@@ -350,17 +382,32 @@ def place_after(me: Participant, shown: Shown) -> int | None:
     return next((number for number in open_places(item_set) if number > shown.place), missing[0])
 
 
-def save_answer(me: Participant, screen: Screen, form: RatingForm, submission: Submission) -> Saved:
-    """Store what a valid form says of an item, and keep this person's places."""
+def save_answer(
+    request: HttpRequest, me: Participant, sent: Sent, *, began: datetime | None = None
+) -> Saved:
+    """Store what a valid form says of an item, and keep this person's places.
+
+    `began`: when the time of the answer begins, if not when its item was shown.
+    """
+    screen, form = sent.screen, sent.form
+    details = circumstances(sent.shown, screen) | read_circumstances(form.data)
+    if began is not None:
+        details["started_at"] = began
     renewal = None if me.is_pilot else find_renewal(me, me.study, screen.slot)
-    submission = replace(submission, renewal=renewal)
+    submission = Submission(
+        rows=form.list_rows(screen.item.pk),
+        note=form.cleaned_data.get("note", ""),
+        language=request.headers.get("Accept-Language", "").split(",")[0][:35],
+        renewal=renewal,
+        **details,
+    )
     saved = submit_annotation(participant=me, submission=submission)
     if renewal is not None and saved is Saved.SAVED:
         # with the answer
         return saved
     if saved is Saved.UNCHANGED:
         # it comes back as a change to send once the new text is agreed to
-        keep_entered(me, screen, form.data)
+        keep_entered(me, screen, sent.data)
     if saved not in WITHOUT_CONSENT and not me.is_pilot and is_mine(me, screen):
         keep_lease(me, me.study, screen.slot)
     return saved
@@ -400,50 +447,32 @@ def go_on(request: HttpRequest, address: str) -> HttpResponse:
     return HttpResponseRedirect(address)
 
 
-def make_submission(
-    request: HttpRequest, shown: Shown, screen: Screen, form: RatingForm
-) -> Submission:
-    """Return all that a valid form submits for an item, with its circumstances."""
-    return Submission(
-        rows=form.list_rows(screen.item.pk),
-        note=form.cleaned_data.get("note", ""),
-        language=request.headers.get("Accept-Language", "").split(",")[0][:35],
-        **circumstances(shown, screen),
-        **read_circumstances(form.data),
-    )
-
-
 def _show_again(
     request: HttpRequest,
     me: Participant,
-    shown: Shown,
-    screen: Screen,
-    form: RatingForm,
+    sent: Sent,
     errors: dict[str, str],
     status: str,
     *,
     code: int,
 ) -> HttpResponse:
     """Show the page again, as it was, with every entered value and a message at each fault."""
-    item_set = find_set(me, shown.set_number)
-    times, groups = read_progress(me, item_set) if item_set else ({}, {})
-    group = group_place(me, item_set, shown.item_id, times, groups) if item_set else NO_GROUP
-    total = item_set.total if item_set else shown.total
-    taken = seconds_taken(times, item_set) if item_set else []
+    screen, entered = sent.screen, sent.form.entered
+    item_set = find_set(me, sent.shown.set_number)
+    if item_set is None:
+        return unknown_link(request)
+    page = SetPage(request, me, item_set)
     context = {
-        **_frame(request, me, shown),
-        "item": screen.view(form.entered, errors, group=group),
+        **_frame(request, me, sent.shown),
+        **page.describe(kept_until(me, screen, item_set, page.times)),
+        "item": page.view(screen, entered, errors),
         "order_mark": screen.order_mark(me),
-        "note": form.entered.get("note", ""),
+        "note": entered.get("note", ""),
         "errors": list(errors.items()),
         "ignore_error": errors.get("ignore", ""),
         "note_error": errors.get("note", ""),
         "status": status,
-        "menu": build_menu(me, item_set, shown.place, times) if item_set else None,
-        "progress": Progress(len(taken), total),
-        "minutes_left": estimate_minutes_left(me, taken, total),
-        "lease_until": shown_end(kept_until(me, screen, item_set, times)),
-        "reserved_until": item_set.reserved_until if item_set else None,
+        "menu": build_menu(me, item_set, sent.shown.place, page.times),
     }
     return render(request, me.study.config.item_template, context, status=code)
 
@@ -467,10 +496,11 @@ def next_address(request: HttpRequest, me: Participant, shown: Shown) -> str:
 def draft(request: HttpRequest, me: Participant) -> HttpResponse:
     """Keep what was entered so far, and the place with it."""
     try:
-        shown, screen = load_shown(request.POST.get("state"), me)
+        sent = read_sent(request.POST, me)
     except Http404:
         return unknown_link(request)
-    kept = None if _is_left_since(me, shown) else keep_entered(me, screen, request.POST)
+    screen = sent.screen
+    kept = None if _is_left_since(me, sent.shown) else keep_entered(me, screen, sent.data)
     if agreement_of(me) is Agreement.NONE:
         return JsonResponse({"lease_until": None}, status=403)
     if me.is_pilot:

@@ -83,8 +83,12 @@ class Screen:
         is_disabled: bool = False,
         with_marks: bool = False,
         group: GroupPlace = NO_GROUP,
+        prefix: str = "",
     ) -> ItemView:
-        """Return what a page shows. `with_marks`: highlights, too, where they are left out."""
+        """Return what a page shows. `with_marks`: highlights, too, where they are left out.
+
+        `prefix`: of the names of controls, on a page of several items.
+        """
         texts = [output.text for output in self.outputs]
         view = view_item(
             self.study.config,
@@ -97,6 +101,7 @@ class Screen:
             is_aided=self.content["settings"]["is_aided"],
             is_disabled=is_disabled,
             group=group,
+            prefix=prefix,
         )
         is_left_out = is_disabled or self.item.kind == Item.Kind.PRACTICE
         if is_left_out and not with_marks:

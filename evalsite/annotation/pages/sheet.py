@@ -3,17 +3,16 @@
 import json
 import re
 from collections.abc import Collection, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from datetime import datetime, timedelta
 
 from django.db.models import Max, Prefetch
 from django.http import QueryDict
 
 from evalsite.annotation.models import Annotation, Draft, Slot, order_for
-from evalsite.annotation.pages.screens import Screen, entered_values, in_order
+from evalsite.annotation.pages.screens import Screen, answered_screen, entered_values, in_order
 from evalsite.annotation.pages.sets import open_places
 from evalsite.annotation.pages.shown_screens import newest_values
-from evalsite.annotation.pages.view_models import ItemView
 from evalsite.lib.clock import now
 from evalsite.lib.limited import read_json
 from evalsite.participants.models import ItemSet, Participant
@@ -88,15 +87,15 @@ def _load_part(
     draft: Draft | None,
     answer: Annotation | None,
 ) -> ShownPart:
-    outputs = list(item.outputs.all())
     if answer is not None:
-        screen = in_order(me.study, item, outputs, answer.order_shown, participant_id=me.pk)
-        screen.answer = answer
-        known = entered_values(screen, answer)
-        return ShownPart(place, screen, newest_values(screen, answer, draft), known)
+        answer.item = item
+        screen = answered_screen(answer, me.study)
+        values = newest_values(screen, draft)
+        return ShownPart(place, screen, values, entered_values(screen, answer))
+    outputs = list(item.outputs.all())
     order = order_for(me, item, len(outputs), slot)
     screen = in_order(me.study, item, outputs, order, slot, participant_id=me.pk)
-    values = dict(draft.values) if draft and draft.fits(order) else {}
+    values = newest_values(screen, draft)
     # a whole answer that waits for its saving is sent with the next one
     is_whole = bool(values) and screen.make_form(values).is_valid()
     return ShownPart(place, screen, values, {} if is_whole else values)
@@ -107,48 +106,22 @@ def write_known(values: Mapping[str, str]) -> str:
     return json.dumps(values)
 
 
-def name_apart(view: ItemView, place: int) -> ItemView:
-    """Return the item with questions whose names no other part of the sheet has."""
-    named = {
-        question.name: replace(question, name=f"{anchor_of(place)}-{question.name}")
-        for question in view.questions
-    }
-    return replace(
-        view,
-        questions=tuple(named.values()),
-        outputs=tuple(
-            replace(output, questions=tuple(named[question.name] for question in output.questions))
-            for output in view.outputs
-        ),
-    )
-
-
 # --- sent -------------------------------------------------------------------------------
 
 
-@dataclass(frozen=True)
-class SentPart:
-    """What a form sends for one place, by the names that the fields have on other pages."""
-
-    place: int
-    data: QueryDict
-
-    @property
-    def is_changed(self) -> bool:
-        """Tell whether this says anything else than the page did when it was shown."""
-        entered = {
-            name: text for name, text in self.data.items() if name not in _NO_ANSWERS and text
-        }
-        try:
-            was = read_json(str(self.data.get("was", "")))
-        except ValueError:
-            was = {}
-        known = was.items() if isinstance(was, Mapping) else ()
-        return entered != {name: text for name, text in known if text}
+def is_changed(data: QueryDict) -> bool:
+    """Tell whether what was sent for a part says anything else than the page did when shown."""
+    entered = {name: text for name, text in data.items() if name not in _NO_ANSWERS and text}
+    try:
+        was = read_json(str(data.get("was", "")))
+    except ValueError:
+        was = {}
+    known = was.items() if isinstance(was, Mapping) else ()
+    return entered != {name: text for name, text in known if text}
 
 
-def read_parts(data: QueryDict) -> dict[int, SentPart]:
-    """Return what was sent, by place."""
+def read_parts(data: QueryDict) -> dict[int, QueryDict]:
+    """Return what was sent for each place, by the names that fields have on a page of one item."""
     fields: dict[int, QueryDict] = {}
     for name, values in data.lists():
         if match := _FIELD.fullmatch(name):
@@ -156,7 +129,7 @@ def read_parts(data: QueryDict) -> dict[int, SentPart]:
             part.setlist(match[2], values)
     for part in fields.values():
         part["device"] = str(data.get("device", ""))
-    return {place: SentPart(place, fields[place]) for place in sorted(fields)}
+    return {place: fields[place] for place in sorted(fields)}
 
 
 # --- time -------------------------------------------------------------------------------

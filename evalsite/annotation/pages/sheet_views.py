@@ -1,12 +1,12 @@
 """The sheet: one page with all items of a set, each saved separately."""
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from datetime import datetime
 from functools import wraps
 from typing import Any
 
-from django.http import Http404, HttpRequest, HttpResponse, JsonResponse
+from django.http import Http404, HttpRequest, HttpResponse, JsonResponse, QueryDict
 from django.shortcuts import redirect, render
 from django.template.loader import render_to_string
 from django.utils.translation import gettext as _
@@ -20,56 +20,44 @@ from evalsite.annotation.pages.forms import RatingForm
 from evalsite.annotation.pages.jump_menu import TITLE, menu_headings
 from evalsite.annotation.pages.next_step import entry_step
 from evalsite.annotation.pages.rating_views import (
+    SetPage,
     address_for_consent,
     ask_to_wait,
-    describe_set,
-    estimate_minutes_left,
     go_on,
     is_mine,
+    is_skipped,
     keep_entered,
-    make_submission,
     render_away,
     save_answer,
-    seconds_taken,
     skip_address,
     wants_json,
 )
 from evalsite.annotation.pages.saving import WITHOUT_CONSENT, Saved
 from evalsite.annotation.pages.screens import Screen
-from evalsite.annotation.pages.sets import (
-    find_set,
-    group_place,
-    kept_until,
-    read_progress,
-    shown_end,
-    wanted_places,
-)
+from evalsite.annotation.pages.sets import find_set, kept_until, wanted_places
 from evalsite.annotation.pages.sheet import (
-    SentPart,
     ShownPart,
     anchor_of,
+    is_changed,
     load_parts,
-    name_apart,
     next_showing,
     place_after,
     read_parts,
     share_time,
     write_known,
 )
-from evalsite.annotation.pages.shown_screens import Shown, as_shown, fill_screen, load_shown
-from evalsite.annotation.pages.view_models import Progress
+from evalsite.annotation.pages.shown_screens import Sent, as_shown, fill_screen, read_sent
+from evalsite.annotation.pages.view_models import ItemView
 from evalsite.lib.clock import now
 from evalsite.lib.markdown import render_markdown
 from evalsite.participants.access import (
     address,
     keeps_page,
-    page_context,
     participant_page,
     unknown_link,
 )
 from evalsite.participants.models import ItemSet, Participant
 from evalsite.participants.services import Agreement, agreement_of, has_agreed
-from evalsite.studies.bonus import bonus_in_words
 from evalsite.studies.versions import covers_items, has_sheet, shown_content
 
 # of several outcomes of one press, the page says the first that occurs
@@ -84,7 +72,7 @@ def show_unsaved(request: HttpRequest, me: Participant, wait: int, number: int) 
         return unknown_link(request)
     status = ask_to_wait(wait)
     sent = read_parts(request.POST)
-    return _Page(request, me, item_set, sent=sent, status=status).render(code=429)
+    return _Sheet(request, me, item_set, sent).render(status, code=429)
 
 
 def _of_a_sheet(view: Callable[..., HttpResponse]) -> Callable[..., HttpResponse]:
@@ -116,11 +104,13 @@ def sheet(request: HttpRequest, me: Participant, item_set: ItemSet) -> HttpRespo
     if item_set.finished_at is not None:
         asked = f"?{request.GET.urlencode()}" if request.GET else ""
         return redirect(address(request, "participant-finish") + asked)
-    page = _Page(request, me, item_set, status=Saved.words_of(request.GET.get("was", "")))
+    page = _Sheet(request, me, item_set)
     # a place is held before the instructions are read and practice is done
     if not page.times and entry_step(me) is not None:
         return redirect(address(request, "participant-home"))
-    return render_away(request, me) if page.is_away else page.render()
+    if page.is_away:
+        return render_away(request, me)
+    return page.render(Saved.words_of(request.GET.get("was", "")))
 
 
 @participant_page
@@ -137,14 +127,14 @@ def draft(request: HttpRequest, me: Participant, item_set: ItemSet) -> HttpRespo
     rest = [answer for answer in sent if answer not in ready]
     saved = _store(request, me, item_set, ready)
     for answer in rest:
-        _keep(me, answer.screen, answer.part.data)
-    times, _groups = read_progress(me, item_set)
-    missing = wanted_places(me, item_set, times)
+        _keep(me, answer.screen, answer.data)
+    page = SetPage(request, me, item_set)
+    missing = wanted_places(me, item_set, page.times)
     if not sent and missing:
         # people who are still there keep their places, as with a draft
         _keep(me, *_find_unrenewed(me, item_set, missing))
     is_lapsed = not me.is_pilot and not all(is_mine(me, answer.screen) for answer in rest)
-    report = _describe_saved(me, item_set, sent, saved, times)
+    report = _describe_saved(page, sent, saved)
     report["is_final"] = not _may_renew(me, item_set, missing)
     return JsonResponse(report, status=409 if is_lapsed else 200)
 
@@ -186,46 +176,28 @@ def _list_renewed(me: Participant, items: Sequence[int]) -> set[int]:
 # --- saving ---------------------------------------------------------------------------
 
 
-@dataclass(eq=False)
-class _Sent:
-    """One part of what was sent, as it was shown, with the form that judges it."""
-
-    part: SentPart
-    shown: Shown
-    screen: Screen
-    form: RatingForm
-
-
-def _read_sent(request: HttpRequest, me: Participant, item_set: ItemSet) -> list[_Sent]:
+def _read_sent(request: HttpRequest, me: Participant, item_set: ItemSet) -> list[Sent]:
     """Return the parts that say something new.
 
     Http404 if one of them wasn't shown to this person in this set.
     """
-    sent = []
-    for place, part in read_parts(request.POST).items():
-        if not part.is_changed:
-            continue
-        shown, screen = load_shown(part.data.get("state"), me)
-        if (shown.set_id, shown.place) != (item_set.pk, place):
+    parts = read_parts(request.POST)
+    sent = {place: read_sent(data, me) for place, data in parts.items() if is_changed(data)}
+    for place, part in sent.items():
+        if (part.shown.set_id, part.shown.place) != (item_set.pk, place):
             raise Http404("This was shown elsewhere.")
-        sent.append(_Sent(part, shown, screen, screen.make_form(part.data)))
-    return sent
+    return [*sent.values()]
 
 
 def _store(
-    request: HttpRequest, me: Participant, item_set: ItemSet, ready: Sequence[_Sent]
+    request: HttpRequest, me: Participant, item_set: ItemSet, ready: Sequence[Sent]
 ) -> dict[int, Saved]:
     """Save these answers one by one, and return what became of each, by place."""
     if not ready:
         return {}
-    share = share_time(me, item_set, min(answer.shown.shown_at for answer in ready), len(ready))
+    share = share_time(me, item_set, min(part.shown.shown_at for part in ready), len(ready))
     began = now() - share
-    saved = {}
-    for answer in ready:
-        submission = make_submission(request, answer.shown, answer.screen, answer.form)
-        submission = replace(submission, started_at=began)
-        saved[answer.part.place] = save_answer(me, answer.screen, answer.form, submission)
-    return saved
+    return {part.shown.place: save_answer(request, me, part, began=began) for part in ready}
 
 
 def _save(request: HttpRequest, me: Participant, item_set: ItemSet) -> HttpResponse:
@@ -236,33 +208,32 @@ def _save(request: HttpRequest, me: Participant, item_set: ItemSet) -> HttpRespo
     waiting = next((became for became in saved.values() if became in WITHOUT_CONSENT), None)
     if waiting is not None:
         return go_on(request, address_for_consent(request, waiting))
-    times, _groups = read_progress(me, item_set)
+    page = SetPage(request, me, item_set)
     at = _read_place(request.POST.get("at"))
-    place = place_after(wanted_places(me, item_set, times), at or max(saved, default=0))
+    place = place_after(wanted_places(me, item_set, page.times), at or max(saved, default=0))
     if target := _read_place(request.POST.get("go")):
         # who jumps to another question goes on with this one later
         for answer in rest:
-            keep_entered(me, answer.screen, answer.part.data)
+            keep_entered(me, answer.screen, answer.data)
         place = target
     elif refused := _find_refused(me, item_set, rest, only=place if place == at else None):
-        parts = {answer.part.place: answer.part for answer in rest}
-        return _refuse(request, me, item_set, parts, refused)
+        return _refuse(request, me, item_set, rest, refused)
     became = next((outcome for outcome in _TELLING if outcome in saved.values()), Saved.ALREADY)
     following = _describe_way(request, item_set, place, became)
     if wants_json(request):
-        report = _describe_saved(me, item_set, sent, saved, times)
+        report = _describe_saved(page, sent, saved)
         return JsonResponse({"next": following, **report})
     return go_on(request, following)
 
 
 def _find_refused(
-    me: Participant, item_set: ItemSet, rest: Sequence[_Sent], *, only: int | None
+    me: Participant, item_set: ItemSet, rest: Sequence[Sent], *, only: int | None
 ) -> dict[int, RatingForm]:
     """Return what is no whole answer, by place; else the `only` one that is missing."""
     if item_set.finished_at is not None:
         return {}
     if rest or only is None:
-        return {answer.part.place: answer.form for answer in rest}
+        return {answer.shown.place: answer.form for answer in rest}
     # nothing else is missing, so there is nowhere to go on to
     screen, values = fill_screen(me, item_set.item_ids[only - 1], is_answered=False)
     return {only: screen.make_form(values)}
@@ -272,7 +243,7 @@ def _refuse(
     request: HttpRequest,
     me: Participant,
     item_set: ItemSet,
-    parts: Mapping[int, SentPart],
+    rest: Sequence[Sent],
     refused: Mapping[int, RatingForm],
 ) -> HttpResponse:
     """Show the page again, with every entered value and a message at each fault."""
@@ -282,8 +253,9 @@ def _refuse(
         "Not saved: %(count)s answers need another look",
         errors,
     ) % {"count": errors}
-    page = _Page(request, me, item_set, sent=parts, refused=refused, status=status)
-    return page.render(code=422)
+    sent = {answer.shown.place: answer.data for answer in rest}
+    page = _Sheet(request, me, item_set, sent)
+    return page.render(status, refused, code=422)
 
 
 def _read_place(text: str | None) -> int:
@@ -302,85 +274,59 @@ def _describe_way(request: HttpRequest, item_set: ItemSet, place: int | None, be
 
 
 def _describe_saved(
-    me: Participant,
-    item_set: ItemSet,
-    sent: Sequence[_Sent],
-    saved: Mapping[int, Saved],
-    times: Mapping[int, float],
+    page: SetPage, sent: Sequence[Sent], saved: Mapping[int, Saved]
 ) -> dict[str, Any]:
     """Return what a script needs to know of the parts that it sent, and of the whole sheet."""
     parts = {}
     for answer in sent:
-        place = answer.part.place
+        place = answer.shown.place
         if place not in saved and answer.form.is_valid():
             # it waits for the person to agree to a text
             continue
-        entered = answer.screen.read_entered(answer.part.data)
-        parts[place] = {"was": write_known(entered)}
+        parts[place] = {"was": write_known(answer.form.entered)}
         if place in saved:
             # whoever changes it from this page has seen this answer
             parts[place]["state"] = replace(answer.shown, shown_at=next_showing()).sign()
-    places = enumerate(item_set.item_ids, start=1)
+    places = enumerate(page.item_set.item_ids, start=1)
     outcome = next((became for became in _TELLING[:4] if became in saved.values()), None)
     return {
         "parts": parts,
-        "answered": [place for place, item_id in places if item_id in times],
-        "progress": _SheetProgress.read(me, item_set, times).as_data(),
+        "answered": [place for place, item_id in places if item_id in page.times],
+        "progress": _describe_progress(page) | {"bar": page.progress.words},
         "status": str(outcome.value) if outcome else "",
-        "lease_until": None if me.is_pilot else held_until(me),
+        "lease_until": None if page.me.is_pilot else held_until(page.me),
     }
 
 
 # --- the page -------------------------------------------------------------------------
 
 
-@dataclass(frozen=True)
-class _SheetProgress:
-    """How far a participant is in a sheet, in words."""
-
-    done: int
-    total: int
-    minutes: int
-
-    @classmethod
-    def read(
-        cls, me: Participant, item_set: ItemSet, times: Mapping[int, float]
-    ) -> "_SheetProgress":
-        taken = seconds_taken(dict(times), item_set)
-        left = estimate_minutes_left(me, taken, item_set.total)
-        return cls(len(taken), item_set.total, left if len(taken) < item_set.total else 0)
-
-    @property
-    def words(self) -> str:
-        return _("%(done)s of %(total)s answered") % {"done": self.done, "total": self.total}
-
-    @property
-    def time_left(self) -> str:
-        if not self.minutes:
-            return ""
-        return ngettext(
-            "about %(minutes)s minute left", "about %(minutes)s minutes left", self.minutes
-        ) % {"minutes": self.minutes}
-
-    def as_data(self) -> dict[str, Any]:
-        bar = Progress(self.done, self.total).words
-        return {"done": self.done, "words": self.words, "left": self.time_left, "bar": bar}
+def _describe_progress(page: SetPage) -> dict[str, Any]:
+    """Say how far a participant is in a sheet."""
+    done, total, minutes = page.progress.done, page.progress.total, page.minutes_left
+    left = ngettext("about %(minutes)s minute left", "about %(minutes)s minutes left", minutes) % {
+        "minutes": minutes
+    }
+    return {
+        "done": done,
+        "words": _("%(done)s of %(total)s answered") % {"done": done, "total": total},
+        "left": left if done < total else "",
+    }
 
 
-@dataclass
-class _Page:
-    """The sheet of a set. `sent` and `refused`: what was entered, and what is wrong with it."""
+class _Sheet(SetPage):
+    """A page with all items of a set. `sent`: what was entered, by place."""
 
-    request: HttpRequest
-    me: Participant
-    item_set: ItemSet
-    sent: Mapping[int, SentPart] = field(default_factory=dict)
-    refused: Mapping[int, RatingForm] = field(default_factory=dict)
-    status: str = ""
-
-    def __post_init__(self) -> None:
-        self.times, self.groups = read_progress(self.me, self.item_set)
-        self.parts = load_parts(self.me, self.item_set)
+    def __init__(
+        self,
+        request: HttpRequest,
+        me: Participant,
+        item_set: ItemSet,
+        sent: Mapping[int, QueryDict] | None = None,
+    ) -> None:
+        super().__init__(request, me, item_set)
+        self.sent = sent or {}
+        self.parts = load_parts(me, item_set)
         self.until = self._find_end()
 
     @property
@@ -401,12 +347,21 @@ class _Page:
         known = [end for end in ends if end is not None]
         return min(known) if len(known) == len(main) else None
 
-    def render(self, *, code: int = 200) -> HttpResponse:
+    def render(
+        self, status: str, refused: Mapping[int, RatingForm] | None = None, *, code: int = 200
+    ) -> HttpResponse:
+        """Return the page. `refused`: what is wrong with what was entered, by place."""
         me, config = self.me, self.me.study.config
-        frame = page_context(self.request, me) | {"layout": config.layout}
-        problems = self._list_problems()
         several = [part.screen for part in self.parts if len(part.screen.outputs) > 1]
-        progress = _SheetProgress.read(me, self.item_set, self.times)
+        errors = {place: form.first_errors for place, form in (refused or {}).items()}
+        views = {part.place: self._view_part(part, errors) for part in self.parts}
+        problems = [
+            problem
+            for place, view in views.items()
+            if place in errors
+            for problem in _list_problems(place, view, errors[place])
+        ]
+        frame = self.describe(self.until)
         context = {
             **frame,
             "set_number": self.item_set.number,
@@ -418,54 +373,32 @@ class _Page:
             "title_id": TITLE,
             "instructions_title": config.instructions_title,
             "headings": menu_headings(me.study),
-            "parts": [self._render_part(part, frame, problems) for part in self.parts],
+            "parts": [
+                self._render_part(part, views[part.place], frame, problems) for part in self.parts
+            ],
             "places": [(part.place, part.screen.answer is not None) for part in self.parts],
-            "item": self.parts[0].screen.view({}) if self.parts else None,
+            "item": next(iter(views.values()), None),
             "has_errors": bool(problems),
             "has_notes": any(criterion.scale.has_notes for criterion in config.criteria),
-            "status": self.status,
-            "sheet_progress": progress,
-            "progress": Progress(progress.done, progress.total),
-            "lease_until": shown_end(self.until),
-            "reserved_until": self.item_set.reserved_until,
-            "set_label": describe_set(me, self.item_set.number),
-            "bonus": bonus_in_words(me.study),
+            "status": status,
+            "sheet_progress": _describe_progress(self),
         }
         return render(self.request, "annotation/sheet.html", context, status=code)
 
-    def _list_problems(self) -> list[dict[str, Any]]:
-        """Return what is wrong, with the id of the control and the place."""
-        problems = []
-        for part in self.parts:
-            form = self.refused.get(part.place)
-            if form is None:
-                continue
-            errors = form.first_errors
-            view = name_apart(part.screen.view({}, errors), part.place)
-            problems += [
-                {"place": part.place, "id": question.control_id, "message": question.error}
-                for question in view.questions
-                if question.error
-            ]
-            known = {name for name, error in errors.items() if name in form.fields and error}
-            problems += [
-                {"place": part.place, "id": f"{anchor_of(part.place)}-title", "message": message}
-                for name, message in errors.items()
-                if name not in known
-            ]
-        return problems
+    def _view_part(self, part: ShownPart, errors: Mapping[int, dict[str, str]]) -> ItemView:
+        data = self.sent.get(part.place)
+        values = part.values if data is None else part.screen.read_entered(data)
+        prefix = f"{anchor_of(part.place)}-"
+        return self.view(part.screen, values, errors.get(part.place), prefix=prefix)
 
     def _render_part(
-        self, part: ShownPart, frame: dict[str, Any], problems: list[dict[str, Any]]
+        self,
+        part: ShownPart,
+        view: ItemView,
+        frame: dict[str, Any],
+        problems: list[dict[str, Any]],
     ) -> str:
-        me, config = self.me, self.me.study.config
-        sent, form = self.sent.get(part.place), self.refused.get(part.place)
-        values = part.values
-        if sent is not None:
-            values = part.screen.read_entered(sent.data)
-        group = group_place(me, self.item_set, part.screen.item.pk, self.times, self.groups)
-        view = part.screen.view(values, form.first_errors if form else None, group=group)
-        answer = part.screen.answer
+        me, config, answer = self.me, self.me.study.config, part.screen.answer
         number = self.item_set.number
         context = {
             **frame,
@@ -473,15 +406,30 @@ class _Page:
             "place": part.place,
             "part": anchor_of(part.place),
             "is_first": part is self.parts[0],
-            "item": name_apart(view, part.place),
+            "item": view,
             "state": as_shown(me, part.screen, self.item_set, part.place).sign(),
             "was": write_known(part.known),
             "is_answered": answer is not None,
             "is_reported": answer is not None and answer.outcome == Annotation.Outcome.REPORTED,
-            "is_skipped": answer is not None and answer.outcome == Annotation.Outcome.SKIPPED,
+            "is_skipped": is_skipped(part.screen),
             "is_covered": answer is None and covers_items(me.study),
             "skip_url": skip_address(self.request, me, number, part.place),
             "report_url": address(self.request, "rating-report", number, part.place),
             "problems": problems if problems and problems[0]["place"] == part.place else [],
         }
         return render_to_string(config.item_template, context)
+
+
+def _list_problems(place: int, view: ItemView, errors: Mapping[str, str]) -> list[dict[str, Any]]:
+    """Return what is wrong with one part, with the id of the control and the place."""
+    part = anchor_of(place)
+    controls = {question.name: question.control_id for question in view.questions}
+    controls |= {question.comment_name: question.comment_name for question in view.questions}
+    return [
+        {
+            "place": place,
+            "id": controls.get(f"{part}-{name}", f"{part}-title"),
+            "message": message,
+        }
+        for name, message in errors.items()
+    ]

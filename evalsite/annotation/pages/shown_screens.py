@@ -13,19 +13,20 @@ from base64 import urlsafe_b64decode, urlsafe_b64encode
 from collections.abc import Iterable
 from dataclasses import dataclass
 from datetime import UTC, datetime
-from functools import lru_cache
+from functools import cached_property, lru_cache
 from typing import Any, TypeVar
 from uuid import UUID
 
 from django.conf import settings
 from django.core import signing
 from django.db.models import Exists, FilteredRelation, OuterRef, Q
-from django.http import Http404
+from django.http import Http404, QueryDict
 from django.utils.crypto import salted_hmac
 
 from evalsite.annotation.allocation.leases import reserved_set_of
 from evalsite.annotation.allocation.network_places import count_answers_in_open_set
 from evalsite.annotation.models import Annotation, Draft, Slot
+from evalsite.annotation.pages.forms import RatingForm
 from evalsite.annotation.pages.screens import Screen, answered_screen, entered_values, load_screen
 from evalsite.lib.clock import now
 from evalsite.lib.prepared import Prepared
@@ -206,6 +207,24 @@ def load_shown(text: str | None, me: Participant) -> tuple[Shown, Screen]:
     return shown, load_screen(me, slot.item, slot)
 
 
+@dataclass(eq=False)
+class Sent:
+    """What a page sends for an item: how it was shown, and what was entered."""
+
+    shown: Shown
+    screen: Screen
+    data: QueryDict
+
+    @cached_property
+    def form(self) -> RatingForm:
+        return self.screen.make_form(self.data)
+
+
+def read_sent(data: QueryDict, me: Participant) -> Sent:
+    """Return what was sent; Http404 unless its item was shown to this person."""
+    return Sent(*load_shown(data.get("state"), me), data)
+
+
 def _load_after_its_slot(me: Participant, shown: Shown) -> Screen:
     """Return the screen as it was shown, though the study asks for fewer answers since."""
     item = only(Item.objects.filter(pk=shown.item_id, study=me.study))
@@ -239,27 +258,30 @@ def fill_screen(
     draft = getattr(slot, "draft", None) if slot else _draft_of.one(me.pk, item_id)
     if draft and not me.may_reopen(draft.visit_id):
         draft = None
-    if not is_answered:
+    if is_answered:
+        annotation = (
+            Annotation.objects.select_related("item")
+            .prefetch_related("ratings")
+            .get(participant=me, item_id=item_id)
+        )
+        screen = answered_screen(annotation, me.study)
+    else:
         screen = _load_held(me, item_id, slot)
-        # after a lapse an item may come back with its outputs in other places
-        return screen, dict(draft.values) if draft and draft.fits(screen.order) else {}
-    annotation = (
-        Annotation.objects.select_related("item")
-        .prefetch_related("ratings")
-        .get(participant=me, item_id=item_id)
-    )
-    screen = answered_screen(annotation, me.study)
-    return screen, newest_values(screen, annotation, draft)
+    return screen, newest_values(screen, draft)
 
 
-def newest_values(screen: Screen, annotation: Annotation, draft: Draft | None) -> dict[str, str]:
-    """Return the entries of an answered item: those of its draft, if it is newer, or its own."""
+def newest_values(screen: Screen, draft: Draft | None) -> dict[str, str]:
+    """Return the entries of an item: those of its answer, or of its draft, if it is newer."""
+    # after a lapse an item may come back with its outputs in other places
+    drafted = dict(draft.values) if draft and draft.fits(screen.order) else None
+    if screen.answer is None:
+        return drafted or {}
     # what was entered before an item was left to others is there if the person rates it after all
-    is_newer = draft and draft.updated_at > annotation.submitted_at
-    is_left = annotation.outcome in (Annotation.Outcome.REPORTED, Annotation.Outcome.SKIPPED)
-    if draft and draft.fits(screen.order) and (is_newer or is_left):
-        return dict(draft.values)
-    return entered_values(screen, annotation)
+    is_newer = draft and draft.updated_at > screen.answer.submitted_at
+    is_left = screen.answer.outcome in (Annotation.Outcome.REPORTED, Annotation.Outcome.SKIPPED)
+    if drafted is not None and (is_newer or is_left):
+        return drafted
+    return entered_values(screen, screen.answer)
 
 
 def screen_of(me: Participant, item_id: int) -> Screen:

@@ -365,17 +365,19 @@ def view_item(
     is_aided: bool = False,
     is_disabled: bool = False,
     group: GroupPlace = NO_GROUP,
+    prefix: str = "",
 ) -> ItemView:
     """Return the screen of one item. `texts` are the outputs in the order shown.
 
-    `questions`: what is asked, if that is not what anybody is asked about such an item.
+    `questions`: what is asked, if that is not what anybody is asked about such an item. `prefix`:
+    of the names of controls, on a page of several items.
     """
     values, errors, marked = values or {}, errors or {}, marked or {}
     if questions is None:
         questions = list_questions(config, inputs, number_texts(texts))
     asked = tuple(
         QuestionView(
-            name=question.name,
+            name=f"{prefix}{question.name}",
             criterion=question.criterion,
             scale=question.scale,
             definition=_rendered(question.criterion.definition),
