@@ -70,6 +70,7 @@ def convert(
     seed: str = "",
     formats: Sequence[Path] = (FOLDER,),
     most_bytes: int = MOST_BYTES,
+    limits: Limits | None = None,
     chosen: Mapping[str, str] | None = None,
     options: Mapping[str, Any] | None = None,
 ) -> Batch:
@@ -92,7 +93,7 @@ def convert(
         name for name, file in Counter(file.name for file in files_in).items() if file > 1
     ]:
         raise Refused("system_twice", f"Two files are called {quote(several[0])}. Rename one.")
-    chosen, limits = chosen or {}, replace(Limits(), text=most_bytes).lift()
+    chosen, limits = chosen or {}, limits or Limits().lift()
     recognised = {
         file.name: replace(tool, format=_choose(tool, chosen))
         for file in files_in

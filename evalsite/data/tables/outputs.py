@@ -50,6 +50,7 @@ def open_outputs(
             answers=answers,
             seed=str(options.get(SEED, "")),
             most_bytes=limits.text,
+            limits=limits,
             chosen=options.get(CHOSEN) or {},
             options=options,
         )
