@@ -24,6 +24,7 @@ from tests.support.batches import import_rows
 from tests.support.bundles import check, pack
 from tests.support.exports import export, read
 from tests.support.factories import launch
+from tests.support.imported import check as check_ratings
 from tests.support.imported import load
 from tests.support.instruments import ask, make_built_study, read_instrument
 
@@ -220,6 +221,16 @@ def test_file_brings_decimals_and_writes_them_as_they_are_stored():
         if chapter.file in ("ratings.csv", "ratings_wide.csv")
     }
     assert {types[name] for name in ("value", "scale_min", "scale_max", *KEYS)} == {"number"}
+
+
+@pytest.mark.django_db
+def test_the_label_of_another_point_is_a_fault_beside_half_a_point():
+    study = make_study(items=1)
+    row = {"participant": "w1", "item": "i0", "system": "alpha", "criterion": "quality"}
+
+    checked = check_ratings(study, [row | {"value": "1.5", "label": "Good"}])
+
+    assert [(fault.code, fault.column) for fault in checked.faults] == [("value_invalid", "value")]
 
 
 @pytest.mark.django_db
