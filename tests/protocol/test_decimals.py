@@ -36,6 +36,7 @@ HALVES = [
     {"value": 3, "label": "Good"},
 ]
 SLIDER = {"kind": "slider", "minimum": 0, "maximum": 1, "step": 0.05}
+FIVES = {"kind": "slider", "minimum": 0, "maximum": 100, "step": 5}
 HOURS = {"kind": "number", "minimum": 0.25, "maximum": 24, "unit": "hours"}
 KEYS = ("quality", "share", "hours")
 
@@ -162,6 +163,8 @@ def test_one_point_is_the_same_with_and_without_a_decimal_point():
         ({"kind": "likert", "points": HALVES}, "2", [2, 2.0], [1.5]),
         (SLIDER, "0.3..0.4", [0.3, 0.35, 0.4], [0.25, 0.45, 0.301]),
         (SLIDER, "1.0", [1], [0.95]),
+        (SLIDER, "0.32..0.4", [0.35, 0.4], [0.3, 0.45]),
+        (FIVES, "3..20", [5, 10, 20], [0, 25]),
         (HOURS, "0.25..1", [0.25, 0.999, 1], [1.001, 24]),
     ],
 )

@@ -118,9 +118,17 @@ class Bounded(NumberScale):
         return parse_parts(
             text,
             len(outputs),
-            lambda part: Steps(*parse_range(part, self.minimum, self.maximum), self.steps),
+            self._parse_numbers,
             may_be_na=bool(self.na_words),
         )
+
+    def _parse_numbers(self, part: str) -> Steps:
+        """Return the answers from one end to the other; the end itself where there is none."""
+        low, high = parse_range(part, self.minimum, self.maximum)
+        first = self.find_step(low)
+        if first < low:
+            first = round_value(first + self.steps)
+        return Steps(first if first <= high else low, high, self.steps)
 
     def right_values(self, right: Parts, outputs: int, standard: int | None) -> list[Any | None]:
         middle = super().right_values(right, outputs, standard)
