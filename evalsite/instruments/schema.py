@@ -55,7 +55,6 @@ InputKind = Literal[
     "review", "whole number", "statements", "spans", "turns",
 ]  # fmt: skip
 Screen = Literal["one", "sheet"]
-OUTPUT_KINDS = frozenset(get_args(TextKind))
 # those that this version can show
 INPUT_KINDS = frozenset(get_args(InputKind)) - {"spans"}
 # of inputs and columns of outputs: for a question, and not to be read

@@ -24,6 +24,7 @@ from tests.support.batches import import_rows
 from tests.support.bundles import check, pack
 from tests.support.exports import export, read
 from tests.support.factories import launch
+from tests.support.imported import check as check_ratings
 from tests.support.imported import load
 from tests.support.instruments import ask, make_built_study, read_instrument
 
@@ -35,6 +36,7 @@ HALVES = [
     {"value": 3, "label": "Good"},
 ]
 SLIDER = {"kind": "slider", "minimum": 0, "maximum": 1, "step": 0.05}
+FIVES = {"kind": "slider", "minimum": 0, "maximum": 100, "step": 5}
 HOURS = {"kind": "number", "minimum": 0.25, "maximum": 24, "unit": "hours"}
 KEYS = ("quality", "share", "hours")
 
@@ -161,6 +163,8 @@ def test_one_point_is_the_same_with_and_without_a_decimal_point():
         ({"kind": "likert", "points": HALVES}, "2", [2, 2.0], [1.5]),
         (SLIDER, "0.3..0.4", [0.3, 0.35, 0.4], [0.25, 0.45, 0.301]),
         (SLIDER, "1.0", [1], [0.95]),
+        (SLIDER, "0.32..0.4", [0.35, 0.4], [0.3, 0.45]),
+        (FIVES, "3..20", [5, 10, 20], [0, 25]),
         (HOURS, "0.25..1", [0.25, 0.999, 1], [1.001, 24]),
     ],
 )
@@ -220,6 +224,16 @@ def test_file_brings_decimals_and_writes_them_as_they_are_stored():
         if chapter.file in ("ratings.csv", "ratings_wide.csv")
     }
     assert {types[name] for name in ("value", "scale_min", "scale_max", *KEYS)} == {"number"}
+
+
+@pytest.mark.django_db
+def test_the_label_of_another_point_is_a_fault_beside_half_a_point():
+    study = make_study(items=1)
+    row = {"participant": "w1", "item": "i0", "system": "alpha", "criterion": "quality"}
+
+    checked = check_ratings(study, [row | {"value": "1.5", "label": "Good"}])
+
+    assert [(fault.code, fault.column) for fault in checked.faults] == [("value_invalid", "value")]
 
 
 @pytest.mark.django_db
