@@ -90,7 +90,7 @@ class Part(BaseModel):
         return self.model_dump(exclude_defaults=True, by_alias=True)
 
     def model_copy(self, *, update: Mapping[str, Any] | None = None, deep: bool = False) -> Self:
-        """Return a copy, which computes anew what the original has cached."""
+        """Return a copy, which computes again what the original has cached."""
         copied = super().model_copy(update=update, deep=deep)
         for name in copied.__dict__.keys() - type(self).model_fields.keys():
             del copied.__dict__[name]
