@@ -153,7 +153,7 @@ def _act(
         try:
             at = put_back(draft, last)
         except LookupError:
-            messages.error(request, "The list that this was removed from is gone.")
+            messages.error(request, "This can’t be put back: the list it was in is gone.")
             return "", {}
         return f"?open={at}#id_{at}", {}
     verb, _, name = action.partition(":")

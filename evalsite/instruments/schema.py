@@ -479,11 +479,6 @@ class Criterion(Part):
     turns: Turns | None = Field(None, title="Turns")
     required: bool = Field(True, title="An answer is required")
 
-    @cached_property
-    def fingerprint(self) -> int:
-        """Return the same number for the same words and points, in one process."""
-        return hash(self)
-
     @property
     def direction(self) -> str:
         """Say which values are better; "" where nothing says it."""

@@ -10,6 +10,7 @@ from django.core.exceptions import ValidationError
 from evalsite.annotation.fsck import find_breaches
 from evalsite.annotation.models import Annotation, Rating
 from evalsite.annotation.pages.forms import RatingForm
+from evalsite.annotation.running.pilot_results import _say
 from evalsite.annotation.running.simulation import simulate_crowd
 from evalsite.exports.codebook import list_chapters
 from evalsite.instruments.answer import read_value, round_value
@@ -280,3 +281,10 @@ def test_condition_tests_an_answer_with_decimals(test, is_met):
     condition = Condition.model_validate({"criterion": "quality"} | test)
 
     assert condition.is_met({"quality": {0: (1.5,)}}, 0) is is_met
+
+
+@pytest.mark.parametrize(("value", "words"), [(1.5, "1.5"), (2, "2 (Fair)"), (2.5, "2.5 (Quite)")])
+def test_pilot_shows_a_point_with_its_number(value, words):
+    points = [*HALVES[:3], {"value": 2.5, "label": "Quite"}, HALVES[4]]
+
+    assert _say(read_scale({"kind": "likert", "points": points}), value) == words
