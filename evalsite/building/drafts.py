@@ -11,6 +11,7 @@ from evalsite.building.controls import Plain, find_control
 from evalsite.building.posts import Post
 from evalsite.building.reader import Reader
 from evalsite.building.renames import (
+    rename_addresses,
     rename_answers,
     rename_columns,
     rename_questions,
@@ -61,9 +62,14 @@ def _rename(reader: Reader, draft: Plain) -> None:
     rename_questions(draft, reader.renamed["criteria"])
     for at, renamed in list(reader.renamed.items()):
         steps = at.split(".")
-        if steps[0] == "criteria" and len(steps) == 4 and steps[2] == "scale":
+        # marks only label answers
+        is_scale = steps[0] == "criteria" and len(steps) == 4 and steps[2] == "scale"
+        if is_scale and steps[3] != "marks":
             key = str(reader.questions[int(steps[1])].get("key"))
             rename_answers(draft, key, steps[3], renamed)
+    # a list before those inside it: their addresses have its keys
+    for at in sorted(reader.renamed, key=lambda at: at.count(".")):
+        rename_addresses(draft, at, reader.renamed[at])
     pers = {str(question.get("key")): question.get("per") for question in reader.questions}
     for question in reader.questions:
         settle_outputs(question.get("ask_if"), pers, str(question.get("per")))

@@ -15,6 +15,8 @@ from evalsite.instruments.schema import Example, write_structure
 from evalsite.lib.limited import read_json
 
 _MOST_OUTPUTS = 10
+# of a conversation: what is nested deeper stays text
+_DEEPEST = 30
 # how texts of these kinds are written in a box
 _STRUCTURES = {
     "conversation": "A JSON list of turns, each with “role” and “content”.",
@@ -34,7 +36,7 @@ def _read_structure(text: str, kind: str) -> Any:
     if kind != "conversation":
         return text
     try:
-        turns = read_json(text)
+        turns = read_json(text, most_depth=_DEEPEST)
     except ValueError:
         return text
     return turns if isinstance(turns, list) else text
@@ -174,7 +176,8 @@ def _read_texts(reader: Reader, place: str, before: Plain, plain: Plain) -> None
     post, item = reader.post, reader.item
     inputs, columns = list_rows(item.get("inputs")), list_rows(item.get("output_columns"))
     texts, cells = dict(_get(plain, "inputs")), dict(_get(plain, "columns"))
-    marked = dict(_get(plain, "marked"))
+    marked_before = _get(plain, "marked") or _get(plain, "x_marked")
+    marked = dict(marked_before)
     names = list_names([*inputs, *columns])
     for number, column in enumerate([*inputs, *columns]):
         text, name = post.read(name_at(place, f"in-{number}")), names[number]
@@ -194,7 +197,8 @@ def _read_texts(reader: Reader, place: str, before: Plain, plain: Plain) -> None
             marked = {n: lines for n, lines in marked.items() if lines}
     plain["inputs"] = texts
     _put(plain, "columns", cells)
-    if marked != _get(plain, "marked"):
+    if marked != marked_before:
+        plain.pop("x_marked", None)
         _put(plain, "marked", marked)
     plain["outputs"] = list(_read_outputs(reader, place, before))
 

@@ -6,6 +6,7 @@ from typing import Any, get_args, get_origin
 
 from evalsite.building.boxes import list_rows
 from evalsite.building.controls import Plain, is_part, strip
+from evalsite.building.forms import is_row_number
 from evalsite.instruments.faults import Fault
 from evalsite.instruments.parts import Part
 from evalsite.instruments.scales import KINDS
@@ -56,7 +57,7 @@ def describe_place(place: str, draft: Plain) -> str:
     noun = ""
     for step in place.split(".") if place else ():
         value = _step_into(value, step)
-        if step.isdigit() and noun:
+        if is_row_number(step) and noun:
             words[-1] = _name_row(noun, int(step) + 1, value)
         elif step == "scale" and isinstance(value, dict):
             part, noun = KINDS.get(str(value.get("kind"))), ""
@@ -64,7 +65,8 @@ def describe_place(place: str, draft: Plain) -> str:
             title, noun, part = field
             words.append(title)
         else:
-            words.append(step.replace("_", " ") if not step.isdigit() else str(int(step) + 1))
+            number = str(int(step) + 1) if is_row_number(step) else ""
+            words.append(number or step.replace("_", " "))
     if not words:
         return "The instrument"
     first, *rest = words
@@ -73,7 +75,7 @@ def describe_place(place: str, draft: Plain) -> str:
 
 def _step_into(value: Any, step: str) -> Any:
     if isinstance(value, list):
-        return value[int(step)] if step.isdigit() and int(step) < len(value) else None
+        return value[int(step)] if is_row_number(step) and int(step) < len(value) else None
     return value.get(step) if isinstance(value, dict) else None
 
 

@@ -115,6 +115,11 @@ def get_key(row: Plain) -> str:
     return next((str(row[name]) for name in _KEYS if name in row), "")
 
 
+def is_row_number(text: str) -> bool:
+    """Tell whether a step of a place, or of a button's name, is the number of a row."""
+    return text.isascii() and text.isdigit() and len(text) < 5
+
+
 def get_group(plain: Plain, control: Control) -> Plain:
     value = control.get_value(plain)
     return value if isinstance(value, dict) else {}

@@ -65,8 +65,8 @@ def list_instruments(request: HttpRequest) -> HttpResponseBase:
 def new_instrument(request: HttpRequest) -> HttpResponseBase:
     """Begin an instrument: empty, or as a copy of what the address names."""
     entry = find_entry(request.GET.get("of", ""), request.user)
-    title = request.POST.get("title", "").strip()[:200]
-    output_name = request.POST.get("output_name", "").strip()[:60]
+    title = drop_unstorable(request.POST.get("title", "")).strip()[:200]
+    output_name = drop_unstorable(request.POST.get("output_name", "")).strip()[:60]
     if request.method == "POST" and title:
         taken = {*installed_folders(), *Instrument.objects.values_list("key", flat=True)}
         draft = (
@@ -191,16 +191,17 @@ def show_versions(request: HttpRequest, instrument_id: UUID) -> HttpResponseBase
 def share(request: HttpRequest, instrument_id: UUID) -> HttpResponseBase:
     """Change who may use an instrument: add or remove a person, or show it to everyone here."""
     instrument = lock_owned(get_instrument(request, instrument_id), request.user)
-    name, role = request.POST.get("user", "").strip(), request.POST.get("role", "")
+    name = drop_unstorable(request.POST.get("user", "")).strip()
+    role = request.POST.get("role", "")
     how: dict[str, Any] = {"instrument": instrument, "by": request.user}
     try:
         if "visible" in request.POST:
             instrument.is_visible = request.POST["visible"] == "yes"
             instrument.save(update_fields=["is_visible"])
         elif "remove" in request.POST:
-            unshare_instrument(username=request.POST["remove"], **how)
+            unshare_instrument(username=drop_unstorable(request.POST["remove"]), **how)
         elif name and role in InstrumentMember.Role.values:
-            share_instrument(username=drop_unstorable(name), role=role, **how)
+            share_instrument(username=name, role=role, **how)
             messages.success(
                 request, f"If “{name}” is a researcher’s user name here, they can use it now."
             )
@@ -285,7 +286,7 @@ def translate(request: HttpRequest, instrument_id: UUID) -> HttpResponseBase:
         translated = {
             address: text.strip()
             for number, address in enumerate(known)
-            if (text := request.POST.get(f"text-{number}", "")).strip()
+            if (text := drop_unstorable(request.POST.get(f"text-{number}", ""))).strip()
         }
         translations.pop(language, None)
         if translated:

@@ -2,6 +2,8 @@
 
 from django.http import QueryDict
 
+from evalsite.fields import drop_unstorable
+
 # more rows than any list of the format may have, so that one too many can be shown and removed
 MOST_ROWS = 400
 # of the page, and not of the draft
@@ -25,7 +27,7 @@ class Post:
         for name, texts in data.lists():
             if len(texts) != 1:
                 raise BadPost(f"{name} was sent {len(texts)} times")
-            self.values[name] = str(texts[0])
+            self.values[name] = drop_unstorable(str(texts[0]))
         self._unread = self.values.keys() - _OF_PAGE
 
     def read(self, name: str) -> str:

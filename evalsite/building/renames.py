@@ -4,6 +4,7 @@ from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
 from evalsite.building.controls import Plain
+from evalsite.building.forms import get_key
 
 _ANSWERS = {"examples": "ratings", "practice": "gold"}
 # of a scale: what names its severities and categories
@@ -11,7 +12,7 @@ _LINKS = {"severities": ("severity", "severities"), "categories": ("category",)}
 
 
 def rename_questions(draft: Plain, renamed: Mapping[str, str]) -> None:
-    """Let conditions, examples and translations name these questions by their new keys."""
+    """Let conditions and examples name these questions by their new keys."""
     if not renamed:
         return
     for test in _list_tests(draft):
@@ -21,11 +22,10 @@ def rename_questions(draft: Plain, renamed: Mapping[str, str]) -> None:
             example[name] = {renamed.get(key, key): v for key, v in example[name].items()}
         if "criterion" in example:
             example["criterion"] = renamed.get(str(example["criterion"]), example["criterion"])
-    _rename_in_translations(draft, ("criteria",), renamed)
 
 
 def rename_answers(draft: Plain, key: str, at: str, renamed: Mapping[str, str]) -> None:
-    """Let the rest of a draft name these answers to a question by their new names.
+    """Let conditions and examples name these answers to a question by their new names.
 
     `at`: the list of the scale that holds them: points, options, statements, severities ...
     """
@@ -50,7 +50,6 @@ def rename_answers(draft: Plain, key: str, at: str, renamed: Mapping[str, str]) 
     for question in _list_dicts(draft.get("criteria")):
         if question.get("key") == key:
             _rename_links(question.get("scale"), _LINKS.get(at, ()), rename)
-    _rename_in_translations(draft, (f"criteria.{key}.scale.{at}",), renamed)
 
 
 def _as(answer: Any, new: str) -> Any:
@@ -74,7 +73,7 @@ def _rename_links(part: Any, names: tuple[str, ...], rename: Callable[[Any], Any
 
 
 def rename_columns(draft: Plain, renamed: Mapping[str, str]) -> None:
-    """Let questions and translations name these columns by their new names."""
+    """Let questions name these columns by their new names."""
     if not renamed:
         return
     names = ("from_column", "marked_by", "prefill", "mark_in")
@@ -83,7 +82,6 @@ def rename_columns(draft: Plain, renamed: Mapping[str, str]) -> None:
         scale = question.get("scale")
         standard = scale.get("standard") if isinstance(scale, dict) else None
         _rename_links(standard, ("inputs",), lambda value: _rename_all(value, renamed))
-    _rename_in_translations(draft, ("item.inputs", "item.output_columns"), renamed)
 
 
 def _rename_all(value: Any, renamed: Mapping[str, str]) -> Any:
@@ -98,6 +96,39 @@ def rename_texts(draft: Plain, renamed: Mapping[str, str]) -> None:
         for name in ("inputs", "columns", "marked", "x_marked"):
             if renamed and isinstance(example.get(name), dict):
                 example[name] = {renamed.get(key, key): v for key, v in example[name].items()}
+
+
+def rename_addresses(draft: Plain, at: str, renamed: Mapping[str, str]) -> None:
+    """Let translations name the rows of the list at this place by their new keys.
+
+    Rows that hold the list go by the keys that they have now.
+    """
+    translations = draft.get("translations")
+    if not renamed or not isinstance(translations, dict):
+        return
+    steps: list[str] = []
+    value: Any = draft
+    for step in at.split("."):
+        value = value[int(step)] if isinstance(value, list) else value.get(step, {})
+        steps.append(get_key(value) if step.isdigit() else step)
+    holder = f"{'.'.join(steps)}."
+    draft["translations"] = {
+        language: {_rename_address(str(a), holder, renamed): text for a, text in texts.items()}
+        if isinstance(texts, dict)
+        else texts
+        for language, texts in translations.items()
+    }
+
+
+def _rename_address(address: str, holder: str, renamed: Mapping[str, str]) -> str:
+    if address.startswith(holder):
+        rest = address.removeprefix(holder)
+        for key, new in renamed.items():
+            below = rest.removeprefix(f"{key}.")
+            # 1.5.label is of the point 1.5, and not of the point 1
+            if below != rest and not below[:1].isdigit():
+                return f"{holder}{new}.{below}"
+    return address
 
 
 # --- where names are --------------------------------------------------------------------
@@ -131,27 +162,3 @@ def _walk_condition(condition: Any) -> Iterator[Plain]:
             yield from _walk_condition(condition.get(name))
         if "criterion" in condition:
             yield condition
-
-
-def _rename_in_translations(
-    draft: Plain, lists: tuple[str, ...], renamed: Mapping[str, str]
-) -> None:
-    translations = draft.get("translations")
-    if isinstance(translations, dict):
-        draft["translations"] = {
-            language: {
-                _rename_address(str(address), lists, renamed): text
-                for address, text in texts.items()
-            }
-            if isinstance(texts, dict)
-            else texts
-            for language, texts in translations.items()
-        }
-
-
-def _rename_address(address: str, lists: tuple[str, ...], renamed: Mapping[str, str]) -> str:
-    for holder in lists:
-        key, _, rest = address.removeprefix(f"{holder}.").partition(".")
-        if address.startswith(f"{holder}.") and key in renamed:
-            return f"{holder}.{renamed[key]}.{rest}"
-    return address

@@ -5,6 +5,7 @@ from typing import Any
 from evalsite.building.boxes import list_rows
 from evalsite.building.controls import Control, Plain, find_control, list_controls
 from evalsite.building.examples import put_texts, take_texts
+from evalsite.building.forms import is_row_number
 from evalsite.building.questions import get_scale_data
 from evalsite.building.starts import add_question, change_row, start_row
 from evalsite.instruments.scales import KINDS
@@ -29,7 +30,7 @@ class RowList:
         part: Any = Instrument
         value: Any = draft
         for step in self.steps:
-            if step.isascii() and step.isdigit():
+            if is_row_number(step):
                 value = list_in_place(value)[int(step)]
             elif step == "scale":
                 value = get_scale_data(value)
@@ -87,7 +88,7 @@ def change_rows(draft: Plain, action: str, name: str) -> tuple[str, Plain]:
         rows.store()
         return f"{name}-{len(rows.rows) - 1}", {}
     name, _, text = name.rpartition("-")
-    number = int(text) if text.isascii() and text.isdigit() else -1
+    number = int(text) if is_row_number(text) else -1
     rows = RowList(draft, name)
     if action not in _ACTIONS or not 0 <= number < len(rows.rows):
         raise LookupError(name)

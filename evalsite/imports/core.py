@@ -94,6 +94,8 @@ class Checked:
     # columns of several files that are read under another name; those that may be the input
     others: list[str] = field(default_factory=list)
     candidates: list[str] = field(default_factory=list)
+    # why the first output without a text has none, if the file says it
+    failure: str = ""
     # columns that are read with another one, which contains the same field
     merged: set[str] = field(default_factory=set)
 
@@ -339,6 +341,7 @@ def check_source(
         checked.encoding, checked.delimiter = table.encoding, table.delimiter
         checked.header = list(table.header)
         checked.files, checked.joined = list(table.files), table.joined
+        checked.failure = table.failure
         for key, text in table.decided.items():
             checked.decisions.append(Decision(key, text, is_made=True))
             checked.import_notes.append({"code": key, "text": text, "rows": []})

@@ -98,7 +98,8 @@ def _name_as_written(place: str, data: Any) -> str:
     """Return the place with the old name of a key, if the file has that."""
     part, _, rest = place.partition(".")
     number, _, key = rest.partition(".")
-    if key.startswith("marked.") and "x_marked" in data[part][int(number)]:
+    is_marked = part in ("examples", "practice") and key.startswith("marked.")
+    if is_marked and "x_marked" in data[part][int(number)]:
         return f"{part}.{number}.x_{key}"
     return place
 

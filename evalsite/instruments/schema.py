@@ -35,6 +35,7 @@ from evalsite.instruments.parts import (
     Words,
     check_address,
     check_unique,
+    is_number,
     read_as,
     refuse,
 )
@@ -320,7 +321,7 @@ class Condition(Part):
             return False
         if named := self.is_ or self.includes:
             return any(value in named for value in answer)
-        numbers = [value for value in answer if isinstance(value, int)]
+        numbers = [value for value in answer if is_number(value)]
         if self.at_least is not None:
             return any(value >= self.at_least for value in numbers)
         return self.at_most is not None and any(value <= self.at_most for value in numbers)

@@ -88,7 +88,7 @@ function standAlone(ticked) {
 
 const partOf = (element) => element.closest("[data-part]") ?? form;
 const prefixOf = (part) => (part === form ? "" : `${part.id}-`);
-const NUMBER = /^-?[0-9]+$/;
+const NUMBER = /^-?[0-9]+(\.[0-9]+)?$/;
 const read = (text) => (NUMBER.test(text) ? Number(text) : text);
 
 // What was answered to the question of this name, as conditions name it; null: nothing.

@@ -171,6 +171,45 @@ def test_fault_of_a_name_in_files_says_which_field_it_is_and_suggests_another_na
     ]  # fmt: skip
 
 
+@pytest.mark.parametrize(
+    "action",
+    ["remove:{}", "remove:criteria-{}", "add:criteria-{}-scale-marks", "remove:criteria-²"],
+)
+def test_button_that_names_no_row_is_refused(staff, action):
+    page = post(staff, begin(staff), do=action.format("9" * 5000))
+
+    assert page.status_code == 400
+
+
+@pytest.mark.parametrize("text", ["[" * 50_000, "[" * 20_000 + "]" * 20_000])
+def test_conversation_that_is_nested_too_deep_stays_text_with_a_fault(staff, jane, text):
+    content = next(c for c in read_gallery() if c["key"] == "conversation_turns")
+    instrument = import_instrument(data=content, by=jane)[0].instrument
+
+    page = post(staff, instrument, **{"do": "draft", "practice-0-out-0": text})
+
+    instrument.refresh_from_db()
+    assert instrument.draft["practice"][0]["outputs"] == [text]
+    assert "no_turns" in {fault["code"] for fault in page.context["faults"]}
+
+
+def test_what_no_database_stores_is_left_out_of_every_form(staff):
+    staff.post(
+        reverse("admin:instrument-new"), {"title": "Chat\x00 replies", "output_name": "R\x00"}
+    )
+    instrument = Instrument.objects.get()
+    post(staff, instrument, **{"do": "draft", "criteria-0-question": "How\x00 good?"})
+    address = reverse("admin:instrument-language", args=[instrument.pk])
+    page = staff.get(address, {"tag": "de"})
+    revision = str(page.context["instrument"].revision)
+    staff.post(address, {"tag": "de", "revision": revision, "text-0": "Antwo\x00rten"})
+
+    instrument.refresh_from_db()
+    assert instrument.title == "Chat replies"
+    assert "translations" in instrument.draft
+    assert "\\u0000" not in json.dumps(instrument.draft)
+
+
 def test_condition_on_a_question_that_is_removed_stays_until_somebody_decides(staff):
     instrument = begin(staff)
     post(staff, instrument, do="add:criteria")

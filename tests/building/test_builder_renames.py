@@ -6,7 +6,7 @@ from django.urls import reverse
 from evalsite.studies.instruments import import_instrument
 from tests.building.test_builder import begin, post
 from tests.support.forms import read_form
-from tests.support.instruments import read_gallery
+from tests.support.instruments import read_gallery, read_instrument
 
 pytestmark = pytest.mark.django_db
 
@@ -199,3 +199,125 @@ def test_values_of_points_that_move_take_ratings_and_conditions_with_them(staff)
     content = instrument.newest.content
     assert content["criteria"][1]["ask_if"] == {"criterion": "quality", "is": [4]}
     assert content["examples"][0]["ratings"] == {"quality": [5]}
+
+
+def begin_with_marks(jane):
+    content = read_instrument("da_sqm")
+    for part in ("practice", "examples", "comprehension"):
+        content.pop(part, None)
+    score = {
+        "key": "score", "label": "Score", "question": "How good?", "per": "output",
+        "scale": {
+            "kind": "slider", "minimum": 0, "maximum": 100,
+            "marks": [{"value": 50, "label": "Fair"}],
+        },
+    }  # fmt: skip
+    reason = {
+        "key": "reason", "label": "Reason", "question": "Why?", "per": "output",
+        "scale": {"kind": "text"}, "ask_if": {"criterion": "score", "at_most": 50},
+    }  # fmt: skip
+    return import_instrument(data=content | {"criteria": [score, reason]}, by=jane)[0].instrument
+
+
+@pytest.mark.parametrize("value", ["60", "sixty", ""])
+def test_mark_that_moves_changes_no_condition(staff, jane, value):
+    instrument = begin_with_marks(jane)
+
+    page = post(staff, instrument, **{"do": "draft", "criteria-0-scale-marks-0-value": value})
+
+    assert page.status_code == 200
+    instrument.refresh_from_db()
+    assert instrument.draft["criteria"][1]["ask_if"] == {"criterion": "score", "at_most": 50}
+
+
+def begin_with_translations(jane):
+    content = read_instrument("helpsteer2_preference")
+    preference = {
+        "kind": "preference",
+        "points": [{"value": -1, "label": "A"}, {"value": 1, "label": "B"}],
+        "tags": {
+            "label": "Why?", "about": "comparison",
+            "options": [{"key": "long", "label": "Long"}, {"key": "brief", "label": "Brief"}],
+        },
+    }  # fmt: skip
+    halves = {
+        "kind": "likert",
+        "points": [{"value": value, "label": f"Point {value}"} for value in (1, 1.5, 2)],
+    }
+    questions = {"per": "item", "scale": preference}, {"per": "output", "scale": halves}
+    content["criteria"] = [
+        {"key": key, "label": key.title(), "question": "Which one?"} | question
+        for key, question in zip(("winner", "quality"), questions, strict=True)
+    ]
+    content["eligibility"] = {
+        "questions": [{"key": "country", "label": "Country", "choices": [
+            {"value": "de", "label": "Germany"}, {"value": "²", "label": "Two of them"},
+        ]}],
+        "rule": "", "refusal": "", "accept": {"country": ["de"]},
+    }  # fmt: skip
+    content["ignore"] = {"reasons": [{"key": "broken", "label": "Broken"}]}
+    for part in ("practice", "examples", "comprehension"):
+        content.pop(part, None)
+    content["translations"] = {"de": dict.fromkeys(
+        (
+            "criteria.winner.scale.tags.options.long.label",
+            "criteria.quality.scale.points.1.label",
+            "criteria.quality.scale.points.1.5.label",
+            "eligibility.questions.country.label",
+            "eligibility.questions.country.choices.de.label",
+            "eligibility.questions.country.choices.².label",
+            "ignore.reasons.broken.label",
+        ),
+        "Wort",
+    )}  # fmt: skip
+    return import_instrument(data=content, by=jane)[0].instrument
+
+
+def test_translations_follow_every_key_that_is_renamed(staff, jane):
+    instrument = begin_with_translations(jane)
+
+    page = post(staff, instrument, **{
+        "do": "draft", "criteria-0-key": "better", "criteria-0-scale-tags-options-0-key": "wordy",
+        "criteria-1-scale-points-box": "0 Point 1\n1.5 Point 1.5\n2 Point 2",
+        "eligibility-questions-0-key": "land", "ignore-reasons-0-key": "damaged",
+    })  # fmt: skip
+
+    assert page.context["faults"] == []
+    instrument.refresh_from_db()
+    assert sorted(instrument.draft["translations"]["de"]) == [
+        "criteria.better.scale.tags.options.wordy.label",
+        "criteria.quality.scale.points.0.label",
+        "criteria.quality.scale.points.1.5.label",
+        "eligibility.questions.land.choices.de.label",
+        "eligibility.questions.land.choices.².label",
+        "eligibility.questions.land.label",
+        "ignore.reasons.damaged.label",
+    ]
+
+
+def test_translation_of_an_answer_that_is_gone_is_a_fault_whatever_its_name(staff, jane):
+    instrument = begin_with_translations(jane)
+
+    page = post(staff, instrument, **{
+        "do": "draft", "eligibility-questions-0-choices-box": "Germany",
+    })  # fmt: skip
+
+    assert [fault["code"] for fault in page.context["faults"]] == ["unknown_address"]
+
+
+def test_passages_under_their_old_name_are_kept_under_one(staff, jane):
+    content = read_instrument("da_sqm")
+    (name, text), *_ = content["practice"][0]["inputs"].items()
+    content["practice"][0]["marked"] = {name: [text[:3]]}
+    content["x_highlight"] = "Mark what is wrong."
+    instrument = import_instrument(data=content, by=jane)[0].instrument
+    content["practice"][0]["x_marked"] = content["practice"][0].pop("marked")
+    instrument.draft = content | {"title": "An older draft"}
+    instrument.save()
+
+    page = post(staff, instrument, do="draft", title="A newer one")
+    edited = post(staff, instrument, **{"do": "draft", "practice-0-marked-0": text[:2]})
+
+    assert page.context["faults"] == edited.context["faults"] == []
+    instrument.refresh_from_db()
+    assert instrument.draft["practice"][0]["marked"] == {name: [text[:2]]}

@@ -271,7 +271,7 @@ def test_files_of_two_tools_are_refused(tmp_path):
 
 
 def test_outputs_without_their_inputs_are_refused():
-    fault = refuse([*sorted((FOLDER / "openai_batch").glob("*-*.jsonl"))], {"failed": "show"})
+    fault = refuse([*sorted((FOLDER / "openai_batch").glob("*-*.jsonl"))])
 
     assert fault.code == "inputs_missing"
 
@@ -362,7 +362,7 @@ def test_a_long_argument_leaves_its_length_and_the_other_arguments(tmp_path):
 
 
 def test_settings_of_a_request_come_with_every_output():
-    rows = read_batch([FOLDER / "openai_batch"], {"failed": "leave-out"})
+    rows = read_batch([FOLDER / "openai_batch"])
 
     assert {row["max_tokens"] for row in rows} == {"60"}
 

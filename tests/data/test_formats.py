@@ -35,7 +35,6 @@ FILES = {
     "fastchat": ["fastchat"],
 }
 ANSWERS = {
-    "openai_batch": {"failed": "show"},
     "fastchat": {"turns": "first"},
 }
 
@@ -115,17 +114,8 @@ def test_ids_and_scores_of_the_tool_come_along():
     assert inspected[0]["target"] == "noon"
 
 
-def test_what_has_to_be_decided_is_asked_at_once_with_counts():
-    with pytest.raises(Refused) as undecided:
-        read_batch([FOLDER / "openai_batch"])
-
-    (failed,) = undecided.value.questions
-    assert failed.key == "failed"
-    assert failed.text.startswith("1 input of 6 has a failed or empty output (“req-2”; “This")
-
-
 def test_a_conversation_keeps_its_turns():
-    rows = read_batch([FOLDER / "openai_batch"], {"failed": "leave-out"})
+    rows = read_batch([FOLDER / "openai_batch"])
 
     turns = json.loads(rows[0]["prompt"])
     assert [turn["role"] for turn in turns] == ["system", "user"]
@@ -226,8 +216,8 @@ BIRDS = {"Name a bird.": "A robin.", "Name a tree.": "An oak."}
 @pytest.mark.parametrize(
     ("folder", "answers", "other"),
     [
-        ("anthropic_batch", {"failed": "show"}, ["Robins are birds.", ""]),
-        ("gemini_batch", {"failed": "show"}, ["Robins are birds.", ""]),
+        ("anthropic_batch", {}, ["Robins are birds.", ""]),
+        ("gemini_batch", {}, ["Robins are birds.", ""]),
         ("deepeval", {}, ["Robins are birds.", "Oaks are trees."]),
         ("arena", {}, ["Birds can fly.", "Wood."]),
         ("preferences", {}, ["Birds can fly.", "Wood."]),
@@ -248,11 +238,10 @@ def write_last(text: str) -> str:
     return write_last_answer(json.loads(text)) if text.startswith("[") else text
 
 
-def test_the_reason_of_a_failure_is_named():
-    with pytest.raises(Refused) as asked:
-        read_batch([FOLDER / "anthropic_batch"])
-
-    assert "“q2”; “Overloaded”" in asked.value.questions[0].text
+def test_the_reason_of_a_failure_is_kept():
+    assert convert(find_files(FOLDER / "anthropic_batch")).failure == "Overloaded"
+    assert convert(find_files(FOLDER / "gemini_batch")).failure == "SAFETY"
+    assert convert(find_files(FOLDER / "deepeval")).failure == ""
 
 
 def write_files(folder: Path, files: dict[str, str]) -> list[SourceFile]:

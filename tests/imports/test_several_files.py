@@ -27,9 +27,6 @@ from tests.site.test_staff_browser import sign_in
 from tests.support.browsing import Watch, find_faults_in_turn, follow
 from tests.support.factories import make_study, make_user
 
-# options of the command, by the key of a question
-_OPTIONS = {"failed": "empty-outputs"}
-
 
 def make_pairwise(**fields: Any) -> Study:
     study: Study = make_study(protocol="pairwise", items=0, **fields)
@@ -38,7 +35,7 @@ def make_pairwise(**fields: Any) -> Study:
 
 def name_options(name: str) -> list[str]:
     answers = ANSWERS.get(name, {})
-    return [f"--{_OPTIONS.get(key, key)}={answer}" for key, answer in answers.items()]
+    return [f"--{key}={answer}" for key, answer in answers.items()]
 
 
 def export_items(study: Study) -> list[dict[str, str]]:
@@ -61,10 +58,9 @@ def test_what_was_decided_is_kept_with_the_batch():
     batch = Batch.objects.get(study=study)
     notes = {note["code"]: note["text"] for note in batch.import_notes}
     assert notes["outputs_system-prompts"] == (
-        "5 inputs begin with a system prompt. It isn't shown, but kept as metadata."
+        "6 inputs begin with a system prompt. It isn't shown, but kept as metadata."
     )
-    assert "left out for every system" in notes["empty_outputs"]
-    assert notes["empty_outputs"].endswith("Left out: “req-2”.")
+    assert "left out for every system" in notes["empty_outputs_left_out"]
     assert study.items.main().count() == 5
     assert batch.file_name == "openai_batch (3 files)"
 

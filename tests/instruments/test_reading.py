@@ -296,3 +296,15 @@ def test_input_of_a_worked_example_is_text_or_a_whole_number_where_that_is_its_k
         assert list_codes(value) == {("type", place)}
     assert list_codes(7) == (set() if is_number else {("type", place)})
     assert list_codes(10**400) == {("out_of_range" if is_number else "type", place)}
+
+
+def test_translation_with_an_address_like_a_mark_is_named():
+    data = json.loads((FOLDER / "da_sqm.json").read_bytes())
+    data["translations"] = {"de": {"marked.source": "Quelle"}}
+
+    with pytest.raises(InvalidInstrument) as refused:
+        read_instrument(data)
+
+    assert [(fault.code, fault.place) for fault in refused.value.faults] == [
+        ("unknown_address", "translations.de.marked.source"),
+    ]  # fmt: skip

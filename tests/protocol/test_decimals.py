@@ -16,6 +16,7 @@ from evalsite.instruments.answer import read_value, round_value
 from evalsite.instruments.checks import read_instrument as read_content
 from evalsite.instruments.scales import read_scale
 from evalsite.instruments.scales.points import Steps
+from evalsite.instruments.schema import Condition
 from evalsite.results.report.computation import compute_report
 from evalsite.studies.models import Study
 from tests.support.answering import RatingPage
@@ -252,3 +253,16 @@ def list_numbers(content: Any) -> Iterator[float]:
             yield from list_numbers(part)
     elif isinstance(content, int | float):
         yield content
+
+
+@pytest.mark.parametrize(
+    ("test", "is_met"),
+    [
+        ({"at_least": 1.5}, True), ({"at_least": 2}, False), ({"at_most": 2}, True),
+        ({"at_most": 1}, False), ({"is": [1.5]}, True),
+    ],
+)  # fmt: skip
+def test_condition_tests_an_answer_with_decimals(test, is_met):
+    condition = Condition.model_validate({"criterion": "quality"} | test)
+
+    assert condition.is_met({"quality": {0: (1.5,)}}, 0) is is_met

@@ -39,7 +39,8 @@ def options(draw: st.DrawFn, least: int) -> list[Plain]:
 @st.composite
 def points(draw: st.DrawFn) -> list[Plain]:
     values = sorted(draw(st.sets(st.integers(-5, 12), min_size=2, max_size=9)))
-    found: list[Plain] = [{"value": value, "label": draw(labels)} for value in values]
+    unit = draw(st.sampled_from([1, 0.5, 0.125]))
+    found: list[Plain] = [{"value": value * unit, "label": draw(labels)} for value in values]
     for one in found[1:-1]:
         one["label"] = draw(st.sampled_from(["", *WORDS]))
         one |= draw(_optional(reserved=st.booleans(), notes=st.just(["n"])))
@@ -66,7 +67,10 @@ _TAGS = st.fixed_dictionaries({
 def _bounds(**more: Any) -> st.SearchStrategy[Plain]:
     bounds = st.tuples(st.integers(-50, 100), st.integers(1, 200))
     numbers = bounds.map(lambda one: {"minimum": one[0], "maximum": one[0] + one[1]})
-    return st.tuples(numbers, _optional(**more)).map(lambda one: {**one[0], **one[1]})
+    # as halves, with decimals at one end at least
+    halves = bounds.map(lambda one: {"minimum": one[0] + 0.5, "maximum": one[0] + one[1] / 2 + 1})
+    ends = st.one_of(numbers, halves)
+    return st.tuples(ends, _optional(**more)).map(lambda one: {**one[0], **one[1]})
 
 
 def _sides() -> st.SearchStrategy[list[Plain]]:

@@ -55,6 +55,8 @@ class Batch:
     sources: dict[str, str] = field(default_factory=dict)
     # columns that may be what the systems got; what was found out, in sentences
     candidates: list[str] = field(default_factory=list)
+    # why the first output without a text has none
+    failure: str = ""
     remarks: list[str] = field(default_factory=list)
 
 
@@ -286,12 +288,19 @@ def _convert_formats(
         f"{count_of(len(chosen), 'input')}",
         decisions.made,
         f"Joined by {collection.joined_by}: {collection.explain_join(len(collection.rows))}.",
+        failure=_find_failure(chosen),
         candidates=_list_candidates(used, inputs) if not has_inputs else [],
         remarks=[
             *([_describe_loose(loose)] if loose else []),
             *_describe_traces(used, collection.rows),
         ],
     )
+
+
+def _find_failure(chosen: Sequence[Chosen]) -> str:
+    outputs = (output for item in chosen for output in item.outputs.values())
+    failed = (output.error for output in outputs if not (output.text or "").strip())
+    return next(filter(None, failed), "")
 
 
 def _list_candidates(used: Sequence[Recognised], inputs: Sequence[str]) -> list[str]:

@@ -13,7 +13,7 @@ from evalsite.lib.words import count_of
 
 EACH, FIRST, ALL, RANDOM = "each", "first", "all", "random"
 _MOST_NAMED = 1_000
-LEAVE_OUT, KEEP, SHOW, JOINED = "leave-out", "keep", "show", "joined"
+LEAVE_OUT, JOINED = "leave-out", "joined"
 
 
 TURNS = {FIRST: "Only the first turn is taken", JOINED: "All turns are shown as one text"}
@@ -71,16 +71,11 @@ def decide(collection: Collection, decisions: Decisions) -> list[Chosen]:
         decisions.ask("turns", "The questions and answers have several turns.", TURNS)
     _choose_variant(items, collection, decisions)
     chosen = _choose_samples(items, decisions)
-    chosen = _choose_failed(chosen, decisions)
     chosen = _choose_incomplete(chosen, collection, decisions)
     decisions.finish()
     if not chosen:
         raise Refused("no_rows", "Nothing is left to import.")
     return chosen
-
-
-def _all_outputs(items: list[Item]) -> list[Output]:
-    return [output for item in items for outputs in item.outputs.values() for output in outputs]
 
 
 def _choose_variant(items: list[Item], collection: Collection, decisions: Decisions) -> None:
@@ -177,35 +172,6 @@ def _choose_samples(items: list[Item], decisions: Decisions) -> list[Chosen]:
 def _draw(item: Item, system: str, outputs: list[Output], seed: str) -> Output:
     """Draw one output by the seed: always the same one."""
     return Random(f"{seed}:{item.id}:{system}").choice(outputs)  # noqa: S311 (a sample, no secret)
-
-
-def _choose_failed(chosen: list[Chosen], decisions: Decisions) -> list[Chosen]:
-    failed = [
-        item
-        for item in chosen
-        if any(not (output.text or "").strip() for output in item.outputs.values())
-    ]
-    if not failed:
-        return chosen
-    names = name_some([item.id for item in failed])
-    reason = next(
-        (output.error for item in failed for output in item.outputs.values() if output.error), ""
-    )
-    answer = decisions.ask(
-        "failed",
-        f"{count_of(len(failed), 'input')} of {len(chosen):,} "
-        f"{'has' if len(failed) == 1 else 'have'} a failed or empty output ({names}"
-        f"{f'; {quote(reason, 100)}' if reason else ''}).",
-        {
-            LEAVE_OUT: "These inputs are left out for every system",
-            SHOW: "“(no output)” is shown instead",
-        },
-        [item.id for item in failed],
-    )
-    if answer == LEAVE_OUT:
-        out = {id(item) for item in failed}
-        return [item for item in chosen if id(item) not in out]
-    return chosen
 
 
 def _choose_incomplete(

@@ -11,8 +11,6 @@ from evalsite.data.tables.faults import Refused, Remarks
 from evalsite.data.tables.files import FileUse, SourceFile, is_document
 from evalsite.data.tables.table import Limits, Row, Table, check_cells
 
-# what is asked of any file of items has one option, whoever finds it first
-_OPTIONS = {"failed": "empty_outputs"}
 PREFIX = "outputs_"
 NAMES, SEED = "outputs_names", "outputs_seed"
 # of the file itself, perhaps behind that of its folder
@@ -33,11 +31,10 @@ def open_outputs(
     returned. Of the options of an upload those are used that answer its questions, and
     `outputs_names`.
     """
-    keys = {option: key for key, option in _OPTIONS.items()}
     answers = {
-        keys.get(option, option.removeprefix(PREFIX)): str(answer)
+        option.removeprefix(PREFIX): str(answer)
         for option, answer in options.items()
-        if option in keys or option.startswith(PREFIX)
+        if option.startswith(PREFIX)
     }
     file = SourceFile(str(options.get(FILE_NAME, "")), partial(_open_again, source))
     is_zip = file.is_zip
@@ -62,8 +59,7 @@ def open_outputs(
                 "decision_needed",
                 "Something has to be decided before these files can be read.",
                 questions=[
-                    replace(question, key=_name_option(question.key))
-                    for question in fault.questions
+                    replace(question, key=f"{PREFIX}{question.key}") for question in fault.questions
                 ],
                 files=fault.files,
             ) from None
@@ -97,18 +93,9 @@ def list_files(source: BinaryIO, options: Mapping[str, Any]) -> list[FileUse]:
         return list(problem.files)
 
 
-def _name_option(key: str) -> str:
-    return _OPTIONS.get(key, f"{PREFIX}{key}")
-
-
 def _make_table(batch: Batch, limits: Limits) -> Table:
     limits.check_width(len(batch.header), 1)
-    decided = {
-        _name_option(key): text
-        for key, text in batch.made.items()
-        # shown as empty is also asked of the rows, which then say it
-        if key not in _OPTIONS or "left out" in text
-    }
+    decided = {f"{PREFIX}{key}": text for key, text in batch.made.items()}
     remarks = Remarks()
     for sentence in batch.remarks:
         remarks.tell("files_joined", sentence)
@@ -116,6 +103,7 @@ def _make_table(batch: Batch, limits: Limits) -> Table:
         "UTF-8", "", batch.header, 1, _read_rows(batch.rows, limits), remarks,
         decided=decided, files=batch.files, joined=f"{batch.summary}. {batch.joined}",
         sources=batch.sources, candidates=batch.candidates, is_joined=True,
+        failure=batch.failure,
     )  # fmt: skip
 
 

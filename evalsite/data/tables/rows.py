@@ -1,6 +1,5 @@
 """Reading the rows of one file, once a format is found that fits it."""
 
-import csv
 import fnmatch
 import io
 import re
@@ -11,13 +10,15 @@ from typing import Any, BinaryIO, NoReturn, cast
 
 import ijson
 
+from evalsite.data.tables.csv_reader import open_delimited
+from evalsite.data.tables.decoding import TextFile
 from evalsite.data.tables.documents import read_items, read_object, read_value
 from evalsite.data.tables.faults import Refused, quote
 from evalsite.data.tables.files import MOST_IN_RECORD, SourceFile, open_zip, read_entry
 from evalsite.data.tables.formats import Format, Shape, TracePaths
 from evalsite.data.tables.paths import find, has, last_name, parse_path
 from evalsite.data.tables.plain import open_any
-from evalsite.data.tables.table import Limits
+from evalsite.data.tables.table import Limits, Table
 from evalsite.data.tables.traces import read_traces
 from evalsite.lib.limited import (
     BLANK_LINES,
@@ -25,19 +26,15 @@ from evalsite.lib.limited import (
     TooMuch,
     check_values,
     make_decoder,
-    read_cells,
     read_json,
 )
 
-_MOST_IN_CELL = 10 * 1024**2
 _START = 64 * 1024
 # of a JSON document, to know it by its first row
 _MOST_SEARCHED = 256 * 1024
 # if its first row is longer
 _MOST_SEARCHED_AGAIN = 16 * 1024**2
 _UNFINISHED = "run_unfinished"
-_HEADER = re.compile(r'(?:[^"\r\n]|"[^"]*")*')
-_QUOTED = re.compile(r'"[^"]*"')
 
 
 @dataclass(frozen=True)
@@ -168,10 +165,14 @@ def _read_first_row(known: Recognised) -> dict[str, Any] | None:
 
 
 def _read_header_row(file: SourceFile) -> list[str]:
+    """Return the names of a table's columns, as far as the beginning of the file has them."""
+    start = file.read_start(_START).removeprefix(b"\xef\xbb\xbf").decode("utf-8", "ignore")
+    text = TextFile(io.BytesIO(start.encode()), "utf-8", "UTF-8")
     try:
-        return _read_csv(file)[0]
+        table = open_delimited(text, Limits())
     except Refused:
         return []
+    return [table.repeated.get(at, name) for at, name in enumerate(table.header)]
 
 
 # --- rows ---------------------------------------------------------------------------------
@@ -219,19 +220,25 @@ def _read_table(known: Recognised) -> Iterator[Row]:
     system = _name_system(known)
     with known.file.open() as source:
         table = open_any(cast(BinaryIO, source), known.limits, known.options)
-        for row in table.rows:
-            for problem in row.problems:
-                message = f"Line {row.line:,}: {problem.message}"
-                raise Refused(problem.code, message, file=known.file.name)
-            if len(row.cells) != len(table.header):
-                message = (
-                    f"The row in line {row.line:,} has {len(row.cells):,} cells, the header "
-                    f"{len(table.header):,}."
-                )
-                raise Refused("file_damaged", message, file=known.file.name)
-            pairs = enumerate(zip(table.header, row.cells, strict=True))
+        for number, cells in enumerate(_read_cells(table, known), start=1):
+            pairs = enumerate(zip(table.header, cells, strict=True))
             data = {name: cell for at, (name, cell) in pairs if at not in table.unnamed}
-            yield Row(row.record, data, system)
+            yield Row(number, data, system)
+
+
+def _read_cells(table: Table, known: Recognised) -> Iterator[list[str]]:
+    """Yield the cells of each row; Refused if one can't be read."""
+    for row in table.rows:
+        for problem in row.problems:
+            message = f"Line {row.line:,}: {problem.message}"
+            raise Refused(problem.code, message, file=known.file.name)
+        if len(row.cells) != len(table.header):
+            message = (
+                f"The row in line {row.line:,} has {len(row.cells):,} cells, the header "
+                f"{len(table.header):,}."
+            )
+            raise Refused("file_damaged", message, file=known.file.name)
+        yield row.cells
 
 
 def _read_lines(known: Recognised) -> Iterator[Row]:
@@ -379,68 +386,36 @@ def _read_header(known: Recognised, find: Any) -> tuple[str, dict[str, Any], dic
 
 
 def _read_columns(known: Recognised) -> Iterator[Row]:
-    header, records = _read_csv(known.file)
-    if not known.shape.output_column:
-        for number, cells in enumerate(records, start=1):
-            yield Row(number, dict(zip(header, cells, strict=True)), _name_system(known))
-        return
-    outputs = [
-        (place, match)
-        for place, name in enumerate(header)
-        if (match := re.fullmatch(known.shape.output_column, name, re.DOTALL))
-    ]
-    first = outputs[0][0]
-    for number, cells in enumerate(records, start=1):
-        variables = dict(zip(header[:first], cells[:first], strict=True))
-        for place, match in outputs:
-            end = place + 1 + len(known.shape.after)
-            after = dict(zip(header[place + 1 : end], cells[place + 1 : end], strict=True))
-            yield Row(
-                number,
-                {
-                    "testIdx": number - 1,
-                    "vars": variables,
-                    "provider": {"label": match["system"]},
-                    "prompt": {"label": match["variant"]},
-                    "response": {"output": cells[place]},
-                    **{name.lower(): after[name] for name in known.shape.after if after.get(name)},
-                },
-            )
-
-
-def _read_csv(file: SourceFile) -> tuple[list[str], Iterator[list[str]]]:
-    csv.field_size_limit(_MOST_IN_CELL)
-    stream = io.TextIOWrapper(file.open(), encoding="utf-8-sig", newline="")
-    records = read_cells(stream, delimiter=_find_delimiter(file))
-
-    def read() -> Iterator[list[str]]:
-        with stream:
-            try:
-                for cells in records:
-                    if len(cells) != len(header):
-                        message = (
-                            f"The row in line {records.line_num:,} has {len(cells):,} cells, the "
-                            f"header {len(header):,}."
-                        )
-                        raise Refused("file_damaged", message, file=file.name)
-                    yield cells
-            except (csv.Error, UnicodeDecodeError, TooMuch) as error:
-                message = f"It can't be read as CSV in UTF-8 ({error})."
-                raise Refused("file_damaged", message, file=file.name) from None
-
-    try:
-        header = [name.strip() for name in next(records, [])]
-    except (csv.Error, UnicodeDecodeError, TooMuch) as error:
-        message = f"It can't be read as CSV in UTF-8 ({error})."
-        raise Refused("file_damaged", message, file=file.name) from None
-    return header, read()
-
-
-def _find_delimiter(file: SourceFile) -> str:
-    """Return what separates most names in the first row."""
-    header = _HEADER.match(file.read_start(_START).decode("utf-8", "replace"))
-    bare = _QUOTED.sub("", header[0]) if header else ""
-    return max(",;\t", key=bare.count)
+    """Yield a row for each output of a table with several in a row, each behind its prompt."""
+    with known.file.open() as source:
+        table = open_any(cast(BinaryIO, source), known.limits, known.options)
+        header = [table.repeated.get(at, name) for at, name in enumerate(table.header)]
+        outputs = [
+            (place, match)
+            for place, name in enumerate(header)
+            if (match := re.fullmatch(known.shape.output_column, name, re.DOTALL))
+        ]
+        first = outputs[0][0]
+        for number, cells in enumerate(_read_cells(table, known), start=1):
+            variables = dict(zip(header[:first], cells[:first], strict=True))
+            for place, match in outputs:
+                end = place + 1 + len(known.shape.after)
+                after = dict(zip(header[place + 1 : end], cells[place + 1 : end], strict=True))
+                yield Row(
+                    number,
+                    {
+                        "testIdx": number - 1,
+                        "vars": variables,
+                        "provider": {"label": match["system"]},
+                        "prompt": {"label": match["variant"]},
+                        "response": {"output": cells[place]},
+                        **{
+                            name.lower(): after[name]
+                            for name in known.shape.after
+                            if after.get(name)
+                        },
+                    },
+                )
 
 
 def _name_system(known: Recognised) -> str:

@@ -74,6 +74,8 @@ class Table:
     sources: Mapping[str, str] = field(default_factory=dict)
     # columns that may be what the systems got
     candidates: Sequence[str] = ()
+    # why the first output without a text has none, if the file says it
+    failure: str = ""
     # whether its texts are whole: none is an object to look into
     is_joined: bool = False
     unnamed: set[int] = field(init=False)

@@ -7,7 +7,7 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
-from evalsite.data.tables.faults import Fault, name_place, name_some
+from evalsite.data.tables.faults import Fault, name_place, name_some, quote
 from evalsite.imports.batches.item_maker import RowValues
 from evalsite.imports.batches.items import CheckedItem, DraftItem, is_made_group
 from evalsite.imports.batches.names import check_id
@@ -89,6 +89,8 @@ class EmptyOutputs:
         self, options: Mapping[str, Any], digest: Callable[[Mapping[str, str]], bytes]
     ) -> None:
         self.answer = str(options.get(EMPTY_OUTPUTS, ""))
+        # why the first of them has none
+        self.reason = ""
         self._digest = digest
         self._rows: list[tuple[int, int]] = []
         self._systems: Counter[str] = Counter()
@@ -126,7 +128,13 @@ class EmptyOutputs:
                 EMPTY_OUTPUTS,
                 f"{count_of(len(self._rows), 'output')} {'has' if len(self._rows) == 1 else 'have'}"
                 " no text",
-                f"{', '.join(systems)}." + (f" Of {name_some([*self._ids])}." if self._ids else ""),
+                " ".join(
+                    [
+                        f"{', '.join(systems)}.",
+                        *([f"Of {name_some([*self._ids])}."] if self._ids else []),
+                        *([f"The first failed: {quote(self.reason, 100)}."] if self.reason else []),
+                    ]
+                ),
                 choices=[
                     ["show", "Show “(no output)” instead", "Stored as empty texts."],
                     [LEAVE_OUT, "Leave out the inputs", "For every system."],

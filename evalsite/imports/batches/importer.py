@@ -171,6 +171,7 @@ class ItemReader:
         self._checked = checked
         plan = make_plan(checked, study.config)
         self._builder = ItemBuilder(study, checked.header, plan, options)
+        self._builder.empty.reason = checked.failure
         self.add: Callable[[Row], None] = self._builder.add
         if plan.is_named_by_file and checked.system_name not in (options.get(NAMES) or {}).values():
             self._builder.remarks.tell("system_named", _describe_name(checked.system_name))
