@@ -3,7 +3,7 @@
 What that shape lacks (names on pages, layout, design) is taken from the installed protocol.
 """
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Set
 from typing import Any
 
 from evalsite.instruments.installed import find_folder
@@ -33,11 +33,15 @@ def _convert(data: Mapping[str, Any], key: str) -> Plain:
     except LookupError:
         protocol = _describe_unknown(key)
     renamed = {"ignore": "ignore", "x_highlight": "highlight_hint", "note": "note_label"}
-    kinds = {criterion["key"]: criterion["scale"]["kind"] for criterion in data["criteria"]}
+    compared = {
+        criterion["key"]
+        for criterion in data["criteria"]
+        if (kind := KINDS.get(criterion["scale"]["kind"])) and kind.compares
+    }
     return protocol | {
         "criteria": list(map(_convert_criterion, data["criteria"])),
         "item": protocol["item"] | {"inputs": list(map(_convert_column, data["inputs"]))},
-        "examples": [_convert_example(example, kinds) for example in data["examples"]],
+        "examples": [_convert_example(example, compared) for example in data["examples"]],
         "comprehension": data["comprehension"],
         **{name: data[old] for name, old in renamed.items() if name in protocol},
     }
@@ -82,9 +86,9 @@ def _convert_criterion(data: Mapping[str, Any]) -> Plain:
     return texts | {"per": kind.asked[0] if kind else "output", "scale": scale}
 
 
-def _convert_example(data: Mapping[str, Any], kinds: Mapping[str, str]) -> Plain:
+def _convert_example(data: Mapping[str, Any], compared: Set[str]) -> Plain:
     ratings = {
-        key: _STEPS[values[0]] if kinds.get(key) == "preference" else values
+        key: _STEPS[values[0]] if key in compared else values
         for key, values in data["ratings"].items()
     }
     example = {name: value for name, value in data.items() if value and name != "gold"}

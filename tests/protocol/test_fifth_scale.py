@@ -2,6 +2,7 @@
 
 import csv
 import json
+from importlib import import_module
 
 import pytest
 from django.db import connection
@@ -119,6 +120,17 @@ def write_scale(folder):
             source = f"Die Fähre kam an Tag {number} mit {number * 3} Minuten Verspätung."
             rows.writerow([f"s{number:02}", source, "short", f"Ferry late, day {number}."])
             rows.writerow([f"s{number:02}", source, "long", f"The ferry was {number * 3} late."])
+
+
+def test_documented_kind_takes_every_number_of_a_range_as_right(tmp_path, monkeypatch):
+    write_scale(tmp_path)
+    monkeypatch.syspath_prepend(tmp_path)
+    scale = import_module("thermometer").Thermometer(kind="thermometer", minimum=0, maximum=100)
+
+    right = scale.parse_gold("80..100", ["system"])
+
+    judged = [scale.judge(right, [value], None, ["1"])[0][0] for value in (79, 80, 90, 100)]
+    assert judged == [False, True, True, True]
 
 
 # what says nothing of a scale that other tests of it don't: the suite leaves it out

@@ -122,7 +122,7 @@ BREACHES = [
      "not_needed", "criteria.fluency.ask_if.outputs"),
     ("rrgen", lambda d: d["criteria"][0].update(comment={"ask": "perhaps"}), "not_allowed",
      "criteria.relevance.comment.ask"),
-    ("fluency", lambda d: d["criteria"][0]["scale"].update(kind="stars"), "unknown_scale",
+    ("fluency", lambda d: d["criteria"][0]["scale"].update(kind="no_such_kind"), "unknown_scale",
      "criteria.fluency.scale.kind"),
     ("fluency", lambda d: d["criteria"][0].update(scale="likert"), "type",
      "criteria.fluency.scale"),
@@ -236,7 +236,7 @@ def test_layouts_to_choose_from_are_read_and_written(screen, screens):
 def test_all_faults_are_reported_at_once():
     data = data_of("fluency")
     data.pop("title")
-    data["criteria"][1]["scale"]["kind"] = "stars"
+    data["criteria"][1]["scale"]["kind"] = "no_such_kind"
     data["layout"]["order"] = "by length"
 
     places = {fault.place for fault in check_instrument(data)}

@@ -812,7 +812,9 @@ STUDIES: dict[str, Callable[[], Any]] = {
     "file of numbers": lambda: run(
         rate(lambda rater, item, place: (rater * 17 + item * 7 + place) / 7 - 3)
     ),
-    "file of an unknown kind": lambda: run([row | {"scale": "stars"} for row in rate(spread(1))]),
+    "file of an unknown kind": lambda: run(
+        [row | {"scale": "no_such_kind"} for row in rate(spread(1))]
+    ),
     "gate": lambda: run(rate(spread(0.5)), "--gate", "B", "--against", "A", "--margin", "0.5"),
     "repeat": lambda: run(on_days(rate(spread(1)), 1), beside=on_days(rate(spread(1)), 2)),
     "copy": lambda: run(on_days(rate(spread(1)), 1), beside=on_days(rate(spread(1)), 1)),

@@ -10,6 +10,7 @@ from evalsite.instruments.scales.decision import Decision
 from evalsite.instruments.scales.likert import Likert, Point
 from evalsite.instruments.scales.magnitude import Magnitude
 from evalsite.instruments.scales.preference import Judgement, Preference, Step
+from evalsite.instruments.scales.slider import Slider
 from evalsite.instruments.schema import Criterion
 from evalsite.studies.gold import Feedback, check_gold, count_met, feedback
 
@@ -209,15 +210,28 @@ def test_several_outputs_have_one_part_each_and_an_empty_one_asks_nothing():
 
 
 @pytest.mark.parametrize(
-    "gold", ["five", "4-6", "4..", "3.0", "３", "4..6..7", pytest.param("9" * 5000, id="digits")]
+    "gold", ["five", "4-6", "4..", "３", "4..6..7", pytest.param("9" * 5000, id="digits")]
 )
 def test_point_that_is_no_point_is_refused(gold):
     assert "is not a point or a range of points" in refusal(LIKERT, gold, ["only"])
 
 
+def test_a_whole_point_may_be_written_with_a_zero_after_it():
+    assert say(LIKERT, "3.0", [3])[0][0]
+
+
 @pytest.mark.parametrize("gold", ["0", "8", "5..9", "-1"])
 def test_point_outside_the_scale_is_refused(gold):
     assert "Use points from 1 to 7" in refusal(LIKERT, gold, ["only"])
+
+
+def test_range_takes_the_steps_of_a_slider_that_lie_in_it():
+    slider = make_criterion(Slider(kind="slider", minimum=0, maximum=100, step=5))
+
+    assert [say(slider, "3..12", [value])[0][0] for value in (0, 5, 10, 15)] == [
+        False, True, True, False,
+    ]  # fmt: skip
+    assert say(slider, "3..12", [15]) == [(False, "You chose 15. We suggest 5 or 10.")]
 
 
 def test_range_that_runs_backwards_is_refused():

@@ -6,6 +6,9 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from evalsite.building.questions import start_scale
+from evalsite.building.starts import start_draft, start_question
+from evalsite.instruments.scales import KINDS, installed_scales
 from tests.support.plugins import COMPREHENSION
 
 DATA = Path(__file__).resolve().parents[1] / "protocol" / "data"
@@ -27,9 +30,41 @@ ITEMS = 12
 _CELLS = {"statements": "It is day {n}.\nIt is {n} o’clock.\nIt rains.", "whole number": "{n}"}
 
 
+# by what a kind needs: the layout, and how many outputs an item has
+_LAYOUTS = {"": ("one", 1), "pair": ("pair", 2), "several": ("several", 3)}
+
+
 def read_kinds() -> list[dict[str, Any]]:
-    """Instruments that have every kind of question between them."""
-    return [json.loads(file.read_text(encoding="utf-8")) for file in sorted(DATA.glob("*.json"))]
+    """Instruments that have every kind of question between them.
+
+    A kind that no file of `tests/protocol/data` asks has an instrument of its own.
+    """
+    written = [json.loads(file.read_bytes()) for file in sorted(DATA.glob("*.json"))]
+    asked = {question["scale"]["kind"] for one in written for question in one["criteria"]}
+    missing = [kind for kind in installed_scales() if kind not in asked]
+    return [*written, *map(make_instrument, missing)]
+
+
+def make_instrument(kind: str) -> dict[str, Any]:
+    """Return an instrument that asks this kind of question as the builder starts it.
+
+    If the kind can have words for “not applicable”, a second question has them.
+    """
+    scale = KINDS[kind]
+    outputs, count = _LAYOUTS[scale.needs]
+    draft = start_draft(f"kinds_of_{kind}")
+    draft["criteria"] = [start_question("Quality", (), start_scale(scale))]
+    if "not_applicable" in scale.model_fields:
+        with_na = start_scale(scale) | {"not_applicable": "Can’t be judged"}
+        draft["criteria"].append(start_question("Style", ("quality",), with_na))
+    for question in draft["criteria"]:
+        question["question"] = f"{question['label']}?"
+    draft["item"]["outputs"] |= {"least": count, "most": count}
+    draft["instructions_title"] = "Rate texts"
+    draft["layout"] = {"outputs": outputs, "questions": "below"}
+    draft["design"] = {"k": 2, "set_size": 6}
+    practice = {"inputs": {"source": "A."}, "outputs": ["B."] * count, "why": "Nothing to say."}
+    return draft | {"practice": [practice], "comprehension": COMPREHENSION}
 
 
 def install(folder: Path, settings: str, instruments: Sequence[Mapping[str, Any]]) -> None:

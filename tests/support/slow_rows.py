@@ -139,9 +139,11 @@ def _of_output(one: Annotation, output: Output | None) -> Row:
     }
 
 
-# kinds of which high answers are good unless a criterion says otherwise
-# the last is a kind that tests/protocol/test_fifth_scale.py adds
-_GOOD_HIGH = ("likert", "slider", "magnitude", "decision", "checklist", "thermometer")
+# which answers are better, unless a criterion says otherwise; kinds added later say it themselves
+_BETTER = {
+    **dict.fromkeys(("likert", "slider", "magnitude", "decision", "checklist"), "higher"),
+    **dict.fromkeys(("number", "choice", "choices", "preference", "text"), ""),
+}
 _NO_PREFERENCE = dict.fromkeys(("system_1", "system_2", "preferred", "outcome", "shown_first"), "")
 
 
@@ -162,7 +164,7 @@ def _ratings(study: Study) -> list[Row]:
                     "scale": scale.kind,
                     "scale_min": _text(scale.minimum),
                     "scale_max": _text(scale.maximum),
-                    "better": criterion.better or ("higher" if scale.kind in _GOOD_HIGH else ""),
+                    "better": criterion.better or _BETTER.get(scale.kind, scale.better),
                     "value": _text(rating.value),
                     "label": _label(scale, rating),
                     "value_typed": rating.text if _is_typed(scale, rating) else "",

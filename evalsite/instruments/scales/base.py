@@ -184,14 +184,17 @@ class Scale(Part):
 
     def label_of(self, value: float) -> str:
         """Return the words at this value; "" if there are none."""
-        return ""
+        return next((label for known, label in self.list_answers() if known == value), "")
 
     def label_of_row(self, value: float, part: str) -> str:
         """Return the words at the value of a row; those of its part, where it has parts."""
         return self.label_of(value)
 
     def list_answers(self) -> tuple[tuple[float, str], ...]:
-        """List values with their labels, low to high; none where any number in a range will do."""
+        """List values with their labels, low to high; none where any number in a range will do.
+
+        Values are one apart, and the first and the last have a label.
+        """
         return ()
 
     def is_part(self, part: str) -> bool:

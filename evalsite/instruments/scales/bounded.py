@@ -8,20 +8,11 @@ from django.utils.translation import gettext as _
 from pydantic import Field
 
 from evalsite.fields import BoundedField, EntryInput
-from evalsite.instruments.answer import MOST_DECIMALS, round_value
+from evalsite.instruments.answer import round_value
 from evalsite.instruments.faults import Fault
 from evalsite.instruments.parts import Numeric, is_number
 from evalsite.instruments.scales.base import NA, QuestionWords
-from evalsite.instruments.scales.points import (
-    NumberScale,
-    Parts,
-    Steps,
-    count_units,
-    parse_parts,
-    parse_range,
-)
-
-_SMALLEST_STEP = 10**-MOST_DECIMALS
+from evalsite.instruments.scales.points import NumberScale, Parts, count_units
 
 
 class BoundedOrNotField(BoundedField):
@@ -72,11 +63,6 @@ class Bounded(NumberScale):
     def has_decimals(self) -> bool:
         return isinstance(self.minimum, float) or isinstance(self.maximum, float)
 
-    @property
-    def steps(self) -> float:
-        """Return how far apart answers are at least."""
-        return _SMALLEST_STEP if self.has_decimals else 1
-
     def find_step(self, value: float) -> float:
         """Return the answer at this value, or the next one below."""
         units = count_units(value - self.minimum) // count_units(self.steps)
@@ -112,28 +98,9 @@ class Bounded(NumberScale):
             widget=EntryInput(self.read_entry),
         )
 
-    # --- gold: a number ("80") or a range of numbers ("80..100") for each output
-
-    def parse_gold(self, text: str, outputs: Sequence[str]) -> Parts:
-        return parse_parts(
-            text,
-            len(outputs),
-            lambda part: Steps(*parse_range(part, self.minimum, self.maximum), self.steps),
-            may_be_na=bool(self.na_words),
-        )
-
     def right_values(self, right: Parts, outputs: int, standard: int | None) -> list[Any | None]:
         middle = super().right_values(right, outputs, standard)
         return [value if value in (None, NA) else self.find_step(value) for value in middle]
-
-    # --- words
-
-    def name_choices(self) -> tuple[str, ...]:
-        return (f"{self.minimum} to {self.maximum}", *self.name_na())
-
-    def write_markdown(self) -> str:
-        numbers = f"- A{self.number_words[1:]} from {self.minimum} to {self.maximum}"
-        return "\n".join([numbers, *self.list_na()])
 
     # --- simulated participants
 

@@ -63,9 +63,6 @@ class Choice(ScaleOfOptions):
         words = {"text"} if any(option.other for option in self.options) else set()
         return super().columns | {"option"} | words
 
-    def label_of(self, value: float) -> str:
-        return self.options[int(value) - 1].label if 1 <= value <= len(self.options) else ""
-
     def list_answers(self) -> tuple[tuple[int, str], ...]:
         return tuple((place, option.label) for place, option in enumerate(self.options, start=1))
 

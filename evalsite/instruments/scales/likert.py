@@ -1,18 +1,15 @@
 """Labelled points, low to high."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from typing import Annotated, Any, ClassVar, Literal, NamedTuple
 
-from django.core.exceptions import ValidationError
 from django.db.models import Q
-from django.utils.translation import gettext as _
 from pydantic import AliasChoices, Field
 
-from evalsite.fields import PointField
 from evalsite.instruments.faults import Fault
 from evalsite.instruments.parts import Names, Numeric, Part, Words
-from evalsite.instruments.scales.base import NA, QuestionWords, join_choices
-from evalsite.instruments.scales.points import NumberScale, Parts, parse_parts, parse_range, quote
+from evalsite.instruments.scales.base import NA, join_choices
+from evalsite.instruments.scales.points import NumberScale
 
 # longer labels of points would not fit into a sentence
 _SHORT_LABEL = 32
@@ -111,9 +108,6 @@ class Likert(NumberScale):
     def values(self) -> tuple[float, ...]:
         return tuple(point.value for point in self.points)
 
-    def label_of(self, value: float) -> str:
-        return next((point.label for point in self.points if point.value == value), "")
-
     def list_answers(self) -> tuple[tuple[float, str], ...]:
         return tuple((point.value, point.label) for point in self.points)
 
@@ -175,35 +169,6 @@ class Likert(NumberScale):
     def first_control(self, name: str) -> str:
         return f"{name}-{self.points_shown[0].value}"
 
-    def make_field(
-        self, criterion: QuestionWords, output_name: str, *, is_one_of_several: bool = False
-    ) -> PointField:
-        name = f"{output_name[:1].lower()}{output_name[1:]}"
-        return PointField(
-            values={str(value): value for value in self.values} | self.na_entry,
-            missing=(
-                _("Choose a score for %(criterion)s of %(name)s")
-                if is_one_of_several
-                else _("Choose a score for %(criterion)s")
-            )
-            % {"criterion": criterion.label.lower(), "name": name},
-            label=criterion.label,
-        )
-
-    # --- gold: a point ("5") or a range of points ("4..6") for each output
-
-    def parse_gold(self, text: str, outputs: Sequence[str]) -> Parts:
-        return parse_parts(text, len(outputs), self._parse_points, may_be_na=bool(self.na_words))
-
-    def _parse_points(self, part: str) -> tuple[float, ...]:
-        low, high = parse_range(part, self.minimum, self.maximum)
-        if not {low, high} <= set(self.values):
-            raise ValidationError(
-                f"{quote(part)} is outside the scale. "
-                f"Use points from {self.minimum} to {self.maximum}."
-            )
-        return tuple(value for value in self.values if low <= value <= high)
-
     def name_answer(self, value: Any) -> str:
         """Return the value with its label, where all labels are short enough to be read on."""
         if value == NA:
@@ -237,10 +202,6 @@ class Likert(NumberScale):
         if all(point.label for point in self.points):
             return f"{points} labelled points"
         return f"{points} points"
-
-    def name_choices(self) -> tuple[str, ...]:
-        named = (_join(point.value, ": ", point.label) for point in self.points)
-        return (*named, *self.name_na())
 
 
 def _join(value: float, sign: str, label: str) -> str:

@@ -4,12 +4,14 @@ import re
 from collections.abc import Callable, Sequence
 from typing import Any, ClassVar
 
+from django import forms
 from django.core.exceptions import ValidationError
 from django.utils.translation import gettext as _
 
+from evalsite.fields import PointField
 from evalsite.instruments.answer import MOST_DECIMALS, round_value
 from evalsite.instruments.parts import is_number
-from evalsite.instruments.scales.base import NA, Judged, Scale
+from evalsite.instruments.scales.base import NA, Judged, QuestionWords, Scale
 
 # for each output the values that are right, or None where nothing is asked
 Parts = list[Sequence[Any] | None]
@@ -17,6 +19,7 @@ _LONGEST_QUOTE = 60
 _END = r"(-?[0-9]{1,9}(?:\.[0-9]{1,3})?)"
 _RANGE = re.compile(rf"{_END}(?:\s*\.\.\s*{_END})?")
 _UNITS = 10**MOST_DECIMALS
+_SMALLEST_STEP = 10**-MOST_DECIMALS
 
 
 def parse_parts(
@@ -84,9 +87,55 @@ class ScaleOfParts(Scale):
 
 
 class NumberScale(ScaleOfParts):
-    """A kind whose answer is a number. Gold is a number or a range of numbers: 4 or 4..5."""
+    """A kind whose answer is a number: one of those listed, or else any of a range.
+
+    Gold is a number or a range of numbers: 4 or 4..5.
+    """
 
     tests: ClassVar[frozenset[str]] = frozenset({"is", "at_least", "at_most"})
+
+    @property
+    def steps(self) -> float:
+        """Return how far apart answers are at least."""
+        return _SMALLEST_STEP if self.has_decimals else 1
+
+    def make_field(
+        self, criterion: QuestionWords, output_name: str, *, is_one_of_several: bool = False
+    ) -> forms.Field:
+        """Make the field of radio buttons, one for each answer that is listed."""
+        name = f"{output_name[:1].lower()}{output_name[1:]}"
+        return PointField(
+            values={str(value): value for value, _label in self.list_answers()} | self.na_entry,
+            missing=(
+                _("Choose a score for %(criterion)s of %(name)s")
+                if is_one_of_several
+                else _("Choose a score for %(criterion)s")
+            )
+            % {"criterion": criterion.label.lower(), "name": name},
+            label=criterion.label,
+        )
+
+    def parse_gold(self, text: str, outputs: Sequence[str]) -> Parts:
+        return parse_parts(text, len(outputs), self._parse_numbers, may_be_na=self.has_na)
+
+    def _parse_numbers(self, part: str) -> Sequence[float]:
+        """Return the answers that are right by a number ("5") or a range ("4..6")."""
+        low, high = parse_range(part, self.minimum, self.maximum)
+        listed = [value for value, _label in self.list_answers()]
+        if not listed:
+            first = self._find_first(low)
+            return Steps(first if first <= high else low, high, self.steps)
+        if not {low, high} <= set(listed):
+            raise ValidationError(
+                f"{quote(part)} is outside the scale. "
+                f"Use points from {self.minimum} to {self.maximum}."
+            )
+        return tuple(value for value in listed if low <= value <= high)
+
+    def _find_first(self, value: float) -> float:
+        """Return the answer at this value, or the next one above."""
+        units = -(count_units(self.minimum - value) // count_units(self.steps))
+        return round_value(self.minimum + units * self.steps)
 
     def is_gold(self, gold: Any, outputs: int) -> bool:
         if gold is None or gold == "":
@@ -105,6 +154,16 @@ class NumberScale(ScaleOfParts):
 
     def name_right(self, value: Any) -> str:
         return self.na_words if value == NA else str(value)
+
+    def name_choices(self) -> tuple[str, ...]:
+        listed = [
+            f"{value}: {label}" if label else str(value) for value, label in self.list_answers()
+        ]
+        return (*(listed or [f"{self.minimum} to {self.maximum}"]), *self.name_na())
+
+    def write_markdown(self) -> str:
+        numbers = f"- A{self.number_words[1:]} from {self.minimum} to {self.maximum}"
+        return "\n".join([numbers, *self.list_na()])
 
 
 def verdict_in_words(chosen: str, right: str, *, is_met: bool, is_by_document: bool) -> str:
