@@ -9,8 +9,10 @@ from django.core.exceptions import ValidationError
 from django.core.management.base import BaseCommand, CommandError
 
 from evalsite.data.tables.faults import Fault, group_faults
+from evalsite.data.tables.outputs import PREFIX
 from evalsite.imports.columns import LEAVE_OUT, Field
 from evalsite.imports.core import (
+    LEAVE_OUT_FAULTY,
     Checked,
     Decision,
     Importer,
@@ -35,6 +37,8 @@ class FaultyFile(CommandError):
 
 # options that readers of files know
 _OF_READERS = ("encoding", "rows", "sheet")
+# what is decided by arguments that no answer follows
+_IN_HELP = ("take_once", LEAVE_OUT_FAULTY)
 
 
 class ImportCommand(BaseCommand):
@@ -98,7 +102,13 @@ class ImportCommand(BaseCommand):
 
     def describe_decision(self, decision: Decision) -> str:
         """Return how a decision is made here; "" if an argument's help says so."""
-        return ""
+        if decision.key in _IN_HELP:
+            return ""
+        option = decision.key.removeprefix(PREFIX).replace("_", "-")
+        answers = [
+            f"  --{option}{_write_answer(value)}: {words}" for value, words, _ in decision.choices
+        ]
+        return "\n".join([" ".join(filter(None, [decision.title, decision.text])), *answers])
 
     def describe_stored(self, record: Any, checked: Any) -> str:
         raise NotImplementedError
@@ -186,6 +196,12 @@ class ImportCommand(BaseCommand):
 
     def _count(self, rows: int) -> None:
         self.stderr.write(f"\r{rows:,} rows read", ending="")
+
+
+def _write_answer(value: Any) -> str:
+    """Write an answer behind its option; a yes needs none, of a list the first is one."""
+    first = value[0] if isinstance(value, list) else value
+    return "" if first is True else f" {first}"
 
 
 def read_mapping(

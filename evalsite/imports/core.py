@@ -391,15 +391,17 @@ def _map_columns(
     importer: Importer, checked: Checked, table: Table, study: Study, mapping: Mapping[str, str]
 ) -> None:
     first = peek(table)
-    guess = importer.guess_from_rows(checked.header, study, [row.cells for row in first], mapping)
+    rows = [row.cells for row in first]
     known = importer.recognise(table.header, first, study)
     mapping = {
         path: name for path, name in known.items() if not name or name not in mapping.values()
-    } | dict(mapping)
+    } | {**table.fields, **mapping}
     paths = PathColumns(table, first, mapping, list_known(importer, study, mapping))
+    chosen = known_columns(mapping, table.header)
+    guess = importer.guess_from_rows(checked.header, study, rows, chosen)
     checked.header = list(table.header)
     checked.paths = {*paths.names}
-    guess |= dict.fromkeys(paths.objects, "")
+    guess |= dict.fromkeys([*paths.objects, *paths.list_opened(chosen)], "")
     guess |= known_columns(mapping, guess)
     guess |= _guess_paths(importer, paths.paths, guess, study)
     guess |= {name: LEAVE_OUT for name in paths.names if name not in paths.paths}

@@ -214,7 +214,7 @@ def test_outputs_of_two_prompts_are_no_samples(tmp_path):
 @pytest.mark.parametrize(
     ("line", "code"),
     [
-        ('{"question_id": 1, "turns": ["a"], "x": NaN}', "file_damaged"),
+        ('{"question_id": 1, "turns": ["a"], "x": Infinity}', "file_damaged"),
         ('{"question_id": 1, "turns": ["a"], "turns": ["b"]}', "file_damaged"),
         ('{"question_id": 1, "turns": ["a\\ud800"]}', "surrogate"),
         ('{"question_id": 1, "turns": ["a"]', "file_damaged"),

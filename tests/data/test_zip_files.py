@@ -11,6 +11,7 @@ from evalsite.data.tables import files as batch_files
 from evalsite.data.tables.batch import convert
 from evalsite.data.tables.faults import Refused
 from evalsite.data.tables.options import find_named
+from evalsite.data.tables.table import Limits
 from tests.data.test_bad_outputs import LINES, refuse
 from tests.data.test_formats import FOLDER, read_batch
 
@@ -104,3 +105,14 @@ def test_a_zip_with_a_damaged_entry_is_refused(tmp_path, packed, name):
     fault = refuse([path])
 
     assert (fault.code, name in fault.message) == ("entry_damaged", True)
+
+
+def test_a_table_among_others_has_the_limits_of_every_table(tmp_path):
+    for name in ("alpha", "beta"):
+        rows = "".join(f"{number},Q{number},{name}\n" for number in range(20))
+        (tmp_path / f"{name}.csv").write_text(f"id,prompt,output\n{rows}", encoding="utf-8")
+
+    assert len(list(convert(batch_files.find_files(tmp_path), limits=Limits(rows=20)).rows)) == 40
+    with pytest.raises(Refused) as refused:
+        convert(batch_files.find_files(tmp_path), limits=Limits(rows=19))
+    assert refused.value.code == "too_many_rows"

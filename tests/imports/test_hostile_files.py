@@ -132,7 +132,7 @@ FILES: dict[str, tuple[Callable[[], bytes], str]] = {
 def read_code(content: bytes) -> str:
     """Return the code with which a file is refused, wherever it is; "" if all of it is read."""
     try:
-        table = open_table(io.BytesIO(content), limits=Limits.of_pages())
+        table = open_table(io.BytesIO(content), limits=Limits())
         problems = [problem.code for row in table.rows for problem in row.problems]
     except Refused as error:
         return error.fault.code

@@ -214,3 +214,10 @@ def test_too_many_systems_are_refused() -> None:
     outputs = [{"model": f"m{number}", "text": "x"} for number in range(4)]
 
     assert refuse(json.dumps([{"r": outputs}]), Limits(columns=3))[0] == "too_many_columns"
+
+
+@pytest.mark.parametrize("value", ["1" * 400, "1" * 5_000, "nope", "-"])
+def test_a_document_that_breaks_off_inside_of_its_list_is_refused(value: str) -> None:
+    document = f'{{"version": 1,\n"rows": [{{"a": "x"}}, {{"a": {value}}}]}}'
+
+    assert refuse(document)[0] == "json_invalid"

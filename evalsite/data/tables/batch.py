@@ -55,6 +55,8 @@ class Batch:
     sources: dict[str, str] = field(default_factory=dict)
     # columns that may be what the systems got; what was found out, in sentences
     candidates: list[str] = field(default_factory=list)
+    # what was chosen for its columns, also where that was said of one file
+    fields: dict[str, str] = field(default_factory=dict)
     # why the first output without a text has none
     failure: str = ""
     remarks: list[str] = field(default_factory=list)
@@ -68,6 +70,7 @@ def convert(
     seed: str = "",
     formats: Sequence[Path] = (FOLDER,),
     most_bytes: int = MOST_BYTES,
+    limits: Limits | None = None,
     chosen: Mapping[str, str] | None = None,
     options: Mapping[str, Any] | None = None,
 ) -> Batch:
@@ -90,7 +93,7 @@ def convert(
         name for name, file in Counter(file.name for file in files_in).items() if file > 1
     ]:
         raise Refused("system_twice", f"Two files are called {quote(several[0])}. Rename one.")
-    chosen, limits = chosen or {}, replace(Limits(), text=most_bytes).lift()
+    chosen, limits = chosen or {}, limits or Limits().lift()
     recognised = {
         file.name: replace(tool, format=_choose(tool, chosen))
         for file in files_in
@@ -288,6 +291,7 @@ def _convert_formats(
         f"{count_of(len(chosen), 'input')}",
         decisions.made,
         f"Joined by {collection.joined_by}: {collection.explain_join(len(collection.rows))}.",
+        fields=_list_chosen(used, paths, header),
         failure=_find_failure(chosen),
         candidates=_list_candidates(used, inputs) if not has_inputs else [],
         remarks=[
@@ -295,6 +299,13 @@ def _convert_formats(
             *_describe_traces(used, collection.rows),
         ],
     )
+
+
+def _list_chosen(
+    used: Sequence[Recognised], chosen: Mapping[str, str], header: Sequence[str]
+) -> dict[str, str]:
+    pairs = (pair for known in used for pair in get_chosen(known.file, chosen).items())
+    return {path: use for path, use in pairs if path in header}
 
 
 def _find_failure(chosen: Sequence[Chosen]) -> str:

@@ -287,30 +287,30 @@ class Collection:
             self._id = self._id or next(path for path in paths.id if find(data, path) == value)
             if part := self._parts.get(known.file.name, ""):
                 key = item_id = f"{part}-{key}"
-        item = self.items.get(key)
-        if item is None:
-            item = self.items[key] = Item(item_id, inputs, place)
-        elif inputs and not item.inputs:
-            item.inputs = inputs
-        elif inputs and item.inputs != inputs:
+        earlier = self.items.get(key)
+        if earlier is None:
+            earlier = self.items[key] = Item(item_id, inputs, place)
+        elif inputs and not earlier.inputs:
+            earlier.inputs = inputs
+        elif inputs and earlier.inputs != inputs:
             differing = [
                 name
                 for name in inputs
-                if inputs[name] != item.inputs.get(name)
-                and (name in item.inputs or not item.is_given)
-            ] or ["" if item.is_given else "an input"]
+                if inputs[name] != earlier.inputs.get(name)
+                and (name in earlier.inputs or not earlier.is_given)
+            ] or ["" if earlier.is_given else "an input"]
             if {*differing} <= {*paths.loose} and inputs.keys() - {*paths.loose}:
                 self._differing |= dict.fromkeys(differing)
-                return item
+                return earlier
             column = next(name for name in differing if name not in paths.loose)
             if not column:
-                return item
+                return earlier
             raise Refused(
                 "inputs_differ",
-                f"{quote(column)} of {quote(item_id)} isn't what it is in {item.place}. "
+                f"{quote(column)} of {quote(item_id)} isn't what it is in {earlier.place}. "
                 "Outputs that are compared must have one input.",
             )
-        return item
+        return earlier
 
 
 def _read_all_settings(files: Iterable[Recognised]) -> dict[str, tuple[str, dict[str, Any]]]:

@@ -1,5 +1,6 @@
 """Values out of JSON that may be larger than memory; what is nested too deep is refused."""
 
+import re
 from collections.abc import Container, Iterator, Sequence
 from typing import IO, Any, NoReturn
 
@@ -7,6 +8,8 @@ import ijson
 
 from evalsite.data.tables.faults import Refused
 from evalsite.lib.limited import VALUES_IN_TEXT
+
+_NAN = re.compile(rb'"(?:[^"\\]++|\\.)*+(?:"|(?P<open>))|(?P<nan>NaN)', re.DOTALL)
 
 Event = tuple[str, Any]
 Events = Iterator[Event]
@@ -26,7 +29,7 @@ def read_items(
 
     Of objects in it, only these keys are read.
     """
-    events = ijson.basic_parse(file, use_float=True, buf_size=_TOGETHER)
+    events = read_events(file)
     event, _ = _descend(events, path)
     if event != "start_array":
         return
@@ -38,15 +41,66 @@ def read_items(
 
 def read_object(file: IO[bytes], keys: Container[str] | None) -> Any:
     """Return these keys of the object that a document is."""
-    events = ijson.basic_parse(file, use_float=True, buf_size=_TOGETHER)
+    events = read_events(file)
     return _build(next(events, ("", None)), _Limited(events), _MOST_DEEP, keys)
 
 
 def read_value(file: IO[bytes], path: Sequence[str]) -> Any:
     """Return the value at this path of keys; None if there is none."""
-    events = ijson.basic_parse(file, use_float=True, buf_size=_TOGETHER)
+    events = read_events(file)
     event = _descend(events, path)
     return _build(event, _Limited(events), _MOST_DEEP) if event[0] else None
+
+
+def read_events(file: IO[bytes]) -> Events:
+    """Yield the events of a document; NaN, which programs write for a missing value, is null."""
+    start = file.tell()
+    has_nan = _holds_nan(file)
+    file.seek(start)
+    source = WithoutNaN(file) if has_nan else file
+    return ijson.basic_parse(source, use_float=True, buf_size=_TOGETHER)
+
+
+def _holds_nan(file: IO[bytes]) -> bool:
+    kept = b""
+    while chunk := file.read(_TOGETHER):
+        if b"NaN" in kept + chunk:
+            return True
+        kept = chunk[-2:]
+    return False
+
+
+class WithoutNaN:
+    """A document in which null stands for every NaN outside of its texts."""
+
+    def __init__(self, file: Any) -> None:
+        self._file = file
+        self._rest = b""
+
+    def read(self, size: int = -1) -> bytes:
+        if not size:
+            return b""
+        while True:
+            chunk = self._file.read(size)
+            content = self._rest + chunk
+            parts, at, end, last = [], 0, len(content), 0
+            for match in _NAN.finditer(content):
+                last = match.end()
+                if match["open"] is not None:
+                    # a text that goes on, which is looked at with what follows
+                    end = match.start() if chunk else end
+                    break
+                if match["nan"]:
+                    parts.append(content[at : match.start()] + b"null")
+                    at = match.end()
+            else:
+                # the last letters may begin one
+                begun = 2 if content.endswith(b"Na") else 1 if content.endswith(b"N") else 0
+                end -= begun if chunk and end - begun >= last else 0
+            parts.append(content[at:end])
+            self._rest = content[end:]
+            if (done := b"".join(parts)) or not chunk:
+                return done
 
 
 class _Limited:

@@ -15,7 +15,7 @@ from typing import IO, Any, NoReturn, cast
 import ijson
 
 from evalsite.data.tables.decoding import Lines, TextFile
-from evalsite.data.tables.documents import read_items
+from evalsite.data.tables.documents import read_events, read_items
 from evalsite.data.tables.faults import Question, Refused, Remarks, find_surrogate, show
 from evalsite.data.tables.paths import MISSING, Literal, parse_path, write_step
 from evalsite.data.tables.table import Limits, Problem, Row, Table, check_cells
@@ -23,6 +23,7 @@ from evalsite.lib.limited import VALUES_IN_TEXT, count_values, make_decoder, rea
 
 _MAX_DEPTH = 50
 _MOST_LIST_DEPTH = 5
+_MOST_QUOTED = 120
 _OPENS_OBJECT = re.compile(r"\s*\{\s*(?:[\"}]|$)")
 _OPENS_LIST = re.compile(r"\s*\[\s*(?:[\{\]]|$)")
 _OPENS_WRAPPED = re.compile(r'\s*\{\s*"(?:[^"\\]++|\\.)*"\s*:\s*(?=\[\s*(?:[\{\]]|$))', re.DOTALL)
@@ -93,10 +94,16 @@ def _is_document(text: TextFile, limits: Limits) -> bool:
 
 
 class _Bytes:
-    """The text in UTF-8, as ijson reads it."""
+    """The text in UTF-8, as ijson reads it; it may be read once more from its beginning."""
 
     def __init__(self, stream: io.TextIOWrapper) -> None:
         self._stream = stream
+
+    def tell(self) -> int:
+        return 0
+
+    def seek(self, _: int) -> None:
+        self._stream.seek(0)
 
     def read(self, size: int = -1) -> bytes:
         return self._stream.read(size).encode("utf-8", "surrogatepass")
@@ -113,7 +120,7 @@ def _find_lists(text: TextFile) -> dict[str, int]:
     # lists of something else than rows: of turns, or with values that are no objects
     left: set[str] = set()
     try:
-        for event, value in ijson.basic_parse(_Bytes(stream), buf_size=_CHUNK):
+        for event, value in read_events(cast(IO[bytes], _Bytes(stream))):
             is_entry = bool(depth_of_list) and len(keys) == depth_of_list
             if event == "map_key":
                 keys[-1] = value
@@ -182,6 +189,10 @@ class _Entries:
             ):
                 if isinstance(value, dict):
                     yield _Source(number, "", values=value)
+        except (ijson.JSONError, ValueError) as error:
+            why = " ".join(str(error).split())[:_MOST_QUOTED]
+            message = f"The document isn't valid JSON, or it is incomplete ({why})."
+            raise Refused("json_invalid", message) from None
         finally:
             stream.detach()
 

@@ -50,6 +50,7 @@ def open_outputs(
             answers=answers,
             seed=str(options.get(SEED, "")),
             most_bytes=limits.text,
+            limits=limits,
             chosen=options.get(CHOSEN) or {},
             options=options,
         )
@@ -103,7 +104,7 @@ def _make_table(batch: Batch, limits: Limits) -> Table:
         "UTF-8", "", batch.header, 1, _read_rows(batch.rows, limits), remarks,
         decided=decided, files=batch.files, joined=f"{batch.summary}. {batch.joined}",
         sources=batch.sources, candidates=batch.candidates, is_joined=True,
-        failure=batch.failure,
+        failure=batch.failure, fields=batch.fields,
     )  # fmt: skip
 
 

@@ -72,6 +72,10 @@ class PathColumns:
             table.header += self.names
             table.rows = self._extend(table.rows)
 
+    def list_opened(self, chosen: Collection[str]) -> list[str]:
+        """Return the columns into which these paths go."""
+        return [self._header[self.paths[path][0]] for path in chosen if path in self.paths]
+
     def _discover(self, cells: Sequence[Any]) -> None:
         for number, cell in enumerate(cells):
             name = write_step(self._header[number])

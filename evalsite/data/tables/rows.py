@@ -283,8 +283,10 @@ def _parse(line: bytes, file: SourceFile, number: int) -> dict[str, Any]:
     return value
 
 
-def _refuse_constant(name: str) -> NoReturn:
-    raise ValueError(f"{name} is no JSON value")
+def _read_constant(name: str) -> None:
+    """Read NaN as null, as programs write a missing value; no other constant is one."""
+    if name != "NaN":
+        raise ValueError(f"{name} is no JSON value")
 
 
 def _join_pairs(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
@@ -294,7 +296,7 @@ def _join_pairs(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     return joined
 
 
-_DECODER = make_decoder(parse_constant=_refuse_constant, object_pairs_hook=_join_pairs)
+_DECODER = make_decoder(parse_constant=_read_constant, object_pairs_hook=_join_pairs)
 
 
 def _read_json(known: Recognised) -> Iterator[Row]:

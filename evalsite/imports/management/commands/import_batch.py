@@ -20,7 +20,7 @@ from evalsite.imports.batches.items import CheckedItems
 from evalsite.imports.batches.joins import EVERY, MEETS
 from evalsite.imports.batches.texts import CONTROLS, MISSING, PROMPTS
 from evalsite.imports.command import ImportCommand
-from evalsite.imports.core import LEAVE_OUT_FAULTY, Decision
+from evalsite.imports.core import LEAVE_OUT_FAULTY
 from evalsite.imports.packs import name_files, pack_files
 from evalsite.imports.server_files import name_on_disk
 from evalsite.studies.models import Batch
@@ -137,16 +137,6 @@ class Command(ImportCommand):
 
     def describe(self, checked: CheckedItems) -> str:
         return f"{checked.rows:,} rows, {len(checked.items):,} items"
-
-    def describe_decision(self, decision: Decision) -> str:
-        option = decision.key.removeprefix(PREFIX).replace("_", "-")
-        if decision.key in (TAKE_ONCE, LEAVE_OUT_FAULTY):
-            return ""
-        answers = [
-            f"  --{option} {value[0] if isinstance(value, list) else value}: {words}"
-            for value, words, _ in decision.choices
-        ]
-        return "\n".join([" ".join(filter(None, [decision.title, decision.text])), *answers])
 
     def describe_stored(self, record: Batch, checked: CheckedItems) -> str:
         systems = ", ".join(checked.systems)
