@@ -16,6 +16,7 @@ from evalsite.instruments.answer import read_value, round_value
 from evalsite.instruments.checks import read_instrument as read_content
 from evalsite.instruments.scales import read_scale
 from evalsite.instruments.scales.points import Steps
+from evalsite.results.disagreement.widest import list_wide
 from evalsite.results.report.computation import compute_report
 from evalsite.studies.models import Study
 from tests.support.answering import RatingPage
@@ -219,6 +220,24 @@ def test_file_brings_decimals_and_writes_them_as_they_are_stored():
         if chapter.file in ("ratings.csv", "ratings_wide.csv")
     }
     assert {types[name] for name in ("value", "scale_min", "scale_max", *KEYS)} == {"number"}
+
+
+@pytest.mark.django_db
+def test_differences_of_decimals_are_written_as_short_as_these():
+    study = make_study(items=1, k=2)
+    load(
+        study,
+        [
+            {"participant": who, "item": "i0", "system": "alpha", "criterion": key, "value": value}
+            for who, share in (("w1", "0.3"), ("w2", "0.9"))
+            for key, value in (("quality", "2"), ("share", share), ("hours", "7"))
+        ],
+        keeps_incomplete=True,
+    )
+
+    (wide,) = list_wide(study)
+
+    assert wide.words == "0.6 points apart"
 
 
 @pytest.mark.django_db
