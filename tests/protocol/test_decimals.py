@@ -18,6 +18,7 @@ from evalsite.instruments.checks import read_instrument as read_content
 from evalsite.instruments.scales import read_scale
 from evalsite.instruments.scales.points import Steps
 from evalsite.instruments.schema import Condition
+from evalsite.results.disagreement.widest import list_wide
 from evalsite.results.report.computation import compute_report
 from evalsite.studies.models import Study
 from tests.support.answering import RatingPage
@@ -235,6 +236,24 @@ def test_the_label_of_another_point_is_a_fault_beside_half_a_point():
     checked = check_ratings(study, [row | {"value": "1.5", "label": "Good"}])
 
     assert [(fault.code, fault.column) for fault in checked.faults] == [("value_invalid", "value")]
+
+
+@pytest.mark.django_db
+def test_differences_of_decimals_are_written_as_short_as_these():
+    study = make_study(items=1, k=2)
+    load(
+        study,
+        [
+            {"participant": who, "item": "i0", "system": "alpha", "criterion": key, "value": value}
+            for who, share in (("w1", "0.3"), ("w2", "0.9"))
+            for key, value in (("quality", "2"), ("share", share), ("hours", "7"))
+        ],
+        keeps_incomplete=True,
+    )
+
+    (wide,) = list_wide(study)
+
+    assert wide.words == "0.6 points apart"
 
 
 @pytest.mark.django_db
