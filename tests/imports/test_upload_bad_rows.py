@@ -22,7 +22,7 @@ def test_bad_12_missing_column_lists_what_was_found_and_suggests_near_names(chec
     checked = check(GOOD.replace("output", "outptu"))
 
     assert told(checked) == [
-        "line 1, output: Column “output” is missing. Found: item, mr, system, outptu. "
+        "line 1, output: Which column holds the outputs? Found: item, mr, system, outptu. "
         "Did you mean “outptu”? Map it, or rename it."
     ]
 
@@ -32,7 +32,9 @@ def test_bad_12_every_missing_column_is_told(check: Check) -> None:
 
     assert [fault.column for fault in checked.faults] == ["item", "mr", "system", "output"]
     # the page of the mapping names columns by their labels
-    assert "Column “mr” (Meaning representation) is missing" in told(checked)[1]
+    assert "did the systems get as “mr” (Meaning representation)?" in told(checked)[1]
+    # their names once
+    assert ["Found: a, b" in sentence for sentence in told(checked)] == [True, False, False, False]
 
 
 @pytest.mark.parametrize("twin", ["output", " Output ", "OUTPUT"])

@@ -134,7 +134,7 @@ def test_mapping_that_is_changed_by_hand_is_no_longer_that_of_the_file_before(
     page = map_columns(staff_client, study, "item", "mr", "system", "")
 
     assert TOLD not in page
-    assert "Column “output” is missing" in page
+    assert "Which column holds the outputs?" in page
 
 
 def test_file_of_other_columns_is_mapped_by_their_names(staff_client: Client, study: Study) -> None:

@@ -53,9 +53,9 @@ def test_pairs_of_letters_go_in_once_their_input_is_mapped() -> None:
     checked = check("pairwise", read(PAIRS), {"concept": "dialogue"})
 
     assert told(refused) == [
-        "line 1, dialogue: Column “dialogue” (Dialogue so far) is missing. Found: concept, "
-        "choice_A, choice_B, choice_A_id, choice_B_id. Did you mean “concept”? Map it, or rename "
-        "it."
+        "line 1, dialogue: Which column did the systems get as “dialogue” (Dialogue so far)? "
+        "Found: concept, choice_A, choice_B, choice_A_id, choice_B_id. Did you mean “concept”? "
+        "Map it, or rename it."
     ]
     assert told(checked) == []
     firsts = [item.outputs[0].system for item in checked.items]
@@ -83,7 +83,11 @@ def test_pairs_of_letters_go_in_once_their_input_is_mapped() -> None:
             "pairwise",
             "Column “item” is missing. Found: file, info.",
         ),
-        ("squality/all-responses.jsonl", "rrgen", "Column “review” is missing. Found: passage-id"),
+        (
+            "squality/all-responses.jsonl",
+            "rrgen",
+            "did the systems get as “review”? Found: passage-id",
+        ),
     ],
 )
 def test_real_file_that_is_no_batch_is_refused_with_a_sentence_that_helps(

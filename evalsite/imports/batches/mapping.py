@@ -77,7 +77,10 @@ def check_mapping(checked: CheckedItems, config: Instrument, table: Table) -> li
         missing.remove("system")
     if missing and (fault := _find_other_kind(mapping, config, line, table.sheet)):
         return [*faults, fault]
-    faults += [_describe_missing(field, mapping, config, line) for field in missing]
+    faults += [
+        _describe_missing(field, mapping, config, line, is_first=field == missing[0])
+        for field in missing
+    ]
     return faults
 
 
@@ -207,7 +210,12 @@ def _find_other_kind(
 
 
 def _describe_missing(
-    field: str, mapping: Mapping[str, str], config: Instrument, line: int | None
+    field: str,
+    mapping: Mapping[str, str],
+    config: Instrument,
+    line: int | None,
+    *,
+    is_first: bool,
 ) -> Fault:
     # values inside a column would be a long list
     columns = [
@@ -218,11 +226,20 @@ def _describe_missing(
     # the page lists columns by their labels
     label = next((one.heading for one in config.columns if one.name == field), field)
     named = f"“{field}”" if label.lower() == field.lower() else f"“{field}” ({label})"
-    message = f"Column {named} is missing. Found: {', '.join(columns) or 'none'}."
+    questions = {
+        **dict.fromkeys(name_inputs(config), f"Which column did the systems get as {named}?"),
+        "output": "Which column holds the outputs?",
+    }
+    message = questions.get(field, f"Column {named} is missing.")
+    # one list is enough
+    if is_first:
+        message += f" Found: {', '.join(columns) or 'none'}."
     if field == "item":
         message += " Without it, it isn't clear which outputs belong to which item."
     if near := find_near(field, mapping, config):
         message += f" Did you mean {join_names(near, 'or')}? Map it, or rename it."
+    elif field in questions:
+        message += f" Choose it (on the command line --map COLUMN={field}), or add it."
     else:
         message += " Map a column to it, or add it."
     if field == "system":
