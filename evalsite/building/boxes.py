@@ -28,9 +28,17 @@ def has_values(control: Control) -> bool:
     return any(cell.is_in_box and cell.kind == "number" for cell in list_controls(control.part))
 
 
+def list_rows_in_place(value: Any) -> list[Plain]:
+    return [row for row in value if isinstance(row, dict)] if isinstance(value, list) else []
+
+
 def list_rows(value: Any) -> list[Plain]:
-    listed = value if isinstance(value, list) else []
-    return [dict(row) for row in listed if isinstance(row, dict)]
+    return list(map(dict, list_rows_in_place(value)))
+
+
+def get_object(plain: Plain, name: str) -> Plain:
+    value = plain.get(name)
+    return value if isinstance(value, dict) else {}
 
 
 def list_values(control: Control, count: int) -> list[int]:

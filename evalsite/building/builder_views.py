@@ -63,7 +63,7 @@ def build(request: HttpRequest, instrument_id: UUID) -> HttpResponseBase:
     base = find_base(instrument)
     try:
         draft = read_draft(Post(request.POST), base, _list_kept_keys(instrument))
-        anchor = _act(request, instrument, draft, action)
+        anchor, removed = _act(request, instrument, draft, action)
     except (BadPost, LookupError) as error:
         raise BadRequest(f"This isn’t the form of this page: {error}.") from error
     if action == "preview":
@@ -75,6 +75,8 @@ def build(request: HttpRequest, instrument_id: UUID) -> HttpResponseBase:
             revision=read_revision(request.POST),
             by=request.user,
         )
+        if removed is not None:
+            _remember(request, instrument, removed)
         if action == "save":
             version = save_version(instrument=kept, revision=kept.revision, by=request.user)
             messages.success(request, f"Saved as version {version.number}.")
@@ -131,27 +133,32 @@ def _show(
     return TemplateResponse(request, "building/builder.html", context, status=status)
 
 
-def _act(request: HttpRequest, instrument: Instrument, draft: Plain, action: str) -> str:
-    """Do what a button says; return where the page goes on."""
+def _act(
+    request: HttpRequest, instrument: Instrument, draft: Plain, action: str
+) -> tuple[str, Plain | None]:
+    """Do what a button says; return where the page goes on, and the row that was removed.
+
+    None: no row was; {}: the one before came back.
+    """
+    removed: Plain | None = None
     number = find_shown_input(draft)
     if request.POST.get("context") == NOTHING and number is not None:
-        _, row = change_rows(draft, "remove", f"item-inputs-{number}")
-        if action != "preview":
-            _remember(request, instrument, row)
+        _, removed = change_rows(draft, "remove", f"item-inputs-{number}")
     if action in _SAVING:
-        return ""
+        return "", removed
     if action == "undo":
-        removed = find_removed(request, instrument)
-        if removed is None:
-            return ""
-        at = put_back(draft, removed)
-        del request.session[REMOVED]
-    else:
-        verb, _, name = action.partition(":")
-        at, row = change_rows(draft, verb, name)
-        if row:
-            _remember(request, instrument, row)
-    return f"?open={at}#id_{at}"
+        last = find_removed(request, instrument)
+        if last is None:
+            return "", removed
+        try:
+            at = put_back(draft, last)
+        except LookupError:
+            messages.error(request, "This can’t be put back: the list it was in is gone.")
+            return "", {}
+        return f"?open={at}#id_{at}", {}
+    verb, _, name = action.partition(":")
+    at, row = change_rows(draft, verb, name)
+    return f"?open={at}#id_{at}", row or removed
 
 
 # --- undo ---------------------------------------------------------------------------
@@ -159,7 +166,7 @@ def _act(request: HttpRequest, instrument: Instrument, draft: Plain, action: str
 
 def _remember(request: HttpRequest, instrument: Instrument, row: Plain) -> None:
     """Keep the row that was removed with the session, so that it can come back."""
-    request.session[REMOVED] = row | {"of": str(instrument.pk)}
+    request.session[REMOVED] = row | {"of": str(instrument.pk)} if row else None
 
 
 def find_removed(request: HttpRequest, instrument: Instrument) -> Plain | None:

@@ -6,7 +6,7 @@ from typing import Any
 from django import forms
 
 from evalsite.building.answers import describe_answers, read_answer, write_answer
-from evalsite.building.boxes import list_rows
+from evalsite.building.boxes import get_object, list_rows, list_rows_in_place
 from evalsite.building.controls import Plain
 from evalsite.building.forms import PartForm, Piece, name_at
 from evalsite.building.posts import clean
@@ -57,11 +57,6 @@ def _count_outputs(item: Plain, example: Plain) -> int:
     return min(max(count, 1, len(example.get("outputs", ()))), _MOST_OUTPUTS)
 
 
-def _get(example: Plain, name: str) -> Plain:
-    value = example.get(name)
-    return value if isinstance(value, dict) else {}
-
-
 def list_names(columns: list[Plain]) -> list[str]:
     """Return a name for each column under which examples keep its text.
 
@@ -101,11 +96,13 @@ def _make_texts(form: PartForm, plain: Plain) -> Iterator[Piece]:
         name, label = names[number], str(column.get("label") or column.get("name"))
         is_input = number < len(inputs)
         text = (
-            _write_text(_get(plain, "inputs").get(name)) if is_input else _write_cell(plain, name)
+            _write_text(get_object(plain, "inputs").get(name))
+            if is_input
+            else _write_cell(plain, name)
         )
         place = f"{at}.{'inputs' if is_input else 'columns'}.{name}"
         yield form.add(f"in-{number}", _make_area(label, text, str(column.get("kind"))), place)
-    kind = _get(draft.item, "outputs").get("kind")
+    kind = get_object(draft.item, "outputs").get("kind")
     count = _count_outputs(draft.item, plain)
     form.fields["outs"] = forms.CharField(initial=count, widget=forms.HiddenInput)
     listed = plain.get("outputs", [])
@@ -115,7 +112,7 @@ def _make_texts(form: PartForm, plain: Plain) -> Iterator[Piece]:
         place = f"{at}.outputs" if count == 1 else f"{at}.outputs.{number}"
         yield form.add(f"out-{number}", _make_area(label, text, str(kind)), place)
     if draft.plain.get("x_highlight") or plain.get("marked") or plain.get("x_marked"):
-        marked = _get(plain, "marked") or _get(plain, "x_marked")
+        marked = get_object(plain, "marked") or get_object(plain, "x_marked")
         for number, column in enumerate(inputs):
             label = f"Marked in {column.get('label')}, one per line"
             text = "\n".join(map(str, marked.get(names[number], ())))
@@ -134,7 +131,7 @@ def _make_area(label: str, text: str, kind: str = "") -> forms.CharField:
 
 
 def _make_answers(form: PartForm, plain: Plain, part: str) -> Iterator[Piece]:
-    is_gold, answers = part == "practice", _get(plain, _PARTS[part])
+    is_gold, answers = part == "practice", get_object(plain, _PARTS[part])
     noun = "Right answer" if is_gold else "Rating"
     for number, criterion in enumerate(form.draft.criteria):
         key = criterion.get("key")
@@ -156,8 +153,8 @@ def read_example(reader: Reader, place: str, before: Plain, plain: Plain) -> Non
     name, is_gold = _PARTS[part], part == "practice"
     # as the form was filled from it
     listed = list_rows(reader.base.get(part))
-    shown = _get(listed[int(number)], name) if int(number) < len(listed) else {}
-    answers = dict(_get(plain, name))
+    shown = get_object(listed[int(number)], name) if int(number) < len(listed) else {}
+    answers = dict(get_object(plain, name))
     for at, criterion in enumerate(reader.questions):
         text, key = reader.post.read(name_at(place, f"answer-{at}")), str(criterion.get("key"))
         old = reader.find_source("criteria", at)
@@ -175,8 +172,8 @@ def read_example(reader: Reader, place: str, before: Plain, plain: Plain) -> Non
 def _read_texts(reader: Reader, place: str, before: Plain, plain: Plain) -> None:
     post, item = reader.post, reader.item
     inputs, columns = list_rows(item.get("inputs")), list_rows(item.get("output_columns"))
-    texts, cells = dict(_get(plain, "inputs")), dict(_get(plain, "columns"))
-    marked_before = _get(plain, "marked") or _get(plain, "x_marked")
+    texts, cells = dict(get_object(plain, "inputs")), dict(get_object(plain, "columns"))
+    marked_before = get_object(plain, "marked") or get_object(plain, "x_marked")
     marked = dict(marked_before)
     names = list_names([*inputs, *columns])
     for number, column in enumerate([*inputs, *columns]):
@@ -204,7 +201,7 @@ def _read_texts(reader: Reader, place: str, before: Plain, plain: Plain) -> None
 
 
 def _read_outputs(reader: Reader, place: str, before: Plain) -> Iterator[Any]:
-    kind = str(_get(reader.item, "outputs").get("kind"))
+    kind = str(get_object(reader.item, "outputs").get("kind"))
     listed = before.get("outputs", [])
     for number in range(min(reader.post.count(name_at(place, "outs")), _MOST_OUTPUTS)):
         text = reader.post.read(name_at(place, f"out-{number}"))
@@ -235,15 +232,11 @@ def _list_holders(draft: Plain, at: str) -> Iterator[tuple[Plain, str]]:
                 yield example, "inputs" if at == "item.inputs" else "columns"
 
 
-def list_rows_in_place(value: Any) -> list[Plain]:
-    return [row for row in value if isinstance(row, dict)] if isinstance(value, list) else []
-
-
 def take_texts(draft: Plain, at: str, key: str) -> list[Any]:
     """Take what examples say of a question or a column, and return it in their order."""
     taken = []
     for example, name in _list_holders(draft, at):
-        taken.append(_get(example, name).pop(key, None))
+        taken.append(get_object(example, name).pop(key, None))
         if name in example and not example[name] and name != "inputs":
             del example[name]
     return taken

@@ -16,7 +16,7 @@ from evalsite.building.controls import Control, Plain, list_controls
 from evalsite.instruments.parts import Part
 
 # what tells rows of a list apart
-_KEYS = ("key", "name", "value")
+KEYS = ("key", "name", "value")
 
 
 @dataclass
@@ -112,7 +112,7 @@ def name_at(place: str, name: str = "") -> str:
 
 def get_key(row: Plain) -> str:
     """Return what a row of a list is known by."""
-    return next((str(row[name]) for name in _KEYS if name in row), "")
+    return next((str(row[name]) for name in KEYS if name in row), "")
 
 
 def is_row_number(text: str) -> bool:

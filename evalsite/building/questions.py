@@ -6,9 +6,9 @@ from typing import Any
 
 from django import forms
 
-from evalsite.building.boxes import list_rows
+from evalsite.building.boxes import get_object, list_rows
 from evalsite.building.conditions import make_condition, read_condition
-from evalsite.building.controls import Control, Plain, list_controls
+from evalsite.building.controls import Plain, list_controls
 from evalsite.building.forms import Draft, PartForm, Piece, name_at
 from evalsite.building.reader import Reader
 from evalsite.instruments.parts import Part
@@ -58,7 +58,9 @@ def make_question_pieces(form: PartForm, plain: Plain) -> Iterable[Piece]:
     form.pieces.insert(2, kind_piece)
     if part:
         scale_form = PartForm(part, scale, f"{place}.scale", draft)
-        form.pieces += [p for p in scale_form.pieces if not _is_off(p, form, scale)]
+        # statements that come from a column aren't in a list
+        is_list_off = bool(scale.get("from_column"))
+        form.pieces += [p for p in scale_form.pieces if not (is_list_off and "statements" in p.id)]
     number = int(place.split(".")[1])
     if number or plain.get("ask_if"):
         at, earlier = f"{place}.ask_if", draft.criteria[:number]
@@ -66,16 +68,11 @@ def make_question_pieces(form: PartForm, plain: Plain) -> Iterable[Piece]:
     return ()
 
 
-def _is_off(piece: Piece, form: PartForm, scale: Plain) -> bool:
-    """Tell whether a part of the scale isn't used: statements that come from a column."""
-    return bool(scale.get("from_column")) and "statements" in piece.id
-
-
 def _limit_choices(form: PartForm, draft: Draft, plain: Plain, part: type[Scale] | None) -> None:
     """Leave out what this kind of answer can't have, unless the draft has it."""
     item, per = draft.item, str(plain.get("per", ""))
-    is_conversation = _get(item, "outputs").get("kind") == "conversation"
-    is_one = _get(draft.plain, "layout").get("outputs") == "one"
+    is_conversation = get_object(item, "outputs").get("kind") == "conversation"
+    is_one = get_object(draft.plain, "layout").get("outputs") == "one"
     field: Any = form.fields["per"]
     asked = set(part.asked if part else ()) | {per}
     if not is_conversation:
@@ -93,11 +90,6 @@ def _limit_choices(form: PartForm, draft: Draft, plain: Plain, part: type[Scale]
         if (has_turns or not piece.id.endswith("-turns"))
         and (not piece.id.endswith("-better") or plain.get("better") or (part and part.directed))
     ]
-
-
-def _get(plain: Plain, name: str) -> Plain:
-    value = plain.get(name)
-    return value if isinstance(value, dict) else {}
 
 
 # --- read ---------------------------------------------------------------------------
@@ -176,16 +168,14 @@ def start_scale(part: type[Scale], before: Plain | None = None) -> Plain:
     if earlier:
         known = {control.name: control for control in list_controls(earlier)}
         kept = {
-            name: value for name, value in kept.items() if _is_alike(controls[name], known[name])
+            name: value
+            for name, value in kept.items()
+            if controls[name].kind == known[name].kind and controls[name].part == known[name].part
         }
     scale = {"kind": part.name_kind()} | start_part(part, kept)
     if scale.get("from_column"):
         scale.pop("statements", None)
     return scale
-
-
-def _is_alike(control: Control, other: Control) -> bool:
-    return (control.kind, control.part) == (other.kind, other.part)
 
 
 def change_kind(question: Plain, scale: Plain, old: type[Scale] | None, kind: str) -> Plain:

@@ -12,13 +12,12 @@ from typing import Any
 from evalsite.building.answers import read_number
 from evalsite.building.boxes import list_rows, read_box, write_box
 from evalsite.building.controls import Control, Plain, list_controls
-from evalsite.building.forms import get_group, get_key, list_ticked, name_at, write_value
+from evalsite.building.forms import KEYS, get_group, get_key, list_ticked, name_at, write_value
 from evalsite.building.keys import is_key_of, make_key_at
 from evalsite.building.posts import Post, clean
 from evalsite.instruments.parts import Part
 
 _LABELS = ("label", "text")
-_KEYS = ("key", "name", "value")
 # fields that a form has for some questions only
 _SOMETIMES = frozenset({"better", "turns", "statements"})
 
@@ -185,7 +184,7 @@ class Reader:
     ) -> None:
         """Make the key of a row that has none; one made of words follows them while it is new."""
         cells = {cell.name: cell.kind for cell in list_controls(control.part)}
-        name = next((name for name in _KEYS if cells.get(name) == "text"), "")
+        name = next((name for name in KEYS if cells.get(name) == "text"), "")
         label = next((label for label in _LABELS if label in cells), "")
         if name and label:
             key, words = str(row.get(name, "")), str(row.get(label, "")).strip()

@@ -3,6 +3,7 @@
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
+from evalsite.building.boxes import list_rows_in_place
 from evalsite.building.controls import Plain
 from evalsite.building.forms import get_key
 
@@ -47,7 +48,7 @@ def rename_answers(draft: Plain, key: str, at: str, renamed: Mapping[str, str]) 
     for example, name in _list_examples(draft):
         if isinstance(example.get(name), dict) and key in example[name]:
             example[name][key] = rename(example[name][key])
-    for question in _list_dicts(draft.get("criteria")):
+    for question in list_rows_in_place(draft.get("criteria")):
         if question.get("key") == key:
             _rename_links(question.get("scale"), _LINKS.get(at, ()), rename)
 
@@ -77,7 +78,7 @@ def rename_columns(draft: Plain, renamed: Mapping[str, str]) -> None:
     if not renamed:
         return
     names = ("from_column", "marked_by", "prefill", "mark_in")
-    for question in _list_dicts(draft.get("criteria")):
+    for question in list_rows_in_place(draft.get("criteria")):
         _rename_links(question, names, lambda value: _rename_all(value, renamed))
         scale = question.get("scale")
         standard = scale.get("standard") if isinstance(scale, dict) else None
@@ -134,20 +135,16 @@ def _rename_address(address: str, holder: str, renamed: Mapping[str, str]) -> st
 # --- where names are --------------------------------------------------------------------
 
 
-def _list_dicts(value: Any) -> list[Plain]:
-    return [part for part in value if isinstance(part, dict)] if isinstance(value, list) else []
-
-
 def _list_examples(draft: Plain) -> Iterator[tuple[Plain, str]]:
     """Yield each example, with the name of its answers."""
     for part, name in _ANSWERS.items():
-        for example in _list_dicts(draft.get(part)):
+        for example in list_rows_in_place(draft.get(part)):
             yield example, name
 
 
 def _list_tests(draft: Plain) -> Iterator[Plain]:
     """Yield each test of a question in the conditions of a draft."""
-    for question in _list_dicts(draft.get("criteria")):
+    for question in list_rows_in_place(draft.get("criteria")):
         comment = question.get("comment")
         yield from _walk_condition(question.get("ask_if"))
         yield from _walk_condition(comment.get("if") if isinstance(comment, dict) else None)

@@ -206,7 +206,7 @@ def _check_layout(instrument: Instrument) -> Iterator[Fault]:
 
 def _check_criteria(instrument: Instrument) -> Iterator[Fault]:
     earlier: dict[str, Criterion] = {}
-    columns = _list_columns(instrument)
+    columns = {column.name: column for column in instrument.columns}
     taken = {
         f"{criterion.key}_{COMMENT}": f"is the column of the comments on {criterion.key!r}"
         for criterion in instrument.criteria
@@ -227,15 +227,11 @@ def _check_criteria(instrument: Instrument) -> Iterator[Fault]:
             yield Fault("reserved_column", f"{at}.key", words)
         yield from _check_criterion(instrument, criterion, at)
         yield from criterion.scale.find_faults(f"{at}.scale")
-        yield from _check_named_columns(criterion.scale, f"{at}.scale", columns)
+        for parameter, name, kind in criterion.scale.name_columns():
+            yield from _check_column(name, kind, f"{at}.scale.{parameter}", columns)
         yield from _check_turns(instrument, criterion, at, columns)
         yield from _check_when(criterion, at, earlier)
         earlier[criterion.key] = criterion
-
-
-def _list_columns(instrument: Instrument) -> dict[str, Column]:
-    columns: list[Column] = [*instrument.item.inputs, *instrument.item.output_columns]
-    return {column.name: column for column in columns}
 
 
 def _check_criterion(instrument: Instrument, criterion: Criterion, at: str) -> Iterator[Fault]:
@@ -254,11 +250,6 @@ def _check_criterion(instrument: Instrument, criterion: Criterion, at: str) -> I
     if scale.needs == "several" and instrument.item.outputs.most < 2:
         words = f"has a {scale.kind} scale, which needs two or more outputs"
         yield Fault("wrong_layout", at, words)
-
-
-def _check_named_columns(scale: Scale, at: str, columns: Mapping[str, Column]) -> Iterator[Fault]:
-    for parameter, name, kind in scale.name_columns():
-        yield from _check_column(name, kind, f"{at}.{parameter}", columns)
 
 
 def _check_column(name: str, kind: str, at: str, columns: Mapping[str, Column]) -> Iterator[Fault]:

@@ -12,8 +12,7 @@ from evalsite.instruments.schema import FORMAT, Instrument
 # for the builder's form: nothing that an editor of files knows
 _FORM_HINTS = frozenset({
     "column", "is_in_box", "is_in_sight", "is_mirrored", "is_offered", "noun", "rows",
-    "starts_optional", "when_empty",
-        "words",
+    "when_empty", "words",
 })  # fmt: skip
 
 

@@ -3,7 +3,7 @@
 import re
 from collections.abc import Callable, Iterable, Mapping
 from difflib import get_close_matches
-from functools import cache
+from functools import cache, cached_property
 from typing import Annotated, Any, NamedTuple, Self
 
 from pydantic import (
@@ -79,18 +79,26 @@ class Part(BaseModel):
         return write(self) | self.extras
 
     def __hash__(self) -> int:
-        """Hash its values, lists as tuples: what looks the same on a page is kept by this."""
+        """Hash its values, lists as tuples."""
         values = [self.__dict__[name] for name in self.__pydantic_fields__ if name != "extras"]
         if self.__pydantic_private__:
             values += self.__pydantic_private__.values()
         return hash(tuple([tuple(value) if type(value) is list else value for value in values]))
+
+    @cached_property
+    def fingerprint(self) -> int:
+        """Return the same number for the same words and values, in one process.
+
+        A hash of its values would be the same for -1 and -2.
+        """
+        return hash((repr(self), repr(self.__pydantic_private__)))
 
     def to_data(self) -> dict[str, Any]:
         """Return plain data; what has its default is left out."""
         return self.model_dump(exclude_defaults=True, by_alias=True)
 
     def model_copy(self, *, update: Mapping[str, Any] | None = None, deep: bool = False) -> Self:
-        """Return a copy, which computes anew what the original has cached."""
+        """Return a copy, which computes again what the original has cached."""
         copied = super().model_copy(update=update, deep=deep)
         for name in copied.__dict__.keys() - type(self).model_fields.keys():
             del copied.__dict__[name]

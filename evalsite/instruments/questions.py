@@ -110,7 +110,7 @@ def list_questions(
     """
     positions = sorted(output.position for output in outputs)
     order = tuple(positions.index(output.position) for output in outputs)
-    output_ids = tuple(output.pk for output in sorted(outputs, key=lambda one: one.position))
+    output_ids = tuple(output.pk for output in sorted(outputs, key=lambda output: output.position))
     count = len(outputs)
     questions = []
     for criterion in instrument.criteria if criteria is None else criteria:

@@ -55,7 +55,6 @@ InputKind = Literal[
     "review", "whole number", "statements", "spans", "turns",
 ]  # fmt: skip
 Screen = Literal["one", "sheet"]
-OUTPUT_KINDS = frozenset(get_args(TextKind))
 # those that this version can show
 INPUT_KINDS = frozenset(get_args(InputKind)) - {"spans"}
 # of inputs and columns of outputs: for a question, and not to be read
@@ -479,11 +478,6 @@ class Criterion(Part):
     comment: Comment | None = Field(None, title="Comment")
     turns: Turns | None = Field(None, title="Turns")
     required: bool = Field(True, title="An answer is required")
-
-    @cached_property
-    def fingerprint(self) -> int:
-        """Return the same number for the same words and points, in one process."""
-        return hash(self)
 
     @property
     def direction(self) -> str:

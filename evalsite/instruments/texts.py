@@ -17,6 +17,7 @@ _TEXTS = frozenset({
     "help", "text", "notes", "why", "yes", "no", "tie", "low", "high", "best", "worst", "none",
     "not_applicable", "both_good", "both_bad", "note", "hint", "name", "names", "output_name",
     "choices", "right", "rule", "refusal", "reserved_note", "range_note", "unit",
+    "page_note", "help_label", "menu",
 })  # fmt: skip
 # not for participants, or of the researcher's own making
 _LEFT_OUT = frozenset({"translations", "source", "examples", "practice", "hooks", "based_on"})

@@ -40,17 +40,22 @@ def find_gold(config: Instrument, gold: Mapping[str, str]) -> tuple[Criterion, .
 
 
 def check_gold(
-    criterion: Criterion, text: str, outputs: Sequence[str], turns: Sequence[int] = ()
+    criterion: Criterion,
+    text: str,
+    outputs: Sequence[str],
+    turns: Sequence[int] = (),
+    inputs: Mapping[str, Any] | None = None,
 ) -> None:
     """Raise ValidationError unless this text is a gold for an item of these systems' outputs.
 
     `outputs` names the system of each output, in the order uploaded; `turns` are those that are
-    asked about.
+    asked about. `inputs` may bring statements that need an answer each.
     """
     if not text.strip():
         return
     try:
-        criterion.scale.parse_gold(text, _name_parts(criterion, outputs, turns))
+        scale = criterion.scale.for_item(inputs or {})
+        scale.parse_gold(text, _name_parts(criterion, outputs, turns))
     except ValidationError as fault:
         column = f"gold_{criterion.key}"
         raise ValidationError(f"{column}: {fault.message}", code="gold") from None

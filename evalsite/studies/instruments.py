@@ -108,7 +108,7 @@ def _refuse_twice(pairs: list[tuple[str, Any]]) -> Plain:
     if len(values) < len(pairs):
         names = [name for name, _ in pairs]
         twice = next(name for name in names if names.count(name) > 1)
-        raise ValueError(f"{twice!r} stands twice in one object")
+        raise ValueError(f"{twice!r} appears twice in one object")
     return values
 
 

@@ -20,6 +20,7 @@ from tests.support.bundles import check, pack
 from tests.support.exports import export, read
 from tests.support.factories import launch, make_user
 from tests.support.instruments import GALLERY, make_built_study
+from tests.support.sheet_pages import Sheet
 
 pytestmark = pytest.mark.django_db
 
@@ -150,6 +151,21 @@ def open_page(content: dict[str, Any]) -> RatingPage:
     ]
     import_rows(study, rows)
     return RatingPage(launch(study))
+
+
+def test_comment_that_is_missing_on_a_sheet_is_named_with_a_link_to_its_box():
+    content = with_options("choice")
+    content["criteria"][0]["comment"] = {"ask": "required", "label": "Say why"}
+    content["layout"]["screen"] = "sheet"
+    study = make_built_study(content, is_practice_on=False, k=1, set_size=2)
+    import_rows(study, [{"item": "a", "document": "A text", "system": "one", "output": "Short"}])
+    sheet = Sheet(launch(study))
+
+    page = sheet.save({"q1-fault": "b"})
+
+    assert page.status_code == 422
+    assert sheet.show(page).errors == ["q1-fault.comment"]
+    assert 'id="q1-fault.comment"' in sheet.part_of(1)
 
 
 WORDS = "  Too\t“late” <b> & 2 "

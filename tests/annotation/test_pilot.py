@@ -12,6 +12,7 @@ from evalsite.participants.models import Consent, ItemSet, Participant, PilotCom
 from evalsite.participants.random_codes import hash_token
 from evalsite.studies.models import Item, Study
 from tests.site.test_staff_pages import answer
+from tests.support.batches import import_rows, make_rows
 from tests.support.factories import launch, make_annotator, make_study, make_user, mint_link
 from tests.support.rounds import make_round
 
@@ -138,6 +139,22 @@ def test_answers_stand_side_by_side_with_the_largest_difference_first(staff_clie
     assert widest.apart == 90
     assert cells == {"Tomás": ("10", True), "Lena": ("95", False), "Priya": ("100", False)}
     assert "<mark>10</mark>" in page.text
+
+
+def test_difference_on_a_pair_names_neither_of_its_outputs(staff_client):
+    study = make_study(protocol="pairwise", items=0)
+    import_rows(study, make_rows(study.config, 1))
+    item = study.items.main().first()
+    first, second = item.outputs.order_by("position")
+    for name, preferred in (("Lena", first), ("Priya", second)):
+        given = answer(study, item, status="pilot", by=make_tester(study, name))
+        key = study.config.criteria[0].key
+        given.ratings.create(study=study, criterion=key, output=preferred, value=1)
+
+    page = staff_client.get(url("study-pilot", study))
+
+    [widest] = page.context["differences"]
+    assert (widest.apart, widest.text) == (1, "")
 
 
 def test_one_click_uses_the_median_and_the_target(staff_client):

@@ -6,6 +6,8 @@ import pytest
 from django.core import signing
 
 from evalsite.annotation.models import Annotation, Rating, Slot
+from evalsite.annotation.pages.screens import load_screen
+from evalsite.annotation.pages.shown_screens import as_shown
 from tests.support.factories import make_annotator
 from tests.support.tabs import BOXES, SCORES, make_live, open_tab, refused, snapshot, what_became
 
@@ -79,6 +81,17 @@ def test_bad_44_a_box_that_is_not_sent_at_all_is_a_missing_score():
 
     assert [name for name, _ in page.page.context["errors"]] == [BOXES[2]]
     assert page.entered == ("70", "80", "")
+
+
+def test_wrong_answer_to_the_state_of_a_practice_item_is_no_page_of_a_set():
+    tab = open_tab()
+    practice = tab.me.study.items.practice().first()
+    state = as_shown(tab.me, load_screen(tab.me, practice, None)).sign()
+
+    response = tab.post({"state": state, BOXES[0]: "70"})
+
+    assert response.status_code == 404
+    assert not Annotation.objects.exists()
 
 
 def test_bad_45_one_box_sent_with_two_values_is_refused():

@@ -418,6 +418,34 @@ def test_two_people_who_edit_lose_nothing(staff, jane):
     assert instrument.draft["criteria"][0]["label"] == "Hers"
 
 
+def test_row_that_a_conflict_kept_is_not_offered_again(staff, jane):
+    instrument = begin(staff)
+    address = reverse("admin:instrument", args=[instrument.pk])
+    opened = read_form(staff.get(address).text, "builder")
+    staff.post(address, opened | {"do": "draft", "criteria-0-label": "Tone"})
+
+    conflict = staff.post(address, opened | {"do": "remove:criteria-0"})
+    page = staff.get(address)
+
+    assert conflict.status_code == 409
+    assert page.context["removed"] is None
+
+
+def test_row_whose_list_is_gone_cannot_come_back(staff):
+    instrument = begin(staff)
+    post(staff, instrument, **{"do": "draft", "criteria-0-kind": "slider"})
+    post(staff, instrument, do="add:criteria-0-scale-marks")
+    post(staff, instrument, do="remove:criteria-0-scale-marks-0")
+    post(staff, instrument, **{"do": "draft", "criteria-0-kind": "text"})
+
+    page = post(staff, instrument, do="undo", title="Another title")
+
+    assert page.status_code == 200
+    assert page.context["removed"] is None
+    instrument.refresh_from_db()
+    assert instrument.draft["title"] == "Another title"
+
+
 def test_form_that_is_sent_twice_is_kept_once_and_one_from_before_says_who_changed_it(staff):
     instrument = begin(staff)
     address = reverse("admin:instrument", args=[instrument.pk])

@@ -13,6 +13,7 @@ from evalsite.instruments.checks import InvalidInstrument, find_not_yet, read_in
 from evalsite.instruments.installed import get_protocol, installed_protocols
 from evalsite.instruments.parts import MOST_MINUTES
 from evalsite.instruments.schema import INPUT_KINDS
+from evalsite.instruments.texts import translate
 from evalsite.studies.models import Study
 
 FOLDER = settings.BASE_DIR / "fixtures" / "instruments"
@@ -308,3 +309,18 @@ def test_translation_with_an_address_like_a_mark_is_named():
     assert [(fault.code, fault.place) for fault in refused.value.faults] == [
         ("unknown_address", "translations.de.marked.source"),
     ]  # fmt: skip
+
+
+def test_every_text_of_a_page_can_be_translated():
+    data = json.loads((FOLDER / "da_sqm.json").read_bytes())
+    data |= {"page_note": "Read both.", "help_label": "Instructions"}
+    data["layout"]["menu"] = ["Rating"]
+    data["translations"] = {
+        "de": {"page_note": "Lies beide.", "help_label": "Anleitung", "layout.menu.0": "Urteil"}
+    }
+
+    content = read_instrument(data).to_data()
+    shown = translate(content, "de")
+
+    assert (shown["page_note"], shown["help_label"]) == ("Lies beide.", "Anleitung")
+    assert shown["layout"]["menu"] == ["Urteil"]

@@ -10,6 +10,7 @@ from django.core.exceptions import ValidationError
 from evalsite.annotation.fsck import find_breaches
 from evalsite.annotation.models import Annotation, Rating
 from evalsite.annotation.pages.forms import RatingForm
+from evalsite.annotation.running.pilot_results import _say
 from evalsite.annotation.running.simulation import simulate_crowd
 from evalsite.exports.codebook import list_chapters
 from evalsite.instruments.answer import read_value, round_value
@@ -17,6 +18,7 @@ from evalsite.instruments.checks import read_instrument as read_content
 from evalsite.instruments.scales import read_scale
 from evalsite.instruments.scales.points import Steps
 from evalsite.instruments.schema import Condition
+from evalsite.results.disagreement.widest import list_wide
 from evalsite.results.report.computation import compute_report
 from evalsite.studies.models import Study
 from tests.support.answering import RatingPage
@@ -24,6 +26,7 @@ from tests.support.batches import import_rows
 from tests.support.bundles import check, pack
 from tests.support.exports import export, read
 from tests.support.factories import launch
+from tests.support.imported import check as check_ratings
 from tests.support.imported import load
 from tests.support.instruments import ask, make_built_study, read_instrument
 
@@ -35,6 +38,7 @@ HALVES = [
     {"value": 3, "label": "Good"},
 ]
 SLIDER = {"kind": "slider", "minimum": 0, "maximum": 1, "step": 0.05}
+FIVES = {"kind": "slider", "minimum": 0, "maximum": 100, "step": 5}
 HOURS = {"kind": "number", "minimum": 0.25, "maximum": 24, "unit": "hours"}
 KEYS = ("quality", "share", "hours")
 
@@ -161,6 +165,8 @@ def test_one_point_is_the_same_with_and_without_a_decimal_point():
         ({"kind": "likert", "points": HALVES}, "2", [2, 2.0], [1.5]),
         (SLIDER, "0.3..0.4", [0.3, 0.35, 0.4], [0.25, 0.45, 0.301]),
         (SLIDER, "1.0", [1], [0.95]),
+        (SLIDER, "0.32..0.4", [0.35, 0.4], [0.3, 0.45]),
+        (FIVES, "3..20", [5, 10, 20], [0, 25]),
         (HOURS, "0.25..1", [0.25, 0.999, 1], [1.001, 24]),
     ],
 )
@@ -223,6 +229,34 @@ def test_file_brings_decimals_and_writes_them_as_they_are_stored():
 
 
 @pytest.mark.django_db
+def test_the_label_of_another_point_is_a_fault_beside_half_a_point():
+    study = make_study(items=1)
+    row = {"participant": "w1", "item": "i0", "system": "alpha", "criterion": "quality"}
+
+    checked = check_ratings(study, [row | {"value": "1.5", "label": "Good"}])
+
+    assert [(fault.code, fault.column) for fault in checked.faults] == [("value_invalid", "value")]
+
+
+@pytest.mark.django_db
+def test_differences_of_decimals_are_written_as_short_as_these():
+    study = make_study(items=1, k=2)
+    load(
+        study,
+        [
+            {"participant": who, "item": "i0", "system": "alpha", "criterion": key, "value": value}
+            for who, share in (("w1", "0.3"), ("w2", "0.9"))
+            for key, value in (("quality", "2"), ("share", share), ("hours", "7"))
+        ],
+        keeps_incomplete=True,
+    )
+
+    (wide,) = list_wide(study)
+
+    assert wide.words == "0.6 points apart"
+
+
+@pytest.mark.django_db
 @pytest.mark.slow
 def test_crowd_answers_with_decimals_and_bundle_and_report_hold_them():
     study = launch(make_study(items=6, k=3, set_size=6, is_demo=True))
@@ -266,3 +300,10 @@ def test_condition_tests_an_answer_with_decimals(test, is_met):
     condition = Condition.model_validate({"criterion": "quality"} | test)
 
     assert condition.is_met({"quality": {0: (1.5,)}}, 0) is is_met
+
+
+@pytest.mark.parametrize(("value", "words"), [(1.5, "1.5"), (2, "2 (Fair)"), (2.5, "2.5 (Quite)")])
+def test_pilot_shows_a_point_with_its_number(value, words):
+    points = [*HALVES[:3], {"value": 2.5, "label": "Quite"}, HALVES[4]]
+
+    assert _say(read_scale({"kind": "likert", "points": points}), value) == words

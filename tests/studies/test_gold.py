@@ -320,3 +320,17 @@ def test_a_long_cell_is_told_by_its_beginning():
 
     assert "“" + "x" * 60 + "…”" in told.value.messages[0]
     assert len(told.value.messages[0]) < 300
+
+
+def test_statements_of_an_item_need_a_right_answer_each():
+    claims = Criterion.model_validate({
+        "key": "claims", "label": "Claims", "question": "Which are true?", "per": "output",
+        "scale": {"kind": "checklist", "yes": "Yes", "no": "No", "from_column": "claims"},
+    })  # fmt: skip
+    inputs = {"claims": "The sky is blue.\nSnow is white.\nGrass is red."}
+
+    check_gold(claims, "1 1 0", ["a"], inputs=inputs)
+    with pytest.raises(ValidationError) as refused:
+        check_gold(claims, "1 0", ["a"], inputs=inputs)
+
+    assert refused.value.code == "gold"

@@ -429,6 +429,17 @@ def keep_entered(me: Participant, screen: Screen, data: Mapping[str, Any]) -> Dr
     return save_draft(participant=me, item=screen.item, values=entered, order=screen.order)
 
 
+def keep_draft(me: Participant, screen: Screen, data: Mapping[str, Any]) -> bool:
+    """Keep what was entered for an item, and this person's places with it.
+
+    Tell whether a further draft could renew the places.
+    """
+    kept = keep_entered(me, screen, data)
+    if kept is None or me.is_pilot or not has_agreed(me) or not is_mine(me, screen):
+        return False
+    return keep_lease_once(me, me.study, kept)
+
+
 def address_for_consent(request: HttpRequest, saved: Saved) -> str:
     """Return the page that says what became of an answer sent without agreeing."""
     name = "declined" if saved is Saved.UNUSED else "consent"
@@ -499,17 +510,13 @@ def draft(request: HttpRequest, me: Participant) -> HttpResponse:
         sent = read_sent(request.POST, me)
     except Http404:
         return unknown_link(request)
-    screen = sent.screen
-    kept = None if _is_left_since(me, sent.shown) else keep_entered(me, screen, sent.data)
+    may_renew = not _is_left_since(me, sent.shown) and keep_draft(me, sent.screen, sent.data)
     if agreement_of(me) is Agreement.NONE:
         return JsonResponse({"lease_until": None}, status=403)
     if me.is_pilot:
         return JsonResponse({"lease_until": None})
-    if not is_mine(me, screen):
+    if not is_mine(me, sent.screen):
         return JsonResponse({"lease_until": None}, status=409)
-    may_renew = False
-    if kept is not None and has_agreed(me):
-        may_renew = keep_lease_once(me, me.study, kept)
     # whatever item it is, the end is that of the set
     until = shown_end(find_end(me, me.study))
     return JsonResponse({"lease_until": until, "is_final": not may_renew})

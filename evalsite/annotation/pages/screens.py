@@ -44,10 +44,6 @@ class Screen:
     # whose screen it is, where people see options in orders of their own
     participant_id: int = 0
 
-    @property
-    def output_ids(self) -> list[int]:
-        return [output.pk for output in self.outputs]
-
     @cached_property
     def questions(self) -> list[Question]:
         """What is asked of this item: everything, but a qualification asks only what it scores."""

@@ -14,7 +14,7 @@ from django.utils.translation import ngettext
 from django.views.decorators.http import require_http_methods, require_POST
 
 from evalsite.annotation.allocation.controls import CONTROLS
-from evalsite.annotation.allocation.leases import held_until, keep_lease_once
+from evalsite.annotation.allocation.leases import held_until
 from evalsite.annotation.models import Annotation, Draft
 from evalsite.annotation.pages.forms import RatingForm
 from evalsite.annotation.pages.jump_menu import TITLE, menu_headings
@@ -26,6 +26,7 @@ from evalsite.annotation.pages.rating_views import (
     go_on,
     is_mine,
     is_skipped,
+    keep_draft,
     keep_entered,
     render_away,
     save_answer,
@@ -127,23 +128,16 @@ def draft(request: HttpRequest, me: Participant, item_set: ItemSet) -> HttpRespo
     rest = [answer for answer in sent if answer not in ready]
     saved = _store(request, me, item_set, ready)
     for answer in rest:
-        _keep(me, answer.screen, answer.data)
+        keep_draft(me, answer.screen, answer.data)
     page = SetPage(request, me, item_set)
     missing = wanted_places(me, item_set, page.times)
     if not sent and missing:
         # people who are still there keep their places, as with a draft
-        _keep(me, *_find_unrenewed(me, item_set, missing))
+        keep_draft(me, *_find_unrenewed(me, item_set, missing))
     is_lapsed = not me.is_pilot and not all(is_mine(me, answer.screen) for answer in rest)
     report = _describe_saved(page, sent, saved)
     report["is_final"] = not _may_renew(me, item_set, missing)
     return JsonResponse(report, status=409 if is_lapsed else 200)
-
-
-def _keep(me: Participant, screen: Screen, data: Mapping[str, Any]) -> None:
-    """Keep what was entered for an item, and this person's places with it."""
-    kept = keep_entered(me, screen, data)
-    if kept is not None and not me.is_pilot and has_agreed(me) and is_mine(me, screen):
-        keep_lease_once(me, me.study, kept)
 
 
 def _find_unrenewed(

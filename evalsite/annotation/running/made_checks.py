@@ -93,7 +93,7 @@ def create_check(*, study: Study, content: CheckContent, gold: Mapping[str, str]
     )
     for criterion in current.config.criteria:
         turns = [question.turn for question in questions.get(criterion.key, ())]
-        check_gold(criterion, gold.get(criterion.key, ""), names, turns)
+        check_gold(criterion, gold.get(criterion.key, ""), names, turns, content.inputs)
     batch, _ = Batch.objects.get_or_create(
         study=current,
         sha256=hash_text(f"{MADE_HERE} {current.pk}"),

@@ -260,7 +260,7 @@ def _find_farthest(values: Mapping[int, float]) -> int | None:
 def _say(scale: Any, value: Any) -> str:
     if value is None:
         return ""
-    if not isinstance(value, int):
+    if not isinstance(value, int | float):
         return ", ".join(scale.name_tested(one) for one in scale.list_tested(value))
     label = scale.label_of(value)
     if not 0 < len(label) <= _LONG_LABEL:

@@ -284,7 +284,8 @@ class ItemMaker:
             if criterion.turns is not None and len(outputs) == 1:
                 turns = criterion.turns.list_turns(first.shared, first.text)
             try:
-                check_gold(criterion, text, [output.system for output in outputs], turns)
+                systems = [output.system for output in outputs]
+                check_gold(criterion, text, systems, turns, first.shared)
             except ValidationError as error:
                 message = " ".join(error.messages).removeprefix(f"{field_name}: ")
                 self._fault("gold_invalid", message, first, field_name)

@@ -1,7 +1,7 @@
 """Answers put together from the ratings of each participant and item, with what doesn't fit."""
 
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from copy import copy
 from dataclasses import dataclass, field, replace
 from typing import Any, NamedTuple
@@ -25,7 +25,12 @@ from evalsite.imports.ratings.items import (
 )
 from evalsite.imports.ratings.values import ValueReader
 from evalsite.instruments.answer import AnswerRow
-from evalsite.instruments.questions import NumberedText, Question, list_questions, match_rows
+from evalsite.instruments.questions import (
+    NumberedText,
+    list_questions,
+    match_rows,
+    number_texts,
+)
 from evalsite.instruments.scales import COMMENT
 from evalsite.instruments.schema import Instrument
 from evalsite.studies.models import Item, Study
@@ -136,6 +141,8 @@ class AnswerBuilder:
         self._waiting: list[list[RatingRow]] = []
         # whose answers to what lack a row because of a fault
         self._cut: set[tuple[str, str]] = set()
+        # what is always asked, by the number of outputs
+        self._asked: dict[int, set[Key]] = {}
 
     def add(self, row: Row) -> None:
         """The ratings of a row are part of their answers, once a few thousand have come."""
@@ -339,17 +346,13 @@ class AnswerBuilder:
         return [Fault("answered_already", message, column, line, record) for line, record in places]
 
     def _finish_one(self, answer: CheckedAnswer) -> None:
-        questions = self._list_questions(answer.item)
-        asked = {
-            (question.criterion.key, question.place - 1 if question.place else None)
-            for question in questions
-            if question.criterion.is_always_answered
+        missing = self._list_asked(len(answer.item.outputs)) - {
+            (key, number) for key, number, _part in answer.ratings
         }
-        missing = asked - {(key, number) for key, number, _part in answer.ratings}
         try:
             answer.order_shown = _order_by_place(answer)
             if not missing and self.config.hooks.clean:
-                self.config.clean(self._name_values(answer, questions))
+                self.config.clean(self._name_values(answer))
         except ValidationError as error:
             code = error.code if error.code == "order_invalid" else "value_invalid"
             self._blame_answer(code, answer, " ".join(error.messages))
@@ -365,13 +368,22 @@ class AnswerBuilder:
             message = _describe_missing(answer, missing, self.config)
             self._blame_answer("answer_incomplete", answer, message)
 
-    def _list_questions(self, item: FoundItem) -> list[Question]:
-        """Return what is asked about the outputs of an item; no file asks about turns."""
-        outputs = [NumberedText(pk, number, "") for number, (pk, _) in enumerate(item.outputs)]
-        return list_questions(self.config, {}, outputs)
+    def _list_asked(self, outputs: int) -> set[Key]:
+        """Return what is always asked about so many outputs; no file asks about turns."""
+        if outputs not in self._asked:
+            self._asked[outputs] = {
+                (question.criterion.key, question.place - 1 if question.place else None)
+                for question in list_questions(self.config, {}, number_texts([""] * outputs))
+                if question.criterion.is_always_answered
+            }
+        return self._asked[outputs]
 
-    def _name_values(self, answer: CheckedAnswer, questions: Iterable[Question]) -> dict[str, Any]:
+    def _name_values(self, answer: CheckedAnswer) -> dict[str, Any]:
         """Return the answers by the names of their questions, as a form would clean them."""
+        outputs = [
+            NumberedText(pk, number, "") for number, (pk, _) in enumerate(answer.item.outputs)
+        ]
+        questions = list_questions(self.config, {}, outputs)
         rows = [rating.row for rating in answer.ratings.values()]
         return {
             question.name: self.values.clean(question.criterion, question.write_entry(value))

@@ -123,7 +123,7 @@ class ValueReader:
     def _check_label(self, row: RatingRow, value: Any) -> None:
         """The label of another point shows that the scale was reversed, or a column is wrong."""
         label = row.label.strip().casefold()
-        if not label or not isinstance(value, int):
+        if not label or not isinstance(value, int | float):
             return
         meant = self._list_labels(row.criterion).get(label, value)
         if meant != value:

@@ -104,7 +104,7 @@ class Checklist(Scale):
         description="For statements of each item’s own, add an input of the kind “statements”.",
         json_schema_extra={"column": "statements", "words": {"": "the list above, for all items"}},
     )
-    most: int = Field(_MOST, ge=1, le=_MOST, title="At most so many statements")
+    most: int = Field(_MOST, ge=1, le=_MOST, title="Most statements")
     not_applicable: Words | None = Field(
         None, title="Words for “not applicable”", description="Empty: it isn’t offered."
     )

@@ -95,7 +95,7 @@ class ScaleOfOptions(ScaleOfParts):
 def find_option_faults(options: Sequence[Option], at: str) -> Iterator[Fault]:
     yield from find_twice(options, at)
     if sum(option.other for option in options) > 1:
-        yield Fault("duplicate", at, "can have one option with words of one’s own")
+        yield Fault("duplicate", at, "can have only one option with a box for other words")
 
 
 def split_words(answer: str) -> tuple[str, str]:

@@ -402,7 +402,7 @@ class Preference(Scale):
 
     def name_tested(self, value: Any) -> str:
         if isinstance(value, str) and value in BOTH:
-            return str(getattr(self, value))
+            return getattr(self, value) or ""
         return next((point.label for point in self.points if point.value == value), str(value))
 
     # --- gold: the better system with its strength ("alpha", "alpha:2", "1:1..2"), tie, both_good

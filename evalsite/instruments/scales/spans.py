@@ -72,7 +72,7 @@ class Spans(Scale):
         description="Where the weight of a severity doesn’t suit a category.",
         json_schema_extra={"noun": "weight"},
     )
-    most: int | None = Field(None, ge=1, le=200, title="At most so many passages")
+    most: int | None = Field(None, ge=1, le=200, title="Most passages")
     none: Words | None = Field(
         None, title="Words for “no errors”", description="Empty: it isn’t offered."
     )

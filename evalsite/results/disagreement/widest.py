@@ -9,6 +9,8 @@ from django.db.models import Count, Exists, F, Max, Min, OuterRef, Q, QuerySet
 
 from evalsite.analysis.families import get_family
 from evalsite.annotation.models import Annotation, Rating
+from evalsite.instruments.answer import round_value
+from evalsite.instruments.scales import Scale
 from evalsite.instruments.schema import Criterion
 from evalsite.quality.models import Exclusion
 from evalsite.studies.models import Study
@@ -69,12 +71,23 @@ def _find_wide(study: Study, criterion: Criterion) -> Iterator[Wide]:
             ratio = row["high"] / row["low"]
             yield _make(criterion, row, 1 - 1 / ratio, f"{ratio:.1f} times apart")
         return
-    points = high - low + 1
-    # 3 of five points, 4 of seven; a quarter of a slider
-    least = points // 2 + 1 if points <= _MOST_POINTS else (high - low) / 4
+    least = _find_least(criterion.scale)
     for row in spread.filter(n__gte=2, high__gte=F("low") + least)[:_MOST_FOUND]:
-        apart = row["high"] - row["low"]
+        apart = round_value(row["high"] - row["low"])
         yield _make(criterion, row, apart / (high - low), f"{apart} points apart")
+
+
+def _find_least(scale: Scale) -> float:
+    """Return from when on numbers are far apart.
+
+    3 of five points, 4 of seven; a quarter of a slider.
+    """
+    span, step = scale.maximum - scale.minimum, 1.0
+    if scale.has_decimals:
+        listed = len(scale.list_answers())
+        step = span / (listed - 1) if listed else getattr(scale, "steps", 1)
+    points = round(span / step) + 1
+    return (points // 2 + 1) * step if points <= _MOST_POINTS else span / 4
 
 
 def _find_undecided(criterion: Criterion, ratings: QuerySet[Rating]) -> Iterator[Wide]:
