@@ -107,6 +107,7 @@ def test_a_status_of_another_program_leaves_no_row_out():
     assert count(check(study, rows)) == (2, 1)
 
 
+@pytest.mark.both_databases
 def test_scores_and_later_batches_find_an_item_by_the_id_of_its_file():
     study = make_study("e3_ids_with_spaces_and_umlauts", "out.csv")
     scores = "item,system,bleu\nKöln-1,alpha,0.5\nKoeln-1,beta,0.25\n"
