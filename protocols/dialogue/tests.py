@@ -12,6 +12,7 @@ from django.template.loader import render_to_string
 
 from evalsite.annotation.pages.view_models import view_item
 from evalsite.instruments.installed import find_folder, get_protocol
+from evalsite.instruments.questions import write_gold
 from evalsite.instruments.scales.likert import Likert
 from evalsite.lib.dialogue import parse_dialogue
 from evalsite.lib.markdown import render_markdown
@@ -317,7 +318,7 @@ def test_speaker_that_the_response_names_is_told_and_not_repeated(config):
 
 def test_practice_gold_can_be_met_and_can_be_missed(config):
     for item in config.practice:
-        for key, gold in config.write_gold(item).items():
+        for key, gold in write_gold(config, item).items():
             criterion = config.criterion_by_key[key]
             check_gold(criterion, gold, item.outputs)
             met = {
@@ -330,7 +331,7 @@ def test_practice_gold_can_be_met_and_can_be_missed(config):
 def test_practice_shows_that_the_criteria_go_separate_ways(config):
     (item,) = config.practice
 
-    assert config.write_gold(item) == {
+    assert write_gold(config, item) == {
         "appropriateness": "3..4",
         "information_content": "1",
         "human_likeness": "5",

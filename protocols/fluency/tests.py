@@ -10,6 +10,7 @@ from django.template.loader import render_to_string
 
 from evalsite.annotation.pages.view_models import view_item
 from evalsite.instruments.installed import find_folder, get_protocol
+from evalsite.instruments.questions import write_gold
 from evalsite.instruments.scales.likert import Likert
 from evalsite.studies.gold import check_gold
 from tests.support import documents
@@ -193,7 +194,7 @@ def test_practice_asks_both_questions_with_golds_and_says_why(config):
     assert config.examples == []
     (item,) = config.practice
     assert set(item.gold) == {"fluency", "coherence"}
-    for key, gold in config.write_gold(item).items():
+    for key, gold in write_gold(config, item).items():
         check_gold(config.criterion_by_key[key], gold, item.outputs)
     assert item.why
 
@@ -201,7 +202,7 @@ def test_practice_asks_both_questions_with_golds_and_says_why(config):
 def test_practice_shows_that_the_two_questions_are_separate(config):
     (item,) = config.practice
 
-    assert config.write_gold(item) == {"fluency": "5", "coherence": "1..2"}
+    assert write_gold(config, item) == {"fluency": "5", "coherence": "1..2"}
 
 
 # --- dialogues and next lines ---------------------------------------------------

@@ -12,6 +12,7 @@ from django.urls import reverse
 
 from evalsite.annotation.pages.view_models import view_example
 from evalsite.instruments.installed import find_folder, get_protocol
+from evalsite.instruments.questions import write_gold
 from evalsite.instruments.scales.magnitude import Magnitude, Standard
 from evalsite.studies.gold import check_gold, count_met, feedback
 from tests.support import documents
@@ -237,7 +238,7 @@ def test_practice_gold_is_by_order_alone_and_can_be_met(config):
     (criterion,) = config.criteria
 
     for item in config.practice:
-        gold = criterion.write_gold(item)
+        gold = write_gold(config, item)[criterion.key]
         check_gold(criterion, gold, item.outputs)
         met, asked = max(
             count_met(feedback(criterion, gold, scores, 100, SHOWN))

@@ -12,6 +12,7 @@ from django.test import Client
 
 from evalsite.annotation.pages.view_models import view_item
 from evalsite.instruments.installed import find_folder, get_protocol
+from evalsite.instruments.questions import read_ratings, write_gold
 from evalsite.instruments.scales.preference import Judgement, Preference
 from evalsite.studies.gold import check_gold, feedback
 from tests.support import documents
@@ -127,7 +128,7 @@ def test_worked_examples_are_the_documents_in_its_order_with_its_letters(config,
         assert item.inputs["dialogue"].split("\n") == [": ".join(line) for line in dialogue]
         assert list(item.outputs) == [first, second]
         asked = config.criterion_by_key[criterion]
-        said = f"{asked.scale.describe_ratings(asked.read_ratings(item))} {item.why}".strip()
+        said = f"{asked.scale.describe_ratings(read_ratings(asked, item))} {item.why}".strip()
         # a back quote of the document is on the wrong side of a bracket
         assert said.replace("`", "") == verdict.replace("`", "")
     assert [item.label for item in config.examples] == list("abcdefacdeff")
@@ -145,9 +146,9 @@ def test_practice_is_four_of_the_documents_examples_with_their_verdicts(config):
     for item in config.practice:
         worked = by_name[item.criterion, item.label]
         assert (item.inputs, item.outputs, item.why) == (worked.inputs, worked.outputs, worked.why)
-        (preferred,) = config.criterion_by_key[item.criterion].read_ratings(worked)
+        (preferred,) = read_ratings(config.criterion_by_key[item.criterion], worked)
         right = str(preferred.better) if preferred.better else "tie"
-        assert config.write_gold(item) == {item.criterion: right}
+        assert write_gold(config, item) == {item.criterion: right}
     assert "museum" in config.practice[-1].inputs["dialogue"]
 
 
@@ -247,7 +248,7 @@ def test_a_participant_meets_a_dialogue_once_in_sets_of_20(config):
 
 def test_practice_judges_one_criterion_and_its_gold_can_be_met(config):
     for item in config.practice:
-        ((key, gold),) = config.write_gold(item).items()
+        ((key, gold),) = write_gold(config, item).items()
         criterion = config.criterion_by_key[key]
         check_gold(criterion, gold, item.outputs)
         answers = [

@@ -13,6 +13,7 @@ from django.test import Client
 from evalsite.annotation.pages.view_models import view_example, view_item
 from evalsite.imports.demo import import_example
 from evalsite.instruments.installed import find_folder, get_protocol
+from evalsite.instruments.questions import write_gold
 from evalsite.instruments.scales.decision import Decision
 from evalsite.instruments.scales.likert import Likert
 from evalsite.participants.models import ItemSet
@@ -234,7 +235,7 @@ def test_version_freezes_what_is_said_about_ignoring_and_highlighting(config):
 
 
 def test_message_for_what_is_missing_names_it(config):
-    said = [one.make_field(config.item.output_name).missing for one in config.criteria]
+    said = [one.scale.make_field(one, config.item.output_name).missing for one in config.criteria]
 
     assert said == [
         "Choose a score for semantic relevance",
@@ -351,7 +352,7 @@ def test_practice_gold_can_be_met_and_each_item_says_why(config):
     for example in config.practice:
         met = asked = 0
         for criterion in config.criteria:
-            gold = config.write_gold(example)[criterion.key]
+            gold = write_gold(config, example)[criterion.key]
             check_gold(criterion, gold, example.outputs)
             lowest, highest = criterion.scale.minimum, criterion.scale.maximum
             best = max(
@@ -365,7 +366,7 @@ def test_practice_gold_can_be_met_and_each_item_says_why(config):
 
 
 def test_practice_suggests_no_reserved_point_alone(config):
-    golds = {one.write_gold(example) for example in config.practice for one in config.criteria}
+    golds = {gold for example in config.practice for gold in write_gold(config, example).values()}
 
     assert not golds & {"3", "5"}
 
