@@ -268,6 +268,15 @@ def test_whole_answer_is_saved_in_the_background(promises):
     }
 
 
+def test_what_a_page_says_it_showed_may_be_nested_as_deep_as_it_likes():
+    sheet = Sheet()
+
+    response = sheet.keep(answer(2, 4, 2, 5) | {"q2-was": "[" * 100_000})
+
+    assert response.status_code == 200
+    assert given() == {2: [4, 2, 5]}
+
+
 def test_part_of_an_answer_is_kept_as_a_draft_and_comes_back():
     sheet = Sheet()
 

@@ -113,7 +113,7 @@ def is_changed(data: QueryDict) -> bool:
     """Tell whether what was sent for a part says anything else than the page did when shown."""
     entered = {name: text for name, text in data.items() if name not in _NO_ANSWERS and text}
     try:
-        was = read_json(str(data.get("was", "")))
+        was = read_json(str(data.get("was", "")), most_depth=1)  # an object of texts
     except ValueError:
         was = {}
     known = was.items() if isinstance(was, Mapping) else ()
