@@ -56,7 +56,7 @@ def test_a_page_asks_it_with_the_control_that_errors_lead_to_and_saves_answers(s
     saved = page.post(page.answers)
 
     for question in page.questions:
-        control = question.criterion.scale.first_control(question.name)
+        control = question.scale.first_control(question.name)
         assert f'id="{control}"' in page.html, f"The template has no id {control!r}."
     assert saved.status_code == 302
     assert Annotation.objects.get(study=study, outcome="rated").ratings.exists()

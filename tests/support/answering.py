@@ -73,7 +73,7 @@ class RatingPage:
 
 def right_answers(question: QuestionView) -> tuple[str, ...]:
     """What people might answer to this question, each answer once."""
-    scale, number = question.criterion.scale, question.number
+    scale, number = question.scale, question.number
     turns = ([2.0, -2.0, 0.0], [-2.0, 2.0, 0.0], [0.0, 0.0, 0.0], [1.0, -1.0, 1.0])
     # as many as an item may have outputs
     felt = [turn * 4 for turn in turns]
