@@ -4,7 +4,6 @@ What the analysis reads by itself, CSV in UTF-8, stays as it is. Any other file 
 that imports ratings into a study, and written as CSV into a folder of its own.
 """
 
-import csv
 import re
 import sys
 from argparse import Namespace
@@ -20,6 +19,7 @@ from evalsite.data.tables.formats import find_ratings
 from evalsite.data.tables.path_columns import PathColumns
 from evalsite.data.tables.reader import open_table
 from evalsite.data.tables.table import Limits, Table, peek
+from evalsite.lib.csv_writer import write_csv
 
 _COMMA = re.compile(r"[+-]?[0-9]+,[0-9]+")
 _NUMBER = re.compile(r"[+-]?[0-9]+(,[0-9]+)?")
@@ -94,13 +94,10 @@ def _write(table: Table, target: Path, mapping: dict[str, str]) -> list[tuple[st
     kept = [number for number, name in enumerate(table.header) if name not in left_out]
     rows = [_join_ids(row.cells, items) for row in _read_rows(table)]
     commas = _find_commas(rows, kept)
+    kept = [number for number in kept if number not in items[1:]]
     with target.open("w", encoding="utf-8", newline="") as file:
-        writer = csv.writer(file)
-        writer.writerow([table.header[number] for number in kept if number not in items[1:]])
-        for cells in rows:
-            writer.writerow(
-                [_write_cell(cells[n], n in commas) for n in kept if n not in items[1:]]
-            )
+        write_csv(file, [[table.header[number] for number in kept]])
+        write_csv(file, ([_write_cell(cells[n], n in commas) for n in kept] for cells in rows))
     dropped = {table.header[number] for number in items[1:]}
     return [(name, use) for name, use in mapping.items() if use and name not in dropped]
 

@@ -18,6 +18,7 @@ from django.utils.html import escape
 
 from evalsite.annotation.fsck import find_breaches
 from evalsite.annotation.models import Annotation, Rating
+from evalsite.annotation.pages.view_models import QuestionView
 from evalsite.annotation.running.launch import launch_study
 from evalsite.annotation.running.simulation import Crowd, Visitor, simulate_crowd
 from evalsite.exports.services import Choice, stream_file
@@ -87,9 +88,10 @@ def is_plain(criterion: Criterion) -> bool:
     return criterion.is_always_answered and not criterion.scale.has_parts
 
 
-def needs(criterion: Criterion) -> bool:
-    """Tell whether saying nothing is no answer to a criterion that is always asked."""
-    field = criterion.scale.make_field(criterion, "this output")
+def needs(question: QuestionView) -> bool:
+    """Tell whether saying nothing is no answer to a question that is always asked."""
+    criterion = question.criterion
+    field = question.scale.make_field(criterion, "this output")
     try:
         field.clean("")
     except ValidationError:
@@ -101,7 +103,7 @@ def check_missing(page: Any) -> list[str]:
     """All that is always asked is missing, in the order of the page; return its questions."""
     named = [name for name, _ in page.context["errors"]]
     questions = page.context["item"].questions
-    asked = [one.name for one in questions if needs(one.criterion)]
+    asked = [one.name for one in questions if needs(one)]
     # others may be asked because of what is not answered
     optional = {one.name for one in questions if one.criterion.ask_if is not None}
     assert [name for name in named if name not in optional] == asked
