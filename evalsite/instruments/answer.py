@@ -6,6 +6,8 @@ from typing import Any, NamedTuple
 # values, and the points, bounds and steps of instruments, are within these limits
 LARGEST_NUMBER = 10**9
 MOST_DECIMALS = 3
+# of one: steps are counted in thousandths, as sums of decimals aren't exact
+UNITS = 10**MOST_DECIMALS
 # a key of an instrument, or a category and the column of an input, joined by a sign
 LONGEST_PART = 81
 # the criterion of passages that were marked without a question about them
@@ -47,3 +49,8 @@ def round_value(number: float) -> float:
     """Return the number as a value is written: three decimals at most, and none if it is whole."""
     rounded = round(number, MOST_DECIMALS)
     return int(rounded) if float(rounded).is_integer() else rounded
+
+
+def count_units(number: Any) -> int:
+    """Return how many thousandths a number has."""
+    return round(number * UNITS)

@@ -15,6 +15,7 @@ from evalsite.studies.models import Batch, Study
 from tests.support.breaking import (
     BREAKS,
     World,
+    highlight,
     item_without_its_k_places,
     make_world,
     row_of_two_studies,
@@ -67,6 +68,22 @@ def test_set_that_lost_what_it_never_had_is_named(world):
     world.change(ItemSet.objects.get(participant=world.busy), lost_ids=[0])
 
     assert [one.check.key for one in find_breaches(world.study)] == ["set_of_impossible_items"]
+
+
+@pytest.mark.parametrize(
+    ("fields", "check"),
+    [
+        ({"criterion": "magnitude"}, "highlight_of_a_criterion_that_is_not_asked"),
+        ({"turn": 1}, "highlight_of_a_category_that_nothing_offers"),
+    ],
+)
+def test_mark_of_a_question_or_of_a_turn_is_named(world, fields, check):
+    if "criterion" in fields:
+        fields = {"criterion": world.study.config.criteria[0].key}
+
+    highlight(world, 0, 5, **fields)
+
+    assert [one.check.key for one in find_breaches(world.study)] == [check]
 
 
 @pytest.mark.both_databases

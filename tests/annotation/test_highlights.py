@@ -84,7 +84,17 @@ def test_bad_25_offsets_in_halves_of_code_points_beyond_16_bits_are_refused():
 
 def test_line_is_found_in_whole_characters():
     assert read_lines("cafe\u0301 or cafe", "cafe") == (["cafe"], "")
-    assert read_lines("cafe\u0301", "cafe") == ([], "")
+
+
+@pytest.mark.parametrize(
+    ("text", "line"),
+    [("at the cafe\u0301", "cafe"), ("a 👩\u200d👩 there", "👩"), ("a 🇩🇪 flag", "🇩")],
+)
+def test_line_that_stands_only_inside_of_characters_is_refused(text, line):
+    marked, error = read_lines(text, line)
+
+    assert marked == []
+    assert f"“{line}” isn’t in the text" in error
 
 
 def test_bad_25_26_a_quote_in_another_normal_form_does_not_fit():

@@ -14,9 +14,13 @@ import pytest
 from django.core.management import call_command
 from django.db import transaction
 
+from evalsite.annotation.models import Annotation
 from evalsite.exports.bundle import read as opening
 from evalsite.exports.bundle import verify
+from evalsite.exports.bundle.bulk_store import reading
 from evalsite.exports.bundle.format import CHECKSUMS
+from evalsite.exports.bundle.read import BadBundle, Row
+from evalsite.exports.bundle.rows import _read_row
 from tests.support.bundles import (
     bundle_of,
     change,
@@ -508,3 +512,15 @@ def test_checksums_are_those_of_sha256sum(bundle):
 
     assert [line[66:] for line in lines] == sorted(set(files) - {CHECKSUMS})
     assert all(re.fullmatch("[0-9a-f]{64}", line[:64]) for line in lines)
+
+
+@pytest.mark.parametrize("cells", ["abc", [0.0, "charm"], [True, "charm"]])
+def test_row_whose_output_is_no_whole_number_is_refused_in_words(cells):
+    annotation = Annotation(pk=1, item_id=1)
+
+    with pytest.raises(BadBundle) as refused, reading(Row("records/x.jsonl", 6, {})):
+        _read_row(cells, annotation, {})
+
+    assert str(refused.value) == (
+        "records/x.jsonl, line 6: something is missing or has the wrong type."
+    )

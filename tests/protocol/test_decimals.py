@@ -58,8 +58,8 @@ def make_content() -> dict[str, Any]:
     return content
 
 
-def make_study(items: int = 2, **fields: Any) -> Study:
-    study = make_built_study(make_content(), is_practice_on=False, **fields)
+def make_study(content: dict[str, Any] | None = None, *, items: int = 2, **fields: Any) -> Study:
+    study = make_built_study(content or make_content(), is_practice_on=False, **fields)
     columns = [column["name"] for column in make_content()["item"]["inputs"]]
     import_rows(
         study,
@@ -96,6 +96,42 @@ def test_decimals_are_asked_stored_shown_again_and_written_and_whole_numbers_hav
         ("1", "3"), ("0", "1"), ("0.25", "24"),
     ]  # fmt: skip
     assert find_breaches(study) == []
+
+
+@pytest.mark.django_db
+@pytest.mark.both_databases
+@pytest.mark.parametrize(
+    ("scale", "right", "wrong"),
+    [
+        ({"kind": "number", "minimum": 0, "maximum": 9}, (0, 9), (4.5, 0.001, 10)),
+        ({"kind": "number", "minimum": -0.5, "maximum": 9}, (-0.5, 0.001), (-0.501,)),
+        (SLIDER, (0, 0.05, 0.15, 0.35, 0.95, 1), (0.051, 0.03)),
+        (FIVES, (0, 5, 100), (7, 5.5)),
+        (
+            {"kind": "slider", "minimum": -1, "maximum": 1, "step": 0.4},
+            (-1, -0.6, 0.2, 1),
+            (0, 0.3),
+        ),
+        ({"kind": "likert", "points": HALVES}, (1, 1.5, 2), (1.25,)),
+        ({"kind": "decision", "yes": "Yes", "no": "No"}, (0, 1), (0.5,)),
+    ],
+)
+def test_fsck_finds_values_between_the_answers_of_a_scale(scale, right, wrong):
+    content = make_content()
+    content["criteria"] = [{**content["criteria"][0], "scale": scale}]
+    study = launch(make_study(content, items=1, k=1, set_size=4))
+    page = RatingPage(study)
+    page.post(page.answers)
+    rating = Rating.objects.get()
+
+    named = {}
+    for value in (*right, *wrong):
+        Rating.objects.filter(pk=rating.pk).update(value=value)
+        named[value] = [breach.check.key for breach in find_breaches(study)]
+
+    assert named == {
+        value: ["value_outside_its_scale"] if value in wrong else [] for value in (*right, *wrong)
+    }
 
 
 BAD = [

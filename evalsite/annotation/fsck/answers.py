@@ -261,7 +261,8 @@ def _practice_answers_lacking(
 def _count_ratings(keys: Sequence[Any]) -> QuerySet[Any]:
     """Return rated answers with the numbers of their ratings and of their outputs."""
     rated = Annotation.objects.filter(outcome=_RATED).exclude(status=_WITHDRAWN)
-    ratings = Rating.objects.filter(annotation=OuterRef("pk"), criterion__in=keys, part="")
+    ratings = Rating.objects.without_marks().filter(annotation=OuterRef("pk"), part="")
+    ratings = ratings.filter(criterion__in=keys)
     outputs = Output.objects.filter(item=OuterRef("item"))
     return rated.annotate(
         stored=_count(ratings.order_by().values("annotation")),

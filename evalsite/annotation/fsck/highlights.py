@@ -9,7 +9,6 @@ from django.db.models.functions import Substr
 from evalsite.annotation.fsck.findings import Finder, checks_in, find_twice, name_rows, named
 from evalsite.annotation.models import Rating
 from evalsite.instruments.answer import HIGHLIGHTS
-from evalsite.lib.prepared import Prepared
 from evalsite.studies.models import Study
 
 _COLUMNS = ("pk", "annotation_id", "annotation__item__key")
@@ -58,29 +57,23 @@ def _once_given_twice(study_id: Any) -> QuerySet[Any, Any]:
     return twice.values_list("annotation", "start", "n")
 
 
-def highlight_of_a_criterion_that_is_not_asked(study: Study) -> Iterable[str]:
-    unknown = _UNKNOWN_HIGHLIGHTS.all(study.pk, HIGHLIGHTS, *study.config.criterion_by_key)
-    return (_name_highlight(*row) for row in unknown)
-
-
-_UNKNOWN_HIGHLIGHTS: Prepared[Any] = Prepared(
-    lambda study_id, *keys: (
-        _highlights(study_id).exclude(criterion__in=keys).order_by("pk").values_list(*_COLUMNS)
-    )
-)
+@_names_highlights
+def highlight_of_a_criterion_that_is_not_asked(study_id: Any) -> QuerySet[Any]:
+    """Find highlights of a question; no scale has any."""
+    return _highlights(study_id).exclude(criterion=HIGHLIGHTS)
 
 
 @_names_highlights
 def highlight_of_a_category_that_nothing_offers(study_id: Any) -> QuerySet[Any]:
-    """Find highlights with a category or a severity; no scale has any."""
-    return _highlights(study_id).exclude(part="", detail__isnull=True)
+    """Find highlights with a category, a severity or a turn; no scale has any."""
+    return _highlights(study_id).exclude(part="", detail__isnull=True, turn=0)
 
 
 CHECKS = checks_in(
     ("Highlights don't fit the text that they mark", highlight_that_does_not_fit),
     ("Highlights were given twice", highlight_given_twice),
     (
-        "Highlights are of a criterion that the protocol does not have",
+        "Highlights are of a criterion that marks nothing",
         highlight_of_a_criterion_that_is_not_asked,
     ),
     (

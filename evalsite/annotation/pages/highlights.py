@@ -158,12 +158,12 @@ def _read_lines(posted: str, shown: str, saved: Iterable[Span]) -> tuple[list[Sp
     # a line that comes again is looked for behind where it was found
     behind: dict[str, int] = {}
     for line in rest:
-        if line not in even.text:
+        span = _find_free(line, even, taken, behind)
+        # one that is taken everywhere was marked
+        if span is None and _find_free(line, even, (), {}) is None:
             words = line.replace("\x00", "")
             words = words if len(words) <= _LONGEST_QUOTE else f"{words[:_LONGEST_QUOTE]}…"
             error = error or MISSING % {"line": words}
-            continue
-        span = _find_free(line, even, taken, behind)
         taken += [span] if span else []
     return taken, error
 

@@ -16,10 +16,9 @@ def reading(row: Row) -> Iterator[None]:
     """Turn what can't be read in a row into a BadBundle that names the line."""
     try:
         yield
-    except Misshapen as error:
-        raise BadBundle("row_invalid", f"{error}.", row.file, row.line) from None
-    except UNREADABLE:
-        message = "something is missing or has the wrong type."
+    except (Misshapen, *UNREADABLE) as error:
+        words = str(error) if isinstance(error, Misshapen) else ""
+        message = f"{words or 'something is missing or has the wrong type'}."
         raise BadBundle("row_invalid", message, row.file, row.line) from None
 
 

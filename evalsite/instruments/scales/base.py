@@ -24,10 +24,12 @@ from typing import (
 )
 
 from django import forms
-from django.db.models import Q
+from django.db.models import BigIntegerField, F, Q, Value
+from django.db.models.functions import Cast, Mod, Round
+from django.db.models.lookups import Exact
 from pydantic import AfterValidator
 
-from evalsite.instruments.answer import AnswerRow
+from evalsite.instruments.answer import UNITS, AnswerRow, count_units
 from evalsite.instruments.faults import Fault
 from evalsite.instruments.parts import Key, Part, refuse
 
@@ -129,6 +131,11 @@ class Scale(Part):
         return False
 
     @property
+    def steps(self) -> float:
+        """Return how far apart answers are at least."""
+        return 1 / UNITS if self.has_decimals else 1
+
+    @property
     def number_words(self) -> str:
         """Say what kind of number an answer is."""
         return "a number" if self.has_decimals else "a whole number"
@@ -217,6 +224,11 @@ class Scale(Part):
         """Return the condition on stored ratings, whichever output they are of."""
         number = Q(value__gte=self.minimum, value__lte=self.maximum)
         number &= Q(part="", detail__isnull=True)
+        if listed := [value for value, _label in self.list_answers()]:
+            number &= Q(value__in=listed)
+        elif (step := count_units(self.steps)) > 1:
+            beyond = Round((F("value") - Value(float(self.minimum))) * UNITS)
+            number &= Q(Exact(Mod(Cast(beyond, BigIntegerField()), step), 0))
         number &= Q() if self.keeps_typed else Q(text="")
         return number | _IS_NA if self.na_words else number
 

@@ -3,7 +3,6 @@
 from collections.abc import Iterator
 from typing import Annotated, Any, ClassVar, Literal, NamedTuple
 
-from django.db.models import Q
 from pydantic import AliasChoices, Field
 
 from evalsite.instruments.faults import Fault
@@ -113,9 +112,6 @@ class Likert(NumberScale):
 
     def reserved_values(self) -> tuple[float, ...]:
         return tuple(point.value for point in self.points if point.reserved)
-
-    def select_rows(self) -> Q:
-        return super().select_rows() & (Q(value__in=self.values) | Q(value__isnull=True))
 
     # --- page
 

@@ -9,7 +9,7 @@ from django.core.exceptions import ValidationError
 from django.utils.translation import gettext as _
 
 from evalsite.fields import PointField
-from evalsite.instruments.answer import MOST_DECIMALS, round_value
+from evalsite.instruments.answer import UNITS, count_units, round_value
 from evalsite.instruments.parts import is_number
 from evalsite.instruments.scales.base import NA, Judged, QuestionWords, Scale
 
@@ -18,8 +18,6 @@ Parts = list[Sequence[Any] | None]
 _LONGEST_QUOTE = 60
 _END = r"(-?[0-9]{1,9}(?:\.[0-9]{1,3})?)"
 _RANGE = re.compile(rf"{_END}(?:\s*\.\.\s*{_END})?")
-_UNITS = 10**MOST_DECIMALS
-_SMALLEST_STEP = 10**-MOST_DECIMALS
 
 
 def parse_parts(
@@ -93,11 +91,6 @@ class NumberScale(ScaleOfParts):
     """
 
     tests: ClassVar[frozenset[str]] = frozenset({"is", "at_least", "at_most"})
-
-    @property
-    def steps(self) -> float:
-        """Return how far apart answers are at least."""
-        return _SMALLEST_STEP if self.has_decimals else 1
 
     def make_field(
         self, criterion: QuestionWords, output_name: str, *, is_one_of_several: bool = False
@@ -196,15 +189,10 @@ class Steps(Sequence[float]):
         return len(self.units)
 
     def __getitem__(self, place: Any) -> Any:
-        return round_value(self.units[place] / _UNITS)
+        return round_value(self.units[place] / UNITS)
 
     def __contains__(self, value: object) -> bool:
         return is_number(value) and count_units(value) in self.units
-
-
-def count_units(number: Any) -> int:
-    """Return how many thousandths a number has."""
-    return round(number * _UNITS)
 
 
 def parse_range(part: str, lowest: float, highest: float) -> tuple[float, float]:
