@@ -1,6 +1,5 @@
 """An instrument as participants will see it: in a frame, or to be tried. Nothing is stored."""
 
-import json
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from types import SimpleNamespace
@@ -19,24 +18,12 @@ from evalsite.annotation.pages.view_models import (
     add_marks,
     view_item,
 )
+from evalsite.instruments.invented import invent_inputs, invent_outputs
 from evalsite.instruments.questions import list_questions, number_texts, write_gold
-from evalsite.instruments.schema import Column, Example, Instrument
+from evalsite.instruments.schema import Example, Instrument
 from evalsite.lib.markdown import render_markdown
 from evalsite.studies.gold import Feedback
 from evalsite.studies.models import Item, Output
-
-_SAMPLES = {
-    "meaning representation": "name[The Mill], eatType[pub], area[riverside]",
-    "dialogue": "A: Have you seen the new bridge?\nB: Not yet. Is it open?",
-    "review": "Great app, but it crashes whenever I open the settings.",
-    "whole number": "100",
-    "conversation": '[{"role": "user", "content": "Is the new bridge over the river open?"}]',
-    "table": "bridge,opened\nMill Bridge,Sunday",
-    "code": "def is_open(bridge):\n    return bridge in OPENED",
-}
-_SAMPLE = "The new bridge over the river opened on Sunday, two months late."
-_QUESTION = "Is the new bridge open?"
-_OUTPUT = "The bridge has been open since Sunday."
 
 
 @dataclass(frozen=True)
@@ -52,29 +39,11 @@ class Sample:
 def list_samples(config: Instrument) -> list[Sample]:
     """Return items to try this instrument with, at least one."""
     samples = [_take(config, example) for example in (*config.practice, *config.examples)]
-    return samples or [_invent(config)]
+    return samples or [Sample(invent_inputs(config), invent_outputs(config), {})]
 
 
 def _take(config: Instrument, example: Example) -> Sample:
     return Sample(example.cells, example.texts, write_gold(config, example), example.why)
-
-
-def _invent(config: Instrument) -> Sample:
-    shown = [column for column in config.columns if column.kind != "turns"]
-    inputs = {column.name: _invent_input(column) for column in shown}
-    count = max(config.item.outputs.least, min(2, config.item.outputs.most))
-    texts = (_OUTPUT, *(f"{_OUTPUT} ({number})" for number in range(2, count + 1)))
-    roles = [
-        role for criterion in config.criteria if criterion.turns for role in criterion.turns.roles
-    ]
-    if roles:
-        turns = [("user", _QUESTION), *((role, _OUTPUT) for role in dict.fromkeys(roles))]
-        texts = (json.dumps([{"role": role, "content": words} for role, words in turns]),)
-    return Sample(inputs, texts, {})
-
-
-def _invent_input(column: Column) -> str:
-    return _SAMPLES.get(column.kind, _SAMPLE)
 
 
 # --- in a frame -------------------------------------------------------------------

@@ -108,7 +108,11 @@ class ImportCommand(BaseCommand):
         answers = [
             f"  --{option}{_write_answer(value)}: {words}" for value, words, _ in decision.choices
         ]
-        return "\n".join([" ".join(filter(None, [decision.title, decision.text])), *answers])
+        # beside a sentence of its own the title, which a page shows above it, needs an end
+        title = decision.title.rstrip(".")
+        is_closed = not decision.text or title.endswith(("?", "!"))
+        title = decision.title if is_closed else f"{title}."
+        return "\n".join([" ".join(filter(None, [title, decision.text])), *answers])
 
     def describe_stored(self, record: Any, checked: Any) -> str:
         raise NotImplementedError

@@ -334,7 +334,7 @@ def test_command_can_check_a_file_and_import_nothing(study: Any, tmp_path: Path)
     assert first.startswith(
         "Worth a look: Items in which two systems gave the same text (1 found)."
     )
-    assert last.startswith("3 rows, 1 items, no faults. Nothing was imported")
+    assert last.startswith("3 rows, 1 item, no faults. Nothing was imported")
     assert not Batch.objects.exists()
 
 

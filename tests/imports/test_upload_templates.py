@@ -78,3 +78,17 @@ def test_template_that_does_not_exist_is_not_found(staff_client: Client) -> None
     address_of: Any = address("batch-template", make_study(items=0))
 
     assert staff_client.get(f"{address_of}?form=other").status_code == 404
+
+
+@pytest.mark.parametrize("protocol", sorted(installed_protocols()))
+@pytest.mark.parametrize("form", TEMPLATES)
+def test_an_instrument_without_examples_has_a_template_of_an_invented_item(
+    protocol: str, form: str
+) -> None:
+    study = make_study(protocol=protocol, items=0)
+    bare = study.config.model_copy(update={"examples": [], "practice": []})
+
+    checked = check_file(io.BytesIO(TEMPLATES[form].write(bare)), study=study)
+
+    assert [str(fault) for fault in checked.faults] == []
+    assert {item.extra.get("item", item.key) for item in checked.items} == {"example-1"}

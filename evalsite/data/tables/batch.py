@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any, NoReturn
 
 from evalsite.data.tables import lines
-from evalsite.data.tables.collection import Collection
+from evalsite.data.tables.collection import Collection, name_apart
 from evalsite.data.tables.decisions import Chosen, Decisions, decide
 from evalsite.data.tables.faults import Refused, name_some, quote
 from evalsite.data.tables.files import MOST_BYTES, FileUse, SourceFile, unpack
@@ -30,6 +30,7 @@ from evalsite.data.tables.rows import (
     read_first,
     recognise,
 )
+from evalsite.data.tables.shared_ids import add_shared_ids
 from evalsite.data.tables.table import Limits
 from evalsite.data.tables.table_roles import TABLE, choose_paths, describe_table, get_chosen
 from evalsite.data.tables.texts import write_turns
@@ -111,6 +112,7 @@ def convert(
             known_table = Recognised(file, table.format, shape, limits, options or {})
             if not _lacks_its_column(known_table, names.get(file.name, "")):
                 recognised[file.name] = known_table
+    recognised |= add_shared_ids([*recognised.values()])
     uses = find_uses(files_in, recognised, names)
     try:
         batch = _convert_used(files_in, recognised, uses, (names, answers or {}, seed, chosen))
@@ -155,7 +157,7 @@ def _convert_used(
     used = [file for file in files_in if roles[file.name].role != LEAVE_OUT]
     if not used:
         raise Refused("no_file", "Every file is left out.")
-    known = [recognised[file.name] for file in used if file.name in recognised]
+    known = _call_apart([recognised[file.name] for file in used if file.name in recognised])
     texts = [file for file in used if file.name not in recognised]
     if known and len(texts) < 2 and all(_is_reference(file, roles) for file in texts):
         known = [set_role(file_known, names.get(file_known.file.name, "")) for file_known in known]
@@ -181,6 +183,16 @@ def _convert_used(
         "holds no outputs. A file with a column for each system, or one that names the system in "
         "each row, is imported on its own.",
     )
+
+
+def _call_apart(used: Sequence[Recognised]) -> list[Recognised]:
+    """Return the files with names of their systems that differ where theirs don't."""
+    named = [known.file.name for known in used if known.shape.system_from == "file"]
+    labels = name_apart(named)
+    return [
+        replace(known, called=label) if (label := labels.get(known.file.name)) else known
+        for known in used
+    ]
 
 
 def _is_reference(file: SourceFile, roles: Mapping[str, FileUse]) -> bool:

@@ -1,6 +1,7 @@
 """All outputs of some files by input and system, in the order in which inputs first come."""
 
 import re
+from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from math import isfinite
@@ -70,6 +71,8 @@ class Collection:
         ] = {}  # by file: systems that came first from another
         self.rows: dict[str, int] = {}  # by file
         self.has_turns = self.has_references = False
+        # whether each row names the systems that met in it: no input is to have all of them
+        self.has_battles = False
         self._by_inputs = False
         self._id = ""
 
@@ -128,6 +131,7 @@ class Collection:
         if paths.outputs:
             for use in paths.outputs:
                 system = use.get("system") or write_value(find(data, use["system_at"]))
+                self.has_battles = self.has_battles or "system_at" in use
                 value = find(data, use["output"])
                 if paths.begins_alike and isinstance(value, list):
                     value = value[len(_list_shared(data, paths)) :]
@@ -179,10 +183,11 @@ class Collection:
                 sources = dict.fromkeys(output.file for output in outputs)
                 if len(sources) > 1:
                     files.setdefault(system, {}).update(sources)
+        labels = name_apart(file for sources in files.values() for file in sources)
         for item in self.items.values():
             for system in [name for name in item.outputs if name in files]:
                 for output in item.outputs.pop(system):
-                    name = names.get(output.file) or f"{system} ({PurePosixPath(output.file).stem})"
+                    name = names.get(output.file) or f"{system} ({labels[output.file]})"
                     item.outputs.setdefault(name, []).append(output)
                     self.systems[name] = output.file
         for system in files:
@@ -231,7 +236,15 @@ class Collection:
             if value is not None:
                 inputs[column] = read_input(open_json(value) if is_messages(value) else value)
         if paths.begins_alike and not inputs:
-            inputs["prompt"] = read_input(_list_shared(data, paths))
+            shared = _list_shared(data, paths)
+            if not shared:
+                names = " and ".join(quote(use["output"]) for use in paths.outputs)
+                message = (
+                    f"{names} begin with different messages, so they answer no common input. "
+                    "Outputs that are compared must have one input."
+                )
+                raise Refused("inputs_differ", message)
+            inputs["prompt"] = read_input(shared)
         return inputs
 
     def _join_turns(self, turns: list[Any]) -> str:
@@ -280,7 +293,8 @@ class Collection:
                 )
                 raise Refused("no_id", message)
             self._by_inputs = True
-            key = write_value(inputs)
+            # of tables with a column each, whatever they call it
+            key = write_value([*inputs.values()] if len(inputs) == 1 else inputs)
             item_id = f"item-{len(self.items) + 1:04}"
         else:
             key = item_id = write_value(value).strip()
@@ -292,7 +306,7 @@ class Collection:
             earlier = self.items[key] = Item(item_id, inputs, place)
         elif inputs and not earlier.inputs:
             earlier.inputs = inputs
-        elif inputs and earlier.inputs != inputs:
+        elif inputs and earlier.inputs != inputs and not _is_renamed(inputs, earlier.inputs):
             differing = [
                 name
                 for name in inputs
@@ -313,6 +327,11 @@ class Collection:
         return earlier
 
 
+def _is_renamed(inputs: dict[str, Input], earlier: dict[str, Input]) -> bool:
+    """Return whether two tables only call their one input by other names."""
+    return len(inputs) == len(earlier) == 1 and [*inputs.values()] == [*earlier.values()]
+
+
 def _read_all_settings(files: Iterable[Recognised]) -> dict[str, tuple[str, dict[str, Any]]]:
     """Return the settings of the runs by folder; none where runs of one folder differ in them."""
     settings: dict[str, list[tuple[str, dict[str, Any]]]] = {}
@@ -322,6 +341,25 @@ def _read_all_settings(files: Iterable[Recognised]) -> dict[str, tuple[str, dict
     return {
         folder: runs[0] for folder, runs in settings.items() if runs.count(runs[0]) == len(runs)
     }
+
+
+def name_apart(files: Iterable[str]) -> dict[str, str]:
+    """Name files by their names without endings; by those of their folders if they share one."""
+    paths = {file: PurePosixPath(file) for file in files}
+    labels = {file: path.stem for file, path in paths.items()}
+    for name in (_name_folder, _name_whole):
+        numbers = Counter(labels.values())
+        shared = [file for file, label in labels.items() if numbers[label] > 1]
+        labels |= {file: name(paths[file]) for file in shared}
+    return labels
+
+
+def _name_folder(path: PurePosixPath) -> str:
+    return path.parent.name or path.stem
+
+
+def _name_whole(path: PurePosixPath) -> str:
+    return path.with_suffix("").as_posix()
 
 
 def _shorten(value: Any) -> Any:

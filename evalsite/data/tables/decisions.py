@@ -180,7 +180,8 @@ def _choose_incomplete(
     lacking = {
         system: missing
         for system in collection.systems
-        if (missing := [item.id for item in chosen if system not in item.outputs])
+        if not collection.has_battles
+        and (missing := [item.id for item in chosen if system not in item.outputs])
     }
     without_input = [item.id for item in chosen if not item.inputs]
     if chosen and len(without_input) == len(chosen):
@@ -207,11 +208,7 @@ def _choose_incomplete(
         "incomplete", f"{'; '.join(parts)}.", {LEAVE_OUT: "These inputs are left out"}, [*left_out]
     )
     if answer == LEAVE_OUT:
-        return [
-            item
-            for item in chosen
-            if item.inputs and all(system in item.outputs for system in collection.systems)
-        ]
+        return [item for item in chosen if item.inputs and item.id not in left_out]
     return chosen
 
 

@@ -20,6 +20,9 @@ from evalsite.data.tables.roles import LEAVE_OUT
 from evalsite.data.tables.spreadsheets import SHEET, open_spreadsheet
 from evalsite.data.tables.table import Limits, Table
 
+# packed once more, which may hide outputs
+_PACKED = (".zip", ".gz", ".tgz", ".tar", ".7z", ".rar", ".bz2", ".xz", ".zst")
+
 
 def open_table(
     source: BinaryIO,
@@ -76,6 +79,13 @@ def _find_table(archive: Archive, options: Mapping[str, Any]) -> str:
     """Return the name of the only table in an archive that isn't left out."""
     roles = options.get(NAMES) or {}
     tables = [name for name in archive.names if _is_table(name) and roles.get(name) != LEAVE_OUT]
+    packed = [name for name in archive.names if _is_packed(name)]
+    if packed and roles.get(packed[0]) != LEAVE_OUT:
+        message = (
+            f"“{show(packed[0], 60)}” in this zip file is packed itself, and isn't opened. Unpack "
+            "it, and pack what it holds with the rest, or leave it out."
+        )
+        raise Refused("archive_unreadable", message)
     if not tables:
         message = f"This zip file holds no table ({', '.join(TABLES)}). {UNPACK}"
         raise Refused("archive_unreadable", message)
@@ -91,6 +101,13 @@ def _find_table(archive: Archive, options: Mapping[str, Any]) -> str:
 
 def _is_table(name: str) -> bool:
     """Go by the name: what else is packed with a table is often text, too."""
+    return not _is_hidden(name) and name.lower().endswith(TABLES)
+
+
+def _is_packed(name: str) -> bool:
+    return not _is_hidden(name) and name.lower().endswith(_PACKED)
+
+
+def _is_hidden(name: str) -> bool:
     parts = name.replace("\\", "/").split("/")
-    is_hidden = any(part.startswith(".") or part == "__MACOSX" for part in parts)
-    return not is_hidden and name.lower().endswith(TABLES)
+    return any(part.startswith(".") or part == "__MACOSX" for part in parts)

@@ -47,6 +47,8 @@ class Recognised:
     # of a plain table, how it is read
     limits: Limits = field(default_factory=Limits)
     options: Mapping[str, Any] = field(default_factory=dict)
+    # the system of its rows, if that can't be the name of the file
+    called: str = ""
 
 
 @dataclass(slots=True)
@@ -422,9 +424,9 @@ def _read_columns(known: Recognised) -> Iterator[Row]:
 
 def _name_system(known: Recognised) -> str:
     """Return the system by the name of the file or of its folder; "" if that doesn't name it."""
-    name = {"file": known.file.stem, "folder": known.file.folder or known.file.stem}.get(
-        known.shape.system_from, ""
-    )
+    stem = known.file.stem
+    names = {"file": known.called or stem, "folder": known.file.folder or stem}
+    name = names.get(known.shape.system_from, "")
     return replace_in_name(known, name)
 
 

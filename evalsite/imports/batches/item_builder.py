@@ -129,7 +129,7 @@ class ItemBuilder:
         key = values.item
         if key is None:
             key = self._name_item(values)
-        elif key not in self._items:
+        elif key not in self._items or self._ids.is_short(key):
             key = self._ids.get(key)
         if key != values.item and values.item is not None:
             values.extra = {**values.extra, SOURCE_ID: values.item}

@@ -61,7 +61,9 @@ class ShortIds:
 
     def get(self, text: str) -> str:
         """Return the id for what the file says; what could mislead stays, and is refused."""
-        if ID_PATTERN.fullmatch(text) or text in self._known or not _may_shorten(text):
+        if text in self._known or (text not in self._taken and ID_PATTERN.fullmatch(text)):
+            return text
+        if not _may_shorten(text):
             return text
         if text not in self._short:
             base = shorten_id(text) or f"item-{len(self._short) + 1:04}"
@@ -70,6 +72,10 @@ class ShortIds:
             self._short[text] = next(free)
             self._taken.add(self._short[text])
         return self._short[text]
+
+    def is_short(self, key: str) -> bool:
+        """Return whether this id was given to another one of the file."""
+        return key in self._taken
 
     def _is_free(self, key: str) -> bool:
         return key not in self._keys and key not in self._known and key not in self._taken

@@ -37,7 +37,8 @@ from evalsite.imports.waiting import (
     list_waiting,
     split_spent,
 )
-from evalsite.instruments.schema import Example, Instrument
+from evalsite.instruments.invented import invent_inputs, invent_outputs
+from evalsite.instruments.schema import Instrument
 from evalsite.jobs.models import Job
 from evalsite.lib.csv_writer import write_rows
 from evalsite.lib.limited import VALUES_IN_FILE
@@ -59,21 +60,21 @@ class Template:
 
 def _write_long(config: Instrument) -> list[list[str]]:
     """One row for each output of the example."""
-    example, inputs = _find_example(config)
+    texts, inputs = _find_example(config)
     return [
         ["item", *inputs, "system", "output"],
         *(
             ["example-1", *inputs.values(), f"system-{number}", text]
-            for number, text in enumerate(example.texts, start=1)
+            for number, text in enumerate(texts, start=1)
         ),
     ]
 
 
 def _write_wide(config: Instrument) -> list[list[str]]:
     """One row for the example, with columns for two outputs at least: some may stay empty."""
-    example, inputs = _find_example(config)
-    count = max(2, len(example.texts))
-    outputs = [*example.texts, *[""] * (count - len(example.texts))]
+    texts, inputs = _find_example(config)
+    count = max(2, len(texts))
+    outputs = [*texts, *[""] * (count - len(texts))]
     names = [f"{field}{number}" for number in range(1, count + 1) for field in ("output", "system")]
     cells = [
         cell
@@ -83,14 +84,14 @@ def _write_wide(config: Instrument) -> list[list[str]]:
     return [["item", *inputs, *names], ["example-1", *inputs.values(), *cells]]
 
 
-def _find_example(config: Instrument) -> tuple[Example, dict[str, str]]:
-    example = (*config.examples, *config.practice)[0]
+def _find_example(config: Instrument) -> tuple[Sequence[str], dict[str, str]]:
+    """Return outputs and required cells of an example, invented if the instrument has none."""
+    example = next(iter((*config.examples, *config.practice)), None)
+    cells = example.cells if example else invent_inputs(config)
     inputs = {
-        column.name: str(example.cells.get(column.name, ""))
-        for column in config.columns
-        if column.required
+        column.name: str(cells.get(column.name, "")) for column in config.columns if column.required
     }
-    return example, inputs
+    return example.texts if example else invent_outputs(config), inputs
 
 
 def _write_csv(rows: list[list[str]]) -> bytes:

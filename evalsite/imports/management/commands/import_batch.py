@@ -136,12 +136,12 @@ class Command(ImportCommand):
             self.import_file(study, Path(kept.name), listed, **arguments, **{NAMES: names})
 
     def describe(self, checked: CheckedItems) -> str:
-        return f"{checked.rows:,} rows, {len(checked.items):,} items"
+        return f"{count_of(checked.rows, 'row')}, {count_of(len(checked.items), 'item')}"
 
     def describe_stored(self, record: Batch, checked: CheckedItems) -> str:
         systems = ", ".join(checked.systems)
         return (
-            f"Imported {record.rows:,} rows as {count_of(len(checked.items), 'item')}.\n"
+            f"Imported {count_of(record.rows, 'row')} as {count_of(len(checked.items), 'item')}.\n"
             f"Systems: {systems}."
         )
 

@@ -1,0 +1,91 @@
+"""The column by which several tables are joined, if no name says which it is.
+
+In each table its values are all there and all different, and most of them are in every table.
+"""
+
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import BinaryIO, cast
+
+from evalsite.data.tables.faults import Refused
+from evalsite.data.tables.formats import Format
+from evalsite.data.tables.paths import last_name, write_step
+from evalsite.data.tables.plain import open_any
+from evalsite.data.tables.rows import Recognised
+from evalsite.data.tables.table_roles import TABLE
+
+_LEAST = 2  # values in common
+_MOST_OTHERS = 0.5
+
+
+def add_shared_ids(files: Sequence[Recognised]) -> dict[str, Recognised]:
+    """Return the tables with the column of their ids, by file; nothing if there is none."""
+    rows = [known.format.row for known in files]
+    are_tables = all(known.format.key == TABLE for known in files)
+    if len(files) < 2 or not are_tables or any(row.id or row.system for row in rows):
+        return {}
+    try:
+        found = _find_columns([_read_columns(known) for known in files])
+    except Refused:
+        # said when the rows are read
+        return {}
+    return {
+        known.file.name: replace(known, format=_set_id(known.format, column))
+        for known, column in zip(files, found, strict=False)
+    }
+
+
+def _set_id(form: Format, column: str) -> Format:
+    return replace(form, row=replace(form.row, id=[write_step(column)]))
+
+
+def _find_columns(tables: Sequence[dict[str, set[str]]]) -> list[str]:
+    """Return a column of each table, of those that share most; none if they share too little."""
+    first, *others = tables
+    best, most = list[str](), _MOST_OTHERS
+    for name, values in first.items():
+        columns, share = [name], 1.0
+        for table in others:
+            shares = {
+                other: len(values & of_other) / min(len(values), len(of_other))
+                for other, of_other in table.items()
+                if len(values & of_other) >= _LEAST
+            }
+            if not shares:
+                break
+            other = max(shares, key=lambda one: (shares[one], one == name))
+            columns.append(other)
+            share = min(share, shares[other])
+        if len(columns) == len(tables) and share > most:
+            best, most = columns, share
+    return best
+
+
+def _read_columns(known: Recognised) -> dict[str, set[str]]:
+    """Return the values of each column that nothing else is known of, if no two are equal."""
+    row = known.format.row
+    shown = [path for several in row.inputs.values() for path in several]
+    taken = {last_name(path) for path in [*shown, *row.output, *row.reference]} | {*row.left_out}
+    with known.file.open() as source:
+        table = open_any(cast(BinaryIO, source), known.limits, known.options)
+        places = {
+            name: (number, set[str]())
+            for number, name in enumerate(table.header)
+            if name not in taken and number not in table.unnamed
+        }
+        for one in table.rows:
+            for name, (number, values) in [*places.items()]:
+                value = str(one.cells[number]).strip() if number < len(one.cells) else ""
+                if not value or value in values or _is_decimal(value):
+                    del places[name]
+                else:
+                    values.add(value)
+            if not places:
+                break
+    return {name: values for name, (_, values) in places.items()}
+
+
+def _is_decimal(text: str) -> bool:
+    """Return whether a text is a number with decimals, such as a score, which is no id."""
+    whole, point, decimals = text.replace(",", ".").partition(".")
+    return bool(point) and whole.lstrip("+-").isdigit() and decimals.isdigit()
