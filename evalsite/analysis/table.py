@@ -200,6 +200,8 @@ _OPEN_QUOTE = ("EOF inside string starting at", "a quotation mark isn't closed, 
 _SAMPLE = 50  # rows that show which columns hold numbers
 # words for values, where all values of a criterion are such words
 _WORDS = {"yes": 1, "true": 1, "no": 0, "false": 0}
+# what programs write where there is no rating
+_MISSING_WORDS = ("na", "n/a", "nan", "none", "null")
 _DEFAULTS = {"kind": "main", "status": "counted", "origin": "own", "criterion": "rating"}
 
 
@@ -336,6 +338,8 @@ def read_bare_table(
     )
     # columns that only the analysis uses
     guess |= {name: name for name in header if name in _KNOWN - FIELDS.keys()}
+    if unknown := [name for name, field in (mapping or {}).items() if field and name not in guess]:
+        raise ValueError(f"The file has no column “{unknown[0]}”. It has: {', '.join(header)}.")
     guess |= {name: field for name, field in (mapping or {}).items() if name in guess}
     problems = check_mapping({name: field for name, field in guess.items()
                               if field not in _KNOWN - FIELDS.keys()})  # fmt: skip
@@ -464,7 +468,9 @@ def _read_options(rows: pd.DataFrame, text: pd.DataFrame) -> pd.Series:
 def _read_words(rows: pd.DataFrame, text: pd.DataFrame) -> pd.Series:
     """Return the values, 1 and 0 for the words of decisions."""
     value = text["value"]
-    number = value.str.strip().str.casefold().map(_WORDS)
+    word = value.str.strip().str.casefold()
+    value = value.where(~word.isin(_MISSING_WORDS), "")
+    number = word.map(_WORDS)
     if number.isna().all():
         return value
     is_other = (number.isna() & (value.str.strip() != "")).groupby(rows.criterion).transform("any")

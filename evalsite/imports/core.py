@@ -393,10 +393,12 @@ def _map_columns(
     first = peek(table)
     rows = [row.cells for row in first]
     known = importer.recognise(table.header, first, study)
+    asked = [path for path, name in mapping.items() if name not in ("", LEAVE_OUT)]
     mapping = {
         path: name for path, name in known.items() if not name or name not in mapping.values()
     } | {**table.fields, **mapping}
     paths = PathColumns(table, first, mapping, list_known(importer, study, mapping))
+    paths.watch(asked)
     chosen = known_columns(mapping, table.header)
     guess = importer.guess_from_rows(checked.header, study, rows, chosen)
     checked.header = list(table.header)

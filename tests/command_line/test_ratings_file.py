@@ -67,3 +67,24 @@ def test_what_is_no_table_is_named(tmp_path, content):
     path.write_bytes(content)
 
     assert run_command(["report", str(path)]) == 3
+
+
+def test_a_column_that_the_file_lacks_is_named(tmp_path, capsys):
+    path = tmp_path / "ratings.csv"
+    path.write_text("participant,item,value\np,a,1\np,b,2\n")
+
+    assert run_command(["report", str(path), "--map", "score=value"]) == 3
+    assert "score" in capsys.readouterr().err
+
+
+def test_missing_ratings_are_counted_in_a_plain_file(tmp_path, capsys):
+    rows = [f"{p},{i},{s},{v}" for p in "pq" for i in "ab" for s, v in (("x", "4"), ("y", "2"))]
+    path = tmp_path / "ratings.csv"
+    path.write_text(
+        "\n".join(["participant,item,system,value", *rows]).replace("p,b,y,2", "p,b,y,NA")
+    )
+
+    code, document = run_json(capsys, "report", path)
+
+    assert code == 0
+    assert find_means(document["report"], "rating") == {"x": 4, "y": 2}

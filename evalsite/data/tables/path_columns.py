@@ -7,8 +7,10 @@ import re
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from typing import Any
 
+from evalsite.data.tables.faults import Refused
 from evalsite.data.tables.json_tables import write_cell
 from evalsite.data.tables.paths import (
+    MOST_ROWS,
     Branch,
     expand,
     find,
@@ -48,6 +50,8 @@ class PathColumns:
         self.used: Collection[str] = ()
         # columns that a pattern reads
         self.consumed: set[str] = set()
+        # those that were chosen, as long as no record had anything there
+        self._void: set[str] = set()
         self._patterns: list[list[Match]] = []
         self._remarks = table.remarks
         # columns with anything but objects and lists: of the others nobody wants to see the whole
@@ -75,6 +79,10 @@ class PathColumns:
     def list_opened(self, chosen: Collection[str]) -> list[str]:
         """Return the columns into which these paths go."""
         return [self._header[self.paths[path][0]] for path in chosen if path in self.paths]
+
+    def watch(self, chosen: Iterable[str]) -> None:
+        """Say it at the end of the rows if none of them has anything at one of these paths."""
+        self._void = {*chosen} & self.paths.keys()
 
     def _discover(self, cells: Sequence[Any]) -> None:
         for number, cell in enumerate(cells):
@@ -124,6 +132,10 @@ class PathColumns:
                     yield Row(row.line, row.record, cells)
                 if is_empty:
                     self._remarks.add("record_empty", _EMPTY, row.line, row.record)
+        for path in sorted(self._void):
+            self._remarks.tell(
+                "path_void", f"No record has anything at {path}. Check how it is written"
+            )
 
     def read(self, cells: Sequence[str], used: Collection[str]) -> Iterator[str]:
         """Yield the value of each path that is used; of others, and of none, an empty cell."""
@@ -135,7 +147,10 @@ class PathColumns:
                 continue
             if number not in opened:
                 opened[number] = open_json(cells[number])
-            yield write_cell(find(opened[number], path))
+            cell = write_cell(find(opened[number], path))
+            if cell:
+                self._void.discard(name)
+            yield cell
 
     def _spread(self, cells: Sequence[str]) -> Iterator[dict[str, str]]:
         """Yield the rows that a record becomes, by the names of the columns."""
@@ -146,12 +161,16 @@ class PathColumns:
         rows: list[dict[str, Any]] = [{}]
         for number, branch in branches.items():
             parts = expand(branch, cells[number])
+            if len(rows) * len(parts) > MOST_ROWS:
+                message = f"A record becomes more than {MOST_ROWS:,} rows. Choose other paths."
+                raise Refused("too_large", message)
             rows = [row | part for row in rows for part in parts]
         for bound, matches in self._rows or [({}, [])]:
             named = {f"{{{field}}}": text for field, text in bound.items()}
             named |= {match.pattern: cells[match.column] for match in matches}
             for row in rows:
                 values = {name: write_cell(value) for name, value in (row | named).items()}
+                self._void -= {name for name in self._void if values.get(name)}
                 if self._settle(values):
                     yield values
 

@@ -23,7 +23,7 @@ from evalsite.lib.limited import make_decoder, read_json
 KEY, INDEX, WHERE, EACH, PLACE, KEYS = "key", "index", "where", "each", "place", "keys"
 # of a text that may be JSON; of the rows that one record may become
 _LONGEST = 1_000_000
-_MOST_ROWS = 100_000
+MOST_ROWS = 100_000
 _PLAIN = re.compile(r"[^.\[\]{}#\"\\]+")
 _STEP = re.compile(
     r"\[(?P<index>-?\d+)\]"
@@ -206,8 +206,8 @@ def expand(branch: Branch, value: Any) -> list[dict[str, Any]]:
             parts += [bound | row for row in expand(below, part)]
             if step.kind not in (EACH, KEYS):
                 break
-        if len(rows) * len(parts) > _MOST_ROWS:
-            message = f"A record becomes more than {_MOST_ROWS:,} rows. Choose other paths."
+        if len(rows) * len(parts) > MOST_ROWS:
+            message = f"A record becomes more than {MOST_ROWS:,} rows. Choose other paths."
             raise Refused("too_large", message)
         rows = [row | part for row in rows for part in parts] if parts else rows
     return rows
