@@ -39,7 +39,6 @@ It runs in `O(n · k log k)`, that is $k \\log k$ for each word. See [the docs](
 2. The order of the groups is the order in which they first appear.
 """
 TURNS = [
-    {"role": "system", "content": "You are a helpful assistant."},
     {"role": "user", "content": "Write a Python function that groups anagrams."},
     {"role": "assistant", "tool_calls": [{"function": {"name": "search", "arguments": "{}"}}]},
     {"role": "tool", "name": "search", "content": "3 results"},
