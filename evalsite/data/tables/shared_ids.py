@@ -25,13 +25,13 @@ def add_shared_ids(files: Sequence[Recognised]) -> dict[str, Recognised]:
     if len(files) < 2 or not are_tables or any(row.id or row.system for row in rows):
         return {}
     try:
-        found = _find_columns([_read_columns(known) for known in files])
+        columns = _find_columns([_read_columns(known) for known in files])
     except Refused:
         # said when the rows are read
         return {}
     return {
         known.file.name: replace(known, format=_set_id(known.format, column))
-        for known, column in zip(files, found, strict=False)
+        for known, column in zip(files, columns, strict=False)
     }
 
 
@@ -41,21 +41,21 @@ def _set_id(form: Format, column: str) -> Format:
 
 def _find_columns(tables: Sequence[dict[str, set[str]]]) -> list[str]:
     """Return a column of each table, of those that share most; none if they share too little."""
-    first, *others = tables
+    first, *later = tables
     best, most = list[str](), _MOST_OTHERS
     for name, values in first.items():
         columns, share = [name], 1.0
-        for table in others:
+        for table in later:
             shares = {
-                other: len(values & of_other) / min(len(values), len(of_other))
-                for other, of_other in table.items()
-                if len(values & of_other) >= _LEAST
+                column: len(values & ids) / min(len(values), len(ids))
+                for column, ids in table.items()
+                if len(values & ids) >= _LEAST
             }
             if not shares:
                 break
-            other = max(shares, key=lambda one: (shares[one], one == name))
-            columns.append(other)
-            share = min(share, shares[other])
+            nearest = max(shares, key=lambda column: (shares[column], column == name))
+            columns.append(nearest)
+            share = min(share, shares[nearest])
         if len(columns) == len(tables) and share > most:
             best, most = columns, share
     return best
@@ -64,7 +64,7 @@ def _find_columns(tables: Sequence[dict[str, set[str]]]) -> list[str]:
 def _read_columns(known: Recognised) -> dict[str, set[str]]:
     """Return the values of each column that nothing else is known of, if no two are equal."""
     row = known.format.row
-    shown = [path for several in row.inputs.values() for path in several]
+    shown = [path for paths in row.inputs.values() for path in paths]
     taken = {last_name(path) for path in [*shown, *row.output, *row.reference]} | {*row.left_out}
     with known.file.open() as source:
         table = open_any(cast(BinaryIO, source), known.limits, known.options)
@@ -73,9 +73,9 @@ def _read_columns(known: Recognised) -> dict[str, set[str]]:
             for number, name in enumerate(table.header)
             if name not in taken and number not in table.unnamed
         }
-        for one in table.rows:
+        for record in table.rows:
             for name, (number, values) in [*places.items()]:
-                value = str(one.cells[number]).strip() if number < len(one.cells) else ""
+                value = str(record.cells[number]).strip() if number < len(record.cells) else ""
                 if not value or value in values or _is_decimal(value):
                     del places[name]
                 else:
