@@ -328,7 +328,7 @@ class Condition(Part):
     def describe(self, criteria: Mapping[str, Any]) -> str:
         """Say it in the middle of a sentence: "you chose “no” for “Clear”"."""
         if self.not_:
-            return _("it is not so that %(what)s") % {"what": self.not_.describe(criteria)}
+            return _("it isn’t the case that %(what)s") % {"what": self.not_.describe(criteria)}
         if parts := self.all_ or self.any_:
             word = _(" and ") if self.all_ else _(" or ")
             return word.join(part.describe(criteria) for part in parts)
@@ -464,7 +464,7 @@ class Criterion(Part):
     range_note: Words = Field("", title="Note on what may be entered")
     better: Literal["higher", "lower", "none"] | None = Field(
         None,
-        title="Better are",
+        title="What is better",
         json_schema_extra={
             "words": {
                 "": "as usual for this kind of answer",
