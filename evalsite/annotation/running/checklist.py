@@ -98,17 +98,17 @@ class Counts:
 def count_kinds(study: Study) -> Counts:
     """Count the items of a study, and the people who set it up and try it, in one query."""
     items = Item.objects.filter(study=study)
-    found = count_together(
+    counts = count_together(
         **{kind: items.filter(kind=kind) for kind in Item.Kind.values},
         groups=(items.filter(kind=Item.Kind.MAIN), "group"),
         members=study.memberships.all(),
         pilots=study.participants.filter(is_pilot=True),
     )
     return Counts(
-        by_kind={kind: found[kind] for kind in Item.Kind.values if found[kind]},
-        groups=found["groups"],
-        members=found["members"],
-        pilots=found["pilots"],
+        by_kind={kind: counts[kind] for kind in Item.Kind.values if counts[kind]},
+        groups=counts["groups"],
+        members=counts["members"],
+        pilots=counts["pilots"],
     )
 
 
@@ -178,18 +178,21 @@ def check_reading_time(study: Study) -> Check:
     words = [
         len(text.split())
         for item in items
-        for text in (*map(str, item.inputs.values()), *(one.text for one in item.outputs.all()))
+        for text in (
+            *map(str, item.inputs.values()),
+            *(output.text for output in item.outputs.all()),
+        )
     ]
-    told = minutes_per_set(study)
+    minutes = minutes_per_set(study)
     takes = ceil(sum(words) * items_per_set(study) / max(len(items), 1) / _WORDS_A_MINUTE)
     remark = (
         f"People are told less time than reading takes. At {_WORDS_A_MINUTE} words a minute, the "
-        f"texts of a set take about {count_of(takes, 'minute')}; people are told about {told:,}. "
-        "Enter the minutes of a set, or make sets smaller."
+        f"texts of a set take about {count_of(takes, 'minute')}; people are told about "
+        f"{minutes:,}. Enter the minutes of a set, or make sets smaller."
     )
     return Check(
         label="There is time to read the texts",
-        remark=remark if takes > told else "",
+        remark=remark if takes > minutes else "",
         url_name=OF_SECTION["minutes_per_set"].page,
     )
 
@@ -264,9 +267,9 @@ def _check_qualification(study: Study) -> Check:
                 "questions on its instructions. Turn it off, or upload practice items with gold."
             ),
         )
-    what = "answers to questions on the instructions" if plan.is_on_instructions else "points"
+    unit = "answers to questions on the instructions" if plan.is_on_instructions else "points"
     return Check(
-        label=f"The qualification is ready: {plan.needed} of {plan.asked} {what} pass",
+        label=f"The qualification is ready: {plan.needed} of {plan.asked} {unit} pass",
         url_name=page,
     )
 
@@ -292,25 +295,25 @@ def _check_instructions_check(study: Study) -> list[Check]:
 def _check_checks(study: Study, counts: Counts) -> Check:
     """Checks that are asked for are there; those that are there and not asked for, a remark."""
     label = "Gold and attention items are ready, or there are none"
-    page, there = OF_SECTION["check_every"].page, counts.checks
+    page, made = OF_SECTION["check_every"].page, counts.checks
     if study.check_every is None:
         remark = (
-            f"Checks made or uploaded: {there:,}, but no set contains any. Say after how many "
+            f"Checks made or uploaded: {made:,}, but no set contains any. Say after how many "
             "items a check comes."
         )
-        return Check(label=label, remark=remark if there else "", url_name=page)
-    if not there:
+        return Check(label=label, remark=remark if made else "", url_name=page)
+    if not made:
         problem = (
             f"A check should come after every {study.check_every} items, but there is no gold "
             "or attention item. Make or upload some, or leave that setting empty."
         )
         return Check(label=label, problem=problem, url_name=page)
-    wanted = (study.max_sets or 1) * checks_in(study, mains_per_set(study))
+    asked = (study.max_sets or 1) * checks_in(study, mains_per_set(study))
     remark = (
-        f"One person meets up to {count_of(wanted, 'check')}, but the study has only {there}: the "
+        f"One person meets up to {count_of(asked, 'check')}, but the study has only {made}: the "
         "last items then come without."
     )
-    return Check(label=label, remark=remark if wanted > there else "", url_name=page)
+    return Check(label=label, remark=remark if asked > made else "", url_name=page)
 
 
 def _check_flags(study: Study, counts: Counts) -> list[Check]:

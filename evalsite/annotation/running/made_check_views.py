@@ -34,9 +34,9 @@ _LISTED = 200
 def make_check(request: HttpRequest, study: Study) -> HttpResponseBase:
     """Choose an item and its texts; then answer it as a participant would; then it is stored."""
     posted = request.POST if request.method == "POST" else None
-    given = request.GET if posted is None else posted
+    data = request.GET if posted is None else posted
     items = Item.objects.main().filter(study=study).order_by("id")
-    key = given.get("item", "")
+    key = data.get("item", "")
     source = (items.filter(key=key) if key else items).first()
     if posted is None or source is None:
         return _choose(request, study, items, source)
@@ -58,7 +58,7 @@ def _read_content(data: Any, source: Item, outputs: list[Output]) -> CheckConten
         kind=data.get("kind", Item.Kind.GOLD),
         source=source,
         inputs=inputs,
-        texts=[_unify(data.get(f"output-{one.position}", one.text)) for one in outputs],
+        texts=[_unify(data.get(f"output-{output.position}", output.text)) for output in outputs],
         why=_unify(data.get("why", "")).strip(),
     )
 

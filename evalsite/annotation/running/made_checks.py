@@ -84,8 +84,10 @@ def create_check(*, study: Study, content: CheckContent, gold: Mapping[str, str]
         raise ValidationError("Checks are fixed since launch. Nothing was added.")
     if content.kind not in _KINDS:
         raise ValidationError("Choose gold or attention.")
-    systems = list(content.source.outputs.order_by("position").select_related("system"))
-    names = [one.system.name if one.system else str(one.position + 1) for one in systems]
+    originals = list(content.source.outputs.order_by("position").select_related("system"))
+    names = [
+        output.system.name if output.system else str(output.position + 1) for output in originals
+    ]
     if not any(text.strip() for text in gold.values()):
         raise ValidationError("Answer at least one question: its answer is what passes.")
     questions = group_questions(
@@ -112,8 +114,8 @@ def create_check(*, study: Study, content: CheckContent, gold: Mapping[str, str]
         **item_keys(current, key=f"check-{number}", group=content.source.group),
     )
     Output.objects.bulk_create(
-        Output(study=current, item=item, system=one.system, position=one.position, text=text)
-        for one, text in zip(systems, content.texts, strict=True)
+        Output(study=current, item=item, system=output.system, position=output.position, text=text)
+        for output, text in zip(originals, content.texts, strict=True)
     )
     _count_rows(batch)
     AuditEntry.objects.record(

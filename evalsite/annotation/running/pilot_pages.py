@@ -66,7 +66,7 @@ def comment(request: HttpRequest, me: Participant) -> HttpResponse:
     text = drop_unstorable(request.POST.get("text", "")).strip()
     error = ""
     if request.method == "POST":
-        about = next((one for one in subjects if one["value"] == chosen), None)
+        about = next((subject for subject in subjects if subject["value"] == chosen), None)
         if about is None:
             error = _("Choose what your comment is about.")
         elif not text or len(text) > LONGEST_COMMENT:
@@ -83,7 +83,7 @@ def comment(request: HttpRequest, me: Participant) -> HttpResponse:
         "text": text,
         "error": error,
         "is_saved": "saved" in request.GET,
-        "own": me.pilot_comments.all(),
+        "comments": me.pilot_comments.all(),
     }
     context["urls"].pop("comment")
     return render(
@@ -97,22 +97,22 @@ def _list_subjects(me: Participant) -> list[dict[str, Any]]:
         "first-page": _("First page"), "consent": _("Consent"), "instructions": _("Instructions"),
     }  # fmt: skip
     kinds = PilotComment.Kind
-    found: list[dict[str, Any]] = [
+    subjects: list[dict[str, Any]] = [
         {"value": f"text:{key}", "label": label, "fields": {"kind": kinds.TEXT, "subject": key}}
         for key, label in texts.items()
     ]
-    found += [
+    subjects += [
         {
-            "value": f"question:{one.key}",
-            "label": _("Question: %(name)s") % {"name": one.label},
-            "fields": {"kind": kinds.QUESTION, "subject": one.key},
+            "value": f"question:{criterion.key}",
+            "label": _("Question: %(name)s") % {"name": criterion.label},
+            "fields": {"kind": kinds.QUESTION, "subject": criterion.key},
         }
-        for one in me.study.config.criteria
+        for criterion in me.study.config.criteria
     ]
     item_set = me.item_sets.order_by("-number").first()
     ids = [] if item_set is None else item_set.item_ids
     items = Item.objects.in_bulk(ids)
-    return found + [
+    return subjects + [
         {
             "value": f"item:{pk}",
             "label": f"{me.study.config.item.name} {number}",

@@ -89,34 +89,34 @@ def measure_times(people: Sequence[Any], answers: Sequence[Annotation]) -> list[
     by_person: dict[int, list[Annotation]] = defaultdict(list)
     for answer in answers:
         by_person[answer.participant_id].append(answer)
-    found = []
+    times = []
     for person in people:
-        own = by_person[person.pk]
-        main = [one for one in own if one.item.kind != Item.Kind.PRACTICE]
+        answered = by_person[person.pk]
+        main = [answer for answer in answered if answer.item.kind != Item.Kind.PRACTICE]
         if person.agreed_at is None or not main:
             continue
         end = person.finished_at or main[-1].submitted_at
         moments = sorted(
             {person.agreed_at, end}
-            | {one.started_at for one in own}
-            | {one.submitted_at for one in own}
+            | {answer.started_at for answer in answered}
+            | {answer.submitted_at for answer in answered}
         )
-        begin = min(one.started_at for one in main)
-        found.append(
+        begin = min(answer.started_at for answer in main)
+        times.append(
             Tried(
                 person=person,
                 name=name_pilot(person),
-                before=_without_pauses([one for one in moments if one <= begin]),
-                items=_without_pauses([one for one in moments if begin <= one <= end]),
+                before=_without_pauses([moment for moment in moments if moment <= begin]),
+                items=_without_pauses([moment for moment in moments if begin <= moment <= end]),
                 is_finished=person.finished_at is not None,
             )
         )
-    return found
+    return times
 
 
 def _without_pauses(moments: Sequence[datetime]) -> timedelta:
     steps = pairwise(moments)
-    return sum((min(later - one, LONGEST_PAUSE) for one, later in steps), timedelta())
+    return sum((min(later - earlier, LONGEST_PAUSE) for earlier, later in steps), timedelta())
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -135,7 +135,7 @@ class Suggestion:
 
 def suggest_time_and_pay(study: Study, times: Sequence[Tried]) -> Suggestion | None:
     """Return the median, rounded up to a minute, and the pay for it, rounded up to 0.10."""
-    finished = [one.total.total_seconds() for one in times if one.is_finished]
+    finished = [tried.total.total_seconds() for tried in times if tried.is_finished]
     if len(finished) < ENOUGH:
         return None
     minutes = max(1, ceil(median(finished) / 60))
@@ -171,25 +171,28 @@ def compare_answers(
     study: Study, people: Sequence[Participant], answers: Sequence[Annotation]
 ) -> list[Difference]:
     """Return the answers side by side: for each item the widest question, largest first."""
-    given = [one for one in answers if one.item.kind != Item.Kind.PRACTICE]
+    rated = [answer for answer in answers if answer.item.kind != Item.Kind.PRACTICE]
     rows: dict[tuple[int, str], list[AnswerRow]] = defaultdict(list)
-    for pk, answered in Rating.objects.filter(annotation__in=given).group_rows().items():
+    for pk, answered in Rating.objects.filter(annotation__in=rated).group_rows().items():
         for row in answered:
             rows[pk, row.criterion].append(row)
     outputs: dict[int, list[Output]] = defaultdict(list)
-    asked = {one.item_id for one in given}
+    asked = {answer.item_id for answer in rated}
     for output in Output.objects.filter(item__in=asked).order_by("item_id", "position"):
         outputs[output.item_id].append(output)
     by_item: dict[int, list[Annotation]] = defaultdict(list)
-    for answer in given:
+    for answer in rated:
         by_item[answer.item_id].append(answer)
-    found = [
-        max(_compare_item(study, people, own, outputs[item_id], rows), key=lambda one: one.apart)
-        for item_id, own in by_item.items()
-        if len(own) > 1
-        and any((one.pk, c.key) in rows for one in own for c in study.config.criteria)
+    keys = [criterion.key for criterion in study.config.criteria]
+    widest = [
+        max(
+            _compare_item(study, people, alike, outputs[item_id], rows),
+            key=lambda difference: difference.apart,
+        )
+        for item_id, alike in by_item.items()
+        if len(alike) > 1 and any((answer.pk, key) in rows for answer in alike for key in keys)
     ]
-    return sorted(found, key=lambda one: (-one.apart, one.item))
+    return sorted(widest, key=lambda difference: (-difference.apart, difference.item))
 
 
 def _compare_item(
@@ -199,17 +202,17 @@ def _compare_item(
     outputs: Sequence[Output],
     rows: dict[tuple[int, str], list[AnswerRow]],
 ) -> list[Difference]:
-    found = []
+    differences = []
     inputs = answers[0].item.inputs if answers else {}
     for asked in group_questions(list_questions(study.config, inputs, outputs)).values():
         criterion, scale = asked[0].criterion, asked[0].scale
         series = {
-            one.participant_id: read_values(asked, rows[one.pk, criterion.key])
-            for one in answers
-            if (one.pk, criterion.key) in rows
+            answer.participant_id: read_values(asked, rows[answer.pk, criterion.key])
+            for answer in answers
+            if (answer.pk, criterion.key) in rows
         }
         for index, question in enumerate(asked):
-            values = {pk: value for pk, own in series.items() if (value := own[index]) is not None}
+            values = {pk: entry[index] for pk, entry in series.items() if entry[index] is not None}
             if not values:
                 continue
             numbers = {pk: value for pk, value in values.items() if isinstance(value, int | float)}
@@ -218,7 +221,7 @@ def _compare_item(
             else:
                 apart = int(len({str(value) for value in values.values()}) > 1)
             far = _find_farthest(numbers) if apart and len(numbers) == len(values) else None
-            found.append(
+            differences.append(
                 Difference(
                     item=answers[0].item.key,
                     criterion=criterion.label,
@@ -234,7 +237,7 @@ def _compare_item(
                     ],
                 )
             )
-    return found
+    return differences
 
 
 def _name_subject(question: Question, outputs: Sequence[Output]) -> str:
@@ -253,7 +256,7 @@ def _find_farthest(values: Mapping[int, float]) -> int | None:
         for pk, value in values.items()
     }
     far = max(distance.values())
-    names = [pk for pk, one in distance.items() if one == far]
+    names = [pk for pk, apart in distance.items() if apart == far]
     return names[0] if len(names) == 1 else None
 
 
@@ -261,7 +264,7 @@ def _say(scale: Any, value: Any) -> str:
     if value is None:
         return ""
     if not isinstance(value, int | float):
-        return ", ".join(scale.name_tested(one) for one in scale.list_tested(value))
+        return ", ".join(scale.name_tested(answer) for answer in scale.list_tested(value))
     label = scale.label_of(value)
     if not 0 < len(label) <= _LONG_LABEL:
         return str(value)
