@@ -21,7 +21,7 @@ from tests.support.instruments import GALLERY
 
 # source and criteria of each original, by the beginning of the SHA-256 of their JSON
 ORIGINALS = {
-    "adequacy_fluency": "881e76483ddfb306",
+    "adequacy_fluency": "cc3306c27fd1456a",
     "arena_preference": "7a613385154f8258",
     "attribution": "b484173b1b941934",
     "conversation_turns": "382d26777ec58f2d",
@@ -38,6 +38,9 @@ ORIGINALS = {
     "mqm": "2258044cca550711",
     "post_edit": "ad5044eeecc9c8af",
     "ranking": "1e751a1765b93e75",
+    # ours
+    "quality": "a6b1b86143ce9979",
+    "which_is_better": "befe6d4d45aa3db5",
 }
 # ask what this version can't: passages, orders and corrections of outputs
 LATER = {
@@ -72,6 +75,20 @@ def test_gallery_shows_every_file_whose_kinds_are_installed():
     assert shown == {path.stem for path in FILES} - LATER
     kinds = {one.scale.kind for entry in list_gallery() for one in entry.config.criteria}
     assert kinds <= set(installed_scales())
+
+
+@pytest.mark.parametrize("key", ["quality", "which_is_better"])
+def test_plain_instruments_need_no_input_and_take_nothing_from_others(key):
+    config = checks.read_instrument(read_gallery()[key])
+
+    assert config.columns == []
+    assert (config.source.licence, config.source.notice) == ("none", "")
+
+
+def test_a_source_is_never_shown_as_the_reference():
+    config = checks.read_instrument(read_gallery()["adequacy_fluency"])
+
+    assert [(column.name, column.aliases) for column in config.columns] == [("reference", ["ref"])]
 
 
 @pytest.mark.parametrize("key", sorted(read_gallery()))
