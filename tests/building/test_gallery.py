@@ -8,7 +8,14 @@ from django.core.exceptions import ValidationError
 from django.urls import reverse
 from django.utils.html import strip_tags
 
-from evalsite.building.gallery import find_entry, list_gallery, list_own, read_gallery
+from evalsite.building.gallery import (
+    TASKS,
+    find_entry,
+    list_gallery,
+    list_own,
+    list_protocols,
+    read_gallery,
+)
 from evalsite.building.trying import list_samples, render_preview
 from evalsite.instruments import checks
 from evalsite.instruments.checks import read_instrument
@@ -67,6 +74,13 @@ def test_each_file_has_its_source_its_notice_and_every_criterion_of_its_original
         assert source["notice"]
         assert path.name in (GALLERY / "NOTICES.md").read_text(encoding="utf-8")
     assert len(content["instructions"].split()) <= LONGEST_INSTRUCTIONS
+
+
+def test_each_file_of_the_gallery_and_each_protocol_is_listed_under_what_it_evaluates():
+    keys = [key for keys in TASKS.values() for key in keys]
+
+    protocols = {entry.config.key for entry in list_protocols()}
+    assert sorted(keys) == sorted({path.stem for path in FILES} | protocols)
 
 
 def test_gallery_shows_every_file_whose_kinds_are_installed():
