@@ -31,7 +31,7 @@ class FileInput:
 class FirstItem:
     """The first item of a file or of a draft, and the size of all of it.
 
-    `outputs` are by system. `sizes`: the number of items by their number of outputs. `words` of a
+    Inputs are by a name that an instrument may have. `outputs` are by system. `sizes`: the number of items by their number of outputs. `words` of a
     page that shows the inputs and two outputs. `columns` are named that no page shows.
     """
 

@@ -61,6 +61,20 @@ def render_preview(config: Instrument, number: int = 1) -> str:
     return render_to_string(list(config.item_template), context)
 
 
+def render_pick(config: Instrument, inputs: Mapping[str, str], outputs: Sequence[str]) -> str:
+    """Return a page of a researcher's item, small enough to be compared with others."""
+    language = translation.get_supported_language_variant(config.language)
+    context = {
+        "frame": "annotation/preview.html",
+        "item": _view(config, Sample(inputs, tuple(outputs), {})),
+        "layout": config.layout,
+        "texts": {"language": config.language},
+        "is_pick": True,
+    }
+    with translation.override(language):
+        return render_to_string(list(config.item_template), context)
+
+
 def render_instructions(config: Instrument) -> SafeString:
     return render_markdown(config.instructions_for(config.design))
 
