@@ -20,7 +20,6 @@ from evalsite.building.gallery import (
     read_gallery,
 )
 from evalsite.studies.forms import use_our_words
-from evalsite.studies.models import Membership, Study
 from evalsite.studies.services import create_study
 
 INVALID = 422
@@ -71,10 +70,6 @@ def new_study(request: HttpRequest) -> HttpResponseBase:
         study = create_study(
             title=fields["title"],
             by=user,
-            # whom participants write to, unless another is chosen in Basics
-            contact_name=user.get_full_name(),
-            contact_email=user.email,
-            organisation=_find_organisation(user),
             **choose(fields["instrument"], user),
         )
         messages.success(request, "Study created. Upload its items next.")
@@ -93,15 +88,6 @@ def new_study(request: HttpRequest) -> HttpResponseBase:
     return TemplateResponse(
         request, "building/new.html", context, status=INVALID if is_post else 200
     )
-
-
-def _find_organisation(user: Any) -> str:
-    """Return who runs the newest study that this person owns; "" before there is one."""
-    owned = Study.objects.filter(
-        memberships__user=user, memberships__role=Membership.Role.OWNER, is_demo=False
-    )
-    names = owned.exclude(organisation="").order_by("-created_at")
-    return names.values_list("organisation", flat=True).first() or ""
 
 
 def _list_sections(user: Any, search: str) -> list[dict[str, Any]]:
