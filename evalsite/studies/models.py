@@ -1,6 +1,7 @@
 """What is evaluated: studies, their versions and members, batches, items and outputs."""
 
 from base64 import urlsafe_b64encode
+from functools import cached_property
 from hashlib import sha256
 from typing import Any
 from uuid import uuid4
@@ -357,7 +358,7 @@ class Study(models.Model):
 
     # columns in groups: name a group rather than repeat its columns
     TEXTS = (
-        "title", "organisation", "contact_name", "contact_email", "headline", "summary", "consent",
+        "title", "organisation", "contact_email", "headline", "summary", "consent",
         "instructions", "language", "content_warning", "covers_items",
     )  # fmt: skip
     DESIGN = (
@@ -370,7 +371,7 @@ class Study(models.Model):
     QUESTIONS = ("questions", "recognise_days")
     PAY = ("minutes_per_set", "pay_per_set", "has_bonus", "bonus", "currency")
     HISTORY = (
-        "is_demo", "expected_participants", "created_at", "revision", "time_zone", "pay_target",
+        "is_demo", "expected_participants", "created_at", "revision", "pay_target",
         "pilot_generation", "is_pilot_link_on", "description", "closes_when_full",
         "unused_numbers",
     )  # fmt: skip
@@ -393,7 +394,6 @@ class Study(models.Model):
     organisation = models.CharField(max_length=120, blank=True)
     # for the team and the datasheet; participants don't see it
     description = models.TextField(blank=True)
-    contact_name = models.CharField(max_length=120, blank=True)
     contact_email = models.EmailField(blank=True)
     headline = models.CharField(max_length=160, blank=True)
     summary = models.TextField(blank=True)
@@ -489,8 +489,6 @@ class Study(models.Model):
     launched_at = models.DateTimeField(null=True)
     closed_at = models.DateTimeField(null=True)
     revision = models.PositiveIntegerField(default=0)
-    # of the dates that researchers enter; all moments are stored in UTC
-    time_zone = models.CharField(max_length=40, default="UTC")
     # the link for colleagues: each new one ends those before it; 0: there was none
     pilot_generation = models.PositiveIntegerField(default=0)
     is_pilot_link_on = models.BooleanField(default=False)
@@ -531,6 +529,14 @@ class Study(models.Model):
         if self.instrument_id is None:
             return get_protocol(self.protocol)
         return read_built(self.instrument_id, self.language)
+
+    @cached_property
+    def contact_name(self) -> str:
+        """Return who reads the e-mail for questions; "" if it is nobody's of the team alone."""
+        email = self.contact_email
+        theirs = Q(user__email__iexact=email) | Q(user__profile__contact_email__iexact=email)
+        members = self.memberships.filter(theirs).select_related("user") if email else []
+        return next((member.user.get_full_name() for member in members), "")
 
     @property
     def is_launched(self) -> bool:
