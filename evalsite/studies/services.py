@@ -5,6 +5,7 @@ from typing import Any
 
 from django.db import transaction
 
+from evalsite.accounts.models import describe_contact
 from evalsite.audit.models import AuditEntry
 from evalsite.instruments.installed import get_protocol
 from evalsite.instruments.questions import write_gold
@@ -30,6 +31,7 @@ def create_study(
             **list_defaults(config, is_built=instrument is not None),
             "consent": CONSENT,
             "recognise_days": RECOGNISE_DAYS,
+            **describe_contact(by),
             **fields,
         },
     )
