@@ -4,7 +4,7 @@ from collections.abc import Collection, Mapping
 from copy import deepcopy
 from typing import Any
 
-from evalsite.building.fitting import Fit, FirstItem
+from evalsite.building.fitting import FirstItem, Fit
 from evalsite.instruments.schema import Instrument
 from evalsite.instruments.texts import digest_content
 
@@ -30,8 +30,8 @@ def adapt(fit: Fit, first: FirstItem, *, has_comments: bool, added: Collection[s
     if fit.entry.is_as_published:
         return base
     content, changes = deepcopy(base), Content()
-    _name_sources(content, fit)
-    if kinds := _find_kinds(fit, first):
+    _keep_names(content, fit)
+    if not first.is_empty and (kinds := _find_kinds(fit, first)):
         changes["kinds"] = kinds
         _set_kinds(content, kinds)
     unused = fit.list_unused(first)
@@ -47,7 +47,13 @@ def adapt(fit: Fit, first: FirstItem, *, has_comments: bool, added: Collection[s
     return content | {"based_on": origin | changes}
 
 
-def _name_sources(content: Content, fit: Fit) -> None:
+def name_sources(fit: Fit, added: Collection[str]) -> dict[str, str]:
+    """Return the inputs of the file by the names that they have in the adapted instrument."""
+    is_fixed = fit.entry.is_as_published
+    return {**fit.inputs, **({} if is_fixed else {name: name for name in added})}
+
+
+def _keep_names(content: Content, fit: Fit) -> None:
     """Keep the name in the file of a text that stands for the prompt, for later files, too."""
     for column in content["item"]["inputs"]:
         name = fit.inputs.get(column["name"], column["name"])

@@ -3,8 +3,9 @@
 from typing import Any
 
 from django import forms
+from django.http import QueryDict
 
-from evalsite.building.fitting import Fit, FirstItem, fit_entry
+from evalsite.building.fitting import FirstItem, Fit, fit_entry
 from evalsite.building.gallery import find_entry
 from evalsite.building.titles import LONGEST, find_system
 from evalsite.studies.forms import use_our_words
@@ -58,14 +59,21 @@ class NewChoiceForm(ChoiceForm):
         return self.cleaned_data
 
 
+class ChangeForm(ChoiceForm):
+    """Another instrument than the one that the page showed."""
+
+    was = forms.CharField(widget=forms.HiddenInput)
+
+
 class PageForm(forms.Form):
     """What an instrument's pages show besides."""
 
     comments = forms.BooleanField(required=False)
-    added = forms.MultipleChoiceField(required=False)
 
-    def __init__(self, *args: Any, fit: Fit, first: FirstItem, **kwargs: Any) -> None:
+    def __init__(self, data: QueryDict | None, *, fit: Fit, first: FirstItem) -> None:
         name = fit.entry.value.replace(":", "-")
-        super().__init__(*args, prefix=name, initial={"comments": True}, **kwargs)
-        unused = fit.list_unused(first)
-        self.fields["added"].choices = [(input_name, input_name) for input_name in unused]  # type: ignore[attr-defined]
+        super().__init__(data, prefix=name, initial={"comments": True})
+        names = [(unused, unused) for unused in fit.list_unused(first)]
+        self.fields["added"] = forms.MultipleChoiceField(
+            choices=names, required=False, widget=forms.CheckboxSelectMultiple
+        )

@@ -1,57 +1,144 @@
 """What people will be asked: three instruments with the researcher's own first item in each."""
 
-from collections.abc import Sequence
 from typing import Any
-from uuid import UUID
 
+from django.contrib import messages
+from django.core.exceptions import ValidationError
 from django.http import HttpRequest
 from django.http.response import HttpResponseBase
+from django.shortcuts import redirect
 from django.template.response import TemplateResponse
+from django.urls import reverse
 from django.views.decorators.http import require_http_methods
 
-from evalsite.building.adaptation import adapt, has_comment_box
-from evalsite.building.choice_forms import ChoiceForm, PageForm
-from evalsite.building.fitting import Fit, FirstItem, fit_entry, propose
+from evalsite.building.adaptation import adapt, has_comment_box, name_sources
+from evalsite.building.choice_forms import ChangeForm, ChoiceForm, PageForm
+from evalsite.building.fitting import FirstItem, Fit, fit_entry, propose
 from evalsite.building.gallery import Entry, choose, find_entry, list_shipped
-from evalsite.building.trying import render_pick
+from evalsite.building.instrument_change import (
+    InstrumentChanged,
+    change_instrument,
+    list_losses,
+    name_instrument,
+    read_draft,
+)
+from evalsite.building.trying import Sample, list_samples, render_pick
 from evalsite.instruments.schema import Instrument
+from evalsite.lib.words import count_of, list_of
 from evalsite.studies.instruments import adopt_instrument
+from evalsite.studies.models import Study
 
 INVALID, CONFLICT = 422, 409
 
 
-def list_picks(request: HttpRequest, first: FirstItem, chosen: str) -> list[Fit]:
-    """Return what is shown to choose from: the instrument that is chosen, and the best others."""
+def _list_fits(first: FirstItem, chosen: Entry | None) -> list[Fit]:
+    """Return what is shown to choose from: what is chosen, and what fits best."""
     fits = propose(first, list_shipped())
-    entry = find_entry(chosen, request.user)
-    if entry is None or chosen in [fit.entry.value for fit in fits]:
+    if chosen is None or chosen.value in [fit.entry.value for fit in fits]:
         return fits
-    fit = fit_entry(entry, first)
+    fit = fit_entry(chosen, first)
     return fits if fit.lacks else [fit, *fits[:2]]
 
 
-def describe_pick(fit: Fit, first: FirstItem, form: PageForm) -> dict[str, Any]:
+def _describe_pick(fit: Fit, first: FirstItem, form: PageForm) -> dict[str, Any]:
     """Return what the page shows of an instrument: the first item, and what may be added."""
     config = Instrument.model_validate(adapt(fit, first, has_comments=False, added=()))
-    texts = [*first.outputs.values()][: config.item.outputs.most]
-    inputs = {name: first.inputs[source].text for name, source in fit.inputs.items()}
+    sample = list_samples(config)[0]
+    if not first.is_empty:
+        texts = tuple(first.outputs.values())[: config.item.outputs.most]
+        inputs = {name: first.inputs[source].text for name, source in fit.inputs.items()}
+        sample = Sample(inputs, texts, {})
     return {
         "entry": fit.entry,
-        "html": render_pick(config, inputs, texts),
-        "work": first.describe_work(config),
+        "html": render_pick(config, sample),
+        "work": "" if first.is_empty else first.describe_work(config),
         "has_box": has_comment_box(config),
         "unused": fit.list_unused(first),
         "form": form,
     }
 
 
+def describe_choice(request: HttpRequest, form: ChoiceForm) -> dict[str, Any]:
+    """Return what the page shows of the choice."""
+    first = form.first
+    entry = find_entry(str(form["instrument"].value() or ""), request.user)
+    fits = _list_fits(first, entry)
+    fitting = [fit.entry.value for fit in fits]
+    data = request.POST if form.is_bound else None
+    picks = [_describe_pick(fit, first, PageForm(data, fit=fit, first=first)) for fit in fits]
+    problem = ""
+    if entry is not None and entry.value not in fitting and not form.is_bound:
+        problem = " ".join([f"“{entry.config.title}” doesn’t fit.", *fit_entry(entry, first).lacks])
+    return {
+        "form": form,
+        "picks": picks,
+        "chosen": entry.value if entry and entry.value in fitting else next(iter(fitting), ""),
+        "problem": problem,
+        "holds": "" if first.is_empty else describe_item(first),
+        "count": len(list_shipped()),
+    }
+
+
+def describe_item(first: FirstItem) -> str:
+    """Say what an item has: "a source, a reference and 2 outputs"."""
+    words = {"conversation": "a conversation", "table": "a table"}
+    names = [
+        words.get(source.kind) or f"the input “{name}”" for name, source in first.inputs.items()
+    ]
+    return list_of([*names, count_of(len(first.outputs), "output")])
+
+
 def take_choice(form: ChoiceForm, page: PageForm, user: Any) -> dict[str, Any]:
     """Return what makes a study of the choice: a protocol, or the version of an instrument."""
     fit = form.fit
-    if fit is None:
-        raise ValueError("no instrument was chosen")
+    if fit is None or not page.is_valid():
+        raise ValueError("nothing was chosen")
     added = page.cleaned_data["added"]
     content = adapt(fit, form.first, has_comments=page.cleaned_data["comments"], added=added)
     if content == fit.entry.config.to_data():
         return choose(fit.entry.value, user)
     return {"instrument": adopt_instrument(data=content, by=user)}
+
+
+# --- of a draft ---------------------------------------------------------------------
+
+
+@require_http_methods(["GET", "HEAD", "POST"])
+def change_draft_instrument(request: HttpRequest, study: Study) -> HttpResponseBase:
+    """Choose another instrument for a draft: what no longer fits is listed before."""
+    if study.is_launched or study.version_id is not None:
+        messages.error(request, "The study is launched, so its instrument is fixed.")
+        return redirect("admin:batch-list", study.pk)
+    first = read_draft(study)
+    is_post = request.method == "POST"
+    current = name_instrument(study)
+    initial = {"instrument": request.GET.get("instrument", current), "was": current}
+    data = request.POST if is_post else None
+    form = ChangeForm(data, user=request.user, first=first, initial=initial)
+    status = INVALID if is_post else 200
+    if is_post and form.is_valid() and form.fit is not None:
+        page = PageForm(request.POST, fit=form.fit, first=first)
+        try:
+            changed = change_instrument(
+                study=study,
+                choice=take_choice(form, page, request.user),
+                inputs=name_sources(form.fit, page.cleaned_data["added"]),
+                was=form.cleaned_data["was"],
+                by=request.user,
+            )
+        except ValidationError as error:
+            form.add_error(None, error)
+            status = CONFLICT if isinstance(error, InstrumentChanged) else INVALID
+        else:
+            messages.success(request, f"People are now asked: {changed.config.title}.")
+            return redirect("admin:batch-list", study.pk)
+    context = describe_choice(request, form) | {
+        "context_name": "study",
+        "context_value": study.pk,
+        "was": current,
+        "back_url": reverse("admin:batch-list", args=[study.pk]),
+    }
+    for pick in context["picks"]:
+        pick["is_current"] = pick["entry"].value == current
+        pick["losses"] = [] if pick["is_current"] else list_losses(study, pick["entry"].config)
+    return TemplateResponse(request, "building/change_instrument.html", context, status=status)

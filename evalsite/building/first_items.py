@@ -1,14 +1,9 @@
 """The first item of an uploaded file or of a draft, as instruments are chosen by it."""
 
-from collections import Counter, defaultdict
 from collections.abc import Mapping
-from itertools import islice
 from typing import Any
 
-from django.db.models import Count
-
 from evalsite.building.fitting import FileInput, FirstItem
-from evalsite.studies.models import Item, Output, Study
 
 # above this share of outputs with marks, outputs are Markdown
 _OFTEN = 0.05

@@ -4,6 +4,7 @@ import os
 import re
 from collections.abc import Iterable, Sequence
 from datetime import date
+from itertools import takewhile
 from pathlib import PurePosixPath
 
 LONGEST = 120
@@ -35,7 +36,8 @@ def propose_title(paths: Sequence[str], *, run: str, systems: Iterable[str], tod
 
 def _cut(stems: Sequence[str]) -> str:
     """Return what names of files begin with, in whole words."""
-    common = os.path.commonprefix([*stems])
+    letters = takewhile(lambda letter: len({*letter}) == 1, zip(*stems, strict=False))
+    common = "".join(letter[0] for letter in letters)
     return common if len(stems) < 2 else re.sub(r"[_\- ]+[^_\- ]*$", "", common)
 
 

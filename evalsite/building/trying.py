@@ -61,18 +61,16 @@ def render_preview(config: Instrument, number: int = 1) -> str:
     return render_to_string(list(config.item_template), context)
 
 
-def render_pick(config: Instrument, inputs: Mapping[str, str], outputs: Sequence[str]) -> str:
-    """Return a page of a researcher's item, small enough to be compared with others."""
-    language = translation.get_supported_language_variant(config.language)
+def render_pick(config: Instrument, sample: Sample) -> str:
+    """Return a page of this item, small enough to be compared with others."""
     context = {
         "frame": "annotation/preview.html",
-        "item": _view(config, Sample(inputs, tuple(outputs), {})),
+        "item": _view(config, sample),
         "layout": config.layout,
         "texts": {"language": config.language},
         "is_pick": True,
     }
-    with translation.override(language):
-        return render_to_string(list(config.item_template), context)
+    return render_to_string(list(config.item_template), context)
 
 
 def render_instructions(config: Instrument) -> SafeString:

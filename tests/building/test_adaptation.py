@@ -15,9 +15,7 @@ def get_entry(key: str) -> Entry:
 
 
 def adapt_for(key: str, first: FirstItem, has_comments: bool = False, added: tuple[str, ...] = ()):
-    content = adapt(
-        fit_entry(get_entry(key), first), first, has_comments=has_comments, added=added
-    )
+    content = adapt(fit_entry(get_entry(key), first), first, has_comments=has_comments, added=added)
     assert find_faults(content) == []
     return content
 
