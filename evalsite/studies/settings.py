@@ -61,7 +61,6 @@ _READ = (
         label="E-mail for questions",
         place=Place.SIGHT,
     ),
-    Setting(name="contact_name", page="read", label="Contact name", group=FIRST_PAGE),
     Setting(
         name="title",
         page="read",
@@ -383,7 +382,6 @@ _WORK = (
             else ("" if study.closes_at else "closes by hand")
         ),
     ),
-    Setting(name="time_zone", page="work", label="Time zone"),
 )
 
 _QUALITY = (

@@ -1,14 +1,14 @@
 """Set up: the forms of its pages, made from the settings of a study as they are declared."""
 
-from functools import cache
 from typing import Any, ClassVar, cast
-from zoneinfo import ZoneInfo, available_timezones
+from zoneinfo import ZoneInfo
 
 from django import forms
 from django.core.exceptions import ValidationError
 from django.core.validators import MaxValueValidator, MinValueValidator, RegexValidator
 from django.utils import timezone
 
+from evalsite.accounts.time_zones import name_zone
 from evalsite.lib.clock import now
 from evalsite.studies.forms import use_our_words
 from evalsite.studies.models import Study
@@ -21,24 +21,14 @@ from evalsite.studies.setting_changes import (
 )
 from evalsite.studies.settings import SETTINGS, Place, list_settings
 
+UTC = ZoneInfo("UTC")
 _MINUTES = "%Y-%m-%dT%H:%M"
-# what a person may choose: places, not the abbreviations and offsets beside them
-_REGIONS = (
-    "Africa/", "America/", "Antarctica/", "Arctic/", "Asia/", "Atlantic/", "Australia/", "Europe/",
-    "Indian/", "Pacific/",
-)  # fmt: skip
-
-
-@cache
-def list_time_zones() -> list[str]:
-    """Return the time zones to choose from: UTC, then places."""
-    return ["UTC", *sorted(name for name in available_timezones() if name.startswith(_REGIONS))]
 
 
 class MomentField(forms.DateTimeField):
     """A date and time as the clocks of a time zone show them."""
 
-    zone: ZoneInfo = ZoneInfo("UTC")
+    zone: ZoneInfo = UTC
 
     def to_python(self, value: Any) -> Any:
         with timezone.override(self.zone):
@@ -78,8 +68,9 @@ class SettingsForm(forms.ModelForm):
     seen = forms.CharField(widget=forms.HiddenInput)
     is_new_version = forms.BooleanField(required=False)
 
-    def __init__(self, *args: Any, **kwargs: Any) -> None:
+    def __init__(self, *args: Any, zone: ZoneInfo = UTC, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
+        self.zone = zone  # of the person who reads and enters dates
         self.is_frozen = self.instance.version_id is not None
         self.fit_to_study()
         for name, field in self.fields.items():
@@ -129,7 +120,7 @@ class SettingsForm(forms.ModelForm):
 
         Saving again replaces it.
         """
-        saved = type(self)(instance=Study.objects.get(pk=self.instance.pk))
+        saved = type(self)(instance=Study.objects.get(pk=self.instance.pk), zone=self.zone)
         self.data = {**{name: self.data[name] for name in self.data}, "seen": saved["seen"].value()}
         return [
             (str(self[name].label), saved[name].value())
@@ -221,10 +212,6 @@ class WorkForm(SettingsForm):
         help_text=SETTINGS["closes_at"].help,
         widget=forms.DateTimeInput(attrs={"type": "datetime-local"}, format=_MINUTES),
     )
-    time_zone = forms.ChoiceField(
-        label=SETTINGS["time_zone"].label,
-        choices=lambda: [(name, name.replace("_", " ")) for name in list_time_zones()],
-    )
     currency = forms.CharField(
         validators=[RegexValidator(r"\A[A-Z]{3}\Z", "Enter three capital letters, such as GBP.")],
         label=SETTINGS["currency"].label,
@@ -238,12 +225,12 @@ class WorkForm(SettingsForm):
             self.fields[
                 "set_size"
             ].help_text = "What one person gets at a time. Checks and repeats are among them."
-        name = self.data.get("time_zone") or study.time_zone
-        zone = ZoneInfo(name if name in list_time_zones() else study.time_zone)
-        for field in ("opens_at", "closes_at"):
-            cast(MomentField, self.fields[field]).zone = zone
-        local = timezone.localtime(now(), zone)
-        self.fields["time_zone"].help_text = f"For these dates. It is {local:%H:%M} there now."
+        local = now().astimezone(self.zone)
+        note = f"In {name_zone(self.zone)}, where it is {local:%H:%M} now: your account’s."
+        for name in ("opens_at", "closes_at"):
+            field = cast(MomentField, self.fields[name])
+            field.zone = self.zone
+            field.help_text = f"{field.help_text} {note}"
         if has_opened(study):
             self.fields["opens_at"].disabled = True
             self.fields["opens_at"].help_text = "The study has opened, so this can’t be changed."

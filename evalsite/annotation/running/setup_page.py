@@ -10,6 +10,7 @@ from django.http import HttpRequest
 from django.http.response import HttpResponseBase
 from django.shortcuts import redirect
 
+from evalsite.accounts.time_zones import zone_of
 from evalsite.annotation.running.setup import PAGE_NAMES, describe_setup
 from evalsite.studies.models import Study
 from evalsite.studies.setting_changes import ChangedMeanwhile, change_settings
@@ -26,7 +27,8 @@ _OPTIONS = "options of the protocol"
 def make_form(kind: type[SettingsForm], request: HttpRequest, study: Study) -> SettingsForm:
     """Return the form of a page: with what was posted, or with what is saved."""
     # a copy: validation writes into it, and the page's frame shows the study as it is
-    return kind(request.POST if request.method == "POST" else None, instance=copy(study))
+    data = request.POST if request.method == "POST" else None
+    return kind(data, instance=copy(study), zone=zone_of(request.user))
 
 
 def save_settings(

@@ -11,6 +11,7 @@ from django.shortcuts import redirect
 from django.template.response import TemplateResponse
 from django.views.decorators.http import require_http_methods, require_POST, require_safe
 
+from evalsite.accounts.time_zones import zone_of
 from evalsite.annotation.running.checklist import check_reading_time
 from evalsite.annotation.running.launch import describe_frozen, launch_study, newest_launch
 from evalsite.annotation.running.made_check_views import made_check_views
@@ -98,7 +99,7 @@ def show_work(request: HttpRequest, study: Study) -> HttpResponseBase:
     setup, shown = describe_setup(study), context["shown"]
     context |= {
         "work": describe_work(shown, setup.work.items, setup.find_groups(shown)),
-        "dates": describe_dates(shown),
+        "dates": describe_dates(shown, form.zone),
     }
     status = choose_status(context)
     return TemplateResponse(request, "studies/setup_work.html", context, status=status)
@@ -175,7 +176,7 @@ def show_launch(request: HttpRequest, study: Study) -> HttpResponseBase:
             "job": job,
             "can_restart": job is not None and (not job.is_open or job.is_stale),
             "setup": setup,
-            "dates": describe_dates(study),
+            "dates": describe_dates(study, zone_of(request.user)),
             "problems": [(one, study_url(one.url_name, study)) for one in setup.problems],
             "remarks": [(one, study_url(one.url_name, study)) for one in remarks],
             "looks": len(remarks) + (not setup.counts.pilots),
@@ -192,7 +193,9 @@ def start_launch(request: HttpRequest, study: Study) -> HttpResponseBase:
     """Launch the study as the person saw it on the checklist."""
     try:
         if request.POST.get("revision", str(study.revision)) != str(study.revision):
-            raise ValidationError(f"{describe_last_change(study)} Look at the list again.")
+            raise ValidationError(
+                f"{describe_last_change(study, request.user)} Look at the list again."
+            )
         seen = request.POST.getlist("seen") if "revision" in request.POST else None
         launch_study(study=study, by=request.user, seen=seen)
     except ValidationError as error:
