@@ -56,6 +56,8 @@ class Batch:
     sources: dict[str, str] = field(default_factory=dict)
     # columns that may be what the systems got; what was found out, in sentences
     candidates: list[str] = field(default_factory=list)
+    # columns that a tool is known to have as inputs
+    inputs: list[str] = field(default_factory=list)
     # what was chosen for its columns, also where that was said of one file
     fields: dict[str, str] = field(default_factory=dict)
     # why the first output without a text has none
@@ -306,6 +308,7 @@ def _convert_formats(
         fields=_list_chosen(used, paths, header),
         failure=_find_failure(chosen),
         candidates=_list_candidates(used, inputs) if not has_inputs else [],
+        inputs=[] if any(known.format.row.open for known in used) else free,
         remarks=[
             *([_describe_loose(loose)] if loose else []),
             *_describe_traces(used, collection.rows),
