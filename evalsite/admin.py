@@ -21,6 +21,7 @@ from django.utils import timezone
 from django.utils.http import url_has_allowed_host_and_scheme, urlencode
 from django.views.generic import RedirectView
 
+from evalsite.accounts.time_zones import name_zone, zone_of
 from evalsite.audit.account_log import record_account
 from evalsite.audit.models import Event
 from evalsite.help_pages import show_chapter, show_help
@@ -37,7 +38,6 @@ from evalsite.studies.staff_pages import (
     is_enough,
 )
 from evalsite.studies.summary_lines import describe_study
-from evalsite.studies.time_zones import name_zone, zone_of
 
 APPS_WITH_PAGES = (
     "results", "operations", "imports", "exports", "quality", "annotation", "participants",
@@ -228,14 +228,15 @@ class EvalsiteAdminSite(AdminSite):
                 return redirect(f"{reverse('admin:study-results', args=[study.pk])}#reveal")
             response = page.view(request, study, **captured)
             if isinstance(response, TemplateResponse):
+                zone = zone_of(request.user)
                 response.context_data = {
                     **self._name(),
                     "study": study,
-                    "zone": name_zone(study),
-                    "frame": build_frame(study, page, rank, count_edge(study)),
+                    "zone": name_zone(zone),
+                    "frame": build_frame(request.user, study, page, rank, count_edge(study)),
                     **(response.context_data or {}),
                 }
-                with timezone.override(zone_of(study)):
+                with timezone.override(zone):
                     response.render()
             return response
 
@@ -270,7 +271,7 @@ class Frame:
     setup: Any = None  # how far a draft is, on the pages of Set up
 
 
-def build_frame(study: Study, current: StudyView, rank: int, edge: Any) -> Frame:
+def build_frame(reader: Any, study: Study, current: StudyView, rank: int, edge: Any) -> Frame:
     """Return the frame of a page, with only the pages that this person may open."""
     from evalsite.annotation.running.setup import describe_setup  # noqa: PLC0415 (needs models)
 
@@ -285,7 +286,7 @@ def build_frame(study: Study, current: StudyView, rank: int, edge: Any) -> Frame
     is_draft = study.version_id is None and not study.has_ended
     setup = describe_setup(study) if place == "Set up" and can_edit and is_draft else None
     return Frame(
-        facts=describe_study(study, items=edge.items, systems=edge.systems),
+        facts=describe_study(study, items=edge.items, systems=edge.systems, reader=reader),
         done=edge.done,
         target=edge.target,
         can_edit=can_edit,

@@ -3,15 +3,15 @@
 from collections.abc import Iterator
 from dataclasses import dataclass
 from decimal import Decimal
-from functools import cache
 from typing import Any, cast
-from zoneinfo import ZoneInfo, available_timezones
+from zoneinfo import ZoneInfo
 
 from django import forms
 from django.core.exceptions import ValidationError
 from django.core.validators import MinValueValidator, RegexValidator
 from django.utils import timezone
 
+from evalsite.accounts.time_zones import name_zone
 from evalsite.instruments.schema import Instrument
 from evalsite.lib.clock import now
 from evalsite.studies.forms import use_our_words
@@ -27,19 +27,6 @@ from evalsite.studies.setting_changes import (
 from evalsite.studies.setup_sections import SECTIONS, Section
 
 _MINUTES = "%Y-%m-%dT%H:%M"
-# what a person may choose: places, not the abbreviations and offsets beside them
-_REGIONS = (
-    "Africa/", "America/", "Antarctica/", "Arctic/", "Asia/", "Atlantic/", "Australia/", "Europe/",
-    "Indian/", "Pacific/",
-)  # fmt: skip
-
-
-@cache
-def list_time_zones() -> list[str]:
-    """Return the time zones to choose from: UTC, then places."""
-    return ["UTC", *sorted(name for name in available_timezones() if name.startswith(_REGIONS))]
-
-
 _LEAST = {"minutes_per_set": 1, "bonus": Decimal("0.01"), "pay_target": Decimal("0.01")}
 
 
@@ -81,11 +68,6 @@ class SectionForm(forms.ModelForm):
         ),
         widget=forms.DateTimeInput(attrs={"type": "datetime-local"}, format=_MINUTES),
     )
-    time_zone = forms.ChoiceField(
-        label="Time zone",
-        choices=lambda: [(name, name.replace("_", " ")) for name in list_time_zones()],
-    )
-
     language = forms.CharField(
         max_length=35,
         validators=[
@@ -233,9 +215,9 @@ class SectionForm(forms.ModelForm):
             "instructions": forms.Textarea(attrs={"rows": 6}),
         }
 
-    def __init__(self, *args: Any, section: Section, **kwargs: Any) -> None:
+    def __init__(self, *args: Any, section: Section, zone: ZoneInfo, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
-        self.section = section
+        self.section, self.zone = section, zone
         study, config = self.instance, self.instance.config
         self.is_frozen = study.version_id is not None
         for name in set(self.Meta.fields) - set(section.fields):
@@ -260,21 +242,21 @@ class SectionForm(forms.ModelForm):
         return [*names, *(["options"] if has_options else [])]
 
     def _use_time_zone(self) -> None:
-        if "time_zone" not in self.fields:
-            return
-        name = self.data.get("time_zone") or self.instance.time_zone
-        zone = ZoneInfo(name if name in list_time_zones() else self.instance.time_zone)
-        for field in ("opens_at", "closes_at"):
-            cast(MomentField, self.fields[field]).zone = zone
-        local = timezone.localtime(now(), zone)
-        self.fields["time_zone"].help_text = f"For these dates. It is {local:%H:%M} there now."
+        local = now().astimezone(self.zone)
+        note = f"In {name_zone(self.zone)}, where it is {local:%H:%M} now: your account’s."
+        for name in {"opens_at", "closes_at"} & self.fields.keys():
+            field = cast(MomentField, self.fields[name])
+            field.zone = self.zone
+            field.help_text = f"{field.help_text} {note}"
 
     def note_change(self) -> list[tuple[str, Any]]:
         """Take note of what someone else saved: what now differs from the fields, by label.
 
         Saving again replaces it.
         """
-        saved = type(self)(instance=Study.objects.get(pk=self.instance.pk), section=self.section)
+        saved = type(self)(
+            instance=Study.objects.get(pk=self.instance.pk), section=self.section, zone=self.zone
+        )
         self.data = {**{name: self.data[name] for name in self.data}, "seen": saved["seen"].value()}
         return [
             (str(self[name].label), saved[name].value())

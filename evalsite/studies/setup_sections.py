@@ -38,10 +38,10 @@ SECTIONS = (
         label="Basics",
         groups=(
             Group(title="Study", names=("title", "description", "language")),
-            Group(title="Dates", names=("time_zone", "opens_at", "closes_at", "closes_when_full")),
+            Group(title="Dates", names=("opens_at", "closes_at", "closes_when_full")),
             Group(
                 title="Contact for participants",
-                names=("organisation", "contact_name", "contact_email"),
+                names=("organisation", "contact_email"),
             ),
         ),
         previews=("landing",),

@@ -4,6 +4,7 @@ from datetime import UTC, datetime
 
 import pytest
 
+from evalsite.accounts.models import Profile
 from evalsite.admin import collect_study_views
 from evalsite.quality.models import Exclusion
 from evalsite.results.progress import count_edge
@@ -66,7 +67,7 @@ def test_page_of_set_up_takes_few_queries_however_many_items(
     counts = []
     for items in (2, 60):
         study = make_study(items=items, groups="once", is_qualification_on=True)
-        with django_assert_max_num_queries(14) as queries:
+        with django_assert_max_num_queries(15) as queries:
             staff_client.get(url(name, study))
         counts.append(len(queries))
 
@@ -124,9 +125,10 @@ def test_draft_has_no_progress_edge(staff_client):
     assert 'class="bar" value="0" max="6"' in staff_client.get(url("study-team", study)).text
 
 
-def test_every_time_of_day_is_in_the_time_zone_of_the_study(staff_client):
+def test_every_time_of_day_is_in_the_time_zone_of_the_reader(staff_client, researcher):
     moment = datetime(2026, 7, 1, 2, 30, tzinfo=UTC)
-    study = launch(make_study(items=2, time_zone="America/New_York"))
+    Profile.objects.create(user=researcher, time_zone="America/New_York")
+    study = launch(make_study(items=2))
     me = make_participant(study)
     Exclusion.objects.create(study=study, participant=me, reason="Too fast")
     Exclusion.objects.update(decided_at=moment)

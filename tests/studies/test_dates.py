@@ -7,6 +7,7 @@ from django.core.exceptions import ValidationError
 from django.test import Client
 from django.urls import reverse
 
+from evalsite.accounts.models import Profile
 from evalsite.annotation.allocation.claims import claim_set
 from evalsite.annotation.models import Slot
 from evalsite.audit.models import AuditEntry
@@ -24,6 +25,7 @@ from tests.support.factories import (
     launch,
     make_annotator,
     make_study,
+    make_user,
     mint_link,
 )
 
@@ -45,7 +47,8 @@ def opens_in_an_hour(**fields) -> Study:
 
 
 def test_until_it_opens_the_first_page_says_when_and_start_makes_nobody():
-    study = opens_in_an_hour(time_zone="Europe/Berlin")
+    study = opens_in_an_hour()
+    Profile.objects.create(user=make_user(), time_zone="Europe/Berlin")
     Study.objects.filter(pk=study.pk).update(opens_at=MAY)
     study.refresh_from_db()
 
@@ -123,10 +126,10 @@ def test_overview_says_when_it_opens(staff_client):
     [
         ({}, "Opens at launch, and stays open until you close it"),
         ({"closes_when_full": True}, "Opens at launch, closes when all answers are in"),
-        ({"opens_at": MAY}, "Opens on 1 May 2099, 08:00 (UTC), and stays open until you close it"),
+        ({"opens_at": MAY}, "Opens on 1 May 2099, 08:00 UTC, and stays open until you close it"),
         (
             {"closes_at": MAY, "closes_when_full": True},
-            "Opens at launch, closes when all answers are in, on 1 May 2099, 08:00 (UTC) at the "
+            "Opens at launch, closes when all answers are in, on 1 May 2099, 08:00 UTC at the "
             "latest",
         ),
     ],

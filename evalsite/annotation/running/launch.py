@@ -9,6 +9,7 @@ from django.core.exceptions import PermissionDenied, ValidationError
 from django.db import transaction
 from django.db.models import Count, F, Max, QuerySet
 
+from evalsite.accounts.time_zones import format_local
 from evalsite.annotation.allocation.change_k import count_places, list_lacking
 from evalsite.annotation.allocation.slots import make_slots
 from evalsite.annotation.models import Slot
@@ -19,7 +20,6 @@ from evalsite.jobs.services import job_kind, report_progress, restart_job, start
 from evalsite.lib.clock import now
 from evalsite.studies.models import Batch, Membership, Study
 from evalsite.studies.summary_lines import count_of
-from evalsite.studies.time_zones import format_local
 from evalsite.studies.versions import make_version
 
 KIND = "launch"
@@ -199,7 +199,7 @@ def archive_study(*, study: Study, by: Any) -> None:
     if held := count_held(study):
         raise ValidationError(
             f"{count_of(held.places, 'place')} of this study {'is' if held.places == 1 else 'are'} "
-            f"still kept for people at work, until {format_local(study, held.until)} at the "
+            f"still kept for people at work, until {format_local(held.until, by)} at the "
             "latest. Archive it after that, or take the places back first."
         )
 

@@ -5,9 +5,9 @@ from datetime import datetime
 from functools import cached_property
 from zoneinfo import ZoneInfo
 
-from django.utils import timezone
 from django.utils.formats import date_format
 
+from evalsite.accounts.time_zones import name_zone
 from evalsite.annotation.allocation.feasibility import Workload
 from evalsite.annotation.running.checklist import (
     Check,
@@ -117,27 +117,26 @@ def describe_setup(study: Study) -> Setup:
     return known
 
 
-def describe_dates(study: Study) -> str:
-    """Return when people can begin, and when the study closes by itself, in its time zone."""
+def describe_dates(study: Study, zone: ZoneInfo) -> str:
+    """Return when people can begin, and when the study closes by itself, in this time zone."""
     if study.has_ended:
         ended = study.closed_at
-        return "" if ended is None else f"Closed on {_format_date(study, ended)}"
-    end = _describe_end(study)
+        return "" if ended is None else f"Closed on {_format_date(ended, zone)}"
+    end = _describe_end(study, zone)
     if study.is_launched and not study.is_before_opening:
         return end
     opens_at = study.opens_at
-    start = "Opens at launch" if opens_at is None else f"Opens on {_format_date(study, opens_at)}"
+    start = "Opens at launch" if opens_at is None else f"Opens on {_format_date(opens_at, zone)}"
     return f"{start}{',' if end.startswith('Closes') else ', and'} {end[0].lower()}{end[1:]}"
 
 
-def _describe_end(study: Study) -> str:
-    last = "" if study.closes_at is None else _format_date(study, study.closes_at)
+def _describe_end(study: Study, zone: ZoneInfo) -> str:
+    last = "" if study.closes_at is None else _format_date(study.closes_at, zone)
     if study.closes_when_full:
         latest = f", on {last} at the latest" if last else ""
         return f"Closes when all answers are in{latest}"
     return f"Closes on {last}" if last else "Stays open until you close it"
 
 
-def _format_date(study: Study, moment: datetime) -> str:
-    local = timezone.localtime(moment, ZoneInfo(study.time_zone))
-    return f"{date_format(local, 'j F Y, H:i')} ({study.time_zone.replace('_', ' ')})"
+def _format_date(moment: datetime, zone: ZoneInfo) -> str:
+    return f"{date_format(moment.astimezone(zone), 'j F Y, H:i')} {name_zone(zone)}"

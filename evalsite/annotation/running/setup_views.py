@@ -15,6 +15,7 @@ from django.shortcuts import redirect
 from django.template.response import TemplateResponse
 from django.views.decorators.http import require_http_methods, require_POST, require_safe
 
+from evalsite.accounts.time_zones import zone_of
 from evalsite.annotation.running.checklist import check_reading_time
 from evalsite.annotation.running.launch import describe_frozen, launch_study, newest_launch
 from evalsite.annotation.running.made_check_views import made_check_views
@@ -68,7 +69,8 @@ def _show_section(section: Section) -> Callable[..., HttpResponseBase]:
     def view(request: HttpRequest, study: Study) -> HttpResponseBase:
         data = request.POST if request.method == "POST" else None
         # a copy: validation writes into it, and the page's frame shows the study as it is
-        form = SectionForm(data, instance=copy(study), section=section)
+        zone = zone_of(request.user)
+        form = SectionForm(data, instance=copy(study), section=section, zone=zone)
         options = make_options_form(study, section, data)
         status, saved_since = 200, []
         if data is not None and request.POST.get("do") != "preview":
@@ -107,7 +109,7 @@ def _describe_section(
         "shown": shown,
         "groups": list(list_groups(form, options)),
         "has_errors": bool(form.errors or (options and options.errors)),
-        "dates": describe_dates(shown),
+        "dates": describe_dates(shown, form.zone),
         "next_name": _choose_next(study, section)[1],
         "previews": make_previews(shown, section.previews),
         "placeholders": [
@@ -213,7 +215,7 @@ def show_launch(request: HttpRequest, study: Study) -> HttpResponseBase:
             "job": job,
             "can_restart": job is not None and (not job.is_open or job.is_stale),
             "setup": setup,
-            "dates": describe_dates(study),
+            "dates": describe_dates(study, zone_of(request.user)),
             "problems": [(one, study_url(one.url_name, study)) for one in setup.problems],
             "remarks": [(one, study_url(one.url_name, study)) for one in remarks],
             "looks": len(remarks) + (not setup.counts.pilots),
@@ -242,7 +244,9 @@ def start_launch(request: HttpRequest, study: Study) -> HttpResponseBase:
     """Launch the study as the person saw it on the checklist."""
     try:
         if request.POST.get("revision", str(study.revision)) != str(study.revision):
-            raise ValidationError(f"{describe_last_change(study)} Look at the list again.")
+            raise ValidationError(
+                f"{describe_last_change(study, request.user)} Look at the list again."
+            )
         seen = request.POST.getlist("seen") if "revision" in request.POST else None
         launch_study(study=study, by=request.user, seen=seen)
     except ValidationError as error:
