@@ -20,6 +20,8 @@ from evalsite.studies.version_cache import read_built, read_instrument
 # --- instruments built on the web, or from a file ---
 
 LONGEST_TITLE = 200
+# of why something was changed after the launch
+LONGEST_REASON = 200
 
 
 class InstrumentQuerySet(models.QuerySet["Instrument"]):
@@ -621,6 +623,10 @@ class ItemQuerySet(models.QuerySet["Item"]):
     def main(self) -> "ItemQuerySet":
         return self.filter(kind=Item.Kind.MAIN)
 
+    def planned(self) -> "ItemQuerySet":
+        """Return the main items and those withdrawn since: places are planned of both."""
+        return self.filter(kind__in=(Item.Kind.MAIN, Item.Kind.WITHDRAWN))
+
     def open(self) -> "ItemQuerySet":
         """Return what participants are dealt; before the launch, what they will be."""
         is_draft = Q(study__launched_at__isnull=True)
@@ -639,6 +645,8 @@ class Item(models.Model):
         GOLD = "gold"
         ATTENTION = "attention"
         REPEAT = "repeat"
+        # a main item that nobody is shown any more, and that no result counts
+        WITHDRAWN = "withdrawn"
 
     study = models.ForeignKey(Study, on_delete=models.CASCADE, related_name="items", db_index=False)
     # no batch: an item that came with the protocol, such as its practice items
@@ -658,6 +666,8 @@ class Item(models.Model):
     held_at = models.DateTimeField(null=True)
     # reports up to this moment have been looked at: they hold the item no more
     released_at = models.DateTimeField(null=True)
+    # when one of its outputs was corrected last: what people were shown before never counts
+    corrected_at = models.DateTimeField(null=True)
 
     objects = ItemQuerySet.as_manager()
 
@@ -670,6 +680,10 @@ class Item(models.Model):
                 | (~Q(kind="repeat") & Q(repeat_of__isnull=True)),
                 name="repeats_name_their_original",
             ),
+            models.CheckConstraint(
+                condition=~Q(kind="withdrawn") | Q(held_at__isnull=True),
+                name="withdrawn_items_are_not_held",
+            ),
         ]
         indexes = [
             models.Index(fields=["study", "kind", "id"], name="item_by_kind"),
@@ -681,6 +695,11 @@ class Item(models.Model):
 
     def __str__(self) -> str:
         return self.key
+
+    @property
+    def is_main(self) -> bool:
+        """Whether it is one of those that are evaluated, or was until it was withdrawn."""
+        return self.kind in (self.Kind.MAIN, self.Kind.WITHDRAWN)
 
 
 class Output(models.Model):
@@ -707,3 +726,72 @@ class Output(models.Model):
 
     def __str__(self) -> str:
         return f"output {self.position + 1} of {self.item_id}"
+
+
+class Change(models.Model):
+    """What was changed after the launch in what is evaluated: a name, an output, or an item."""
+
+    class Kind(models.TextChoices):
+        RENAMED = "renamed"
+        CORRECTED = "corrected"
+        WITHDRAWN = "withdrawn"
+        PUT_BACK = "put_back"
+
+    study = models.ForeignKey(Study, on_delete=models.CASCADE, related_name="changes")
+    kind = models.CharField(max_length=10, choices=Kind.choices)
+    # of a new name
+    system = models.ForeignKey(
+        System, null=True, on_delete=models.CASCADE, related_name="changes", db_index=False
+    )
+    # of everything else; of a corrected text the item that shows it
+    item = models.ForeignKey(Item, null=True, on_delete=models.CASCADE, related_name="changes")
+    # of a corrected text: whose output, and the item that showed the earlier one, if that was
+    # withdrawn
+    position = models.PositiveSmallIntegerField(null=True)
+    instead_of = models.ForeignKey(
+        Item, null=True, on_delete=models.CASCADE, related_name="+", db_index=False
+    )
+    # the name or the text
+    before = models.TextField(blank=True)
+    after = models.TextField(blank=True)
+    reason = models.CharField(max_length=LONGEST_REASON, blank=True)
+    # answers that it left out of results
+    answers = models.PositiveIntegerField(default=0)
+    at = models.DateTimeField(default=now)
+    by = models.ForeignKey(settings.AUTH_USER_MODEL, null=True, on_delete=models.SET_NULL)
+
+    class Meta:
+        ordering = ["at", "id"]
+        constraints = [
+            models.CheckConstraint(
+                condition=Q(kind="renamed", system__isnull=False, item__isnull=True)
+                | (~Q(kind="renamed") & Q(system__isnull=True, item__isnull=False)),
+                name="a_change_is_of_a_system_or_of_an_item",
+            ),
+            models.CheckConstraint(
+                condition=Q(kind="renamed") | ~Q(reason=""),
+                name="a_change_of_an_item_has_a_reason",
+            ),
+            models.CheckConstraint(
+                condition=(
+                    Q(kind="renamed", position__isnull=True)
+                    & ~Q(before="")
+                    & ~Q(after="")
+                    & ~Q(before=models.F("after"))
+                )
+                | (
+                    Q(kind="corrected", position__isnull=False)
+                    & ~Q(after="")
+                    & ~Q(before=models.F("after"))
+                )
+                | Q(kind__in=["withdrawn", "put_back"], position__isnull=True, before="", after=""),
+                name="a_change_of_words_has_both_of_them",
+            ),
+            models.CheckConstraint(
+                condition=Q(instead_of__isnull=True) | Q(kind="corrected"),
+                name="only_corrections_are_instead_of_an_item",
+            ),
+        ]
+
+    def __str__(self) -> str:
+        return f"{self.kind} in {self.study_id}"

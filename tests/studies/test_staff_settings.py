@@ -59,7 +59,7 @@ def save(client, study: Study, **changes):
 
 def test_new_study_is_a_draft_of_its_protocol_owned_by_its_maker(staff_client, researcher):
     response = staff_client.post(
-        reverse("admin:study-new"), {"title": "Hotel replies", "instrument": "protocol:magnitude"}
+        reverse("admin:new-from"), {"title": "Hotel replies", "instrument": "protocol:magnitude"}
     )
 
     study = Study.objects.get()
@@ -77,7 +77,7 @@ def test_new_study_is_run_by_whom_the_maker_named_last(staff_client, researcher)
     make_study(by=make_user("sam"), organisation="Another lab")
 
     staff_client.post(
-        reverse("admin:study-new"), {"title": "Newest", "instrument": "protocol:magnitude"}
+        reverse("admin:new-from"), {"title": "Newest", "instrument": "protocol:magnitude"}
     )
 
     assert Study.objects.get(title="Newest").organisation == "Language Lab"
@@ -88,7 +88,7 @@ def test_participants_write_to_whoever_made_the_study_and_the_launch_page_says_s
 ):
     User.objects.filter(pk=researcher.pk).update(email="jane@example.org")
     staff_client.post(
-        reverse("admin:study-new"), {"title": "New", "instrument": "protocol:pairwise"}
+        reverse("admin:new-from"), {"title": "New", "instrument": "protocol:pairwise"}
     )
     study = Study.objects.get()
 
@@ -108,15 +108,15 @@ def test_participants_write_to_whoever_made_the_study_and_the_launch_page_says_s
     ],
 )
 def test_incomplete_new_study_is_refused_and_kept_on_the_page(staff_client, posted, message):
-    response = staff_client.post(reverse("admin:study-new"), posted)
+    response = staff_client.post(reverse("admin:new-from"), posted)
 
     assert response.status_code == 422
     assert message in response.text
     assert not Study.objects.exists()
 
 
-def test_new_study_page_names_the_columns_that_each_protocol_needs(staff_client):
-    page = staff_client.get(reverse("admin:study-new"))
+def test_page_of_a_protocol_names_the_columns_that_it_needs(staff_client):
+    page = staff_client.get(reverse("admin:new-from"), {"instrument": "protocol:magnitude"})
 
     assert "item, system, output, mr" in page.text
 
