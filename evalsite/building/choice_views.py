@@ -1,18 +1,21 @@
 """What people will be asked: three instruments with the researcher's own first item in each."""
 
 from typing import Any
+from uuid import UUID
 
 from django.contrib import messages
 from django.core.exceptions import ValidationError
-from django.http import HttpRequest
+from django.http import HttpRequest, HttpResponseRedirect
 from django.http.response import HttpResponseBase
 from django.shortcuts import redirect
 from django.template.response import TemplateResponse
 from django.urls import reverse
+from django.utils.timezone import localdate
 from django.views.decorators.http import require_http_methods
 
 from evalsite.building.adaptation import adapt, has_comment_box, name_sources
-from evalsite.building.choice_forms import ChangeForm, ChoiceForm, PageForm
+from evalsite.building.choice_forms import ChangeForm, ChoiceForm, NewChoiceForm, PageForm
+from evalsite.building.first_items import read_draft, read_file
 from evalsite.building.fitting import FirstItem, Fit, fit_entry, propose
 from evalsite.building.gallery import Entry, choose, find_entry, list_shipped
 from evalsite.building.instrument_change import (
@@ -20,13 +23,17 @@ from evalsite.building.instrument_change import (
     change_instrument,
     list_losses,
     name_instrument,
-    read_draft,
 )
+from evalsite.building.titles import propose_title
 from evalsite.building.trying import Sample, list_samples, render_pick
+from evalsite.imports.batches.new_study import create_study_from
+from evalsite.imports.steps import find_report
+from evalsite.imports.uploads import open_upload
 from evalsite.instruments.schema import Instrument
 from evalsite.lib.words import count_of, list_of
 from evalsite.studies.instruments import adopt_instrument
 from evalsite.studies.models import Study
+from evalsite.studies.staff_pages import get_study, may_edit
 
 INVALID, CONFLICT = 422, 409
 
@@ -98,6 +105,86 @@ def take_choice(form: ChoiceForm, page: PageForm, user: Any) -> dict[str, Any]:
     if content == fit.entry.config.to_data():
         return choose(fit.entry.value, user)
     return {"instrument": adopt_instrument(data=content, by=user)}
+
+
+# --- what it is chosen for ------------------------------------------------------------
+
+
+def find_aim(request: HttpRequest) -> dict[str, Any]:
+    """Return what an instrument is chosen for: an upload, a draft, or a study that is new."""
+    for name, find in (("upload", _find_upload), ("study", _find_draft)):
+        try:
+            key = UUID(request.GET.get(name, ""))
+        except ValueError:
+            continue
+        if aim := find(request, key):
+            return {"name": name, "value": str(key), **aim}
+    return {"name": "", "value": "", "first": None, "url": reverse("admin:new-from")}
+
+
+def _find_upload(request: HttpRequest, key: UUID) -> dict[str, Any] | None:
+    upload = open_upload(key, by=request.user)
+    report = find_report(upload) if upload is not None and upload.study is None else None
+    if report is None or not report.is_importable:
+        return None
+    return {"first": read_file(report), "url": reverse("admin:new-instrument", args=[key])}
+
+
+def _find_draft(request: HttpRequest, key: UUID) -> dict[str, Any] | None:
+    study = get_study(request, key)
+    if study.version_id is not None or not may_edit(request, study):
+        return None
+    return {"first": read_draft(study), "url": reverse("admin:study-instrument", args=[key])}
+
+
+# --- of an upload -------------------------------------------------------------------
+
+
+@require_http_methods(["GET", "HEAD", "POST"])
+def choose_instrument(request: HttpRequest, upload_id: UUID) -> HttpResponseBase:
+    """Choose what people are asked about an uploaded file, and make a study of both."""
+    upload = open_upload(upload_id, by=request.user)
+    if upload is None:
+        messages.error(
+            request, "This upload has expired, or it isn’t yours. Drop the files once more."
+        )
+        return redirect("admin:study-new")
+    if upload.study is not None:
+        return redirect("admin:study-overview", upload.study.pk)
+    # the page before this one
+    back_url = "../"
+    report = find_report(upload)
+    if report is None or not report.is_importable or not report.summary["examples"]:
+        return HttpResponseRedirect(back_url)
+    first = read_file(report)
+    paths = [str(file["name"]) for file in report.files] or [upload.file_name]
+    title = propose_title(paths, run="", systems=first.outputs, today=localdate())
+    best = next(iter(propose(first, list_shipped())), None)
+    initial = {
+        "instrument": request.GET.get("instrument", best.entry.value if best else ""),
+        "title": title,
+    }
+    data = request.POST if request.method == "POST" else None
+    form = NewChoiceForm(data, user=request.user, first=first, initial=initial)
+    if data is not None and form.is_valid() and form.fit is not None:
+        page = PageForm(data, fit=form.fit, first=first)
+        choice = take_choice(form, page, request.user)
+        fields = {"title": form.cleaned_data["title"], **choice}
+        try:
+            study = create_study_from(upload, by=request.user, **fields)
+        except ValidationError as error:
+            form.add_error(None, error)
+        else:
+            if study is None:  # a job makes it
+                return HttpResponseRedirect(back_url)
+            messages.success(request, "Study created.")
+            return redirect("admin:setup-read", study.pk)
+    context = describe_choice(request, form) | {
+        "context_name": "upload", "context_value": upload.pk, "back_url": back_url,
+        "title": "Instrument",
+    }  # fmt: skip
+    status = 200 if data is None else INVALID
+    return TemplateResponse(request, "building/choose.html", context, status=status)
 
 
 # --- of a draft ---------------------------------------------------------------------

@@ -42,6 +42,8 @@ class FirstItem:
     output_kind: str = "text"
     words: int = 0
     columns: Sequence[str] = ()
+    # whether it is known which outputs are of one input
+    has_ids: bool = True
 
     @property
     def is_empty(self) -> bool:
@@ -172,6 +174,11 @@ def _find_wrong_outputs(entry: Entry, first: FirstItem) -> list[str]:
     elif few := sum(items for number, items in first.sizes.items() if number < outputs.least):
         needed = f"{outputs.least} outputs at a time"
         lacks.append(f"It shows {needed}, and {count_of(few, 'item')} of yours have fewer.")
+    if outputs.most > 1 and not first.has_ids:
+        lacks.append(
+            "It shows several outputs of an input at once, and no column says which belong "
+            "together. Go back and choose the column with the id of the input."
+        )
     if entry.config.layout.is_pair and "tie" in map(str.casefold, first.outputs):
         lacks.append("A system is called “tie”, which is an answer here. Rename it first.")
     is_conversation = first.output_kind == "conversation"

@@ -1,27 +1,23 @@
 """Another instrument for a draft: items and what was typed stay, and so does what still fits."""
 
-from collections import Counter, defaultdict
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Iterator, Mapping, Sequence
 from itertools import chain, islice
 from typing import Any
 
 from django.core.exceptions import ValidationError
 from django.db import transaction
-from django.db.models import Count, Prefetch
 from django.utils.timezone import now
 
 from evalsite.annotation.models import Annotation
 from evalsite.annotation.running.pilot import discard_pilots, pilot_answers
 from evalsite.audit.models import AuditEntry
-from evalsite.building.fitting import FileInput, FirstItem
+from evalsite.building.first_items import Record, list_main, list_records
 from evalsite.imports.batches.columns import makes_pairs
 from evalsite.imports.batches.pairs import Pair
 from evalsite.imports.batches.store import check_open_for_items
 from evalsite.imports.models import MetricFile, MetricScore
 from evalsite.instruments.installed import get_protocol
 from evalsite.instruments.schema import KINDS_OF_OUTPUTS, Instrument
-from evalsite.lib.conversations import read_turns
 from evalsite.lib.words import count_of
 from evalsite.quality.models import AnalysisPlan
 from evalsite.studies.item_numbers import keep_numbers
@@ -33,35 +29,11 @@ _AT_ONCE = 500
 # while a page waits
 MOST_REGROUPED = 20_000
 _LONGEST_KEY = 128
-# metadata that may have been an input of an earlier instrument, or be one of the next
-_NAMES_OF_INPUTS = frozenset({
-    "prompt", "question", "messages", "instruction", "source", "src", "reference", "ref",
-    "document", "article", "text", "post", "evidence", "passage", "context", "goal", "data",
-    "triples", "dialogue", "history", "review", "mr",
-})  # fmt: skip
 _CHECKS = (Item.Kind.GOLD, Item.Kind.ATTENTION, Item.Kind.PRACTICE)
 
 
 class InstrumentChanged(ValidationError):
     """Somebody else chose another instrument after the page was opened."""
-
-
-@dataclass
-class Record:
-    """An input with the outputs of all systems: what a file has as an item."""
-
-    key: str
-    first: Item
-    extra: dict[str, Any] = field(default_factory=dict)
-    outputs: list[Output] = field(default_factory=list)
-
-    def add(self, item: Item) -> None:
-        self.extra = {**item.extra, **self.extra}
-        known = {output.system_id for output in self.outputs}
-        self.outputs += [each for each in item.outputs.all() if each.system_id not in known]
-
-
-# --- what a draft holds -------------------------------------------------------------
 
 
 def name_instrument(study: Study) -> str:
@@ -71,83 +43,6 @@ def name_instrument(study: Study) -> str:
         if study.instrument_id
         else f"protocol:{study.protocol}"
     )
-
-
-def read_draft(study: Study) -> FirstItem:
-    """Return the first item of a draft as instruments are chosen by it; empty without items."""
-    first = next(_list_records(study, _list_main(study)[:_AT_ONCE]), None)
-    if first is None:
-        return FirstItem(inputs={}, outputs={}, sizes={})
-    config = study.config
-    shown = {
-        column.name: FileInput(_find_kind(text, column.kind), text)
-        for column in config.item.inputs
-        if column.kind not in KINDS_OF_OUTPUTS
-        if (text := str(first.first.inputs.get(column.name, "")))
-    }
-    kept = {
-        name: FileInput(_find_kind(text, "text"), text)
-        for name, text in first.extra.items()
-        if name in _NAMES_OF_INPUTS and isinstance(text, str) and text and name not in shown
-    }
-    texts = {str(output.system or output.position): output.text for output in first.outputs}
-    inputs = {**shown, **kept}
-    kind = config.item.outputs.kind
-    page = [*(source.text for source in inputs.values()), *texts.values()][: len(inputs) + 2]
-    return FirstItem(
-        inputs=inputs,
-        outputs=texts,
-        sizes=_count_sizes(study),
-        output_kind=_find_kind(next(iter(texts.values()), ""), kind),
-        words=sum(len(text.split()) for text in page),
-        columns=[*first.extra, *first.first.inputs],
-    )
-
-
-def _find_kind(text: str, kind: str) -> str:
-    """Return what a text is: a conversation, or what the instrument of the draft shows it as."""
-    if read_turns(text) is not None:
-        return "conversation"
-    return "text" if kind == "conversation" else kind
-
-
-def _list_main(study: Study) -> Any:
-    outputs = Prefetch("outputs", Output.objects.select_related("system").order_by("position"))
-    return Item.objects.filter(study=study).main().order_by("id").prefetch_related(outputs)
-
-
-def _list_records(study: Study, items: Iterable[Item]) -> Iterator[Record]:
-    """Put items together to records, in the order of the file."""
-    is_single = study.config.item.outputs.most == 1
-    records: dict[tuple[str, int], Record] = {}
-    seen: Counter[tuple[str, Any]] = Counter()
-    for item in items:
-        # of items of one output, those of a group belong together, each system once
-        source = item.group if is_single else str(item.extra.get("item", item.key))
-        turn = 0
-        if is_single:
-            system = next((output.system_id for output in item.outputs.all()), None)
-            turn = seen[source, system]
-            seen[source, system] += 1
-        key = str(item.extra.get("item", item.key))
-        records.setdefault((source, turn), Record(key, item)).add(item)
-    yield from records.values()
-
-
-def _count_sizes(study: Study) -> dict[int, int]:
-    """Return the number of records by their number of outputs."""
-    items = Item.objects.filter(study=study).main().order_by()
-    if study.config.item.outputs.most == 1:
-        groups = items.values("group").annotate(size=Count("outputs__system", distinct=True))
-        return dict(Counter(groups.values_list("size", flat=True)))
-    if not makes_pairs(study.config):
-        sized = items.annotate(size=Count("outputs")).values_list("size", flat=True)
-        return dict(Counter(sized))
-    records: defaultdict[str, set[Any]] = defaultdict(set)
-    rows = Output.objects.filter(item__in=items).order_by()
-    for key, extra, system in rows.values_list("item__key", "item__extra__item", "system"):
-        records[extra or key].add(system)
-    return dict(Counter(map(len, records.values())))
 
 
 # --- what a change takes away -------------------------------------------------------
@@ -290,7 +185,7 @@ def _regroup(study: Study, config: Instrument, inputs: Mapping[str, str]) -> Non
             "anew. Start a new study with your file, and choose the instrument there.",
             code="too_many",
         )
-    records = list(_list_records(study, _list_main(study)))
+    records = list(list_records(study, list_main(study)))
     least = config.item.outputs.least
     if short := sum(len(record.outputs) < least for record in records):
         raise ValidationError(

@@ -8,7 +8,7 @@ import pytest
 from django.urls import reverse
 
 from evalsite.audit.models import AuditEntry
-from evalsite.building.instrument_change import read_draft
+from evalsite.building.first_items import read_draft
 from evalsite.imports.batches.importer import import_file
 from evalsite.quality.models import AnalysisPlan
 from evalsite.studies.models import Item, Output, Study
