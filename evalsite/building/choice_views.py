@@ -36,6 +36,11 @@ from evalsite.studies.models import Study
 from evalsite.studies.staff_pages import get_study, may_edit
 
 INVALID, CONFLICT = 422, 409
+# inputs whose names read well in a sentence
+_NOUNS = frozenset({
+    "source", "reference", "document", "question", "prompt", "context", "passage", "review",
+    "post", "goal", "dialogue",
+})  # fmt: skip
 
 
 def _list_fits(first: FirstItem, chosen: Entry | None) -> list[Fit]:
@@ -57,6 +62,8 @@ def _describe_pick(fit: Fit, first: FirstItem, form: PageForm) -> dict[str, Any]
         sample = Sample(inputs, texts, {})
     return {
         "entry": fit.entry,
+        # without its licence
+        "origin": fit.entry.note.partition(",")[0],
         "html": render_pick(config, sample),
         "work": "" if first.is_empty else first.describe_work(config),
         "has_box": has_comment_box(config),
@@ -88,9 +95,10 @@ def describe_choice(request: HttpRequest, form: ChoiceForm) -> dict[str, Any]:
 
 def describe_item(first: FirstItem) -> str:
     """Say what an item has: "a source, a reference and 2 outputs"."""
-    words = {"conversation": "a conversation", "table": "a table"}
+    kinds = {"conversation": "a conversation", "table": "a table"}
     names = [
-        words.get(source.kind) or f"the input “{name}”" for name, source in first.inputs.items()
+        kinds.get(source.kind) or (f"a {name}" if name in _NOUNS else f"the input “{name}”")
+        for name, source in first.inputs.items()
     ]
     return list_of([*names, count_of(len(first.outputs), "output")])
 
