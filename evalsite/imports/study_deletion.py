@@ -106,7 +106,6 @@ deletion_views = [
         name="study-delete-confirm",
         view=confirm_delete,
         role=Membership.Role.OWNER,
-        within="Basics",
     ),
     StudyView(path="delete/now/", name="study-delete", view=delete, role=Membership.Role.OWNER),
 ]

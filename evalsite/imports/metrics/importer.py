@@ -31,6 +31,7 @@ from evalsite.imports.models import MetricFile, MetricScore, Upload
 from evalsite.imports.ratings.columns import shorten
 from evalsite.imports.ratings.items import CHUNK, FoundItem, ItemFinder, find_output
 from evalsite.imports.steps import register
+from evalsite.imports.target import Target
 from evalsite.imports.uploads import clean_file_name
 from evalsite.lib.deadlocks import in_transaction
 from evalsite.lib.rating_columns import FIELDS, fold
@@ -98,7 +99,7 @@ class MetricImporter(Importer):
     record = MetricFile
     checked = CheckedScores
 
-    def list_fields(self, study: Study, mapping: Mapping[str, str]) -> list[Field]:
+    def list_fields(self, target: Target, mapping: Mapping[str, str]) -> list[Field]:
         return [
             Field("", "Leave out", is_for_many=True),
             Field("item", "Item, or output such as item-7#2"),
@@ -116,7 +117,7 @@ class MetricImporter(Importer):
             Field("better", "Whether higher or lower scores are better", "One score a row"),
         ]
 
-    def guess(self, header: Sequence[str], study: Study) -> dict[str, str]:
+    def guess(self, header: Sequence[str], target: Target) -> dict[str, str]:
         """Without a column that names metrics, each column that says nothing else is one."""
         places = {fold(name): name for name in reversed(header)}
         mapping = dict.fromkeys(header, "")
@@ -127,7 +128,7 @@ class MetricImporter(Importer):
             return mapping
         # without a row for each score it has nothing to say
         mapping = {name: "" if use == "better" else use for name, use in mapping.items()}
-        others = _OTHERS | {fold(column.name) for column in study.config.columns}
+        others = _OTHERS | {fold(column.name) for column in target.instrument.columns}
         for name in header:
             if not mapping[name] and fold(name) not in others:
                 mapping[name] = OF_METRIC
@@ -137,9 +138,9 @@ class MetricImporter(Importer):
         once = {column: use for column, use in chosen.items() if use not in _OF_METRICS}
         return super().settle(guess, once)
 
-    def check_mapping(self, checked: CheckedScores, study: Study, table: Table) -> list[Fault]:
+    def check_mapping(self, checked: CheckedScores, target: Target, table: Table) -> list[Fault]:
         there, line = set(checked.mapping.values()), table.header_line
-        faults = super().check_mapping(checked, study, table)
+        faults = super().check_mapping(checked, target, table)
         needed = {"item": "the item’s id, as in its batch"}
         if "metric" in there:
             needed["value"] = "the score that the metric gave"
@@ -160,16 +161,16 @@ class MetricImporter(Importer):
         return faults
 
     def make_reader(
-        self, checked: CheckedScores, study: Study, options: Mapping[str, Any]
+        self, checked: CheckedScores, target: Target, options: Mapping[str, Any]
     ) -> "ScoreReader":
         return ScoreReader(
             checked,
-            study,
+            target.study,
             is_limited=not options.get("no_limit"),
             leaves_out=bool(options.get(LEAVE_OUT_FAULTY)),
         )
 
-    def summarise(self, checked: CheckedScores, study: Study) -> dict[str, Any]:
+    def summarise(self, checked: CheckedScores, target: Target) -> dict[str, Any]:
         counts = Counter(score.metric for score in checked.scores)
         return {
             "scores": len(checked.scores),
