@@ -16,6 +16,7 @@ from evalsite.imports.forms import (
 )
 from evalsite.imports.models import Upload
 from evalsite.imports.steps import importer_of
+from evalsite.imports.target import aim_at_upload
 
 FILE_NAMES, SEPARATOR = "outputs_names", "separator"
 # what a person said of rows, which another mapping makes void
@@ -29,7 +30,7 @@ def make_forms(
 
     `options` is the form of what else can be chosen for rows of this kind.
     """
-    fields = importer_of(upload).list_fields(upload.study, report.mapping)
+    fields = importer_of(upload).list_fields(aim_at_upload(upload), report.mapping)
     made: dict[str, Any] = {
         "mapping": MappingForm(data, header=report.header, mapping=report.mapping, fields=fields),
         "decisions": DecisionsForm(data, decisions=report.decisions, options=upload.options),

@@ -22,7 +22,9 @@ def describe_upload(
     upload: Upload, report: Report, forms: Mapping[str, Any], number: str = ""
 ) -> dict[str, Any]:
     """Return what the partials of the page show; `number` is that of the item to show."""
-    items = report.summary.get("first_items", [])
+    # before there is an instrument, outputs of one input are one item
+    is_open = "groups" in report.summary
+    items = report.summary.get("examples" if is_open else "first_items", [])
     place = int(number) - 1 if number.isdecimal() and 1 <= int(number) <= len(items) else 0
     columns = [
         {
@@ -65,6 +67,7 @@ def describe_upload(
             "outputs": [(name, _read_turns(text), text) for name, text in item["outputs"]],
         },
         "item_count": len(items),
+        "item_total": report.summary.get("groups" if is_open else "records", 0),
         "lines": lines,
         "last_line": lines[-1][0] if lines else 0,
         "good_files": [

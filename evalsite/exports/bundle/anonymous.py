@@ -37,7 +37,15 @@ from evalsite.instruments.texts import digest_content
 from evalsite.lib.limited import open_zip, read_json
 from evalsite.participants.models import Answer, Consent, Participant
 from evalsite.quality.models import AnalysisPlan, AnalysisPlanVersion, Exclusion, PlanEvent
-from evalsite.studies.models import Batch, InstrumentVersion, Item, Study, StudyVersion, System
+from evalsite.studies.models import (
+    Batch,
+    Change,
+    InstrumentVersion,
+    Item,
+    Study,
+    StudyVersion,
+    System,
+)
 from evalsite.studies.version_cache import forget_versions
 from evalsite.studies.versions import hash_content, hash_text
 
@@ -46,10 +54,11 @@ ARCHIVE, WORDS, FOUND = "anonymous.zip", "words.json", "replaced.json"
 # where researchers' words are kept; inputs, outputs and ids are what people rated
 _FIELDS: dict[type[models.Model], tuple[str, ...]] = {
     Study: (
-        "title", "organisation", "contact_name", "contact_email", "headline", "summary", "consent",
+        "title", "organisation", "contact_email", "headline", "summary", "consent",
         "instructions", "content_warning", "description", "questions", "options",
     ),
     System: ("name",),
+    Change: ("before", "after", "reason"),
     Batch: ("file_name", "import_notes"),
     RatingsFile: ("file_name", "import_notes"),
     MetricFile: ("file_name", "import_notes"),
