@@ -223,7 +223,7 @@ def test_large_files_are_checked_imported_and_undone_in_jobs(
     monkeypatch.setattr(RATINGS, "rows_undone_at_once", 3)
     waiting = upload(staff_client, study, rows_for(study))
     response = staff_client.get(address("upload-preview", study, waiting.pk))
-    assert (is_watched(response), b"2 answers" in response.content) == (True, False)
+    assert (is_watched(response), b"Import 2 answers" in response.content) == (True, False)
 
     run_waiting_jobs()
     assert "6 ratings by 1 person" in show(staff_client, study, waiting)

@@ -112,11 +112,11 @@ def list_metrics(request: HttpRequest, study: Study) -> HttpResponseBase:
 class KeptScoresForm(forms.Form):
     """Which scores that came with the items become metrics."""
 
-    score = forms.MultipleChoiceField(required=False)
-
     def __init__(self, data: Any, *, names: Sequence[str]) -> None:
         super().__init__(data)
-        self.fields["score"].choices = [(name, name) for name in names]
+        self.fields["score"] = forms.MultipleChoiceField(
+            choices=[(name, name) for name in names], required=False
+        )
 
 
 @require_POST

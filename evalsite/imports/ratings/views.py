@@ -41,14 +41,12 @@ class AnswersForm(ChangesForm):
         label="Answers that lack a rating",
         choices=[("", "are faults"), ("True", "are imported as they are")],
         coerce=lambda text: text == "True",
-        empty_value=False,
         required=False,
     )
     decimal_comma = forms.TypedChoiceField(
         label="Decimal mark",
         choices=[("", "point"), ("True", "comma")],
         coerce=lambda text: text == "True",
-        empty_value=False,
         required=False,
     )
 
