@@ -198,6 +198,14 @@ def choose_instrument(request: HttpRequest, upload_id: UUID) -> HttpResponseBase
 # --- of a draft ---------------------------------------------------------------------
 
 
+def _find_shipped(entry: Entry | None) -> str:
+    """Return what forms call this instrument: one that is shipped by its own name."""
+    if entry is None:
+        return ""
+    alike = (each for each in list_shipped() if each.config == entry.config)
+    return next(alike, entry).value
+
+
 @require_http_methods(["GET", "HEAD", "POST"])
 def change_draft_instrument(request: HttpRequest, study: Study) -> HttpResponseBase:
     """Choose another instrument for a draft: what no longer fits is listed before."""
@@ -206,8 +214,9 @@ def change_draft_instrument(request: HttpRequest, study: Study) -> HttpResponseB
         return redirect("admin:batch-list", study.pk)
     first = read_draft(study)
     is_post = request.method == "POST"
-    current = name_instrument(study)
-    initial = {"instrument": request.GET.get("instrument", current), "was": current}
+    was = name_instrument(study)
+    current = _find_shipped(find_entry(was, request.user))
+    initial = {"instrument": request.GET.get("instrument", current)}
     data = request.POST if is_post else None
     form = ChangeForm(data, user=request.user, first=first, initial=initial)
     status = INVALID if is_post else 200
@@ -230,7 +239,7 @@ def change_draft_instrument(request: HttpRequest, study: Study) -> HttpResponseB
     context = describe_choice(request, form) | {
         "context_name": "study",
         "context_value": study.pk,
-        "was": current,
+        "was": was,
         "back_url": reverse("admin:batch-list", args=[study.pk]),
     }
     for pick in context["picks"]:

@@ -36,8 +36,8 @@ def read_file(report: Report) -> FirstItem:
     summary = report.summary
     example = summary["examples"][0]
     inputs = {
-        found["name"]: FileInput(found["kind"], str(example["inputs"].get(found["name"], "")))
-        for found in summary["inputs"]
+        column["name"]: FileInput(column["kind"], str(example["inputs"].get(column["name"], "")))
+        for column in summary["inputs"]
     }
     is_marked = summary["markdown"] > _OFTEN and summary["output_kind"] == "text"
     size, more = divmod(summary["outputs"], max(1, summary["groups"]))

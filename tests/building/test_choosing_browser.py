@@ -85,6 +85,7 @@ def test_pages_have_no_fault_in_any_look(page, live_server, jane):
         f"{reverse('admin:new-all')}?q=A/B",
         f"{reverse('admin:new-from')}?instrument=gallery:quality",
         reverse("admin:study-instrument", args=[study.pk]),
+        reverse("admin:batch-list", args=[study.pk]),
     ]
     for address in addresses:
         page.goto(f"{live_server}{address}")

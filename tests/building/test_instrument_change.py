@@ -200,6 +200,15 @@ def test_as_many_queries_for_two_items_as_for_fifty(
         staff.get(address)
 
 
+def test_instrument_of_the_study_is_marked_and_chosen_at_first(staff, jane, tmp_path):
+    study = make_draft(jane, tmp_path)
+
+    page = staff.get(reverse("admin:study-instrument", args=[study.pk]))
+
+    marked = [pick["entry"].value for pick in page.context["picks"] if pick["is_current"]]
+    assert marked == [page.context["chosen"]] == ["gallery:da_sqm"]
+
+
 def test_draft_without_items_may_have_any_instrument(staff, jane):
     study = make_built_study(read_instrument("da_sqm"), by=jane)
     address = reverse("admin:study-instrument", args=[study.pk])
