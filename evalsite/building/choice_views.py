@@ -112,7 +112,10 @@ def take_choice(form: ChoiceForm, page: PageForm, user: Any) -> dict[str, Any]:
     content = adapt(fit, form.first, has_comments=page.cleaned_data["comments"], added=added)
     if content == fit.entry.config.to_data():
         return choose(fit.entry.value, user)
-    return {"instrument": adopt_instrument(data=content, by=user)}
+    # what comes from the gallery is one instrument, however often it is adapted
+    is_shipped = fit.entry.value.startswith("gallery:")
+    beside = choose(fit.entry.value, user)["instrument"] if is_shipped else None
+    return {"instrument": adopt_instrument(data=content, by=user, beside=beside)}
 
 
 # --- what it is chosen for ------------------------------------------------------------

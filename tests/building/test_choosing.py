@@ -12,7 +12,8 @@ from evalsite.building.gallery import read_gallery
 from evalsite.imports.models import Upload
 from evalsite.imports.steps import begin_check
 from evalsite.imports.uploads import keep_upload
-from evalsite.studies.models import InstrumentVersion, Item, Study
+from evalsite.results.report.study_facts import find_departures
+from evalsite.studies.models import Instrument, InstrumentVersion, Item, Study
 from tests.support.factories import make_user
 
 pytestmark = pytest.mark.django_db
@@ -127,16 +128,29 @@ def test_comment_box_and_added_input_make_a_version_based_on_what_was_chosen(sta
         "reference": "The dog is sleeping.", "source": "Der Hund schläft.",
     }  # fmt: skip
     assert study.config.has_note
-    origin = study.instrument.content["based_on"]
-    assert (origin["key"], origin["inputs"], origin["note"]) == (
+    departures = find_departures(study.config)
+    assert departures is not None
+    assert (departures.key, departures.inputs, departures.note) == (
         "adequacy_fluency", ["source"], True,
     )  # fmt: skip
+
+
+def test_adapted_instrument_is_a_version_of_the_adopted_one_and_no_entry_of_its_own(staff, jane):
+    for number in (1, 2):
+        create(staff, keep(TRANSLATIONS + f"s{number}9,a,b,alpha,c\ns{number}9,a,b,beta,d\n", jane))
+    page = staff.get(reverse("admin:new-all"))
+
+    assert Instrument.objects.count() == 1
+    assert [version.number for version in InstrumentVersion.objects.all()] == [1, 2]
+    assert {study.instrument.number for study in Study.objects.all()} == {2}
+    assert "Your own" not in [section["title"] for section in page.context["sections"]]
 
 
 def test_without_either_the_instrument_itself_is_used(staff, jane):
     create(staff, keep(TRANSLATIONS, jane), **{"gallery-adequacy_fluency-comments": ""})
 
     version = InstrumentVersion.objects.get()
+    assert find_departures(Study.objects.get().config) is None
     assert version.content == read_gallery()["adequacy_fluency"]
     assert read_first_item(Study.objects.get()) == {"reference": "The dog is sleeping."}
 
