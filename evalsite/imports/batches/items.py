@@ -88,11 +88,18 @@ class CheckedItem:
 class Items(Sequence[CheckedItem]):
     """The items of a file, made of its drafts whenever they are gone through."""
 
-    def __init__(self, make: Callable[[], Iterator[CheckedItem]] = lambda: iter(())) -> None:
+    def __init__(
+        self,
+        make: Callable[[], Iterator[CheckedItem]] = lambda: iter(()),
+        *,
+        count: int = 0,
+        outputs: int = 0,
+        systems: Iterable[str] = (),
+    ) -> None:
         self._make = make
-        self._count = 0
-        self.outputs = 0
-        self.systems: set[str] = set()
+        self._count = count
+        self.outputs = outputs
+        self.systems = set(systems)
 
     def count(self, item: CheckedItem) -> None:  # type: ignore[override]
         """One more of them is known to be good."""
