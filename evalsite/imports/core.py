@@ -5,7 +5,7 @@ they are stored. A row has three shapes on its way: a row of the table, a checke
 """
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from pathlib import PurePosixPath
 from typing import Any, BinaryIO, Protocol
@@ -303,6 +303,18 @@ class Importer(ABC):
     def is_current(self, report: Report, study: Study | None) -> bool:
         """Whether what was found still holds; a small file is checked again if it doesn't."""
         return True
+
+    def write_head(self, checked: Any) -> dict[str, Any] | None:
+        """Return what is kept of a check beside its values; None: nothing, it is made again."""
+        return None
+
+    def write_rows(self, checked: Any) -> Iterable[Any]:
+        """Return the checked values as plain data, one for a line."""
+        return ()
+
+    def read_kept(self, head: Mapping[str, Any], read_rows: Callable[[], Iterator[Any]]) -> Any:
+        """Return the checked values of a check that was kept."""
+        raise NotImplementedError
 
     @abstractmethod
     def store(self, checked: Any, source: Source, *, by: Any, tell: Tell | None = None) -> Any:

@@ -65,6 +65,11 @@ class Upload(models.Model):
         """Where all of its faults are listed, as CSV, once it was checked."""
         return self.path.with_suffix(".faults.csv")
 
+    @property
+    def checked_path(self) -> Path:
+        """Where the values wait that the last check found, until they are imported."""
+        return self.path.with_suffix(".checked.jsonl")
+
     @classmethod
     def required_files(cls) -> Iterator[Path]:
         """List the files without which a row is worth nothing: those that wait for a decision."""

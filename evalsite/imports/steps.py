@@ -18,6 +18,7 @@ from evalsite.imports.core import (
     describe,
     list_faults,
 )
+from evalsite.imports.kept_checks import find_basis, find_kept_check, keep_check
 from evalsite.imports.models import Upload
 from evalsite.imports.server_files import read_header
 from evalsite.imports.target import Target, aim_at_upload
@@ -77,14 +78,16 @@ def check_upload(upload: Upload, *, tell: Tell | None = None) -> Any:
     """Check the file, and keep what was found with it."""
     if not upload.mapping:
         _remember_mapping(upload)
+    importer = importer_of(upload)
+    # before the check, during which the study may change
+    basis = find_basis(upload)
     checked = read_upload(upload, tell=tell)
     # replaced, not written over: a backup may be reading the earlier list
     part = upload.faults_path.with_suffix(".part")
     part.write_bytes(list_faults(checked.faults).encode())
     part.replace(upload.faults_path)
-    upload.report = _replace_nul(
-        asdict(describe(importer_of(upload), checked, aim_at_upload(upload)))
-    )
+    upload.report = _replace_nul(asdict(describe(importer, checked, aim_at_upload(upload))))
+    keep_check(upload, importer, checked, basis)
     upload.checked_at = now()
     # not save(): a file that was given up meanwhile stays away
     kept = Upload.objects.filter(pk=upload.pk)
@@ -180,13 +183,13 @@ def begin_import(upload: Upload, *, by: Any) -> Any | None:
 
 
 def import_upload(upload: Upload, *, by: Any, tell: Tell | None = None) -> Any:
-    """Check the file once more, import it, and delete its bytes."""
+    """Import the file as it was checked, or checked anew for a changed study; delete its bytes."""
     importer, confirmed, study = importer_of(upload), read_report(upload), upload.study
     if study is None:
         raise ValidationError("This file has no study yet. Create a study of it.")
     record = importer.find_same(study, upload.sha256)
     if record is None:
-        checked = check_upload(upload, tell=tell)
+        checked = find_kept_check(upload, importer) or check_upload(upload, tell=tell)
         if not checked.is_importable:
             # the first of two clicks may have been quicker: its own scores are the faults
             record = importer.find_same(study, upload.sha256)

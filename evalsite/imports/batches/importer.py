@@ -23,7 +23,7 @@ from evalsite.imports.batches.columns import (
     name_inputs,
 )
 from evalsite.imports.batches.item_builder import ItemBuilder
-from evalsite.imports.batches.items import CheckedItem, CheckedItems
+from evalsite.imports.batches.items import CheckedItem, CheckedItems, CheckedOutput, Items
 from evalsite.imports.batches.joins import PAIRED
 from evalsite.imports.batches.mapping import check_mapping, make_plan
 from evalsite.imports.batches.names import SOURCE_ID
@@ -169,6 +169,44 @@ class ItemImporter(Importer):
             ],
         }
         return summary | (summarise_open(checked) if target.is_open else {})
+
+    def write_head(self, checked: CheckedItems) -> dict[str, Any]:
+        return {
+            "rows": checked.rows,
+            "left_out": checked.left_out,
+            "import_notes": checked.import_notes,
+            "items": len(checked.items),
+            "outputs": checked.outputs,
+            "systems": checked.systems,
+        }
+
+    def write_rows(self, checked: CheckedItems) -> Iterator[Any]:
+        for item in checked.items:
+            outputs = [(output.system, output.text) for output in item.outputs]
+            yield (
+                item.key, item.group, item.line, item.record, outputs, item.inputs, item.kind,
+                item.cluster, item.extra, item.gold,
+            )  # fmt: skip
+
+    def read_kept(
+        self, head: Mapping[str, Any], read_rows: Callable[[], Iterator[Any]]
+    ) -> CheckedItems:
+        def read_items() -> Iterator[CheckedItem]:
+            for key, group, line, record, outputs, *rest in read_rows():
+                texts = tuple(CheckedOutput(*output) for output in outputs)
+                yield CheckedItem(key, group, line, record, texts, *rest)
+
+        return CheckedItems(
+            rows=head["rows"],
+            left_out=head["left_out"],
+            import_notes=head["import_notes"],
+            items=Items(
+                read_items,
+                count=head["items"],
+                outputs=head["outputs"],
+                systems=head["systems"],
+            ),
+        )
 
     def store(
         self, checked: CheckedItems, source: Source, *, by: Any, tell: Tell | None = None
