@@ -167,9 +167,7 @@ def _find_wrong_outputs(entry: Entry, first: FirstItem) -> list[str]:
         has = count_of(size, "output")
         lacks.append(f"It shows {shown} outputs at a time, and your items have {has}.")
     if entry.config.layout.is_pair and "tie" in map(str.casefold, first.outputs):
-        lacks.append(
-            "A system is called “tie”, which is an answer here. Rename it first."
-        )
+        lacks.append("A system is called “tie”, which is an answer here. Rename it first.")
     is_conversation = first.output_kind == "conversation"
     if outputs.kind == "conversation" and not is_conversation:
         lacks.append("It rates whole conversations, and your outputs are texts.")
