@@ -21,6 +21,7 @@ from django.utils import timezone
 from django.utils.http import url_has_allowed_host_and_scheme, urlencode
 from django.views.generic import RedirectView
 
+from evalsite.accounts.time_zones import name_zone, zone_of
 from evalsite.audit.account_log import record_account
 from evalsite.audit.models import Event
 from evalsite.help_pages import show_chapter, show_help
@@ -30,6 +31,8 @@ from evalsite.jobs.schedule import count_problems, list_schedule
 from evalsite.studies.models import Membership, Study
 from evalsite.studies.staff_pages import (
     PLACES,
+    PLACES_OF_A_DRAFT,
+    REGISTERED,
     SIDED,
     StudyView,
     get_study,
@@ -37,7 +40,6 @@ from evalsite.studies.staff_pages import (
     is_enough,
 )
 from evalsite.studies.summary_lines import describe_study
-from evalsite.studies.time_zones import name_zone, zone_of
 
 APPS_WITH_PAGES = (
     "results", "operations", "imports", "exports", "quality", "annotation", "participants",
@@ -60,7 +62,7 @@ def collect_study_views() -> list[StudyView]:
                 raise
             continue
         views += module.study_views
-    return sorted(views, key=lambda page: page.order)
+    return sorted([*views, *REGISTERED], key=lambda page: page.order)
 
 
 class EvalsiteAdminSite(AdminSite):
@@ -228,14 +230,15 @@ class EvalsiteAdminSite(AdminSite):
                 return redirect(f"{reverse('admin:study-results', args=[study.pk])}#reveal")
             response = page.view(request, study, **captured)
             if isinstance(response, TemplateResponse):
+                zone = zone_of(request.user)
                 response.context_data = {
                     **self._name(),
                     "study": study,
-                    "zone": name_zone(study),
-                    "frame": build_frame(study, page, rank, count_edge(study)),
+                    "zone": name_zone(zone),
+                    "frame": build_frame(request.user, study, page, rank, count_edge(study)),
                     **(response.context_data or {}),
                 }
-                with timezone.override(zone_of(study)):
+                with timezone.override(zone):
                     response.render()
             return response
 
@@ -249,13 +252,13 @@ class Link:
     label: str
     url: str
     is_current: bool
-    mark: Any = None  # in Set up, before the launch
     is_revealing: bool = False
+    entry: Any = None  # in Set up: its present value, and whether it blocks the launch
 
 
 @dataclass(frozen=True, kw_only=True)
 class Frame:
-    """The frame of each page of a study: header, the five places and the tabs of this place."""
+    """The frame of each page of a study: header, its places and the tabs of this place."""
 
     facts: list[str]
     done: int
@@ -267,51 +270,59 @@ class Frame:
     is_sided: bool
     places: list[Link]
     tabs: list[Link]
-    setup: Any = None  # how far a draft is, on the pages of Set up
+    setup: Any = None  # how far a draft is, for editors
 
 
-def build_frame(study: Study, current: StudyView, rank: int, edge: Any) -> Frame:
+def build_frame(reader: Any, study: Study, current: StudyView, rank: int, edge: Any) -> Frame:
     """Return the frame of a page, with only the pages that this person may open."""
     from evalsite.annotation.running.setup import describe_setup  # noqa: PLC0415 (needs models)
 
     views = collect_study_views()
-    tab = current.tab or current.within
-    place = next((page.place for page in views if tab and page.tab == tab), "")
-    shown = [
-        page for page in views if page.tab and page.is_shown(study) and is_enough(rank, page.role)
-    ]
-    firsts = {page.place: page for page in reversed(shown)}
     can_edit = is_enough(rank, Membership.Role.EDITOR)
     is_draft = study.version_id is None and not study.has_ended
-    setup = describe_setup(study) if place == "Set up" and can_edit and is_draft else None
+    labels = PLACES_OF_A_DRAFT if is_draft and not edge.done else PLACES
+
+    def find_place(page: StudyView) -> str:
+        return page.tab if page.place and page.tab in labels else page.place
+
+    behind = (page for page in views if page.place and current.within in (page.name, page.tab))
+    entry = next(behind, current) if current.within else current
+    place = find_place(entry)
+    shown = [
+        page for page in views if page.place and page.is_shown(study) and is_enough(rank, page.role)
+    ]
+    firsts = {find_place(page): page for page in reversed(shown)}
+    setup = describe_setup(study) if can_edit and (is_draft or place == "Set up") else None
     return Frame(
-        facts=describe_study(study, items=edge.items, systems=edge.systems),
+        facts=describe_study(study, items=edge.items, systems=edge.systems, reader=reader),
         done=edge.done,
         target=edge.target,
         can_edit=can_edit,
         is_owner=is_enough(rank, Membership.Role.OWNER),
         place=place,
-        tab=tab,
+        tab=entry.tab,
         is_sided=place in SIDED,
         places=[
             _link(study, firsts[label], label, label == place)
-            for label in PLACES
+            for label in labels
             if label in firsts
         ],
         tabs=[
-            _link(study, page, page.tab, page.tab == tab, setup)
+            _link(study, page, page.tab, page == entry, setup)
             for page in shown
-            if page.place == place
+            if find_place(page) == place
         ],
-        setup=setup,
+        setup=setup if is_draft else None,
     )
 
 
 def _link(study: Study, page: StudyView, label: str, is_current: bool, setup: Any = None) -> Link:
-    url = reverse(f"admin:{page.name}", args=[study.pk])
-    mark = None if setup is None else setup.marks.get(page.name)
     return Link(
-        label=label, url=url, is_current=is_current, mark=mark, is_revealing=page.is_revealing
+        label=label,
+        url=reverse(f"admin:{page.name}", args=[study.pk]),
+        is_current=is_current,
+        is_revealing=page.is_revealing,
+        entry=None if setup is None else setup.entries.get(page.name),
     )
 
 

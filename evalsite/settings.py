@@ -174,7 +174,7 @@ TASKS = {"default": {"BACKEND": "django_tasks_db.DatabaseBackend"}}
 
 LOGIN_URL = "account_login"
 AUTHENTICATION_BACKENDS = [
-    "allauth.account.auth_backends.AuthenticationBackend",
+    "evalsite.accounts.backend.AccountBackend",
     # sessions of older versions name it
     "django.contrib.auth.backends.ModelBackend",
 ]
@@ -326,8 +326,7 @@ FILE_VIEWS = {
     "admin:upload-new",
     "admin:bundle-upload",
     "admin:instrument-import",
-    "admin:ratings-new",
-    "admin:metrics-new",
+    "admin:upload-correct",
     "admin:pay-export",
 }
 

@@ -11,15 +11,18 @@ from cryptography.fernet import InvalidToken
 from django import forms
 from django.contrib.auth.models import User
 from django.contrib.auth.validators import UnicodeUsernameValidator
+from django.core.validators import RegexValidator
 from django.db.models import Q
 from django.http import HttpRequest
 from django.http.response import HttpResponseBase
 
 from evalsite.accounts.lockout import SignInLocked, begin_code_attempt
-from evalsite.accounts.models import MailChoice
+from evalsite.accounts.models import MailChoice, find_profile
 from evalsite.accounts.sessions import LONG_SESSION, SESSION, set_term
+from evalsite.accounts.time_zones import list_time_zones, zone_of
 from evalsite.audit.account_log import record_account
 from evalsite.audit.models import Event
+from evalsite.lib.clock import now
 from evalsite.lib.rate_limits import client_address
 
 # a user name has at most 150 characters, an address 254
@@ -123,6 +126,11 @@ class PasswordForgottenForm(ResetPasswordForm):
         return self.users[0].email if len(self.users) == 1 else login
 
 
+PROFILE = (
+    "organisation", "contact_email", "responsible", "complaints", "currency", "time_zone",
+)  # fmt: skip
+
+
 class ProfileForm(forms.Form):
     """How one appears to colleagues."""
 
@@ -146,6 +154,41 @@ class ProfileForm(forms.Form):
         widget=forms.EmailInput(attrs={"autocomplete": "email"}),
     )
 
+    organisation = forms.CharField(
+        label="Organisation",
+        max_length=120,
+        required=False,
+        help_text="Who runs your studies, such as “Language Lab, Example University”.",
+        widget=forms.TextInput(attrs={"autocomplete": "organization"}),
+    )
+    contact_email = forms.EmailField(
+        label="E-mail for questions",
+        required=False,
+        help_text="Participants read it. Empty: your own address.",
+    )
+    responsible = forms.CharField(
+        label="Responsible for the data",
+        max_length=200,
+        required=False,
+        help_text="Usually the university or company. Empty: the organisation above.",
+    )
+    complaints = forms.CharField(
+        label="Complaints go to",
+        max_length=200,
+        required=False,
+        help_text="An address, such as your data protection officer’s. Empty: the e-mail above.",
+    )
+    currency = forms.CharField(
+        label="Currency",
+        required=False,
+        validators=[RegexValidator(r"\A[A-Z]{3}\Z", "Enter three capital letters, such as GBP.")],
+        help_text="Three letters, such as GBP, EUR or USD.",
+    )
+    time_zone = forms.ChoiceField(
+        label="Time zone",
+        required=False,
+        choices=lambda: [(name, name.replace("_", " ")) for name in list_time_zones()],
+    )
     mail = forms.ChoiceField(
         label="Send me a message",
         choices=MailChoice.When.choices,
@@ -157,13 +200,20 @@ class ProfileForm(forms.Form):
 
     def __init__(self, data: Any = None, *, user: User) -> None:
         self.user = user
+        profile = find_profile(user)
         initial = {
+            **{name: getattr(profile, name) for name in PROFILE},
             "name": user.get_full_name(),
             "username": user.username,
             "email": user.email,
             "mail": getattr(user, "mail_choice", MailChoice()).when,
         }
         super().__init__(data, initial=initial)
+        local = now().astimezone(zone_of(user))
+        self.fields["time_zone"].help_text = (
+            f"It is {local:%H:%M} there now. Every time you see and every date you enter uses it. "
+            "Files always use UTC."
+        )
 
     @property
     def changes_sign_in(self) -> bool:
@@ -183,6 +233,12 @@ class ProfileForm(forms.Form):
         if email and self._other_accounts().filter(email__iexact=email).exists():
             raise forms.ValidationError("Another account uses this address.", code="taken")
         return email
+
+    def clean_currency(self) -> str:
+        return self.cleaned_data["currency"] or self.initial["currency"]
+
+    def clean_time_zone(self) -> str:
+        return self.cleaned_data["time_zone"] or self.initial["time_zone"]
 
     def _other_accounts(self) -> Any:
         return User.objects.exclude(pk=self.user.pk)

@@ -1,4 +1,6 @@
-"""What belongs to accounts: the cache that counts failed sign-ins, and choices of e-mail."""
+"""What belongs to accounts: failed sign-ins, choices of e-mail, what new studies start with."""
+
+from typing import Any
 
 from django.conf import settings
 from django.db import models
@@ -43,3 +45,39 @@ class MailChoice(models.Model):
 
     def __str__(self) -> str:
         return self.when
+
+
+class Profile(models.Model):
+    """What a researcher fills in once: every new study starts with it."""
+
+    user = models.OneToOneField(
+        settings.AUTH_USER_MODEL, on_delete=models.CASCADE, related_name="profile"
+    )
+    organisation = models.CharField(max_length=120, blank=True)
+    # whom participants write to; empty: the address of the account
+    contact_email = models.EmailField(blank=True)
+    # who answers for the data, and where complaints go; empty: the two above
+    responsible = models.CharField(max_length=200, blank=True)
+    complaints = models.CharField(max_length=200, blank=True)
+    currency = models.CharField(max_length=3, default="GBP")
+    # of the moments and dates on this person's pages; all moments are stored in UTC
+    time_zone = models.CharField(max_length=40, default="UTC")
+
+    def __str__(self) -> str:
+        return f"profile of {self.user}"
+
+
+def find_profile(user: Any) -> Profile:
+    """Return what this person filled in, or what stands there before they did."""
+    profile: Profile = getattr(user, "profile", None) or Profile()
+    return profile
+
+
+def describe_contact(user: Any) -> dict[str, str]:
+    """Return what a study of this person starts with, by the study's own names."""
+    profile = find_profile(user)
+    return {
+        "organisation": profile.organisation,
+        "contact_email": profile.contact_email or getattr(user, "email", ""),
+        "currency": profile.currency,
+    }

@@ -20,9 +20,9 @@ from django.views.decorators.http import require_http_methods, require_POST, req
 from evalsite.accounts.adapter import AccountAdapter
 from evalsite.accounts.addresses import change_address, read_address, sign_address
 from evalsite.accounts.allauth_views import INVALID
-from evalsite.accounts.forms import ProfileForm
+from evalsite.accounts.forms import PROFILE, ProfileForm
 from evalsite.accounts.lockout import find_account
-from evalsite.accounts.models import MailChoice
+from evalsite.accounts.models import MailChoice, Profile
 from evalsite.accounts.sessions import end_sessions, list_devices
 from evalsite.audit.account_log import KEPT_FOR, list_events, record_account
 from evalsite.audit.models import AccountEvent, Event
@@ -95,6 +95,7 @@ def _save_profile(request: HttpRequest, user: User, data: dict[str, str]) -> Htt
     changed = ["username"] if data["username"] != user.username else []
     user.first_name, user.last_name, user.username = data["name"], "", data["username"]
     user.save(update_fields=["first_name", "last_name", "username"])
+    Profile.objects.update_or_create(user=user, defaults={name: data[name] for name in PROFILE})
     if data["mail"]:
         MailChoice.objects.update_or_create(user=user, defaults={"when": data["mail"]})
     email, event = data["email"], Event.CHANGED

@@ -21,7 +21,6 @@ from evalsite.building.gallery import (
 )
 from evalsite.building.instrument_search import read_search
 from evalsite.studies.forms import use_our_words
-from evalsite.studies.models import Membership, Study
 from evalsite.studies.services import create_study
 
 INVALID = 422
@@ -100,7 +99,6 @@ def new_from_instrument(request: HttpRequest) -> HttpResponseBase:
         study = create_study(
             title=form.cleaned_data["title"],
             by=request.user,
-            **describe_owner(request.user),
             **choose(form.cleaned_data["instrument"], request.user),
         )
         messages.success(request, "Study created. Add its items next.")
@@ -113,19 +111,6 @@ def new_from_instrument(request: HttpRequest) -> HttpResponseBase:
     context = {"form": form, "entry": entry, "title": "New study"}
     status = INVALID if is_post else 200
     return TemplateResponse(request, "building/new_from.html", context, status=status)
-
-
-def describe_owner(user: Any) -> dict[str, Any]:
-    """Return whom people write to, and who runs the newest study of this person."""
-    mine = Study.objects.filter(
-        memberships__user=user, memberships__role=Membership.Role.OWNER, is_demo=False
-    )
-    names = mine.exclude(organisation="").order_by("-created_at")
-    return {
-        "contact_name": user.get_full_name(),
-        "contact_email": user.email,
-        "organisation": names.values_list("organisation", flat=True).first() or "",
-    }
 
 
 @require_safe

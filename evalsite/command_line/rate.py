@@ -280,7 +280,6 @@ def make_study(options: Namespace) -> Result:
         k=options.people,
         max_sets=None,
         has_bonus=False,
-        contact_name="" if contact.name == contact.email else contact.name,
         contact_email=contact.email,
         consent=_CONSENT.format(sender=_SENDER, contact=options.contact or _SENDER),
         recognise_days=0,

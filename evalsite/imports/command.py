@@ -22,6 +22,7 @@ from evalsite.imports.core import (
     list_faults,
 )
 from evalsite.imports.server_files import hash_file, name_on_disk, read_header
+from evalsite.imports.target import aim_at_study
 from evalsite.studies.study_lookup import add_study_argument, describe_faults, find_study
 
 
@@ -126,11 +127,12 @@ class ImportCommand(BaseCommand):
     def import_file(self, study: str, file: Path, file_name: str, **arguments: Any) -> None:
         """Import the file at this path under this name, of which the folder isn't kept."""
         found = find_study(study)
+        target = aim_at_study(found)
         if not file.is_file():
             raise CommandError(f"There is no file {file}.", returncode=2)
         limits = get_limits(is_lifted=arguments["no_limit"])
         named = {pair: pair.rpartition("=")[2].strip() for pair in arguments["map"]}
-        fields = self.importer.list_fields(found, named)
+        fields = self.importer.list_fields(target, named)
         options = self.read_choices(arguments)
         options |= {key: arguments[key] for key in _OF_READERS if arguments[key]}
 
@@ -138,14 +140,14 @@ class ImportCommand(BaseCommand):
             return read_header(
                 self.importer,
                 file,
-                study=found,
+                target=target,
                 file_name=file_name,
                 limits=limits,
                 options=options,
                 asked=asked,
             )
 
-        merged = [field.name for field in fields if self.importer.get_merging(field.name, found)]
+        merged = [field.name for field in fields if self.importer.get_merging(field.name, target)]
         mapping = read_mapping(fields, arguments["map"], read_columns, merged)
         sha256 = hash_file(file)
         if same := self.importer.find_same(found, sha256):
@@ -155,7 +157,7 @@ class ImportCommand(BaseCommand):
             checked = check_source(
                 self.importer,
                 opened,
-                study=found,
+                target=target,
                 mapping=mapping,
                 options=options,
                 limits=limits,

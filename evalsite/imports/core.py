@@ -29,15 +29,19 @@ from evalsite.data.tables.paths import last_name
 from evalsite.data.tables.patterns import Known, is_pattern
 from evalsite.data.tables.reader import open_table
 from evalsite.data.tables.roles import WORDS
+from evalsite.data.tables.surroundings import read_around
 from evalsite.data.tables.table import Limits, Row, Table, peek
 from evalsite.imports.columns import LEAVE_OUT, Field, check_fields, check_header, known_columns
 from evalsite.imports.models import Upload
+from evalsite.imports.target import Target
 from evalsite.lib.csv_writer import guard_cell, write_rows
 from evalsite.studies.models import Study
 from evalsite.studies.summary_lines import count_of
 
 FAULTS_SHOWN = 100
 _SAMPLE = 200  # characters of a cell, to recognise its column by
+# of the file itself, as it is shown beside the first items
+_ROWS_SHOWN, _COLUMNS_SHOWN = 20, 60
 _TELL_EVERY = 2_000  # rows
 HAS_FAULTS = "The file has faults, so nothing was imported. Correct them first."
 HAS_CHANGED = "The study has changed since this file was checked. Look at the file again."
@@ -99,6 +103,11 @@ class Checked:
     failures: Mapping[tuple[str, str], str] = field(default_factory=dict)
     # columns that are read with another one, which contains the same field
     merged: set[str] = field(default_factory=set)
+    # the first rows as the file has them: columns, and for each row its line and cells
+    first_columns: list[str] = field(default_factory=list)
+    first_rows: list[list[Any]] = field(default_factory=list)
+    # lines of the file around faults: number, text and whether the fault is there
+    surroundings: list[list[Any]] = field(default_factory=list)
 
     @property
     def read_mapping(self) -> dict[str, str]:
@@ -178,6 +187,10 @@ class Report:
     files: list[dict[str, Any]] = field(default_factory=list)
     joined: str = ""
     kept: str = ""
+    others: list[str] = field(default_factory=list)
+    first_columns: list[str] = field(default_factory=list)
+    first_rows: list[list[Any]] = field(default_factory=list)
+    surroundings: list[list[Any]] = field(default_factory=list)
     # whatever else the importer's part of the page shows
     summary: dict[str, Any] = field(default_factory=dict)
 
@@ -204,6 +217,8 @@ class Importer(ABC):
     check_kind: str
     import_kind: str
     undo_kind: str
+    # and of the job that makes a study of a file
+    create_kind: str = ""
     # what a file becomes (it has a study and a sha256), and the upload's link to it, if any
     record: type[models.Model]
     link: str = ""
@@ -213,17 +228,17 @@ class Importer(ABC):
     rows_stored_at_once: int | None = None
 
     @abstractmethod
-    def list_fields(self, study: Study, mapping: Mapping[str, str]) -> list[Field]:
+    def list_fields(self, target: Target, mapping: Mapping[str, str]) -> list[Field]:
         """Everything that a column may be mapped to, in the order in which a page offers it."""
 
     @abstractmethod
-    def guess(self, header: Sequence[str], study: Study) -> dict[str, str]:
+    def guess(self, header: Sequence[str], target: Target) -> dict[str, str]:
         """Return the field that each column's name suggests; "" for none."""
 
     def guess_from_rows(
         self,
         header: Sequence[str],
-        study: Study,
+        target: Target,
         rows: Sequence[Sequence[str]],
         chosen: Mapping[str, str],
     ) -> dict[str, str]:
@@ -231,9 +246,9 @@ class Importer(ABC):
 
         `chosen` is what is known of columns and paths already.
         """
-        return self.guess(header, study)
+        return self.guess(header, target)
 
-    def list_known(self, study: Study) -> Known:
+    def list_known(self, target: Target) -> Known:
         """Return the names that patterns of column names may hold, by field."""
         return {}
 
@@ -242,29 +257,39 @@ class Importer(ABC):
         taken = {*chosen.values()} - {"", LEAVE_OUT}
         return {column: "" if field in taken else field for column, field in guess.items()}
 
-    def get_merging(self, field: str, study: Study) -> str:
+    def get_merging(self, field: str, target: Target) -> str:
         """Return how several columns with this field are put together; "" if they can't be."""
         return ""
 
-    def recognise(self, header: Sequence[str], rows: Sequence[Row], study: Study) -> dict[str, str]:
+    def recognise(
+        self, header: Sequence[str], rows: Sequence[Row], target: Target
+    ) -> dict[str, str]:
         """Return fields by path or pattern, if the form of the file is known."""
+        return {}
+
+    def map_inputs(self, columns: Collection[str], target: Target) -> dict[str, str]:
+        """Return what columns contain that a tool's file is known to have as inputs."""
         return {}
 
     def map_systems(self, columns: Collection[str]) -> dict[str, str]:
         """Return what columns contain that the file itself says are named after systems."""
         return {}
 
+    def complete(self, target: Target, checked: Any, rows: Sequence[Row]) -> Target:
+        """Return the target with what only the file says of it, once its columns are mapped."""
+        return target
+
     def describe_columns(self, checked: Any, rows: Sequence[Row]) -> dict[str, str]:
         """For each column a note on what it contains, as its first rows tell."""
         return {}
 
-    def check_mapping(self, checked: Any, study: Study, table: Table) -> list[Fault]:
+    def check_mapping(self, checked: Any, target: Target, table: Table) -> list[Fault]:
         """Check that each field has one column; importers add what else they need."""
         mapping = checked.read_mapping
-        return check_fields(mapping, self.list_fields(study, mapping), table.header_line)
+        return check_fields(mapping, self.list_fields(target, mapping), table.header_line)
 
     @abstractmethod
-    def make_reader(self, checked: Any, study: Study, options: Mapping[str, Any]) -> Reader:
+    def make_reader(self, checked: Any, target: Target, options: Mapping[str, Any]) -> Reader:
         """Return a reader of rows under `checked.mapping`, which is known to be right."""
 
     def check_columns(self, checked: Any) -> list[Remark]:
@@ -272,10 +297,10 @@ class Importer(ABC):
         return []
 
     @abstractmethod
-    def summarise(self, checked: Any, study: Study) -> dict[str, Any]:
+    def summarise(self, checked: Any, target: Target) -> dict[str, Any]:
         """Return what else a page shows of a file, as plain data."""
 
-    def is_current(self, report: Report, study: Study) -> bool:
+    def is_current(self, report: Report, study: Study | None) -> bool:
         """Whether what was found still holds; a small file is checked again if it doesn't."""
         return True
 
@@ -291,7 +316,7 @@ class Importer(ABC):
         """Return how much there is to undo."""
         return int(getattr(record, "rows", 0))
 
-    def find_same(self, study: Study, sha256: str) -> Any | None:
+    def find_same(self, study: Study | None, sha256: str) -> Any | None:
         """Return what this very file became earlier, if it did."""
         return self.record._default_manager.filter(study=study, sha256=sha256).first()
 
@@ -320,20 +345,20 @@ def check_source(
     importer: Importer,
     source: BinaryIO,
     *,
-    study: Study,
+    target: Target,
     mapping: Mapping[str, str] | None = None,
     options: Mapping[str, Any] | None = None,
     limits: Limits | None = None,
     tell: Callable[[int], None] | None = None,
     file_name: str = "",
 ) -> Any:
-    """Return what the file contains for this study, under this mapping or a guessed one.
+    """Return what the file contains for this target, under this mapping or a guessed one.
 
     `tell` hears now and then how many rows were read. The file's name, perhaps behind that of its
     folder, is what systems are called that it doesn't name.
     """
     checked, table = importer.checked(), None
-    options = {SEED: study.seed, CHOSEN: mapping or {}, **(options or {})}
+    options = {SEED: target.study.seed, CHOSEN: mapping or {}, **(options or {})}
     checked.system_name = name_system(file_name, options)
     checked.file_name = PurePosixPath(file_name).name
     try:
@@ -349,15 +374,15 @@ def check_source(
             checked.import_notes.append({"code": key, "text": text, "rows": []})
         checked.faults += check_header(table.header, table.header_line)
         if not checked.faults:
-            _map_columns(importer, checked, table, study, mapping or {})
-        _read_rows(importer, checked, table, study, options, tell)
+            target = _map_columns(importer, checked, table, target, mapping or {})
+        _read_rows(importer, checked, table, target, options, tell)
     except Refused as error:
         checked.faults.append(error.fault)
         checked.decisions += _ask_encoding(error.fault)
         checked.decisions += [_ask(question) for question in error.questions]
         checked.files = error.files or checked.files
         if error.columns and not checked.header:
-            _show_columns(importer, checked, error.columns, study, mapping or {})
+            _show_columns(importer, checked, error.columns, target, mapping or {})
     if options.get("encoding") and checked.encoding.startswith("Windows"):
         checked.decisions.append(_ENCODING_CHOSEN)
         checked.import_notes.append(_ENCODING_NOTE)
@@ -366,6 +391,9 @@ def check_source(
     checked.faults.sort(key=lambda fault: (fault.line or 0, fault.record or 0))
     if table is not None and table.unit == "row":
         _name_sheet_rows(checked)
+    elif checked.faults and not checked.files:
+        lines = [fault.line for fault in checked.faults if fault.line is not None]
+        checked.surroundings = read_around(source, lines)
     return checked
 
 
@@ -373,12 +401,12 @@ def _show_columns(
     importer: Importer,
     checked: Checked,
     columns: Mapping[str, str],
-    study: Study,
+    target: Target,
     mapping: Mapping[str, str],
 ) -> None:
     """Show the columns of several files that can't be joined until some of them are chosen."""
     checked.header, checked.samples = list(columns), dict(columns)
-    checked.mapping = importer.guess(checked.header, study) | known_columns(mapping, columns)
+    checked.mapping = importer.guess(checked.header, target) | known_columns(mapping, columns)
 
 
 def _name_sheet_rows(checked: Checked) -> None:
@@ -390,24 +418,32 @@ def _name_sheet_rows(checked: Checked) -> None:
 
 
 def _map_columns(
-    importer: Importer, checked: Checked, table: Table, study: Study, mapping: Mapping[str, str]
-) -> None:
+    importer: Importer, checked: Checked, table: Table, target: Target, mapping: Mapping[str, str]
+) -> Target:
     first = peek(table)
     rows = [row.cells for row in first]
-    known = importer.recognise(table.header, first, study)
+    checked.first_columns = table.header[:_COLUMNS_SHOWN]
+    checked.first_rows = [
+        [row.line, [cell[:_SAMPLE] for cell in row.cells[:_COLUMNS_SHOWN]]]
+        for row in first[:_ROWS_SHOWN]
+    ]
+    known = importer.recognise(table.header, first, target)
     asked = [path for path, name in mapping.items() if name not in ("", LEAVE_OUT)]
     mapping = {
-        path: name for path, name in known.items() if not name or name not in mapping.values()
-    } | {**table.fields, **mapping}
-    paths = PathColumns(table, first, mapping, list_known(importer, study, mapping))
+        **importer.map_inputs(table.inputs, target),
+        **{path: name for path, name in known.items() if not name or name not in mapping.values()},
+        **table.fields,
+        **mapping,
+    }
+    paths = PathColumns(table, first, mapping, list_known(importer, target, mapping))
     paths.watch(asked)
     chosen = known_columns(mapping, table.header)
-    guess = importer.guess_from_rows(checked.header, study, rows, chosen)
+    guess = importer.guess_from_rows(checked.header, target, rows, chosen)
     checked.header = list(table.header)
     checked.paths = {*paths.names}
     guess |= dict.fromkeys([*paths.objects, *paths.list_opened(chosen)], "")
     guess |= known_columns(mapping, guess)
-    guess |= _guess_paths(importer, paths.paths, guess, study)
+    guess |= _guess_paths(importer, paths.paths, guess, target)
     guess |= {name: LEAVE_OUT for name in paths.names if name not in paths.paths}
     guess |= dict.fromkeys(paths.consumed, LEAVE_OUT)
     guess |= {name: name.strip("{}") for name in paths.bound}
@@ -424,17 +460,19 @@ def _map_columns(
     paths.used = {name for name in paths.names if checked.mapping[name] != LEAVE_OUT}
     checked.path_samples = paths.sample(first)
     checked.faults += table.check_mapped(used)
-    _merge_columns(importer, checked, table, study)
-    checked.faults += importer.check_mapping(checked, study, table)
+    _merge_columns(importer, checked, table, target)
+    target = importer.complete(target, checked, first)
+    checked.faults += importer.check_mapping(checked, target, table)
     checked.notes = importer.describe_columns(checked, first)
+    return target
 
 
-def list_known(importer: Importer, study: Study, asked: Iterable[str]) -> Known:
+def list_known(importer: Importer, target: Target, asked: Iterable[str]) -> Known:
     """Return the names that patterns may hold; most files have no pattern."""
-    return importer.list_known(study) if any(map(is_pattern, asked)) else {}
+    return importer.list_known(target) if any(map(is_pattern, asked)) else {}
 
 
-def _merge_columns(importer: Importer, checked: Checked, table: Table, study: Study) -> None:
+def _merge_columns(importer: Importer, checked: Checked, table: Table, target: Target) -> None:
     """Put columns together that contain one field."""
     columns: dict[str, list[str]] = {}
     for column, name in checked.mapping.items():
@@ -442,7 +480,7 @@ def _merge_columns(importer: Importer, checked: Checked, table: Table, study: St
     groups = {
         tuple(names): how
         for name, names in columns.items()
-        if len(names) > 1 and (how := importer.get_merging(name, study))
+        if len(names) > 1 and (how := importer.get_merging(name, target))
     }
     if groups:
         numbers = {name: number for number, name in enumerate(table.header)}
@@ -451,12 +489,12 @@ def _merge_columns(importer: Importer, checked: Checked, table: Table, study: St
 
 
 def _guess_paths(
-    importer: Importer, paths: Collection[str], guess: Mapping[str, str], study: Study
+    importer: Importer, paths: Collection[str], guess: Mapping[str, str], target: Target
 ) -> dict[str, str]:
     """Return what the last name of each path suggests, where no column says so; else left out."""
     by_name = {last_name(path): path for path in sorted(paths, reverse=True)}
     taken = set(guess.values())
-    found = importer.guess(list(by_name), study)
+    found = importer.guess(list(by_name), target)
     return dict.fromkeys(sorted(paths), LEAVE_OUT) | {
         by_name[name]: field
         for name, field in found.items()
@@ -506,7 +544,7 @@ def _read_rows(
     importer: Importer,
     checked: Checked,
     table: Table,
-    study: Study,
+    target: Target,
     options: Mapping[str, Any],
     tell: Callable[[int], None] | None,
 ) -> None:
@@ -515,7 +553,7 @@ def _read_rows(
         # the header is wrong: the rows are only counted, and looked at to the end of the file
         checked.remarks = importer.check_columns(checked)
     else:
-        reader = importer.make_reader(checked, study, options)
+        reader = importer.make_reader(checked, target, options)
     try:
         for row in table.rows:
             _count(checked, row, tell)
@@ -543,7 +581,7 @@ def _count(checked: Checked, row: Row, tell: Callable[[int], None] | None) -> No
         tell(checked.rows)
 
 
-def describe(importer: Importer, checked: Checked, study: Study) -> Report:
+def describe(importer: Importer, checked: Checked, target: Target) -> Report:
     groups = group_faults(checked.faults)
     return Report(
         encoding=checked.encoding,
@@ -563,8 +601,27 @@ def describe(importer: Importer, checked: Checked, study: Study) -> Report:
         files=[asdict(file) for file in checked.files],
         joined=checked.joined,
         kept=checked.kept,
-        summary=importer.summarise(checked, study),
+        others=checked.others,
+        first_columns=checked.first_columns,
+        first_rows=_show_first_rows(checked),
+        surroundings=checked.surroundings,
+        summary=importer.summarise(checked, target),
     )
+
+
+def _show_first_rows(checked: Checked) -> list[list[Any]]:
+    """Return the first rows without what is left out, which may be personal."""
+    used = [name for name, field in checked.mapping.items() if field != LEAVE_OUT]
+    hidden = {
+        number
+        for number, column in enumerate(checked.first_columns)
+        if checked.mapping.get(column) == LEAVE_OUT
+        and not any(name.startswith((f"{column}.", f"{column}[")) for name in used)
+    }
+    return [
+        [line, ["…" if number in hidden else cell for number, cell in enumerate(cells)]]
+        for line, cells in checked.first_rows
+    ]
 
 
 def list_faults(faults: Sequence[Fault]) -> str:

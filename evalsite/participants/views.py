@@ -8,12 +8,12 @@ from django.utils.formats import date_format
 from django.utils.translation import gettext as _
 from django.utils.translation import ngettext
 
+from evalsite.accounts.time_zones import zone_of
 from evalsite.participants.models import Recruitment
 from evalsite.participants.recruiting import promised_minutes, promised_pay
-from evalsite.studies.models import Study
+from evalsite.studies.models import Membership, Study
 from evalsite.studies.set_size import items_per_set
 from evalsite.studies.summary_lines import format_money
-from evalsite.studies.time_zones import zone_of
 
 
 def shut_sentence(study: Study) -> dict[str, Any]:
@@ -49,12 +49,15 @@ def opens_later(study: Study) -> bool:
 
 
 def describe_opening(study: Study) -> dict[str, Any]:
-    """Say from when on people can start."""
+    """Say from when on people can start, in the time zone of who made the study."""
     opens_at = cast(datetime, study.opens_at)
-    moment = date_format(opens_at.astimezone(zone_of(study)), "j F Y, H:i")
+    owners = study.memberships.filter(role=Membership.Role.OWNER).select_related("user__profile")
+    owner = owners.order_by("pk").first()
+    zone = zone_of(None if owner is None else owner.user)
+    moment = date_format(opens_at.astimezone(zone), "j F Y, H:i")
     return {
         "heading": _("You can start on %(moment)s (%(zone)s)")
-        % {"moment": moment, "zone": study.time_zone.replace("_", " ")},
+        % {"moment": moment, "zone": zone.key.replace("_", " ")},
         "sentence": _("Please come back then with the same link."),
     }
 

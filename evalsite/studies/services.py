@@ -5,6 +5,7 @@ from typing import Any
 
 from django.db import transaction
 
+from evalsite.accounts.models import describe_contact
 from evalsite.audit.models import AuditEntry
 from evalsite.instruments.installed import get_protocol
 from evalsite.instruments.questions import write_gold
@@ -47,6 +48,7 @@ def create_study(
             ),
             "consent": CONSENT,
             "recognise_days": RECOGNISE_DAYS,
+            **describe_contact(by),
             **fields,
         },
     )

@@ -8,29 +8,25 @@ from typing import Any
 from django.core.exceptions import ValidationError
 from django.db import transaction
 
+from evalsite.accounts.time_zones import format_local
 from evalsite.audit.models import AuditEntry
 from evalsite.jobs.models import Job
 from evalsite.jobs.services import start_job
 from evalsite.studies.models import Study, StudyVersion
+from evalsite.studies.settings import SETTINGS
 from evalsite.studies.starter_texts import find_placeholders
-from evalsite.studies.time_zones import format_local
 from evalsite.studies.versions import make_version
 
 # What rules the hand-out of work and the instrument itself: fixed from launch on.
 DESIGN = (
-    "options", "k", "set_size", "max_sets", "max_items", "has_bonus", "bonus", "groups",
-    "item_order", "check_every", "repeat_percent", "repeat_distance", "lease_minutes",
-    "is_practice_on", "may_skip_practice", "is_qualification_on", "pass_mark",
-    "is_eligibility_on", "is_aided", "expected_participants", "questions",
-    "recognise_days", "is_check_on", "minimum_age", "asks_to_share",
-)  # fmt: skip
+    "options",
+    "questions",
+    *(setting.name for setting in SETTINGS.values() if setting.is_frozen),
+)
 # What participants read: after launch a change makes the next version.
-SHOWN = (
-    "title", "organisation", "headline", "summary", "consent", "instructions", "language",
-    "content_warning", "covers_items", "minutes_per_set", "pay_per_set", "currency",
-)  # fmt: skip
-CONTACT = ("contact_name", "contact_email")
-WITH_PLACEHOLDERS = ("title", "headline", "summary", "consent", "instructions")
+SHOWN = tuple(setting.name for setting in SETTINGS.values() if setting.is_shown)
+CONTACT = ("contact_email",)
+WITH_PLACEHOLDERS = tuple(setting.name for setting in SETTINGS.values() if setting.may_hold_marks)
 
 # a page with more would be slow to load and hard to find one's way in
 MOST_ON_A_SHEET = 30
@@ -80,7 +76,7 @@ def change_settings(
     current = Study.objects.select_for_update().get(pk=study.pk)
     is_other = revision is not None and current.revision != revision
     if is_other or (seen is not None and seen != digest_settings(current, values)):
-        raise ChangedMeanwhile(describe_last_change(current))
+        raise ChangedMeanwhile(describe_last_change(current, by))
     changed = [name for name, value in values.items() if getattr(current, name) != value]
     if not changed:
         return current
@@ -151,13 +147,13 @@ def _refuse_after_launch(
             raise ValidationError(f"Replace {marks[0]} with your own words.")
 
 
-def describe_last_change(study: Study) -> str:
+def describe_last_change(study: Study, reader: Any) -> str:
     """Return who changed the study last, and what to do about it."""
     entry = AuditEntry.objects.filter(
         study_id=study.pk, action__in=["settings changed", "launch started", CHANGED_K]
     ).first()
     who = "Someone" if entry is None else entry.actor_name or "Someone"
-    when = "" if entry is None else f" at {format_local(study, entry.created_at)}"
+    when = "" if entry is None else f" at {format_local(entry.created_at, reader)}"
     return (
         f"Changed by {who}{when}, after you opened this page. Nothing was overwritten, and what "
         "you entered is still on this page."

@@ -4,17 +4,17 @@ from dataclasses import dataclass
 from datetime import datetime
 from decimal import Decimal
 from math import ceil
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from django.db.models import Count, Max, QuerySet
 from django.utils.formats import date_format
 from django.utils.text import slugify
 
+from evalsite.accounts.time_zones import format_local
 from evalsite.instruments.installed import installed_folders
 from evalsite.lib.words import count_of, list_of
 from evalsite.studies.models import Item, Study
 from evalsite.studies.set_size import checks_in, items_per_set, mains_per_set, repeats_in
-from evalsite.studies.time_zones import format_local
 
 _SIGNS = {"GBP": "£", "EUR": "€", "USD": "$"}
 
@@ -47,7 +47,7 @@ def name_of_instrument(study: Study) -> str:
     return study.instrument.title
 
 
-def describe_study(study: Study, *, items: int, systems: int) -> list[str]:
+def describe_study(study: Study, *, items: int, systems: int, reader: Any) -> list[str]:
     """Return the facts of the line beside a study's title."""
     facts = [name_of_instrument(study)]
     if study.version is not None:
@@ -56,12 +56,12 @@ def describe_study(study: Study, *, items: int, systems: int) -> list[str]:
     if study.is_demo:
         facts.append("demo")
     if study.closed_at is not None:
-        facts.append(f"closed {format_local(study, study.closed_at)}")
+        facts.append(f"closed {format_local(study.closed_at, reader)}")
     elif study.is_before_opening and study.opens_at is not None:
-        facts.append(f"opens {format_local(study, study.opens_at)}")
+        facts.append(f"opens {format_local(study.opens_at, reader)}")
     elif study.closes_at is not None:
         verb = "ended" if study.is_past_its_end else "ends"
-        facts.append(f"{verb} {format_local(study, study.closes_at)}")
+        facts.append(f"{verb} {format_local(study.closes_at, reader)}")
     return facts
 
 

@@ -6,6 +6,7 @@ import pytest
 from django.core.exceptions import ValidationError
 from django.urls import reverse
 
+from evalsite.accounts.models import Profile
 from evalsite.annotation.allocation.claims import claim_set
 from evalsite.annotation.models import Annotation
 from evalsite.annotation.pages.consent import withdraw
@@ -61,10 +62,10 @@ def test_held_item_is_shown_with_its_reports_as_text(staff_client, study, held):
     assert held.outputs.first().text in page
 
 
-def test_reports_carry_the_time_of_the_studys_zone(staff_client, study, held):
+def test_reports_carry_the_time_of_the_readers_zone(staff_client, researcher, study, held):
     noon = datetime(2026, 7, 1, 12, tzinfo=UTC)
     Annotation.objects.filter(item=held).update(submitted_at=noon)
-    Study.objects.filter(pk=study.pk).update(time_zone="Europe/Berlin")
+    Profile.objects.create(user=researcher, time_zone="Europe/Berlin")
 
     page = staff_client.get(page_of(study)).text
 

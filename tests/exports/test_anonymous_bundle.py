@@ -57,8 +57,8 @@ def make_named() -> Study:
         "rrgen",
         title="Hill-Lab pilot: Mori & Ruiz",
         organisation="Uni Hill",
-        contact_name="Jane Mori",
         contact_email="jane@mori.hill.example",
+        by=make_user("mori", first_name="Jane", last_name="Mori", email="jane@mori.hill.example"),
         headline="Help the HILL-LAB",
         summary="See https://hill.example/~mori/study, or ask at lab-host.uni.example.",
         consent="Ask Dr Mori (jane@mori.hill.example) or t.ruiz@other.example at Uni Hill.",
@@ -157,7 +157,8 @@ def test_names_of_people_institutions_and_sites_are_found_in_the_texts(study):
     ],
 )
 def test_parts_of_a_name_are_replaced_unless_they_are_words_of_any_text(name, parts):
-    study = launch(make_study(contact_name=name))
+    lead = make_user("lead", first_name=name, email="lead@example.org")
+    study = launch(make_study(by=lead, contact_email=lead.email))
 
     words = find_words(study)
 

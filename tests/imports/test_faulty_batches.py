@@ -12,6 +12,7 @@ from django.urls import reverse
 from evalsite.imports.batches.importer import ITEMS
 from evalsite.imports.core import check_source
 from evalsite.imports.models import Upload
+from evalsite.imports.target import aim_at_study
 from evalsite.studies.models import Batch, Item, Output, Study
 from tests.support.hostile_files import HostileFile, list_text_files, list_workbooks
 from tests.support.queues import run_waiting_jobs
@@ -35,7 +36,7 @@ def read_case(name: str) -> io.BytesIO:
 
 
 def check(study: Study, source: Any, options: dict[str, Any] | None = None) -> Any:
-    return check_source(ITEMS, source, study=study, options=options or {})
+    return check_source(ITEMS, source, target=aim_at_study(study), options=options or {})
 
 
 def test_every_number_of_the_list_has_its_files() -> None:
@@ -76,8 +77,8 @@ def upload(client: Any, study: Study, name: str, data: bytes, options: Any = Non
     found = Upload.objects.filter(study=study, batch=None).first()
     for key, value in (options or {}).items():
         assert found is not None
-        decide = reverse("admin:upload-decide", args=[study.pk, found.pk])
-        client.post(decide, {"key": key, "value": str(value)})
+        decide = reverse("admin:upload-preview", args=[study.pk, found.pk])
+        client.post(decide, {f"decision-{key}": str(value)})
     return found
 
 

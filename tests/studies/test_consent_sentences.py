@@ -2,6 +2,7 @@
 
 import pytest
 
+from evalsite.accounts.models import Profile
 from evalsite.annotation.running.checklist import check_launch
 from evalsite.studies.models import Study
 from evalsite.studies.services import create_study
@@ -49,14 +50,16 @@ def test_standard_text_has_no_mark_left_and_names_how_long_people_are_recognised
 
 
 def test_contact_organisation_and_pay_are_said_from_the_settings():
+    jane = make_user("mori", first_name="Jane Mori")
+    Profile.objects.create(user=jane, contact_email="lab@example.org")
     marks = "[SETTINGS: pay] [SETTINGS: whom to ask] [SETTINGS: who is responsible]"
     paid = consent_of(
         make(
             consent=marks, pay_per_set="2.10", organisation="Language Lab",
-            contact_name="Jane Mori", contact_email="lab@example.org",
+            contact_email="lab@example.org", by=jane,
         )
     )  # fmt: skip
-    unpaid = consent_of(make(consent=marks, organisation="", contact_name="", contact_email=""))
+    unpaid = consent_of(make(consent=marks, organisation="", contact_email=""))
 
     assert "Write to Jane Mori, lab@example.org." in paid
     assert "Language Lab is responsible for your data." in paid

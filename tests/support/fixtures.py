@@ -148,7 +148,7 @@ def researcher(db: None) -> User:
 def staff_client(researcher: User) -> Client:
     """A client signed in as the researcher, for 30 days: tests stop the clock at other hours."""
     client = Client()
-    client.force_login(researcher, backend="django.contrib.auth.backends.ModelBackend")
+    client.force_login(researcher, backend="evalsite.accounts.backend.AccountBackend")
     session = client.session
     set_term(session, LONG_SESSION)
     session.save()

@@ -303,7 +303,7 @@ def make_sessions() -> dict[str, str]:
 
 def sign_in(user: User) -> str:
     client = Client()
-    client.force_login(user, backend="django.contrib.auth.backends.ModelBackend")
+    client.force_login(user, backend="evalsite.accounts.backend.AccountBackend")
     return client.cookies["sessionid"].value
 
 

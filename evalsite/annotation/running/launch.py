@@ -9,17 +9,17 @@ from django.core.exceptions import PermissionDenied, ValidationError
 from django.db import transaction
 from django.db.models import Count, F, Max, QuerySet
 
+from evalsite.accounts.time_zones import format_local
 from evalsite.annotation.allocation.change_k import count_places, list_lacking
 from evalsite.annotation.allocation.slots import make_slots
 from evalsite.annotation.models import Slot
 from evalsite.annotation.running.checklist import check_launch
 from evalsite.audit.models import AuditEntry
-from evalsite.jobs.models import Job
+from evalsite.jobs.models import STALE_AFTER, Job
 from evalsite.jobs.services import job_kind, report_progress, restart_job, start_job
 from evalsite.lib.clock import now
 from evalsite.studies.models import Batch, Membership, Study
 from evalsite.studies.summary_lines import count_of
-from evalsite.studies.time_zones import format_local
 from evalsite.studies.versions import make_version
 
 KIND = "launch"
@@ -91,7 +91,11 @@ def launch_study(
 
 
 def _check_at_rest(study: Study) -> None:
-    """ValidationError while ratings are imported, or places fitted to another k."""
+    """ValidationError while files are imported, or places fitted to another k."""
+    if Batch.all_objects.filter(study=study, written_at__gt=now() - STALE_AFTER).exists():
+        raise ValidationError(
+            "A file of items is being imported just now. Wait until that is done, then launch."
+        )
     open_jobs = Job.objects.filter(study_id=study.pk, kind__in=("import ratings", "places"))
     newest = {job.kind: job for job in open_jobs.order_by("created_at")}
     if any(job.is_open for job in newest.values()):
@@ -195,7 +199,7 @@ def archive_study(*, study: Study, by: Any) -> None:
     if held := count_held(study):
         raise ValidationError(
             f"{count_of(held.places, 'place')} of this study {'is' if held.places == 1 else 'are'} "
-            f"still kept for people at work, until {format_local(study, held.until)} at the "
+            f"still kept for people at work, until {format_local(held.until, by)} at the "
             "latest. Archive it after that, or take the places back first."
         )
 

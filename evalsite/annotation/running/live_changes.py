@@ -39,7 +39,7 @@ def change_k(*, study: Study, k: int, revision: int, by: Any) -> Study:
     insist_on_editor(study, by)
     current = lock_running(study)
     if current.revision != revision:
-        raise ChangedMeanwhile(describe_last_change(current))
+        raise ChangedMeanwhile(describe_last_change(current, by))
     if not 1 <= k <= MOST:
         raise ValidationError(f"Enter a whole number from 1 to {MOST:,}.")
     if k == current.k:

@@ -43,7 +43,7 @@ def is_preview(key: str) -> bool:
 
 
 def _frame(study: Study) -> dict[str, Any]:
-    names = (*Study.TEXTS,)
+    names = (*Study.TEXTS, "contact_name")
     return {"texts": {name: getattr(study, name) for name in names}, "is_still": True}
 
 

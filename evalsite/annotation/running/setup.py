@@ -1,13 +1,13 @@
-"""How far the setting-up of a study is: what its sections still lack, and what they add up to."""
+"""How far the setting-up of a study is: what its pages hold and lack, and what it adds up to."""
 
 from dataclasses import dataclass
 from datetime import datetime
 from functools import cached_property
 from zoneinfo import ZoneInfo
 
-from django.utils import timezone
 from django.utils.formats import date_format
 
+from evalsite.accounts.time_zones import name_zone
 from evalsite.annotation.allocation.feasibility import Workload
 from evalsite.annotation.running.checklist import (
     Check,
@@ -18,24 +18,31 @@ from evalsite.annotation.running.checklist import (
     people_needed,
 )
 from evalsite.studies.models import Study
-from evalsite.studies.setup_sections import SECTIONS
 from evalsite.studies.summary_lines import (
     Estimate,
     MetOnce,
+    count_of,
     estimate_work,
     format_money,
 )
 
-# pages that aren't forms of settings, and are ready unless a check says otherwise
-_OTHERS = ("batch-list", "study-analysis-plan", "study-team")
+# where each page of Set up is, by its key in `studies.settings`
+PAGE_NAMES = {
+    "items": "batch-list",
+    "read": "setup-read",
+    "work": "setup-work",
+    "quality": "setup-quality",
+    "plan": "study-analysis-plan",
+}
 
 
 @dataclass(frozen=True, kw_only=True)
-class Mark:
-    """What the navigation says of a section: whether it is ready, and a figure."""
+class Entry:
+    """What the navigation says of a page: its present value, and whether it blocks the launch."""
 
-    is_ready: bool
     value: str = ""
+    is_default: bool = False  # nobody chose the value
+    is_blocking: bool = False
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -82,24 +89,26 @@ class Setup:
         return "" if pay is None else format_money(pay, self.study.currency)
 
     @cached_property
-    def marks(self) -> dict[str, Mark]:
+    def entries(self) -> dict[str, Entry]:
         """Return what the navigation says, by the name of the page."""
-        lacking = {check.url_name for check in self.problems}
+        study, counts = self.study, self.counts
+        is_draft = study.version_id is None
+        blocking = {check.url_name for check in self.problems} if is_draft else set()
+        checks = counts.checks if study.check_every else 0
         values = {
-            "batch-list": f"{self.counts.items:,}" if self.counts.items else "",
-            "setup-checks": f"{self.counts.checks:,}" if self.counts.checks else "",
-            "setup-work": self.cost,
-            "study-team": f"{self.counts.members:,}",
-            "study-pilot": f"{self.counts.pilots:,}" if self.counts.pilots else "",
+            "items": f"{counts.items:,}" if counts.items else "",
+            "work": self.cost or f"{count_of(study.k, 'answer')} each",
+            "quality": count_of(checks, "check") if checks else "none",
         }
-        names = [*(section.page for section in SECTIONS), *_OTHERS]
+        is_default = {"work": not self.cost and study.k == study.config.design.k}
         return {
-            name: Mark(is_ready=name not in lacking, value=values.get(name, "")) for name in names
+            name: Entry(
+                value=values.get(page, ""),
+                is_default=is_default.get(page, False),
+                is_blocking=name in blocking,
+            )
+            for page, name in PAGE_NAMES.items()
         }
-
-    @property
-    def ready(self) -> int:
-        return sum(mark.is_ready for mark in self.marks.values())
 
 
 def describe_setup(study: Study) -> Setup:
@@ -117,27 +126,26 @@ def describe_setup(study: Study) -> Setup:
     return known
 
 
-def describe_dates(study: Study) -> str:
-    """Return when people can begin, and when the study closes by itself, in its time zone."""
+def describe_dates(study: Study, zone: ZoneInfo) -> str:
+    """Return when people can begin, and when the study closes by itself, in this time zone."""
     if study.has_ended:
         ended = study.closed_at
-        return "" if ended is None else f"Closed on {_format_date(study, ended)}"
-    end = _describe_end(study)
+        return "" if ended is None else f"Closed on {_format_date(ended, zone)}"
+    end = _describe_end(study, zone)
     if study.is_launched and not study.is_before_opening:
         return end
     opens_at = study.opens_at
-    start = "Opens at launch" if opens_at is None else f"Opens on {_format_date(study, opens_at)}"
+    start = "Opens at launch" if opens_at is None else f"Opens on {_format_date(opens_at, zone)}"
     return f"{start}{',' if end.startswith('Closes') else ', and'} {end[0].lower()}{end[1:]}"
 
 
-def _describe_end(study: Study) -> str:
-    last = "" if study.closes_at is None else _format_date(study, study.closes_at)
+def _describe_end(study: Study, zone: ZoneInfo) -> str:
+    last = "" if study.closes_at is None else _format_date(study.closes_at, zone)
     if study.closes_when_full:
         latest = f", on {last} at the latest" if last else ""
         return f"Closes when all answers are in{latest}"
     return f"Closes on {last}" if last else "Stays open until you close it"
 
 
-def _format_date(study: Study, moment: datetime) -> str:
-    local = timezone.localtime(moment, ZoneInfo(study.time_zone))
-    return f"{date_format(local, 'j F Y, H:i')} ({study.time_zone.replace('_', ' ')})"
+def _format_date(moment: datetime, zone: ZoneInfo) -> str:
+    return f"{date_format(moment.astimezone(zone), 'j F Y, H:i')} {name_zone(zone)}"

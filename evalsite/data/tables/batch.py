@@ -57,6 +57,8 @@ class Batch:
     sources: dict[str, str] = field(default_factory=dict)
     # columns that may be what the systems got; what was found out, in sentences
     candidates: list[str] = field(default_factory=list)
+    # columns that a tool is known to have as inputs
+    inputs: list[str] = field(default_factory=list)
     # what was chosen for its columns, also where that was said of one file
     fields: dict[str, str] = field(default_factory=dict)
     # why outputs without a text have none, by item and system
@@ -239,10 +241,10 @@ def _refuse_joining(used: Sequence[SourceFile], known: Sequence[Recognised]) -> 
         return
     common = [name for name in headers[0] if all(name in header for header in headers)]
     named = f" (Have in common: {name_plainly(common, 12)}.)" if common else ""
-    which = " whose values join them" if common else ""
+    joining = " whose values join them" if common else ""
     raise Refused(
         "archive_several_tables",
-        f"These tables have no column in common{which}. Choose the column that holds the id in "
+        f"These tables have no column in common{joining}. Choose the column that holds the id in "
         f"each, or add one.{named} (--map FILE:COLUMN=item.)",
     )
 
@@ -337,6 +339,7 @@ def _convert_formats(
             if output.error and not (output.text or "").strip()
         },
         candidates=_list_candidates(used, inputs) if not has_inputs else [],
+        inputs=[] if any(known.format.row.open for known in used) else free,
         remarks=[
             *([_describe_loose(loose)] if loose else []),
             *_describe_traces(used, collection.rows),

@@ -104,7 +104,7 @@ def _make_table(batch: Batch, limits: Limits) -> Table:
         "UTF-8", "", batch.header, 1, _read_rows(batch.rows, limits), remarks,
         decided=decided, files=batch.files, joined=f"{batch.summary}. {batch.joined}",
         sources=batch.sources, candidates=batch.candidates, is_joined=True,
-        failures=batch.failures, fields=batch.fields,
+        failures=batch.failures, fields=batch.fields, inputs=batch.inputs,
     )  # fmt: skip
 
 

@@ -74,6 +74,8 @@ class Table:
     sources: Mapping[str, str] = field(default_factory=dict)
     # columns that may be what the systems got
     candidates: Sequence[str] = ()
+    # columns that a tool is known to have as inputs
+    inputs: Sequence[str] = ()
     # what was chosen for its columns when files were joined
     fields: Mapping[str, str] = field(default_factory=dict)
     # why outputs without a text have none, by item and system, if the file says it

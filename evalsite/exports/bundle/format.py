@@ -99,7 +99,7 @@ def hash_columns(study: Study) -> str:
 # --- fields that are carried, by model --------------------------------------------------
 
 STUDY_FIELDS = (
-    "protocol", "options", "state", "is_demo", "seed", "title", "organisation", "contact_name",
+    "protocol", "options", "state", "is_demo", "seed", "title", "organisation",
     "contact_email", "headline", "summary", "consent", "instructions", "language", "k", "set_size",
     "max_sets", "max_items", "groups", "item_order", "lease_minutes", "check_every",
     "repeat_percent", "repeat_distance", "expected_participants", "break_every", "is_practice_on",
@@ -170,11 +170,11 @@ LATER_PLAN_FIELDS: dict[str, Any] = {
 # What a bundle never holds: identities, secrets of links, and what is computed again.
 LEFT_OUT = {
     "Study": {
-        "id", "version", "instrument", "revision", "time_zone", "pay_target",
+        "id", "version", "instrument", "revision", "pay_target",
         "pilot_generation", "is_pilot_link_on", "joins_paused_at", "is_from_one_place",
     },
     "StudyVersion": {"id", "study", "content", "created_by"},
-    "Batch": {"study", "uploaded_by"},
+    "Batch": {"study", "uploaded_by", "stored_at", "written_at"},
     "RatingsFile": {"study", "uploaded_by"},
     "MetricFile": {"study", "uploaded_by"},
     "MetricScore": {"id", "file", "output"},

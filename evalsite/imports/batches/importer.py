@@ -1,6 +1,9 @@
 """Items of a file: what a check finds in them, and the batch that they become."""
 
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
+from itertools import groupby, islice
+from operator import attrgetter
 from pathlib import Path
 from typing import Any
 
@@ -9,6 +12,7 @@ from evalsite.data.tables.outputs import NAMES
 from evalsite.data.tables.table import FIRST, JOIN, Row, Table
 from evalsite.imports.batches.choices import SYSTEM_NAMES
 from evalsite.imports.batches.columns import (
+    INPUT,
     OF_SYSTEM,
     describe_kept,
     guess_mapping,
@@ -19,15 +23,24 @@ from evalsite.imports.batches.columns import (
     name_inputs,
 )
 from evalsite.imports.batches.item_builder import ItemBuilder
-from evalsite.imports.batches.items import CheckedItems
+from evalsite.imports.batches.items import CheckedItem, CheckedItems
 from evalsite.imports.batches.joins import PAIRED
 from evalsite.imports.batches.mapping import check_mapping, make_plan
+from evalsite.imports.batches.names import SOURCE_ID
+from evalsite.imports.batches.open_inputs import (
+    find_kind,
+    guess_open,
+    list_inputs,
+    list_output_cells,
+    summarise_open,
+)
 from evalsite.imports.batches.store import import_batch, undo_batch
 from evalsite.imports.columns import Field, describe_personal, is_personal
 from evalsite.imports.core import Importer, Source, Tell
 from evalsite.imports.models import Upload
 from evalsite.imports.server_files import import_path
 from evalsite.imports.steps import register
+from evalsite.imports.target import Target, make_open_instrument
 from evalsite.studies.models import Batch, Study
 from evalsite.studies.summary_lines import count_of
 
@@ -39,29 +52,39 @@ class ItemImporter(Importer):
 
     purpose = Upload.Purpose.ITEMS
     check_kind, import_kind, undo_kind = "check upload", "import batch", "undo batch"
+    create_kind = "create study of upload"
     record = Batch
     link = "batch"
     checked = CheckedItems
 
-    def list_fields(self, study: Study, mapping: Mapping[str, str]) -> list[Field]:
-        return list_fields(study.config, mapping)
+    def list_fields(self, target: Target, mapping: Mapping[str, str]) -> list[Field]:
+        fields = list_fields(target.instrument, mapping)
+        if target.is_open:
+            fields.insert(2, Field(INPUT, "Input, by its own name", "This item", "", True))
+        return fields
 
-    def guess(self, header: Sequence[str], study: Study) -> dict[str, str]:
-        return guess_mapping(header, study.config)
+    def guess(self, header: Sequence[str], target: Target) -> dict[str, str]:
+        if target.is_open:
+            return guess_open(header, [], {})
+        return guess_mapping(header, target.instrument)
 
     def guess_from_rows(
         self,
         header: Sequence[str],
-        study: Study,
+        target: Target,
         rows: Sequence[Sequence[str]],
         chosen: Mapping[str, str],
     ) -> dict[str, str]:
-        return guess_mapping(header, study.config, rows, chosen)
+        if target.is_open:
+            return guess_open(header, rows, chosen)
+        return guess_mapping(header, target.instrument, rows, chosen)
 
     def settle(self, guess: Mapping[str, str], chosen: Mapping[str, str]) -> dict[str, str]:
         fields = set(chosen.values())
         # any number of columns may be outputs of systems
-        once = {column: field for column, field in chosen.items() if field != OF_SYSTEM}
+        once = {
+            column: field for column, field in chosen.items() if field not in (OF_SYSTEM, INPUT)
+        }
         guess = super().settle(guess, once)
         if OF_SYSTEM in fields:
             fields = set(filter(is_per_output, guess.values()))
@@ -71,10 +94,23 @@ class ItemImporter(Importer):
             return guess
         return {column: "" if field in fields else field for column, field in guess.items()}
 
-    def get_merging(self, field: str, study: Study) -> str:
-        if field in name_inputs(study.config):
+    def get_merging(self, field: str, target: Target) -> str:
+        if field in name_inputs(target.instrument):
             return JOIN
         return FIRST if field in ("item", "group", "cluster", "system", "output") else ""
+
+    def map_inputs(self, columns: Collection[str], target: Target) -> dict[str, str]:
+        return dict.fromkeys(columns, INPUT) if target.is_open else {}
+
+    def complete(self, target: Target, checked: CheckedItems, rows: Sequence[Row]) -> Target:
+        if not target.is_open:
+            return target
+        cells = [row.cells for row in rows]
+        checked.inputs = list_inputs(checked, cells)
+        if find_kind(list_output_cells(checked.mapping, cells)) == "conversation":
+            checked.output_kind = "conversation"
+        inputs = [*checked.inputs.values()]
+        return replace(target, instrument=make_open_instrument(inputs, checked.output_kind))
 
     def map_systems(self, columns: Collection[str]) -> dict[str, str]:
         return dict.fromkeys(columns, OF_SYSTEM)
@@ -95,26 +131,32 @@ class ItemImporter(Importer):
             )
         }
 
-    def check_mapping(self, checked: CheckedItems, study: Study, table: Table) -> list[Fault]:
-        return check_mapping(checked, study.config, table)
+    def check_mapping(self, checked: CheckedItems, target: Target, table: Table) -> list[Fault]:
+        return check_mapping(checked, target.instrument, table)
 
     def make_reader(
-        self, checked: CheckedItems, study: Study, options: Mapping[str, Any]
+        self, checked: CheckedItems, target: Target, options: Mapping[str, Any]
     ) -> "ItemReader":
-        return ItemReader(checked, study, options)
+        return ItemReader(checked, target, options)
 
     def check_columns(self, checked: CheckedItems) -> list[Remark]:
         kept = [column for column, field in checked.mapping.items() if not field]
         sentence = describe_personal(kept)
         return [Remark("personal_columns", sentence)] if sentence else []
 
-    def summarise(self, checked: CheckedItems, study: Study) -> dict[str, Any]:
-        return {
+    def summarise(self, checked: CheckedItems, target: Target) -> dict[str, Any]:
+        summary: dict[str, Any] = {
             "left_out": checked.left_out,
             "paired": find_note(checked.import_notes, PAIRED),
             "items": len(checked.items),
             "outputs": checked.outputs,
             "systems": len(checked.systems),
+            "records": checked.items.records,
+            # what the file calls each system, its name here, and how many outputs it has
+            "names": _list_names(checked),
+            "first_items": [
+                *islice(_group_records(checked.items), 0 if target.is_open else EXAMPLES)
+            ],
             # the first items: key, whether it is one output of several, inputs, systems and texts
             "examples": [
                 {
@@ -123,9 +165,10 @@ class ItemImporter(Importer):
                     "inputs": item.inputs,
                     "outputs": [[output.system, output.text] for output in item.outputs],
                 }
-                for item in checked.items[:EXAMPLES]
+                for item in checked.items[: 0 if target.is_open else EXAMPLES]
             ],
         }
+        return summary | (summarise_open(checked) if target.is_open else {})
 
     def store(
         self, checked: CheckedItems, source: Source, *, by: Any, tell: Tell | None = None
@@ -141,6 +184,26 @@ class ItemImporter(Importer):
 
     def undo(self, record: Batch, *, by: Any) -> None:
         undo_batch(batch=record, by=by)
+
+
+def _list_names(checked: CheckedItems) -> list[list[str | int]]:
+    in_file = {new: old for old, new in checked.renamed.items()}
+    counts = checked.items.of_systems
+    return [[in_file.get(name, name), name, counts[name]] for name in counts]
+
+
+def _group_records(items: Iterable[CheckedItem]) -> Iterator[dict[str, Any]]:
+    """Yield what the file has as one item, whatever people see of it at once."""
+    key = attrgetter("record_key")
+    for name, parts in groupby(items, key):
+        first, *more = parts
+        outputs = {output.system: output.text for item in (first, *more) for output in item.outputs}
+        yield {
+            "key": first.extra.get(SOURCE_ID, name),
+            "line": first.line,
+            "inputs": first.inputs,
+            "outputs": [*map(list, outputs.items())],
+        }
 
 
 def find_note(notes: Sequence[Mapping[str, Any]], code: str) -> str:
@@ -170,11 +233,11 @@ def _describe_name(name: str, file_name: str) -> str:
 class ItemReader:
     """Puts the rows of a file together to items."""
 
-    def __init__(self, checked: CheckedItems, study: Study, options: Mapping[str, Any]) -> None:
+    def __init__(self, checked: CheckedItems, target: Target, options: Mapping[str, Any]) -> None:
         self._checked = checked
-        plan = make_plan(checked, study.config)
-        self._builder = ItemBuilder(study, checked.header, plan, options)
-        names = options.get(SYSTEM_NAMES) or {}
+        checked.renamed = names = options.get(SYSTEM_NAMES) or {}
+        plan = make_plan(checked, target.instrument)
+        self._builder = ItemBuilder(target, checked.header, plan, options)
         self._builder.empty.reasons = {
             (item, names.get(system, system)): reason
             for (item, system), reason in checked.failures.items()
@@ -218,7 +281,9 @@ class ItemReader:
             notes[columns["item"]] = f"{count:,} different value{'' if count == 1 else 's'}"
         if "system" in columns:
             count = self._builder.count_systems()
-            notes[columns["system"]] = f"{count_of(count, 'system')}, never shown to participants"
+            notes[columns["system"]] = (
+                f"{count_of(count, 'system')}, never shown to people who rate"
+            )
         return notes
 
 

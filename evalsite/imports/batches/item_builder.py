@@ -42,8 +42,9 @@ from evalsite.imports.batches.preflight import Context, Preflight
 from evalsite.imports.batches.texts import Texts
 from evalsite.imports.columns import check_cells
 from evalsite.imports.core import Decision
+from evalsite.imports.target import Target
 from evalsite.instruments.schema import Column
-from evalsite.studies.models import Item, Study
+from evalsite.studies.models import Item
 
 _KINDS = (Item.Kind.MAIN, Item.Kind.GOLD, Item.Kind.ATTENTION, Item.Kind.PRACTICE)
 _MOST_OUTPUTS = 500  # with more of them the column of items is probably another one
@@ -55,17 +56,17 @@ class ItemBuilder:
 
     def __init__(
         self,
-        study: Study,
+        target: Target,
         header: list[str],
         plan: Plan,
         options: Mapping[str, Any] | None = None,
     ) -> None:
-        self.study = study
+        self.study = target.study
         self.repeats = Repeats(options or {})
         self.faulty = FaultyRows(options or {})
         self.clusters = Clusters(options or {})
-        self.config = study.config
-        self.is_launched = study.is_launched
+        self.config = target.instrument
+        self.is_launched = target.study.is_launched
         self.header = header
         self.plan = plan
         self._splitter = Splitter(
@@ -78,9 +79,9 @@ class ItemBuilder:
         self.remarks = Remarks()
         self.rows = 0
         self.left_out = 0
-        self._keys, systems = find_known(study)
+        self._keys, systems = find_known(target)
         self._last_row = find_last_row_number(self._keys)
-        self._earlier = EarlierInputs(study, self.config, systems)
+        self._earlier = EarlierInputs(target.study, self.config, systems)
         self.empty = EmptyOutputs(options or {}, self._earlier.digest)
         self._ids = ShortIds(self._keys, self._earlier.by_id)
         self.texts = Texts(self.config, options or {}, ids=_list_id_columns(plan))
@@ -377,10 +378,14 @@ class ItemBuilder:
         items = Items(self._make)
         for draft, join in self._go_through():
             if self._is_whole(draft, join):
+                known = len(items)
                 for made in self._maker.make(draft, join):
                     if not self.faults:
                         items.count(made)
                         preflight.add(made)
+                if len(items) > known:
+                    items.records += 1
+                    items.of_systems.update([output.system for output in draft.outputs])
         if fault := self._joins.find_fault():
             self.faults.append(fault)
         self.faults += self.texts.find_faults()

@@ -13,6 +13,7 @@ from django.urls import reverse
 from django.utils import timezone
 from django.views.decorators.http import require_safe
 
+from evalsite.accounts.time_zones import zone_of
 from evalsite.annotation.running.launch import newest_launch
 from evalsite.annotation.running.places_views import describe_places
 from evalsite.jobs.live_page import keep_watching
@@ -43,7 +44,6 @@ from evalsite.studies.models import Membership, Study
 from evalsite.studies.set_size import items_per_set
 from evalsite.studies.staff_pages import StudyView, has_role, may_see_identities
 from evalsite.studies.summary_lines import format_money
-from evalsite.studies.time_zones import zone_of
 
 PAGE = 50
 
@@ -77,7 +77,7 @@ class Overview:
 @require_safe
 def show_overview(request: HttpRequest, study: Study) -> HttpResponseBase:
     """Show how the study goes: what is counted, and what needs attention."""
-    with timezone.override(zone_of(study)):
+    with timezone.override(zone_of(request.user)):
         page = _build_overview(request, study)
     places = describe_places(study) if page.activity.has_work else {}
     context = {field.name: getattr(page, field.name) for field in fields(page)}

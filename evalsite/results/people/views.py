@@ -3,6 +3,7 @@
 from collections.abc import Iterable
 from decimal import Decimal
 from typing import Any
+from zoneinfo import ZoneInfo
 
 from django.core.paginator import Paginator
 from django.http import HttpRequest
@@ -11,6 +12,7 @@ from django.shortcuts import get_object_or_404
 from django.template.response import TemplateResponse
 from django.views.decorators.http import require_safe
 
+from evalsite.accounts.time_zones import zone_of
 from evalsite.analysis.thresholds import BY_KEY, Thresholds
 from evalsite.participants.models import Participant
 from evalsite.participants.visits import read_rounds
@@ -49,7 +51,6 @@ from evalsite.studies.bonus import promises_bonus
 from evalsite.studies.models import Membership, Study
 from evalsite.studies.staff_pages import StudyView, has_role, may_edit, may_see_identities
 from evalsite.studies.summary_lines import count_of, format_money
-from evalsite.studies.time_zones import zone_of
 
 PAGE = 50
 
@@ -155,7 +156,13 @@ def show_person(request: HttpRequest, study: Study, pseudonym: str) -> HttpRespo
         "results/person.html",
         {
             "person": person,
-            "facts_of_person": _facts(study, person, paid_sets, sees_receipt=sees_identities),
+            "facts_of_person": _facts(
+                study,
+                person,
+                paid_sets,
+                sees_receipt=sees_identities,
+                zone=zone_of(request.user),
+            ),
             "indicators": list_indicators(work, participant.pk),
             "flags": work.flags.get(participant.pk, []),
             "unjudged": _list_unjudged(study, work, participant.pk),
@@ -215,13 +222,13 @@ def _list_pay(study: Study, participant: Participant) -> list[PaySet]:
 
 
 def _facts(
-    study: Study, person: Person, paid_sets: list[PaySet], *, sees_receipt: bool
+    study: Study, person: Person, paid_sets: list[PaySet], *, sees_receipt: bool, zone: ZoneInfo
 ) -> list[tuple[str, Any]]:
     """Return the small facts on top; only those that mean something in this study."""
     facts: list[tuple[str, Any]] = [
         ("State", person.state),
         ("Answers", f"{person.answers:,}"),
-        ("Finished sets", _name_sets(study, person)),
+        ("Finished sets", _name_sets(person, zone)),
     ]
     if paid_sets:
         due = format_money(sum((one.amount for one in paid_sets), Decimal(0)), study.currency)
@@ -237,9 +244,8 @@ def _facts(
     return [*facts, ("Receipt", person.participant.receipt)] if sees_receipt else facts
 
 
-def _name_sets(study: Study, person: Person) -> str:
+def _name_sets(person: Person, zone: ZoneInfo) -> str:
     """Return each finished set with the code that was shown for it."""
-    zone = zone_of(study)
     named = [
         f"{item_set.number}: {code or 'no code'}, {at.astimezone(zone):%-d %b, %H:%M}"
         for item_set, code in person.finished
@@ -258,6 +264,6 @@ people_views = [
         order=65,
     ),
     StudyView(
-        path="people/<str:pseudonym>/", name="study-person", view=show_person, within="Quality"
+        path="people/<str:pseudonym>/", name="study-person", view=show_person, within="study-people"
     ),
 ]
