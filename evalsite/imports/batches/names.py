@@ -39,7 +39,7 @@ _LETTERS = str.maketrans({
     "ä": "ae", "ö": "oe", "ü": "ue", "Ä": "Ae", "Ö": "Oe", "Ü": "Ue", "ß": "ss", "æ": "ae",
     "ø": "o", "å": "a", "ł": "l", "đ": "d",
 })  # fmt: skip
-_HARMLESS = re.compile(r"\w(?:[\w .,:;#()\[\]&%+*=@!?|~/-]*[\w.)\]!?%])?")
+_HARMLESS = re.compile(r"[\w#(\[](?:[\w .,:;#()\[\]&%+*=@!?|~/-]*[\w.)\]!?%])?")
 _OTHERS = re.compile(r"[^A-Za-z0-9._:/-]+")
 
 
