@@ -92,11 +92,12 @@ class Checked:
     kept: str = ""
     # what the systems of a file are called that names none: the file, or what it was called
     system_name: str = ""
+    file_name: str = ""
     # columns of several files that are read under another name; those that may be the input
     others: list[str] = field(default_factory=list)
     candidates: list[str] = field(default_factory=list)
-    # why the first output without a text has none, if the file says it
-    failure: str = ""
+    # why outputs without a text have none, by item and system, if the file says it
+    failures: Mapping[tuple[str, str], str] = field(default_factory=dict)
     # columns that are read with another one, which contains the same field
     merged: set[str] = field(default_factory=set)
 
@@ -347,6 +348,7 @@ def check_source(
     checked, table = importer.checked(), None
     options = {SEED: target.study.seed, CHOSEN: mapping or {}, **(options or {})}
     checked.system_name = name_system(file_name, options)
+    checked.file_name = PurePosixPath(file_name).name
     try:
         table = open_table(
             source, limits=limits or get_limits(), options=options, file_name=file_name
@@ -354,7 +356,7 @@ def check_source(
         checked.encoding, checked.delimiter = table.encoding, table.delimiter
         checked.header = list(table.header)
         checked.files, checked.joined = list(table.files), table.joined
-        checked.failure = table.failure
+        checked.failures = table.failures
         for key, text in table.decided.items():
             checked.decisions.append(Decision(key, text, is_made=True))
             checked.import_notes.append({"code": key, "text": text, "rows": []})

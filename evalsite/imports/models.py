@@ -97,6 +97,13 @@ class MetricFile(models.Model):
         return self.file_name
 
 
+class MetricScoreManager(models.Manager["MetricScore"]):
+    def get_queryset(self) -> models.QuerySet["MetricScore"]:
+        """Leave out scores of outputs that are being deleted, as `Item.objects` does."""
+        hidden = Batch.all_objects.filter(stored_at__isnull=True)
+        return super().get_queryset().exclude(output__item__batch__in=hidden)
+
+
 class MetricScore(models.Model):
     """What one metric gave to one output."""
 
@@ -108,6 +115,9 @@ class MetricScore(models.Model):
     better = models.CharField(
         max_length=6, default="higher", choices=[("higher", "higher"), ("lower", "lower")]
     )
+
+    objects = MetricScoreManager()
+    all_objects = models.Manager["MetricScore"]()
 
     class Meta:
         constraints = [

@@ -15,7 +15,7 @@ def find_former_names(study: Study, *, at: datetime | None = None) -> dict[int, 
     return dict(renamed.order_by("-at", "-id").values_list("system", "before"))
 
 
-def find_former_texts(study: Study, *, at: datetime) -> dict[tuple[int, int], str]:
+def find_former_texts(study: Study, *, at: datetime) -> dict[tuple[int, int | None], str]:
     """Return the text that each output corrected since then had, by its item and position."""
     corrected = Change.objects.filter(
         study=study, kind=Change.Kind.CORRECTED, instead_of=None, at__gt=at

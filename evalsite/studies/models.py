@@ -584,11 +584,25 @@ class StudyVersion(models.Model):
         return f"version {self.number}"
 
 
+# Items are stored in many transactions, and shown by one update of their batch. Until then, and
+# from the moment in which the batch is undone, `objects` leaves them out; `all_objects` doesn't.
+
+
+class SystemManager(models.Manager["System"]):
+    def get_queryset(self) -> models.QuerySet["System"]:
+        return super().get_queryset().filter(is_stored=True)
+
+
 class System(models.Model):
     """What produced outputs. Its name never reaches a participant in any form."""
 
     study = models.ForeignKey(Study, on_delete=models.CASCADE, related_name="systems")
     name = models.CharField(max_length=200)
+    # whether a batch that is stored has outputs of it
+    is_stored = models.BooleanField(default=True)
+
+    objects = SystemManager()
+    all_objects = models.Manager["System"]()
 
     class Meta:
         ordering = ["name"]
@@ -600,8 +614,17 @@ class System(models.Model):
         return self.name
 
 
+class BatchManager(models.Manager["Batch"]):
+    def get_queryset(self) -> models.QuerySet["Batch"]:
+        return super().get_queryset().filter(stored_at__isnull=False)
+
+
 class Batch(models.Model):
-    """One uploaded file of items."""
+    """One uploaded file of items.
+
+    While an import writes its items, `written_at` says when it last did, and `stored_at` is empty.
+    If both are, its items are being deleted: it was undone, or its import broke off.
+    """
 
     id = models.UUIDField(primary_key=True, default=uuid4, editable=False)
     study = models.ForeignKey(Study, on_delete=models.CASCADE, related_name="batches")
@@ -611,14 +634,35 @@ class Batch(models.Model):
     uploaded_at = models.DateTimeField(auto_now_add=True)
     uploaded_by = models.ForeignKey(settings.AUTH_USER_MODEL, null=True, on_delete=models.SET_NULL)
     opened_at = models.DateTimeField(null=True)
+    stored_at = models.DateTimeField(null=True, default=now)
+    written_at = models.DateTimeField(null=True)
     # what the researcher confirmed at import, such as rows left out: plain data, one dict a step
     import_notes = models.JSONField(default=list, blank=True)
+
+    objects = BatchManager()
+    all_objects = models.Manager["Batch"]()
 
     class Meta:
         ordering = ["uploaded_at"]
         verbose_name_plural = "batches"
         constraints = [
-            models.UniqueConstraint(fields=["study", "sha256"], name="same_file_once_per_study")
+            models.UniqueConstraint(
+                fields=["study", "sha256"],
+                condition=Q(stored_at__isnull=False) | Q(written_at__isnull=False),
+                name="same_file_once_per_study",
+            ),
+            models.CheckConstraint(
+                condition=Q(stored_at__isnull=True) | Q(written_at__isnull=True),
+                name="stored_batches_are_written_no_more",
+            ),
+            models.CheckConstraint(
+                condition=Q(stored_at__isnull=False) | Q(opened_at__isnull=True),
+                name="open_batches_are_stored",
+            ),
+        ]
+        indexes = [
+            # what every query of items leaves out: usually nothing
+            models.Index(fields=["id"], condition=Q(stored_at__isnull=True), name="batch_hidden"),
         ]
 
     def __str__(self) -> str:
@@ -626,6 +670,11 @@ class Batch(models.Model):
 
 
 class ItemQuerySet(models.QuerySet["Item"]):
+    def stored(self) -> "ItemQuerySet":
+        """Leave out items of batches that are still being stored, or deleted."""
+        # no join: the subquery is run once, and usually finds nothing
+        return self.exclude(batch__in=Batch.all_objects.filter(stored_at__isnull=True))
+
     def main(self) -> "ItemQuerySet":
         return self.filter(kind=Item.Kind.MAIN)
 
@@ -640,6 +689,11 @@ class ItemQuerySet(models.QuerySet["Item"]):
 
     def practice(self) -> "ItemQuerySet":
         return self.filter(kind=Item.Kind.PRACTICE).order_by("id")
+
+
+class ItemManager(models.Manager.from_queryset(ItemQuerySet)):  # type: ignore[misc]
+    def get_queryset(self) -> ItemQuerySet:
+        return super().get_queryset().stored()
 
 
 class Item(models.Model):
@@ -675,7 +729,8 @@ class Item(models.Model):
     # when one of its outputs was corrected last: what people were shown before never counts
     corrected_at = models.DateTimeField(null=True)
 
-    objects = ItemQuerySet.as_manager()
+    objects = ItemManager()
+    all_objects = ItemQuerySet.as_manager()
 
     class Meta:
         ordering = ["id"]
@@ -708,6 +763,12 @@ class Item(models.Model):
         return self.kind in (self.Kind.MAIN, self.Kind.WITHDRAWN)
 
 
+class OutputQuerySet(models.QuerySet["Output"]):
+    def stored(self) -> "OutputQuerySet":
+        """Leave out outputs of items that `Item.objects` leaves out: for outputs of a study."""
+        return self.exclude(item__batch__in=Batch.all_objects.filter(stored_at__isnull=True))
+
+
 class Output(models.Model):
     """One text of one system in one item."""
 
@@ -718,6 +779,8 @@ class Output(models.Model):
     system = models.ForeignKey(System, null=True, on_delete=models.PROTECT, related_name="outputs")
     position = models.PositiveSmallIntegerField()
     text = models.TextField(blank=True)
+
+    objects = OutputQuerySet.as_manager()
 
     class Meta:
         ordering = ["item_id", "position"]

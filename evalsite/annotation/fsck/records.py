@@ -65,7 +65,7 @@ def batch_open_at_the_wrong_time(study: Study) -> Iterable[str]:
 
 def outputs_that_are_not_numbered(study: Study) -> Iterable[str]:
     """Find items whose outputs don't have the positions 0, 1, 2 and so on."""
-    outputs = Output.objects.filter(item__study=study).order_by().values("item__key")
+    outputs = Output.objects.stored().filter(item__study=study).order_by().values("item__key")
     counts = outputs.annotate(n=Count("pk"), last=Max("position")).exclude(n=F("last") + 1)
     for key in counts.order_by("item__key").values_list("item__key", flat=True).iterator():
         yield f"item {key}"

@@ -30,7 +30,7 @@ from evalsite.studies.set_size import (
     most_items,
 )
 from evalsite.studies.setting_changes import WITH_PLACEHOLDERS
-from evalsite.studies.setup_sections import OF_SECTION
+from evalsite.studies.settings import name_page
 from evalsite.studies.starter_texts import find_placeholders
 from evalsite.studies.summary_lines import count_of, list_of, minutes_per_set
 from evalsite.studies.versions import protocol_instructions, shown_content
@@ -147,25 +147,21 @@ def _check_consent(study: Study) -> Check:
     problem = "" if study.consent.strip() else "There is no consent text. Write one."
     if unknown := find_unknown_marks(study.consent):
         problem = f"The consent text has {unknown[0]}, which stands for nothing. Correct it."
-    return Check(
-        label="There is a consent text", problem=problem, url_name=OF_SECTION["consent"].page
-    )
+    return Check(label="There is a consent text", problem=problem, url_name=name_page("consent"))
 
 
 def _check_placeholders(study: Study) -> Check:
     counts = {name: len(find_placeholders(getattr(study, name))) for name in WITH_PLACEHOLDERS}
     places = [f"{count} in the {_NAMES.get(name, name)}" for name, count in counts.items() if count]
-    problem, section = "", OF_SECTION["consent"]
+    problem, page = "", name_page("consent")
     if places:
-        section = OF_SECTION[next(name for name in WITH_PLACEHOLDERS if counts[name])]
+        page = name_page(next(name for name in WITH_PLACEHOLDERS if counts[name]))
         # it goes with the number that follows it
         verb = "is" if places[0].startswith("1 ") else "are"
         problem = (
             f"Put your own words in place of every [REPLACE: …]. There {verb} {list_of(places)}."
         )
-    return Check(
-        label="No placeholder is left in the texts", problem=problem, url_name=section.page
-    )
+    return Check(label="No placeholder is left in the texts", problem=problem, url_name=page)
 
 
 def check_reading_time(study: Study) -> Check:
@@ -193,7 +189,7 @@ def check_reading_time(study: Study) -> Check:
     return Check(
         label="There is time to read the texts",
         remark=remark if takes > minutes else "",
-        url_name=OF_SECTION["minutes_per_set"].page,
+        url_name=name_page("minutes_per_set"),
     )
 
 
@@ -206,7 +202,7 @@ def _check_recognition(study: Study) -> list[Check]:
         f"A code made from platform IDs is kept for {count_of(days, 'day')}, but the consent text "
         "doesn't give this number. Say so there, or set the days to 0."
     )
-    page = OF_SECTION["recognise_days"].page
+    page = name_page("recognise_days")
     return [Check(label="Later studies recognise people", remark=remark, url_name=page)]
 
 
@@ -215,13 +211,13 @@ def _check_contact(study: Study) -> Check:
     return Check(
         label="Participants know whom to ask",
         problem="" if study.contact_email else problem,
-        url_name=OF_SECTION["contact_email"].page,
+        url_name=name_page("contact_email"),
         field="contact_email",
     )
 
 
 def _check_options(study: Study) -> Check:
-    label, page = "The protocol's options are complete", OF_SECTION["instructions"].page
+    label, page = "The protocol's options are complete", name_page("instructions")
     if study.config.options_form is None:
         return Check(label=label, url_name=page)
     form = study.config.options_form(study.config.default_options | study.options)
@@ -239,13 +235,13 @@ def _check_practice(study: Study, counts: Counts) -> Check:
     problem = "" if has_practice else "Practice is on, but there is no practice item. Turn it off."
     is_left = counts.practice and not study.is_practice_on and not study.is_qualification_on
     remark = "There are practice items, but practice is off." if is_left else ""
-    page = OF_SECTION["is_practice_on"].page
+    page = name_page("is_practice_on")
     return Check(label="Practice is ready, or off", problem=problem, remark=remark, url_name=page)
 
 
 def _check_qualification(study: Study) -> Check:
     label = "The qualification is ready, or off"
-    page = OF_SECTION["is_qualification_on"].page
+    page = name_page("is_qualification_on")
     if not study.is_qualification_on:
         return Check(label=label, url_name=page)
     plan = plan_qualification(study)
@@ -295,7 +291,7 @@ def _check_instructions_check(study: Study) -> list[Check]:
 def _check_checks(study: Study, counts: Counts) -> Check:
     """Checks that are asked for are there; those that are there and not asked for, a remark."""
     label = "Gold and attention items are ready, or there are none"
-    page, made = OF_SECTION["check_every"].page, counts.checks
+    page, made = name_page("check_every"), counts.checks
     if study.check_every is None:
         remark = (
             f"Checks made or uploaded: {made:,}, but no set contains any. Say after how many "
@@ -347,7 +343,7 @@ def _check_repeats(study: Study, counts: Counts) -> Check:
     return Check(
         label=label,
         remark=remark if study.repeat_percent and most < FEWEST else "",
-        url_name=OF_SECTION["repeat_percent"].page,
+        url_name=name_page("repeat_percent"),
     )
 
 
@@ -416,7 +412,7 @@ def _check_closing_date(study: Study) -> Check:
     return Check(
         label="The closing date is to come, or there is none",
         problem=problem,
-        url_name=OF_SECTION["closes_at"].page,
+        url_name=name_page("closes_at"),
     )
 
 

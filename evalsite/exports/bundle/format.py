@@ -174,7 +174,7 @@ LEFT_OUT = {
         "pilot_generation", "is_pilot_link_on", "joins_paused_at", "is_from_one_place",
     },
     "StudyVersion": {"id", "study", "content", "created_by"},
-    "Batch": {"study", "uploaded_by"},
+    "Batch": {"study", "uploaded_by", "stored_at", "written_at"},
     "RatingsFile": {"study", "uploaded_by"},
     "MetricFile": {"study", "uploaded_by"},
     "MetricScore": {"id", "file", "output"},

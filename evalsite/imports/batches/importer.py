@@ -8,6 +8,7 @@ from typing import Any
 from evalsite.data.tables.faults import Fault, Remark
 from evalsite.data.tables.outputs import NAMES
 from evalsite.data.tables.table import FIRST, JOIN, Row, Table
+from evalsite.imports.batches.choices import SYSTEM_NAMES
 from evalsite.imports.batches.columns import (
     INPUT,
     OF_SYSTEM,
@@ -112,7 +113,9 @@ class ItemImporter(Importer):
         return dict.fromkeys(columns, OF_SYSTEM)
 
     def describe_columns(self, checked: CheckedItems, rows: Sequence[Row]) -> dict[str, str]:
-        checked.kept = describe_kept(checked.mapping, [row.cells for row in rows])
+        # what lacks columns lists all there are
+        if not any(fault.code == "column_missing" for fault in checked.faults):
+            checked.kept = describe_kept(checked.mapping, [row.cells for row in rows])
         return {
             column: note
             for number, column in enumerate(checked.header)
@@ -191,10 +194,10 @@ def _describe_column(column: str, field: str, cells: Sequence[str]) -> str:
     return ""
 
 
-def _describe_name(name: str) -> str:
+def _describe_name(name: str, file_name: str) -> str:
     return (
-        f"The outputs will be called “{name}”, after the file. Rename them, or give the name with "
-        f"the file (alpha=FILE)"
+        f"These outputs will be called “{name}”, after the file. Rename them, or give the name "
+        f"with the file (alpha={file_name})"
     )
 
 
@@ -205,10 +208,16 @@ class ItemReader:
         self._checked = checked
         plan = make_plan(checked, target.instrument)
         self._builder = ItemBuilder(target, checked.header, plan, options)
-        self._builder.empty.reason = checked.failure
+        names = options.get(SYSTEM_NAMES) or {}
+        self._builder.empty.reasons = {
+            (item, names.get(system, system)): reason
+            for (item, system), reason in checked.failures.items()
+        }
         self.add: Callable[[Row], None] = self._builder.add
         if plan.is_named_by_file and checked.system_name not in (options.get(NAMES) or {}).values():
-            self._builder.remarks.tell("system_named", _describe_name(checked.system_name))
+            self._builder.remarks.tell(
+                "system_named", _describe_name(checked.system_name, checked.file_name)
+            )
         if sentence := describe_personal(plan.extra):
             self._builder.remarks.tell("personal_columns", sentence)
 

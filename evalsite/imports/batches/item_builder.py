@@ -6,7 +6,7 @@ from typing import Any
 
 from django.conf import settings
 
-from evalsite.data.tables.faults import Fault, Remarks
+from evalsite.data.tables.faults import Fault, Remarks, find_difference
 from evalsite.data.tables.paths import MISSING
 from evalsite.data.tables.table import Row
 from evalsite.fields import WHOLE_NUMBER
@@ -91,6 +91,7 @@ class ItemBuilder:
         self._system_names = Names(systems)
         self._checked_systems: dict[str, bool] = {}
         self._group_names = {name: Names() for name in ("group", "cluster") if name in plan.shared}
+        self._inputs = {one.name for one in self.config.columns}
         self._input_heads = [(one, self._column(one.name)) for one in self.config.columns]
         self._maker = ItemMaker(
             self.config,
@@ -209,6 +210,12 @@ class ItemBuilder:
                 f"Item “{item.key}” has another value here than in line {item.line}. "
                 "All rows of an item must agree."
             )
+            if name in self._inputs:
+                part, earlier = find_difference(text, item.shared[name])
+                message = (
+                    f"“{item.key}” has another input in line {values.line} (“{part}”) than in "
+                    f"line {item.line} (“{earlier}”). Outputs that are compared need one input."
+                )
             self._fault("item_differs", message, values, self._column(name))
 
     def _is_own(self, name: str) -> bool:
@@ -329,12 +336,17 @@ class ItemBuilder:
             message = "The output is marked as empty, but holds a text. Correct one of the two."
             self._fault("flag_invalid", message, values, cells.heads.text)
         elif not flag and not cells.text.strip():
-            self.empty.add(cells.system, (values.line, values.record), values.item)
+            source = values.extra.get(SOURCE_ID, values.item)
+            failed = self.empty.add(cells.system, (values.line, values.record), source)
             cells.text = ""
             if not self.empty.answer:
                 message = (
-                    "The output is empty. Fill it in. If the system gave nothing, have “(no "
-                    "output)” shown instead, or mark the row with yes in a column output_is_empty."
+                    f"{failed} Leave out this input for every system, or show “(no output)” "
+                    "(--empty-outputs leave-out or show)."
+                    if failed
+                    else "The output is empty. Fill it in. If the system gave nothing, have “(no "
+                    "output)” shown instead (--empty-outputs show), or mark the row with yes in a "
+                    "column output_is_empty."
                 )
                 self._fault("output_empty", message, values, cells.heads.text)
         else:

@@ -10,13 +10,12 @@ from typing import Any, NamedTuple
 
 from django.conf import settings
 from django.core.exceptions import ValidationError
-from django.db import IntegrityError, connection
+from django.db import IntegrityError
 
 from evalsite.audit.models import AuditEntry
 from evalsite.data.tables.faults import Fault, Refused, Remark
 from evalsite.data.tables.table import Row, Table
 from evalsite.imports.batches.names import Names
-from evalsite.imports.bulk import insert_rows, quote_table
 from evalsite.imports.columns import Field, check_cells
 from evalsite.imports.core import (
     HAS_CHANGED,
@@ -36,6 +35,7 @@ from evalsite.imports.target import Target
 from evalsite.imports.uploads import clean_file_name
 from evalsite.lib.deadlocks import in_transaction
 from evalsite.lib.rating_columns import FIELDS, fold
+from evalsite.lib.row_insert import insert_rows
 from evalsite.studies.models import Item, Study
 from evalsite.studies.summary_lines import count_of
 
@@ -66,7 +66,7 @@ _NOTHING = {"nan", "na", "n/a", "null", "none", "-", "–", "inf", "-inf", "+inf
 class Score(NamedTuple):
     """What a metric gave to an output."""
 
-    output_id: int
+    output: int
     metric: str
     value: float
     better: str
@@ -88,7 +88,7 @@ class CheckedScores(Checked):
 
     @property
     def outputs(self) -> int:
-        return len({score.output_id for score in self.scores})
+        return len({score.output for score in self.scores})
 
 
 class MetricImporter(Importer):
@@ -286,9 +286,7 @@ class ScoreReader:
         faulty = {fault.record for fault in self._row_faults}
         self._places = {key: place for key, place in self._places.items() if place[1] not in faulty}
         self._checked.scores = [
-            score
-            for score in self._checked.scores
-            if (score.output_id, score.metric) in self._places
+            score for score in self._checked.scores if (score.output, score.metric) in self._places
         ]
 
     def _read_scores(self, row: Row) -> Iterator[tuple[str, float, str, str]]:
@@ -490,16 +488,10 @@ def _store(checked: CheckedScores, source: Source, *, by: Any) -> MetricFile:
         import_notes=checked.import_notes,
         uploaded_by=by if getattr(by, "is_authenticated", False) else None,
     )
-    _insert(file, checked.scores)
+    rows = ((file.pk.hex, *score) for score in checked.scores)
+    insert_rows(MetricScore, ("file", *Score._fields), rows)
     _record("metrics uploaded", file, by, metrics=checked.metrics, scores=len(checked.scores))
     return file
-
-
-def _insert(file: MetricFile, scores: Sequence[Score]) -> None:
-    """The scores are this file's. Rows, not objects: a hundred thousand take a second."""
-    key = str(file.pk) if connection.vendor == "postgresql" else file.pk.hex
-    table = f"{quote_table(MetricScore)} (file_id, output_id, metric, value, better)"
-    insert_rows(table, 5, ((key, *score) for score in scores))
 
 
 def undo_scores(*, file: MetricFile, by: Any) -> None:
@@ -509,7 +501,7 @@ def undo_scores(*, file: MetricFile, by: Any) -> None:
 
 def _delete(file: MetricFile, *, by: Any) -> None:
     _insist_on_life(file.study)
-    scores = MetricScore.objects.filter(file=file).order_by()
+    scores = MetricScore.all_objects.filter(file=file).order_by()
     _record("metrics taken back", file, by, scores=scores.count())
     # nothing refers to them
     scores._raw_delete(scores.db)

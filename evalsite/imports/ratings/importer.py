@@ -275,7 +275,7 @@ class RatingReader:
     def _ask_commas(self) -> None:
         if self._builder.values.commas:
             title = "Ratings are written with commas (“4,0”)"
-            text = "" if self._options.get(COMMAS) else "Read them as numbers?"
+            text = "" if self._options.get(COMMAS) else "Read them as numbers (--decimal-comma)."
             choices: list[list[Any]] = [[True, "Read them as numbers", ""]]
             is_made = bool(self._options.get(COMMAS))
             decision = Decision(COMMAS, title, text, choices=choices, is_made=is_made)
