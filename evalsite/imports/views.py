@@ -16,6 +16,8 @@ from django.template.response import TemplateResponse
 from django.urls import reverse
 from django.views.decorators.http import require_POST, require_safe
 
+from evalsite.data.tables.mapping import FileMapping
+from evalsite.data.tables.outputs import NAMES
 from evalsite.imports.core import Importer, Report, list_faults
 from evalsite.imports.forms import MappingForm, RolesForm, UploadForm
 from evalsite.imports.models import Upload
@@ -71,7 +73,7 @@ class ImportPages:
     import_options: type[forms.Form] | None = None
     # options that a new mapping makes void
     options_of_rows: tuple[str, ...] = (
-        "mapped_as", "leave_out_faulty", "take_once", "clusters", "meets",
+        "leave_out_faulty", "take_once", "clusters", "meets",
     )  # fmt: skip
 
     # what inheriting pages say
@@ -202,7 +204,7 @@ class ImportPages:
                 for field in form.columns
             ],
             "roles": RolesForm(None, files=report.files) if len(report.files) > 1 else None,
-            "mapping_options": options(initial=upload.options) if options else None,
+            "mapping_options": options(initial=upload.mapping.options) if options else None,
             "button": self.name_button(report),
             **self.describe(study, upload, report),
         }
@@ -222,14 +224,12 @@ class ImportPages:
             form = self._make_mapping_form(request.POST, study, report)
             options = self.mapping_options(request.POST) if self.mapping_options else None
             if form.is_valid() and (options is None or options.is_valid()):
-                upload.mapping = form.mapping
-                kept = {
-                    name: value
-                    for name, value in upload.options.items()
-                    if name not in self.options_of_rows
-                }
-                upload.options = kept | (options.cleaned_data if options else {})
-                upload.save(update_fields=["mapping", "options"])
+                decisions = self._keep_decisions(upload)
+                decisions |= options.cleaned_data if options else {}
+                upload.mapping = upload.mapping.change(
+                    fields=form.mapping, decisions=decisions, copied_from=""
+                )
+                upload.save(update_fields=["mapping"])
                 begin_check(upload, by=request.user)
             else:
                 messages.error(request, "Choose one of the listed fields for each column.")
@@ -242,11 +242,12 @@ class ImportPages:
         key = request.POST.get("key", "")
         for decision in report.decisions if report else ():
             if decision["key"] == key:
-                upload.options = {name: v for name, v in upload.options.items() if name != key}
+                decisions = {name: v for name, v in upload.mapping.decisions.items() if name != key}
                 for value, *_ in decision["choices"]:
                     if str(value) == request.POST.get("value"):
-                        upload.options = {**upload.options, key: value}
-                upload.save(update_fields=["options"])
+                        decisions[key] = value
+                upload.mapping = upload.mapping.change(decisions=decisions)
+                upload.save(update_fields=["mapping"])
                 begin_check(upload, by=request.user)
         return self._to_preview(study, upload, "decisions")
 
@@ -257,12 +258,13 @@ class ImportPages:
         if report is not None and report.files:
             form = RolesForm(request.POST, files=report.files)
             if form.is_valid():
-                others = (*self.options_of_rows, "outputs_names")
-                kept = {name: v for name, v in upload.options.items() if name not in others}
-                upload.options = {**kept, "outputs_names": form.names}
+                named = FileMapping.read({}, {NAMES: form.names})
                 # the columns may be others
-                upload.mapping = {}
-                upload.save(update_fields=["mapping", "options"])
+                upload.mapping = upload.mapping.change(
+                    files=named.files, fields={}, decisions=self._keep_decisions(upload),
+                    copied_from="",
+                )  # fmt: skip
+                upload.save(update_fields=["mapping"])
                 begin_check(upload, by=request.user)
             else:
                 messages.error(request, " ".join(form.list_errors()))
@@ -296,8 +298,9 @@ class ImportPages:
             form = self.import_options(request.POST)
             if not form.is_valid():
                 return self._show(request, study, upload, form)
-            upload.options = {**upload.options, **form.cleaned_data}
-            upload.save(update_fields=["options"])
+            decisions = {**upload.mapping.decisions, **form.cleaned_data}
+            upload.mapping = upload.mapping.change(decisions=decisions)
+            upload.save(update_fields=["mapping"])
         try:
             record = begin_import(upload, by=request.user) if _may_change(upload) else None
         except ValidationError as error:
@@ -370,6 +373,14 @@ class ImportPages:
         ]
 
     # helpers
+
+    def _keep_decisions(self, upload: Upload) -> dict[str, Any]:
+        """Return the decisions that another mapping leaves as they are."""
+        return {
+            name: value
+            for name, value in upload.mapping.decisions.items()
+            if name not in self.options_of_rows
+        }
 
     def _get_upload(self, study: Study, upload_id: UUID) -> Upload:
         return get_object_or_404(Upload, study=study, pk=upload_id, purpose=self.importer.purpose)
