@@ -326,8 +326,7 @@ FILE_VIEWS = {
     "admin:upload-new",
     "admin:bundle-upload",
     "admin:instrument-import",
-    "admin:ratings-new",
-    "admin:metrics-new",
+    "admin:upload-correct",
     "admin:pay-export",
 }
 

@@ -30,6 +30,7 @@ from evalsite.data.tables.paths import last_name
 from evalsite.data.tables.patterns import Known, is_pattern
 from evalsite.data.tables.reader import open_table
 from evalsite.data.tables.roles import WORDS
+from evalsite.data.tables.surroundings import read_around
 from evalsite.data.tables.table import Limits, Row, Table, peek
 from evalsite.imports.columns import LEAVE_OUT, Field, check_fields, check_header, known_columns
 from evalsite.imports.models import Upload
@@ -40,6 +41,8 @@ from evalsite.studies.summary_lines import count_of
 
 FAULTS_SHOWN = 100
 _SAMPLE = 200  # characters of a cell, to recognise its column by
+# of the file itself, as it is shown beside the first items
+_ROWS_SHOWN, _COLUMNS_SHOWN = 20, 60
 _TELL_EVERY = 2_000  # rows
 HAS_FAULTS = "The file has faults, so nothing was imported. Correct them first."
 HAS_CHANGED = "The study has changed since this file was checked. Look at the file again."
@@ -102,6 +105,11 @@ class Checked:
     failures: Mapping[tuple[str, str], str] = field(default_factory=dict)
     # columns that are read with another one, which contains the same field
     merged: set[str] = field(default_factory=set)
+    # the first rows as the file has them: columns, and for each row its line and cells
+    first_columns: list[str] = field(default_factory=list)
+    first_rows: list[list[Any]] = field(default_factory=list)
+    # lines of the file around faults: number, text and whether the fault is there
+    surroundings: list[list[Any]] = field(default_factory=list)
 
     @property
     def read_mapping(self) -> dict[str, str]:
@@ -181,6 +189,10 @@ class Report:
     files: list[dict[str, Any]] = field(default_factory=list)
     joined: str = ""
     kept: str = ""
+    others: list[str] = field(default_factory=list)
+    first_columns: list[str] = field(default_factory=list)
+    first_rows: list[list[Any]] = field(default_factory=list)
+    surroundings: list[list[Any]] = field(default_factory=list)
     # whatever else the importer's part of the page shows
     summary: dict[str, Any] = field(default_factory=dict)
 
@@ -381,6 +393,9 @@ def check_source(
     checked.faults.sort(key=lambda fault: (fault.line or 0, fault.record or 0))
     if table is not None and table.unit == "row":
         _name_sheet_rows(checked)
+    elif checked.faults and not checked.files:
+        lines = [fault.line for fault in checked.faults if fault.line is not None]
+        checked.surroundings = read_around(source, lines)
     return checked
 
 
@@ -409,6 +424,11 @@ def _map_columns(
 ) -> Target:
     first = peek(table)
     rows = [row.cells for row in first]
+    checked.first_columns = table.header[:_COLUMNS_SHOWN]
+    checked.first_rows = [
+        [row.line, [cell[:_SAMPLE] for cell in row.cells[:_COLUMNS_SHOWN]]]
+        for row in first[:_ROWS_SHOWN]
+    ]
     known = importer.recognise(table.header, first, target)
     asked = [path for path, name in mapping.items() if name not in ("", LEAVE_OUT)]
     mapping = {
@@ -583,8 +603,27 @@ def describe(importer: Importer, checked: Checked, target: Target) -> Report:
         files=[asdict(file) for file in checked.files],
         joined=checked.joined,
         kept=checked.kept,
+        others=checked.others,
+        first_columns=checked.first_columns,
+        first_rows=_show_first_rows(checked),
+        surroundings=checked.surroundings,
         summary=importer.summarise(checked, target),
     )
+
+
+def _show_first_rows(checked: Checked) -> list[list[Any]]:
+    """Return the first rows without what is left out, which may be personal."""
+    used = [name for name, field in checked.mapping.items() if field != LEAVE_OUT]
+    hidden = {
+        number
+        for number, column in enumerate(checked.first_columns)
+        if checked.mapping.get(column) == LEAVE_OUT
+        and not any(name.startswith((f"{column}.", f"{column}[")) for name in used)
+    }
+    return [
+        [line, ["…" if number in hidden else cell for number, cell in enumerate(cells)]]
+        for line, cells in checked.first_rows
+    ]
 
 
 def list_faults(faults: Sequence[Fault]) -> str:

@@ -80,8 +80,8 @@ def upload(client: Any, study: Study, name: str, data: bytes, options: Any = Non
     found = Upload.objects.filter(study=study, batch=None).first()
     for key, value in (options or {}).items():
         assert found is not None
-        decide = reverse("admin:upload-decide", args=[study.pk, found.pk])
-        client.post(decide, {"key": key, "value": str(value)})
+        decide = reverse("admin:upload-preview", args=[study.pk, found.pk])
+        client.post(decide, {f"decision-{key}": str(value)})
     return found
 
 

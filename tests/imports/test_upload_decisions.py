@@ -233,19 +233,19 @@ def test_choice_on_the_page_is_kept_can_be_undone_and_is_stored(staff_client: Cl
     file = SimpleUploadedFile("a.csv", LONG.replace("Text 2 of b.", "").encode())
     staff_client.post(address("upload-new", study), {"file": file, "pasted": ""})
     upload = Upload.objects.get()
-    decide = address("upload-decide", study, upload.pk)
+    decide = address("upload-preview", study, upload.pk)
 
-    staff_client.post(decide, {"key": "leave_out_faulty", "value": "True"})
+    staff_client.post(decide, {"decision-leave_out_faulty": "True"})
     made = Upload.objects.get().mapping.options
-    staff_client.post(decide, {"key": "leave_out_faulty", "value": ""})
+    staff_client.post(decide, {"decision-leave_out_faulty": ""})
     undone = Upload.objects.get().mapping.options
-    staff_client.post(decide, {"key": "leave_out_faulty", "value": "True"})
+    staff_client.post(decide, {"decision-leave_out_faulty": "True"})
     page = staff_client.get(address("upload-preview", study, upload.pk)).content.decode()
     press_import(staff_client, study, upload)
 
     assert made == {"leave_out_faulty": True}
     assert undone == {}
-    assert "Undo this choice" in page
+    assert '<option value="True" selected>' in page
     assert Batch.objects.get().import_notes[0]["code"] == "rows_left_out"
 
 
@@ -258,7 +258,7 @@ def test_choice_that_is_not_offered_changes_nothing(
     staff_client.post(address("upload-new", study), {"file": file, "pasted": ""})
 
     staff_client.post(
-        address("upload-decide", study, Upload.objects.get().pk), {"key": key, "value": value}
+        address("upload-preview", study, Upload.objects.get().pk), {f"decision-{key}": value}
     )
 
     assert Upload.objects.get().mapping.options == {}
@@ -269,11 +269,10 @@ def test_new_mapping_asks_again_which_rows_are_left_out(staff_client: Client) ->
     file = SimpleUploadedFile("a.csv", LONG.replace("Text 2 of b.", "").encode())
     staff_client.post(address("upload-new", study), {"file": file, "pasted": ""})
     upload = Upload.objects.get()
-    decide = address("upload-decide", study, upload.pk)
-    staff_client.post(decide, {"key": "leave_out_faulty", "value": "True"})
+    decide = address("upload-preview", study, upload.pk)
+    staff_client.post(decide, {"decision-leave_out_faulty": "True"})
 
-    fields = {f"column-{n}": name for n, name in enumerate(("item", "mr", "system", "output"))}
-    staff_client.post(address("upload-map", study, upload.pk), fields)
+    staff_client.post(address("upload-preview", study, upload.pk), {"column-1": "group"})
 
     assert Upload.objects.get().mapping.options == {}
 

@@ -17,6 +17,8 @@ _REFERENCES = re.compile(r"(references?|refs?|gold|targets?|test\.ref)", re.IGNO
 
 # .txt, or a language: .en, .deu
 _TEXTS = re.compile(r"\.([a-z]{2,3}|hyps?|refs?)")
+# before the ending: source.de.txt
+_LANGUAGE = re.compile(r"\.[a-z]{2,3}$")
 # whatever their columns are called, their rows may come in any order
 _TABLES = {
     ".csv", ".tsv", ".json", ".jsonl", ".ndjson", ".parquet", ".xlsx", ".ods", ".xls", ".xml",
@@ -36,9 +38,10 @@ def is_called_text(file: SourceFile) -> bool:
 
 def guess_role(file: SourceFile) -> str:
     """Return what the file holds by its name: INPUTS, REFERENCE, or outputs of a system."""
-    if _INPUTS.fullmatch(file.stem):
+    stem = _LANGUAGE.sub("", file.stem)
+    if _INPUTS.fullmatch(stem):
         return INPUTS
-    return REFERENCE if _REFERENCES.fullmatch(file.stem) else file.stem
+    return REFERENCE if _REFERENCES.fullmatch(stem) else file.stem
 
 
 def check_lines(roles: Mapping[str, SourceFile]) -> tuple[int, list[str]]:

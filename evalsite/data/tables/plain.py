@@ -103,7 +103,7 @@ def open_plain(source: BinaryIO, head: bytes, limits: Limits, options: Mapping[s
     table = (
         open_frame(text, start, limits)
         or open_json(text, start, limits, str(options.get("rows", "")))
-        or open_delimited(text, limits)
+        or open_delimited(text, limits, str(options.get("separator", "")))
     )
     if text.remark:
         table.remarks.tell("windows_1252", text.remark)

@@ -378,10 +378,14 @@ class ItemBuilder:
         items = Items(self._make)
         for draft, join in self._go_through():
             if self._is_whole(draft, join):
+                known = len(items)
                 for made in self._maker.make(draft, join):
                     if not self.faults:
                         items.count(made)
                         preflight.add(made)
+                if len(items) > known:
+                    items.records += 1
+                    items.of_systems.update([output.system for output in draft.outputs])
         if fault := self._joins.find_fault():
             self.faults.append(fault)
         self.faults += self.texts.find_faults()
