@@ -8,9 +8,9 @@ from pathlib import Path
 from typing import Any
 
 from evalsite.data.tables.faults import Fault, Remark
+from evalsite.data.tables.mapping import SYSTEM_NAMES, FileMapping
 from evalsite.data.tables.outputs import NAMES
 from evalsite.data.tables.table import FIRST, JOIN, Row, Table
-from evalsite.imports.batches.choices import SYSTEM_NAMES
 from evalsite.imports.batches.columns import (
     INPUT,
     OF_SYSTEM,
@@ -333,11 +333,8 @@ def import_file(
     study: Study,
     path: Path,
     by: Any,
-    mapping: Mapping[str, str] | None = None,
-    options: Mapping[str, Any] | None = None,
+    mapping: FileMapping | None = None,
 ) -> Batch:
     """Import the file at this path as a batch. Raise ValidationError with its faults."""
-    batch: Batch = import_path(
-        ITEMS, study=study, path=path, by=by, mapping=mapping, options=options
-    )
+    batch: Batch = import_path(ITEMS, study=study, path=path, by=by, mapping=mapping)
     return batch

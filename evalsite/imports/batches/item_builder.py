@@ -7,11 +7,11 @@ from typing import Any
 from django.conf import settings
 
 from evalsite.data.tables.faults import Fault, Remarks, find_difference
+from evalsite.data.tables.mapping import SYSTEM_NAMES
 from evalsite.data.tables.paths import MISSING
 from evalsite.data.tables.table import Row
 from evalsite.fields import WHOLE_NUMBER
 from evalsite.imports.batches.choices import (
-    SYSTEM_NAMES,
     Clusters,
     EmptyOutputs,
     FaultyRows,
