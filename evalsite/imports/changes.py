@@ -5,7 +5,6 @@ from typing import Any
 from django import forms
 
 from evalsite.data.tables.csv_reader import SEPARATORS
-from evalsite.imports.batches.choices import SYSTEM_NAMES
 from evalsite.imports.core import Report
 from evalsite.imports.forms import (
     DecisionsForm,
@@ -16,6 +15,7 @@ from evalsite.imports.forms import (
 )
 from evalsite.imports.models import Upload
 from evalsite.imports.steps import importer_of
+from evalsite.imports.system_names import SYSTEM_NAMES
 from evalsite.imports.target import aim_at_upload
 
 FILE_NAMES, SEPARATOR = "outputs_names", "separator"

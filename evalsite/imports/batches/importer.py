@@ -10,7 +10,6 @@ from typing import Any
 from evalsite.data.tables.faults import Fault, Remark
 from evalsite.data.tables.outputs import NAMES
 from evalsite.data.tables.table import FIRST, JOIN, Row, Table
-from evalsite.imports.batches.choices import SYSTEM_NAMES
 from evalsite.imports.batches.columns import (
     INPUT,
     OF_SYSTEM,
@@ -40,6 +39,7 @@ from evalsite.imports.core import Importer, Source, Tell
 from evalsite.imports.models import Upload
 from evalsite.imports.server_files import import_path
 from evalsite.imports.steps import register
+from evalsite.imports.system_names import SYSTEM_NAMES
 from evalsite.imports.target import Target, make_open_instrument
 from evalsite.studies.models import Batch, Study
 from evalsite.studies.summary_lines import count_of

@@ -14,7 +14,7 @@ from evalsite.data.tables.faults import Refused
 from evalsite.data.tables.options import FILE_HELP, add_answers, find_named, read_answers, read_file
 from evalsite.data.tables.outputs import NAMES, PREFIX, SEED
 from evalsite.data.tables.roles import WORDS
-from evalsite.imports.batches.choices import CLUSTERS, EMPTY_OUTPUTS, SYSTEM_NAMES, TAKE_ONCE
+from evalsite.imports.batches.choices import CLUSTERS, EMPTY_OUTPUTS, TAKE_ONCE
 from evalsite.imports.batches.importer import ITEMS
 from evalsite.imports.batches.items import CheckedItems
 from evalsite.imports.batches.joins import EVERY, MEETS
@@ -23,6 +23,7 @@ from evalsite.imports.command import ImportCommand
 from evalsite.imports.core import LEAVE_OUT_FAULTY
 from evalsite.imports.packs import name_files, pack_files
 from evalsite.imports.server_files import name_on_disk
+from evalsite.imports.system_names import SYSTEM_NAMES
 from evalsite.studies.models import Batch
 from evalsite.studies.summary_lines import count_of
 
