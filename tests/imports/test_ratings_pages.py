@@ -254,7 +254,7 @@ def test_an_import_that_was_killed_goes_on_and_counts_once(
         raise ConnectionError
 
     with monkeypatch.context() as broken:
-        broken.setattr("evalsite.imports.ratings.store._move", break_off)
+        broken.setattr("evalsite.imports.ratings.store.insert_rows", break_off)
         press_import(staff_client, study, waiting)
         with pytest.raises(ConnectionError):
             run_waiting_jobs()
