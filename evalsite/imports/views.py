@@ -96,6 +96,7 @@ def start_upload(request: HttpRequest, study: Study) -> HttpResponseBase:
         "form": form,
         "purpose": purpose,
         "kind": kind,
+        "to": reverse("admin:upload-new", args=[study.pk]),
         "is_open": kind.is_open(study),
         "back": reverse(f"admin:{kind.list_name}", args=[study.pk]),
         **kind.describe_new(study),
