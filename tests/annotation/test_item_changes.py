@@ -9,7 +9,12 @@ from django.db import IntegrityError, transaction
 from evalsite.annotation.allocation.claims import Shortage, claim_set, find_shortage
 from evalsite.annotation.allocation.slots import count_strays, make_slots
 from evalsite.annotation.models import ASSIGNED, Annotation, Draft, Rating, Slot
-from evalsite.annotation.running.item_changes import correct_output, put_item_back, withdraw_item
+from evalsite.annotation.running.item_changes import (
+    correct_output,
+    digest_text,
+    put_item_back,
+    withdraw_item,
+)
 from evalsite.audit.models import AuditEntry
 from evalsite.lib.clock import now, standing_at
 from evalsite.participants.models import ItemSet
@@ -480,7 +485,7 @@ def test_a_conversation_stays_one():
 def test_a_text_that_somebody_else_corrected_meanwhile_isnt_overwritten():
     study = make_live()
     item = study.items.main().first()
-    seen = item.outputs.get(position=1).text
+    seen = digest_text(item.outputs.get(position=1).text)
     correct(item, seen=seen)
 
     with pytest.raises(ValidationError) as refusal:

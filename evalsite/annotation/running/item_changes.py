@@ -76,7 +76,8 @@ def correct_output(
     """Change the text of an output: in place while nobody has answered its item.
 
     Otherwise the item is withdrawn, and the corrected text is in a new item of the same group.
-    `seen`: the text that the person changed. None, and nothing changed, if the text is the same.
+    `seen`: the digest of the text that the person changed. None, and nothing changed, if the text
+    is the same.
     """
     insist_on_owner(output.study, by)
     return _retry_for_holders(partial(_correct, output, text, clean_reason(reason), by, seen))
@@ -211,9 +212,9 @@ def _correct(output: Output, text: str, reason: str, by: Any, seen: str | None) 
     current = item.outputs.get(pk=output.pk)
     _insist_on_main(item)
     text = _clean_text(text, current.text)
-    if text == normalise_line_ends(current.text):
+    if text == _normalise_line_ends(current.text):
         return None
-    if seen is not None and normalise_line_ends(seen) != normalise_line_ends(current.text):
+    if seen is not None and seen != digest_text(current.text):
         raise ValidationError(
             "Someone corrected this text while you had it open. Nothing was overwritten. Copy "
             "your text, reload the page, and enter it again.",
@@ -243,14 +244,19 @@ def is_answered(item: Item) -> bool:
     return answers.exclude(outcome__in=LEFT_TO_OTHERS).exists()
 
 
-def normalise_line_ends(text: str) -> str:
+def _normalise_line_ends(text: str) -> str:
     """Return the text with the line ends that a form of the browser gives back as others."""
     return text.replace("\r\n", "\n").replace("\r", "\n")
 
 
+def digest_text(text: str) -> str:
+    """Return what is equal for texts that differ in their line ends only."""
+    return sha256(_normalise_line_ends(text).encode()).hexdigest()
+
+
 def _clean_text(text: str, before: str) -> str:
     """Return the text as it is stored; ValidationError if people couldn't be shown it."""
-    text = normalise_line_ends(text)
+    text = _normalise_line_ends(text)
     if not text.strip():
         raise ValidationError(
             "Enter the text. To show nothing of this output, withdraw the item.", code="text_empty"
