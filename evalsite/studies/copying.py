@@ -14,7 +14,8 @@ _AT_A_TIME = 1000
 @transaction.atomic
 def copy_study(*, study: Study, title: str, with_items: bool, by: Any) -> Study:
     """Make a draft like this study, with a seed of its own, owned by who makes it."""
-    names = {*Study.TEXTS, *Study.DESIGN, *Study.QUESTIONS, *Study.PAY} - {"title"}
+    names = {*Study.TEXTS, *Study.DESIGN, *Study.QUESTIONS, *Study.PAY}
+    names -= {"title", "withdrawable_until"}
     copy = create_study(
         protocol=study.protocol,
         instrument=study.instrument,

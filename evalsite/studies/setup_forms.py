@@ -96,7 +96,12 @@ class SectionForm(forms.ModelForm):
             "contact_email": "Contact e-mail",
             "content_warning": "Content warning",
             "covers_items": "Cover each item",
-            "consent": "Consent text",
+            "consent": "Your own words",
+            "has_notice": "A short notice on the first page",
+            "responsible": "Responsible for the data",
+            "complaints": "Complaints go to",
+            "withdrawable_until": "Answers can be withdrawn until",
+            "identity_days": "Names and IDs are deleted after",
             "k": "Answers per item",
             "max_sets": "Most sets per participant",
             "max_items": "Most items per participant",
@@ -130,10 +135,17 @@ class SectionForm(forms.ModelForm):
             "organisation": "Who runs the study. It is shown on every page.",
             "headline": "One line above the summary on the first page. May be empty.",
             "summary": "What people will do, in two sentences.",
-            "consent": (
-                "Markdown. Replace every [REPLACE: …] with your own words: a study can't be "
-                "launched while one is left. Each [SETTINGS: …] is filled in from the settings."
+            "consent": "Markdown. They come before the sentences that follow your settings.",
+            "has_notice": (
+                "For colleagues who rate as part of their work: Start means that they have read "
+                "it. Off: a consent page, on which people agree before anything is asked."
             ),
+            "answers_kept_for": "For example “10 years”. Needed with a consent page.",
+            "ethics_approval": "Leave empty if there is none. The sentence goes too.",
+            "responsible": "Empty: the organisation.",
+            "complaints": "Empty: the contact e-mail.",
+            "withdrawable_until": "That day included. Empty: until the study closes.",
+            "identity_days": "Days after the study closes, from 1 to 180.",
             "instructions": (
                 "Markdown. Leave empty for the instrument's own instructions, which are shown "
                 "below. To change a part of them, copy them into this box."
@@ -211,7 +223,8 @@ class SectionForm(forms.ModelForm):
             "description": forms.Textarea(attrs={"rows": 3}),
             "summary": forms.Textarea(attrs={"rows": 3}),
             "content_warning": forms.Textarea(attrs={"rows": 2}),
-            "consent": forms.Textarea(attrs={"rows": 16}),
+            "consent": forms.Textarea(attrs={"rows": 6}),
+            "withdrawable_until": forms.DateInput(attrs={"type": "date"}, format="%Y-%m-%d"),
             "instructions": forms.Textarea(attrs={"rows": 6}),
         }
 

@@ -54,7 +54,11 @@ SECTIONS = (
             Group(title="Texts that may distress", names=("content_warning", "covers_items")),
             Group(
                 title="Consent",
-                names=("consent", "minimum_age", "asks_to_share", "recognise_days"),
+                names=(
+                    "has_notice", "answers_kept_for", "ethics_approval", "consent", "minimum_age",
+                    "asks_to_share", "identity_days", "recognise_days", "withdrawable_until",
+                    "responsible", "complaints",
+                ),
             ),
             Group(title="Who may take part", names=("is_eligibility_on",)),
         ),

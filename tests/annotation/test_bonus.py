@@ -366,7 +366,7 @@ def test_amount_without_a_bonus_or_below_a_penny_is_refused():
 
 def settings_errors(study: Study, **changes: str) -> dict:
     section = OF_SECTION["bonus"]
-    form = SectionForm(instance=study, section=section)
+    form = SectionForm(instance=study, section=section, zone=ZoneInfo("UTC"))
     data = {name: form[name].value() for name in form.fields} | changes
     return SectionForm(
         {
@@ -382,7 +382,7 @@ def settings_errors(study: Study, **changes: str) -> dict:
 def test_cap_and_bonus_are_fixed_since_launch_and_part_of_the_version():
     study = make_live()
 
-    form = SectionForm(instance=study, section=OF_SECTION["bonus"])
+    form = SectionForm(instance=study, section=OF_SECTION["bonus"], zone=ZoneInfo("UTC"))
 
     assert form.fields["has_bonus"].disabled
     assert form.fields["bonus"].disabled

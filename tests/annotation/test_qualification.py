@@ -375,7 +375,7 @@ def test_launch_is_refused_where_nothing_can_be_asked(monkeypatch):
 def test_settings_hold_the_qualification_and_freeze_it_at_launch():
     study = make_study()
     section = OF_SECTION["pass_mark"]
-    form = SectionForm(instance=study, section=section)
+    form = SectionForm(instance=study, section=section, zone=ZoneInfo("UTC"))
     assert {"is_qualification_on", "pass_mark"} <= set(form.fields)
 
     change_settings(
@@ -392,7 +392,7 @@ def test_settings_hold_the_qualification_and_freeze_it_at_launch():
         change_settings(
             study=live, values={"pass_mark": 10}, revision=live.revision, by=make_user()
         )
-    assert SectionForm(instance=live, section=section).fields["pass_mark"].disabled
+    assert SectionForm(instance=live, section=section, zone=ZoneInfo("UTC")).fields["pass_mark"].disabled
 
 
 @pytest.mark.torture

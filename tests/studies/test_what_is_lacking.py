@@ -16,8 +16,7 @@ def test_page_of_a_section_says_what_it_lacks_and_where(staff_client):
     study = make_study(
         items=1,
         contact_email="",
-        summary="Rate. [REPLACE: what people do]",
-        consent="[REPLACE: all]",
+        answers_kept_for="",
     )
 
     basics = staff_client.get(address(study, "basics"))
@@ -26,16 +25,13 @@ def test_page_of_a_section_says_what_it_lacks_and_where(staff_client):
 
     problem = "Enter an e-mail address that participants can write to"
     assert f'<a href="#id_contact_email">{problem}</a>' in basics.text
-    for place, mark in (
-        ("id_summary", "[REPLACE: what people do]"),
-        ("id_consent", "[REPLACE: all]"),
-    ):
-        assert f'<a href="#{place}" data-find="{mark}">{mark}</a>' in first_page
+    missing = "How long you keep the answers is missing"
+    assert f'<a href="#id_answers_kept_for">{missing}</a>' in first_page
     assert work.context["lacking"] == []
 
 
 def test_saving_the_basics_goes_on_to_the_items_until_there_are_some(staff_client):
-    without, with_items = make_study(items=0), make_study(items=1, consent="[REPLACE: all]")
+    without, with_items = make_study(items=0), make_study(items=1, answers_kept_for="")
 
     pages = [
         staff_client.post(

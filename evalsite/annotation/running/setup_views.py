@@ -32,7 +32,6 @@ from evalsite.studies.setting_changes import (
 from evalsite.studies.setup_forms import SectionForm, list_groups, make_options_form
 from evalsite.studies.setup_sections import SECTIONS, Section
 from evalsite.studies.staff_pages import StudyView, has_role, study_url
-from evalsite.studies.starter_texts import find_placeholders
 from evalsite.studies.summary_lines import describe_work, list_of
 from evalsite.studies.versions import protocol_instructions
 
@@ -112,12 +111,6 @@ def _describe_section(
         "dates": describe_dates(shown, form.zone),
         "next_name": _choose_next(study, section)[1],
         "previews": make_previews(shown, section.previews),
-        "placeholders": [
-            (mark, form[name])
-            for name in ("headline", "summary", "consent")
-            if name in form.fields
-            for mark in find_placeholders(getattr(shown, name))
-        ],
         "lacking": [one for one in describe_setup(shown).problems if one.url_name == section.page],
         "checks": _list_checks(study) if section.key == "checks" else [],
         "work": describe_work(shown, setup.work.items, setup.find_groups(shown)) if adds_up else "",

@@ -48,6 +48,7 @@ _FIELDS: dict[type[models.Model], tuple[str, ...]] = {
     Study: (
         "title", "organisation", "contact_email", "headline", "summary", "consent",
         "instructions", "content_warning", "description", "questions", "options",
+        "answers_kept_for", "ethics_approval", "responsible", "complaints",
     ),
     System: ("name",),
     Batch: ("file_name", "import_notes"),

@@ -3,7 +3,7 @@
 import json
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import date, datetime
 from decimal import Decimal
 from hashlib import sha256
 from typing import Any
@@ -106,11 +106,15 @@ STUDY_FIELDS = (
     "launched_at", "closed_at", "questions", "recognise_days",
     "is_check_on", "minimum_age", "content_warning", "covers_items",
     "asks_to_share", "opens_at", "closes_when_full", "description", "unused_numbers",
+    "has_notice", "answers_kept_for", "ethics_approval", "responsible", "complaints",
+    "withdrawable_until", "identity_days",
 )  # fmt: skip
 # written only where there is something, so that other bundles stay as they were
 STUDY_FIELDS_IF_ANY = (
     "questions", "recognise_days", "is_check_on", "minimum_age", "content_warning", "covers_items",
     "asks_to_share", "opens_at", "closes_when_full", "description", "unused_numbers",
+    "has_notice", "answers_kept_for", "ethics_approval", "responsible", "complaints",
+    "withdrawable_until", "identity_days",
 )  # fmt: skip
 # of a bundle for the public: how many people and annotations aren't in it
 LEFT_OUT_COUNTS = "left_out"
@@ -289,6 +293,8 @@ def to_plain(value: Any) -> Any:
     """Return the value of a field as JSON holds it."""
     if isinstance(value, datetime):
         return value.isoformat(timespec="microseconds")
+    if isinstance(value, date):
+        return value.isoformat()
     if isinstance(value, UUID | Decimal):
         return str(value)
     return value
